@@ -1,0 +1,117 @@
+"""Swing a pendulum up and hold it there, with a motor too weak to lift it at once.
+
+A uniform rod of mass m and length l on a hinge, with torque u, integrated by one semi-implicit Euler step (the angle
+moves with the new velocity):
+
+    theta_acc = 3 g / (2 l) sin theta + 3 u / (m l^2)
+
+Parameters, bounds and rewards are Gymnasium 1.4.0's `Pendulum-v1`.
+"""
+
+from __future__ import annotations
+
+import math
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from funcenv.checks import require_at_least, require_positive
+from funcenv.func_env import FuncEnv
+from funcenv.spaces import Box
+from funcenv.struct import PyTreeNode
+
+
+class PendulumState(PyTreeNode):
+    """Angle and angular velocity."""
+
+    theta: Float[Array, ""]  # from upright, counter-clockwise, not wrapped [rad]
+    theta_dot: Float[Array, ""]  # [rad/s]
+
+
+class Pendulum(FuncEnv[PendulumState, Float[Array, "1"], Float[Array, "3"]]):
+    """Pendulum.
+
+    Observation: float32 `[3]`: cos theta, sin theta, theta_dot [rad/s], bounded by 1, 1 and `max_speed`.
+
+    Action: float32 `[1]`: torque [N m] in `[-max_torque, max_torque]`; values beyond are clipped.
+
+    Reward: `-(theta^2 + 0.1 theta_dot^2 + 0.001 u^2)` of the state before the step, with theta wrapped to `[-pi, pi)`
+        and u clipped: at most
+    0, at least -16.2736044 with the default parameters.
+
+    Termination: never. `Pendulum-v1` is truncated after 200 steps.
+
+    Initial state: theta uniform in `[-x_init, x_init)`, theta_dot uniform in `[-y_init, y_init)`.
+
+    Raises:
+        ValueError: a mass, length, time step, speed or torque that is not above 0, or a negative initial range.
+
+    >>> import funcenv, jax.numpy as jnp
+    >>> env = Pendulum()
+    >>> state, timestep = env.reset(funcenv.key(0))
+    >>> state, timestep = env.step(state, jnp.array([0.5]), funcenv.key(1))
+    >>> timestep.observation.shape, bool(timestep.terminated)
+    ((3,), False)
+    """
+
+    g: float = 10.0  # gravity [m/s^2]
+    m: float = 1.0  # mass [kg]
+    l: float = 1.0  # length [m]  # noqa: E741  (Gymnasium's name)
+    dt: float = 0.05  # time between steps [s]
+    max_speed: float = 8.0  # [rad/s]
+    max_torque: float = 2.0  # [N m]
+    x_init: float = math.pi  # half-range of the initial angle [rad]
+    y_init: float = 1.0  # half-range of the initial angular velocity [rad/s]
+
+    def __post_init__(self) -> None:
+        require_positive(m=self.m, l=self.l, dt=self.dt, max_speed=self.max_speed, max_torque=self.max_torque)
+        require_at_least(0, "x_init", self.x_init, remedy="it is the half-width of a range around 0")
+        require_at_least(0, "y_init", self.y_init, remedy="it is the half-width of a range around 0")
+
+    def initial(self, key: jax.Array) -> PendulumState:
+        """Anywhere, moving slowly."""
+        theta, theta_dot = jax.random.uniform(key, (2,), float, -1.0, 1.0)
+        return PendulumState(theta=theta * self.x_init, theta_dot=theta_dot * self.y_init)
+
+    def transition(self, state: PendulumState, action: Float[Array, "1"], key: jax.Array) -> PendulumState:
+        """One semi-implicit Euler step under a constant torque."""
+        del key
+        torque = self._torque(state, action)
+        acceleration = 3 * self.g / (2 * self.l) * jnp.sin(state.theta) + 3.0 / (self.m * self.l**2) * torque
+        theta_dot = jnp.clip(state.theta_dot + acceleration * self.dt, -self.max_speed, self.max_speed)
+        return PendulumState(theta=state.theta + theta_dot * self.dt, theta_dot=theta_dot)
+
+    def observation(self, state: PendulumState, key: jax.Array) -> Float[Array, "3"]:
+        """The direction of the rod and its angular velocity."""
+        del key
+        return jnp.stack([jnp.cos(state.theta), jnp.sin(state.theta), state.theta_dot]).astype(jnp.float32)
+
+    def reward(self, state: PendulumState, action: Float[Array, "1"], next_state: PendulumState) -> Float[Array, ""]:
+        """Minus the cost of the state the action was taken in."""
+        del next_state
+        torque = self._torque(state, action)
+        return -(_wrap_angle(state.theta) ** 2 + 0.1 * state.theta_dot**2 + 0.001 * torque**2)
+
+    def terminal(self, state: PendulumState) -> Bool[Array, ""]:
+        """Never."""
+        del state
+        return jnp.zeros((), bool)
+
+    @property
+    def observation_space(self) -> Box:
+        """The unit square and the speed limit."""
+        return Box([-1.0, -1.0, -self.max_speed], [1.0, 1.0, self.max_speed])
+
+    @property
+    def action_space(self) -> Box:
+        """The torque limits."""
+        return Box(-self.max_torque, self.max_torque, (1,))
+
+    def _torque(self, state: PendulumState, action: Float[Array, "1"]) -> Float[Array, ""]:
+        return jnp.clip(action[0].astype(state.theta.dtype), -self.max_torque, self.max_torque)
+
+
+def _wrap_angle(angle: Float[Array, ""]) -> Float[Array, ""]:
+    """The same direction in [-pi, pi)."""
+    return (angle + math.pi) % (2 * math.pi) - math.pi

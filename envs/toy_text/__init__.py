@@ -1,0 +1,1 @@
+"""Small discrete worlds with exact transition tables."""

@@ -1,0 +1,47 @@
+"""Reinforcement-learning environments as pure JAX functions.
+
+>>> import funcenv, jax
+>>> env = funcenv.make("CartPole-v1")
+>>> venv = funcenv.FuncVectorEnv(env, num_envs=4)
+>>> vstate, trajectory, statistics = funcenv.rollout(venv, funcenv.random_policy(env), funcenv.key(0), num_steps=100)
+>>> trajectory.timestep.observation.shape
+(100, 4, 4)
+"""
+
+from funcenv import spaces, wrappers
+from funcenv.func_env import FuncEnv, Timestep
+from funcenv.random import key
+from funcenv.registry import EnvSpec, make, pprint_registry, register, registry, spec
+from funcenv.rollout import Evaluation, RolloutStatistics, Trajectory, evaluate, random_policy, rollout
+from funcenv.struct import PyTreeNode, field
+from funcenv.vector import AutoresetMode, FuncVectorEnv, VectorState, VectorTimestep
+from funcenv.wrappers import Wrapper
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AutoresetMode",
+    "EnvSpec",
+    "Evaluation",
+    "FuncEnv",
+    "FuncVectorEnv",
+    "PyTreeNode",
+    "RolloutStatistics",
+    "Timestep",
+    "Trajectory",
+    "VectorState",
+    "VectorTimestep",
+    "Wrapper",
+    "evaluate",
+    "field",
+    "key",
+    "make",
+    "pprint_registry",
+    "random_policy",
+    "register",
+    "registry",
+    "rollout",
+    "spaces",
+    "spec",
+    "wrappers",
+]

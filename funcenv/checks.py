@@ -1,0 +1,78 @@
+"""Checks of what users pass: each error names the rule, the value and the remedy.
+
+Parameters may be traced, batched or placeholders; a check looks at concrete numbers and lets everything else pass.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import jax
+import numpy as np
+
+
+def require_at_least(minimum: float, name: str, value: Any, remedy: str) -> None:
+    """Raise `ValueError` unless every concrete number in `value` is at least `minimum`.
+
+    >>> require_at_least(1, "max_episode_steps", 0, remedy="leave it out for no limit")
+    Traceback (most recent call last):
+        ...
+    ValueError: max_episode_steps must be at least 1, got 0; leave it out for no limit
+    """
+    numbers = _concrete(value)
+    if numbers is not None and not np.all(numbers >= minimum):
+        raise ValueError(f"{name} must be at least {minimum}, got {value}; {remedy}")
+
+
+def require_positive(**parameters: Any) -> None:
+    """Raise `ValueError` for the first parameter that holds a concrete number that is not finite and above 0.
+
+    >>> require_positive(masscart=1.0, length=-0.5)
+    Traceback (most recent call last):
+        ...
+    ValueError: length must be a finite number above 0, got -0.5
+    """
+    for name, value in parameters.items():
+        numbers = _concrete(value)
+        if numbers is not None and not np.all((numbers > 0) & np.isfinite(numbers)):
+            raise ValueError(f"{name} must be a finite number above 0, got {value}")
+
+
+def require_ordered(low_name: str, low: Any, high_name: str, high: Any) -> None:
+    """Raise `ValueError` unless `low <= high`.
+
+    >>> require_ordered("low", 0.1, "high", -0.1)
+    Traceback (most recent call last):
+        ...
+    ValueError: low must not exceed high, got low=0.1 and high=-0.1
+    """
+    lows, highs = _concrete(low), _concrete(high)
+    if lows is not None and highs is not None and not np.all(lows <= highs):
+        raise ValueError(f"{low_name} must not exceed {high_name}, got {low_name}={low} and {high_name}={high}")
+
+
+def require_size(name: str, value: Any) -> int:
+    """An integer of at least 1, as an `int`.
+
+    >>> require_size("num_envs", 2.5)
+    Traceback (most recent call last):
+        ...
+    TypeError: num_envs must be an integer, got 2.5
+    """
+    try:
+        size = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} must be an integer, got {value!r}") from None
+    if size < 1:
+        raise ValueError(f"{name} must be at least 1, got {size}")
+    return size
+
+
+def _concrete(value: Any) -> np.ndarray[Any, Any] | None:
+    """The numbers in `value`, or None where they are not known now."""
+    if isinstance(value, jax.core.Tracer) or not isinstance(
+        value, (bool, int, float, np.generic, np.ndarray, jax.Array)
+    ):
+        return None
+    return np.asarray(value)

@@ -1,0 +1,92 @@
+"""Immutable records that JAX can map over: the base of every state, time step and environment.
+
+The same contract as `flax.struct.PyTreeNode` (a frozen dataclass whose fields are children of a pytree,
+`field(pytree_node=False)` for compile-time choices, `replace`), and the same field metadata, so `flax.struct.field`
+works here too. Two things differ: importing it does not import flax, and rebuilding a record inside a JAX
+transformation does not call `__init__`, so `__post_init__` checks what a user wrote and never meets the placeholders
+that JAX passes through a pytree.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from typing import Any, Self, dataclass_transform
+
+import jax
+
+
+def field(*, pytree_node: bool = True, ndim: int | None = None, **kwargs: Any) -> Any:
+    """A dataclass field, as `flax.struct.field`.
+
+    With `pytree_node=False` it is static: part of the structure, fixed when a program is compiled. `ndim` is the
+    number of axes of an array-valued parameter that has no default; with one axis more it is a batch of them.
+
+    >>> class Grid(PyTreeNode):
+    ...     wind: float = 0.0
+    ...     size: int = field(pytree_node=False, default=4)
+    >>> jax.tree.leaves(Grid(wind=1.5))
+    [1.5]
+    """
+    metadata = {**(kwargs.pop("metadata", None) or {}), "pytree_node": pytree_node, "ndim": ndim}
+    return dataclasses.field(metadata=metadata, **kwargs)
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(field, dataclasses.field))
+class PyTreeNode:
+    """Base class: every subclass becomes a frozen dataclass and a pytree node.
+
+    >>> class Point(PyTreeNode):
+    ...     x: float
+    ...     y: float = 0.0
+    >>> Point(1.0).replace(y=2.0)
+    Point(x=1.0, y=2.0)
+    >>> jax.tree.map(lambda leaf: leaf + 1, Point(1.0))
+    Point(x=2.0, y=1.0)
+    """
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__()
+        dataclasses.dataclass(frozen=True, **kwargs)(cls)
+        _register(cls)
+
+    def replace(self, **changes: Any) -> Self:
+        """A copy with some fields changed.
+
+        >>> class Point(PyTreeNode):
+        ...     x: float
+        >>> Point(1.0).replace(z=1.0)
+        Traceback (most recent call last):
+            ...
+        TypeError: Point has no field 'z'; its fields are: x
+        """
+        names = [entry.name for entry in dataclasses.fields(self)]  # type: ignore[arg-type]  # every subclass is a dataclass
+        for name in changes:
+            if name not in names:
+                fields = ", ".join(names) or "none"
+                raise TypeError(f"{type(self).__name__} has no field {name!r}; its fields are: {fields}")
+        return dataclasses.replace(self, **changes)  # type: ignore[type-var]  # as above
+
+
+def _register(cls: type[PyTreeNode]) -> None:
+    """Tell JAX which fields are children and which are static."""
+    entries = dataclasses.fields(cls)  # type: ignore[arg-type]  # decorated just before
+    children = tuple(entry.name for entry in entries if entry.metadata.get("pytree_node", True))
+    static = tuple(entry.name for entry in entries if not entry.metadata.get("pytree_node", True))
+    keys = tuple(jax.tree_util.GetAttrKey(name) for name in children)
+
+    def flatten(node: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        fields = node.__dict__
+        return tuple([fields[name] for name in children]), tuple([fields[name] for name in static])
+
+    def flatten_with_keys(node: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        values, choices = flatten(node)
+        return tuple(zip(keys, values, strict=True)), choices
+
+    def unflatten(choices: tuple[Any, ...], values: Iterable[Any]) -> Any:
+        node = object.__new__(cls)
+        node.__dict__.update(zip(static, choices, strict=True))
+        node.__dict__.update(zip(children, values, strict=True))
+        return node
+
+    jax.tree_util.register_pytree_with_keys(cls, flatten_with_keys, unflatten, flatten)
