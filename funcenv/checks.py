@@ -39,6 +39,20 @@ def require_positive(**parameters: Any) -> None:
             raise ValueError(f"{name} must be a finite number above 0, got {value}")
 
 
+def require_finite(**parameters: Any) -> None:
+    """Raise `ValueError` for the first parameter that holds a concrete NaN or infinity.
+
+    >>> require_finite(gravity=float("nan"))
+    Traceback (most recent call last):
+        ...
+    ValueError: gravity must be a finite number, got nan
+    """
+    for name, value in parameters.items():
+        numbers = _concrete(value)
+        if numbers is not None and not np.all(np.isfinite(numbers)):
+            raise ValueError(f"{name} must be a finite number, got {value}")
+
+
 def require_ordered(low_name: str, low: Any, high_name: str, high: Any) -> None:
     """Raise `ValueError` unless `low <= high`.
 

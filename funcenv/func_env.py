@@ -100,6 +100,22 @@ class FuncEnv(PyTreeNode, Generic[State, Action, Obs]):
         """The environment beneath every wrapper: this one."""
         return self
 
+    @property
+    def fixed_start(self) -> bool:
+        """Whether every episode is meant to start alike, so that `initial` may ignore its key; False by default.
+
+        For `check_func_env`; a class attribute `fixed_start = True` says the same.
+        """
+        return False
+
+    @property
+    def differentiable(self) -> bool | None:
+        """Whether a step has finite gradients: promised (True), denied (False), or not said (None, the default).
+
+        For `check_func_env`; a class attribute `differentiable = False` says the same.
+        """
+        return None
+
     def initial(self, key: jax.Array) -> State:
         """The first state of an episode."""
         raise NotImplementedError(f"{type(self).__name__} must define initial(key)")

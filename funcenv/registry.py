@@ -240,6 +240,6 @@ def _require_known_parameters(id: str, build: Any, params: dict[str, Any]) -> No
     names = [entry.name for entry in dataclasses.fields(build)]
     for name in params:
         if name not in names:
-            close = difflib.get_close_matches(name, names, n=1)
+            close = difflib.get_close_matches(name.lower(), names, n=1)
             remedy = f"did you mean {close[0]}?" if close else f"it has: {', '.join(names)}"
             raise TypeError(f"{id} has no parameter {name!r}; {remedy}")

@@ -196,7 +196,9 @@ def _rollout(
         vstate, observation, sums = carry
         actions = act(observation, jax.vmap(call_key, in_axes=(0, None))(policy_keys, number))
         next_vstate, timestep = venv.step(vstate, actions)
-        ended = timestep.done & ~vstate.done  # an environment left where it ended counts once
+        ended = timestep.done
+        if venv.autoreset_mode is AutoresetMode.DISABLED:
+            ended &= ~vstate.done  # an environment left where it ended counts once
         sums = _Sums(
             returns=sums.returns.add(ended, timestep.episode_return),
             lengths=sums.lengths.add(ended, timestep.episode_length.astype(timestep.episode_return.dtype)),

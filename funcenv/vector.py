@@ -299,7 +299,7 @@ def _advance_then_reset(
     """SAME_STEP: one step, and where it ends an episode the next one begins."""
     vstate, timestep = _advance(env, vstate, action)
     fresh_vstate, fresh_timestep = _start(env, vstate.key, vstate.num_calls)
-    next_vstate = _select(vstate.done, fresh_vstate, vstate)
+    next_vstate = _select_state(vstate.done, fresh_vstate, vstate)
     observation, info = _select(
         timestep.done, (fresh_timestep.observation, fresh_timestep.info), (timestep.observation, timestep.info)
     )
@@ -310,8 +310,10 @@ def _reset_or_advance(
     env: FuncEnv[Any, Any, Any], vstate: VectorState[Any], action: Any
 ) -> tuple[VectorState[Any], VectorTimestep[Any]]:
     """NEXT_STEP: one step, or where the last one ended an episode, a reset instead."""
-    fresh = _start(env, vstate.key, vstate.num_calls)
-    return _select(vstate.done, fresh, _advance(env, vstate, action))
+    fresh_vstate, fresh_timestep = _start(env, vstate.key, vstate.num_calls)
+    stepped_vstate, stepped_timestep = _advance(env, vstate, action)
+    next_vstate = _select_state(vstate.done, fresh_vstate, stepped_vstate)
+    return next_vstate, _select(vstate.done, fresh_timestep, stepped_timestep)
 
 
 def _show_again(env: FuncEnv[Any, Any, Any], vstate: VectorState[Any]) -> VectorTimestep[Any]:
@@ -339,6 +341,11 @@ def _vector_timestep(timestep: Timestep[Any], episode_return: Any, episode_lengt
         episode_return=episode_return,
         episode_length=episode_length,
     )
+
+
+def _select_state(condition: jax.Array, fresh: VectorState[Any], other: VectorState[Any]) -> VectorState[Any]:
+    """As `_select`, for two states with the same keys, which are not touched."""
+    return _select(condition, fresh.replace(key=None), other.replace(key=None)).replace(key=other.key)
 
 
 def _select(condition: jax.Array, chosen: Any, other: Any) -> Any:

@@ -37,8 +37,7 @@ class Pendulum(FuncEnv[PendulumState, Float[Array, "1"], Float[Array, "3"]]):
     Action: float32 `[1]`: torque [N m] in `[-max_torque, max_torque]`; values beyond are clipped.
 
     Reward: `-(theta^2 + 0.1 theta_dot^2 + 0.001 u^2)` of the state before the step, with theta wrapped to `[-pi, pi)`
-        and u clipped: at most
-    0, at least -16.2736044 with the default parameters.
+        and u clipped: at most 0, at least -16.2736044 with the default parameters.
 
     Termination: never. `Pendulum-v1` is truncated after 200 steps.
 

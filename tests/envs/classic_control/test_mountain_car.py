@@ -1,0 +1,213 @@
+"""MountainCar against Gymnasium's `MountainCarEnv`, and against its own symmetries."""
+
+import itertools
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from gymnasium.envs.classic_control.mountain_car import MountainCarEnv
+
+import funcenv
+from funcenv.envs import MountainCar
+
+VARIANT = {
+    "min_position": -1.5,
+    "max_position": 0.9,
+    "max_speed": 0.1,
+    "goal_position": 0.4,
+    "goal_velocity": 0.03,
+    "force": 0.003,
+    "gravity": 0.001,
+}
+LEFT, RIGHT, GOAL, SPEED = -1.2, 0.6, 0.5, 0.07
+
+
+def around(value):
+    """A number and its neighbours."""
+    return [value, np.nextafter(value, np.inf), np.nextafter(value, -np.inf)]
+
+
+def reaching(position, action, start):
+    """A row that the default dynamics move to `position`, from near `start`."""
+    for _ in range(60):
+        velocity = position - start
+        before = velocity - (action - 1) * 0.001 + math.cos(3 * start) * 0.0025
+        start = position - (before + ((action - 1) * 0.001 + math.cos(3 * start) * -0.0025))
+    return start, before, action
+
+
+def cases(seed=0):
+    """10,000 random states, and every wall, limit and goal exactly and one ulp to each side; with actions."""
+    rng = np.random.default_rng(seed)
+    random = rng.uniform(0, 1, (10_000, 2)) * [RIGHT - LEFT, 2 * SPEED] + [LEFT, -SPEED]
+    places = [*around(LEFT), *around(RIGHT), *around(GOAL), -math.pi / 6, -5.0, 5.0]
+    speeds = [0.0, 1.0, -1.0, 1e-3, -1e-3, *around(SPEED), *around(-SPEED)]
+    edges = list(itertools.product(places, speeds, [0, 1, 2]))
+    landings = [
+        reaching(place, action, start)
+        for target, starts in ((LEFT, (-1.17, -1.15)), (RIGHT, (0.57, 0.59)), (GOAL, (0.46, 0.49)))
+        for place, start, action in itertools.product(around(target), starts, [0, 1, 2])
+    ]
+    edges = np.array(edges + landings)
+    rows = np.concatenate([random, edges[:, :2]])
+    return rows, np.concatenate([rng.integers(0, 3, 10_000), edges[:, 2].astype(int)])
+
+
+def reference(**parameters):
+    """Gymnasium's environment with other constants."""
+    env = MountainCarEnv(goal_velocity=parameters.pop("goal_velocity", 0))
+    for name, value in parameters.items():
+        assert hasattr(env, name)
+        setattr(env, name, value)
+    return env
+
+
+@pytest.mark.parametrize("parameters", [{}, VARIANT, {"goal_velocity": SPEED}], ids=["default", "variant", "fast"])
+def test_a_step_from_any_state_is_gymnasiums(lab, parameters):
+    rows, actions = cases()
+    expected = lab.gymnasium_step(reference(**parameters), rows, actions)
+    assert expected.terminated.any()
+    lab.assert_same_steps(lab.step(MountainCar(**parameters), rows, actions), expected, 1e-9)
+
+
+def test_the_cases_land_on_walls_and_goal(lab):
+    rows, actions = cases()
+    position, velocity = lab.gymnasium_step(MountainCarEnv(), rows[10_000:], actions[10_000:]).state.T
+    for target in (LEFT, RIGHT, *around(GOAL)):
+        assert (position == target).sum() > 3
+    assert ((position == LEFT) & (velocity == 0)).any()
+    assert ((position == RIGHT) & (velocity > 0)).any()
+
+
+def test_the_least_goal_velocity_is_enough(lab):
+    # Powers of two: no product is rounded, so that a compiler that fuses multiply and add changes nothing.
+    parameters = {"force": 2.0**-10, "gravity": 2.0**-9}
+    places = np.linspace(0.53, 0.58, 20)
+    standing = 2.0**-9 * np.cos(3 * places)  # the speed that one step on the slope brings to 0
+    ulp = np.abs(standing) * 2.0**-50
+    rows = np.stack([np.tile(places, 3), np.concatenate([standing, standing + ulp, standing - ulp])], axis=1)
+    actions = np.ones(60, int)
+    expected = lab.gymnasium_step(reference(**parameters), rows, actions)
+    assert expected.terminated.tolist() == [True] * 40 + [False] * 20
+    lab.assert_same_steps(lab.step(MountainCar(**parameters), rows, actions), expected, 1e-9)
+
+
+def test_a_step_in_float32_is_gymnasiums(lab):
+    rows, actions = cases(1)
+    rows, actions = lab.single(rows[:10_000]), actions[:10_000]
+    expected = lab.gymnasium_step(MountainCarEnv(), rows, actions)
+    lab.assert_same_steps(lab.step(MountainCar(), rows, actions, x64=False), expected, 2e-6)
+
+
+def test_the_goal_itself_ends_an_episode_in_float32_too(lab):
+    # At the lower end of the speed range the clipped velocity is known exactly.
+    env = MountainCar(goal_velocity=-SPEED)
+    speed, goal = np.float32(SPEED), np.float32(GOAL)
+    rows = np.array([[goal + speed, -1.0], [np.nextafter(goal, np.float32(0)) + speed - 3e-8, -1.0]])
+    assert lab.step(env, rows, np.array([1, 1]), x64=False).terminated.tolist() == [True, False]
+
+
+def test_200_steps_are_gymnasiums(lab):
+    rng = np.random.default_rng(2)
+    rows = np.stack([rng.uniform(-0.6, -0.4, 20), np.zeros(20)], axis=1)
+    actions = rng.integers(0, 3, (10, 20)).repeat(20, axis=0)  # long pushes, to reach both ends
+    expected = lab.gymnasium_play(MountainCarEnv(), rows, actions)
+    assert expected[..., 0].min() == LEFT
+    assert expected[..., 0].max() == RIGHT
+    lab.assert_close(lab.play(MountainCar(), rows, actions), expected, 1e-6)
+
+
+def test_spaces_and_limits_are_gymnasiums(lab):
+    lab.assert_same_spec("MountainCar-v0", MountainCar(), MountainCarEnv())
+    assert isinstance(funcenv.make("MountainCar-v0").unwrapped, MountainCar)
+
+
+@pytest.mark.parametrize("bounds", [{}, {"low": -0.7, "high": 0.5}], ids=["default", "options"])
+def test_the_car_starts_anywhere_in_its_range_and_at_rest(lab, bounds):
+    rows = lab.initial_rows(MountainCar(**bounds))
+    lab.assert_uniform(rows[:, 0], bounds.get("low", -0.6), bounds.get("high", -0.4))
+    assert not rows[:, 1].any()
+
+
+def test_random_play_earns_what_it_does_in_gymnasium(lab):
+    returns = lab.random_returns("MountainCar-v0")
+    theirs = play_gymnasium(lambda velocity, rng: rng.integers(3), episodes=100)
+    lab.assert_same_mean(returns, theirs)
+
+
+def test_mostly_pushing_along_earns_what_it_does_in_gymnasium(lab):
+    def policy(observation, key):
+        along = jnp.where(observation[1] >= 0, 2, 0)
+        choice_key, push_key = jax.random.split(key)
+        return jnp.where(jax.random.uniform(choice_key) < 0.7, along, jax.random.randint(push_key, (), 0, 3))
+
+    def same_policy(velocity, rng):
+        return 2 * (velocity >= 0) if rng.random() < 0.7 else rng.integers(3)
+
+    returns = funcenv.evaluate(funcenv.make("MountainCar-v0"), policy, 10_000, funcenv.key(1)).episode_return
+    theirs = play_gymnasium(same_policy, episodes=500)
+    assert theirs.std() > 5
+    lab.assert_same_mean(returns, theirs)
+
+
+def play_gymnasium(policy, episodes):
+    """Returns of `policy(velocity, rng)`, cut off at 200 steps."""
+    env, rng, returns = MountainCarEnv(), np.random.default_rng(3), []
+    for episode in range(episodes):
+        (_, velocity), _ = env.reset(seed=episode)
+        length, terminated = 0, False
+        while length < 200 and not terminated:
+            (_, velocity), _, terminated, _, _ = env.step(int(policy(velocity, rng)))
+            length += 1
+        returns.append(-length)
+    return np.array(returns)
+
+
+def test_the_valley_is_symmetric(lab):
+    rng = np.random.default_rng(4)
+    rows = rng.uniform(0, 1, (1000, 2)) * [0.8, 0.1] + [-0.95, -0.05]  # away from the walls
+    actions = rng.integers(0, 3, 1000)
+    bottom = np.array([-math.pi / 3, 0])
+    mirrored = lab.step(MountainCar(), bottom - rows, 2 - actions).state
+    lab.assert_close(lab.step(MountainCar(), rows, actions).state, bottom - mirrored, 1e-12)
+
+
+def test_a_hill_of_half_the_frequency_is_the_same_hill_twice_as_wide(lab):
+    names = ["min_position", "max_position", "max_speed", "goal_position", "force", "gravity"]
+    wide = MountainCar(hill_frequency=1.5, **{name: 2 * getattr(MountainCar(), name) for name in names})
+    rows, actions = cases(5)
+    steps, scaled = lab.step(MountainCar(), rows, actions), lab.step(wide, 2 * rows, actions)
+    np.testing.assert_array_equal(2 * steps.state, scaled.state)
+    np.testing.assert_array_equal(steps.terminated, scaled.terminated)
+
+
+def test_other_actions_act_as_the_nearest(lab):
+    rows = np.tile([-0.5, 0.01], (6, 1))
+    steps = lab.step(MountainCar(), rows, np.array([-7, -1, 0, 2, 3, 100]))
+    assert len(np.unique(steps.state[:3], axis=0)) == len(np.unique(steps.state[3:], axis=0)) == 1
+    assert (steps.state[3:, 1] > steps.state[:3, 1]).all()
+
+
+def test_gradients_are_finite(lab):
+    rows, actions = cases(6)
+    lab.assert_gradients_finite(MountainCar(), rows[-500:], actions[-500:])
+
+
+def test_parameters_batch(lab):
+    lab.assert_parameters_batch(MountainCar(), np.array([0.45, 0.06]), 2)
+
+
+@pytest.mark.parametrize("name", ["max_speed", "hill_frequency"])
+@pytest.mark.parametrize("value", [0.0, -1.0, float("nan"), float("inf")])
+def test_impossible_constants_are_refused(name, value):
+    with pytest.raises(ValueError, match=f"{name} must be a finite number above 0, got"):
+        MountainCar(**{name: value})
+
+
+def test_empty_ranges_are_refused():
+    with pytest.raises(ValueError, match="low must not exceed high, got low=0.1 and high=-0.4"):
+        MountainCar(low=0.1)
+    with pytest.raises(ValueError, match="min_position must not exceed max_position"):
+        MountainCar().replace(max_position=jnp.array([0.6, -1.3]))

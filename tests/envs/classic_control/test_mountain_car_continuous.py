@@ -1,0 +1,202 @@
+"""MountainCarContinuous against Gymnasium's `Continuous_MountainCarEnv`.
+
+Gymnasium rounds the state to float32 after every step. The tests in float64 lift that: they run Gymnasium's own code
+with float64 in the place of float32.
+"""
+
+import itertools
+import math
+import types
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from gymnasium.envs.classic_control import continuous_mountain_car
+from gymnasium.envs.classic_control.continuous_mountain_car import Continuous_MountainCarEnv
+
+import funcenv
+from funcenv.envs import MountainCar, MountainCarContinuous
+
+VARIANT = {
+    "min_action": -0.5,
+    "max_action": 1.5,
+    "min_position": -1.5,
+    "max_position": 0.9,
+    "max_speed": 0.1,
+    "goal_position": 0.4,
+    "goal_velocity": 0.03,
+    "power": 0.003,
+}
+LEFT, RIGHT, GOAL, SPEED = -1.2, 0.6, 0.45, 0.07
+
+
+@pytest.fixture
+def unrounded(monkeypatch):
+    """Gymnasium's code, in float64."""
+    numpy = types.SimpleNamespace(array=np.array, float32=np.float64)
+    monkeypatch.setattr(continuous_mountain_car, "np", numpy)
+
+
+def around(value):
+    """A number and its neighbours."""
+    return [value, np.nextafter(value, np.inf), np.nextafter(value, -np.inf)]
+
+
+def reaching(position, action, start):
+    """A row that the default dynamics move to `position`, from near `start`."""
+    for _ in range(60):
+        before = position - start - action * 0.0015 + math.cos(3 * start) * 0.0025
+        start = position - (before + (action * 0.0015 - 0.0025 * math.cos(3 * start)))
+    return start, before, action
+
+
+def cases(seed=0):
+    """10,000 random states, and every wall, limit, goal and throttle with its neighbours; with actions."""
+    rng = np.random.default_rng(seed)
+    rows = rng.uniform(0, 1, (10_000, 2)) * [RIGHT - LEFT, 2 * SPEED] + [LEFT, -SPEED]
+    actions = rng.uniform(-1.5, 1.5, (10_000, 1))
+    places = [*around(LEFT), *around(RIGHT), *around(GOAL), -math.pi / 6, -5.0, 5.0]
+    speeds = [0.0, 1.0, -1.0, 1e-3, -1e-3, *around(SPEED), *around(-SPEED)]
+    edges = list(itertools.product(places, speeds, [0.0, 100.0, -100.0, *around(1.0), *around(-1.0)]))
+    landings = [
+        reaching(place, action, start)
+        for target, starts in ((LEFT, (-1.17, -1.15)), (RIGHT, (0.57, 0.59)), (GOAL, (0.41, 0.44)))
+        for place, start, action in itertools.product(around(target), starts, [-1.0, 0.0, 1.0])
+    ]
+    edges = np.array(edges + landings)
+    return np.concatenate([rows, edges[:, :2]]), np.concatenate([actions, edges[:, 2:]])
+
+
+def reference(**parameters):
+    """Gymnasium's environment with other constants."""
+    env = Continuous_MountainCarEnv(goal_velocity=parameters.pop("goal_velocity", 0))
+    for name, value in parameters.items():
+        assert hasattr(env, name)
+        setattr(env, name, value)
+    return env
+
+
+@pytest.mark.parametrize("parameters", [{}, VARIANT, {"goal_velocity": SPEED}], ids=["default", "variant", "fast"])
+def test_a_step_from_any_state_is_gymnasiums(lab, parameters, request):
+    theirs = reference(**parameters)
+    rows, actions = cases()
+    rounded = lab.gymnasium_step(theirs, rows, actions)
+    request.getfixturevalue("unrounded")
+    expected = lab.gymnasium_step(theirs, rows, actions)
+    steps = lab.step(MountainCarContinuous(**parameters), rows, actions)
+    assert expected.terminated.any()
+    lab.assert_same_steps(steps, expected._replace(observation=rounded.observation), 1e-9)
+    np.testing.assert_array_equal(steps.terminated, rounded.terminated)
+
+
+@pytest.mark.usefixtures("unrounded")
+def test_the_cases_land_on_walls_and_goal(lab):
+    rows, actions = cases()
+    position, velocity = lab.gymnasium_step(reference(), rows[10_000:], actions[10_000:]).state.T
+    for target in (LEFT, RIGHT, *around(GOAL)):
+        assert (position == target).sum() > 3
+    assert ((position == LEFT) & (velocity == 0)).any()
+    assert ((position == RIGHT) & (velocity > 0)).any()
+
+
+def test_a_step_in_float32_is_gymnasiums(lab):
+    rows, actions = map(lab.single, cases(1))
+    rows, actions = rows[:10_000], actions[:10_000]
+    expected = lab.gymnasium_step(Continuous_MountainCarEnv(), rows, actions)
+    lab.assert_same_steps(lab.step(MountainCarContinuous(), rows, actions, x64=False), expected, 2e-6)
+
+
+def test_200_steps_are_gymnasiums(lab, request):
+    theirs = Continuous_MountainCarEnv()
+    rng = np.random.default_rng(2)
+    rows = np.stack([rng.uniform(-0.6, -0.4, 20), np.zeros(20)], axis=1)
+    actions = rng.uniform(-1.5, 1.5, (10, 20, 1)).repeat(20, axis=0)  # long pushes, to reach both ends
+    request.getfixturevalue("unrounded")
+    expected = lab.gymnasium_play(theirs, rows, actions)
+    assert expected[..., 0].min() == LEFT
+    assert expected[..., 0].max() == RIGHT
+    lab.assert_close(lab.play(MountainCarContinuous(), rows, actions), expected, 1e-6)
+
+
+def test_the_left_wall_does_not_hold_the_car(lab):
+    pushed = np.concatenate([np.full((30, 1, 1), -1.0), np.full((30, 1, 1), 1.0)])
+    position, velocity = lab.play(MountainCarContinuous(), np.array([[-1.1, -0.05]]), pushed)[:, 0].T
+    first = int(np.argmax(position == LEFT))
+    assert velocity[first] == 0
+    assert (np.diff(position[30:]) > 0).all()
+
+
+def test_every_push_of_mountain_car_is_a_throttle(lab):
+    # Which says, among other things, what `gravity` means: Gymnasium writes the number into its code.
+    rows, _ = cases(3)
+    actions = np.random.default_rng(3).integers(0, 3, len(rows))
+    shared = {"gravity": 0.004, "goal_position": 0.3, "hill_frequency": 2.0}
+    pushes = lab.step(MountainCar(force=0.002, **shared), rows, actions)
+    throttles = lab.step(MountainCarContinuous(power=0.002, **shared), rows, actions[:, None] - 1.0)
+    lab.assert_close(throttles.state, pushes.state, 1e-15)
+    np.testing.assert_array_equal(throttles.terminated, pushes.terminated)
+
+
+def test_spaces_and_limits_are_gymnasiums(lab):
+    lab.assert_same_spec("MountainCarContinuous-v0", MountainCarContinuous(), Continuous_MountainCarEnv())
+    assert isinstance(funcenv.make("MountainCarContinuous-v0").unwrapped, MountainCarContinuous)
+
+
+@pytest.mark.parametrize("bounds", [{}, {"low": -0.7, "high": 0.5}], ids=["default", "options"])
+def test_the_car_starts_anywhere_in_its_range_and_at_rest(lab, bounds):
+    rows = lab.initial_rows(MountainCarContinuous(**bounds))
+    lab.assert_uniform(rows[:, 0], bounds.get("low", -0.6), bounds.get("high", -0.4))
+    assert not rows[:, 1].any()
+
+
+def test_random_play_earns_what_it_does_in_gymnasium(lab):
+    env, rng, returns = Continuous_MountainCarEnv(), np.random.default_rng(4), []
+    for episode in range(300):
+        env.reset(seed=episode)
+        total = 0.0
+        for action in rng.uniform(-1, 1, (999, 1)):
+            _, reward, terminated, _, _ = env.step(action)
+            total += reward
+            if terminated:
+                break
+        returns.append(total)
+    lab.assert_same_mean(lab.random_returns("MountainCarContinuous-v0"), returns)
+
+
+def test_the_engine_clips_an_action_but_the_reward_does_not(lab):
+    row = np.array([[-0.5, 0.01]])
+    full = lab.step(MountainCarContinuous(), row, np.array([[1.0]]))
+    beyond = lab.step(MountainCarContinuous(), row, np.array([[3.0]]))
+    np.testing.assert_array_equal(beyond.state, full.state)
+    np.testing.assert_allclose([full.reward, beyond.reward], [[-0.1], [-0.9]])
+
+
+def test_the_prize_is_paid_once_at_the_goal(lab):
+    arrived = lab.step(MountainCarContinuous(), np.array([[0.44, 0.06], [0.3, 0.06]]), np.zeros((2, 1)))
+    assert arrived.reward.tolist() == [100.0, 0.0]
+    assert arrived.terminated.tolist() == [True, False]
+
+
+def test_gradients_are_finite(lab):
+    rows, actions = map(lab.single, cases(6))
+    lab.assert_gradients_finite(MountainCarContinuous(), rows[-1200:], actions[-1200:])
+
+
+def test_parameters_batch(lab):
+    lab.assert_parameters_batch(MountainCarContinuous(), np.array([0.41, 0.06]), [0.95])
+
+
+@pytest.mark.parametrize("name", ["max_speed", "hill_frequency"])
+@pytest.mark.parametrize("value", [0.0, -1.0, float("nan"), float("inf")])
+def test_impossible_constants_are_refused(name, value):
+    with pytest.raises(ValueError, match=f"{name} must be a finite number above 0, got"):
+        MountainCarContinuous(**{name: value})
+
+
+def test_empty_ranges_are_refused():
+    with pytest.raises(ValueError, match="low must not exceed high, got low=0.1 and high=-0.4"):
+        MountainCarContinuous(low=0.1)
+    with pytest.raises(ValueError, match="min_action must not exceed max_action"):
+        MountainCarContinuous(min_action=2.0)
+    with pytest.raises(ValueError, match="min_position must not exceed max_position"):
+        MountainCarContinuous().replace(max_position=jnp.array([0.6, -1.3]))

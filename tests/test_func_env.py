@@ -1,0 +1,150 @@
+"""The composition of reset and step."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import funcenv
+from funcenv.spaces import Box, Discrete
+
+
+class CountState(funcenv.PyTreeNode):
+    count: jax.Array
+    noise: jax.Array
+
+
+class Count(funcenv.FuncEnv):
+    """Draws in all three functions that may; returns Python scalars where it can."""
+
+    @property
+    def observation_space(self):
+        return Box(-jnp.inf, jnp.inf, (2,))
+
+    @property
+    def action_space(self):
+        return Discrete(3)
+
+    def initial(self, key):
+        return CountState(count=0, noise=jax.random.normal(key))
+
+    def transition(self, state, action, key):
+        return CountState(count=state.count + action, noise=jax.random.normal(key))
+
+    def observation(self, state, key):
+        return jnp.stack([state.count.astype(jnp.float32), jax.random.normal(key)])
+
+    def reward(self, state, action, next_state):
+        return 0.5
+
+    def terminal(self, state):
+        return state.count >= 4
+
+    def state_info(self, state):
+        return {"noise": state.noise}
+
+    def transition_info(self, state, action, next_state):
+        return {"moved": action != 0}
+
+
+def test_reset_and_step_have_one_structure_and_no_weak_types():
+    env = Count()
+    state, first = env.reset(funcenv.key(0))
+    next_state, second = env.step(state, jnp.int32(1), funcenv.key(1))
+    for before, after in zip(jax.tree.leaves((state, first)), jax.tree.leaves((next_state, second)), strict=True):
+        assert (before.shape, before.dtype, before.weak_type) == (after.shape, after.dtype, after.weak_type)
+    assert jax.tree.structure(first) == jax.tree.structure(second)
+    assert not any(leaf.weak_type for leaf in jax.tree.leaves((state, first)))
+
+
+def test_reset_pays_nothing_and_ends_nothing():
+    _, timestep = Count().reset(funcenv.key(0))
+    assert timestep.reward == 0 and not timestep.terminated and not timestep.truncated and not timestep.info["moved"]
+
+
+def test_every_function_gets_a_key_of_its_own():
+    env = Count()
+    state, timestep = env.reset(funcenv.key(0))
+    next_state, next_timestep = env.step(state, jnp.int32(1), funcenv.key(0))
+    draws = [state.noise, timestep.observation[1], next_timestep.observation[1]]
+    assert state.noise != timestep.observation[1]
+    assert next_state.noise != next_timestep.observation[1]
+    assert len({float(draw) for draw in draws}) >= 2
+
+
+def test_look_shows_what_the_call_with_that_key_showed():
+    env, key = Count(), funcenv.key(3)
+    state, timestep = env.reset(key)
+    np.testing.assert_array_equal(env.look(state, key).observation, timestep.observation)
+    state, timestep = env.step(state, jnp.int32(2), key)
+    seen = env.look(state, key)
+    np.testing.assert_array_equal(seen.observation, timestep.observation)
+    assert seen.reward == 0
+
+
+def test_step_compiles_once():
+    env, traces = Count(), []
+
+    @jax.jit
+    def step(state, action, key):
+        traces.append(1)
+        return env.step(state, action, key)
+
+    state, _ = jax.jit(env.reset)(funcenv.key(0))
+    for i in range(5):
+        state, _ = step(state, jnp.int32(1), funcenv.key(i))
+    assert len(traces) == 1
+
+
+def test_parameters_can_be_batched_and_differentiated():
+    from funcenv.envs import CartPole
+
+    gravities = jnp.array([1.6, 9.8, 20.0])
+    envs = jax.vmap(lambda gravity: CartPole(gravity=gravity))(gravities)
+    state, _ = CartPole().reset(funcenv.key(0))
+    states = jax.vmap(lambda env: env.transition(state, 1, funcenv.key(0)))(envs)
+    for i, gravity in enumerate(gravities):
+        alone = CartPole(gravity=float(gravity)).transition(state, 1, funcenv.key(0))
+        np.testing.assert_allclose(states.theta_dot[i], alone.theta_dot, rtol=1e-6)
+
+    slope = jax.grad(lambda env: env.transition(state, 1, funcenv.key(0)).theta_dot)(
+        jax.tree.map(jnp.float32, CartPole())
+    )
+    assert jnp.isfinite(slope.gravity) and slope.gravity != 0
+
+
+def test_legacy_keys_are_refused():
+    with pytest.raises(TypeError, match="typed key"):
+        Count().reset(jnp.zeros(2, jnp.uint32))
+
+
+def test_reset_and_step_cannot_be_overridden():
+    with pytest.raises(TypeError, match="must not be overridden"):
+
+        class Bad(funcenv.FuncEnv):
+            def step(self, state, action, key):
+                return state
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "error", "message"),
+    [
+        ("reward", jnp.zeros(1), ValueError, "reward must return a scalar"),
+        ("terminal", jnp.zeros((), jnp.float32), TypeError, "terminal must return a bool"),
+        ("truncated", 1, TypeError, "truncated must return a bool"),
+    ],
+)
+def test_outputs_of_the_wrong_kind_are_named(name, value, error, message):
+    bad = type("Bad", (Count,), {name: lambda self, *arguments: value})()
+    state, _ = Count().reset(funcenv.key(0))
+    with pytest.raises(error, match=message):
+        bad.step(state, jnp.int32(0), funcenv.key(0))
+
+
+def test_missing_functions_say_what_to_define():
+    env = funcenv.FuncEnv()
+    for call in (lambda: env.initial(funcenv.key(0)), lambda: env.terminal(None), lambda: env.action_space):
+        with pytest.raises(NotImplementedError, match="must define"):
+            call()
+    with pytest.raises(NotImplementedError, match=r"define scene\(state\)"):
+        env.scene(None)

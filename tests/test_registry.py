@@ -1,0 +1,108 @@
+"""Environments by name."""
+
+import subprocess
+import sys
+
+import pytest
+
+import funcenv
+from funcenv.envs import CartPole
+from funcenv.registry import EnvSpec
+from funcenv.wrappers import TimeLimit
+
+
+def test_make_adds_the_registered_limit():
+    env = funcenv.make("CartPole-v1")
+    assert isinstance(env, TimeLimit) and env.max_episode_steps == 500
+    assert funcenv.make("CartPole-v0").max_episode_steps == 200
+
+
+def test_the_limit_can_be_changed_or_left_off():
+    assert funcenv.make("CartPole-v1", max_episode_steps=7).max_episode_steps == 7
+    for none in (None, -1):
+        assert funcenv.make("CartPole-v1", max_episode_steps=none) == CartPole()
+    with pytest.raises(ValueError, match="max_episode_steps must be at least 1, got 0"):
+        funcenv.make("CartPole-v1", max_episode_steps=0)
+
+
+def test_parameters_reach_the_environment():
+    assert funcenv.make("CartPole-v1", gravity=1.6, sutton_barto_reward=True).unwrapped == CartPole(
+        gravity=1.6, sutton_barto_reward=True
+    )
+
+
+def test_an_unknown_parameter_is_named_with_the_closest_one():
+    with pytest.raises(TypeError, match="CartPole-v1 has no parameter 'masspol'; did you mean masspole"):
+        funcenv.make("CartPole-v1", masspol=1.0)
+    with pytest.raises(TypeError, match="it has: gravity"):
+        funcenv.make("CartPole-v1", zzz=1.0)
+
+
+@pytest.mark.parametrize(
+    ("id", "message"),
+    [
+        ("CartPol-v1", "did you mean CartPole-v1"),
+        ("cartpole-v1", "did you mean CartPole-v1"),
+        ("CartPole-v9", "its versions are CartPole-v0, CartPole-v1"),
+        ("Qqqqq-v0", "pprint_registry"),
+        ("Cart Pole", "has the form"),
+    ],
+)
+def test_an_unknown_id_is_helped(id, message):
+    with pytest.raises(ValueError, match=message):
+        funcenv.make(id)
+
+
+def test_without_a_version_the_newest_is_taken_with_a_warning():
+    with pytest.warns(UserWarning, match="using the newest, CartPole-v1"):
+        assert funcenv.spec("CartPole").id == "CartPole-v1"
+
+
+def test_register_refuses_another_environment_under_the_same_id():
+    funcenv.register("test/Twice-v0", CartPole)
+    funcenv.register("test/Twice-v0", CartPole)
+    with pytest.raises(ValueError, match="registered already"):
+        funcenv.register("test/Twice-v0", CartPole, max_episode_steps=3)
+
+
+@pytest.mark.parametrize(
+    ("id", "entry"), [("bad id!", CartPole), ("test/Bad-v0", "module_without_attribute"), ("a/b/c-v0", CartPole)]
+)
+def test_register_refuses_malformed_input(id, entry):
+    with pytest.raises(ValueError, match="form|must be"):
+        funcenv.register(id, entry)
+
+
+def test_a_module_in_the_id_is_imported_first(tmp_path, monkeypatch):
+    (tmp_path / "my_lab_envs.py").write_text(
+        "import funcenv\n"
+        "from funcenv.envs import CartPole\n"
+        "funcenv.register('lab/Moon-v3', CartPole, kwargs={'gravity': 1.6})\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    assert funcenv.make("my_lab_envs:lab/Moon-v3") == CartPole(gravity=1.6)
+
+
+def test_the_registry_cannot_be_written_to():
+    with pytest.raises(TypeError):
+        funcenv.registry["X-v0"] = EnvSpec("X-v0", CartPole)
+
+
+def test_a_package_that_fails_is_named_and_the_others_load():
+    code = (
+        "import importlib.metadata as m, sys, warnings, funcenv\n"
+        "r = sys.modules['funcenv.registry']\n"
+        "broken = m.EntryPoint('broken', 'no_such_module:register', 'funcenv.envs')\n"
+        "found = [broken, *r._entry_points()]\n"
+        "r._entry_points = lambda: found\n"
+        "with warnings.catch_warnings(record=True) as caught:\n"
+        "    warnings.simplefilter('always')\n"
+        "    assert r.make('CartPole-v1')\n"
+        "assert 'no_such_module' in str(caught[0].message), caught\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_pprint_registry_lists_everything():
+    table = funcenv.pprint_registry()
+    assert all(id in table for id in funcenv.registry)

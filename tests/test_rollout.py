@@ -1,0 +1,146 @@
+"""Rollouts, evaluations, and the statistics of episodes."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import funcenv
+from funcenv import AutoresetMode, FuncVectorEnv
+from funcenv.envs import CartPole, Pendulum
+from funcenv.rollout import _Moments
+from funcenv.wrappers import TimeLimit
+
+ENV = TimeLimit(CartPole(), max_episode_steps=40)
+POLICY = funcenv.random_policy(ENV)
+
+
+@pytest.mark.parametrize("mode", AutoresetMode)
+def test_statistics_are_those_of_the_episodes_that_ended(mode):
+    venv = FuncVectorEnv(ENV, 16, mode)
+    vstate, (timestep, action), statistics = funcenv.rollout(venv, POLICY, funcenv.key(0), 120)
+    assert timestep.observation.shape == (120, 16, 4) and action.shape == (120, 16)
+    done = np.asarray(timestep.done)
+    if mode is AutoresetMode.DISABLED:  # an environment that stays where it ended counts once
+        done = done & (np.cumsum(done, axis=0) == 1)
+    returns, lengths = np.asarray(timestep.episode_return)[done], np.asarray(timestep.episode_length)[done]
+    assert statistics.count == len(returns) >= 16
+    for name, values in (("return", returns), ("length", lengths)):
+        for figure in ("mean", "std", "min", "max"):
+            ours, theirs = getattr(statistics, f"{figure}_{name}"), getattr(np, figure)(values)
+            np.testing.assert_allclose(ours, theirs, rtol=1e-5)
+
+
+def test_no_episode_gives_nan_rather_than_a_number():
+    _, _, statistics = funcenv.rollout(
+        FuncVectorEnv(Pendulum(), 2), funcenv.random_policy(Pendulum()), funcenv.key(0), 5
+    )
+    assert statistics.count == 0 and jnp.isnan(statistics.mean_return) and jnp.isnan(statistics.max_length)
+
+
+def test_equal_returns_have_no_spread():
+    moments = _Moments.empty(jnp.zeros(3))
+    for _ in range(1000):
+        moments = moments.add(jnp.array([True, False, True]), jnp.full(3, 500.3))
+    mean, std, least, greatest = moments.combined()
+    assert std == 0 and mean == least == greatest == jnp.float32(500.3)
+
+
+def test_collect_chooses_what_is_kept():
+    venv = FuncVectorEnv(ENV, 3)
+    _, everything, _ = funcenv.rollout(venv, POLICY, funcenv.key(0), 7)
+    _, rewards, _ = funcenv.rollout(venv, POLICY, funcenv.key(0), 7, collect=lambda timestep, action: timestep.reward)
+    _, nothing, _ = funcenv.rollout(venv, POLICY, funcenv.key(0), 7, collect=None)
+    np.testing.assert_array_equal(rewards, everything.timestep.reward)
+    assert nothing is None
+
+
+def test_a_rollout_goes_on_from_a_vector_state():
+    venv = FuncVectorEnv(ENV, 3)
+
+    def policy(observation, key):
+        return (observation[2] > 0).astype(jnp.int32)
+
+    whole_state, whole, _ = funcenv.rollout(venv, policy, funcenv.key(0), 60)
+    vstate, first, _ = funcenv.rollout(venv, policy, funcenv.key(0), 25)
+    vstate, second, _ = funcenv.rollout(venv, policy, funcenv.key(1), 35, vstate=vstate)
+    for all_of_it, a, b in zip(*map(jax.tree.leaves, (whole, first, second)), strict=True):
+        np.testing.assert_allclose(all_of_it, np.concatenate([a, b]), rtol=1e-5, atol=1e-6)
+
+
+def test_the_policy_of_an_environment_does_not_depend_on_how_many_there_are():
+    few = funcenv.rollout(FuncVectorEnv(ENV, 2), POLICY, funcenv.key(0), 20)[1]
+    many = funcenv.rollout(FuncVectorEnv(ENV, 5), POLICY, funcenv.key(0), 20)[1]
+    np.testing.assert_array_equal(few.action, many.action[:, :2])
+
+
+def test_the_policy_sees_what_the_environment_shows():
+    venv = FuncVectorEnv(ENV, 4)
+    _, (timestep, action), _ = funcenv.rollout(
+        venv, lambda observation, key: (observation[0] > 0).astype(jnp.int32), funcenv.key(0), 50
+    )
+    np.testing.assert_array_equal(action[1:], (timestep.observation[:-1, :, 0] > 0).astype(jnp.int32))
+
+
+def test_new_parameters_of_a_policy_do_not_compile_again():
+    traces = []
+
+    def apply(bias, observation, key):
+        traces.append(1)
+        return (observation[2] > bias).astype(jnp.int32)
+
+    venv = FuncVectorEnv(ENV, 2)
+    for bias in (0.0, 0.1, 0.2):
+        funcenv.rollout(venv, jax.tree_util.Partial(apply, jnp.float32(bias)), funcenv.key(0), 5)
+    assert len(traces) == 1
+
+
+def test_a_rollout_can_be_traced_and_differentiated():
+    env = Pendulum()
+
+    @jax.jit
+    @jax.grad
+    def slope(gravity):
+        venv = FuncVectorEnv(env.replace(g=gravity), 2)
+        collect = lambda timestep, action: timestep.reward  # noqa: E731
+        return funcenv.rollout(venv, lambda observation, key: jnp.zeros(1), funcenv.key(0), 5, collect=collect)[
+            1
+        ].mean()
+
+    assert jnp.isfinite(slope(10.0)) and slope(10.0) != 0
+
+
+def test_evaluate_reports_each_episode_once():
+    evaluation = funcenv.evaluate(ENV, POLICY, 50, funcenv.key(0))
+    assert evaluation.finished.all()
+    np.testing.assert_array_equal(evaluation.episode_return, evaluation.episode_length)  # one a step
+    assert (evaluation.truncated == (evaluation.episode_length == 40)).all()
+    assert (evaluation.terminated | evaluation.truncated).all()
+    assert evaluation.mean_return == pytest.approx(float(np.mean(evaluation.episode_return)))
+
+
+def test_evaluate_plays_the_same_episodes_whatever_their_number():
+    few, many = (funcenv.evaluate(ENV, POLICY, n, funcenv.key(3)) for n in (3, 8))
+    np.testing.assert_array_equal(few.episode_return, many.episode_return[:3])
+
+
+def test_evaluate_stops_where_there_is_no_end():
+    evaluation = funcenv.evaluate(Pendulum(), funcenv.random_policy(Pendulum()), 3, funcenv.key(0), max_steps=9)
+    assert not evaluation.finished.any() and (evaluation.episode_length == 9).all()
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (
+            lambda: funcenv.rollout(FuncVectorEnv(ENV, 2), POLICY, funcenv.key(0), 0),
+            ValueError,
+            "num_steps must be at least 1",
+        ),
+        (lambda: funcenv.evaluate(ENV, POLICY, -1, funcenv.key(0)), ValueError, "num_episodes must be at least 1"),
+        (lambda: funcenv.rollout(FuncVectorEnv(ENV, 2), POLICY, jnp.zeros(2, jnp.uint32), 3), TypeError, "typed key"),
+    ],
+)
+def test_bad_input_is_refused(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
