@@ -8,7 +8,9 @@ result.
 
 from __future__ import annotations
 
+import contextlib
 import functools
+from collections.abc import Iterator
 from typing import Any, Protocol
 
 import jax
@@ -55,7 +57,8 @@ class Learner:
     def init(self, key: jax.Array) -> Any:
         """A new state; agent i learns with the i-th part of the key."""
         require_typed_key(key)
-        return self._init(jax.random.split(key, self.config.num_seeds))
+        with _default_promotion():
+            return self._init(jax.random.split(key, self.config.num_seeds))
 
     def advance(self, state: Any, num_updates: int) -> tuple[Any, Metrics]:
         """The next updates, at most `MAX_UPDATES_PER_CALL` and not beyond the end of the run.
@@ -64,7 +67,8 @@ class Learner:
             The state after them and their figures, each of shape `[num_updates, num_seeds]`.
         """
         num_updates = min(num_updates, MAX_UPDATES_PER_CALL, self.config.num_updates - self.num_updates_done(state))
-        state, metrics = self._advance(state, np.int32(num_updates))
+        with _default_promotion():
+            state, metrics = self._advance(state, np.int32(num_updates))
         return state, {name: values[:num_updates] for name, values in jax.device_get(metrics).items()}
 
     def num_updates_done(self, state: Any) -> int:
@@ -86,6 +90,13 @@ class Learner:
             return state, {name: values.at[number].set(row[name]) for name, values in metrics.items()}
 
         return jax.lax.fori_loop(0, num_updates, step, (state, empty))
+
+
+@contextlib.contextmanager
+def _default_promotion() -> Iterator[None]:
+    """JAX's own promotion rules, because optax does not compile under the strict ones that a user may have set."""
+    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+        yield
 
 
 def train(algorithm: Any, config: Any, key: jax.Array) -> tuple[Any, Metrics]:

@@ -30,7 +30,8 @@ class RunningMoments(PyTreeNode):
     def update(self, batch: Float[Array, "... *shape"]) -> RunningMoments:
         """With the vectors of a batch, whose leading axes are all counted."""
         rows = batch.reshape(-1, *self.mean.shape)
-        batch_mean, batch_variance = rows.mean(0), rows.var(0)
+        batch_mean = rows.mean(0)
+        batch_variance = ((rows - batch_mean[None]) ** 2).mean(0)
         count = self.count + rows.shape[0]
         share = rows.shape[0] / count
         delta = batch_mean - self.mean
@@ -42,7 +43,8 @@ class RunningMoments(PyTreeNode):
 
     def normalize(self, vector: Float[Array, "... *shape"], clip: float = 10.0) -> Float[Array, "... *shape"]:
         """Shift to mean 0, scale to variance 1, clip to `[-clip, clip]`."""
-        return jnp.clip((vector - self.mean) / jnp.sqrt(self.variance + 1e-8), -clip, clip)
+        mean, deviation = (jnp.broadcast_to(m, vector.shape) for m in (self.mean, jnp.sqrt(self.variance + 1e-8)))
+        return jnp.clip((vector - mean) / deviation, -clip, clip)
 
     def scale(self, vector: Float[Array, "... *shape"], clip: float = 10.0) -> Float[Array, "... *shape"]:
         """Scale to variance 1 without shifting, clip to `[-clip, clip]`; the sign of a reward matters."""

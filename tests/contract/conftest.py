@@ -1,0 +1,64 @@
+"""What the contract covers: every registered environment in three dresses, and every wrapper. There is no list to join.
+
+A test that asks for `stack` visits every environment bare, as `make` gives it, and in a deep stack of wrappers; one
+that asks for `made` only the second. Ids that differ in a time limit only are visited once.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+import funcenv
+from funcenv import wrappers
+from funcenv.registry import load_entry_points, registry
+from funcenv.spaces import Box
+
+Build = Callable[[], Any]
+
+
+def _bare(id: str) -> Any:
+    return funcenv.make(id).unwrapped
+
+
+def _deep(id: str) -> Any:
+    """Most kinds of wrappers at once; the limit is short, so that episodes end."""
+    env = wrappers.ClipReward(_bare(id), -100.0, 100.0)
+    space = env.action_space
+    if isinstance(space, Box) and space.is_bounded():
+        env = wrappers.ClipAction(wrappers.RescaleAction(env, -1.0, 1.0))
+    env = wrappers.EpisodeStatistics(wrappers.StickyAction(wrappers.TimeLimit(env, 20), 0.25))
+    env = wrappers.FrameStackObservation(wrappers.TimeAwareObservation(env), 2)
+    return wrappers.FlattenObservation(wrappers.RepeatAction(env, 2))
+
+
+DRESSES = {"bare": _bare, "made": funcenv.make, "deep": _deep}
+
+
+def _distinct(dresses: list[str]) -> Iterator[tuple[str, Build]]:
+    """Name and builder of each environment that is not the same as an earlier one."""
+    load_entry_points()
+    seen = []
+    for id in registry:
+        for dress in dresses:
+            env = DRESSES[dress](id)
+            leaves, structure = jax.tree.flatten((env, env.unwrapped))
+            parameters = jax.tree.leaves(env.unwrapped)
+            if not any(
+                structure == other and len(leaves) == count and all(map(np.array_equal, parameters, values))
+                for other, count, values in seen
+            ):
+                seen.append((structure, len(leaves), parameters))
+                yield f"{id}-{dress}", lambda id=id, dress=dress: DRESSES[dress](id)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    for name, dresses in (("stack", list(DRESSES)), ("made", ["made"])):
+        if name in metafunc.fixturenames:
+            builds = dict(_distinct(dresses))
+            metafunc.parametrize(name, builds.values(), ids=builds.keys())
+    if "env_id" in metafunc.fixturenames:
+        load_entry_points()
+        metafunc.parametrize("env_id", list(registry))

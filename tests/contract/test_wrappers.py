@@ -1,0 +1,118 @@
+"""What holds for every wrapper that `funcenv.wrappers` exports, alone around an environment."""
+
+import inspect
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+import funcenv
+from funcenv import wrappers
+from funcenv.checker import find_problems
+from funcenv.envs import CartPole, Pendulum
+
+
+class Mirrored(wrappers.ActionWrapper):
+    """Pushes the other way."""
+
+    def inner_action(self, action):
+        return 1 - action
+
+
+class Halved(wrappers.ObservationWrapper):
+    """Sees half of everything, which is in the same space."""
+
+    def outer_observation(self, observation):
+        return 0.5 * observation
+
+
+class Doubled(wrappers.RewardWrapper):
+    """Is paid twice."""
+
+    def outer_reward(self, reward):
+        return 2 * reward
+
+
+def negated(x):
+    return -x
+
+
+def drawn(key, env):
+    return {"gravity": env.gravity * jax.random.uniform(key, (), float, 0.5, 2.0)}
+
+
+def limited(env):
+    return wrappers.TimeLimit(env, 20)
+
+
+# How to build each wrapper around an environment that it suits; keys are classes of `funcenv.wrappers`.
+BUILDERS = {
+    wrappers.ActionWrapper: lambda: Mirrored(CartPole()),
+    wrappers.Autoreset: lambda: wrappers.Autoreset(limited(CartPole())),
+    wrappers.ClipAction: lambda: wrappers.ClipAction(Pendulum()),
+    wrappers.ClipReward: lambda: wrappers.ClipReward(Pendulum(), -1.0, 1.0),
+    wrappers.DelayObservation: lambda: wrappers.DelayObservation(CartPole(), 2),
+    wrappers.DiscretizeAction: lambda: wrappers.DiscretizeAction(Pendulum(), 5),
+    wrappers.DiscretizeObservation: lambda: wrappers.DiscretizeObservation(Pendulum(), 5),
+    wrappers.DtypeObservation: lambda: wrappers.DtypeObservation(Pendulum(), "float16"),
+    wrappers.EpisodeStatistics: lambda: wrappers.EpisodeStatistics(CartPole()),
+    wrappers.FilterObservation: lambda: wrappers.FilterObservation(
+        wrappers.TimeAwareObservation(limited(CartPole()), flatten=False), ["time"]
+    ),
+    wrappers.FlattenObservation: lambda: wrappers.FlattenObservation(wrappers.FrameStackObservation(Pendulum(), 2)),
+    wrappers.FrameStackObservation: lambda: wrappers.FrameStackObservation(Pendulum(), 3),
+    wrappers.MaxAndSkipObservation: lambda: wrappers.MaxAndSkipObservation(limited(CartPole()), 3),
+    wrappers.ObservationWrapper: lambda: Halved(CartPole()),
+    wrappers.RandomizeParameters: lambda: wrappers.RandomizeParameters(CartPole(), drawn),
+    wrappers.RepeatAction: lambda: wrappers.RepeatAction(limited(CartPole()), 3),
+    wrappers.RescaleAction: lambda: wrappers.RescaleAction(Pendulum(), -1.0, 1.0),
+    wrappers.RescaleObservation: lambda: wrappers.RescaleObservation(Pendulum(), 0.0, 1.0),
+    wrappers.ReshapeObservation: lambda: wrappers.ReshapeObservation(CartPole(), (2, 2)),
+    wrappers.RewardWrapper: lambda: Doubled(Pendulum()),
+    wrappers.StickyAction: lambda: wrappers.StickyAction(CartPole(), 0.25),
+    wrappers.TimeAwareObservation: lambda: wrappers.TimeAwareObservation(limited(CartPole())),
+    wrappers.TimeLimit: lambda: limited(Pendulum()),
+    wrappers.TransformAction: lambda: wrappers.TransformAction(Pendulum(), negated),
+    wrappers.TransformObservation: lambda: wrappers.TransformObservation(CartPole(), negated),
+    wrappers.TransformReward: lambda: wrappers.TransformReward(Pendulum(), negated),
+    wrappers.Wrapper: lambda: wrappers.Wrapper(CartPole()),
+}
+
+WRAPPERS = [
+    value
+    for name, value in sorted(vars(wrappers).items())
+    if inspect.isclass(value) and issubclass(value, wrappers.Wrapper)
+]
+
+
+@pytest.fixture(params=WRAPPERS, ids=lambda wrapper: wrapper.__name__)
+def wrapped(request):
+    wrapper = request.param
+    assert wrapper in BUILDERS, (
+        f"funcenv.wrappers exports {wrapper.__name__}, which no contract test covers: add a line for it to BUILDERS in "
+        "tests/contract/test_wrappers.py"
+    )
+    env = BUILDERS[wrapper]()
+    assert isinstance(env, wrapper)
+    return env
+
+
+def test_checker_finds_nothing(wrapped):
+    findings = find_problems(wrapped, funcenv.key(0))
+    assert findings == [], "\n".join(map(str, findings))
+
+
+def test_innermost_environment_shows_through(wrapped):
+    assert wrapped.unwrapped == wrapped.env.unwrapped
+    assert not isinstance(wrapped.unwrapped, wrappers.Wrapper)
+
+
+def test_replacing_what_is_inside(wrapped):
+    """A wrapper is built from its fields alone: with another environment inside, only that one changes."""
+    again = wrapped.replace(env=wrapped.env)
+    assert jax.tree.structure(again) == jax.tree.structure(wrapped)
+    assert all(map(jnp.array_equal, jax.tree.leaves(again), jax.tree.leaves(wrapped)))
+
+
+def test_every_builder_is_of_an_exported_wrapper():
+    assert set(BUILDERS) <= set(WRAPPERS)

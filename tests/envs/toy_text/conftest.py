@@ -1,0 +1,95 @@
+"""What the tests of toy text share: Gymnasium's tables as arrays, exact values computed from them, and statistics."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+import scipy.stats
+
+import funcenv
+
+Array = np.ndarray[Any, Any]
+
+
+class Reference(NamedTuple):
+    """Gymnasium's `env.P` in arrays `[num_states, num_actions, num_outcomes]`, and where an outcome is listed."""
+
+    probability: Array
+    next_state: Array
+    reward: Array
+    terminated: Array
+    listed: Array
+    initial: Array  # [num_states], the probability to begin there
+
+    def action_values(self, values: Array, discount: float = 1.0) -> Array:
+        """One Bellman backup, `[num_states, num_actions]`."""
+        return (self.probability * (self.reward + discount * ~self.terminated * values[self.next_state])).sum(-1)
+
+    def optimal_values(self, discount: float) -> Array:
+        """Value iteration until nothing changes any more."""
+        values = np.zeros(len(self.initial))
+        while True:
+            better = self.action_values(values, discount).max(1)
+            if np.abs(better - values).max() < 1e-12:
+                return better
+            values = better
+
+    def random_return(self, num_steps: int) -> float:
+        """The exact mean return of uniformly random actions within `num_steps` steps."""
+        values = np.zeros(len(self.initial))
+        for _ in range(num_steps):
+            values = self.action_values(values).mean(1)
+        return float(self.initial @ values)
+
+
+def _reference(env: Any) -> Reference:
+    num_states, num_actions = len(env.P), len(env.P[0])
+    num_outcomes = max(len(outcomes) for actions in env.P.values() for outcomes in actions.values())
+    shape = num_states, num_actions, num_outcomes
+    table = Reference(
+        probability=np.zeros(shape),
+        next_state=np.zeros(shape, int),
+        reward=np.zeros(shape),
+        terminated=np.zeros(shape, bool),
+        listed=np.zeros(shape, bool),
+        initial=np.asarray(env.initial_state_distrib),
+    )
+    for state, actions in env.P.items():
+        for action, outcomes in actions.items():
+            for index, outcome in enumerate(outcomes):
+                for array, value in zip(table, (*outcome, True), strict=False):
+                    array[state, action, index] = value
+    return table
+
+
+def _chi_square(counts: Array, expected: Array) -> float:
+    counts, expected = np.asarray(counts, float), np.asarray(expected, float)
+    assert (counts[expected == 0] == 0).all(), "something impossible was drawn"
+    possible = expected > 0
+    return float(scipy.stats.chisquare(counts[possible], expected[possible] / expected.sum() * counts.sum()).pvalue)
+
+
+def _check_mean(evaluation: funcenv.Evaluation, exact: float, standard_errors: float) -> None:
+    assert bool(evaluation.finished.all())
+    returns = np.asarray(evaluation.episode_return, np.float64)
+    error = returns.std() / np.sqrt(len(returns))
+    assert abs(returns.mean() - exact) <= standard_errors * error + 1e-4 * abs(exact)
+
+
+@pytest.fixture(scope="session")
+def reference() -> Callable[[Any], Reference]:
+    """The table of a Gymnasium environment."""
+    return _reference
+
+
+@pytest.fixture(scope="session")
+def chi_square() -> Callable[[Array, Array], float]:
+    """The p-value of counts, given expected counts or probabilities; what is impossible must not occur."""
+    return _chi_square
+
+
+@pytest.fixture(scope="session")
+def check_mean() -> Callable[[funcenv.Evaluation, float, float], None]:
+    """Whether all episodes of an evaluation ended, with a mean return near an exact value."""
+    return _check_mean

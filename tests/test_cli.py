@@ -1,0 +1,105 @@
+"""The command line, called as a function."""
+
+import subprocess
+import sys
+
+import pytest
+
+from funcenv.cli import main
+
+TINY = [
+    "--num-envs",
+    "4",
+    "--num-steps",
+    "16",
+    "--total-timesteps",
+    "128",
+    "--hidden-sizes",
+    "8",
+    "--num-minibatches",
+    "2",
+]
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """The folder of a short run."""
+    folder = tmp_path_factory.mktemp("runs") / "run"
+    assert main(["train", "CartPole-v1", "--run-dir", str(folder), *TINY]) == 0
+    return folder
+
+
+def test_train_leaves_a_run_where_it_is_told(trained, capsys):
+    assert (trained / "metrics.csv").exists()
+
+
+def test_train_names_its_run_below_runs(tmp_path, capsys):
+    assert main(["train", "Pendulum-v1", "--runs", str(tmp_path), "--total-timesteps", "2048"]) == 0
+    (folder,) = tmp_path.iterdir()
+    assert folder.name.startswith("Pendulum-v1-ppo-seed0-")
+    assert f"funcenv evaluate {folder}" in capsys.readouterr().out
+
+
+def test_evaluate_reports_the_return(trained, capsys):
+    assert main(["evaluate", str(trained), "--num-episodes", "3"]) == 0
+    out = capsys.readouterr().out
+    assert "CartPole-v1: return" in out and "3 episodes" in out
+
+
+def test_resume_of_a_finished_run_says_where_it_is(trained, capsys):
+    assert main(["train", "--resume", str(trained)]) == 0
+    assert str(trained) in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (["dance"], 2, "there is no command 'dance'; the commands are train, evaluate"),
+        (["train", "CartPoel-v1"], 1, "did you mean CartPole-v1"),
+        (["train", "--resume"], 2, "--resume needs the folder of a run"),
+        (["train", "--resume", "no_such_run"], 1, "no_such_run is not a run"),
+        (["evaluate"], 2, "evaluate needs the folder of a run"),
+        (["evaluate", "no_such_run"], 1, "no_such_run is not a run"),
+        (["list", "all"], 2, "list takes no arguments"),
+    ],
+)
+def test_mistakes_are_told_without_a_traceback(arguments, status, message, capsys):
+    assert main(arguments) == status
+    assert message in capsys.readouterr().err
+
+
+def test_an_impossible_setting_is_told_without_a_traceback(capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(["train", "CartPole-v1", "--num-minibatches", "3"])
+    assert stopped.value.code == 2
+    assert "num_minibatches must divide num_envs * num_steps" in " ".join(capsys.readouterr().err.split())
+
+
+def test_resuming_with_other_flags_is_refused(trained, capsys):
+    assert main(["train", "--resume", str(trained), "--learning-rate", "0.5"]) == 1
+    assert "learning_rate is 0.001 there, 0.5 here" in capsys.readouterr().err
+    assert main(["train", "Pendulum-v1", "--resume", str(trained)]) == 1
+    assert "env_id is 'CartPole-v1' there, 'Pendulum-v1' here" in capsys.readouterr().err
+
+
+def test_every_hyper_parameter_has_a_flag_with_help(capsys):
+    import dataclasses
+
+    from funcenv.train.ppo import Config
+
+    with pytest.raises(SystemExit):
+        main(["train", "--help"])
+    text = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    for field in dataclasses.fields(Config):
+        assert f"--{field.name.replace('_', '-')}" in text
+    assert "divides num_envs * num_steps" in text
+
+
+def test_without_arguments_the_commands_are_shown(capsys):
+    assert main([]) == 0
+    assert "funcenv train" in capsys.readouterr().out
+
+
+def test_python_m_funcenv_is_the_same():
+    out = subprocess.run([sys.executable, "-m", "funcenv", "list"], capture_output=True, text=True, check=True).stdout
+    assert "Pendulum-v1" in out

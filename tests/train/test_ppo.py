@@ -1,0 +1,192 @@
+"""PPO learns: the right values at both kinds of ending, and CartPole."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import funcenv
+from funcenv.spaces import Box, Discrete, Tuple
+from funcenv.train import ppo
+from funcenv.train.loop import Learner, train
+from funcenv.train.presets import PPO, preset
+
+GAMMA = 0.9
+
+
+class Ring(funcenv.FuncEnv):
+    """0 -> 1 -> 2 -> 0, reward 1 a step. With `ends`, 2 is terminal; without, an episode goes on for ever."""
+
+    ends: bool = funcenv.field(pytree_node=False, default=True)
+
+    @property
+    def observation_space(self):
+        return Discrete(3)
+
+    @property
+    def action_space(self):
+        return Discrete(2)
+
+    def initial(self, key):
+        return jax.random.randint(key, (), 0, 2 if self.ends else 3)
+
+    def transition(self, state, action, key):
+        return (state + 1) % 3
+
+    def observation(self, state, key):
+        return state
+
+    def reward(self, state, action, next_state):
+        return 1.0
+
+    def terminal(self, state):
+        return (state == 2) & self.ends
+
+
+class Strange(Ring):
+    @property
+    def action_space(self):
+        return Tuple([Discrete(2), Discrete(2)])
+
+
+funcenv.register("test/RingThatEnds-v0", Ring)
+funcenv.register("test/RingCutOff-v0", Ring, max_episode_steps=2, kwargs={"ends": False})
+funcenv.register("test/Strange-v0", Strange)
+
+
+@pytest.mark.parametrize(
+    ("env_id", "values"),
+    [
+        # Nothing follows 2: V(1) = 1 and V(0) = 1 + gamma.
+        ("test/RingThatEnds-v0", {0: 1 + GAMMA, 1: 1.0}),
+        # Cut off every 2 steps, but it would go on: V = 1 / (1 - gamma) everywhere.
+        ("test/RingCutOff-v0", dict.fromkeys(range(3), 1 / (1 - GAMMA))),
+    ],
+)
+def test_truncation_bootstraps_and_termination_does_not(env_id, values):
+    config = ppo.Config(
+        env_id=env_id,
+        num_envs=8,
+        num_steps=16,
+        total_timesteps=128 * 150,
+        learning_rate=1e-2,
+        gamma=GAMMA,
+        hidden_sizes=(16,),
+        normalize_reward=False,
+    )
+    learner = Learner(ppo, config)
+    state, _ = train(ppo, config, funcenv.key(0))
+    agent = learner.agent(state)
+    for observation, value in values.items():
+        estimate = agent.value(agent.features(jnp.int32(observation)))
+        np.testing.assert_allclose(estimate, value, rtol=0.02)
+
+
+def test_cartpole_is_solved():
+    config = preset("CartPole-v1")
+    learner = Learner(ppo, config)
+    state, metrics = train(ppo, config, funcenv.key(0))
+    returns = metrics["mean_return"][:, 0]
+    assert (returns >= 475).any() and returns[-1] >= 475
+    evaluation = funcenv.evaluate(learner.env, learner.agent(state), 100, funcenv.key(1))
+    assert evaluation.mean_return >= 475
+
+
+def test_a_pendulum_is_held_up():
+    config = dataclasses.replace(preset("Pendulum-v1"), total_timesteps=100_000)
+    _, metrics = train(ppo, config, funcenv.key(0))
+    assert metrics["mean_return"][-1, 0] > -250
+
+
+def test_a_seed_learns_the_same_alone_and_beside_others(tiny):
+    both, _ = train(ppo, dataclasses.replace(tiny, num_seeds=2), funcenv.key(0))
+    alone, _ = train(ppo, dataclasses.replace(tiny, num_seeds=1), funcenv.key(0))
+    for a, b in zip(jax.tree.leaves(both.params), jax.tree.leaves(alone.params), strict=True):
+        np.testing.assert_allclose(a[0], b[0], rtol=1e-3, atol=1e-4)
+        assert a.shape[0] == 2 and (a[0] != a[1]).any() or a.ndim == 2  # biases begin equal
+
+
+def test_the_result_does_not_depend_on_how_it_is_cut_into_calls(tiny):
+    learner = Learner(ppo, tiny)
+    whole, metrics = learner.advance(learner.init(funcenv.key(0)), 12)
+    state, rows = learner.init(funcenv.key(0)), []
+    for num_updates in (1, 5, 2, 100):
+        state, part = learner.advance(state, num_updates)
+        rows.append(part)
+    assert learner.num_updates_done(state) == learner.num_updates_done(whole) == 12
+    for a, b in zip(jax.tree.leaves(whole.params), jax.tree.leaves(state.params), strict=True):
+        np.testing.assert_array_equal(a, b)
+    for name, values in metrics.items():
+        np.testing.assert_array_equal(values, np.concatenate([part[name] for part in rows]))
+
+
+def test_an_agent_explores_when_told_to():
+    config = ppo.Config(num_envs=2, num_steps=8, total_timesteps=16, num_minibatches=1, hidden_sizes=(8,))
+    learner = Learner(ppo, config)
+    state, observation = learner.init(funcenv.key(0)), jnp.zeros(4)
+    keys = jax.random.split(funcenv.key(1), 64)
+    exploring, greedy = (
+        jax.vmap(learner.agent(state, explore=explore), in_axes=(None, 0))(observation, keys)
+        for explore in (True, False)
+    )
+    assert set(np.asarray(exploring).tolist()) == {0, 1}
+    assert len(set(np.asarray(greedy).tolist())) == 1
+
+
+def test_observations_are_normalised_by_what_was_seen():
+    config = dataclasses.replace(preset("Pendulum-v1"), num_envs=16, num_steps=32, total_timesteps=512 * 3)
+    state, _ = train(ppo, config, funcenv.key(0))
+    moments = state.observation_moments
+    assert moments.count[0] == 512 * 3 and 1 < moments.variance[0, 2] < 64
+
+
+@pytest.mark.parametrize("env_id", sorted(PPO))
+def test_presets_are_configurations(env_id):
+    assert preset(env_id).env_id == env_id
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"num_minibatches": 3}, r"num_minibatches must divide num_envs \* num_steps, got 3 for 16 \* 64 = 1024"),
+        ({"num_envs": 0}, "num_envs must be at least 1, got 0"),
+        ({"num_steps": -2}, "num_steps must be at least 1, got -2"),
+        ({"num_seeds": 0}, "num_seeds must be at least 1"),
+        ({"total_timesteps": 10}, "total_timesteps must be at least one batch"),
+        ({"gamma": 1.5}, r"gamma must lie in \[0, 1\], got 1.5"),
+        ({"hidden_sizes": ()}, "hidden_sizes must be widths"),
+        ({"activation": "gelu"}, "activation must be one of tanh, relu"),
+        ({"seed": -1}, "seed must be at least 0"),
+    ],
+)
+def test_impossible_configurations_are_refused(settings, message):
+    with pytest.raises(ValueError, match=message):
+        ppo.Config(**settings)
+
+
+def test_an_action_space_that_it_cannot_take_is_named():
+    with pytest.raises(ValueError, match="the policy takes Discrete actions"):
+        Learner(ppo, ppo.Config(env_id="test/Strange-v0"))
+
+
+def test_an_unknown_environment_or_parameter_is_named():
+    with pytest.raises(ValueError, match="did you mean CartPole-v1"):
+        Learner(ppo, ppo.Config(env_id="CartPoel-v1"))
+    with pytest.raises(TypeError, match="did you mean gravity"):
+        Learner(ppo, ppo.Config(env_params={"gravty": 1.0}))
+
+
+def test_parameters_of_the_environment_reach_it():
+    learner = Learner(ppo, ppo.Config(env_params={"gravity": 1.6}))
+    assert learner.env.unwrapped.gravity == 1.6 and isinstance(learner.env.observation_space, Box)
+
+
+def test_a_configuration_survives_json():
+    import json
+
+    config = ppo.Config(hidden_sizes=(32, 16), env_params={"gravity": 1.6})
+    assert ppo.Config.from_json(json.loads(json.dumps(config.to_json()))) == config
+    with pytest.raises(ValueError, match="no setting 'colour'"):
+        ppo.Config.from_json({"colour": "red"})

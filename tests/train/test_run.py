@@ -1,0 +1,235 @@
+"""Runs leave folders that can be read, resumed bit for bit, and that survive whatever happens to them."""
+
+import csv
+import dataclasses
+import io
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from rich.console import Console
+
+import funcenv
+from funcenv.envs import Pendulum
+from funcenv.train import checkpoint, ppo, run
+from funcenv.train.loop import Learner
+from funcenv.train.metrics import CLOCKS
+
+
+class Poisoned(Pendulum):
+    """Pays NaN once it turns fast."""
+
+    def reward(self, state, action, next_state):
+        return jnp.where(jnp.abs(next_state.theta_dot) > 5, jnp.nan, super().reward(state, action, next_state))
+
+
+funcenv.register("test/Poisoned-v0", Poisoned)
+
+
+@pytest.fixture(scope="module")
+def whole(tiny, tmp_path_factory):
+    """A run that nothing interrupted."""
+    return run.start(tiny, tmp_path_factory.mktemp("runs") / "whole", checkpoint_seconds=0)
+
+
+def figures(folder):
+    """Every column that repeats from run to run."""
+    with open(folder / "metrics.csv") as file:
+        return [{name: value for name, value in row.items() if name not in CLOCKS} for row in csv.DictReader(file)]
+
+
+def assert_same(a, b):
+    assert a.finished and b.finished
+    for x, y in zip(jax.tree.leaves(a.state), jax.tree.leaves(b.state), strict=True):
+        if jax.dtypes.issubdtype(x.dtype, jax.dtypes.prng_key):
+            x, y = jax.random.key_data(x), jax.random.key_data(y)
+        np.testing.assert_array_equal(x, y)
+    assert figures(a.folder) == figures(b.folder)
+
+
+def interrupt(monkeypatch, after_calls, action):
+    """Do something in the middle of a run."""
+    calls, advance = [], Learner.advance
+
+    def interrupted(self, state, num_updates):
+        calls.append(1)
+        result = advance(self, state, 2)
+        if len(calls) == after_calls:
+            action()
+        return result
+
+    monkeypatch.setattr(Learner, "advance", interrupted)
+
+
+def test_a_run_leaves_its_folder(whole, tiny):
+    assert {path.name for path in whole.folder.iterdir()} == {
+        "config.json",
+        "metrics.csv",
+        "learning_curve.png",
+        "checkpoints",
+    }
+    written = json.loads((whole.folder / "config.json").read_text())
+    assert ppo.Config.from_json(written["config"]) == tiny
+    assert written["versions"]["jax"] == jax.__version__ and written["device"]["platform"] == "cpu"
+    rows = figures(whole.folder)
+    assert [(int(row["update"]), int(row["seed"])) for row in rows] == [(i, s) for i in range(1, 13) for s in (0, 1)]
+    assert {"env_steps", "mean_return", "policy_loss", "approx_kl", "entropy", "explained_variance"} <= set(rows[0])
+    assert (whole.folder / "learning_curve.png").read_bytes().startswith(b"\x89PNG")
+    assert len(checkpoint.checkpoints(whole.folder / "checkpoints")) <= checkpoint.KEEP
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_stops_between_calls_and_resuming_is_bitwise(whole, tiny, tmp_path, console, monkeypatch, number):
+    with monkeypatch.context() as patch:
+        interrupt(patch, 2, lambda: signal.raise_signal(number))
+        stopped = run.start(tiny, tmp_path / "run", console=console)
+    assert stopped.signal_number == number and not stopped.finished
+    assert signal.getsignal(number) is (signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+    assert len(figures(stopped.folder)) == 8
+    assert_same(run.resume(stopped.folder, console=console), whole)
+
+
+def test_a_crash_between_checkpoints_loses_nothing(whole, tiny, tmp_path, console, monkeypatch):
+    class Crash(Exception):
+        pass
+
+    def crash():
+        raise Crash
+
+    with monkeypatch.context() as patch:
+        interrupt(patch, 3, lambda: None)
+        patch.setattr(checkpoint, "save", _save_once_then(checkpoint.save, crash))
+        with pytest.raises(Crash):
+            run.start(tiny, tmp_path / "run", checkpoint_seconds=0, console=console)
+    assert len(figures(tmp_path / "run")) == 8  # two calls were told of, only the first was saved
+    assert_same(run.resume(tmp_path / "run", console=console), whole)
+
+
+def _save_once_then(save, crash):
+    saved = []
+
+    def saving(*arguments):
+        if saved:
+            crash()
+        saved.append(1)
+        return save(*arguments)
+
+    return saving
+
+
+def test_kill_9_leaves_a_run_that_can_be_resumed(whole, tiny, tmp_path, console):
+    code = f"""
+import json, pathlib, sys
+from funcenv.train import checkpoint, loop, ppo, run
+advance = loop.Learner.advance
+loop.Learner.advance = lambda self, state, num_updates: advance(self, state, 1)
+save = checkpoint.save
+def say(folder, number, state):
+    print(number, flush=True)
+    return save(folder, number, state)
+checkpoint.save = say
+config = ppo.Config.from_json(json.loads({json.dumps(tiny.to_json())!r}))
+run.start(config, {str(tmp_path / "run")!r}, checkpoint_seconds=0)
+"""
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:
+        for line in process.stdout:
+            if line.strip() == "5":  # while the fifth checkpoint is being written
+                process.kill()
+                break
+        process.stdout.read()
+    assert process.wait() == -signal.SIGKILL
+    assert_same(run.resume(tmp_path / "run", console=console), whole)
+
+
+def test_a_finished_run_is_left_as_it_is(whole, console):
+    before = {path: path.stat().st_mtime_ns for path in sorted(whole.folder.rglob("*")) if path.suffix != ".csv"}
+    again = run.resume(whole.folder, console=console)
+    assert again.finished and again.mean_return == pytest.approx(whole.mean_return, rel=1e-5)
+    assert before == {
+        path: path.stat().st_mtime_ns for path in sorted(whole.folder.rglob("*")) if path.suffix != ".csv"
+    }
+
+
+def test_a_damaged_checkpoint_is_passed_over_and_named(whole, tiny, tmp_path, console):
+    folder = tmp_path / "run"
+    shutil.copytree(whole.folder, folder)
+    newest = checkpoint.checkpoints(folder / "checkpoints")[-1]
+    victim = max((path for path in newest.rglob("*") if path.is_file()), key=lambda path: path.stat().st_size)
+    victim.write_bytes(victim.read_bytes()[:-10])
+    (folder / "checkpoints" / ".partial-00000099").mkdir()  # what a kill in the middle of a write leaves
+    assert_same(run.resume(folder, console=console), whole)
+    assert "is damaged" in console.file.getvalue() and newest.name in console.file.getvalue()
+
+
+def test_without_any_whole_checkpoint_the_error_says_so(whole, tmp_path, console):
+    folder = tmp_path / "run"
+    shutil.copytree(whole.folder, folder)
+    for path in checkpoint.checkpoints(folder / "checkpoints"):
+        (path / "digests.json").unlink()
+    with pytest.raises(checkpoint.NoCheckpointError, match="holds no checkpoint that can be read"):
+        run.resume(folder, console=console)
+
+
+def test_an_existing_folder_is_not_overwritten(whole, tiny):
+    before = (whole.folder / "metrics.csv").read_bytes()
+    with pytest.raises(FileExistsError, match="exists already; choose another folder, or go on with it"):
+        run.start(tiny, whole.folder)
+    assert (whole.folder / "metrics.csv").read_bytes() == before
+
+
+def test_resuming_with_another_configuration_is_refused(whole, tiny):
+    other = dataclasses.replace(tiny, learning_rate=0.5)
+    with pytest.raises(run.ContradictionError, match="learning_rate is 0.001 there, 0.5 here"):
+        run.resume(whole.folder, config=other)
+
+
+def test_a_bad_configuration_writes_nothing(tmp_path):
+    with pytest.raises(ValueError, match="did you mean"):
+        run.start(ppo.Config(env_id="CartPoel-v1"), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("text", ["{", "{}", '{"algorithm": "ppo", "config": {"colour": 1}}'])
+def test_a_damaged_config_is_named(tmp_path, text):
+    (tmp_path / "config.json").write_text(text)
+    with pytest.raises(ValueError, match=r"config.json cannot be understood"):
+        run.read_config(tmp_path)
+    with pytest.raises(FileNotFoundError, match="is not a run"):
+        run.read_config(tmp_path / "nowhere")
+
+
+def test_a_loss_that_is_not_finite_stops_the_run_and_keeps_the_last_finite_state(tiny, tmp_path, console):
+    config = dataclasses.replace(tiny, env_id="test/Poisoned-v0", normalize_reward=False)
+    with pytest.raises(
+        run.TrainingDivergedError, match=r"the loss is nan at update \d+, environment step \d+, seed \d"
+    ):
+        run.start(config, tmp_path / "run", console=console)
+    learner, state = run.load(tmp_path / "run")
+    assert 0 <= learner.num_updates_done(state) < 12
+    assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(state.params))
+
+
+def test_progress_is_plain_lines_where_there_is_no_terminal(whole, tiny, tmp_path, console):
+    run.start(tiny, tmp_path / "run", console=console)
+    lines = console.file.getvalue().splitlines()
+    assert 1 <= len(lines) <= 20 and "100%" in lines[-1] and "\x1b" not in console.file.getvalue()
+
+
+def test_progress_is_a_bar_on_a_terminal(tiny, tmp_path):
+    console = Console(file=io.StringIO(), force_terminal=True, width=120)
+    run.start(tiny, tmp_path / "run", console=console)
+    assert "━" in console.file.getvalue() and "100%" in console.file.getvalue()
+
+
+def test_runs_are_named_after_task_and_time():
+    folder = run.new_folder("runs", ppo.Config(env_id="lab/Maze-v3", seed=7))
+    assert folder.parent == pathlib.Path("runs") and folder.name.startswith("lab-Maze-v3-ppo-seed7-")
+    assert os.sep not in folder.name

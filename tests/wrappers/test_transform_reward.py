@@ -1,0 +1,61 @@
+"""Changed and clipped rewards against Gymnasium's."""
+
+import gymnasium.wrappers as reference
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import funcenv
+from funcenv.envs import CartPole
+from funcenv.wrappers import ClipReward, RewardWrapper, TransformReward
+
+TORQUES = np.random.default_rng(0).uniform(-2, 2, (30, 1)).astype(np.float32)
+
+
+def test_transform_reward_as_gymnasium(compare):
+    compare(
+        "Pendulum",
+        lambda env: TransformReward(env, lambda reward: 2 * reward + 1),
+        lambda env: reference.TransformReward(env, lambda reward: 2 * reward + 1),
+        TORQUES,
+    )
+
+
+@pytest.mark.parametrize("bounds", [(-3.0, -1.0), (None, -2.0), (-2.0, None), (-1, 0)])
+def test_clip_reward_as_gymnasium(compare, bounds):
+    compare("Pendulum", lambda env: ClipReward(env, *bounds), lambda env: reference.ClipReward(env, *bounds), TORQUES)
+
+
+def test_a_reset_pays_nothing():
+    env = TransformReward(CartPole(), lambda reward: reward + 5)
+    assert env.reset(funcenv.key(0))[1].reward == 0
+
+
+def test_bounds_are_parameters():
+    env = jax.vmap(lambda bound: ClipReward(CartPole(), max_reward=bound))(jnp.array([0.25, 0.5]))
+    venv = funcenv.FuncVectorEnv(env, num_envs=2)
+    vstate, _ = venv.reset(funcenv.key(0))
+    np.testing.assert_array_equal(venv.step(vstate, jnp.zeros(2, jnp.int32))[1].reward, [0.25, 0.5])
+
+
+def test_an_integer_reward_is_clipped_as_a_real_one(Counter):
+    class Whole(Counter):
+        def reward(self, state, action, next_state):
+            return next_state
+
+    env = ClipReward(Whole(), 0.0, 0.5)
+    state, _ = env.reset(funcenv.key(0))
+    assert env.step(state, 2, funcenv.key(1))[1].reward == 0.5
+
+
+def test_wrong_bounds_are_refused():
+    with pytest.raises(ValueError, match=r"needs min_reward or max_reward, got neither; leave the wrapper out"):
+        ClipReward(CartPole())
+    with pytest.raises(ValueError, match=r"min_reward must not exceed max_reward, got min_reward=1 and max_reward=0"):
+        ClipReward(CartPole(), 1, 0)
+
+
+def test_a_wrapper_that_lacks_its_function_says_so():
+    with pytest.raises(NotImplementedError, match=r"must define outer_reward"):
+        RewardWrapper(CartPole()).outer_reward(1.0)
