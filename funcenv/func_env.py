@@ -49,10 +49,10 @@ class Timestep(PyTreeNode, Generic[Obs]):
 class FuncEnv(PyTreeNode, Generic[State, Action, Obs]):
     """An environment whose parameters are its fields.
 
-    A subclass is a frozen dataclass and a pytree: `env.replace(gravity=1.6)` is another environment, `jax.vmap(lambda
-    g: Env(gravity=g))(gs)` is a batch of them, and `jax.grad` with respect to `env` differentiates through the
-        dynamics. Mark sizes, flags and
-    other compile-time choices with `funcenv.field(pytree_node=False)`. Derived values are properties, never fields.
+    A subclass is a frozen dataclass and a pytree: `env.replace(gravity=1.6)` is another environment,
+    `jax.vmap(lambda g: Env(gravity=g))(gs)` is a batch of them, and `jax.grad` with respect to `env` differentiates
+    through the dynamics. Mark sizes, flags and other compile-time choices with `funcenv.field(pytree_node=False)`.
+    Derived values are properties, never fields.
 
     The state is a `PyTreeNode` of arrays whose shapes and dtypes never change. Randomness enters through the explicit
     keys of `initial`, `transition` and `observation` only.
@@ -183,8 +183,7 @@ class FuncEnv(PyTreeNode, Generic[State, Action, Obs]):
 
         Returns:
             The next state and its time step. What follows the end of an episode is defined by the environment, usually
-            more of the same
-            dynamics: resetting is the caller's choice.
+            more of the same dynamics: resetting is the caller's choice.
 
         Raises:
             TypeError: a legacy key, or a flag that is not a bool.

@@ -140,6 +140,8 @@ def spec(id: str) -> EnvSpec:
         newest = versions[-1][1]
         warnings.warn(f"{id} names no version; using the newest, {newest.id}", UserWarning, stacklevel=2)
         return newest
+    if versions and version is not None and version < versions[0][0]:
+        raise ValueError(f"{id} is deprecated and has no implementation here; use {versions[-1][1].id}")
     raise ValueError(f"no environment is registered as {id!r}; {_suggestion(id, [other.id for _, other in versions])}")
 
 

@@ -43,6 +43,7 @@ def test_an_unknown_parameter_is_named_with_the_closest_one():
     [
         ("CartPol-v1", "did you mean CartPole-v1"),
         ("cartpole-v1", "did you mean CartPole-v1"),
+        ("Taxi-v3", "Taxi-v3 is deprecated and has no implementation here; use Taxi-v4"),
         ("CartPole-v9", "its versions are CartPole-v0, CartPole-v1"),
         ("Qqqqq-v0", "pprint_registry"),
         ("Cart Pole", "has the form"),

@@ -28,7 +28,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from funcenv.checks import require_at_least, require_ordered, require_positive
+from funcenv.checks import require_at_least, require_finite, require_ordered, require_positive
 from funcenv.func_env import FuncEnv
 from funcenv.spaces import Box, Discrete
 from funcenv.struct import PyTreeNode, field
@@ -103,6 +103,7 @@ class Acrobot(FuncEnv[AcrobotState, Int[Array, ""], Float[Array, "6"]]):
         )
         require_at_least(0, "link_moi", self.link_moi, remedy="0 puts all mass at the centre of mass")
         require_at_least(0, "torque_noise_max", self.torque_noise_max, remedy="leave it out for no noise")
+        require_finite(gravity=self.gravity, low=self.low, high=self.high)
         require_ordered("low", self.low, "high", self.high)
         if not isinstance(self.avail_torque, tuple):
             raise TypeError(f"avail_torque must be a tuple of three torques, got {self.avail_torque!r}")

@@ -22,7 +22,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from funcenv.checks import require_ordered, require_positive
+from funcenv.checks import require_finite, require_ordered, require_positive
 from funcenv.func_env import FuncEnv
 from funcenv.spaces import Box, Discrete
 from funcenv.struct import PyTreeNode, field
@@ -86,6 +86,7 @@ class CartPole(FuncEnv[CartPoleState, Int[Array, ""], Float[Array, "4"]]):
             theta_threshold_radians=self.theta_threshold_radians,
             x_threshold=self.x_threshold,
         )
+        require_finite(gravity=self.gravity, force_mag=self.force_mag, low=self.low, high=self.high)
         require_ordered("low", self.low, "high", self.high)
         if self.kinematics_integrator not in ("euler", "semi-implicit"):
             raise ValueError(

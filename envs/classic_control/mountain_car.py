@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from funcenv.checks import require_ordered, require_positive
+from funcenv.checks import require_finite, require_ordered, require_positive
 from funcenv.func_env import FuncEnv
 from funcenv.spaces import Box, Discrete
 from funcenv.struct import PyTreeNode
@@ -71,6 +71,16 @@ class MountainCar(FuncEnv[MountainCarState, Int[Array, ""], Float[Array, "2"]]):
     def __post_init__(self) -> None:
         require_ordered("min_position", self.min_position, "max_position", self.max_position)
         require_positive(max_speed=self.max_speed, hill_frequency=self.hill_frequency)
+        require_finite(
+            force=self.force,
+            gravity=self.gravity,
+            goal_position=self.goal_position,
+            goal_velocity=self.goal_velocity,
+            min_position=self.min_position,
+            max_position=self.max_position,
+            low=self.low,
+            high=self.high,
+        )
         require_ordered("low", self.low, "high", self.high)
 
     def initial(self, key: jax.Array) -> MountainCarState:

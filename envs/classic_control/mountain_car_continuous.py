@@ -19,7 +19,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from funcenv.checks import require_ordered, require_positive
+from funcenv.checks import require_finite, require_ordered, require_positive
 from funcenv.func_env import FuncEnv
 from funcenv.spaces import Box
 from funcenv.struct import PyTreeNode
@@ -77,6 +77,16 @@ class MountainCarContinuous(FuncEnv[MountainCarContinuousState, Float[Array, "1"
         require_ordered("min_action", self.min_action, "max_action", self.max_action)
         require_ordered("min_position", self.min_position, "max_position", self.max_position)
         require_positive(max_speed=self.max_speed, hill_frequency=self.hill_frequency)
+        require_finite(
+            power=self.power,
+            gravity=self.gravity,
+            goal_position=self.goal_position,
+            goal_velocity=self.goal_velocity,
+            min_position=self.min_position,
+            max_position=self.max_position,
+            low=self.low,
+            high=self.high,
+        )
         require_ordered("low", self.low, "high", self.high)
 
     def initial(self, key: jax.Array) -> MountainCarContinuousState:

@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from funcenv.checks import require_at_least, require_positive
+from funcenv.checks import require_at_least, require_finite, require_positive
 from funcenv.func_env import FuncEnv
 from funcenv.spaces import Box
 from funcenv.struct import PyTreeNode
@@ -65,6 +65,7 @@ class Pendulum(FuncEnv[PendulumState, Float[Array, "1"], Float[Array, "3"]]):
 
     def __post_init__(self) -> None:
         require_positive(m=self.m, l=self.l, dt=self.dt, max_speed=self.max_speed, max_torque=self.max_torque)
+        require_finite(g=self.g, x_init=self.x_init, y_init=self.y_init)
         require_at_least(0, "x_init", self.x_init, remedy="it is the half-width of a range around 0")
         require_at_least(0, "y_init", self.y_init, remedy="it is the half-width of a range around 0")
 

@@ -1,1 +1,24 @@
 """Small discrete worlds with exact transition tables."""
+
+from funcenv.envs.toy_text.blackjack import Blackjack, BlackjackState
+from funcenv.envs.toy_text.cliff_walking import CliffWalking, CliffWalkingState
+from funcenv.envs.toy_text.frozen_lake import FrozenLake, FrozenLakeState
+from funcenv.envs.toy_text.maps import generate_random_map
+from funcenv.envs.toy_text.tabular import TabularEnv, TabularState
+from funcenv.envs.toy_text.taxi import Taxi, TaxiState
+from funcenv.envs.toy_text.transition_table import TransitionTable
+
+__all__ = [
+    "Blackjack",
+    "BlackjackState",
+    "CliffWalking",
+    "CliffWalkingState",
+    "FrozenLake",
+    "FrozenLakeState",
+    "TabularEnv",
+    "TabularState",
+    "Taxi",
+    "TaxiState",
+    "TransitionTable",
+    "generate_random_map",
+]

@@ -1,0 +1,139 @@
+"""Walk along the edge of a cliff to the goal, on ground that may be slippery.
+
+Example 6.6 of Sutton and Barto, "Reinforcement Learning: An Introduction", 2nd edition, 2018:
+
+    . . . . . . . . . . . .
+    . . . . . . . . . . . .
+    . . . . . . . . . . . .
+    S C C C C C C C C C C G
+
+A step moves one tile and stops at the border. Stepping off the cliff C costs 100 and leads back to the start S.
+Actions, order of outcomes and rewards are Gymnasium 1.4.0's `CliffWalking-v1`; `success_rate` and the rewards are
+constants there.
+"""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from funcenv.checks import require_probability
+from funcenv.envs.toy_text.tabular import TabularEnv, TabularState, compass_moves
+from funcenv.spaces import Discrete
+from funcenv.struct import field
+
+_ROWS, _COLUMNS = 4, 12
+_BOTTOM, _LAST = _ROWS - 1, _COLUMNS - 1
+
+
+class CliffWalkingState(TabularState):
+    """Where the walker stands, and how it came there."""
+
+    row: Int[Array, ""]  # from the top, 0 to 3
+    column: Int[Array, ""]  # from the left, 0 to 11
+    fell: Bool[Array, ""]  # the last step went over the cliff, and the walker was put back to the start
+
+
+class CliffWalking(TabularEnv[CliffWalkingState]):
+    """Cliff Walking.
+
+    Observation: int32 `[]`: `row * 12 + column`. Tiles of the cliff are never observed.
+
+    Action: 0 up, 1 right, 2 down, 3 left. Other integers are taken modulo 4.
+
+    Reward: `cliff_reward` for a step off the cliff, `step_reward` for any other, the one that reaches the goal
+        included.
+
+    Termination: at the goal, bottom right. Later steps walk on from there.
+
+    Initial state: the start, bottom left.
+
+    Info: `prob`, the probability of the outcome that was drawn (1 after a reset).
+
+    Args:
+        is_slippery: steps go to either side, with half of what `success_rate` leaves. Without it, `success_rate` plays
+            no part.
+
+    Raises:
+        ValueError: a `success_rate` outside of [0, 1].
+
+    >>> import funcenv
+    >>> env = CliffWalking()
+    >>> state, timestep = env.reset(funcenv.key(0))
+    >>> state, timestep = env.step(state, 1, funcenv.key(1))
+    >>> int(timestep.observation), float(timestep.reward), bool(timestep.terminated)
+    (36, -100.0, False)
+    """
+
+    is_slippery: bool = field(pytree_node=False, default=False)
+    success_rate: float = 1 / 3  # probability of the intended direction on slippery ground
+    step_reward: float = -1.0
+    cliff_reward: float = -100.0
+
+    def __post_init__(self) -> None:
+        require_probability(success_rate=self.success_rate)
+
+    @property
+    def fixed_start(self) -> bool:
+        """There is one start."""
+        return True
+
+    def initial(self, key: jax.Array) -> CliffWalkingState:
+        """Bottom left."""
+        del key
+        return self.decode(_BOTTOM * _COLUMNS)
+
+    def outcome_probabilities(self, state: CliffWalkingState, action: Int[Array, ""]) -> tuple[Float[Array, ""], ...]:
+        """Of slipping to one side, going straight on, and slipping to the other."""
+        del state, action
+        if not self.is_slippery:
+            return (jnp.ones((), float),)
+        straight = jnp.asarray(self.success_rate, float)
+        aside = (1 - straight) / 2
+        return aside, straight, aside
+
+    def outcome(self, state: CliffWalkingState, action: Int[Array, ""], index: Int[Array, ""]) -> CliffWalkingState:
+        """One tile on, at most to the border; or over the cliff and back to the start."""
+        turn = index - 1 if self.is_slippery else 0
+        down, right = compass_moves(jnp.asarray(action, jnp.int32) + turn, order="URDL")
+        row = jnp.clip(state.row + down, 0, _BOTTOM)
+        column = jnp.clip(state.column + right, 0, _LAST)
+        fell = (row == _BOTTOM) & (column > 0) & (column < _LAST)
+        return state.replace(row=row, column=jnp.where(fell, 0, column), fell=fell)
+
+    def reward(
+        self, state: CliffWalkingState, action: Int[Array, ""], next_state: CliffWalkingState
+    ) -> Float[Array, ""]:
+        """The price of a step, or of a fall."""
+        del state, action
+        return jnp.where(next_state.fell, jnp.asarray(self.cliff_reward, float), jnp.asarray(self.step_reward, float))
+
+    def terminal(self, state: CliffWalkingState) -> Bool[Array, ""]:
+        """At the goal."""
+        return (state.row == _BOTTOM) & (state.column == _LAST)
+
+    def encode(self, state: CliffWalkingState) -> Int[Array, ""]:
+        """Tiles are numbered row by row."""
+        return state.row * _COLUMNS + state.column
+
+    def decode(self, number: int | Int[Array, ""]) -> CliffWalkingState:
+        """Standing on tile `number`."""
+        row, column = jnp.divmod(jnp.asarray(number, jnp.int32), _COLUMNS)
+        return CliffWalkingState(row=row, column=column, fell=jnp.zeros((), bool), prob=jnp.ones((), float))
+
+    @property
+    def initial_state_distrib(self) -> Float[Array, "48"]:
+        """All of it on the start."""
+        return jnp.asarray(np.arange(_ROWS * _COLUMNS) == _BOTTOM * _COLUMNS, float)
+
+    @property
+    def observation_space(self) -> Discrete:
+        """The tiles."""
+        return Discrete(_ROWS * _COLUMNS)
+
+    @property
+    def action_space(self) -> Discrete:
+        """Up, right, down or left."""
+        return Discrete(4)

@@ -1,0 +1,143 @@
+"""What the toy-text environments with a finite number of states share.
+
+Each action in each state has a few numbered outcomes. A subclass says how likely each is and what it leads to; the
+dynamics draw one of them and the transition table lists them all, so the two can't disagree.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from funcenv.envs.toy_text.transition_table import TransitionTable, stack_outcomes
+from funcenv.func_env import FuncEnv
+from funcenv.spaces import Discrete
+from funcenv.struct import PyTreeNode
+
+
+class TabularState(PyTreeNode):
+    """What every state holds, whatever else it does."""
+
+    prob: Float[Array, ""]  # of the outcome that led here; 1 after a reset
+
+
+TabularStateT = TypeVar("TabularStateT", bound=TabularState)
+
+
+class TabularEnv(FuncEnv[TabularStateT, Int[Array, ""], Int[Array, ""]]):
+    """A `FuncEnv` with numbered states, actions and outcomes, and a table of them all, `P`.
+
+    A subclass defines both spaces (`Discrete`, starting at 0), `initial`, `reward`, `terminal`, and
+
+        encode(state)                         -> number         which is also the observation
+        decode(number)                        -> state          as after a reset
+        outcome_probabilities(state, action)  -> probabilities  one for each outcome, summing to 1
+        outcome(state, action, index)         -> next_state     without its `prob`
+
+    >>> from funcenv.envs import CliffWalking
+    >>> env = CliffWalking()
+    >>> env.P.probability.shape
+    (48, 4, 1)
+    """
+
+    @property
+    def observation_space(self) -> Discrete:
+        """The numbers of the states."""
+        raise NotImplementedError(f"{type(self).__name__} must define the property observation_space")
+
+    @property
+    def action_space(self) -> Discrete:
+        """The numbers of the actions."""
+        raise NotImplementedError(f"{type(self).__name__} must define the property action_space")
+
+    def encode(self, state: TabularStateT) -> Int[Array, ""]:
+        """The number of a state, int32."""
+        raise NotImplementedError(f"{type(self).__name__} must define encode(state)")
+
+    def decode(self, number: int | Int[Array, ""]) -> TabularStateT:
+        """The state with a number, as if an episode began there."""
+        raise NotImplementedError(f"{type(self).__name__} must define decode(number)")
+
+    def outcome_probabilities(self, state: TabularStateT, action: Int[Array, ""]) -> tuple[Float[Array, ""], ...]:
+        """How likely each outcome is; as many for every state and action."""
+        raise NotImplementedError(f"{type(self).__name__} must define outcome_probabilities(state, action)")
+
+    def outcome(self, state: TabularStateT, action: Int[Array, ""], index: Int[Array, ""]) -> TabularStateT:
+        """The state that outcome number `index` leads to."""
+        raise NotImplementedError(f"{type(self).__name__} must define outcome(state, action, index)")
+
+    def transition(self, state: TabularStateT, action: Int[Array, ""], key: jax.Array) -> TabularStateT:
+        """Draw an outcome; nothing is drawn where there is only one."""
+        index, prob = _draw(key, self.outcome_probabilities(state, action))
+        return self.outcome(state, action, index).replace(prob=prob)
+
+    def observation(self, state: TabularStateT, key: jax.Array) -> Int[Array, ""]:
+        """The number of the state."""
+        del key
+        return self.encode(state)
+
+    def state_info(self, state: TabularStateT) -> dict[str, Any]:
+        """`prob`: the probability of the outcome that led here, as Gymnasium reports it; 1 after a reset."""
+        return {"prob": state.prob}
+
+    @property
+    def P(self) -> TransitionTable:  # Gymnasium's name
+        """Every outcome of every action in every state."""
+
+        def row(number: jax.Array, action: jax.Array) -> TransitionTable:
+            state = self.decode(number)
+            outcomes = []
+            for index, probability in enumerate(self.outcome_probabilities(state, action)):
+                next_state = self.outcome(state, action, jnp.asarray(index, jnp.int32))
+                outcomes.append(
+                    TransitionTable(
+                        probability=probability,
+                        next_state=self.encode(next_state),
+                        reward=self.reward(state, action, next_state),
+                        terminated=self.terminal(next_state),
+                    )
+                )
+            return stack_outcomes(outcomes)
+
+        numbers = jnp.arange(self.observation_space.n, dtype=jnp.int32)
+        actions = jnp.arange(self.action_space.n, dtype=jnp.int32)
+        return jax.vmap(jax.vmap(row, in_axes=(None, 0)), in_axes=(0, None))(numbers, actions)
+
+    @property
+    def initial_state_distrib(self) -> Float[Array, "num_states"]:
+        """The probability that an episode begins in each state."""
+        raise NotImplementedError(f"{type(self).__name__} must define the property initial_state_distrib")
+
+
+def compass_moves(direction: Int[Array, ""], order: str) -> tuple[Int[Array, ""], Int[Array, ""]]:
+    """Steps along rows (down) and columns (right), each -1, 0 or 1, of a direction.
+
+    Args:
+        direction: its place in `order`; taken modulo 4.
+        order: the letters L, D, R, U as the environment numbers them.
+
+    >>> down, right = compass_moves(jnp.int32(3), "LDRU")
+    >>> int(down), int(right)
+    (-1, 0)
+    """
+    direction = direction % 4
+    left, down, right, up = ((direction == order.index(letter)).astype(jnp.int32) for letter in "LDRU")
+    return down - up, right - left
+
+
+def _draw(key: jax.Array, probabilities: tuple[Float[Array, ""], ...]) -> tuple[Int[Array, ""], Float[Array, ""]]:
+    """The index of an outcome and its probability: the first whose cumulative probability exceeds a uniform number."""
+    index = jnp.zeros((), jnp.int32)
+    prob = cumulative = probabilities[0]
+    if len(probabilities) == 1:
+        del key
+        return index, prob
+    uniform = jax.random.uniform(key, (), float)
+    for number, probability in enumerate(probabilities[1:], start=1):
+        beyond: Bool[Array, ""] = uniform >= cumulative
+        index, prob = jnp.where(beyond, number, index), jnp.where(beyond, probability, prob)
+        cumulative = cumulative + probability
+    return index, prob

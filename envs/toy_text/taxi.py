@@ -1,0 +1,251 @@
+"""Drive a taxi to a passenger, pick them up, and drop them off where they want to go.
+
+Dietterich, "Hierarchical reinforcement learning with the MAXQ value function decomposition", JAIR 13, 2000, on his map:
+
+    +---------+
+    |R: | : :G|     R, G, Y, B   stands 0 to 3, where passengers wait and want to go
+    | : | : : |     :            open
+    | : : : : |     |            wall
+    | | : | : |
+    |Y| : |B: |
+    +---------+
+
+In the rain (his section 7.1) a move goes to either side now and then; where the road ahead is blocked the taxi stays,
+and does not slip either. A fickle passenger changes their mind about the destination, at most once, at the first move
+with them on board; whether they will is settled at the start. Rules, order of outcomes and rewards are Gymnasium
+1.4.0's `Taxi-v4`; the rewards are constants there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, Int8
+
+from funcenv.checks import require_probability
+from funcenv.envs.toy_text.tabular import TabularEnv, TabularState
+from funcenv.spaces import Discrete
+from funcenv.struct import field
+
+_STANDS = ((0, 0), (0, 4), (4, 0), (4, 3))  # R G Y B: row, column
+_IN_TAXI = 4  # where the passenger is, if at none of the stands
+_SOUTH, _NORTH, _EAST, _WEST, _PICKUP, _DROPOFF = range(6)
+
+
+class TaxiState(TabularState):
+    """Where everybody is, and what the last step led to."""
+
+    row: Int[Array, ""]  # of the taxi, from the top, 0 to 4
+    column: Int[Array, ""]  # from the left, 0 to 4
+    passenger: Int[Array, ""]  # the stand where they wait, or 4 in the taxi
+    destination: Int[Array, ""]  # the stand where they want to go
+    delivered: Bool[Array, ""]  # the last step dropped the passenger off at the destination
+    fickle: Bool[Array, ""]  # the passenger will change their mind at the next move with them on board
+
+
+class Taxi(TabularEnv[TaxiState]):
+    """Taxi.
+
+    Observation: int32 `[]`: `((row * 5 + column) * 5 + passenger) * 4 + destination`.
+
+    Action: 0 south, 1 north, 2 east, 3 west, 4 pick up, 5 drop off. Other integers are a step without effect.
+
+    Reward: `delivery_reward` for dropping the passenger off at the destination; `illegal_reward` for a pick-up where
+        nobody waits, and for a drop-off with nobody on board or away from the stands; `step_reward` for any other step.
+
+    Termination: the step that delivers the passenger. Later steps play on, with the passenger waiting there.
+
+    Initial state: the taxi anywhere, the passenger at a stand, and another stand as destination: 300 states, each as
+        likely.
+
+    Info: `prob`, the probability of the outcome that was drawn, without that of a change of mind (1 after a reset);
+        `action_mask`, int8 `[6]`, 1 for each action that has an effect.
+
+    The 500 observations leave out what a fickle passenger will do, so the table `P` is that of steadfast ones.
+
+    Args:
+        is_rainy: moves go to either side, with half of what `rainy_probability` leaves.
+        fickle_passenger: passengers are fickle with `fickle_probability`.
+
+    Raises:
+        ValueError: a probability outside of [0, 1].
+
+    >>> import funcenv
+    >>> env = Taxi()
+    >>> state = env.decode(16)  # at R, with a passenger on board who wants to go there
+    >>> state, timestep = env.step(state, 5, funcenv.key(0))
+    >>> float(timestep.reward), bool(timestep.terminated)
+    (20.0, True)
+    """
+
+    is_rainy: bool = field(pytree_node=False, default=False)
+    fickle_passenger: bool = field(pytree_node=False, default=False)
+    rainy_probability: float = 0.8  # of moving as intended in the rain
+    fickle_probability: float = 0.3  # that a passenger is fickle
+    step_reward: float = -1.0
+    delivery_reward: float = 20.0
+    illegal_reward: float = -10.0
+
+    def __post_init__(self) -> None:
+        require_probability(rainy_probability=self.rainy_probability, fickle_probability=self.fickle_probability)
+
+    def initial(self, key: jax.Array) -> TaxiState:
+        """Somewhere, with a passenger waiting who wants to go elsewhere."""
+        if self.fickle_passenger:
+            key, fickle_key = jax.random.split(key)
+            fickle = jax.random.uniform(fickle_key, (), float) < self.fickle_probability
+        else:
+            fickle = jnp.zeros((), bool)
+        place, pair = jnp.divmod(Discrete(25 * 4 * 3).sample(key), 4 * 3)
+        passenger, beyond = jnp.divmod(pair, 3)
+        destination = (passenger + 1 + beyond) % 4
+        return self.decode(place * 20 + passenger * 4 + destination).replace(fickle=fickle)
+
+    def transition(self, state: TaxiState, action: Int[Array, ""], key: jax.Array) -> TaxiState:
+        """Draw where the taxi goes, and where a fickle passenger wants to go now."""
+        if not self.fickle_passenger:
+            return super().transition(state, action, key)
+        key, destination_key = jax.random.split(key)
+        next_state = super().transition(state, action, key)
+        moved = (next_state.row != state.row) | (next_state.column != state.column)
+        changes = state.fickle & (state.passenger == _IN_TAXI) & moved
+        other = (state.destination + 1 + Discrete(3).sample(destination_key)) % 4
+        return next_state.replace(
+            destination=jnp.where(changes, other, next_state.destination), fickle=state.fickle & ~changes
+        )
+
+    def outcome_probabilities(self, state: TaxiState, action: Int[Array, ""]) -> tuple[Float[Array, ""], ...]:
+        """Of going straight on, to the left, and to the right; in the dry, of what happens."""
+        del state
+        if not self.is_rainy:
+            return (jnp.ones((), float),)
+        ahead = jnp.asarray(self.rainy_probability, float)
+        aside, moves = (1 - ahead) / 2, _is_move(action)
+        return jnp.where(moves, ahead, 1.0), jnp.where(moves, aside, 0.0), jnp.where(moves, aside, 0.0)
+
+    def outcome(self, state: TaxiState, action: Int[Array, ""], index: Int[Array, ""]) -> TaxiState:
+        """Move, pick up or drop off, as far as that is possible."""
+        down = _as_int(action == _SOUTH) - _as_int(action == _NORTH)
+        right = _as_int(action == _EAST) - _as_int(action == _WEST)
+        row, column = _drive(state, down, right)
+        if self.is_rainy:
+            blocked = (row == state.row) & (column == state.column)
+            aside = jnp.where(index == 1, 1, -1)  # a quarter turn to the left, or to the right
+            row_aside, column_aside = _drive(state, -aside * right, aside * down)
+            slips = (index > 0) & ~blocked
+            row, column = jnp.where(slips, row_aside, row), jnp.where(slips, column_aside, column)
+
+        stand = _stand_at(state)
+        picked_up = (action == _PICKUP) & _can_pick_up(state)
+        dropped = (action == _DROPOFF) & _can_drop_off(state)
+        return state.replace(
+            row=row,
+            column=column,
+            passenger=jnp.where(picked_up, _IN_TAXI, jnp.where(dropped, stand, state.passenger)),
+            delivered=dropped & (stand == state.destination),
+        )
+
+    def reward(self, state: TaxiState, action: Int[Array, ""], next_state: TaxiState) -> Float[Array, ""]:
+        """A fare, a fine, or the price of a step."""
+        delivery, illegal, step = (
+            jnp.asarray(reward, float) for reward in (self.delivery_reward, self.illegal_reward, self.step_reward)
+        )
+        fined = ((action == _PICKUP) & ~_can_pick_up(state)) | ((action == _DROPOFF) & ~_can_drop_off(state))
+        return jnp.where(next_state.delivered, delivery, jnp.where(fined, illegal, step))
+
+    def terminal(self, state: TaxiState) -> Bool[Array, ""]:
+        """The passenger was dropped off at the destination just now."""
+        return state.delivered
+
+    def state_info(self, state: TaxiState) -> dict[str, Any]:
+        """`prob` and `action_mask`."""
+        return {**super().state_info(state), "action_mask": self.action_mask(state)}
+
+    def action_mask(self, state: TaxiState) -> Int8[Array, "6"]:
+        """1 for each action that has an effect on this state, else 0."""
+        effects = [
+            state.row < 4,
+            state.row > 0,
+            (state.column < 4) & ~_wall_east_of(state.row, state.column),
+            (state.column > 0) & ~_wall_east_of(state.row, state.column - 1),
+            _can_pick_up(state),
+            _can_drop_off(state),
+        ]
+        return jnp.stack(effects).astype(jnp.int8)
+
+    def encode(self, state: TaxiState) -> Int[Array, ""]:
+        """The number of a state, 0 to 499; see Observation."""
+        return ((state.row * 5 + state.column) * 5 + state.passenger) * 4 + state.destination
+
+    def decode(self, number: int | Int[Array, ""]) -> TaxiState:
+        """The state with that number, with a steadfast passenger."""
+        place, pair = jnp.divmod(jnp.asarray(number, jnp.int32), 20)
+        row, column = jnp.divmod(place, 5)
+        passenger, destination = jnp.divmod(pair, 4)
+        no = jnp.zeros((), bool)
+        return TaxiState(
+            row=row,
+            column=column,
+            passenger=passenger,
+            destination=destination,
+            delivered=no,
+            fickle=no,
+            prob=jnp.ones((), float),
+        )
+
+    @property
+    def initial_state_distrib(self) -> Float[Array, "500"]:
+        """Uniform over the 300 states where the passenger waits at another stand than the destination."""
+        passenger, destination = np.divmod(np.arange(500) % 20, 4)
+        possible = (passenger != _IN_TAXI) & (passenger != destination)
+        return jnp.asarray(possible / possible.sum(), float)
+
+    @property
+    def observation_space(self) -> Discrete:
+        """25 places, 5 whereabouts of the passenger, 4 destinations."""
+        return Discrete(500)
+
+    @property
+    def action_space(self) -> Discrete:
+        """Four moves, pick up, drop off."""
+        return Discrete(6)
+
+
+def _as_int(flag: Any) -> Int[Array, ""]:
+    return jnp.asarray(flag, jnp.int32)
+
+
+def _is_move(action: Int[Array, ""]) -> Bool[Array, ""]:
+    return (jnp.asarray(action) >= _SOUTH) & (jnp.asarray(action) <= _WEST)
+
+
+def _drive(state: TaxiState, down: Int[Array, ""], right: Int[Array, ""]) -> tuple[Int[Array, ""], Int[Array, ""]]:
+    """Row and column one place on, in one of the four directions; the same as before, if a wall is in the way."""
+    east = (right > 0) & _wall_east_of(state.row, state.column)
+    west = (right < 0) & _wall_east_of(state.row, state.column - 1)
+    column = jnp.where(east | west, state.column, jnp.clip(state.column + right, 0, 4))
+    return jnp.clip(state.row + down, 0, 4), column
+
+
+def _wall_east_of(row: Int[Array, ""], column: Int[Array, ""]) -> Bool[Array, ""]:
+    """The walls within the map; see the drawing above."""
+    return ((row <= 1) & (column == 1)) | ((row >= 3) & ((column == 0) | (column == 2)))
+
+
+def _stand_at(state: TaxiState) -> Int[Array, ""]:
+    """The number of the stand where the taxi is, or -1."""
+    stand = jnp.full((), -1, jnp.int32)
+    for number, (row, column) in enumerate(_STANDS):
+        stand = jnp.where((state.row == row) & (state.column == column), number, stand)
+    return stand
+
+
+def _can_pick_up(state: TaxiState) -> Bool[Array, ""]:
+    return _stand_at(state) == state.passenger
+
+
+def _can_drop_off(state: TaxiState) -> Bool[Array, ""]:
+    return (_stand_at(state) >= 0) & (state.passenger == _IN_TAXI)
