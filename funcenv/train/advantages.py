@@ -48,4 +48,4 @@ def generalized_advantages(
         advantage = delta + gamma * gae_lambda * jnp.where(done, 0, following)
         return advantage, advantage
 
-    return jax.lax.scan(step, jnp.zeros_like(delta[0]), (delta, done), reverse=True, unroll=16)[1]
+    return jax.lax.scan(step, jnp.zeros_like(delta[0]), (delta, done), reverse=True, unroll=4)[1]
