@@ -15,8 +15,8 @@ from funcenv.spaces import Box, Dict, Discrete, Space, Tuple
 def action_encoder(space: Space[Any]) -> Callable[[Any], Any]:
     """A function that checks an action and makes it an argument of compiled code.
 
-    It raises `ValueError` for an action outside of the space, NaN included, with the space and the action. Discrete actions become device
-    scalars that are made once and kept.
+    It raises `ValueError` for an action outside of the space, NaN included, with the space and the action. Discrete
+    actions become device scalars that are made once and kept.
     """
     if isinstance(space, Discrete):
         return _discrete_encoder(space)
@@ -26,7 +26,7 @@ def action_encoder(space: Space[Any]) -> Callable[[Any], Any]:
 
 
 def observation_decoder(space: Space[Any]) -> Callable[[Any], Any]:
-    """A function from numpy leaves to what Gymnasium shows: an int for a discrete observation, arrays and containers otherwise."""
+    """A function from numpy leaves to what Gymnasium shows: an int for a discrete observation, else arrays."""
     if isinstance(space, Discrete):
         return int
     if isinstance(space, Tuple):

@@ -18,8 +18,8 @@ class Env(Generic[ObsType, ActType]):
     """An environment that remembers where it is.
 
     Gymnasium's interface (`gymnasium.Env`, 1.4.0), for environments written by hand and for those over a `FuncEnv`
-    (`FunctionalEnv`). A subclass sets `action_space` and `observation_space` and defines `reset` and `step`; its `reset`
-    begins with `super().reset(seed=seed)`.
+    (`FunctionalEnv`). A subclass sets `action_space` and `observation_space` and defines `reset` and `step`; its
+    `reset` begins with `super().reset(seed=seed)`.
 
     Attributes:
         metadata: what it can do, as `{"render_modes": [...], "render_fps": ...}`.
@@ -81,7 +81,7 @@ class Env(Generic[ObsType, ActType]):
 
     @property
     def np_random_seed(self) -> int:
-        """What `np_random` was made from, so that `reset(seed=env.np_random_seed)` replays; -1 if it was set by hand."""
+        """What `np_random` was made from: `reset(seed=env.np_random_seed)` replays. -1 if it was set by hand."""
         if self._np_random_seed is None:
             self._np_random, self._np_random_seed = np_random()
         return self._np_random_seed

@@ -1,7 +1,7 @@
 """From a seed to numpy's generator, and from the generator to a JAX key.
 
-numpy's generator is the root: whoever steers `env.np_random` steers the whole environment. No two seeds alias, however large, because
-numpy's `SeedSequence` reads all of their bits and hands 64 of its own to the key.
+numpy's generator is the root: whoever steers `env.np_random` steers the whole environment. No two seeds alias, however
+large, because numpy's `SeedSequence` reads all of their bits, and the key takes 64 of the bits that follow.
 """
 
 from __future__ import annotations

@@ -226,7 +226,7 @@ def parameter_axes(env: FuncEnv[Any, Any, Any], num_envs: int) -> Any:
     """
 
     def axis(path: tuple[Any, ...], leaf: Any) -> int | None:
-        ndim = _ndim_of_one(env, path)
+        ndim = parameter_ndim(env, path)
         if np.ndim(leaf) == ndim:
             return None
         if np.ndim(leaf) != ndim + 1 or np.shape(leaf)[0] != num_envs:
@@ -240,7 +240,7 @@ def parameter_axes(env: FuncEnv[Any, Any, Any], num_envs: int) -> Any:
     return jax.tree_util.tree_map_with_path(axis, env)
 
 
-def _ndim_of_one(env: FuncEnv[Any, Any, Any], path: tuple[Any, ...]) -> int:
+def parameter_ndim(env: FuncEnv[Any, Any, Any], path: tuple[Any, ...]) -> int:
     """How many axes a parameter has in a single environment."""
     owner: Any = env
     entry = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -9,6 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Shaped
 
+from funcenv.spaces.bounds import as_array, bound_of, common_shape, require_shape
+from funcenv.spaces.draw import uniform_below
+from funcenv.spaces.dtypes import canonical, dtype_of, integers_within, require_range, with_shape
 from funcenv.spaces.space import Space
 
 
@@ -18,14 +22,17 @@ class Box(Space[jax.Array]):
     Args:
         low: lower bounds, a scalar or an array; `-inf` leaves a side open.
         high: upper bounds; `inf` leaves a side open.
-        shape: shape of a member; by default the shape of the bounds, which are broadcast together.
-        dtype: dtype of a member: a float, integer or bool dtype.
+        shape: shape of a member; by default the shape of the bounds, which are broadcast together, or (1,), as in
+            Gymnasium, if both are scalars.
+        dtype: dtype of a member: a float, integer or bool dtype. An open side of a signed integer box ends where the
+            dtype does.
 
     Bounds may be traced values, as when they depend on the parameters of an environment inside `jax.jit`. Shape,
     dtype, `sample` and `contains` then work as always; `==`, `hash` and the bounds in `repr` need concrete values.
 
     Raises:
         ValueError: NaN bounds, `low > high`, or bounds that do not fit `shape` or `dtype`.
+        TypeError: a shape that is not a sequence of integers.
 
     >>> import funcenv
     >>> Box(-1, 1, (3,))
@@ -39,15 +46,11 @@ class Box(Space[jax.Array]):
         self._dtype = np.dtype(dtype)
         if self._dtype.kind not in "fiub":
             raise ValueError(f"Box needs a float, integer or bool dtype, got {self._dtype}")
-        if shape is None:
-            shape = np.broadcast_shapes(_shape_of(low), _shape_of(high))
-        self._shape = tuple(int(size) for size in shape)
-        if any(size < 0 for size in self._shape):
-            raise ValueError(f"Box needs sizes of at least 0, got shape {self._shape}")
-        self.low = _bound("low", low, self._shape, self._dtype)
-        self.high = _bound("high", high, self._shape, self._dtype)
+        self._shape = common_shape(low, high) if shape is None else require_shape(shape)
+        self.low, self._bounded_below = bound_of("low", low, self._shape, self._dtype)
+        self.high, self._bounded_above = bound_of("high", high, self._shape, self._dtype)
         if self.concrete and np.any(self.low > self.high):
-            raise ValueError(f"Box needs low <= high, got low={low!r} and high={high!r}")
+            raise ValueError(f"Box needs low <= high in every element, got low={low!r} and high={high!r}; swap them")
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -66,13 +69,13 @@ class Box(Space[jax.Array]):
 
     @property
     def bounded_below(self) -> Bool[Array, "*shape"]:
-        """Where `low` is finite; a bool array of the shape of a member."""
-        return self.low > -np.inf
+        """Where a lower bound was given that is finite; a bool array of the shape of a member."""
+        return self._bounded_below
 
     @property
     def bounded_above(self) -> Bool[Array, "*shape"]:
-        """Where `high` is finite; a bool array of the shape of a member."""
-        return self.high < np.inf
+        """Where an upper bound was given that is finite; a bool array of the shape of a member."""
+        return self._bounded_above
 
     def is_bounded(self, manner: str = "both") -> bool:
         """Whether every element has a finite bound `"below"`, `"above"` or on `"both"` sides."""
@@ -89,113 +92,164 @@ class Box(Space[jax.Array]):
         """Draw a member, as Gymnasium does.
 
         Elements bounded on both sides are uniform (integers include both bounds). Open sides sample beyond their
-        finite bound by a standard exponential, or a standard normal where both are open. Open sides of an integer box
-        end where its dtype does.
+        finite bound by a standard exponential, or a standard normal where both are open; an integer box rounds down
+        the distance from the bound, or the normal, and stays within its dtype.
 
         Raises:
-            ValueError: `mask` or `probability` is given; a box takes neither.
+            ValueError: `mask` or `probability` is given, as a box takes neither; or an integer box of 64 bits holds
+                numbers that need `jax_enable_x64`.
         """
         if mask is not None or probability is not None:
-            raise ValueError("Box.sample takes neither mask nor probability")
+            raise ValueError("Box.sample takes neither mask nor probability; leave them out")
         if self.dtype.kind == "b":
             free = jax.random.bernoulli(key, shape=self.shape)
             return (free | self.low) & self.high
         return self._sample_reals(key) if self.dtype.kind == "f" else self._sample_integers(key)
 
     def _sample_integers(self, key: jax.Array) -> jax.Array:
+        low, high, dtype = self._drawable_range()
         # In unsigned arithmetic modulo 2**bits, high - low is right for every pair, and low + offset comes back in
         # range.
-        wide = np.dtype(f"u{max(self.dtype.itemsize, 4)}")
-        low = jnp.asarray(self.low).astype(wide)
-        count = jnp.asarray(self.high).astype(wide) - low + wide.type(1)  # 0 stands for all of them
-        bits = jax.random.bits(key, self.shape, wide)
-        offset = jnp.where(count == 0, bits, bits % jnp.maximum(count, wide.type(1)))
-        return (low + offset).astype(self.dtype)
+        wide = np.dtype(f"u{max(dtype.itemsize, 4)}")
+        start = jnp.asarray(low).astype(wide)
+        reach = jnp.asarray(high).astype(wide) - start
+        largest = int((high.astype(wide) - low.astype(wide)).max(initial=0)) if self.concrete else np.iinfo(wide).max
+        if not self.concrete or self.is_bounded():
+            return (start + uniform_below(key, reach + wide.type(1), largest + 1)).astype(dtype)
+        uniform_key, normal_key, exponential_key = jax.random.split(key, 3)
+        below, above = self.bounded_below, self.bounded_above
+        uniform = uniform_below(uniform_key, reach + wide.type(1), largest + 1)
+        distance = jnp.minimum(jax.random.exponential(exponential_key, self.shape, jnp.float32).astype(wide), reach)
+        normal = jnp.floor(jax.random.normal(normal_key, self.shape, jnp.float32)).astype(dtype)
+        value = start + jnp.where(below & above, uniform, jnp.where(below, distance, reach - distance))
+        return jnp.where(below | above, value.astype(dtype), normal)
+
+    def _drawable_range(self) -> tuple[Any, Any, np.dtype[Any]]:
+        """Bounds of an integer box inside the dtype that draws have; open sides end where it does."""
+        if not self.concrete or canonical(self.dtype) == self.dtype or self.low.size == 0:
+            return self.low, self.high, canonical(self.dtype)
+        limits = np.iinfo(canonical(self.dtype))
+        low = np.where(self.bounded_below, self.low, self.dtype.type(limits.min))
+        high = np.where(self.bounded_above, self.high, self.dtype.type(limits.max))
+        dtype = require_range(self, self.dtype, int(low.min()), int(high.max()))
+        return low.astype(dtype), high.astype(dtype), dtype
 
     def _sample_reals(self, key: jax.Array) -> jax.Array:
+        dtype = canonical(self.dtype)
         low, high = jnp.asarray(self.low), jnp.asarray(self.high)
-        if self.concrete and self.is_bounded():  # the common case draws one word an element
-            return jax.random.uniform(key, self.shape, self.dtype, low, high)
+        if self.concrete and self.is_bounded() and self._has_finite_width():  # the common case: one word an element
+            return jax.random.uniform(key, self.shape, dtype, low, high)
         uniform_key, normal_key, exponential_key = jax.random.split(key, 3)
         below, above = self.bounded_below, self.bounded_above
         finite_low, finite_high = jnp.where(below, low, 0), jnp.where(above, high, 0)
-        exponential = jax.random.exponential(exponential_key, self.shape, self.dtype)
-        uniform = finite_low + jax.random.uniform(uniform_key, self.shape, self.dtype) * (finite_high - finite_low)
+        exponential = jax.random.exponential(exponential_key, self.shape, dtype)
+        fraction = jax.random.uniform(uniform_key, self.shape, dtype)
+        uniform = finite_low * (1 - fraction) + finite_high * fraction  # high - low may overflow
         value = jnp.where(
             below,
             jnp.where(above, uniform, finite_low + exponential),
-            jnp.where(above, finite_high - exponential, jax.random.normal(normal_key, self.shape, self.dtype)),
+            jnp.where(above, finite_high - exponential, jax.random.normal(normal_key, self.shape, dtype)),
         )
         return jnp.clip(value, low, high)
+
+    def _has_finite_width(self) -> bool:
+        with np.errstate(over="ignore"):
+            return bool(np.isfinite(self.high - self.low).all())
 
     def contains(self, x: Any) -> Bool[Array, ""]:
         """Whether `x` has the shape, a dtype that casts safely to this one, and lies within the bounds.
 
-        Both bounds are included; NaN never is.
+        Both bounds are included; NaN never is. Python numbers and lists of them are taken as an array of this dtype.
         """
-        dtype = getattr(x, "dtype", None)
+        if not isinstance(x, (np.ndarray, jax.Array)):
+            x = as_array(x, self.dtype)
+        dtype = dtype_of(x)
         if dtype is None or not np.can_cast(dtype, self.dtype) or np.shape(x) != self.shape:
             return jnp.zeros((), bool)
-        x = jnp.asarray(x)
+        if self.concrete and self.dtype.kind != "f":
+            return integers_within(x, self.low, self.high)
+        if self.concrete and not isinstance(x, jax.Array):
+            return jnp.asarray(bool(np.all((x >= self.low) & (x <= self.high))))
+        x = jnp.asarray(x).astype(canonical(self.dtype))
         return jnp.all((x >= jnp.asarray(self.low)) & (x <= jnp.asarray(self.high)))
 
     def union(self, other: Space[Any]) -> Box:
         """The smallest box around both: the loosest bounds."""
         if not isinstance(other, Box) or (other.shape, other.dtype) != (self.shape, self.dtype):
             raise TypeError(f"{self!r} and {other!r} differ in kind, shape or dtype")
-        return Box(np.minimum(self.low, other.low), np.maximum(self.high, other.high), self.shape, self.dtype)
+        xp: Any = np if self.concrete and other.concrete else jnp
+        return Box._of(
+            self.dtype,
+            xp.minimum(self.low, other.low),
+            xp.maximum(self.high, other.high),
+            self.bounded_below & other.bounded_below,
+            self.bounded_above & other.bounded_above,
+        )
+
+    @property
+    def flattened(self) -> Box:
+        """The box of the same elements with one axis."""
+        return self._map(lambda part: part.reshape(-1))
+
+    def flatten(self, x: Any) -> Shaped[Array, "size"]:
+        """The elements in row-major order."""
+        return with_shape("a member of Box", x, self.shape, self.dtype).reshape(-1)
+
+    def unflatten(self, flat: Any) -> Shaped[Array, "*shape"]:
+        """The vector in the shape of a member."""
+        return with_shape("a flattened member of Box", flat, (self.low.size,), self.dtype).reshape(self.shape)
+
+    def batch(self, n: int) -> Box:
+        """A box with a leading axis of size `n`."""
+        xp: Any = np if self.concrete else jnp
+        return self._map(lambda part: xp.broadcast_to(part, (n, *self.shape)))
+
+    def _parts(self) -> tuple[Any, Any, Any, Any]:
+        return self.low, self.high, self.bounded_below, self.bounded_above
+
+    def _map(self, function: Callable[[Any], Any]) -> Box:
+        return Box._of(self.dtype, *map(function, self._parts()))
+
+    @staticmethod
+    def _of(dtype: np.dtype[Any], low: Any, high: Any, below: Any, above: Any) -> Box:
+        """A box from its parts: an integer box does not show in its bounds which sides are open."""
+        box = Box(low, high, low.shape, dtype)
+        if box.concrete and dtype.kind == "i":
+            box._bounded_below, box._bounded_above = below, above
+        return box
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Box) or (self.shape, self.dtype) != (other.shape, other.dtype):
             return False
         if not (self.concrete and other.concrete):
             return self is other
-        return bool(np.array_equal(self.low, other.low) and np.array_equal(self.high, other.high))
+        return all(map(np.array_equal, self._parts(), other._parts()))
 
     def __hash__(self) -> int:
         if not self.concrete:
             raise TypeError("this Box has traced bounds, which cannot be hashed; read the space outside of jax.jit")
-        return hash((Box, self.shape, self.dtype, self.low.tobytes(), self.high.tobytes()))
+        # Adding 0 turns -0.0, which is equal to 0.0, into it.
+        return hash((Box, self.shape, self.dtype, *((part + 0).tobytes() for part in self._parts())))
 
     def __repr__(self) -> str:
         return f"Box({_show(self.low)}, {_show(self.high)}, {self.shape}, {self.dtype})"
 
 
-def _shape_of(value: Any) -> tuple[int, ...]:
-    """Shape of nested lists, arrays or traced values."""
-    if isinstance(value, (list, tuple)):
-        return (len(value), *(_shape_of(value[0]) if value else ()))
-    return tuple(np.shape(value))
+def concatenate_boxes(boxes: Sequence[Box], dtype: np.dtype[Any]) -> Box:
+    """The box of vectors made of a member of each box, all of which have one axis.
 
-
-def _bound(name: str, value: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
-    """The bound as a read-only array of the member's shape and dtype, or as a traced array."""
-    if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(value)):
-        return jnp.broadcast_to(jnp.asarray(value, dtype), shape)
-    given = np.asarray(value, dtype=float if dtype.kind == "f" else None)
-    if given.dtype.kind == "f" and np.isnan(given).any():
-        raise ValueError(f"Box bounds must not be NaN, got {name}={value!r}")
-    try:
-        given = np.broadcast_to(given, shape)
-    except ValueError:
-        raise ValueError(f"Box bound {name} of shape {given.shape} does not broadcast to shape {shape}") from None
-    bound = _to_dtype(name, given, dtype)
-    bound.setflags(write=False)
-    return bound
-
-
-def _to_dtype(name: str, given: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    if dtype.kind == "f":
-        return given.astype(dtype)
-    lowest, highest = (False, True) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
-    finite = (
-        np.where(np.isneginf(given), lowest, np.where(np.isposinf(given), highest, given))
-        if given.dtype.kind == "f"
-        else given
+    >>> concatenate_boxes([Box(0, 1, (2,)), Box(-1, 1, (1,))], np.dtype("float32"))
+    Box([ 0.  0. -1.], 1.0, (3,), float32)
+    """
+    if not boxes:
+        return Box(0, 0, (0,), dtype)
+    if all(box.concrete for box in boxes):
+        return Box._of(dtype, *(np.concatenate(parts) for parts in zip(*(box._parts() for box in boxes), strict=True)))
+    low, high = (
+        jnp.concatenate([jnp.asarray(bound).astype(canonical(dtype)) for bound in bounds])
+        for bounds in ([box.low for box in boxes], [box.high for box in boxes])
     )
-    if (finite < lowest).any() or (finite > highest).any():
-        raise ValueError(f"Box bound {name}={given} lies outside {dtype}, which holds {lowest} to {highest}")
-    return finite.astype(dtype)
+    return Box(low, high, low.shape, dtype)
 
 
 def _show(bound: Any) -> str:

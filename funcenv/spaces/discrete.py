@@ -10,10 +10,18 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int
 
+from funcenv.spaces.box import Box
+from funcenv.spaces.draw import (
+    ONE_WORD,
+    draw_allowed,
+    draw_weighted,
+    require_mask,
+    require_one,
+    require_probability,
+    uniform_below,
+)
+from funcenv.spaces.dtypes import canonical, dtype_of, integers_within, require_range, with_shape
 from funcenv.spaces.space import Space
-
-# Up to here one 32-bit word modulo n is uniform to within n / 2**32 < 2e-5 of each probability.
-_ONE_WORD = 2**16
 
 
 class Discrete(Space[jax.Array]):
@@ -22,7 +30,12 @@ class Discrete(Space[jax.Array]):
     Args:
         n: number of members, at least 1.
         start: the smallest member.
-        dtype: an integer dtype that holds all of them.
+        dtype: an integer dtype that holds all of them; int32 by default, where Gymnasium has int64, because JAX has no
+            int64 without x64.
+
+    Raises:
+        ValueError: `n` below 1, or a dtype that is not an integer dtype or does not hold the members.
+        TypeError: `n` or `start` is not an integer.
 
     >>> import funcenv
     >>> space = Discrete(3, start=-1)
@@ -41,7 +54,7 @@ class Discrete(Space[jax.Array]):
         if self._dtype.kind not in "iu":
             raise ValueError(f"Discrete needs an integer dtype, got {self._dtype}")
         limits = np.iinfo(self._dtype)
-        if self.start < limits.min or self.start + self.n - 1 > limits.max:
+        if self.start < limits.min or self._last > limits.max:
             raise ValueError(f"Discrete({self.n}, start={self.start}) does not fit {self._dtype}; pass a wider dtype")
 
     @property
@@ -54,51 +67,77 @@ class Discrete(Space[jax.Array]):
         """The integer dtype of members."""
         return self._dtype
 
+    @property
+    def _last(self) -> int:
+        return self.start + self.n - 1
+
     def sample(self, key: jax.Array, mask: Any = None, probability: Any = None) -> Int[Array, ""]:
         """Draw a member uniformly, or from a part of the space.
 
         Args:
             key: a typed key.
-            mask: `[n]` bool or 0/1; only members with a true entry are drawn, uniformly. If none is true, `start`.
+            mask: `[n]` bool or 0/1; only members with a true entry are drawn, uniformly. If none is true, `start`,
+                where the mask is traced and cannot be refused.
             probability: `[n]`, non-negative and summing to 1; the probability of each member. Not together with `mask`.
 
         Raises:
-            ValueError: both are given, or one has the wrong shape.
+            ValueError: both are given, or one has the wrong shape or impossible entries: a mask that allows nothing,
+                probabilities that do not sum to 1.
         """
-        if mask is not None and probability is not None:
-            raise ValueError("pass either mask or probability, not both")
+        require_one(mask, probability)
+        dtype = require_range(self, self.dtype, self.start, self._last)
         if mask is not None:
-            allowed = self._weights("mask", mask) != 0
-            index = jnp.where(allowed.any(), jax.random.categorical(key, jnp.where(allowed, 0.0, -jnp.inf)), 0)
+            index = draw_allowed(key, require_mask(mask, self.n))
         elif probability is not None:
-            index = jax.random.categorical(key, jnp.log(self._weights("probability", probability)))
-        elif self.n <= _ONE_WORD:
+            index = draw_weighted(key, require_probability(probability, self.n))
+        elif self.n <= ONE_WORD:
             index = jax.random.bits(key, (), np.uint32) % np.uint32(self.n)
         else:
-            return jax.random.randint(key, (), self.start, self.start + self.n, self.dtype)
-        return index.astype(self.dtype) + np.asarray(self.start, self.dtype)
+            word = np.dtype(f"u{max(dtype.itemsize, 4)}")
+            index = uniform_below(key, jnp.asarray(np.uint64(self.n % 2**64).astype(word)), self.n)
+        return index.astype(dtype) + np.asarray(self.start).astype(dtype)
 
     def contains(self, x: Any) -> Bool[Array, ""]:
-        """Whether `x` is an integer scalar in range; any integer dtype is accepted, a float or a bool is not."""
-        kind = np.dtype(type(x)).kind if isinstance(x, (int, float)) else getattr(getattr(x, "dtype", None), "kind", "")
-        if kind not in ("i", "u") or np.shape(x) != ():
+        """Whether `x` is an integer scalar in range.
+
+        Any integer dtype is accepted, also one that does not cast to the dtype of the space; a float is not.
+        """
+        if isinstance(x, int):
+            return jnp.asarray(self.start <= x <= self._last)
+        dtype = dtype_of(x)
+        if dtype is None or dtype.kind not in "iu" or np.shape(x) != ():
             return jnp.zeros((), bool)
-        return (jnp.asarray(x) >= self.start) & (jnp.asarray(x) <= self.start + self.n - 1)
+        return integers_within(x, self.start, self._last)
 
     def union(self, other: Space[Any]) -> Discrete:
         """The range that spans both."""
         if not isinstance(other, Discrete) or other.dtype != self.dtype:
             raise TypeError(f"{self!r} and {other!r} are of different kinds")
         start = min(self.start, other.start)
-        return Discrete(max(self.start + self.n, other.start + other.n) - start, start, self.dtype)
+        return Discrete(max(self._last, other._last) + 1 - start, start, self.dtype)
 
-    def _weights(self, name: str, values: Any) -> jax.Array:
-        array = jnp.asarray(values)
-        if array.shape != (self.n,):
-            raise ValueError(
-                f"{name} must have one entry for each of the {self.n} members, shape ({self.n},), got {array.shape}"
-            )
-        return array
+    @property
+    def flattened(self) -> Box:
+        """One-hot vectors, among all vectors between 0 and 1."""
+        return Box(0, 1, (self.n,), self.dtype)
+
+    def flatten(self, x: Any) -> Int[Array, "n"]:
+        """A one-hot vector, all zeros where `x` is no member."""
+        index = with_shape("a member of Discrete", x, (), self.dtype) - np.asarray(self.start).astype(
+            canonical(self.dtype)
+        )
+        return (jnp.arange(self.n, dtype=index.dtype) == index).astype(index.dtype)
+
+    def unflatten(self, flat: Any) -> Int[Array, ""]:
+        """The member whose entry is the first that is not 0; `start` if all are."""
+        index = jnp.argmax(with_shape("a flattened member of Discrete", flat, (self.n,), self.dtype) != 0)
+        return index.astype(canonical(self.dtype)) + np.asarray(self.start).astype(canonical(self.dtype))
+
+    def batch(self, n: int) -> Space[Any]:
+        """`MultiDiscrete`, as in Gymnasium."""
+        from funcenv.spaces.multi_discrete import MultiDiscrete  # which hands out Discrete in turn
+
+        return MultiDiscrete(np.full(n, self.n), np.full(n, self.start), self.dtype)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Discrete) and (self.n, self.start, self.dtype) == (other.n, other.start, other.dtype)
@@ -107,7 +146,9 @@ class Discrete(Space[jax.Array]):
         return hash((Discrete, self.n, self.start, self.dtype))
 
     def __repr__(self) -> str:
-        return f"Discrete({self.n}, start={self.start})" if self.start else f"Discrete({self.n})"
+        start = f", start={self.start}" if self.start else ""
+        dtype = f", dtype={self.dtype}" if self.dtype != np.int32 else ""
+        return f"Discrete({self.n}{start}{dtype})"
 
 
 def _integer(name: str, value: Any) -> int:

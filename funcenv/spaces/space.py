@@ -15,7 +15,17 @@ T_cov = TypeVar("T_cov", covariant=True)
 class Space(abc.ABC, Generic[T_cov]):
     """A set of values: what an observation or an action can be.
 
-    A space holds no generator: `sample` takes a key. `sample` and `contains` work inside `jax.jit` and `jax.vmap`.
+    A space holds no generator: `sample` takes a key. `sample` and `contains` work inside `jax.jit` and `jax.vmap`. To
+    add a space, define `sample`, `contains` and `union`, and `==`, `hash` and `repr`; also `flattened`, `flatten` and
+    `unflatten` where its members can become a vector. `batch`, `pack` and `unpack` have defaults that do for most.
+
+    >>> import jax.numpy as jnp
+    >>> class Even(Space[jax.Array]):
+    ...     def sample(self, key, mask=None, probability=None): return 2 * jax.random.randint(key, (), 0, 10)
+    ...     def contains(self, x): return jnp.asarray(x) % 2 == 0
+    ...     def union(self, other): return self
+    >>> 4 in Even(), 5 in Even()
+    (True, False)
     """
 
     @property
@@ -39,6 +49,40 @@ class Space(abc.ABC, Generic[T_cov]):
     @abc.abstractmethod
     def union(self, other: Space[Any]) -> Space[Any]:
         """The smallest space of the same kind that holds both; how one space describes many environments."""
+
+    @property
+    def flattened(self) -> Space[Any]:
+        """The space of flattened members: a `Box` with one axis where they become vectors."""
+        raise NotImplementedError(f"{type(self).__name__} must define flattened, flatten and unflatten to be flattened")
+
+    def flatten(self, x: Any) -> Any:
+        """A member as a member of `flattened`."""
+        raise NotImplementedError(f"{type(self).__name__} must define flatten(x) to be flattened")
+
+    def unflatten(self, flat: Any) -> T_cov:
+        """The member that `flatten` made `flat` of."""
+        raise NotImplementedError(f"{type(self).__name__} must define unflatten(flat) to be flattened")
+
+    @property
+    def is_np_flattenable(self) -> bool:
+        """Whether members flatten to a single vector; the name is Gymnasium's."""
+        return self.flattened.shape is not None
+
+    def pack(self, x: Any) -> T_cov:
+        """A member from its plain form: what the Gymnasium space of this name holds, such as a string for `Text`.
+
+        The two differ only where members vary in size, which here are padded arrays. A member is returned as it is.
+        """
+        return x
+
+    def unpack(self, member: Any) -> Any:
+        """The plain form of a member, in NumPy arrays."""
+        return jax.tree.map(np.asarray, member)
+
+    def batch(self, n: int) -> Space[Any] | None:
+        """The space of `n` members stacked leaf by leaf, or None for the general one, `Batched`."""
+        del n
+        return None
 
     def __contains__(self, x: Any) -> bool:
         return bool(self.contains(x))

@@ -10,6 +10,7 @@ from jaxtyping import Array, Float, Int
 
 from funcenv.func_env import Action, Obs
 from funcenv.struct import PyTreeNode
+from funcenv.wrappers.nothing import no_outcome
 from funcenv.wrappers.wrapper import Wrapper
 
 
@@ -25,8 +26,9 @@ class EpisodeStatistics(Wrapper[EpisodeStatisticsState, Action, Obs]):
     """Adds `episode_return` (sum of rewards) and `episode_length` (steps) to `info`.
 
     Both are running totals, final when the episode ends. It counts the rewards of the environment it wraps: put it
-    outside reward wrappers to count what the agent is paid, inside to count what the task pays. `FuncVectorEnv` keeps
-    the same totals by itself.
+    outside reward wrappers to count what the agent is paid, inside to count what the task pays. Outside `RepeatAction`
+    it counts the agent's actions, inside the environment's steps. Of two in one stack the outer one is seen. Put it
+    inside `Autoreset`. `FuncVectorEnv` keeps the same totals by itself.
 
     >>> import funcenv
     >>> env = EpisodeStatistics(funcenv.make("CartPole-v1"))
@@ -43,12 +45,9 @@ class EpisodeStatistics(Wrapper[EpisodeStatisticsState, Action, Obs]):
     def initial(self, key: jax.Array) -> EpisodeStatisticsState:
         """The first state, with nothing earned."""
         env_state = self.env.initial(key)
-        action = jax.eval_shape(self.action_space.sample, key)
-        reward = jax.eval_shape(
-            lambda state, action: jnp.asarray(self.env.reward(state, action, state)), env_state, action
-        )
+        nothing, _ = no_outcome(self.env, env_state)
         return EpisodeStatisticsState(
-            env_state=env_state, episode_return=jnp.zeros((), reward.dtype), episode_length=jnp.zeros((), jnp.int32)
+            env_state=env_state, episode_return=nothing, episode_length=jnp.zeros((), jnp.int32)
         )
 
     def transition(self, state: EpisodeStatisticsState, action: Action, key: jax.Array) -> EpisodeStatisticsState:

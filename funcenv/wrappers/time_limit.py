@@ -6,6 +6,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Int
 
 from funcenv.checks import require_at_least
@@ -24,8 +25,11 @@ class TimeLimitState(PyTreeNode):
 class TimeLimit(Wrapper[TimeLimitState, Action, Obs]):
     """Truncates an episode at its `max_episode_steps`-th step, and at every step after it.
 
-    A step that is both terminal and the last one allowed reports both flags. Put it outside wrappers that change how
-    many inner steps a step takes, so that it counts what the agent sees.
+    A step that is both terminal and the last one allowed reports both flags.
+
+    Outside wrappers that play several steps in one (`RepeatAction`, `MaxAndSkipObservation`) it counts the agent's
+    actions; inside them it counts the environment's steps, and cuts such a series short. Of two limits the one that is
+    reached first counts. Put it inside `TimeAwareObservation`, which shows the limit, and inside `Autoreset`.
 
     Args:
         env: the environment to limit.
@@ -33,6 +37,7 @@ class TimeLimit(Wrapper[TimeLimitState, Action, Obs]):
             may mix limits.
 
     Raises:
+        TypeError: `max_episode_steps` is not an integer.
         ValueError: `max_episode_steps` is below 1.
 
     >>> import funcenv
@@ -45,6 +50,8 @@ class TimeLimit(Wrapper[TimeLimitState, Action, Obs]):
     max_episode_steps: int
 
     def __post_init__(self) -> None:
+        super().__post_init__()
+        _require_integer("max_episode_steps", self.max_episode_steps)
         require_at_least(1, "max_episode_steps", self.max_episode_steps, remedy="leave the wrapper out for no limit")
 
     def inner(self, state: TimeLimitState) -> Any:
@@ -62,4 +69,12 @@ class TimeLimit(Wrapper[TimeLimitState, Action, Obs]):
 
     def truncated(self, state: TimeLimitState) -> Bool[Array, ""]:
         """Whether the limit is reached, or the inner environment truncates by itself."""
-        return self.env.truncated(state.env_state) | (state.elapsed_steps >= self.max_episode_steps)
+        return self.env.truncated(state.env_state) | (
+            state.elapsed_steps >= jnp.asarray(self.max_episode_steps, jnp.int32)
+        )
+
+
+def _require_integer(name: str, value: Any) -> None:
+    kind = value.dtype.kind if isinstance(value, (jax.Array, np.ndarray)) else np.asarray(value).dtype.kind
+    if kind not in "iu":
+        raise TypeError(f"{name} must be an integer, got {value!r}")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, ClassVar
 
 import jax
 from jaxtyping import Array, Bool, Float
@@ -18,6 +19,12 @@ class Wrapper(FuncEnv[State, Action, Obs]):
     field `env_state`, builds it in `initial` and `transition`, and returns `state.env_state` from `inner`; everything
     else is then forwarded as before.
 
+    A subclass that checks its own arguments in `__post_init__` calls `super().__post_init__()` first.
+
+    Raises:
+        TypeError: `env` is not a `FuncEnv`.
+        ValueError: a wrapper with state of its own around one that begins new episodes by itself (`Autoreset`).
+
     >>> import funcenv
     >>> class HalfReward(Wrapper):
     ...     def reward(self, state, action, next_state):
@@ -29,6 +36,27 @@ class Wrapper(FuncEnv[State, Action, Obs]):
     """
 
     env: FuncEnv[Any, Any, Any]
+
+    resets_itself: ClassVar[bool] = False  # whether `transition` may begin a new episode
+
+    def __post_init__(self) -> None:
+        name = type(self).__name__
+        if isinstance(self.env, type):
+            raise TypeError(f"{name} wraps an environment, got the class {self.env.__name__}: call it first")
+        if not isinstance(self.env, FuncEnv):
+            raise TypeError(
+                f"{name} wraps a FuncEnv, such as funcenv.make gives, got {type(self.env).__name__}; "
+                "a vector environment is built last, around the wrapped one"
+            )
+        if type(self).inner is Wrapper.inner:
+            return
+        for layer in layers(self.env):
+            if isinstance(layer, Wrapper) and layer.resets_itself:
+                other = type(layer).__name__
+                raise ValueError(
+                    f"{name} keeps a state for each episode and does not see where {other} begins a new one; "
+                    f"put {other} outside of it: {other}({name}(env, ...))"
+                )
 
     def inner(self, state: Any) -> Any:
         """The state of the environment inside."""
@@ -84,3 +112,16 @@ class Wrapper(FuncEnv[State, Action, Obs]):
     def scene(self, state: State) -> Any:
         """A picture of the state."""
         return self.env.scene(self.inner(state))
+
+
+def layers(env: FuncEnv[Any, Any, Any]) -> Iterator[FuncEnv[Any, Any, Any]]:
+    """The environment, what it wraps, and so on to the innermost.
+
+    >>> import funcenv
+    >>> [type(layer).__name__ for layer in layers(funcenv.make("CartPole-v1"))]
+    ['TimeLimit', 'CartPole']
+    """
+    yield env
+    while isinstance(env, Wrapper):
+        env = env.env
+        yield env

@@ -1,0 +1,43 @@
+"""One environment stepped from Python, with a reset at each episode's end."""
+
+import importlib.metadata
+
+from protocol import serve
+
+
+def make(kind, env_id):
+    if kind == "funcenv":
+        import funcenv
+        from funcenv.adapters import FunctionalEnv
+
+        return FunctionalEnv(funcenv.make(env_id))
+    import gymnasium
+
+    if kind == "funcenv in gymnasium":
+        import funcenv.adapters.gymnasium
+
+        funcenv.adapters.gymnasium.register_envs()
+        return gymnasium.make(f"funcenv/{env_id}")
+    return gymnasium.make(f"phys2d/{env_id}" if kind == "phys2d" else env_id)
+
+
+def prepare(options):
+    env, num_steps = make(options["kind"], options["env"]), options["num_steps"]
+    env.reset(seed=0)
+    env.action_space.seed(0)
+    actions = [env.action_space.sample() for _ in range(1024)]
+
+    def work():
+        env.reset(seed=0)
+        episodes = 0
+        for i in range(num_steps):
+            _, _, terminated, truncated, _ = env.step(actions[i % 1024])
+            if terminated or truncated:
+                env.reset()
+                episodes += 1
+        return {"episodes": episodes}
+
+    return work, {"steps": num_steps, "version": importlib.metadata.version("gymnasium")}
+
+
+serve(prepare)

@@ -1,0 +1,145 @@
+"""What the checker reports: findings, each with what was seen and the remedy."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Sequence
+
+
+class Severity(enum.Enum):
+    """An error breaks the contract: something that JAX or funcenv does with the environment fails or lies.
+
+    A warning names what works but is probably not meant.
+    """
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
+CODES = {
+    "action-outside-space": "the action space draws, or a wrapper passes on, an action that is not a member",
+    "action-undefined": "an action outside the space gives NaN, infinity or an observation outside its space",
+    "dtype-promotion": "a function fails under strict dtype promotion",
+    "end-undefined": "steps after the end of an episode give NaN or infinity",
+    "flag-not-bool": "terminal or truncated is not a bool",
+    "flag-not-scalar": "terminal or truncated is not a scalar",
+    "function-fails": "a function raises when it is traced",
+    "function-missing": "a function is not defined",
+    "gradient-fails": "a step cannot be differentiated",
+    "gradient-not-finite": "a derivative of a step is NaN or infinite",
+    "impure-result": "two compiled calls with the same arguments differ",
+    "impure-trace": "tracing twice gives two programs",
+    "info-clash": "both infos have an entry of the same name",
+    "info-not-dict": "an info is not a dict",
+    "jit-differs": "a plain call and a compiled one differ",
+    "key-ignored": "the first state does not depend on the key",
+    "key-in-state": "the state holds a random key",
+    "key-reuse": "a random key is used more than once",
+    "not-finite": "a state or an observation holds NaN or infinity",
+    "not-traceable": "a function needs the values of traced arrays",
+    "observation-kind": "an observation has another structure, shape or dtype than its space",
+    "observation-outside-space": "an observation is not in its space",
+    "parameter-ambiguous": "an array-valued parameter cannot be told from a batch of them",
+    "parameter-derived": "a field is computed from another field, and goes stale",
+    "parameter-not-array": "a parameter is neither a number nor an array",
+    "parameter-not-batchable": "a batch of environments that differ in a parameter fails",
+    "parameter-not-traceable": "a function fails when a parameter is traced",
+    "parameter-static": "a real number is a static field",
+    "parameter-unused": "nothing depends on a parameter",
+    "pickle-differs": "a pickled copy is not equal",
+    "pickle-fails": "the environment cannot be pickled",
+    "rank-promotion": "a function fails when ranks are not promoted",
+    "recompiles": "step is compiled more than once",
+    "reset-fails": "reset raises although its parts do not",
+    "reward-not-finite": "a reward is NaN or infinite",
+    "reward-not-float": "the reward is not a float",
+    "reward-not-scalar": "the reward is not a scalar",
+    "scene-fails": "the scene cannot be traced",
+    "space-broken": "a space cannot draw a member under jit",
+    "space-missing": "observation_space or action_space is not a space",
+    "starts-ended": "first states are terminal or truncated already",
+    "state-drift": "initial and transition return different kinds of state",
+    "state-weak-type": "a state has a weak type",
+    "static-not-comparable": "static fields of two copies cannot be compared",
+    "step-fails": "step raises although its parts do not",
+    "tracer-leak": "a traced array is stored outside of its call",
+    "vmap-differs": "a row of a batch and the same call alone differ",
+    "vmap-fails": "a batch of environments fails",
+    "x64-drift": "with jax_enable_x64, initial and transition return different kinds of state",
+    "x64-dtype": "with jax_enable_x64, an observation does not have the dtype of its space",
+    "x64-fails": "a function fails with jax_enable_x64",
+}
+"""Every kind of finding."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """One thing that is wrong.
+
+    Attributes:
+        code: the kind of finding, a key of `CODES`.
+        severity: error or warning.
+        where: the class and function, or the parameter, it was seen in.
+        seen: what was seen.
+        remedy: what to do.
+
+    >>> print(Finding("key-ignored", Severity.WARNING, "Maze.initial", "it ignores its key", "draw from the key"))
+    warning key-ignored: Maze.initial: it ignores its key. Remedy: draw from the key.
+    """
+
+    code: str
+    severity: Severity
+    where: str
+    seen: str
+    remedy: str
+
+    def __post_init__(self) -> None:
+        if self.code not in CODES:
+            raise ValueError(f"{self.code!r} is not a kind of finding; they are: {', '.join(CODES)}")
+
+    def __str__(self) -> str:
+        return f"{self.severity.value} {self.code}: {self.where}: {self.seen}. Remedy: {self.remedy}."
+
+
+def error(code: str, where: str, seen: str, remedy: str) -> Finding:
+    """A finding that makes `check_func_env` raise."""
+    return Finding(code, Severity.ERROR, where, seen, remedy)
+
+
+def warning(code: str, where: str, seen: str, remedy: str) -> Finding:
+    """A finding that `check_func_env` returns."""
+    return Finding(code, Severity.WARNING, where, seen, remedy)
+
+
+def format_findings(findings: Sequence[Finding]) -> str:
+    """One line for each finding, errors first, and a line that counts them.
+
+    >>> print(format_findings([]))
+    no findings
+    """
+    if not findings:
+        return "no findings"
+    ordered = sorted(findings, key=lambda finding: finding.severity is not Severity.ERROR)
+    errors = sum(finding.severity is Severity.ERROR for finding in findings)
+    total = f"{_count(errors, 'error')}, {_count(len(findings) - errors, 'warning')}"
+    return "\n".join([*map(str, ordered), total])
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+class EnvCheckError(ValueError):
+    """An environment breaks the contract.
+
+    Attributes:
+        findings: all of them, warnings included.
+    """
+
+    def __init__(self, findings: Sequence[Finding]) -> None:
+        self.findings = list(findings)
+        super().__init__(format_findings(self.findings))
+
+    def __reduce__(self) -> tuple[type[EnvCheckError], tuple[list[Finding]]]:
+        return EnvCheckError, (self.findings,)

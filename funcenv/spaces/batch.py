@@ -1,0 +1,110 @@
+"""Many members of a space, stacked leaf by leaf as `jax.vmap` stacks them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool
+
+from funcenv.checks import require_size
+from funcenv.spaces.dtypes import dtype_of
+from funcenv.spaces.space import Space
+
+
+def batch_space(space: Space[Any], n: int) -> Space[Any]:
+    """The space of `n` members of `space`, stacked: every array has a leading axis of size `n`.
+
+    As in Gymnasium, a batch of `Discrete` is a `MultiDiscrete`, one of `MultiDiscrete` or `MultiBinary` a `Box`, and
+    `Tuple` and `Dict` are batched part by part. What Gymnasium makes a tuple of `n` members is a `Batched` here, with
+    the stacked members that `jax.vmap` gives.
+
+    Raises:
+        ValueError: `n` below 1.
+        TypeError: `n` is not an integer, or `space` is not a space.
+
+    >>> from funcenv.spaces import Box, Dict, Discrete
+    >>> batch_space(Dict(position=Box(-1, 1, (2,)), colour=Discrete(3)), 5)
+    Dict('position': Box(-1.0, 1.0, (5, 2), float32), 'colour': MultiDiscrete([3 3 3 3 3]))
+    """
+    if not isinstance(space, Space):
+        raise TypeError(f"batch_space needs a funcenv space, got {space!r}")
+    batched = space.batch(require_size("n", n))
+    return Batched(space, n) if batched is None else batched
+
+
+def contains_each(space: Space[Any], items: Any, n: int) -> Bool[Array, "n"]:
+    """Which of `n` stacked values are members; none, if an array among them has no leading axis of size `n`."""
+    leaves = jax.tree.leaves(items)
+    if any(dtype_of(leaf) is None or np.shape(leaf)[:1] != (n,) for leaf in leaves):
+        return jnp.zeros(n, bool)
+    if n and not any(isinstance(leaf, jax.Array) for leaf in leaves):
+        # NumPy arrays keep their 64 bits only as long as JAX does not see them.
+        return jnp.stack([space.contains(jax.tree.map(lambda leaf: leaf[i], items)) for i in range(n)])  # noqa: B023
+    return jax.vmap(space.contains, axis_size=n)(items)
+
+
+class Batched(Space[Any]):
+    """`n` stacked members of a space whose members are not single arrays.
+
+    >>> import funcenv
+    >>> from funcenv.spaces import Text
+    >>> space = batch_space(Text(4, charset="ab"), 3)
+    >>> space
+    Batched(Text(1, 4, charset=ab), 3)
+    >>> member = space.sample(funcenv.key(0))
+    >>> member.codes.shape, bool(space.contains(member))
+    ((3, 4), True)
+    """
+
+    def __init__(self, space: Space[Any], n: int) -> None:
+        self.space = space
+        self.n = require_size("n", n)
+
+    def sample(self, key: jax.Array, mask: Any = None, probability: Any = None) -> Any:
+        """Draw `n` members, independently, each under the same `mask` or `probability`."""
+        return jax.vmap(lambda key: self.space.sample(key, mask=mask, probability=probability))(
+            jax.random.split(key, self.n)
+        )
+
+    def contains(self, x: Any) -> Bool[Array, ""]:
+        """Whether `x` stacks `n` members."""
+        return contains_each(self.space, x, self.n).all()
+
+    def union(self, other: Space[Any]) -> Batched:
+        """The batch of the union."""
+        if not isinstance(other, Batched) or other.n != self.n:
+            raise TypeError(f"{self!r} and {other!r} differ in kind or size")
+        return Batched(self.space.union(other.space), self.n)
+
+    @property
+    def flattened(self) -> Space[Any]:
+        """The flattened members end to end, or a batch of them where they are not vectors."""
+        flat = batch_space(self.space.flattened, self.n)
+        return flat if flat.shape is None else flat.flattened
+
+    def flatten(self, x: Any) -> Any:
+        """Each member flattened, and all of them end to end where they are vectors."""
+        flat = jax.vmap(self.space.flatten, axis_size=self.n)(x)
+        return flat.reshape(-1) if self.space.is_np_flattenable else flat
+
+    def unflatten(self, flat: Any) -> Any:
+        """The stacked members."""
+        if self.space.is_np_flattenable:
+            flat = jnp.asarray(flat).reshape(self.n, -1)
+        return jax.vmap(self.space.unflatten, axis_size=self.n)(flat)
+
+    def unpack(self, member: Any) -> tuple[Any, ...]:
+        """The plain forms of the members: what Gymnasium's batch of this space holds."""
+        return tuple(self.space.unpack(jax.tree.map(lambda leaf: leaf[i], member)) for i in range(self.n))  # noqa: B023
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Batched) and (self.space, self.n) == (other.space, other.n)
+
+    def __hash__(self) -> int:
+        return hash((Batched, self.space, self.n))
+
+    def __repr__(self) -> str:
+        return f"Batched({self.space!r}, {self.n})"

@@ -1,0 +1,283 @@
+"""Graphs with features on nodes and edges, up to a fixed size."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Int32
+
+from funcenv.checks import require_size
+from funcenv.spaces.batch import contains_each
+from funcenv.spaces.draw import require_one, uniform_below
+from funcenv.spaces.dtypes import canonical, dtype_of, integers_within, promote
+from funcenv.spaces.padding import (
+    as_pair,
+    choose_length,
+    draw_items,
+    is_integer,
+    pad_items,
+    require_fitting,
+    stack_items,
+    stacked_length,
+    within_length,
+    zero_beyond,
+)
+from funcenv.spaces.product import require_space
+from funcenv.spaces.space import Space
+from funcenv.struct import PyTreeNode
+
+MAX_NODES = 10
+"""The number of nodes that Gymnasium draws unless told otherwise."""
+
+
+class GraphInstance(PyTreeNode):
+    """A graph as arrays: `Graph.pack` makes one, `Graph.unpack` reads it. Beyond the counts stands anything."""
+
+    nodes: Any  # features, stacked leaf by leaf: `[max_nodes, ...]`
+    edges: Any  # likewise `[max_edges, ...]`, or None where the space has no edges
+    edge_links: Int32[Array, "max_edges 2"] | None  # from and to: indices of nodes
+    num_nodes: Int32[Array, ""]
+    num_edges: Int32[Array, ""]
+
+    @property
+    def node_mask(self) -> Bool[Array, "max_nodes"]:
+        """Which nodes count."""
+        return within_length(self.num_nodes, jax.tree.leaves(self.nodes)[0].shape[0])
+
+    @property
+    def edge_mask(self) -> Bool[Array, "max_edges"]:
+        """Which edges count."""
+        return within_length(self.num_edges, 0 if self.edge_links is None else self.edge_links.shape[0])
+
+
+class PlainGraph(NamedTuple):
+    """A graph of the size it has: what Gymnasium calls a `GraphInstance`."""
+
+    nodes: Any
+    edges: Any
+    edge_links: Any
+
+
+class Graph(Space[GraphInstance]):
+    """Directed graphs of up to `max_nodes` nodes and `max_edges` edges, each with a feature.
+
+    A member is a `GraphInstance`. `pack`, `contains` and `flatten` take what Gymnasium's space holds as well: a named
+    tuple of `nodes`, `edges` and `edge_links`.
+
+    Args:
+        node_space: the space of a node's feature.
+        edge_space: the space of an edge's feature; None for graphs without edges.
+        max_nodes: the capacity of a member, at least 1.
+        max_edges: by default `max_nodes * (max_nodes - 1)`, but at least 1.
+
+    Raises:
+        TypeError: a feature space that is not a space.
+        ValueError: a capacity below 1.
+
+    >>> import funcenv
+    >>> from funcenv.spaces import Box, Discrete
+    >>> space = Graph(Box(-1, 1, (2,)), Discrete(3))
+    >>> space
+    Graph(Box(-1.0, 1.0, (2,), float32), Discrete(3))
+    >>> member = space.sample(funcenv.key(0), num_nodes=4, num_edges=2)
+    >>> member.nodes.shape, member.node_mask.tolist().count(True), bool(space.contains(member))
+    ((10, 2), 4, True)
+    """
+
+    def __init__(
+        self,
+        node_space: Space[Any],
+        edge_space: Space[Any] | None,
+        max_nodes: int = MAX_NODES,
+        max_edges: int | None = None,
+    ) -> None:
+        require_space("the node_space of a Graph", node_space)
+        if edge_space is not None:
+            require_space("the edge_space of a Graph, unless None,", edge_space)
+        self.node_space, self.edge_space = node_space, edge_space
+        self.max_nodes = require_size("max_nodes", max_nodes)
+        self.max_edges = _most_edges(self.max_nodes) if max_edges is None else require_size("max_edges", max_edges)
+
+    def sample(
+        self,
+        key: jax.Array,
+        mask: Any = None,
+        probability: Any = None,
+        num_nodes: Any = None,
+        num_edges: Any = None,
+    ) -> GraphInstance:
+        """Draw a graph: sizes, then independent features, then links between any two of its nodes.
+
+        Args:
+            key: a typed key.
+            mask: a tuple of a mask for every node and one for every edge, None for either.
+            probability: likewise, with probabilities. Not together with `mask`.
+            num_nodes: how many nodes, at least 1; by default uniform from 1 to `max_nodes`.
+            num_edges: how many edges; by default uniform below `num_nodes * (num_nodes - 1)` and up to `max_edges`.
+
+        Raises:
+            ValueError: `mask` and `probability` are both given, or a number exceeds its capacity.
+            TypeError: `mask` or `probability` is not a pair.
+        """
+        require_one(mask, probability)
+        node_count_key, edge_count_key, node_key, edge_key, link_key = jax.random.split(key, 5)
+        if num_nodes is None:
+            num_nodes = 1 + uniform_below(node_count_key, jnp.uint32(self.max_nodes), self.max_nodes).astype(jnp.int32)
+        else:
+            num_nodes = choose_length(node_count_key, num_nodes, 1, self.max_nodes)
+        if self.edge_space is None:
+            num_edges = jnp.zeros((), jnp.int32)
+        elif num_edges is None:
+            most = jnp.clip(num_nodes * (num_nodes - 1), 1, self.max_edges + 1).astype(jnp.uint32)
+            num_edges = uniform_below(edge_count_key, most, self.max_edges + 1).astype(jnp.int32)
+        else:
+            num_edges = choose_length(edge_count_key, num_edges, 0, self.max_edges)
+
+        name, value = ("mask", mask) if probability is None else ("probability", probability)
+        node_choice, edge_choice = as_pair(name, value, f"a {name} of the nodes and one of the edges")
+        nodes = draw_items(self.node_space, node_key, self.max_nodes, **{name: node_choice})
+        if self.edge_space is None:
+            return self._member(nodes, None, None, num_nodes, num_edges)
+        edges = draw_items(self.edge_space, edge_key, self.max_edges, **{name: edge_choice})
+        counts = jnp.broadcast_to(num_nodes.astype(jnp.uint32), (self.max_edges, 2))
+        links = uniform_below(link_key, counts, self.max_nodes).astype(jnp.int32)
+        return self._member(nodes, edges, links, num_nodes, num_edges)
+
+    def _member(self, nodes: Any, edges: Any, links: Any, num_nodes: Any, num_edges: Any) -> GraphInstance:
+        edges, links = zero_beyond((edges, links), within_length(num_edges, self.max_edges))
+        return GraphInstance(
+            nodes=zero_beyond(nodes, within_length(num_nodes, self.max_nodes)),
+            edges=edges,
+            edge_links=links,
+            num_nodes=jnp.asarray(num_nodes),
+            num_edges=jnp.asarray(num_edges),
+        )
+
+    def pack(self, x: Any) -> GraphInstance:
+        """A named tuple of `nodes`, `edges` and `edge_links`, the last two None where there are no edges, as a member.
+
+        Raises:
+            ValueError: more nodes or edges than there is room for, or links that do not match the edges.
+            TypeError: `x` is no graph.
+        """
+        if isinstance(x, GraphInstance):
+            return x
+        if not _is_plain(x):
+            raise TypeError(f"a graph is a named tuple of nodes, edges and edge_links, got {x!r}")
+        num_nodes = np.int32(require_fitting("nodes", x.nodes, self.max_nodes))
+        nodes = pad_items(self.node_space, x.nodes, self.max_nodes)
+        if self.edge_space is None:
+            return self._member(nodes, None, None, num_nodes, np.int32(0))
+        edges, links = (stack_items(self.edge_space, ()), np.zeros((0, 2))) if x.edges is None else x[1:]
+        num_edges = np.int32(require_fitting("edges", edges, self.max_edges))
+        if np.shape(links) != (num_edges, 2):
+            raise ValueError(f"edge_links must have shape ({num_edges}, 2), a pair an edge, got {np.shape(links)}")
+        links = jnp.pad(jnp.asarray(links).astype(jnp.int32), [(0, self.max_edges - int(num_edges)), (0, 0)])
+        return self._member(nodes, pad_items(self.edge_space, edges, self.max_edges), links, num_nodes, num_edges)
+
+    def unpack(self, member: GraphInstance) -> PlainGraph:
+        """The nodes, edges and links that count; None for the last two where there are no edges."""
+        num_nodes, num_edges = int(member.num_nodes), int(member.num_edges)
+        nodes = jax.tree.map(lambda leaf: np.asarray(leaf)[:num_nodes], member.nodes)
+        if not num_edges:
+            return PlainGraph(nodes, None, None)
+        edges, links = jax.tree.map(lambda leaf: np.asarray(leaf)[:num_edges], (member.edges, member.edge_links))
+        return PlainGraph(nodes, edges, links)
+
+    def contains(self, x: Any) -> Bool[Array, ""]:
+        """Whether the counts fit, and all nodes, edges and links that count are members, in either form.
+
+        What stands beyond the counts of a `GraphInstance` does not count.
+        """
+        if _is_plain(x):
+            num_nodes, num_edges = stacked_length(x.nodes), 0 if x.edges is None else stacked_length(x.edges)
+            if num_nodes is None or num_edges is None or num_nodes > self.max_nodes or num_edges > self.max_edges:
+                return jnp.zeros((), bool)
+            return self._holds(x, num_nodes, num_edges, num_nodes, num_edges)
+        if not isinstance(x, GraphInstance) or not is_integer(x.num_nodes) or not is_integer(x.num_edges):
+            return jnp.zeros((), bool)
+        if (x.edges is None) != (self.edge_space is None):
+            return jnp.zeros((), bool)
+        fits = integers_within(x.num_nodes, 0, self.max_nodes) & integers_within(x.num_edges, 0, self.max_edges)
+        return fits & self._holds(x, x.num_nodes, x.num_edges, self.max_nodes, self.max_edges)
+
+    def _holds(self, x: Any, num_nodes: Any, num_edges: Any, max_nodes: int, max_edges: int) -> Bool[Array, ""]:
+        """Whether the first nodes and edges, of arrays of the given sizes, are members, and linked to such nodes."""
+        inside = jnp.all(contains_each(self.node_space, x.nodes, max_nodes) | ~within_length(num_nodes, max_nodes))
+        if x.edges is None and x.edge_links is None:
+            return inside & (jnp.asarray(num_edges) == 0)
+        dtype = dtype_of(x.edge_links)
+        if self.edge_space is None or dtype is None or dtype.kind not in "iu":
+            return jnp.zeros((), bool)
+        if np.shape(x.edge_links) != (max_edges, 2):
+            return jnp.zeros((), bool)
+        links = x.edge_links if isinstance(x.edge_links, jax.Array) else np.clip(x.edge_links, -1, _MAX_INT32)
+        wide = canonical(promote([dtype, np.dtype(np.int32)]))
+        links = jnp.asarray(links).astype(wide)
+        linked = jnp.all((links >= 0) & (links < jnp.asarray(num_nodes).astype(wide)), axis=1)
+        edges = contains_each(self.edge_space, x.edges, max_edges) & linked
+        return inside & jnp.all(edges | ~within_length(num_edges, max_edges))
+
+    def union(self, other: Space[Any]) -> Graph:
+        """Graphs with features in the unions."""
+        if not isinstance(other, Graph) or self._parts()[2:] != other._parts()[2:]:
+            raise TypeError(f"{self!r} and {other!r} differ in kind or capacity")
+        edge_space = None
+        if self.edge_space is not None and other.edge_space is not None:
+            edge_space = self.edge_space.union(other.edge_space)
+        elif self.edge_space is not other.edge_space:
+            raise TypeError(f"{self!r} and {other!r} differ in whether they have edges")
+        return self._of(self.node_space.union(other.node_space), edge_space)
+
+    @property
+    def flattened(self) -> Graph:
+        """Graphs with flattened features."""
+        return self._of(self.node_space.flattened, None if self.edge_space is None else self.edge_space.flattened)
+
+    def flatten(self, x: Any) -> GraphInstance:
+        """The graph with its features flattened."""
+        member = self.pack(x)
+        edges = None if self.edge_space is None else jax.vmap(self.edge_space.flatten)(member.edges)
+        return self._with_features(member, jax.vmap(self.node_space.flatten)(member.nodes), edges)
+
+    def unflatten(self, flat: Any) -> GraphInstance:
+        """The graph with its features as they were."""
+        member = self.flattened.pack(flat)
+        edges = None if self.edge_space is None else jax.vmap(self.edge_space.unflatten)(member.edges)
+        return self._with_features(member, jax.vmap(self.node_space.unflatten)(member.nodes), edges)
+
+    def _with_features(self, member: GraphInstance, nodes: Any, edges: Any) -> GraphInstance:
+        return self._member(nodes, edges, member.edge_links, member.num_nodes, member.num_edges)
+
+    def _of(self, node_space: Space[Any], edge_space: Space[Any] | None) -> Graph:
+        return Graph(node_space, edge_space, self.max_nodes, self.max_edges)
+
+    def _parts(self) -> tuple[Any, ...]:
+        return self.node_space, self.edge_space, self.max_nodes, self.max_edges
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Graph) and self._parts() == other._parts()
+
+    def __hash__(self) -> int:
+        return hash((Graph, *self._parts()))
+
+    def __repr__(self) -> str:
+        nodes = f", max_nodes={self.max_nodes}" if self.max_nodes != MAX_NODES else ""
+        edges = f", max_edges={self.max_edges}" if self.max_edges != _most_edges(self.max_nodes) else ""
+        return f"Graph({self.node_space!r}, {self.edge_space!r}{nodes}{edges})"
+
+
+_MAX_INT32 = 2**31 - 1
+
+
+def _most_edges(num_nodes: int) -> int:
+    """Edges between different nodes, in both directions; a graph of one node still has room for one."""
+    return max(num_nodes * (num_nodes - 1), 1)
+
+
+def _is_plain(x: Any) -> bool:
+    """Whether `x` is what Gymnasium's space holds."""
+    return isinstance(x, tuple) and getattr(x, "_fields", ()) == PlainGraph._fields

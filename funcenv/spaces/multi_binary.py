@@ -1,0 +1,118 @@
+"""Arrays of zeros and ones."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Int8
+
+from funcenv.spaces.bounds import as_array
+from funcenv.spaces.box import Box
+from funcenv.spaces.draw import require_entries, require_one
+from funcenv.spaces.dtypes import dtype_of, with_shape
+from funcenv.spaces.space import Space
+
+
+class MultiBinary(Space[jax.Array]):
+    """Arrays of zeros and ones: int8, of shape `[n]` or of the shape `n`.
+
+    Args:
+        n: number of entries, or a shape.
+
+    Raises:
+        ValueError: a size below 1.
+        TypeError: `n` is neither an integer nor a sequence of them.
+
+    >>> import funcenv
+    >>> space = MultiBinary([3, 2])
+    >>> space
+    MultiBinary((3, 2))
+    >>> bool(space.contains(space.sample(funcenv.key(0))))
+    True
+    """
+
+    def __init__(self, n: int | Sequence[int]) -> None:
+        try:
+            self.n: int | tuple[int, ...] = tuple(map(operator.index, n)) if np.iterable(n) else operator.index(n)
+        except TypeError:
+            raise TypeError(f"MultiBinary needs an integer or a shape, got {n!r}") from None
+        if min((self.n,) if isinstance(self.n, int) else self.n, default=1) < 1:
+            raise ValueError(f"MultiBinary needs sizes of at least 1, got {n!r}")
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of a member."""
+        return (self.n,) if isinstance(self.n, int) else self.n
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Members are int8."""
+        return np.dtype(np.int8)
+
+    def sample(self, key: jax.Array, mask: Any = None, probability: Any = None) -> Int8[Array, "*shape"]:
+        """Draw a member: every entry a fair coin, unless told otherwise.
+
+        Args:
+            key: a typed key.
+            mask: an array of the shape of a member: 0 and 1 fix an entry, 2 leaves it free.
+            probability: an array of that shape: the probability of a 1. Not together with `mask`.
+
+        Raises:
+            ValueError: both are given, or one has the wrong shape or impossible entries.
+        """
+        require_one(mask, probability)
+        if probability is not None:
+            chance = require_entries("probability", probability, self.shape, "in [0, 1]", lambda p: (p >= 0) & (p <= 1))
+            return jax.random.bernoulli(key, chance.astype(float)).astype(self.dtype)
+        coins = (jax.random.bits(key, self.shape, np.uint8) & np.uint8(1)).astype(self.dtype)
+        if mask is None:
+            return coins
+        fixed = require_entries("mask", mask, self.shape, "0, 1 or 2", lambda entries: np.isin(entries, (0, 1, 2)))
+        fixed = fixed.astype(self.dtype)
+        return jnp.where(fixed == 2, coins, fixed)
+
+    def contains(self, x: Any) -> Bool[Array, ""]:
+        """Whether `x` has the shape, and every entry equals 0 or 1, whatever its dtype."""
+        x = as_array(x, np.dtype(float)) if dtype_of(x) is None else x
+        dtype = dtype_of(x)
+        if dtype is None or dtype.kind not in "biuf" or np.shape(x) != self.shape:
+            return jnp.zeros((), bool)
+        return jnp.asarray(((x == 0) | (x == 1)).all())
+
+    def union(self, other: Space[Any]) -> MultiBinary:
+        """The space itself: there is no other of its shape."""
+        if self != other:
+            raise TypeError(f"{self!r} and {other!r} differ in kind or shape")
+        return self
+
+    @property
+    def flattened(self) -> Box:
+        """Vectors between 0 and 1."""
+        return Box(0, 1, (int(np.prod(self.shape)),), self.dtype)
+
+    def flatten(self, x: Any) -> Int8[Array, "size"]:
+        """The entries in row-major order."""
+        return with_shape("a member of MultiBinary", x, self.shape, self.dtype).reshape(-1)
+
+    def unflatten(self, flat: Any) -> Int8[Array, "*shape"]:
+        """The vector in the shape of a member."""
+        size = (int(np.prod(self.shape)),)
+        return with_shape("a flattened member of MultiBinary", flat, size, self.dtype).reshape(self.shape)
+
+    def batch(self, n: int) -> Box:
+        """`Box`, as in Gymnasium."""
+        return Box(0, 1, (n, *self.shape), self.dtype)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, MultiBinary) and self.n == other.n
+
+    def __hash__(self) -> int:
+        return hash((MultiBinary, self.n))
+
+    def __repr__(self) -> str:
+        return f"MultiBinary({self.n})"

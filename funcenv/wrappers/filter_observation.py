@@ -1,0 +1,78 @@
+"""Show the agent some parts of an observation, and hide the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from funcenv.func_env import Action, State
+from funcenv.spaces import Dict, Space, Tuple
+from funcenv.struct import field
+from funcenv.wrappers.single import single
+from funcenv.wrappers.transform_observation import ObservationWrapper
+
+
+class FilterObservation(ObservationWrapper[State, Action, Any]):
+    """Keeps the chosen entries of a `Dict` observation (by key) or of a `Tuple` observation (by index).
+
+    It has no state. Put it inside wrappers that make one array of the parts, such as `FlattenObservation`.
+
+    Args:
+        env: an environment with a `Dict` or `Tuple` of observations.
+        filter_keys: what to keep, in this order for a tuple: keys of a dict, or indices of a tuple, which may count
+            from the end.
+
+    Raises:
+        TypeError: another kind of space, keys that are not strings, or indices that are not integers.
+        ValueError: no key, an unknown one, or one that comes twice.
+
+    >>> import funcenv
+    >>> env = funcenv.wrappers.TimeAwareObservation(funcenv.make("CartPole-v1"), flatten=False)
+    >>> FilterObservation(env, ["time"]).reset(funcenv.key(0))[1].observation
+    {'time': Array([0], dtype=int32)}
+    """
+
+    filter_keys: Sequence[str | int] = field(pytree_node=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.filter_keys, str) or not isinstance(self.filter_keys, Sequence):
+            raise TypeError(f'filter_keys must be a sequence, such as ["position"], got {self.filter_keys!r}')
+        object.__setattr__(self, "filter_keys", tuple(self.filter_keys))
+        entries = _entries(single(self.env).observation_space)
+        kinds = tuple({type(key) for key in entries})
+        for key in self.filter_keys:
+            if type(key) not in kinds:
+                wanted = " or ".join(kind.__name__ for kind in kinds)
+                raise TypeError(f"filter_keys must hold {wanted} for these observations, got {key!r}")
+            if key not in entries:
+                raise ValueError(f"filter_keys names {key!r}, which is not among {list(entries)}")
+        if not self.filter_keys or len(set(self.filter_keys)) < len(self.filter_keys):
+            raise ValueError(f"filter_keys must name at least one entry and none twice, got {self.filter_keys}")
+
+    def outer_observation(self, observation: Any) -> Any:
+        """The parts that are kept."""
+        if isinstance(observation, dict):
+            return {key: observation[key] for key in self.filter_keys}
+        return tuple(observation[index] for index in self.filter_keys)
+
+    @property
+    def observation_space(self) -> Space[Any]:
+        """The space of the parts that are kept."""
+        space = self.env.observation_space
+        entries = _entries(space)
+        if isinstance(space, Dict):
+            return Dict({key: entries[key] for key in self.filter_keys}, sort_keys=space.sort_keys)
+        return Tuple(entries[index] for index in self.filter_keys)
+
+
+def _entries(space: Space[Any]) -> dict[Any, Space[Any]]:
+    """The parts of a space by what names them."""
+    if isinstance(space, Dict):
+        return space.spaces
+    if isinstance(space, Tuple):
+        return {index: space.spaces[index] for index in range(-len(space.spaces), len(space.spaces))}
+    raise TypeError(
+        f"FilterObservation needs a Dict or Tuple of observations, got {space!r}; "
+        "put it inside the wrapper that flattens them, or use TransformObservation"
+    )
