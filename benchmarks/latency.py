@@ -27,7 +27,8 @@ def main() -> None:
         worker.close()
         microseconds, ratio = 1e6 / rows[worker.name]["steps_per_cpu_second"], rows[worker.name]["ratio_of_first"]
         print(
-            f"{arguments.env} {worker.name:<22} {microseconds:8.2f} us of CPU a step, {ratio:6.2f} of {workers[0].name}'s time"
+            f"{arguments.env} {worker.name:<22} {microseconds:8.2f} us of CPU a step, "
+            f"{ratio:6.2f} times {workers[0].name}'s"
         )
     if arguments.json:
         with open(arguments.json, "w") as file:

@@ -2,6 +2,7 @@
 
 import importlib.metadata
 
+import gymnasium
 from protocol import serve
 
 
@@ -11,8 +12,6 @@ def make(kind, env_id):
         from funcenv.adapters import FunctionalEnv
 
         return FunctionalEnv(funcenv.make(env_id))
-    import gymnasium
-
     if kind == "funcenv in gymnasium":
         import funcenv.adapters.gymnasium
 
@@ -24,8 +23,9 @@ def make(kind, env_id):
 def prepare(options):
     env, num_steps = make(options["kind"], options["env"]), options["num_steps"]
     env.reset(seed=0)
-    env.action_space.seed(0)
-    actions = [env.action_space.sample() for _ in range(1024)]
+    space = gymnasium.make(options["env"]).action_space  # the same actions for all
+    space.seed(0)
+    actions = [space.sample() for _ in range(1024)]
 
     def work():
         env.reset(seed=0)
