@@ -18,6 +18,7 @@ from funcenv.adapters.errors import ClosedEnvironment, ConcurrentUse, ResetNeede
 from funcenv.adapters.packing import Packing
 from funcenv.adapters.seeding import draw_key, np_random
 from funcenv.func_env import FuncEnv, Timestep
+from funcenv.fused import Fused
 from funcenv.registry import EnvSpec
 from funcenv.vector import call_key
 from funcenv.wrappers.wrapper import layers
@@ -116,12 +117,13 @@ class FunctionalEnv(Env[ObsType, ActType]):
                 self._np_random, self._np_random_seed, self._key_is_stale = generator, entropy, True
             if self._key_is_stale or self._words is None:
                 key, num_calls = draw_key(self.np_random), jnp.zeros((), jnp.uint32)
+                self._words = self._programs.start(episode_env or self.func_env, key, num_calls)
                 self._key_is_stale = False
+            elif episode_env is None:
+                self._words = self._programs.reset(self._words)
             else:
-                _, key, num_calls = self._programs.snapshot(self._words)
-            self._episode_env = episode_env
-            self._words = self._programs.reset(episode_env or self.func_env, key, num_calls)
-            self._playing = True
+                self._words = self._programs.reset_with(episode_env, self._words)
+            self._episode_env, self._playing = episode_env, True
             _, _, _, observation, info = self._show()
             return observation, info
         finally:
@@ -255,8 +257,10 @@ class _Programs:
         self.read_observation = _tree_reader(readers.observation)
         self.read_info = _tree_reader(readers.info)
         self.has_info = bool(readers.info)
-        self.reset = jax.jit(lambda env, key, num_calls: self._layout.pack(_first(env, key, num_calls)))
-        self.step = jax.jit(lambda words, action: self._advance(self._env, words, action))
+        self.start = jax.jit(lambda env, key, num_calls: self._layout.pack(_first(env, key, num_calls)))
+        self.reset = Fused(lambda words: self._again(self._env, words), self._layout.read)
+        self.reset_with = jax.jit(self._again)
+        self.step = Fused(lambda words, action: self._advance(self._env, words, action), self._layout.read)
         self.step_with = jax.jit(self._advance)
         self.snapshot = jax.jit(lambda words: self._layout.unpack(words).snapshot)
         self.restore = jax.jit(self._restore)
@@ -265,6 +269,10 @@ class _Programs:
         env_state, key, num_calls = self._layout.unpack(words).snapshot
         env_state, timestep = env.step(env_state, action, call_key(key, num_calls))
         return self._layout.pack(_frame(timestep, Snapshot(env_state, key, num_calls + np.uint32(1))))
+
+    def _again(self, env: FuncEnv[Any, Any, Any], words: jax.Array) -> jax.Array:
+        _, key, num_calls = self._layout.unpack(words).snapshot
+        return self._layout.pack(_first(env, key, num_calls))
 
     def _restore(self, env: FuncEnv[Any, Any, Any], snapshot: Snapshot) -> jax.Array:
         timestep = env.look(snapshot.env_state, call_key(snapshot.key, snapshot.num_calls - np.uint32(1)))

@@ -49,8 +49,9 @@ class Packing:
         """The pytree again; traceable."""
         return jax.tree.unflatten(self._structure, [field.unpack(words) for field in self._fields])
 
-    def read(self, words: np.ndarray[Any, Any]) -> Any:
-        """The pytree as fresh, writable numpy arrays; on the host."""
+    def read(self, words: Any) -> Any:
+        """The pytree as fresh, writable numpy arrays, typed keys as the integers they are made of; on the host."""
+        words = np.asarray(words)
         return jax.tree.unflatten(self._structure, [field.read(words) for field in self._fields])
 
     def readers(self) -> Any:

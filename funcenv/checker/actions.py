@@ -9,8 +9,8 @@ import jax
 import numpy as np
 
 from funcenv.checker.findings import Finding, error
-from funcenv.checker.runs import Runs, contains_each, not_finite
-from funcenv.checker.subject import leaves_by_path
+from funcenv.checker.runs import Outcome, Runs, contains_each, not_finite
+from funcenv.checker.subject import show_values
 
 HELD_STEPS = 5
 
@@ -31,7 +31,7 @@ def _samples(runs: Runs) -> Iterator[Finding]:
         yield error(
             "action-outside-space",
             f"{runs.subject.name}.action_space",
-            f"{space!r} drew {_show(action)}, which it does not contain",
+            f"{space!r} drew {show_values(action)}, which it does not contain",
             "make sample and contains of the space agree",
         )
 
@@ -44,7 +44,7 @@ def _passed_on(runs: Runs) -> Iterator[Finding]:
         yield error(
             "action-outside-space",
             f"{runs.subject.name}.transition",
-            f"action {_show(runs.transition(step, row).action)} of {runs.env.action_space!r} reaches "
+            f"action {show_values(runs.transition(step, row).action)} of {runs.env.action_space!r} reaches "
             f"{type(runs.env.unwrapped).__name__} as an action outside {runs.env.unwrapped.action_space!r}",
             "map the whole action space of the wrapper into that of the environment inside",
         )
@@ -57,14 +57,14 @@ def _outside(runs: Runs) -> Iterator[Finding]:
         state = given.state
         for _ in range(HELD_STEPS):
             state, timestep = runs.step(state, action, given.key)
-            bad = not_finite((state, timestep))
+            bad = not_finite(Outcome(state, timestep))
             if not bad and not _inside(runs, timestep.observation):
-                bad = [f"observation {_show(timestep.observation)}, outside its space"]
+                bad = [f"observation {show_values(timestep.observation)}, outside its space"]
             if bad:
                 yield error(
                     "action-undefined",
                     f"{runs.subject.name}.transition",
-                    f"action {_show(action)}, outside {runs.env.action_space!r}, led to {', '.join(bad)}",
+                    f"action {show_values(action)}, outside {runs.env.action_space!r}, led to {', '.join(bad)}",
                     "clip the action, or treat every other value as one of the members, and say so in the docstring",
                 )
                 return
@@ -106,7 +106,7 @@ def _after_the_end(runs: Runs) -> Iterator[Finding]:
         state = given.next_state
         for _ in range(HELD_STEPS):
             state, timestep = runs.step(state, given.action, given.key)
-        bad = not_finite((state, timestep))
+        bad = not_finite(Outcome(state, timestep))
         if bad:
             yield error(
                 "end-undefined",
@@ -115,7 +115,3 @@ def _after_the_end(runs: Runs) -> Iterator[Finding]:
                 "let the dynamics go on, or keep the state where it ended",
             )
             return
-
-
-def _show(tree: Any) -> str:
-    return ", ".join(f"{path} = {leaf}".strip(" =") for path, leaf in leaves_by_path(tree).items())[:300]

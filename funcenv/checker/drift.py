@@ -20,7 +20,7 @@ def check_drift(subject: Subject) -> Iterator[Finding]:
     traces = subject.survey.traces
     initial, transition = traces["initial"].out, traces["transition"].out
     for seen in kind_differences(initial, transition):
-        yield error("state-drift", f"{subject.name}.transition", f"{seen} after initial and after transition", FIX)
+        yield error("state-drift", f"{subject.name}.transition", seen, FIX)
     for name in ("initial", "transition"):
         weak = [path for path, leaf in leaves_by_path(traces[name].out).items() if leaf.weak_type]
         if weak:
@@ -50,16 +50,16 @@ def check_whole(subject: Subject) -> Iterator[Finding]:
             )
 
 
-def kind_differences(first: Any, second: Any) -> Iterator[str]:
-    """Where two abstract trees differ: in structure, or else leaf by leaf in shape or dtype."""
-    if not same_structure(first, second):
-        yield f"the structure is {_shape_of_tree(first)} and {_shape_of_tree(second)}"
+def kind_differences(initial: Any, transition: Any) -> Iterator[str]:
+    """Where the states of `initial` and `transition` differ: in structure, or else leaf by leaf in shape or dtype."""
+    if not same_structure(initial, transition):
+        yield f"its structure is {_shape_of_tree(initial)} after initial and {_shape_of_tree(transition)} after transition"
         return
-    others = leaves_by_path(second)
-    for path, leaf in leaves_by_path(first).items():
+    others = leaves_by_path(transition)
+    for path, leaf in leaves_by_path(initial).items():
         other = others[path]
         if (leaf.shape, leaf.dtype) != (other.shape, other.dtype):
-            yield f"{path or 'it'} is {show_kind(leaf)} and {show_kind(other)}"
+            yield f"{path or 'the state'} is {show_kind(leaf)} after initial and {show_kind(other)} after transition"
 
 
 def _shape_of_tree(tree: Any) -> str:

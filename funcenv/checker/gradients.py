@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +12,14 @@ import numpy as np
 from funcenv.checker.findings import Finding, error, warning
 from funcenv.checker.runs import Runs, Transitions
 from funcenv.checker.subject import Failure, leaves_by_path
+
+
+class Gradients(NamedTuple):
+    """Derivatives by what they are taken of, with a leading axis of rows."""
+
+    parameters: Any
+    state: Any
+    action: Any
 
 
 def check_gradients(runs: Runs) -> Iterator[Finding]:
@@ -47,7 +55,7 @@ def check_gradients(runs: Runs) -> Iterator[Finding]:
         )
 
 
-def _gradients(env: Any, runs: Runs, given: Transitions) -> dict[str, Any]:
+def _gradients(env: Any, runs: Runs, given: Transitions) -> Gradients:
     """Of the sum of all floats that a step gives; zeros for arguments that are not floats."""
 
     def total(env: Any, state: Any, action: Any, key: jax.Array) -> jax.Array:
@@ -60,7 +68,7 @@ def _gradients(env: Any, runs: Runs, given: Transitions) -> dict[str, Any]:
         return jax.tree.map(lambda leaf: leaf if _is_float(leaf) else jnp.zeros(()), gradients)
 
     rows = jax.jit(jax.vmap(of_one, in_axes=(None, 0, 0, 0)))(env, given.state, given.action, given.key)
-    return dict(zip(("parameters", "state", "action"), rows, strict=True))
+    return Gradients(*rows)
 
 
 def _is_float(leaf: Any) -> bool:

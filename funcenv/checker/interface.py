@@ -58,7 +58,7 @@ def _parameter_kinds(subject: Subject) -> Iterator[Finding]:
         if not isinstance(leaf, (bool, int, float, complex, np.generic, np.ndarray, jax.Array)):
             yield error(
                 "parameter-not-array",
-                f"{subject.name}{path}",
+                f"{subject.name}.{path}",
                 f"the parameter is {leaf!r}, which is neither a number nor an array, so that jit and vmap refuse it",
                 "declare it funcenv.field(pytree_node=False)",
             )
@@ -104,7 +104,7 @@ def _function_failures(subject: Subject) -> Iterator[Finding]:
     for name, failure in subject.survey.failures.items():
         where = f"{subject.name}.{name}"
         if isinstance(failure.error, NotImplementedError):
-            yield error("function-missing", where, str(failure), "define it")
+            yield error("function-missing", where, f"it raises {failure}", "define it")
         elif isinstance(failure.error, NEEDS_VALUES):
             yield error(
                 "not-traceable",

@@ -36,10 +36,10 @@ def _derived(subject: Subject) -> Iterator[Finding]:
                 continue  # a value that the environment refuses
             before, after = leaves_by_path(level), leaves_by_path(changed)
             for path in before.keys() & after.keys():
-                if not path.startswith(f".{name}") and not np.array_equal(before[path], after[path]):
+                if not path.startswith(name) and not np.array_equal(before[path], after[path]):
                     yield error(
                         "parameter-derived",
-                        f"{type(level).__name__}{path}",
+                        f"{type(level).__name__}.{path}",
                         f"it is computed from {name} when the environment is built, but jax.vmap and jax.grad change "
                         f"{name} without building it again",
                         "make it a property",
@@ -83,7 +83,7 @@ def _unbatchable(subject: Subject) -> Iterator[Finding]:
             if isinstance(failure, Failure):
                 yield error(
                     "parameter-not-batchable",
-                    f"{subject.name}{path}",
+                    f"{subject.name}.{path}",
                     f"a batch of environments that differ in it raises {failure}",
                     "compute with it as with any traced scalar: no float(), no Python branch, no NumPy function",
                 )
@@ -118,7 +118,7 @@ def _unused(subject: Subject) -> Iterator[Finding]:
     for path in sorted(path for path in unused if not path.startswith(overwritten)):
         yield warning(
             "parameter-unused",
-            f"{subject.name}{path}",
+            f"{subject.name}.{path}",
             "no function and no space depends on it, so changing it changes nothing; perhaps a value derived from "
             "it was stored in a field, which then went stale",
             "use it, with derived values as properties, or remove it",
@@ -128,7 +128,7 @@ def _unused(subject: Subject) -> Iterator[Finding]:
 def _overwritten(subject: Subject) -> tuple[str, ...]:
     """Where parameters may be without effect because a wrapper draws others instead."""
     return tuple(
-        ".env" * (depth + 1) for depth, level in enumerate(subject.levels) if isinstance(level, RandomizeParameters)
+        "env." * (depth + 1) for depth, level in enumerate(subject.levels) if isinstance(level, RandomizeParameters)
     )
 
 

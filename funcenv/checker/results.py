@@ -20,7 +20,7 @@ def check_results(subject: Subject) -> Iterator[Finding]:
     yield from _reward_findings(f"{subject.name}.reward", out.get("reward"))
     for name in ("state_info", "transition_info"):
         if name in out and not isinstance(out[name], dict):
-            seen = f"it returns a {type(out[name]).__name__}"
+            seen = f"it returns a {type(out[name]).__name__} instead of a dict"
             yield error("info-not-dict", f"{subject.name}.{name}", seen, "return a dict from names to arrays")
     clash = sorted(set(_names(out.get("state_info"))) & set(_names(out.get("transition_info"))))
     if clash:
@@ -44,14 +44,24 @@ def _flag_findings(where: str, flag: Any) -> Iterator[Finding]:
         seen = f"it returns {_describe(flag)} instead of a scalar"
         yield error("flag-not-scalar", where, seen, "reduce it with jnp.any or jnp.all, or index it")
     elif flag.dtype != bool:
-        yield error("flag-not-bool", where, f"it returns {flag.dtype}", "return a comparison, such as x > limit")
+        yield error(
+            "flag-not-bool",
+            where,
+            f"it returns {flag.dtype} instead of a bool",
+            "return a comparison, such as x > limit",
+        )
 
 
 def _reward_findings(where: str, reward: Any) -> Iterator[Finding]:
     if reward is None:
         return
     if not hasattr(reward, "dtype") or reward.shape != ():
-        yield error("reward-not-scalar", where, f"it returns {_describe(reward)}", "sum or index it to one number")
+        yield error(
+            "reward-not-scalar",
+            where,
+            f"it returns {_describe(reward)} instead of a scalar",
+            "sum or index it to one number",
+        )
     elif not jnp.issubdtype(reward.dtype, jnp.floating):
         seen = f"it returns {reward.dtype}, which a float discount cannot multiply under strict dtype promotion"
         yield warning("reward-not-float", where, seen, "return a float, such as -1.0, or cast with astype(float)")

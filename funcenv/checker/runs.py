@@ -25,6 +25,13 @@ MAX_STEPS = 256
 MAX_BYTES = 2**24  # of recorded states and time steps; environments with images run fewer steps
 
 
+class Outcome(NamedTuple):
+    """What `reset` and `step` return."""
+
+    state: Any
+    timestep: Timestep[Any]
+
+
 class Starts(NamedTuple):
     """What `reset` gave; every leaf has a leading axis `[NUM_ENVS]`."""
 
@@ -70,13 +77,13 @@ class Runs:
         self._step = jax.jit(self.counted_step)
         self._reset = jax.jit(lambda env, key: (env or subject.env).reset(key))
 
-    def reset(self, key: jax.Array) -> tuple[Any, Timestep[Any]]:
+    def reset(self, key: jax.Array) -> Outcome:
         """`env.reset`, compiled."""
-        return self._reset(self._argument(self.env), key)
+        return Outcome(*self._reset(self._argument(self.env), key))
 
-    def step(self, state: Any, action: Any, key: jax.Array, env: Any = None) -> tuple[Any, Timestep[Any]]:
+    def step(self, state: Any, action: Any, key: jax.Array, env: Any = None) -> Outcome:
         """`env.step`, compiled; of another environment of the same kind, if one is given."""
-        return self._step(self._argument(env or self.env), state, action, key)
+        return Outcome(*self._step(self._argument(env or self.env), state, action, key))
 
     @functools.cached_property
     def reset_keys(self) -> jax.Array:
@@ -188,7 +195,7 @@ def differences(first: Any, second: Any) -> list[str]:
     for path, leaf in leaves_by_path(first).items():
         one, other = np.asarray(leaf), np.asarray(others[path])
         if (one.shape, one.dtype) != (other.shape, other.dtype):
-            found.append(f"{path}: {one.dtype}{list(one.shape)} and {other.dtype}{list(other.shape)}")
+            found.append(f"{path or 'it'}: {one.dtype}{list(one.shape)} and {other.dtype}{list(other.shape)}")
         elif not _equal(one, other):
             found.append(f"{path}: {_show(one)} and {_show(other)}")
     return found

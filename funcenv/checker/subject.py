@@ -148,12 +148,23 @@ def strong(tree: Any) -> Any:
 
 
 def leaves_by_path(tree: Any) -> dict[str, Any]:
-    """Leaves by where they are, as `.theta` or `['x']`; a single leaf is at the empty path.
+    """Leaves by where they are, as `theta`, `env.gravity` or `['x']`; a single leaf is at the empty path.
 
     >>> leaves_by_path({"x": 1})
     {"['x']": 1}
     """
-    return {jax.tree_util.keystr(path): leaf for path, leaf in jax.tree_util.tree_leaves_with_path(tree)}
+    leaves = jax.tree_util.tree_leaves_with_path(tree)
+    return {jax.tree_util.keystr(path).removeprefix("."): leaf for path, leaf in leaves}
+
+
+def show_values(tree: Any) -> str:
+    """A tree in one line.
+
+    >>> show_values({"x": 1, "y": 2})
+    "['x'] = 1, ['y'] = 2"
+    """
+    parts = [f"{path} = {leaf}" if path else str(leaf) for path, leaf in leaves_by_path(tree).items()]
+    return ", ".join(parts)[:400]
 
 
 def same_structure(first: Any, second: Any) -> bool:

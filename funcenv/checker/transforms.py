@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from funcenv.checker.findings import Finding, error
-from funcenv.checker.runs import Runs, differences
+from funcenv.checker.runs import Outcome, Runs, differences
 from funcenv.checker.subject import Failure
 
 PURE = "compute from the arguments alone, with jnp functions, and do not ask whether a value is traced"
@@ -60,8 +60,8 @@ def _repeated(runs: Runs) -> Iterator[Finding]:
 def _reset(runs: Runs) -> Iterator[Finding]:
     """A plain call against a compiled row of a batch; if they differ, one compiled call says which of the two it is."""
     key, row = runs.reset_keys[0], _row(runs.recorded[0], 0)
-    batched = row.state, row.timestep
-    plain = runs.subject.attempt(lambda: runs.env.reset(key))
+    batched = Outcome(row.state, row.timestep)
+    plain = runs.subject.attempt(lambda: Outcome(*runs.env.reset(key)))
     if isinstance(plain, Failure) or differences(plain, batched):
         alone = runs.reset(key)
         yield from _plain_findings(runs, "reset", plain, alone)
@@ -71,7 +71,7 @@ def _reset(runs: Runs) -> Iterator[Finding]:
 def _plain_step(runs: Runs) -> Iterator[Finding]:
     given = runs.transition(1, 0)
     state, action = jax.tree.map(jnp.asarray, (given.state, given.action))
-    plain = runs.subject.attempt(lambda: runs.env.step(state, action, given.key))
+    plain = runs.subject.attempt(lambda: Outcome(*runs.env.step(state, action, given.key)))
     yield from _plain_findings(runs, "step", plain, runs.step(state, action, given.key))
 
 
@@ -81,7 +81,7 @@ def _row_step(runs: Runs) -> Iterator[Finding]:
     for number in range(8):
         given = runs.transition(number * (num_steps - 1) // 7, number * 2 + number % 2)
         alone = runs.step(given.state, given.action, given.key)
-        findings = list(_row_findings(runs, "step", (given.next_state, given.timestep), alone))
+        findings = list(_row_findings(runs, "step", Outcome(given.next_state, given.timestep), alone))
         yield from findings
         if findings:
             return

@@ -10,7 +10,7 @@ import numpy as np
 
 from funcenv.checker.findings import Finding, error, warning
 from funcenv.checker.runs import Runs, not_finite
-from funcenv.checker.subject import leaves_by_path
+from funcenv.checker.subject import leaves_by_path, show_values
 
 NUMBERS = "guard divisions, roots and logarithms with jnp.where on their arguments, and clip what can grow"
 
@@ -66,10 +66,9 @@ def _first_bad(tree: Any) -> str:
 
 
 def _outside(runs: Runs, function: str, observation: Any) -> Finding:
-    shown = ", ".join(f"{path} = {leaf}".strip(" =") for path, leaf in leaves_by_path(observation).items())
     return error(
         "observation-outside-space",
         f"{runs.subject.name}.observation",
-        f"{function} gave {shown[:400]}, which is not in {runs.env.observation_space!r}",
+        f"{function} gave {show_values(observation)}, which is not in {runs.env.observation_space!r}",
         "widen the space, or clip the state or the observation",
     )

@@ -33,7 +33,7 @@ def check_x64(subject: Subject) -> Iterator[Finding]:
             yield error(
                 "x64-drift",
                 f"{subject.name}.transition",
-                f"with jax_enable_x64, {seen} after initial and after transition",
+                f"with jax_enable_x64, {seen}",
                 "give both the same explicit dtype: float for reals, jnp.int32 for counts",
             )
     if "observation" in wide.known:

@@ -129,11 +129,11 @@ def test_it_lives_as_the_pure_vector_environment_given_the_same_key(env):
 def test_step_is_compiled_once(env):
     env.reset(seed=0)
     env.step(0)
-    before = env._programs.step._cache_size()
+    before = env._programs.step.num_compilations()
     trace(env, ACTIONS)
     env.reset(seed=1)
     trace(env, [np.int64(1), np.array(0), 1])
-    assert env._programs.step._cache_size() == before == 1
+    assert env._programs.step.num_compilations() == before == 1
 
 
 def test_equal_environments_share_compiled_code(env):
