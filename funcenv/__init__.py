@@ -9,6 +9,8 @@
 """
 
 from funcenv import spaces, wrappers
+from funcenv.checked import checked
+from funcenv.checker import check_func_env
 from funcenv.func_env import FuncEnv, Timestep
 from funcenv.random import key
 from funcenv.registry import EnvSpec, make, pprint_registry, register, registry, spec
@@ -32,6 +34,8 @@ __all__ = [
     "VectorState",
     "VectorTimestep",
     "Wrapper",
+    "check_func_env",
+    "checked",
     "evaluate",
     "field",
     "key",

@@ -21,6 +21,7 @@ usage: funcenv COMMAND ...
   funcenv train [ENV_ID] [--flags]     train PPO; leaves a folder in runs/ (funcenv train --help: every hyper-parameter)
   funcenv train --resume RUN           go on with a run that was stopped
   funcenv evaluate RUN                 play episodes with a trained agent
+  funcenv check TARGET ...             look for mistakes in an environment: an id, or module:EnvClass
   funcenv list                         every environment, with its time limit and threshold
 """
 
@@ -46,7 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"funcenv {funcenv.__version__}")
         return 0
     command, rest = arguments[0], arguments[1:]
-    commands: dict[str, Callable[[list[str]], int]] = {"train": _train, "evaluate": _evaluate, "list": _list}
+    commands: dict[str, Callable[[list[str]], int]]
+    commands = {"train": _train, "evaluate": _evaluate, "check": _check, "list": _list}
     try:
         if command not in commands:
             raise UsageError(f"there is no command {command!r}; the commands are {', '.join(commands)}")
@@ -151,6 +153,21 @@ def _evaluate(arguments: list[str]) -> int:
     return 0
 
 
+def _check(arguments: list[str]) -> int:
+    seed, targets = _take_option(arguments, "--seed")
+    if not targets or targets[0].startswith("-"):
+        raise UsageError("check needs an environment: funcenv check [--seed 0] module:EnvClass, or a registered id")
+    import funcenv
+    from funcenv.checker import Severity, format_findings, run_check
+
+    failed = False
+    for target in targets:
+        findings = run_check(target, int(seed or 0), make=funcenv.make)
+        failed |= any(finding.severity is Severity.ERROR for finding in findings)
+        print(f"{target}: {format_findings(findings)}")
+    return 1 if failed else 0
+
+
 def _list(arguments: list[str]) -> int:
     if arguments:
         raise UsageError(f"list takes no arguments, got {' '.join(arguments)}")
@@ -180,7 +197,8 @@ def _take_option(arguments: list[str], name: str) -> tuple[str | None, list[str]
             return argument.partition("=")[2], arguments[:i] + arguments[i + 1 :]
         if argument == name:
             if i + 1 == len(arguments):
-                raise UsageError(f"{name} needs the folder of a run")
+                value = "a number" if name in ("--seed", "--threads") else "the folder of a run"
+                raise UsageError(f"{name} needs {value}")
             return arguments[i + 1], arguments[:i] + arguments[i + 2 :]
     return None, arguments
 

@@ -12,10 +12,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Generic, TypeVar, final
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from funcenv.random import require_typed_key
@@ -94,6 +96,15 @@ class FuncEnv(PyTreeNode, Generic[State, Action, Obs]):
     def action_space(self) -> Space[Action]:
         """The set of actions that the dynamics are defined for."""
         raise NotImplementedError(f"{type(self).__name__} must define the property action_space")
+
+    @property
+    def reward_range(self) -> tuple[float, float]:
+        """The least and the greatest reward of a step of an episode, for actions in the space; unbounded by default.
+
+        Read on the host, from concrete parameters; for a batch of environments the loosest bounds. They are those of
+        exact arithmetic: a computed reward may lie beyond by a rounding error.
+        """
+        return -math.inf, math.inf
 
     @property
     def unwrapped(self) -> FuncEnv[Any, Any, Any]:
@@ -244,6 +255,15 @@ class FuncEnv(PyTreeNode, Generic[State, Action, Obs]):
                 "return a comparison such as x > limit"
             )
         return array
+
+
+def reward_bounds(*rewards: Any) -> tuple[float, float]:
+    """The least and the greatest of some numbers, or arrays of them where parameters are batched: a `reward_range`.
+
+    >>> reward_bounds(-1.0, jnp.array([20.0, 10.0]))
+    (-1.0, 20.0)
+    """
+    return min(float(np.min(reward)) for reward in rewards), max(float(np.max(reward)) for reward in rewards)
 
 
 def _split_call_key(key: jax.Array) -> jax.Array:

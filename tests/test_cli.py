@@ -58,6 +58,8 @@ def test_resume_of_a_finished_run_says_where_it_is(trained, capsys):
         (["train", "CartPoel-v1"], 1, "did you mean CartPole-v1"),
         (["train", "--resume"], 2, "--resume needs the folder of a run"),
         (["train", "--resume", "no_such_run"], 1, "no_such_run is not a run"),
+        (["check"], 2, "check needs an environment"),
+        (["check", "no_such_module:Env"], 1, "no_such_module"),
         (["evaluate"], 2, "evaluate needs the folder of a run"),
         (["evaluate", "no_such_run"], 1, "no_such_run is not a run"),
         (["list", "all"], 2, "list takes no arguments"),
@@ -93,6 +95,19 @@ def test_every_hyper_parameter_has_a_flag_with_help(capsys):
     for field in dataclasses.fields(Config):
         assert f"--{field.name.replace('_', '-')}" in text
     assert "divides num_envs * num_steps" in text
+
+
+def test_check_reports_what_is_wrong(tmp_path, monkeypatch, capsys):
+    (tmp_path / "my_broken_env.py").write_text(
+        "from funcenv.envs import Pendulum\n"
+        "class Broken(Pendulum):\n"
+        "    def observation(self, state, key):\n"
+        "        return 100 * super().observation(state, key)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    assert main(["check", "my_broken_env:Broken"]) == 1
+    assert "observation" in capsys.readouterr().out
+    assert main(["check", "--seed", "1", "Pendulum-v1"]) == 0
 
 
 def test_without_arguments_the_commands_are_shown(capsys):

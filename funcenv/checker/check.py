@@ -91,8 +91,13 @@ def check_func_env(env: FuncEnv[Any, Any, Any], key: jax.Array) -> list[Finding]
     return findings
 
 
-def find_problems(env: FuncEnv[Any, Any, Any], key: jax.Array) -> list[Finding]:
+def find_problems(env: FuncEnv[Any, Any, Any], key: jax.Array, *, run: bool = True) -> list[Finding]:
     """As `check_func_env`, but errors are returned like warnings instead of raised.
+
+    Args:
+        env: the environment.
+        key: a typed key.
+        run: with False nothing is compiled and run; what tracing alone shows takes a fraction of a second.
 
     >>> import funcenv
     >>> class Unfinished(FuncEnv): pass
@@ -103,10 +108,10 @@ def find_problems(env: FuncEnv[Any, Any, Any], key: jax.Array) -> list[Finding]:
         raise TypeError(f"the checker takes a FuncEnv, got {env!r}; build the environment first, as in CartPole()")
     require_typed_key(key)
     with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"), jax.debug_key_reuse(False):
-        return _find_problems(env, key)
+        return _find_problems(env, key, run)
 
 
-def _find_problems(env: FuncEnv[Any, Any, Any], key: jax.Array) -> list[Finding]:
+def _find_problems(env: FuncEnv[Any, Any, Any], key: jax.Array, run: bool) -> list[Finding]:
     """Check by check, under JAX's default settings; what is stricter is tried where it is the question."""
     subject, findings = examine(env, key)
     if any(finding.code == "space-missing" for finding in findings) or subject.survey.failures:
@@ -116,7 +121,7 @@ def _find_problems(env: FuncEnv[Any, Any, Any], key: jax.Array) -> list[Finding]
     if not _blocked(findings):
         for check in TRACED_CHECKS:
             findings += check(subject)
-    if not _blocked(findings):
+    if run and not _blocked(findings):
         findings += _run_checks(subject)
     return findings
 

@@ -53,7 +53,8 @@ def check_whole(subject: Subject) -> Iterator[Finding]:
 def kind_differences(initial: Any, transition: Any) -> Iterator[str]:
     """Where the states of `initial` and `transition` differ: in structure, or else leaf by leaf in shape or dtype."""
     if not same_structure(initial, transition):
-        yield f"its structure is {_shape_of_tree(initial)} after initial and {_shape_of_tree(transition)} after transition"
+        structures = _shape_of_tree(initial), _shape_of_tree(transition)
+        yield "its structure is {} after initial and {} after transition".format(*structures)
         return
     others = leaves_by_path(transition)
     for path, leaf in leaves_by_path(initial).items():

@@ -36,7 +36,8 @@ def _derived(subject: Subject) -> Iterator[Finding]:
                 continue  # a value that the environment refuses
             before, after = leaves_by_path(level), leaves_by_path(changed)
             for path in before.keys() & after.keys():
-                if not path.startswith(name) and not np.array_equal(before[path], after[path]):
+                is_changed_one = f"{path}.".startswith((f"{name}.", f"{name}["))
+                if not is_changed_one and not np.array_equal(before[path], after[path]):
                     yield error(
                         "parameter-derived",
                         f"{type(level).__name__}.{path}",

@@ -40,31 +40,27 @@ def _names(info: Any) -> list[str]:
 def _flag_findings(where: str, flag: Any) -> Iterator[Finding]:
     if flag is None:
         return
-    if not hasattr(flag, "dtype") or flag.shape != ():
+    if not _is_scalar(flag):
         seen = f"it returns {_describe(flag)} instead of a scalar"
         yield error("flag-not-scalar", where, seen, "reduce it with jnp.any or jnp.all, or index it")
     elif flag.dtype != bool:
-        yield error(
-            "flag-not-bool",
-            where,
-            f"it returns {flag.dtype} instead of a bool",
-            "return a comparison, such as x > limit",
-        )
+        seen = f"it returns {flag.dtype} instead of a bool"
+        yield error("flag-not-bool", where, seen, "return a comparison, such as x > limit")
 
 
 def _reward_findings(where: str, reward: Any) -> Iterator[Finding]:
     if reward is None:
         return
-    if not hasattr(reward, "dtype") or reward.shape != ():
-        yield error(
-            "reward-not-scalar",
-            where,
-            f"it returns {_describe(reward)} instead of a scalar",
-            "sum or index it to one number",
-        )
+    if not _is_scalar(reward):
+        seen = f"it returns {_describe(reward)} instead of a scalar"
+        yield error("reward-not-scalar", where, seen, "sum or index it to one number")
     elif not jnp.issubdtype(reward.dtype, jnp.floating):
         seen = f"it returns {reward.dtype}, which a float discount cannot multiply under strict dtype promotion"
         yield warning("reward-not-float", where, seen, "return a float, such as -1.0, or cast with astype(float)")
+
+
+def _is_scalar(value: Any) -> bool:
+    return hasattr(value, "dtype") and value.shape == ()
 
 
 def _observation_findings(subject: Subject) -> Iterator[Finding]:

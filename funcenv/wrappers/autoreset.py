@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from funcenv.func_env import Action, Obs
+from funcenv.func_env import Action, Obs, reward_bounds
 from funcenv.struct import PyTreeNode
 from funcenv.wrappers.nothing import zeros_of
 from funcenv.wrappers.wrapper import Wrapper
@@ -72,6 +72,11 @@ class Autoreset(Wrapper[AutoresetState, Action, Obs]):
         """The reward inside, and 0 for a reset."""
         reward = jnp.asarray(self.env.reward(state.env_state, action, next_state.env_state))
         return jnp.where(next_state.fresh, jnp.zeros_like(reward), reward)
+
+    @property
+    def reward_range(self) -> tuple[float, float]:
+        """That of the environment inside, and the 0 of a reset."""
+        return reward_bounds(0.0, *self.env.reward_range)
 
     def terminal(self, state: AutoresetState) -> Bool[Array, ""]:
         """Whether the MDP ended here; never at an episode's first state."""

@@ -12,7 +12,7 @@ from funcenv.checks import require_size
 from funcenv.func_env import Action
 from funcenv.struct import PyTreeNode, field
 from funcenv.wrappers.nothing import no_outcome
-from funcenv.wrappers.repeat_action import repeat
+from funcenv.wrappers.repeat_action import repeat, repeated_range
 from funcenv.wrappers.single import single
 from funcenv.wrappers.wrapper import Wrapper
 
@@ -100,6 +100,11 @@ class MaxAndSkipObservation(Wrapper[MaxAndSkipObservationState, Action, Shaped[A
         """The sum over the repeats that led to `next_state`."""
         del state, action
         return next_state.reward
+
+    @property
+    def reward_range(self) -> tuple[float, float]:
+        """From one up to `skip` rewards in the range of the environment inside."""
+        return repeated_range(self.env, self.skip)
 
     def transition_info(
         self, state: MaxAndSkipObservationState, action: Action, next_state: MaxAndSkipObservationState

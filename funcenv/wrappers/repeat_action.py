@@ -74,12 +74,28 @@ class RepeatAction(Wrapper[RepeatActionState, Action, Obs]):
         del state, action
         return next_state.reward
 
+    @property
+    def reward_range(self) -> tuple[float, float]:
+        """From one up to `num_repeats` rewards in the range of the environment inside."""
+        return repeated_range(self.env, self.num_repeats)
+
     def transition_info(
         self, state: RepeatActionState, action: Action, next_state: RepeatActionState
     ) -> dict[str, Any]:
         """That of the last repeat."""
         del state, action
         return next_state.info
+
+
+def repeated_range(env: FuncEnv[Any, Any, Any], num_repeats: int) -> tuple[float, float]:
+    """The range of the sum of from one up to `num_repeats` rewards.
+
+    >>> import funcenv
+    >>> repeated_range(funcenv.make("CartPole-v1"), 4)
+    (1.0, 4.0)
+    """
+    lowest, highest = env.reward_range
+    return min(lowest, num_repeats * lowest), max(highest, num_repeats * highest)
 
 
 def repeat(

@@ -6,16 +6,17 @@ from collections.abc import Callable
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from funcenv.checks import require_ordered
-from funcenv.func_env import Action, Obs, State
+from funcenv.func_env import Action, Obs, State, reward_bounds
 from funcenv.struct import field
 from funcenv.wrappers.wrapper import Wrapper
 
 
 class RewardWrapper(Wrapper[State, Action, Obs]):
-    """A wrapper that changes rewards: a subclass defines `outer_reward`.
+    """A wrapper that changes rewards: a subclass defines `outer_reward`, and `reward_range` where it is bounded.
 
     Wrappers outside of it that add rewards up (`RepeatAction`, `MaxAndSkipObservation`, `EpisodeStatistics`) add the
     changed ones.
@@ -98,6 +99,13 @@ class ClipReward(RewardWrapper[State, Action, Obs]):
         real = reward if jnp.issubdtype(reward.dtype, jnp.floating) else reward.astype(float)
         bounds = [None if bound is None else jnp.asarray(bound, real.dtype) for bound in self._bounds]
         return jnp.clip(real, *bounds)
+
+    @property
+    def reward_range(self) -> tuple[float, float]:
+        """That of the environment inside, clipped."""
+        ends = [np.asarray(end) for end in self.env.reward_range]
+        lowest, highest = (np.clip(end, *self._bounds) for end in ends)
+        return reward_bounds(lowest, highest)
 
     @property
     def _bounds(self) -> tuple[float | None, float | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
@@ -71,6 +72,13 @@ class Wrapper(FuncEnv[State, Action, Obs]):
     def action_space(self) -> Space[Action]:
         """The set of actions that the dynamics are defined for."""
         return self.env.action_space
+
+    @property
+    def reward_range(self) -> tuple[float, float]:
+        """The least and the greatest reward of a step; unbounded where `reward` is overridden and this is not."""
+        if type(self).reward is not Wrapper.reward:
+            return -math.inf, math.inf
+        return self.env.reward_range
 
     @property
     def unwrapped(self) -> FuncEnv[Any, Any, Any]:
