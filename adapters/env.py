@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 
+from funcenv.adapters.closing import ClosesItself
 from funcenv.adapters.seeding import np_random
 from funcenv.registry import EnvSpec
 
@@ -14,7 +15,7 @@ ObsType = TypeVar("ObsType")
 ActType = TypeVar("ActType")
 
 
-class Env(Generic[ObsType, ActType]):
+class Env(ClosesItself, Generic[ObsType, ActType]):
     """An environment that remembers where it is.
 
     Gymnasium's interface (`gymnasium.Env`, 1.4.0), for environments written by hand and for those over a `FuncEnv`
@@ -22,13 +23,14 @@ class Env(Generic[ObsType, ActType]):
     `reset` begins with `super().reset(seed=seed)`.
 
     Attributes:
-        metadata: what it can do, as `{"render_modes": [...], "render_fps": ...}`.
+        metadata: what it can do: `render_modes`, a list; `render_fps`, where there are any; `jax`, whether
+            observations and actions are JAX arrays rather than NumPy's.
         render_mode: how it is drawn, or None.
         spec: how it was made, or None.
         reward_range: bounds of the reward of a step.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": []}
+    metadata: dict[str, Any] = {"render_modes": [], "jax": False}
     render_mode: str | None = None
     spec: EnvSpec | None = None
     reward_range: tuple[float, float] = (-float("inf"), float("inf"))
@@ -52,6 +54,7 @@ class Env(Generic[ObsType, ActType]):
             options: choices for this episode, which the environment defines.
         """
         del options
+        self.close_by_itself()
         if seed is not None:
             self._np_random, self._np_random_seed = np_random(seed)
         return None, {}  # type: ignore[return-value]  # a subclass calls this for the seed alone

@@ -17,6 +17,7 @@ from funcenv.adapters.env import ActType, Env, ObsType
 from funcenv.adapters.errors import ClosedEnvironment, ConcurrentUse, ResetNeeded
 from funcenv.adapters.packing import Packing
 from funcenv.adapters.seeding import draw_key, np_random
+from funcenv.adapters.spaces import Space
 from funcenv.func_env import FuncEnv, Timestep
 from funcenv.fused import Fused
 from funcenv.registry import EnvSpec
@@ -82,10 +83,10 @@ class FunctionalEnv(Env[ObsType, ActType]):
 
     def _set_up(self) -> None:
         """Everything that follows from `func_env`; done again after unpickling."""
-        self.observation_space = self.func_env.observation_space
-        self.action_space = self.func_env.action_space
-        self._encode = action_encoder(self.action_space)
-        self._decode = observation_decoder(self.observation_space)
+        self.observation_space = Space(self.func_env.observation_space)
+        self.action_space = Space(self.func_env.action_space)
+        self._encode = action_encoder(self.func_env.action_space)
+        self._decode = observation_decoder(self.func_env.observation_space)
         self._programs = _programs(self.func_env)
         self._episode_env: FuncEnv[Any, Any, Any] | None = None  # of an episode with options
         self._words: jax.Array | None = None  # the present frame, packed
@@ -182,6 +183,36 @@ class FunctionalEnv(Env[ObsType, ActType]):
     def np_random(self, generator: np.random.Generator) -> None:
         self._np_random, self._np_random_seed, self._key_is_stale = generator, -1, True
 
+    @property  # type: ignore[override]  # it follows from the parameters, where `Env` has an attribute to set
+    def reward_range(self) -> tuple[float, float]:
+        """Bounds of the reward of a step, with the options of this episode."""
+        return (self._episode_env or self.func_env).reward_range
+
+    def has_wrapper_attr(self, name: str) -> bool:
+        """Whether this environment has an attribute, or one of the pure environments inside."""
+        return hasattr(self, name) or self._layer_with(name) is not None
+
+    def get_wrapper_attr(self, name: str) -> Any:
+        """The attribute of this environment, or of the outermost pure one that has it, say `"max_episode_steps"`."""
+        return getattr(self if hasattr(self, name) else self._layer_with(name) or self, name)
+
+    def set_wrapper_attr(self, name: str, value: Any, *, force: bool = True) -> bool:
+        """Set an attribute where it exists; or here, if `force`. Returns whether it was set.
+
+        Raises:
+            AttributeError: it belongs to a pure environment, which cannot change.
+        """
+        layer = None if hasattr(self, name) else self._layer_with(name)
+        if layer is not None:
+            raise AttributeError(
+                f"{name} belongs to the pure {type(layer).__name__}, which cannot change; "
+                "pass another value to make, or to reset(options=...)"
+            )
+        return super().set_wrapper_attr(name, value, force=force)
+
+    def _layer_with(self, name: str) -> FuncEnv[Any, Any, Any] | None:
+        return next((layer for layer in layers(self.func_env) if hasattr(layer, name)), None)
+
     def close(self) -> None:
         """End its use; calling it again does nothing."""
         self.closed = True
@@ -218,6 +249,8 @@ class FunctionalEnv(Env[ObsType, ActType]):
             "render_mode",
             "spec",
             "closed",
+            "action_space",
+            "observation_space",
             "_episode_env",
             "_np_random",
             "_np_random_seed",

@@ -221,4 +221,4 @@ def _require_tyro() -> Any:
 
 def _user_errors() -> tuple[type[Exception], ...]:
     """What goes wrong through what a user asked for, and is told without a traceback."""
-    return UsageError, ValueError, TypeError, FileExistsError, FileNotFoundError, RuntimeError
+    return UsageError, ValueError, TypeError, ImportError, FileExistsError, FileNotFoundError, RuntimeError

@@ -12,11 +12,13 @@ import difflib
 import functools
 import importlib
 import importlib.metadata
+import json
+import math
 import re
 import warnings
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Self
 
 from funcenv.checks import require_size
 from funcenv.func_env import FuncEnv
@@ -33,8 +35,11 @@ class EnvSpec:
     """How an id becomes an environment.
 
     >>> import funcenv
-    >>> funcenv.spec("CartPole-v1").max_episode_steps
-    500
+    >>> spec = funcenv.spec("CartPole-v1")
+    >>> spec.max_episode_steps, spec.make() == funcenv.make("CartPole-v1")
+    (500, True)
+    >>> EnvSpec.from_json(spec.to_json()) == spec
+    True
     """
 
     id: str
@@ -64,6 +69,56 @@ class EnvSpec:
             return self.entry_point
         module, _, attribute = self.entry_point.partition(":")
         return getattr(importlib.import_module(module), attribute)
+
+    def make(self, *, max_episode_steps: int | None = _UNSET, **params: Any) -> FuncEnv[Any, Any, Any]:
+        """Build the environment; the arguments are those of `funcenv.make`."""
+        build = self.load()
+        _require_known_parameters(self.id, build, params)
+        env = build(**{**self.kwargs, **params})
+        limit = self.max_episode_steps if max_episode_steps is _UNSET else max_episode_steps
+        if limit is None or limit == -1:
+            return env
+        return TimeLimit(env, max_episode_steps=limit)
+
+    def to_json(self) -> str:
+        """The spec as text, from which `from_json` makes an equal one, also in another process.
+
+        Raises:
+            TypeError: `entry_point` is not a string, or a value in `kwargs` is something else than None, a bool, a
+                finite number, a string, or a list, tuple or dict (with strings as keys) of these.
+        """
+        if not isinstance(self.entry_point, str):
+            raise TypeError(
+                f"the entry point of {self.id} is {self.entry_point!r}, which has no JSON form; "
+                'register it as "module:attribute"'
+            )
+        fields = {entry.name: getattr(self, entry.name) for entry in dataclasses.fields(self)}
+        fields["kwargs"] = {name: _to_json(f"kwargs[{name!r}]", value) for name, value in self.kwargs.items()}
+        return json.dumps(fields)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """The spec that `to_json` wrote.
+
+        Raises:
+            ValueError: the text is no JSON, or holds something else than a spec.
+        """
+        fields = json.loads(text, object_hook=_from_json)
+        names = [entry.name for entry in dataclasses.fields(cls)]
+        if not isinstance(fields, dict) or not {"id", "entry_point"} <= fields.keys() <= set(names):
+            raise ValueError(f"a spec in JSON is an object with the fields {', '.join(names)}, got {text}")
+        return cls(**fields)
+
+    def pprint(self) -> str:
+        """The spec as lines of text, without what is at its default.
+
+        >>> print(EnvSpec("lab/Moon-v0", "lab.moon:Moon", kwargs={"gravity": 1.6}).pprint())
+        id=lab/Moon-v0
+        entry_point=lab.moon:Moon
+        kwargs={'gravity': 1.6}
+        """
+        values = {entry.name: getattr(self, entry.name) for entry in dataclasses.fields(self)}
+        return "\n".join(f"{name}={value}" for name, value in values.items() if value is not None and value != {})
 
 
 _specs: dict[str, EnvSpec] = {}
@@ -167,14 +222,7 @@ def make(id: str, *, max_episode_steps: int | None = _UNSET, **params: Any) -> F
         ...
     TypeError: CartPole-v1 has no parameter 'gravty'; did you mean gravity?
     """
-    found = spec(id)
-    build = found.load()
-    _require_known_parameters(found.id, build, params)
-    env = build(**{**found.kwargs, **params})
-    limit = found.max_episode_steps if max_episode_steps is _UNSET else max_episode_steps
-    if limit is None or limit == -1:
-        return env
-    return TimeLimit(env, max_episode_steps=limit)
+    return spec(id).make(max_episode_steps=max_episode_steps, **params)
 
 
 def pprint_registry() -> str:
@@ -245,3 +293,24 @@ def _require_known_parameters(id: str, build: Any, params: dict[str, Any]) -> No
             close = difflib.get_close_matches(name.lower(), names, n=1)
             remedy = f"did you mean {close[0]}?" if close else f"it has: {', '.join(names)}"
             raise TypeError(f"{id} has no parameter {name!r}; {remedy}")
+
+
+_TUPLE = "__tuple__"  # JSON has no tuples, and a parameter may have to be one
+
+
+def _to_json(where: str, value: Any) -> Any:
+    if value is None or isinstance(value, (bool, int, str)) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    if isinstance(value, (list, tuple)):
+        items = [_to_json(f"{where}[{i}]", item) for i, item in enumerate(value)]
+        return {_TUPLE: items} if isinstance(value, tuple) else items
+    if isinstance(value, dict) and all(isinstance(name, str) and name != _TUPLE for name in value):
+        return {name: _to_json(f"{where}[{name!r}]", item) for name, item in value.items()}
+    raise TypeError(
+        f"{where} is {value!r} of type {type(value).__name__}, which has no JSON form; "
+        "use finite numbers, strings, lists, tuples and dicts"
+    )
+
+
+def _from_json(value: dict[str, Any]) -> Any:
+    return tuple(value[_TUPLE]) if value.keys() == {_TUPLE} else value

@@ -156,6 +156,11 @@ class Acrobot(FuncEnv[AcrobotState, Int[Array, ""], Float[Array, "6"]]):
         """One action for each torque."""
         return Discrete(3)
 
+    @property
+    def reward_range(self) -> tuple[float, float]:
+        """-1 and 0."""
+        return -1.0, 0.0
+
     def _torque(self, action: Int[Array, ""], key: jax.Array) -> Float[Array, ""]:
         first, second, third = self.avail_torque
         torque = jnp.where(action <= 0, first, jnp.where(action == 1, second, third))

@@ -155,3 +155,8 @@ class CartPole(FuncEnv[CartPoleState, Int[Array, ""], Float[Array, "4"]]):
     def action_space(self) -> Discrete:
         """Left or right."""
         return Discrete(2)
+
+    @property
+    def reward_range(self) -> tuple[float, float]:
+        """Always 1, or -1 and 0."""
+        return (-1.0, 0.0) if self.sutton_barto_reward else (1.0, 1.0)

@@ -122,3 +122,8 @@ class MountainCar(FuncEnv[MountainCarState, Int[Array, ""], Float[Array, "2"]]):
     def action_space(self) -> Discrete:
         """Left, nothing or right."""
         return Discrete(3)
+
+    @property
+    def reward_range(self) -> tuple[float, float]:
+        """Always -1."""
+        return -1.0, -1.0

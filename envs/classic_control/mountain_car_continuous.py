@@ -17,10 +17,11 @@ from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from funcenv.checks import require_finite, require_ordered, require_positive
-from funcenv.func_env import FuncEnv
+from funcenv.func_env import FuncEnv, reward_bounds
 from funcenv.spaces import Box
 from funcenv.struct import PyTreeNode
 
@@ -132,3 +133,10 @@ class MountainCarContinuous(FuncEnv[MountainCarContinuousState, Float[Array, "1"
     def action_space(self) -> Box:
         """The throttle's range."""
         return Box(self.min_action, self.max_action, (1,))
+
+    @property
+    def reward_range(self) -> tuple[float, float]:
+        """Full throttle short of the flag, and the least throttle at it."""
+        least = np.clip(0.0, self.min_action, self.max_action)
+        most = np.maximum(np.abs(self.min_action), np.abs(self.max_action))
+        return reward_bounds(-0.1 * most**2, 100.0 - 0.1 * least**2)

@@ -14,10 +14,11 @@ import math
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from funcenv.checks import require_at_least, require_finite, require_positive
-from funcenv.func_env import FuncEnv
+from funcenv.func_env import FuncEnv, reward_bounds
 from funcenv.spaces import Box
 from funcenv.struct import PyTreeNode
 
@@ -107,6 +108,12 @@ class Pendulum(FuncEnv[PendulumState, Float[Array, "1"], Float[Array, "3"]]):
     def action_space(self) -> Box:
         """The torque limits."""
         return Box(-self.max_torque, self.max_torque, (1,))
+
+    @property
+    def reward_range(self) -> tuple[float, float]:
+        """Hanging down, as fast as can be, under full torque; and at rest upright without torque."""
+        speed = np.maximum(self.max_speed, self.y_init)
+        return reward_bounds(-(math.pi**2 + 0.1 * speed**2 + 0.001 * np.square(self.max_torque)), 0.0)
 
     def _torque(self, state: PendulumState, action: Float[Array, "1"]) -> Float[Array, ""]:
         return jnp.clip(action[0].astype(state.theta.dtype), -self.max_torque, self.max_torque)

@@ -167,6 +167,11 @@ class Blackjack(FuncEnv[BlackjackState, Int[Array, ""], tuple[Int[Array, ""], In
         """Stick or hit."""
         return Discrete(2)
 
+    @property
+    def reward_range(self) -> tuple[float, float]:
+        """What a loss and the best win pay."""
+        return -1.0, 1.5 if self.natural and not self.sab else 1.0
+
 
 def deal(key: jax.Array, num_cards: int) -> list[Int[Array, ""]]:
     """Independent cards, each int32: 1 (ace) to 9 with probability 1/13 each, 10 with 4/13.

@@ -21,6 +21,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from funcenv.checks import require_probability
 from funcenv.envs.toy_text.tabular import TabularEnv, TabularState, compass_moves
+from funcenv.func_env import reward_bounds
 from funcenv.spaces import Discrete
 from funcenv.struct import field
 
@@ -137,3 +138,8 @@ class CliffWalking(TabularEnv[CliffWalkingState]):
     def action_space(self) -> Discrete:
         """Up, right, down or left."""
         return Discrete(4)
+
+    @property
+    def reward_range(self) -> tuple[float, float]:
+        """Off the cliff, and on it."""
+        return reward_bounds(self.cliff_reward, self.step_reward)

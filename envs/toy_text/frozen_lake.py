@@ -19,6 +19,7 @@ from jaxtyping import Array, Bool, Float, Int
 from funcenv.checks import require_probability
 from funcenv.envs.toy_text.maps import MAPS, generate_random_map, parse_map
 from funcenv.envs.toy_text.tabular import TabularEnv, TabularState, compass_moves
+from funcenv.func_env import reward_bounds
 from funcenv.spaces import Discrete
 from funcenv.struct import field
 
@@ -174,6 +175,13 @@ class FrozenLake(TabularEnv[FrozenLakeState]):
     def action_space(self) -> Discrete:
         """Left, down, right or up."""
         return Discrete(4)
+
+    @property
+    def reward_range(self) -> tuple[float, float]:
+        """What the schedule pays for the tiles of this map."""
+        goal, hole, ice = self.reward_schedule
+        has_hole = any("H" in row for row in self.tiles)
+        return reward_bounds(goal, ice, *([hole] if has_hole else []))
 
     def _is_start(self) -> np.ndarray[Any, Any]:
         return np.array([letter == "S" for letter in "".join(self.tiles)])

@@ -27,6 +27,7 @@ from jaxtyping import Array, Bool, Float, Int, Int8
 
 from funcenv.checks import require_probability
 from funcenv.envs.toy_text.tabular import TabularEnv, TabularState
+from funcenv.func_env import reward_bounds
 from funcenv.spaces import Discrete
 from funcenv.struct import field
 
@@ -212,6 +213,11 @@ class Taxi(TabularEnv[TaxiState]):
     def action_space(self) -> Discrete:
         """Four moves, pick up, drop off."""
         return Discrete(6)
+
+    @property
+    def reward_range(self) -> tuple[float, float]:
+        """The three rewards."""
+        return reward_bounds(self.step_reward, self.delivery_reward, self.illegal_reward)
 
 
 def _as_int(flag: Any) -> Int[Array, ""]:

@@ -24,14 +24,13 @@ def _bare(id: str) -> Any:
 
 
 def _deep(id: str) -> Any:
-    """Most kinds of wrappers at once; the limit is short, so that episodes end."""
+    """Wrappers of every kind that suits all environments; the limit is short, so that episodes end."""
     env = wrappers.ClipReward(_bare(id), -100.0, 100.0)
     space = env.action_space
     if isinstance(space, Box) and space.is_bounded():
         env = wrappers.ClipAction(wrappers.RescaleAction(env, -1.0, 1.0))
-    env = wrappers.EpisodeStatistics(wrappers.StickyAction(wrappers.TimeLimit(env, 20), 0.25))
-    env = wrappers.FrameStackObservation(wrappers.TimeAwareObservation(env), 2)
-    return wrappers.FlattenObservation(wrappers.RepeatAction(env, 2))
+    env = wrappers.TimeAwareObservation(wrappers.EpisodeStatistics(wrappers.TimeLimit(env, 20)))
+    return wrappers.FlattenObservation(wrappers.FrameStackObservation(env, 2))
 
 
 DRESSES = {"bare": _bare, "made": funcenv.make, "deep": _deep}

@@ -114,5 +114,14 @@ def test_replacing_what_is_inside(wrapped):
     assert all(map(jnp.array_equal, jax.tree.leaves(again), jax.tree.leaves(wrapped)))
 
 
+def test_all_at_once():
+    """Loops inside loops, draws, frames and resets: the stack that is hardest to get right."""
+    env = wrappers.StickyAction(wrappers.EpisodeStatistics(limited(CartPole())), 0.25)
+    env = wrappers.TimeAwareObservation(wrappers.RepeatAction(env, 2))
+    env = wrappers.Autoreset(wrappers.DelayObservation(wrappers.FrameStackObservation(env, 2), 1))
+    findings = find_problems(wrappers.TransformReward(env, negated), funcenv.key(0))
+    assert findings == [], "\n".join(map(str, findings))
+
+
 def test_every_builder_is_of_an_exported_wrapper():
     assert set(BUILDERS) <= set(WRAPPERS)

@@ -151,6 +151,13 @@ class Counter(funcenv.FuncEnv):
         return {"number": state}
 
 
+@pytest.fixture(autouse=True)
+def strictly():
+    """No implicit promotion of dtypes or ranks anywhere in these tests."""
+    with jax.numpy_dtype_promotion("strict"), jax.numpy_rank_promotion("raise"):
+        yield
+
+
 @pytest.fixture(name="compare", scope="session")
 def compare_fixture():
     return compare

@@ -48,7 +48,10 @@ def test_discretize_action_of_several_elements_as_gymnasium():
         ours = DiscretizeAction(Plane(Pendulum()), (2, 3), multidiscrete)
         theirs = reference.DiscretizeAction(Reference(), (2, 3), multidiscrete)
         for action in actions:
-            np.testing.assert_allclose(ours.inner_action(np.array(action)), theirs.action(action), rtol=1e-6)
+            played = ours.inner_action(np.array(action))
+            np.testing.assert_allclose(played, theirs.action(action), rtol=1e-6)
+            np.testing.assert_array_equal(ours.revert_action(played), theirs.revert_action(played))
+            np.testing.assert_array_equal(ours.revert_action(played), action)
 
 
 def test_actions_beyond_the_bins_are_clipped():
@@ -90,6 +93,8 @@ def test_every_edge_as_gymnasium():
     np.testing.assert_array_equal(seen, expected)
     traced = jax.jit(lambda env, points: jax.vmap(env.outer_observation)(points))(ours, points)
     np.testing.assert_array_equal(traced, expected)
+    for bins in expected[:33:4]:
+        np.testing.assert_allclose(ours.revert_observation(bins), theirs.revert_observation(bins), atol=1e-6)
 
 
 def test_bounds_that_depend_on_a_batched_parameter():

@@ -80,7 +80,7 @@ def test_reaches_every_function():
 def test_steps_as_the_environment_with_those_parameters():
     env = RandomizeParameters(TimeLimit(CartPole(), 500), lengths)
     state, _ = env.reset(funcenv.key(0))
-    drawn = state.parameters["env.length"]
+    drawn = state.parameters["CartPole.length"]
     plain = TimeLimit(CartPole(length=drawn), 500)
     inner = state.env_state
     for count in range(3):
@@ -88,7 +88,7 @@ def test_steps_as_the_environment_with_those_parameters():
         state, timestep = env.step(state, 1, key)
         inner, expected = plain.step(inner, 1, key)
         np.testing.assert_array_equal(timestep.observation, expected.observation)
-    assert state.parameters == {"env.length": drawn}
+    assert state.parameters == {"CartPole.length": drawn}
     assert env.drawn(state).unwrapped.length == drawn
 
 
@@ -111,7 +111,7 @@ def test_every_reset_draws_and_nothing_compiles_again():
 
 def test_draws_have_the_distribution_of_the_sampler():
     env = RandomizeParameters(CartPole(), lengths)
-    drawn = jax.vmap(lambda key: env.initial(key).parameters["length"])(jax.random.split(funcenv.key(0), 2000))
+    drawn = jax.vmap(lambda key: env.initial(key).parameters["CartPole.length"])(jax.random.split(funcenv.key(0), 2000))
     assert stats.kstest(drawn, stats.uniform(0.25, 0.5).cdf).pvalue > 0.01
 
 
@@ -123,10 +123,22 @@ def test_a_sampler_may_return_the_environment():
 
     env = RandomizeParameters(TimeLimit(Pendulum(), 200), sampler)
     state, _ = env.reset(funcenv.key(0))
-    assert sorted(state.parameters) == ["env.m", "max_episode_steps"]
-    for count in range(int(state.parameters["max_episode_steps"])):
+    assert sorted(state.parameters) == ["Pendulum.m", "TimeLimit.max_episode_steps"]
+    for count in range(int(state.parameters["TimeLimit.max_episode_steps"])):
         state, timestep = env.step(state, jnp.zeros(1), funcenv.key(count))
     assert timestep.truncated
+
+
+def test_layers_of_one_kind_are_told_apart():
+    def sampler(key, env):
+        del key
+        inner = env.env.replace(max_episode_steps=jnp.int32(9))
+        return env.replace(env=inner, max_episode_steps=jnp.int32(2))
+
+    env = RandomizeParameters(TimeLimit(TimeLimit(CartPole(), 50), 50), sampler)
+    state, _ = env.reset(funcenv.key(0))
+    assert state.parameters == {"TimeLimit.max_episode_steps": 9, "TimeLimit.max_episode_steps#2": 2}
+    assert env.drawn(state).max_episode_steps == 2
 
 
 def test_spaces_are_those_declared():
@@ -145,7 +157,11 @@ def test_spaces_are_those_declared():
         ),
         (lambda key, env: {"size": 2}, ValueError, r"compile-time choices, such as sizes, cannot be drawn"),
         (lambda key, env: CartPole(), ValueError, r"must return the same environment with other parameters"),
-        (lambda key, env: {"number": jnp.zeros(1)}, ValueError, r"must draw number with shape \(\), got \(1,\)"),
+        (
+            lambda key, env: {"number": jnp.zeros(1)},
+            ValueError,
+            r"must draw Everywhere.number with shape \(\), got \(1,\)",
+        ),
         (lambda key, env: env, ValueError, r"sampler drew no parameter; return a dict of them"),
     ],
 )

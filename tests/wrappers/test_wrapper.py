@@ -1,8 +1,9 @@
 """What every wrapper forwards, refuses and leaves alone."""
 
+import inspect
 import pickle
 
-import gymnasium
+import gymnasium.wrappers
 import jax
 import jax.numpy as jnp
 import pytest
@@ -67,6 +68,15 @@ def test_every_public_wrapper_documents_its_place():
             said = " ".join((kind.__doc__ or "").split())
             places = ("nside", "utside", "anywhere", "outermost", "hooks", "a subclass defines")
             assert any(place in said for place in places), name
+
+
+@pytest.mark.parametrize("name", sorted(set(wrappers.__all__) & set(gymnasium.wrappers.__all__)))
+def test_arguments_are_gymnasiums(name):
+    ours, theirs = (inspect.signature(getattr(module, name)).parameters for module in (wrappers, gymnasium.wrappers))
+    assert [(each.name, each.kind) for each in ours.values()] == [(each.name, each.kind) for each in theirs.values()]
+    for given, wanted in zip(ours.values(), theirs.values(), strict=True):
+        if wanted.default is not inspect.Parameter.empty:
+            assert given.default == wanted.default
 
 
 def test_pickles_with_its_parameters():

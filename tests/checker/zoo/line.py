@@ -60,3 +60,7 @@ class Line(funcenv.FuncEnv[Point, Any, Any]):
 
     def terminal(self, state: Any) -> Any:
         return jnp.abs(state.x) >= 1
+
+
+def make_line() -> Line:
+    return Line(speed=0.2)

@@ -128,3 +128,16 @@ class UsedWithFlag(Line):
 
     def reward(self, state: Any, action: Any, next_state: Any) -> Any:
         return next_state.x + (self.wind if self.windy else 0.0)
+
+
+@gives("parameter-derived")
+class DerivedWithPrefix(Line):
+    """What it stores begins with the name of what it is computed from."""
+
+    speed_squared: float = 0.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "speed_squared", self.speed**2)
+
+    def reward(self, state: Any, action: Any, next_state: Any) -> Any:
+        return next_state.x * self.speed_squared

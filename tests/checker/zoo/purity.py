@@ -101,7 +101,7 @@ class AsksWhetherTraced(Line):
 
 
 @gives("jit-differs")
-class PlainOnly(Line):
+class TracedOnly(Line):
     """It refuses to be called plainly."""
 
     def observation(self, state: Any, key: jax.Array) -> Any:

@@ -32,6 +32,16 @@ class LooksAtNeighbours(Line):
         return _centred(next_state.x)
 
 
+@gives("vmap-differs")
+class StartsAmongNeighbours(Line):
+    """It starts relative to the others in its batch."""
+
+    differentiable = False
+
+    def initial(self, key: jax.Array) -> Any:
+        return Point(x=_centred(super().initial(key).x))
+
+
 @jax.custom_batching.custom_vmap
 def _alone(x: jax.Array) -> jax.Array:
     return x
