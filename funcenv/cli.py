@@ -52,6 +52,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if command not in commands:
             raise UsageError(f"there is no command {command!r}; the commands are {', '.join(commands)}")
+        if os.getcwd() not in sys.path:
+            sys.path.insert(0, os.getcwd())  # "module:Env" may name a file here, as it may for python -m
         return commands[command](rest)
     except _user_errors() as error:
         print(f"funcenv {command}: {error}", file=sys.stderr)
