@@ -3,17 +3,44 @@
 if __name__ != "funcenv.adapters":
     raise ImportError("import funcenv.adapters")
 
+from funcenv.adapters import wrappers
+from funcenv.adapters.checker import check_env
+from funcenv.adapters.compatibility import StepCompatibility, step_api_compatibility
+from funcenv.adapters.conformity import EnvCheckError
 from funcenv.adapters.env import Env
 from funcenv.adapters.errors import ClosedEnvironment, ConcurrentUse, ResetNeeded
 from funcenv.adapters.functional import FunctionalEnv, Snapshot
+from funcenv.adapters.functional_vector import FunctionalVectorEnv
+from funcenv.adapters.registration import EnvSpec, make, make_vec, pprint_registry, register, spec
 from funcenv.adapters.seeding import seed_to_key
+from funcenv.adapters.spaces import Space
+from funcenv.adapters.vector import VectorEnv
+from funcenv.adapters.wrappers import ActionWrapper, ObservationWrapper, RewardWrapper, Wrapper
 
 __all__ = [
+    "ActionWrapper",
     "ClosedEnvironment",
     "ConcurrentUse",
     "Env",
+    "EnvCheckError",
+    "EnvSpec",
     "FunctionalEnv",
+    "FunctionalVectorEnv",
+    "ObservationWrapper",
     "ResetNeeded",
+    "RewardWrapper",
     "Snapshot",
+    "Space",
+    "StepCompatibility",
+    "VectorEnv",
+    "Wrapper",
+    "check_env",
+    "make",
+    "make_vec",
+    "pprint_registry",
+    "register",
     "seed_to_key",
+    "spec",
+    "step_api_compatibility",
+    "wrappers",
 ]

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from funcenv.spaces import Box, Dict, Discrete, Space, Tuple
+from funcenv.spaces import Box, Dict, Discrete, Graph, OneOf, Sequence, Space, Text, Tuple
 
 
 def action_encoder(space: Space[Any]) -> Callable[[Any], Any]:
@@ -35,12 +35,20 @@ def observation_decoder(space: Space[Any]) -> Callable[[Any], Any]:
     if isinstance(space, Dict):
         named = {name: observation_decoder(part) for name, part in space.spaces.items()}
         return lambda members: {name: decode(members[name]) for name, decode in named.items()}
+    if isinstance(space, (Graph, OneOf, Sequence, Text)):
+        return space.unpack  # from the padded form to Gymnasium's
     return lambda member: member
 
 
 def decode_info(info: dict[str, Any]) -> dict[str, Any]:
-    """Numpy scalars in place of arrays without axes."""
-    return jax.tree.map(lambda leaf: leaf[()] if isinstance(leaf, np.ndarray) and leaf.shape == () else leaf, info)
+    """Numpy scalars in place of arrays without axes, and plain bools for flags."""
+    return jax.tree.map(_scalar, info)
+
+
+def _scalar(leaf: Any) -> Any:
+    if not isinstance(leaf, np.ndarray) or leaf.shape != ():
+        return leaf
+    return bool(leaf) if leaf.dtype == bool else leaf[()]
 
 
 def _refuse(space: Space[Any], action: Any) -> ValueError:
@@ -88,11 +96,9 @@ def _box_encoder(space: Box) -> Callable[[Any], Any]:
 
 
 def _any_encoder(space: Space[Any]) -> Callable[[Any], Any]:
-    contains = jax.jit(space.contains)
-
     def encode(action: Any) -> Any:
-        if not contains(action):
+        if not space.contains(action):  # on the host: a member may be a string or a tuple of any length
             raise _refuse(space, action)
-        return action
+        return space.pack(action)
 
     return encode

@@ -15,6 +15,7 @@ import numpy as np
 from funcenv.adapters.conversion import action_encoder, decode_info, observation_decoder
 from funcenv.adapters.env import ActType, Env, ObsType
 from funcenv.adapters.errors import ClosedEnvironment, ConcurrentUse, ResetNeeded
+from funcenv.adapters.options import with_options
 from funcenv.adapters.packing import Packing
 from funcenv.adapters.seeding import draw_key, np_random
 from funcenv.adapters.spaces import Space
@@ -87,12 +88,16 @@ class FunctionalEnv(Env[ObsType, ActType]):
         self.action_space = Space(self.func_env.action_space)
         self._encode = action_encoder(self.func_env.action_space)
         self._decode = observation_decoder(self.func_env.observation_space)
-        self._programs = _programs(self.func_env)
         self._episode_env: FuncEnv[Any, Any, Any] | None = None  # of an episode with options
         self._words: jax.Array | None = None  # the present frame, packed
         self._playing = False  # between reset and the end of the episode
         self._key_is_stale = True  # np_random was set since the key was drawn
         self._busy = threading.Lock()
+
+    @functools.cached_property
+    def _programs(self) -> _Programs:
+        """Made when first used: until then no backend starts, so that a process may still fork."""
+        return _programs(self.func_env)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -183,8 +188,8 @@ class FunctionalEnv(Env[ObsType, ActType]):
     def np_random(self, generator: np.random.Generator) -> None:
         self._np_random, self._np_random_seed, self._key_is_stale = generator, -1, True
 
-    @property  # type: ignore[override]  # it follows from the parameters, where `Env` has an attribute to set
-    def reward_range(self) -> tuple[float, float]:
+    @property
+    def reward_range(self) -> tuple[float, float]:  # type: ignore[override]  # it follows from the parameters
         """Bounds of the reward of a step, with the options of this episode."""
         return (self._episode_env or self.func_env).reward_range
 
@@ -224,17 +229,7 @@ class FunctionalEnv(Env[ObsType, ActType]):
         return reward, terminated != 0, truncated != 0, self._decode(programs.read_observation(words)), info
 
     def _with_options(self, options: dict[str, Any] | None) -> FuncEnv[Any, Any, Any] | None:
-        if not options:
-            return None
-        unwrapped = self.func_env.unwrapped
-        names = list(unwrapped.__dataclass_fields__)
-        for name in options:
-            if name not in names:
-                raise ValueError(
-                    f"reset option {name!r} is not a parameter of {type(unwrapped).__name__}; "
-                    f"it has: {', '.join(names)}"
-                )
-        return _replace_unwrapped(self.func_env, options)
+        return with_options(self.func_env, options) if options else None
 
     def _begin(self) -> None:
         """Take the lock that the caller releases; plain calls, because a context manager costs a microsecond."""
@@ -343,11 +338,3 @@ def _programs(func_env: FuncEnv[Any, Any, Any]) -> _Programs:
 def _shared_programs(func_env: FuncEnv[Any, Any, Any], x64: bool) -> _Programs:
     del x64  # a part of what a program depends on
     return _Programs(func_env)
-
-
-def _replace_unwrapped(env: FuncEnv[Any, Any, Any], changes: dict[str, Any]) -> FuncEnv[Any, Any, Any]:
-    """The same stack of wrappers around the innermost environment with other parameters."""
-    inside = getattr(env, "env", None)
-    if inside is None:
-        return env.replace(**changes)
-    return env.replace(env=_replace_unwrapped(inside, changes))

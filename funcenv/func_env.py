@@ -67,7 +67,7 @@ class FuncEnv(PyTreeNode, Generic[State, Action, Obs]):
     ...     @property
     ...     def action_space(self): return funcenv.spaces.Discrete(2)
     ...     def initial(self, key): return jnp.float32(0)
-    ...     def transition(self, state, action, key): return state + 2 * action - 1
+    ...     def transition(self, state, action, key): return state + jnp.where(action == 1, 1.0, -1.0)
     ...     def observation(self, state, key): return state
     ...     def reward(self, state, action, next_state): return -1.0
     ...     def terminal(self, state): return state >= self.goal

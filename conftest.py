@@ -1,9 +1,9 @@
-"""Strict JAX for every test, and compiled programs kept between runs."""
+"""Strict JAX for every test and docstring, and compiled programs kept between runs."""
 
 import os
 import pathlib
 
-CACHE = pathlib.Path(__file__).parent.parent / ".cache" / "jax"
+CACHE = pathlib.Path(__file__).parent / ".cache" / "jax"
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(CACHE))  # an environment variable, so that subprocesses use it

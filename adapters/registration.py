@@ -1,0 +1,152 @@
+"""Stateful environments by name."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+from funcenv.adapters.compatibility import StepCompatibility
+from funcenv.adapters.env import Env
+from funcenv.adapters.functional import FunctionalEnv
+from funcenv.func_env import FuncEnv
+from funcenv.registry import EnvSpec as PureEnvSpec
+from funcenv.registry import pprint_registry, register
+from funcenv.registry import spec as find_spec
+from funcenv.vector import AutoresetMode
+
+if TYPE_CHECKING:
+    from funcenv.adapters.functional_vector import FunctionalVectorEnv
+
+__all__ = ["EnvSpec", "make", "make_vec", "pprint_registry", "register", "spec"]
+
+_UNSET: Any = object()
+
+
+@dataclasses.dataclass(frozen=True)
+class EnvSpec(PureEnvSpec):
+    """How a stateful environment was made, and how to make another.
+
+    >>> recipe = make("CartPole-v1", gravity=1.6).spec
+    >>> recipe.kwargs, EnvSpec.from_json(recipe.to_json()).make().get_wrapper_attr("gravity")
+    ({'gravity': 1.6}, 1.6)
+    """
+
+    render_mode: str | None = None
+
+    def make(  # type: ignore[override]  # the same recipe for another kind of environment
+        self, render_mode: str | None = _UNSET, *, max_episode_steps: int | None = _UNSET, **params: Any
+    ) -> Env[Any, Any]:
+        """Build the environment; the arguments are those of `make`, and what is left out is as recorded."""
+        mode = self.render_mode if render_mode is _UNSET else render_mode
+        return make(self, mode, max_episode_steps=max_episode_steps, **params)
+
+
+def spec(id: str) -> EnvSpec:
+    """Look an id up, as `funcenv.spec` does.
+
+    >>> spec("CartPole-v1").make()
+    <TimeLimit<CartPole<CartPole-v1>>>
+    """
+    return _stateful(find_spec(id))
+
+
+def make(
+    id: str | PureEnvSpec,
+    render_mode: str | None = None,
+    *,
+    max_episode_steps: int | None = _UNSET,
+    return_two_dones: bool | None = None,
+    **params: Any,
+) -> Env[Any, Any]:
+    """Build a registered environment with the stateful interface.
+
+    Args:
+        id: `[module:][namespace/]Name[-vN]`, as for `funcenv.spec`, or a spec.
+        render_mode: how it is drawn.
+        max_episode_steps: a time limit instead of the registered one; `None` or -1 for no limit.
+        return_two_dones: for code written against old Gym, which gets a `StepCompatibility` with this argument. By
+            default the interface is that of Gymnasium.
+        **params: fields of the environment, say `gravity=1.6`.
+
+    Returns:
+        The environment. Its `spec` records the arguments: `env.spec.make()` makes another.
+
+    Raises:
+        ValueError: an unknown id or render mode, or a value that the environment refuses.
+        TypeError: a parameter that the environment does not have.
+
+    >>> env = make("CartPole-v1", gravity=1.6)
+    >>> observation, info = env.reset(seed=0)
+    >>> observation, reward, terminated, truncated, info = env.step(env.action_space.sample())
+    >>> reward, env.spec.kwargs
+    (1.0, {'gravity': 1.6})
+    """
+    found = _stateful(find_spec(id) if isinstance(id, str) else id)
+    func_env, recipe = _built(found, max_episode_steps, params, render_mode)
+    env = FunctionalEnv[Any, Any](func_env, render_mode, spec=recipe)
+    return env if return_two_dones is None else StepCompatibility(env, return_two_dones)
+
+
+def make_vec(
+    id: str | PureEnvSpec,
+    num_envs: int = 1,
+    *,
+    autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+    output: str = "numpy",
+    render_mode: str | None = None,
+    max_episode_steps: int | None = _UNSET,
+    **params: Any,
+) -> FunctionalVectorEnv[Any, Any]:
+    """Build a batch of a registered environment with the stateful vector interface.
+
+    Args:
+        id: as for `make`.
+        num_envs: how many.
+        autoreset_mode: when an environment begins again, as for `FunctionalVectorEnv`.
+        output: "numpy", "jax" or "torch": of which library the arrays are that are returned.
+        render_mode: as for `make`.
+        max_episode_steps: as for `make`.
+        **params: fields of the environment; arrays with a row for each one make the environments differ.
+
+    Returns:
+        The vector environment. Its `spec` records the arguments of the single environment.
+
+    Raises:
+        ValueError: as from `make`, and an unknown `output` or mode, or fewer than one environment.
+        TypeError: as from `make`.
+
+    >>> envs = make_vec("CartPole-v1", num_envs=3, gravity=1.6)
+    >>> observations, infos = envs.reset(seed=0)
+    >>> observations.shape
+    (3, 4)
+    """
+    from funcenv.adapters.functional_vector import FunctionalVectorEnv
+
+    found = _stateful(find_spec(id) if isinstance(id, str) else id)
+    func_env, recipe = _built(found, max_episode_steps, params, render_mode)
+    return FunctionalVectorEnv(
+        func_env, num_envs, autoreset_mode=autoreset_mode, output=output, render_mode=render_mode, spec=recipe
+    )
+
+
+def _stateful(found: PureEnvSpec) -> EnvSpec:
+    """A spec of the core as one of this module."""
+    if isinstance(found, EnvSpec):
+        return found
+    if not isinstance(found, PureEnvSpec):
+        raise TypeError(f"an environment is made from an id such as 'CartPole-v1' or from a spec, got {found!r}")
+    return EnvSpec(**{entry.name: getattr(found, entry.name) for entry in dataclasses.fields(found)})
+
+
+def _built(
+    found: EnvSpec, max_episode_steps: int | None, params: dict[str, Any], render_mode: str | None
+) -> tuple[FuncEnv[Any, Any, Any], EnvSpec]:
+    """The pure environment, and the spec with the arguments that were used."""
+    limit = found.max_episode_steps if max_episode_steps is _UNSET else max_episode_steps
+    func_env = PureEnvSpec.make(found, max_episode_steps=limit, **params)
+    return func_env, dataclasses.replace(
+        found,
+        max_episode_steps=None if limit == -1 else limit,
+        kwargs={**found.kwargs, **params},
+        render_mode=render_mode,
+    )

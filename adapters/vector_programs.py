@@ -1,0 +1,305 @@
+"""The compiled functions of a stateful vector environment, and where its numbers lie.
+
+What one call carries to the next is packed. On a CPU the environments are laid out in chunks, `[num_chunks, words]`,
+and a step runs over the chunks in one fused function (`adapters.fusion`). With numpy output, what is shown lies in the
+same array: one call, one array, one read.
+
+A chunk fits the innermost cache. But with asynchronous dispatch, which is JAX's default, the CPU backend hands a
+program to another thread, and that takes longer than a step of a few hundred environments; unless it counts fewer than
+1000 operations, with those in the body of a loop counted once. Chunks of two environments get many a step below that.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from funcenv.adapters.fusion import WithFallback, fuse
+from funcenv.adapters.packing import Packing
+from funcenv.adapters.sparse_reset import sparse_step
+from funcenv.vector import AutoresetMode, FuncVectorEnv, VectorState, VectorTimestep, parameter_axes
+
+_MOST_ENVS = 256  # in a chunk: with more, XLA splits the work among threads, which a fused function cannot
+_FEWEST_ENVS = 16  # in each of several chunks: fewer do not fill the vector registers
+_MOST_WORDS = 2**16  # in a chunk
+_INLINE_ENVS = 1024  # with more, small chunks cost more than another thread
+_INLINE_FLOPS = 1000
+
+
+class Shown(NamedTuple):
+    """What a call tells the user; every leaf has a leading axis `[num_envs]`."""
+
+    observation: Any
+    reward: Any
+    terminated: Any
+    truncated: Any
+    info: Any
+    final_observation: Any  # None unless episodes begin within the step that ended them
+    final_info: Any  # likewise; zeros where nothing ended
+    ended: Any  # likewise, and None in packed output, where the flags tell
+
+
+class VectorPrograms:
+    """The compiled functions of one vector environment.
+
+    A call takes what the last one carried to it and returns an "output": with `packed` one array, which is also what
+    it carries; else what is shown and what is carried, a pair.
+
+    Args:
+        venv: the environments.
+        impl: the generator of their keys.
+        packed: the kind of output.
+        chunk_size: how many environments a fused function steps at a time, a divisor of `num_envs`; by default as many
+            as are useful, and on other devices no fused function is made.
+    """
+
+    def __init__(
+        self, venv: FuncVectorEnv[Any, Any, Any], impl: str, packed: bool, chunk_size: int | None = None
+    ) -> None:
+        self._venv, self._packed = venv, packed
+        keys = jax.eval_shape(lambda: jax.random.split(jax.random.key(0, impl=impl), venv.num_envs))
+        vstate, timestep = jax.eval_shape(venv.reset, keys)
+        self._keys = keys
+        self._shapes = jax.eval_shape(self._show, timestep), vstate.replace(key=None)
+        kept = self._shapes if packed else (None, self._shapes[1])
+        chunk = chunk_size or _chunk_size(venv.num_envs, sum(Packing(leaf).num_words for leaf in jax.tree.leaves(kept)))
+        self._chunks = venv.num_envs // (chunk or venv.num_envs), chunk or venv.num_envs
+        self._chunk_shapes = jax.eval_shape(lambda tree: jax.tree.map(lambda leaf: leaf[0], self._split(tree)), kept)
+        self._layout = Packing(self._chunk_shapes)
+        if chunk:
+            self.step = WithFallback(fuse(self._fused_step), self._step)
+            self.play = WithFallback(fuse(self._played_by(self._fused_step)), self._played_by(self._step))
+        else:
+            self.step = WithFallback(self._step, self._step)
+            self.play = WithFallback(self._played_by(self._step), self._played_by(self._step))
+        self.step_with = jax.jit(self._step_with)
+        self.play_with = jax.jit(self._play_with)
+        self.begin = jax.jit(self._begin)
+        self.begin_some = jax.jit(self._begin_some)
+        self.vstate = jax.jit(self._vstate)
+        self.restore = jax.jit(self._restore)
+
+    def readers(self) -> Shown:
+        """For each leaf that is shown, a function from words that `own` gave to its numpy array; for packed output."""
+        leaves, structure = jax.tree.flatten(self._shapes[0])
+        readers, start = [], 0
+        for leaf, chunk_leaf in zip(leaves, jax.tree.leaves(self._chunk_shapes[0]), strict=True):
+            stop = start + Packing(chunk_leaf).num_words
+            readers.append(_reader(leaf, chunk_leaf, start, stop, self._chunks[0] == 1))
+            start = stop
+        self._num_shown = start
+        before_flags = self._chunk_shapes[0].observation, self._chunk_shapes[0].reward
+        self._flags_start = sum(Packing(leaf).num_words for leaf in jax.tree.leaves(before_flags))
+        shown: Shown = jax.tree.unflatten(structure, readers)
+        return shown
+
+    def read_flags(self, words: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        """Both flags at once, which lie side by side."""
+        num_chunks, chunk_size = self._chunks
+        flags = words[:, self._flags_start : self._flags_start + 2 * chunk_size] != 0
+        if num_chunks == 1:
+            return flags[0, :chunk_size], flags[0, chunk_size:]
+        return flags[:, :chunk_size].reshape(-1), flags[:, chunk_size:].reshape(-1)
+
+    def own(self, output: jax.Array) -> np.ndarray[Any, Any]:
+        """The words of an output; of a single chunk a copy, because its readers do not copy what lies in one piece."""
+        words = np.asarray(output)
+        return words[:, : self._num_shown].copy() if self._chunks[0] == 1 else words
+
+    def runs_inline(self) -> bool:
+        """Whether asynchronous dispatch leaves a step on the thread that calls it."""
+        carried = jax.eval_shape(self._restore, self._shapes[1])
+        actions = jax.eval_shape(jax.vmap(self._venv.single_action_space.sample), self._keys)
+        try:
+            program = self.step.preferred.lower(self._keys, carried, actions).compile()
+        except jax.errors.JaxRuntimeError:
+            return False
+        analysis = program.cost_analysis() or {}
+        return bool(analysis.get("flops", np.inf) < _INLINE_FLOPS)
+
+    def _fused_step(self, keys: jax.Array, carried: jax.Array, actions: Any) -> Any:
+        """One step, chunk by chunk, with resets where they are needed."""
+        leaves, structure = jax.tree.flatten(self._venv.env)
+        axes = jax.tree.leaves(parameter_axes(self._venv.env, self._venv.num_envs), is_leaf=lambda axis: axis is None)
+        rows = [None if axis is None else self._split(leaf) for axis, leaf in zip(axes, leaves, strict=True)]
+
+        def step_chunk(chunk: Any) -> Any:
+            rows, keys, words, actions = chunk
+            env = jax.tree.unflatten(
+                structure, [leaf if row is None else row for leaf, row in zip(leaves, rows, strict=True)]
+            )
+            vstate = self._layout.unpack(words)[1].replace(key=keys)
+            venv = self._venv.replace(env=env, num_envs=self._chunks[1])
+            vstate, timestep = sparse_step(venv, vstate, actions, block=16 if self._chunks[1] >= _FEWEST_ENVS else 1)
+            shown, kept = self._show(timestep), vstate.replace(key=None)
+            return self._layout.pack((shown, kept)) if self._packed else (shown, self._layout.pack((None, kept)))
+
+        output = jax.lax.map(step_chunk, (rows, self._split(keys), carried, self._split(actions)))
+        return output if self._packed else (self._join(output[0]), output[1])
+
+    def _step(self, keys: jax.Array, carried: jax.Array, actions: Any) -> Any:
+        return self._output(*self._venv.step(self._vstate(keys, carried), actions))
+
+    def _played_by(self, step: Callable[..., Any]) -> Callable[..., Any]:
+        """Many steps: `actions` has a leading axis `[num_steps]`, and so has what is shown."""
+
+        def play(keys: jax.Array, carried: jax.Array, actions: Any) -> tuple[Shown, jax.Array]:
+            def one_step(carried: jax.Array, actions: Any) -> tuple[jax.Array, Shown]:
+                shown, carried = self._parts(step(keys, carried, actions))
+                return carried, shown
+
+            carried, shown = jax.lax.scan(one_step, carried, actions)
+            return shown, carried
+
+        return play
+
+    def _play_with(
+        self, usual: Any, present: Any, keys: jax.Array, carried: jax.Array, actions: Any
+    ) -> tuple[Shown, jax.Array, Any]:
+        """Many steps, as `_step_with` plays one."""
+
+        def one_step(carry: tuple[jax.Array, Any], actions: Any) -> tuple[tuple[jax.Array, Any], Shown]:
+            output, present = self._step_with(usual, carry[1], keys, carry[0], actions)
+            shown, carried = self._parts(output)
+            return (carried, present), shown
+
+        (carried, present), shown = jax.lax.scan(one_step, (carried, present), actions)
+        return shown, carried, present
+
+    def _step_with(
+        self, usual: Any, present: Any, keys: jax.Array, carried: jax.Array, actions: Any
+    ) -> tuple[Any, Any]:
+        """A step of environments with the parameters `present`, which are `usual` again from their next episode on.
+
+        Both are batched throughout. Returns the output and the parameters for the next step.
+        """
+        venv = self._venv.replace(env=present, autoreset_mode=AutoresetMode.DISABLED)
+        before = self._vstate(keys, carried)
+        vstate, timestep = venv.step(before, actions)
+        if self._venv.autoreset_mode is AutoresetMode.DISABLED:
+            return self._output(vstate, timestep), present
+        at_once = self._venv.autoreset_mode is AutoresetMode.SAME_STEP
+        ended, origin = (timestep.done, vstate) if at_once else (before.done, before)
+        fresh_vstate, fresh_timestep = venv.replace(env=usual).reset(vstate=origin)
+        if at_once:
+            shown = {"observation": fresh_timestep.observation, "info": fresh_timestep.info}
+            fresh_timestep = timestep.replace(**shown)
+        vstate = _select(ended, fresh_vstate.replace(key=None), vstate.replace(key=None))
+        return self._output(vstate, _select(ended, fresh_timestep, timestep)), _select(ended, usual, present)
+
+    def _begin(self, env: Any, keys: jax.Array) -> Any:
+        """Every environment's first episode."""
+        return self._output(*self._venv.replace(env=env).reset(keys))
+
+    def _begin_some(self, env: Any, keys: jax.Array, carried: jax.Array, seeded: jax.Array, mask: jax.Array) -> Any:
+        """A new episode where the mask says so; from the beginning of its stream where `seeded` does."""
+        vstate = self._vstate(keys, carried)
+        vstate = vstate.replace(num_calls=jnp.where(seeded, np.uint32(0), vstate.num_calls))
+        vstate, timestep = self._venv.replace(env=env).reset(vstate=vstate, mask=mask)
+        return self._output(vstate, timestep.replace(info=_or_zeros(mask, timestep.info)))
+
+    def _vstate(self, keys: jax.Array, carried: jax.Array) -> VectorState[Any]:
+        vstate: VectorState[Any] = self._unpack(carried)[1].replace(key=keys)
+        return vstate
+
+    def _restore(self, vstate: VectorState[Any]) -> jax.Array:
+        """What is carried to the next call; it shows nothing."""
+        shown = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), self._shapes[0])
+        return self._pack((shown if self._packed else None, vstate.replace(key=None)))
+
+    def _show(self, timestep: VectorTimestep[Any]) -> Shown:
+        same_step = self._venv.autoreset_mode is AutoresetMode.SAME_STEP
+        return Shown(
+            observation=timestep.observation,
+            reward=timestep.reward.astype(float),
+            terminated=timestep.terminated,
+            truncated=timestep.truncated,
+            info=timestep.info,
+            final_observation=timestep.final_observation if same_step else None,
+            final_info=_or_zeros(timestep.done, timestep.final_info) if same_step else None,
+            ended=timestep.done if same_step and not self._packed else None,
+        )
+
+    def _output(self, vstate: VectorState[Any], timestep: VectorTimestep[Any]) -> Any:
+        shown, kept = self._show(timestep), vstate.replace(key=None)
+        return self._pack((shown, kept)) if self._packed else (shown, self._pack((None, kept)))
+
+    def _parts(self, output: Any) -> tuple[Shown, jax.Array]:
+        """What an output shows, and what it carries to the next call."""
+        return (self._unpack(output)[0], output) if self._packed else output
+
+    def _pack(self, tree: Any) -> jax.Array:
+        return jax.vmap(self._layout.pack)(self._split(tree))
+
+    def _unpack(self, words: jax.Array) -> Any:
+        return self._join(jax.vmap(self._layout.unpack)(words))
+
+    def _split(self, tree: Any) -> Any:
+        return jax.tree.map(lambda leaf: leaf.reshape(*self._chunks, *leaf.shape[1:]), tree)
+
+    def _join(self, tree: Any) -> Any:
+        return jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), tree)
+
+
+def vector_programs(venv: FuncVectorEnv[Any, Any, Any], impl: str, packed: bool) -> VectorPrograms:
+    """Shared between equal environments; made anew for those that cannot be compared, as with array parameters."""
+    try:
+        hash(venv)
+    except TypeError:
+        return _programs(venv, impl, packed)
+    return _shared_programs(venv, impl, packed, bool(jnp.zeros(()).dtype == np.float64))
+
+
+@functools.lru_cache(maxsize=64)
+def _shared_programs(venv: FuncVectorEnv[Any, Any, Any], impl: str, packed: bool, x64: bool) -> VectorPrograms:
+    del x64  # a part of what a program depends on
+    return _programs(venv, impl, packed)
+
+
+def _programs(venv: FuncVectorEnv[Any, Any, Any], impl: str, packed: bool) -> VectorPrograms:
+    asynchronous = jax.config.values.get("jax_cpu_enable_async_dispatch", True)
+    if asynchronous and jax.default_backend() == "cpu" and venv.num_envs <= _INLINE_ENVS:
+        small = VectorPrograms(venv, impl, packed, chunk_size=1 if venv.num_envs % 2 else 2)
+        if small.runs_inline():
+            return small
+    return VectorPrograms(venv, impl, packed)
+
+
+def _chunk_size(num_envs: int, num_words: int) -> int | None:
+    """How many environments one fused function steps at a time; None where none is made."""
+    if jax.default_backend() != "cpu":
+        return None
+    most = min(_MOST_ENVS, num_envs * _MOST_WORDS // num_words)
+    if num_envs <= most:
+        return num_envs
+    divisors = [size for size in range(_FEWEST_ENVS, most + 1) if num_envs % size == 0]
+    return max(divisors, default=None)
+
+
+def _reader(
+    leaf: Any, chunk_leaf: Any, start: int, stop: int, in_one_piece: bool
+) -> Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]]:
+    """From `[num_chunks, words]` to one leaf."""
+    shape = leaf.shape
+    if leaf.dtype == bool:
+        return lambda words: words[:, start:stop].reshape(shape) != 0
+    if jnp.issubdtype(leaf.dtype, jnp.number) and leaf.dtype.itemsize >= 4:
+        dtype = np.dtype(leaf.dtype)  # stored as it is
+        if in_one_piece:
+            return lambda words: words[0, start:stop].view(dtype).reshape(shape)
+        return lambda words: words[:, start:stop].flatten().view(dtype).reshape(shape)
+    layout = Packing(chunk_leaf)
+    return lambda words: np.concatenate([layout.read(row) for row in words[:, start:stop]])
+
+
+def _select(condition: jax.Array, chosen: Any, other: Any) -> Any:
+    return jax.tree.map(lambda a, b: jnp.where(condition.reshape(-1, *(1,) * (a.ndim - 1)), a, b), chosen, other)
+
+
+def _or_zeros(condition: jax.Array, tree: Any) -> Any:
+    return _select(condition, tree, jax.tree.map(jnp.zeros_like, tree))

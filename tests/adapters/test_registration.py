@@ -1,0 +1,181 @@
+"""Stateful environments by name, and specs that travel."""
+
+import dataclasses
+import json
+import pickle
+import subprocess
+import sys
+
+import jax
+import numpy as np
+import pytest
+
+import funcenv
+from funcenv import adapters
+from funcenv.adapters import EnvSpec, FunctionalEnv, StepCompatibility
+from funcenv.envs import CartPole
+from funcenv.wrappers import TimeLimit
+
+
+def test_make_gives_the_pure_environment_a_stateful_face():
+    env = adapters.make("CartPole-v1", gravity=1.6, max_episode_steps=7)
+    assert type(env) is FunctionalEnv and env.func_env == funcenv.make("CartPole-v1", gravity=1.6, max_episode_steps=7)
+    assert env.render_mode is None and env.unwrapped is env
+    observation, info = env.reset(seed=0)
+    assert observation in env.observation_space and info == {}
+
+
+def test_the_spec_records_what_was_asked_for():
+    env = adapters.make("CartPole-v1", gravity=1.6, max_episode_steps=7)
+    spec = env.spec
+    assert (spec.id, spec.kwargs, spec.max_episode_steps, spec.reward_threshold) == (
+        "CartPole-v1",
+        {"gravity": 1.6},
+        7,
+        475.0,
+    )
+    assert spec.make().func_env == env.func_env
+    assert spec.make(length=1.0, max_episode_steps=None).func_env == CartPole(gravity=1.6, length=1.0)
+    assert spec.make(length=1.0).spec.kwargs == {"gravity": 1.6, "length": 1.0}
+    assert adapters.make("CartPole-v1", max_episode_steps=-1).spec.max_episode_steps is None
+    assert funcenv.spec("CartPole-v1").kwargs == {}  # the registry is as it was
+    assert adapters.make("CartPole-v1").spec == adapters.spec("CartPole-v1")
+    assert pickle.loads(pickle.dumps(env)).spec == spec
+
+
+def test_registered_kwargs_are_kept():
+    env = adapters.make("CliffWalkingSlippery-v1")
+    assert env.spec.kwargs == {"is_slippery": True} and env.get_wrapper_attr("is_slippery")
+
+
+@pytest.mark.parametrize(
+    ("id", "params", "error", "message"),
+    [
+        ("CartPol-v1", {}, ValueError, "did you mean CartPole-v1"),
+        ("Taxi-v3", {}, ValueError, "Taxi-v3 is deprecated .* use Taxi-v4"),
+        ("CartPole-v1", {"gravty": 1.0}, TypeError, "did you mean gravity"),
+        ("CartPole-v1", {"render_mode": "telepathy"}, ValueError, "render_mode must be one of"),
+        ("CartPole-v1", {"masspole": -1.0}, ValueError, "masspole must be"),
+        (3, {}, TypeError, "from an id such as"),
+    ],
+)
+def test_mistakes_are_helped(id, params, error, message):
+    with pytest.raises(error, match=message):
+        adapters.make(id, **params)
+
+
+def test_a_spec_of_either_layer_can_be_made():
+    for spec in (funcenv.spec("CartPole-v1"), adapters.spec("CartPole-v1")):
+        assert adapters.make(spec, gravity=2.0).get_wrapper_attr("gravity") == 2.0
+    with pytest.warns(UserWarning, match="using the newest, CartPole-v1"):
+        assert adapters.make("CartPole").spec.id == "CartPole-v1"
+
+
+def test_registering_and_modules_in_ids(tmp_path, monkeypatch):
+    (tmp_path / "my_stateful_lab.py").write_text(
+        "from funcenv import adapters\n"
+        "adapters.register('lab/Slow-v2', 'funcenv.envs:CartPole', max_episode_steps=5, kwargs={'gravity': 1.6})\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    env = adapters.make("my_stateful_lab:lab/Slow-v2")
+    assert str(env) == "<TimeLimit<CartPole<lab/Slow-v2>>>" and env.get_wrapper_attr("max_episode_steps") == 5
+    assert "lab/Slow-v2" in adapters.pprint_registry()
+
+
+@pytest.mark.parametrize("id", sorted({funcenv.spec("CartPole-v1").id, *funcenv.registry}))
+def test_specs_survive_json(id):
+    spec = funcenv.spec(id)
+    assert funcenv.EnvSpec.from_json(spec.to_json()) == spec and json.loads(spec.to_json())["id"] == id
+    stateful = adapters.spec(id)
+    assert EnvSpec.from_json(stateful.to_json()) == stateful
+
+
+def test_nested_kwargs_survive_json_in_another_process():
+    spec = adapters.make("Acrobot-v1", avail_torque=(-2.0, 0.0, 2.0), book_or_nips="nips").spec
+    again = EnvSpec.from_json(spec.to_json())
+    assert again == spec and again.kwargs["avail_torque"] == (-2.0, 0.0, 2.0)
+    lake = dataclasses.replace(adapters.spec("FrozenLake-v1"), kwargs={"desc": ["SF", "HG"], "map_name": None})
+    code = (
+        "import sys\nfrom funcenv.adapters import EnvSpec\n"
+        "print(EnvSpec.from_json(sys.stdin.read()).make().observation_space.n)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], input=lake.to_json(), capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["4"]
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "message"),
+    [
+        ({"x": np.zeros(2)}, r"kwargs\['x'\] is array.* has no JSON form"),
+        ({"x": {"y": [1, float("inf")]}}, r"kwargs\['x'\]\['y'\]\[1\] is inf"),
+        ({"x": {1: 2}}, "of type dict"),
+        ({"x": {"__tuple__": 2}}, "of type dict"),
+        ({"x": CartPole}, "of type type"),
+    ],
+)
+def test_what_json_cannot_hold_is_named(kwargs, message):
+    with pytest.raises(TypeError, match=message):
+        funcenv.EnvSpec("a/B-v0", "a:B", kwargs=kwargs).to_json()
+
+
+def test_a_callable_entry_point_has_no_json():
+    with pytest.raises(TypeError, match='register it as "module:attribute"'):
+        funcenv.EnvSpec("a/B-v0", CartPole).to_json()
+
+
+@pytest.mark.parametrize("text", ["[]", "{}", '{"id": "A-v0"}', '{"id": "A-v0", "entry_point": "a:B", "oh": 1}'])
+def test_other_json_is_refused(text):
+    with pytest.raises(ValueError, match="a spec in JSON is an object with the fields id, entry_point"):
+        EnvSpec.from_json(text)
+    with pytest.raises(ValueError):
+        EnvSpec.from_json("not json")
+
+
+def test_the_core_spec_makes_the_pure_environment():
+    spec = funcenv.spec("CartPole-v1")
+    assert spec.make(gravity=2.0) == TimeLimit(CartPole(gravity=2.0), 500)
+    assert spec.make(max_episode_steps=None) == CartPole()
+    with pytest.raises(TypeError, match="did you mean gravity"):
+        spec.make(gravty=1.0)
+
+
+def test_pprint_shows_what_is_set():
+    assert adapters.make("CartPole-v1", gravity=1.6).spec.pprint().splitlines() == [
+        "id=CartPole-v1",
+        "entry_point=funcenv.envs.classic_control.cartpole:CartPole",
+        "max_episode_steps=500",
+        "reward_threshold=475.0",
+        "kwargs={'gravity': 1.6}",
+    ]
+
+
+def test_old_dialects_are_made_on_request():
+    for two in (False, True):
+        env = adapters.make("CartPole-v1", return_two_dones=two)
+        assert type(env) is StepCompatibility
+        env.reset()
+        assert len(env.step(0)) == 4 + two
+    assert type(adapters.make("CartPole-v1", return_two_dones=None)) is FunctionalEnv
+
+
+def test_make_vec_gives_the_vector_environment_over_the_same_pure_one():
+    envs = adapters.make_vec("CartPole-v1", num_envs=3, autoreset_mode="SameStep", max_episode_steps=5, gravity=1.6)
+    assert envs.num_envs == 3 and envs.autoreset_mode is funcenv.AutoresetMode.SAME_STEP
+    assert envs.func_env == funcenv.make("CartPole-v1", max_episode_steps=5, gravity=1.6)
+    assert envs.spec == adapters.make("CartPole-v1", max_episode_steps=5, gravity=1.6).spec
+    observations, _ = envs.reset(seed=0)
+    singles = [envs.spec.make().reset(seed=seed)[0] for seed in range(3)]
+    np.testing.assert_allclose(observations, singles, rtol=1e-6)
+    with pytest.raises(TypeError, match="did you mean gravity"):
+        adapters.make_vec("CartPole-v1", 2, gravty=1.0)
+    with pytest.raises(ValueError, match="output must be one of"):
+        adapters.make_vec("CartPole-v1", 2, output="lists")
+
+
+def test_make_vec_takes_a_parameter_for_each_environment():
+    envs = adapters.make_vec("CartPole-v1", 2, gravity=np.array([0.5, 9.8]), output="jax")
+    np.testing.assert_array_equal(envs.func_env.unwrapped.gravity, [0.5, 9.8])
+    observations, _ = envs.reset(seed=0)
+    assert isinstance(observations, jax.Array) and observations.shape == (2, 4)
