@@ -19,9 +19,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from funcenv.adapters.fusion import WithFallback, fuse
+from funcenv.adapters.fusion import WithFallback
 from funcenv.adapters.packing import Packing
 from funcenv.adapters.sparse_reset import sparse_step
+from funcenv.fused import fuse
 from funcenv.vector import AutoresetMode, FuncVectorEnv, VectorState, VectorTimestep, parameter_axes
 
 _MOST_ENVS = 256  # in a chunk: with more, XLA splits the work among threads, which a fused function cannot

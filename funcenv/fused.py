@@ -38,7 +38,7 @@ class Fused:
         self._view = view
         self._plain = jax.jit(function)
         self._chosen: Callable[..., Any] | None = None if _wanted() else self._plain
-        self._marked = jax.jit(_mark(function))
+        self._marked = jax.jit(fuse(function))
 
     def __call__(self, *args: Any) -> Any:
         """Run the program."""
@@ -69,11 +69,17 @@ class Fused:
         return result if same else expected  # what later calls with these arguments return, bit for bit
 
 
-def _wanted() -> bool:
-    return os.environ.get("FUNCENV_PLAIN", "0") in ("", "0")
+def fuse(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, marked to be compiled as one kernel, for use within `jax.jit` on a CPU; unchecked.
 
+    XLA refuses, with `jax.errors.JaxRuntimeError` when it compiles, to fuse sorting, scattering, matrix products and
+    callbacks. With `FUNCENV_PLAIN=1` the function comes back as it is.
 
-def _mark(function: Callable[..., Any]) -> Callable[..., Any]:
+    >>> int(jax.jit(fuse(lambda x: x + 1))(1))
+    2
+    """
+    if not _wanted():
+        return function
     inner = jax.jit(function)
 
     def marked(*args: Any) -> Any:
@@ -81,6 +87,10 @@ def _mark(function: Callable[..., Any]) -> Callable[..., Any]:
             return inner(*args)
 
     return marked
+
+
+def _wanted() -> bool:
+    return os.environ.get("FUNCENV_PLAIN", "0") in ("", "0")
 
 
 def _agree(ours: Any, theirs: Any) -> bool:
