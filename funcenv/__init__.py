@@ -8,9 +8,10 @@
 (100, 4, 4)
 """
 
+from typing import TYPE_CHECKING, Any
+
 from funcenv import spaces, wrappers
 from funcenv.checked import checked
-from funcenv.checker import check_func_env
 from funcenv.func_env import FuncEnv, Timestep
 from funcenv.random import key
 from funcenv.registry import EnvSpec, make, pprint_registry, register, registry, spec
@@ -18,6 +19,9 @@ from funcenv.rollout import Evaluation, RolloutStatistics, Trajectory, evaluate,
 from funcenv.struct import PyTreeNode, field
 from funcenv.vector import AutoresetMode, FuncVectorEnv, VectorState, VectorTimestep
 from funcenv.wrappers import Wrapper
+
+if TYPE_CHECKING:
+    from funcenv.checker import check_func_env
 
 __version__ = "0.1.0"
 
@@ -49,3 +53,12 @@ __all__ = [
     "spec",
     "wrappers",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """The checker is imported when it is first asked for: it is a fifth of the package."""
+    if name == "check_func_env":
+        from funcenv.checker import check_func_env
+
+        return check_func_env
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+import funcenv
+
 ROOT = pathlib.Path(__file__).parent.parent
 HEAVY = ("flax", "optax", "orbax", "chex", "matplotlib", "pygame", "gymnasium", "tyro", "rich", "PIL")
 
@@ -24,6 +26,12 @@ def test_importing_starts_no_backend_and_loads_nothing_heavy():
         "import funcenv, funcenv.envs, funcenv.adapters, funcenv.cli, sys; print(*sorted(sys.modules))"
     ).split()
     assert not [name for name in loaded if name.split(".")[0] in HEAVY]
+
+
+def test_every_public_name_is_there():
+    assert all(getattr(funcenv, name) is not None for name in funcenv.__all__)
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        funcenv.nothing  # noqa: B018
 
 
 def test_listing_and_making_environments_starts_no_backend():
