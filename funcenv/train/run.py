@@ -178,11 +178,11 @@ def _train(
     metrics_file.keep_until(done)
     title = f"{config.env_id} x {config.num_seeds} seeds" if config.num_seeds > 1 else config.env_id
     total_steps = config.num_updates * config.batch_size
-    solved: tuple[int, float] | None = None
+    solved = _solved_before(metrics_file.path, threshold, config.num_seeds)
     mean_return, last_save, num_updates = float("nan"), time.perf_counter(), 1
     if done == config.num_updates:
         last = [float(row["mean_return"]) for row in read_metrics(metrics_file.path)[-config.num_seeds :]]
-        return RunResult(folder, state, True, None, float(np.mean(last)), None, None)
+        return RunResult(folder, state, True, None, float(np.mean(last)), *(solved or (None, None)))
 
     with _stop_requests() as requests, ProgressReport(title, total_steps, console) as report:
         while done < config.num_updates and not requests:
@@ -223,6 +223,17 @@ def _solved(metrics: Metrics, threshold: float | None, seconds: float) -> tuple[
         return None
     reached = (metrics["mean_return"] >= threshold).all(axis=1)
     return (int(metrics["env_steps"][reached.argmax(), 0]), seconds) if reached.any() else None
+
+
+def _solved_before(path: pathlib.Path, threshold: float | None, num_seeds: int) -> tuple[int, float] | None:
+    """As `_solved`, for what a run that is resumed has written."""
+    if threshold is None or not path.exists():
+        return None
+    rows = read_metrics(path)
+    for i in range(0, len(rows), num_seeds):
+        if all(float(row["mean_return"]) >= threshold for row in rows[i : i + num_seeds]):
+            return int(rows[i]["env_steps"]), float(rows[i]["wall_seconds"])
+    return None
 
 
 def _updates_in(seconds: float, seconds_per_update: float) -> int:

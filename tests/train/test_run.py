@@ -32,6 +32,7 @@ class Poisoned(Pendulum):
 
 
 funcenv.register("test/Poisoned-v0", Poisoned)
+funcenv.register("test/Easy-v0", Pendulum, max_episode_steps=5, reward_threshold=-1e6)
 
 
 @pytest.fixture(scope="module")
@@ -156,6 +157,18 @@ def test_a_finished_run_is_left_as_it_is(whole, console):
     assert before == {
         path: path.stat().st_mtime_ns for path in sorted(whole.folder.rglob("*")) if path.suffix != ".csv"
     }
+
+
+def test_when_it_was_solved_survives_a_resume(tmp_path, console, monkeypatch):
+    config = ppo.Config(
+        env_id="test/Easy-v0", num_envs=4, num_steps=16, total_timesteps=64 * 8, hidden_sizes=(8,), num_minibatches=2
+    )
+    with monkeypatch.context() as patch:
+        interrupt(patch, 2, lambda: signal.raise_signal(signal.SIGINT))
+        stopped = run.start(config, tmp_path / "run", console=console)
+    resumed = run.resume(tmp_path / "run", console=console)
+    assert stopped.solved_at_steps is not None and resumed.solved_at_steps == stopped.solved_at_steps
+    assert run.resume(tmp_path / "run", console=console).solved_at_steps == stopped.solved_at_steps
 
 
 def test_a_damaged_checkpoint_is_passed_over_and_named(whole, tiny, tmp_path, console):
