@@ -112,6 +112,11 @@ class Acrobot(FuncEnv[AcrobotState, Int[Array, ""], Float[Array, "6"]]):
         if self.book_or_nips not in ("book", "nips"):
             raise ValueError(f'book_or_nips must be "book" or "nips", got {self.book_or_nips!r}')
 
+    @property
+    def differentiable(self) -> bool:
+        """Gradients of a step are finite."""
+        return True
+
     def initial(self, key: jax.Array) -> AcrobotState:
         """Hanging nearly straight down, nearly at rest."""
         theta1, theta2, theta1_dot, theta2_dot = jax.random.uniform(key, (4,), float, self.low, self.high)

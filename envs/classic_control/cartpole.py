@@ -103,6 +103,11 @@ class CartPole(FuncEnv[CartPoleState, Int[Array, ""], Float[Array, "4"]]):
         """Mass of the pole times its half-length [kg m]."""
         return self.masspole * self.length
 
+    @property
+    def differentiable(self) -> bool:
+        """Gradients of a step are finite."""
+        return True
+
     def initial(self, key: jax.Array) -> CartPoleState:
         """Near the middle, nearly upright, nearly at rest."""
         x, x_dot, theta, theta_dot = jax.random.uniform(key, (4,), float, self.low, self.high)

@@ -83,6 +83,11 @@ class MountainCar(FuncEnv[MountainCarState, Int[Array, ""], Float[Array, "2"]]):
         )
         require_ordered("low", self.low, "high", self.high)
 
+    @property
+    def differentiable(self) -> bool:
+        """Gradients of a step are finite."""
+        return True
+
     def initial(self, key: jax.Array) -> MountainCarState:
         """At rest near the valley's floor."""
         position = jax.random.uniform(key, (), float, self.low, self.high)

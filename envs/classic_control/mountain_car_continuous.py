@@ -90,6 +90,11 @@ class MountainCarContinuous(FuncEnv[MountainCarContinuousState, Float[Array, "1"
         )
         require_ordered("low", self.low, "high", self.high)
 
+    @property
+    def differentiable(self) -> bool:
+        """Gradients of a step are finite."""
+        return True
+
     def initial(self, key: jax.Array) -> MountainCarContinuousState:
         """At rest near the valley's floor."""
         position = jax.random.uniform(key, (), float, self.low, self.high)

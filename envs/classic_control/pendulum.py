@@ -70,6 +70,11 @@ class Pendulum(FuncEnv[PendulumState, Float[Array, "1"], Float[Array, "3"]]):
         require_at_least(0, "x_init", self.x_init, remedy="it is the half-width of a range around 0")
         require_at_least(0, "y_init", self.y_init, remedy="it is the half-width of a range around 0")
 
+    @property
+    def differentiable(self) -> bool:
+        """Gradients of a step are finite."""
+        return True
+
     def initial(self, key: jax.Array) -> PendulumState:
         """Anywhere, moving slowly."""
         theta, theta_dot = jax.random.uniform(key, (2,), float, -1.0, 1.0)
