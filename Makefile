@@ -25,6 +25,8 @@ lint: $(VENV)/installed-dev
 bench: $(VENV)/installed-dev
 	$(VENV)/bin/python benchmarks/rollout.py $(ARGS)
 	$(VENV)/bin/python benchmarks/ppo.py
+	$(VENV)/bin/python benchmarks/latency.py
+	$(VENV)/bin/python benchmarks/vector_latency.py
 	$(VENV)/bin/python benchmarks/import_time.py
 
 clean:

@@ -6,13 +6,13 @@ large, because numpy's `SeedSequence` reads all of their bits, and the key takes
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
-from funcenv.random import default_impl
+from funcenv.random import default_impl, require_seed, words_in_key
 
 
 def np_random(seed: Any = None) -> tuple[np.random.Generator, int]:
@@ -26,14 +26,7 @@ def np_random(seed: Any = None) -> tuple[np.random.Generator, int]:
         ...
     ValueError: a seed must be a non-negative integer, got -1
     """
-    if seed is not None:
-        try:
-            seed = operator.index(seed)
-        except TypeError:
-            raise TypeError(f"a seed must be an integer, got {seed!r} of type {type(seed).__name__}") from None
-        if seed < 0:
-            raise ValueError(f"a seed must be a non-negative integer, got {seed}")
-    sequence = np.random.SeedSequence(seed)
+    sequence = np.random.SeedSequence(None if seed is None else require_seed(seed))
     entropy: Any = sequence.entropy
     return np.random.Generator(np.random.PCG64(sequence)), int(entropy)
 
@@ -45,8 +38,8 @@ def draw_key(generator: np.random.Generator) -> jax.Array:
     Array(True, dtype=bool)
     """
     impl = default_impl()
-    words = jax.eval_shape(lambda: jax.random.key_data(jax.random.key(0, impl=impl))).size
-    return jax.random.wrap_key_data(jax.numpy.asarray(generator.integers(0, 2**32, words, np.uint32)), impl=impl)
+    words = generator.integers(0, 2**32, words_in_key(impl), np.uint32)
+    return jax.random.wrap_key_data(jnp.asarray(words), impl=impl)
 
 
 def seed_to_key(seed: int) -> jax.Array:

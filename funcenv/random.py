@@ -45,17 +45,39 @@ def key(seed: int, impl: str | None = None) -> jax.Array:
         ...
     ValueError: a seed must be a non-negative integer, got -1
     """
+    number, impl = require_seed(seed), impl or default_impl()
+    if number < 2**32:
+        return jax.random.key(np.uint32(number), impl=impl)
+    words = np.random.SeedSequence(number).generate_state(words_in_key(impl))
+    return jax.random.wrap_key_data(jnp.asarray(words), impl=impl)
+
+
+def require_seed(seed: Any) -> int:
+    """A non-negative integer of any kind and size, as an `int`.
+
+    >>> require_seed(np.uint8(7))
+    7
+    >>> require_seed(0.5)
+    Traceback (most recent call last):
+        ...
+    TypeError: a seed must be an integer, got 0.5 of type float
+    """
     try:
         number = operator.index(seed)
     except TypeError:
         raise TypeError(f"a seed must be an integer, got {seed!r} of type {type(seed).__name__}") from None
     if number < 0:
         raise ValueError(f"a seed must be a non-negative integer, got {number}")
-    impl = impl or default_impl()
-    if number < 2**32:
-        return jax.random.key(np.uint32(number), impl=impl)
-    words = jax.eval_shape(lambda: jax.random.key_data(jax.random.key(0, impl=impl))).size
-    return jax.random.wrap_key_data(jnp.asarray(np.random.SeedSequence(number).generate_state(words)), impl=impl)
+    return number
+
+
+def words_in_key(impl: str) -> int:
+    """How many 32-bit words a key of a generator has.
+
+    >>> words_in_key("threefry2x32")
+    2
+    """
+    return int(jax.eval_shape(lambda: jax.random.key_data(jax.random.key(0, impl=impl))).size)
 
 
 def default_impl() -> str:

@@ -220,13 +220,6 @@ def _evaluate(
     reset_key, policy_key = jax.random.split(key)
     vstate, timestep = venv.reset(reset_key)
     policy_keys = jax.random.split(policy_key, venv.num_envs)
-    result = Evaluation(
-        episode_return=timestep.episode_return,
-        episode_length=timestep.episode_length,
-        terminated=timestep.terminated,
-        truncated=timestep.truncated,
-        finished=vstate.done,
-    )
 
     def unfinished(carry: Any) -> jax.Array:
         number, _, _, result = carry
@@ -236,17 +229,22 @@ def _evaluate(
         number, vstate, observation, result = carry
         actions = act(observation, jax.vmap(call_key, in_axes=(0, None))(policy_keys, number))
         vstate, timestep = venv.step(vstate, actions)
-        latest = Evaluation(
-            episode_return=timestep.episode_return,
-            episode_length=timestep.episode_length,
-            terminated=timestep.terminated,
-            truncated=timestep.truncated,
-            finished=timestep.done,
-        )
+        latest = _so_far(timestep)
         result = jax.tree.map(lambda old, new: jnp.where(result.finished, old, new), result, latest)
         return number + np.uint32(1), vstate, timestep.observation, result
 
-    return jax.lax.while_loop(unfinished, step, (jnp.zeros((), jnp.uint32), vstate, timestep.observation, result))[3]
+    start = jnp.zeros((), jnp.uint32), vstate, timestep.observation, _so_far(timestep)
+    return jax.lax.while_loop(unfinished, step, start)[3]
+
+
+def _so_far(timestep: VectorTimestep[Any]) -> Evaluation:
+    return Evaluation(
+        episode_return=timestep.episode_return,
+        episode_length=timestep.episode_length,
+        terminated=timestep.terminated,
+        truncated=timestep.truncated,
+        finished=timestep.done,
+    )
 
 
 class _Moments(PyTreeNode):
