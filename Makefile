@@ -1,6 +1,9 @@
 # make train [ENV=Pendulum-v1] [ARGS="--seed 3"]    train an agent
 # make test                                          the whole test suite
-# make lint, make bench
+# make bench [ARGS=--write-docs]                     the benchmark suite, in minutes; make bench-full takes an hour
+# make notebooks                                     run every notebook, in a minute or two
+# make lint
+# make docs                                          the documentation, into site/
 
 ENV ?= CartPole-v1
 ARGS ?=
@@ -9,7 +12,7 @@ VENV ?= .venv
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 
-.PHONY: train test lint bench clean
+.PHONY: train test notebooks lint bench bench-full docs clean
 
 train: $(VENV)/installed-train
 	$(VENV)/bin/funcenv train $(ENV) $(ARGS)
@@ -17,20 +20,28 @@ train: $(VENV)/installed-train
 test: $(VENV)/installed-dev
 	$(VENV)/bin/python -m pytest -n 2 $(ARGS)
 
+# What they show is not kept: a notebook in the repository has no outputs.
+notebooks: $(VENV)/installed-dev
+	$(VENV)/bin/python -m pytest --nbmake --nbmake-timeout=300 -p no:cacheprovider -n 2 notebooks $(ARGS)
+
 lint: $(VENV)/installed-dev
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
 
 bench: $(VENV)/installed-dev
-	$(VENV)/bin/python benchmarks/rollout.py $(ARGS)
+	$(VENV)/bin/python benchmarks/suite.py $(ARGS)
+
+bench-full: $(VENV)/installed-dev
+	$(VENV)/bin/python benchmarks/suite.py --full --write-docs $(ARGS)
 	$(VENV)/bin/python benchmarks/ppo.py
-	$(VENV)/bin/python benchmarks/latency.py
-	$(VENV)/bin/python benchmarks/vector_latency.py
 	$(VENV)/bin/python benchmarks/import_time.py
 
+docs: $(VENV)/installed-dev
+	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict $(ARGS)
+
 clean:
-	rm -rf $(VENV) build dist .cache *.egg-info
+	rm -rf $(VENV) build dist site .cache *.egg-info
 
 $(VENV)/bin/python:
 	@test -n "$(PYTHON)" || { echo "funcenv needs Python 3.11 or newer on the path; or say make PYTHON=..." >&2; exit 1; }

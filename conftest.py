@@ -1,5 +1,6 @@
 """Strict JAX for every test and docstring, and compiled programs kept between runs."""
 
+import gc
 import os
 import pathlib
 
@@ -8,9 +9,28 @@ CACHE = pathlib.Path(__file__).parent / ".cache" / "jax"
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(CACHE))  # an environment variable, so that subprocesses use it
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
+os.environ.setdefault("SDL_VIDEODRIVER", "dummy")  # windows that nobody sees
 os.environ.setdefault("PJRT_NPROC", "1")  # pytest-xdist uses the other cores
 
 import jax  # noqa: E402  (it reads the variables above)
+import pytest  # noqa: E402
 
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
+
+MOST_MEMORY = 2 * 2**30  # of a test process, after which its compiled programs go; thousands of them take gigabytes
+STATM = pathlib.Path("/proc/self/statm")  # where the system says how much there is
+
+
+@pytest.fixture(scope="module", autouse=True)
+def bounded_memory():
+    """Between files, drop compiled programs that are held for later calls; the disk has them still."""
+    yield
+    if STATM.exists() and int(STATM.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") > MOST_MEMORY:
+        from funcenv.adapters import programs, vector_programs
+        from funcenv.engine import launch
+
+        for cache in (programs._shared, vector_programs._shared_programs, launch._programs):
+            cache.cache_clear()
+        jax.clear_caches()
+        gc.collect()

@@ -17,6 +17,7 @@ assert pathlib.Path(sys.prefix) in pathlib.Path(funcenv.__file__).parents, funce
 env = funcenv.make("CartPole-v1")
 state, timestep = env.reset(funcenv.key(0))
 assert env.observation_space.contains(timestep.observation)
+assert "<canvas" in funcenv.record(env, funcenv.random_policy(env), funcenv.key(0)).to_html()
 """
 
 
@@ -35,12 +36,12 @@ def main() -> None:
 
 
 def compare(wheel: pathlib.Path) -> None:
-    """Raise unless the wheel holds exactly the tracked Python files of the three folders."""
+    """Raise unless the wheel holds exactly the tracked Python files of the three folders, and the page of replays."""
     tracked = subprocess.run(["git", "ls-files", *FOLDERS], cwd=ROOT, check=True, capture_output=True, text=True)
     expected = set()
     for name in tracked.stdout.splitlines():
         folder, _, rest = name.partition("/")
-        if name.endswith((".py", "py.typed")):
+        if name.endswith((".py", "py.typed")) or name.startswith("funcenv/replay/player/"):
             expected.add(f"{FOLDERS[folder]}/{rest}")
     packed = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     if packed != expected:

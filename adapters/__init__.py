@@ -9,8 +9,10 @@ from funcenv.adapters.compatibility import StepCompatibility, step_api_compatibi
 from funcenv.adapters.conformity import EnvCheckError
 from funcenv.adapters.env import Env
 from funcenv.adapters.errors import ClosedEnvironment, ConcurrentUse, ResetNeeded
-from funcenv.adapters.functional import FunctionalEnv, Snapshot
+from funcenv.adapters.functional import FunctionalEnv
 from funcenv.adapters.functional_vector import FunctionalVectorEnv
+from funcenv.adapters.playing import PlayPlot, play, play_in_terminal
+from funcenv.adapters.programs import Snapshot
 from funcenv.adapters.registration import EnvSpec, make, make_vec, pprint_registry, register, spec
 from funcenv.adapters.seeding import seed_to_key
 from funcenv.adapters.spaces import Space
@@ -27,6 +29,7 @@ __all__ = [
     "FunctionalEnv",
     "FunctionalVectorEnv",
     "ObservationWrapper",
+    "PlayPlot",
     "ResetNeeded",
     "RewardWrapper",
     "Snapshot",
@@ -37,6 +40,8 @@ __all__ = [
     "check_env",
     "make",
     "make_vec",
+    "play",
+    "play_in_terminal",
     "pprint_registry",
     "register",
     "seed_to_key",

@@ -15,6 +15,7 @@ import numpy as np
 from funcenv.adapters.conformity import check_observation, check_picture, check_started, check_stepped, require
 from funcenv.adapters.env import Env
 from funcenv.adapters.registration import EnvSpec
+from funcenv.adapters.rendering.display import has_display
 from funcenv.adapters.spaces import Space
 from funcenv.func_env import FuncEnv
 from funcenv.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Tuple
@@ -223,15 +224,27 @@ def _check_closing(env: Env[Any, Any]) -> Iterator[str]:
 
 def _check_rendering(env: Env[Any, Any]) -> Iterator[str]:
     if env.render_mode is not None:
-        env.reset()
-        check_picture(env.render_mode, env.render())
+        _check_frames(env, env.render_mode)
     if not isinstance(env.spec, EnvSpec):
         yield f"render modes other than {env.render_mode!r} were not checked: {env} was not made by adapters.make"
         return
     for mode in env.metadata.get("render_modes", []):
+        if mode == "human" and not has_display():
+            yield "render mode 'human' was not checked: there is no display; SDL_VIDEODRIVER=dummy does without one"
+            continue
         with env.spec.make(render_mode=mode) as another:
-            another.reset()
-            check_picture(mode, another.render())
+            require(another.render_mode == mode, f"made with render_mode={mode!r}, it has {another.render_mode!r}")
+            _check_frames(another, mode)
+
+
+def _check_frames(env: Env[Any, Any], mode: str) -> None:
+    env.reset()
+    first = env.render()
+    check_picture(mode, first)
+    require(
+        not _shares(first, env.render()),
+        f"two frames of render_mode {mode!r} share memory, and users keep what they are given; return copies",
+    )
 
 
 CHECKS = (

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from funcenv.adapters.env import ActType, Env, ObsType
+from funcenv.adapters.rendering.modes import LIST
 from funcenv.adapters.seeding import np_random
 from funcenv.adapters.wrappers.wrapper import Wrapper
 
@@ -82,14 +83,15 @@ class StepCompatibility(Wrapper[ObsType, ActType]):
 
         Args:
             mode: how to draw it, for this call; by default the mode that the environment was made with, or "human".
+                Lists of frames are kept only by an environment that was made with such a mode.
 
         Raises:
             ValueError: the environment cannot draw like that.
         """
         present = self.env.render_mode
         mode = mode or present or "human"
-        modes = self.env.metadata.get("render_modes", [])
-        if mode not in modes:
+        modes = [known for known in self.env.metadata.get("render_modes", []) if not known.endswith(LIST)]
+        if mode not in [*modes, present]:
             raise ValueError(f"mode must be one of {modes}, which {self.env} can draw, got {mode!r}")
         drawn = self.env.unwrapped
         drawn.render_mode = mode

@@ -61,7 +61,7 @@ class Env(ClosesItself, Generic[ObsType, ActType]):
 
     def render(self) -> Any:
         """A picture of the present state, of the kind that `render_mode` names."""
-        raise NotImplementedError(f"{type(self).__name__} draws nothing")
+        raise NotImplementedError(f"{type(self).__name__} draws nothing; define render() to change that")
 
     def close(self) -> None:
         """Give back windows and the like; calling it again does nothing."""

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import functools
-import struct
 import threading
-from collections.abc import Callable
+import warnings
 from typing import Any, NamedTuple
 
 import jax
@@ -16,33 +15,23 @@ from funcenv.adapters.conversion import action_encoder, decode_info, observation
 from funcenv.adapters.env import ActType, Env, ObsType
 from funcenv.adapters.errors import ClosedEnvironment, ConcurrentUse, ResetNeeded
 from funcenv.adapters.options import with_options
-from funcenv.adapters.packing import Packing
+from funcenv.adapters.programs import Programs, Snapshot, programs
+from funcenv.adapters.rendering.modes import LIST, metadata, render_modes, require_mode
+from funcenv.adapters.rendering.pictures import require_sizes
+from funcenv.adapters.rendering.renderer import Moment, Renderer
 from funcenv.adapters.seeding import draw_key, np_random
 from funcenv.adapters.spaces import Space
-from funcenv.func_env import FuncEnv, Timestep
-from funcenv.fused import Fused
+from funcenv.func_env import FuncEnv
 from funcenv.registry import EnvSpec
-from funcenv.vector import call_key
 from funcenv.wrappers.wrapper import layers
 
 
-class Snapshot(NamedTuple):
-    """Where an environment is: everything that `step` depends on."""
+class _Kept(NamedTuple):
+    """A frame that is not drawn yet."""
 
-    env_state: Any
-    key: jax.Array
-    num_calls: jax.Array
-
-
-class _Frame(NamedTuple):
-    """What one compiled call returns, packed: what is shown, and what is carried to the next call."""
-
-    reward: Any
-    terminated: Any
-    truncated: Any
-    observation: Any
-    info: Any
-    snapshot: Snapshot
+    episode_env: FuncEnv[Any, Any, Any] | None
+    words: Any
+    action: Any
 
 
 class FunctionalEnv(Env[ObsType, ActType]):
@@ -55,12 +44,24 @@ class FunctionalEnv(Env[ObsType, ActType]):
 
     Each `step` is one compiled call that returns one array. Environments with equal parameters share compiled code.
 
+    `render_mode` is one of `metadata["render_modes"]`: None draws nothing; "rgb_array" is a picture, uint8
+    `[height, width, 3]`; "ansi" a string for a terminal, the environment's own text or else its picture, as large as
+    there is room for; "human" a window that `reset` and `step` keep up to date, `metadata["render_fps"]` times a
+    second; "rgb_array_list" and "ansi_list" are the frames of all calls since the last `render` or `reset`. They are
+    kept as states and drawn by `render`, so that frames which nobody asks for cost nothing.
+
     Args:
         func_env: the pure environment, with its wrappers.
-        render_mode: must be None until scenes exist.
+        render_mode: how it is drawn.
+        render_height: rows of a picture. By default the proportions are those of the scene's camera, and the longer
+            side has 600 pixels, or what the other side demands.
+        render_width: columns of a picture; likewise.
+        spec: how it was made.
 
     Raises:
-        ValueError: an unknown render mode.
+        ValueError: a render mode that the environment does not have, or a size below 1.
+        RuntimeError: a window is asked for where there is no display.
+        ModuleNotFoundError: a window is asked for and pygame is not installed.
 
     >>> import funcenv
     >>> env = FunctionalEnv(funcenv.make("CartPole-v1"))
@@ -71,13 +72,18 @@ class FunctionalEnv(Env[ObsType, ActType]):
     """
 
     def __init__(
-        self, func_env: FuncEnv[Any, Any, Any], render_mode: str | None = None, *, spec: EnvSpec | None = None
+        self,
+        func_env: FuncEnv[Any, Any, Any],
+        render_mode: str | None = None,
+        *,
+        render_height: int | None = None,
+        render_width: int | None = None,
+        spec: EnvSpec | None = None,
     ) -> None:
-        modes = self.metadata["render_modes"]
-        if render_mode is not None and render_mode not in modes:
-            raise ValueError(f"render_mode must be one of {[None, *modes]}, got {render_mode!r}")
+        require_mode(render_mode, render_modes(func_env), func_env)
         self.func_env = func_env
         self.render_mode = render_mode
+        self._render_size = require_sizes(render_height, render_width)
         self.spec = spec
         self.closed = False
         self._set_up()
@@ -92,12 +98,19 @@ class FunctionalEnv(Env[ObsType, ActType]):
         self._words: jax.Array | None = None  # the present frame, packed
         self._playing = False  # between reset and the end of the episode
         self._key_is_stale = True  # np_random was set since the key was drawn
+        self.metadata = metadata(self.func_env, render_modes(self.func_env))
+        self._renderer = Renderer(str(self), self.metadata.get("render_fps", 30), *self._render_size)
+        # Whether each call shows or keeps a frame.
+        self._follows = self.render_mode == "human" or (self.render_mode or "").endswith(LIST)
+        self._action: Any = None  # the last one of this episode
+        self._frames: list[_Kept] = []  # since the last `render` or `reset`
+        self._seen: jax.Array | None = None  # the frame that the window shows
         self._busy = threading.Lock()
 
     @functools.cached_property
-    def _programs(self) -> _Programs:
+    def _programs(self) -> Programs:
         """Made when first used: until then no backend starts, so that a process may still fork."""
-        return _programs(self.func_env)
+        return programs(self.func_env)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -130,7 +143,11 @@ class FunctionalEnv(Env[ObsType, ActType]):
             else:
                 self._words = self._programs.reset_with(episode_env, self._words)
             self._episode_env, self._playing = episode_env, True
+            self._action = None
             _, _, _, observation, info = self._show()
+            if self._follows:
+                self._frames.clear()
+                self._follow()
             return observation, info
         finally:
             self._busy.release()
@@ -158,7 +175,41 @@ class FunctionalEnv(Env[ObsType, ActType]):
                 self._words = self._programs.step_with(self._episode_env, self._words, argument)
             reward, terminated, truncated, observation, info = self._show()
             self._playing = not (terminated or truncated)
+            self._action = action
+            if self._follows:
+                self._follow()
             return observation, reward, terminated, truncated, info
+        finally:
+            self._busy.release()
+
+    def render(self) -> Any:
+        """What `render_mode` names: a picture, a string, a list of them, or None.
+
+        Without a mode it warns and returns None, as Gymnasium's environments do.
+
+        Raises:
+            ResetNeeded: before the first `reset`.
+            ClosedEnvironment: after `close`.
+        """
+        self._begin()
+        try:
+            mode = self.render_mode
+            if mode is None:
+                modes = self.metadata["render_modes"]
+                remedy = (
+                    f'say which when you make it, as in make(..., render_mode="{modes[0]}")' if modes else "it has none"
+                )
+                warnings.warn(f"render() draws nothing: {self} has no render mode; {remedy}", UserWarning, stacklevel=2)
+                return None
+            if self._words is None:
+                raise ResetNeeded("call reset() before render(): there is nothing to draw yet")
+            if mode.endswith(LIST):
+                frames, self._frames = self._frames, []
+                return [self._renderer.draw(mode.removesuffix(LIST), self._moment(kept)) for kept in frames]
+            if mode == "human":
+                self._show_window()
+                return None
+            return self._renderer.draw(mode, self._moment(self._present()))
         finally:
             self._busy.release()
 
@@ -178,6 +229,7 @@ class FunctionalEnv(Env[ObsType, ActType]):
         words = self._programs.restore(self._episode_env or self.func_env, snapshot)
         _, terminated, truncated = self._programs.read_scalars(np.asarray(words))
         self._words, self._playing, self._key_is_stale = words, not (terminated or truncated), False
+        self._action = None
 
     @property
     def np_random(self) -> np.random.Generator:
@@ -219,14 +271,36 @@ class FunctionalEnv(Env[ObsType, ActType]):
         return next((layer for layer in layers(self.func_env) if hasattr(layer, name)), None)
 
     def close(self) -> None:
-        """End its use; calling it again does nothing."""
+        """End its use, and close its window; calling it again does nothing."""
         self.closed = True
+        self._renderer.close()
 
     def _show(self) -> tuple[float, bool, bool, ObsType, dict[str, Any]]:
         words, programs = np.asarray(self._words), self._programs
         reward, terminated, truncated = programs.read_scalars(words)
         info = decode_info(programs.read_info(words)) if programs.has_info else {}
         return reward, terminated != 0, truncated != 0, self._decode(programs.read_observation(words)), info
+
+    def _follow(self) -> None:
+        if self.render_mode == "human":
+            self._show_window()
+        else:
+            self._frames.append(self._present())
+
+    def _show_window(self) -> None:
+        if self._seen is self._words:
+            self._renderer.refresh()
+            return
+        self.close_by_itself()
+        self._renderer.show(self._moment(self._present()))
+        self._seen = self._words
+
+    def _present(self) -> _Kept:
+        return _Kept(self._episode_env, self._words, self._action)
+
+    def _moment(self, kept: _Kept) -> Moment:
+        env_state = self._programs.read_env_state(np.asarray(kept.words))
+        return Moment(kept.episode_env or self.func_env, env_state, kept.action)
 
     def _with_options(self, options: dict[str, Any] | None) -> FuncEnv[Any, Any, Any] | None:
         return with_options(self.func_env, options) if options else None
@@ -242,6 +316,7 @@ class FunctionalEnv(Env[ObsType, ActType]):
         kept = (
             "func_env",
             "render_mode",
+            "_render_size",
             "spec",
             "closed",
             "action_space",
@@ -251,13 +326,16 @@ class FunctionalEnv(Env[ObsType, ActType]):
             "_np_random_seed",
             "_playing",
             "_key_is_stale",
+            "_action",
         )
         state = {name: self.__dict__.get(name) for name in kept}
+        state["_frames"] = [frame._replace(words=np.array(frame.words)) for frame in self._frames]
         state["_words"] = None if self._words is None else np.array(self._words)
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.func_env = state["func_env"]
+        for name in ("func_env", "render_mode", "_render_size", "spec"):
+            setattr(self, name, state[name])
         self._set_up()
         words = state.pop("_words")
         self.__dict__.update(state)
@@ -267,74 +345,3 @@ class FunctionalEnv(Env[ObsType, ActType]):
         names = [type(layer).__name__ for layer in layers(self.func_env)]
         innermost = names[-1] if self.spec is None else f"{names[-1]}<{self.spec.id}>"
         return "<" + "<".join([*names[:-1], innermost]) + ">" * len(names)
-
-
-class _Programs:
-    """The compiled functions of one environment, and the layout of what they return."""
-
-    def __init__(self, func_env: FuncEnv[Any, Any, Any]) -> None:
-        self._env = func_env
-        example = jax.eval_shape(_first, func_env, draw_key(np.random.default_rng(0)), jnp.zeros((), jnp.uint32))
-        example = example._replace(snapshot=example.snapshot._replace(key=draw_key(np.random.default_rng(0))))
-        self._layout = Packing(example)
-        readers = self._layout.readers()
-        # The three scalars come first; reading them through `struct` is four times as fast as through numpy.
-        self.read_scalars: Callable[[Any], tuple[float, int, int]] = struct.Struct(
-            "=dII" if example.reward.dtype == np.float64 else "=fII"
-        ).unpack_from
-        self.read_observation = _tree_reader(readers.observation)
-        self.read_info = _tree_reader(readers.info)
-        self.has_info = bool(readers.info)
-        self.start = jax.jit(lambda env, key, num_calls: self._layout.pack(_first(env, key, num_calls)))
-        self.reset = Fused(lambda words: self._again(self._env, words), self._layout.read)
-        self.reset_with = jax.jit(self._again)
-        self.step = Fused(lambda words, action: self._advance(self._env, words, action), self._layout.read)
-        self.step_with = jax.jit(self._advance)
-        self.snapshot = jax.jit(lambda words: self._layout.unpack(words).snapshot)
-        self.restore = jax.jit(self._restore)
-
-    def _advance(self, env: FuncEnv[Any, Any, Any], words: jax.Array, action: Any) -> jax.Array:
-        env_state, key, num_calls = self._layout.unpack(words).snapshot
-        env_state, timestep = env.step(env_state, action, call_key(key, num_calls))
-        return self._layout.pack(_frame(timestep, Snapshot(env_state, key, num_calls + np.uint32(1))))
-
-    def _again(self, env: FuncEnv[Any, Any, Any], words: jax.Array) -> jax.Array:
-        _, key, num_calls = self._layout.unpack(words).snapshot
-        return self._layout.pack(_first(env, key, num_calls))
-
-    def _restore(self, env: FuncEnv[Any, Any, Any], snapshot: Snapshot) -> jax.Array:
-        timestep = env.look(snapshot.env_state, call_key(snapshot.key, snapshot.num_calls - np.uint32(1)))
-        return self._layout.pack(_frame(timestep, snapshot))
-
-
-def _first(env: FuncEnv[Any, Any, Any], key: jax.Array, num_calls: jax.Array) -> _Frame:
-    env_state, timestep = env.reset(call_key(key, num_calls))
-    return _frame(timestep, Snapshot(env_state, key, num_calls + np.uint32(1)))
-
-
-def _tree_reader(readers: Any) -> Callable[[np.ndarray[Any, Any]], Any]:
-    """One function for all leaves; the leaf's own where there is just one."""
-    if callable(readers):
-        return readers
-    return lambda words: jax.tree.map(lambda read: read(words), readers)
-
-
-def _frame(timestep: Timestep[Any], snapshot: Snapshot) -> _Frame:
-    reward = timestep.reward.astype(float)
-    shown = reward, timestep.terminated, timestep.truncated, timestep.observation, timestep.info
-    return _Frame(*shown, snapshot)
-
-
-def _programs(func_env: FuncEnv[Any, Any, Any]) -> _Programs:
-    """Shared between equal environments; made anew for those that cannot be compared, as with array parameters."""
-    try:
-        hash(func_env)
-    except TypeError:
-        return _Programs(func_env)
-    return _shared_programs(func_env, bool(jnp.zeros(()).dtype == np.float64))
-
-
-@functools.lru_cache(maxsize=64)
-def _shared_programs(func_env: FuncEnv[Any, Any, Any], x64: bool) -> _Programs:
-    del x64  # a part of what a program depends on
-    return _Programs(func_env)

@@ -13,25 +13,26 @@ import numpy as np
 from funcenv.adapters.env import ActType, ObsType
 from funcenv.adapters.errors import ClosedEnvironment, ConcurrentUse, ResetNeeded
 from funcenv.adapters.options import batched, with_batched_options
+from funcenv.adapters.rendering.vector import RenderedVectorEnv
 from funcenv.adapters.seeding import np_random
 from funcenv.adapters.spaces import Space
-from funcenv.adapters.vector import VectorEnv
 from funcenv.adapters.vector_actions import batch_encoder, block_length
 from funcenv.adapters.vector_outputs import DeviceOutput, NumpyOutput, StepResult, jax_output, torch_output
 from funcenv.adapters.vector_programs import VectorPrograms, vector_programs
-from funcenv.adapters.vector_seeding import generator_words, parse_seeds, require_mask, root_of, seed_words
+from funcenv.adapters.vector_seeding import generator_words, parse_seeds, require_mask, root_of, seed_words, wrap_keys
 from funcenv.func_env import FuncEnv
-from funcenv.random import default_impl
+from funcenv.random import default_impl, find_impl, impl_name
 from funcenv.registry import EnvSpec
 from funcenv.spaces import batch_space
 from funcenv.vector import AutoresetMode, FuncVectorEnv, VectorState
 
 _OUTPUTS = ("numpy", "jax", "torch")
-# What is not pickled, because it follows from the rest or is pickled in another form.
-_DERIVED = ("_venv", "_impl", "_programs", "_output", "_encode", "_checks_ends", "_busy", "_keys", "_carried", "_usual")
+# What is not pickled as it is: what follows from the rest, and what is pickled in another form.
+_DERIVED = {"_venv", "_impl", "_programs", "_output", "_encode", "_checks_ends", "_busy", "_usual", "_window"}
+_CONVERTED = {"_keys", "_carried"}
 
 
-class FunctionalVectorEnv(VectorEnv[ObsType, ActType]):
+class FunctionalVectorEnv(RenderedVectorEnv[ObsType, ActType]):
     """Gymnasium's vector interface over any `FuncEnv`.
 
     Environment i of `reset(seed=s)` lives as `FunctionalEnv` after `reset(seed=s + i)`, and as environment i of the
@@ -56,7 +57,10 @@ class FunctionalVectorEnv(VectorEnv[ObsType, ActType]):
         output: "numpy" hands out fresh arrays. "jax" hands out JAX arrays and does not wait for them; "torch" tensors
             that share their memory. With these two, actions may be device arrays; they are not read, so an action
             outside of the space is not noticed, nor is a step after an episode's end in `DISABLED` mode.
-        render_mode: must be None until scenes exist.
+        render_mode: how they are drawn: "rgb_array" and "ansi" give a tuple of frames, one for each environment;
+            "human" is a window with all of them, which `reset`, `step` and `rollout` keep up to date.
+        render_height: rows of a picture of one environment, as for `FunctionalEnv`.
+        render_width: columns of such a picture, likewise.
         spec: how it was made.
 
     Attributes:
@@ -65,6 +69,7 @@ class FunctionalVectorEnv(VectorEnv[ObsType, ActType]):
 
     Raises:
         ValueError: `num_envs` below 1, parameters with another leading axis, an unknown mode or output.
+        RuntimeError: a window is asked for and there is no display.
         ImportError: torch tensors are asked for and torch is not installed.
 
     >>> import funcenv
@@ -83,11 +88,10 @@ class FunctionalVectorEnv(VectorEnv[ObsType, ActType]):
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         output: str = "numpy",
         render_mode: str | None = None,
+        render_height: int | None = None,
+        render_width: int | None = None,
         spec: EnvSpec | None = None,
     ) -> None:
-        modes = self.metadata["render_modes"]
-        if render_mode is not None and render_mode not in modes:
-            raise ValueError(f"render_mode must be one of {[None, *modes]}, got {render_mode!r}")
         if output not in _OUTPUTS:
             raise ValueError(f"output must be one of {', '.join(_OUTPUTS)}, got {output!r}")
         if output == "torch":
@@ -96,7 +100,7 @@ class FunctionalVectorEnv(VectorEnv[ObsType, ActType]):
         self.num_envs = num_envs
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.output = output
-        self.render_mode = render_mode
+        self._set_up_rendering(render_mode, render_height, render_width)
         self.spec = spec
         self.metadata = {**self.metadata, "jax": True, "autoreset_mode": self.autoreset_mode}
         self._set_up()
@@ -150,17 +154,18 @@ class FunctionalVectorEnv(VectorEnv[ObsType, ActType]):
             words, seeded = self._key_words(seed, mask, partial)
             env = self.func_env if parameters is None else parameters
             if self._carried is None or self._keys is None:
-                self._keys = self._wrap_keys(words)
+                self._keys = wrap_keys(words, self._impl)
                 output = self._programs.begin(env, self._keys)
             else:
                 if seeded.any():
                     words = np.where(seeded[:, None], words, np.asarray(jax.random.key_data(self._keys)))
-                    self._keys = self._wrap_keys(words)
+                    self._keys = wrap_keys(words, self._impl)
                 output = self._programs.begin_some(env, self._keys, self._carried, seeded, mask)
             self._parameters = parameters
             self._carried = output if self._output.packed else output[1]
             observation, _, terminated, truncated, infos = self._output.reset(output, mask)
             self._note_ends(terminated, truncated)
+            self._follow(None)
             return observation, infos
         finally:
             self._busy.release()
@@ -237,13 +242,14 @@ class FunctionalVectorEnv(VectorEnv[ObsType, ActType]):
             carried = self._require_ready("rollout")
             arguments = self._encode(actions, (block_length(actions), self.num_envs))
             if self._parameters is None:
-                shown, self._carried = self._programs.play.call(self._keys, carried, arguments)
+                shown, self._carried = self._programs.play(self._keys, carried, arguments)
             else:
                 shown, self._carried, self._parameters = self._programs.play_with(
                     self._usual, self._parameters, self._keys, carried, arguments
                 )
             result = self._output.play(shown)
             self._note_ends(result[2][-1], result[3][-1])
+            self._follow((arguments, True))
             return result
         finally:
             self._busy.release()
@@ -268,7 +274,7 @@ class FunctionalVectorEnv(VectorEnv[ObsType, ActType]):
         self._require_nothing_pending("state")
         self._keys, self._carried = vstate.key, self._programs.restore(vstate)
         self._ended = np.asarray(vstate.done) if self._checks_ends else None
-        self._key_is_stale = False
+        self._key_is_stale, self._played = False, None
 
     @property
     def np_random(self) -> np.random.Generator:
@@ -283,8 +289,9 @@ class FunctionalVectorEnv(VectorEnv[ObsType, ActType]):
         """Start a step; what the compiled call returns."""
         carried = self._require_ready("step")
         arguments = self._encode(actions, (self.num_envs,))
+        self._played = arguments, False
         if self._parameters is None:
-            output = self._programs.step.call(self._keys, carried, arguments)
+            output = self._programs.step(self._keys, carried, arguments)
         else:
             output, self._parameters = self._programs.step_with(
                 self._usual, self._parameters, self._keys, carried, arguments
@@ -294,8 +301,8 @@ class FunctionalVectorEnv(VectorEnv[ObsType, ActType]):
 
     def _receive(self, output: Any) -> StepResult:
         result = self._output.step(output)
-        if self._checks_ends:
-            self._note_ends(result[2], result[3])
+        self._note_ends(result[2], result[3])
+        self._follow(self._played)
         return result
 
     def _note_ends(self, terminated: Any, truncated: Any) -> None:
@@ -308,6 +315,9 @@ class FunctionalVectorEnv(VectorEnv[ObsType, ActType]):
             raise ClosedEnvironment("this vector environment was closed; make a new one")
         if not self._busy.acquire(blocking=False):
             raise ConcurrentUse("another thread is using this vector environment; give each thread one of its own")
+
+    def _present(self) -> tuple[Any, VectorState[Any]]:
+        return self._usual if self._parameters is None else self._parameters, self.state
 
     def _require_ready(self, what: str) -> jax.Array:
         if self._carried is None:
@@ -333,8 +343,7 @@ class FunctionalVectorEnv(VectorEnv[ObsType, ActType]):
             self._key_is_stale = False
             return generator_words(self.np_random, self.num_envs, self._impl), mask
         if seed is None and self._carried is None:
-            root = self.np_random_seed
-            seeds = parse_seeds(root, self.num_envs)
+            seeds = parse_seeds(self.np_random_seed, self.num_envs)
         elif seed is None:
             return np.zeros((self.num_envs, 1), np.uint32), nowhere
         else:
@@ -346,9 +355,6 @@ class FunctionalVectorEnv(VectorEnv[ObsType, ActType]):
                 self._key_is_stale = False
         seeded = np.array([one is not None for one in seeds]) & mask
         return seed_words(seeds, self._impl), seeded
-
-    def _wrap_keys(self, words: np.ndarray[Any, Any]) -> jax.Array:
-        return jax.random.wrap_key_data(jnp.asarray(words), impl=self._impl)
 
     def _with_options(self, options: dict[str, Any], mask: np.ndarray[Any, Any]) -> Any:
         """The environments of the episodes in play, batched throughout; None for the usual ones."""
@@ -374,21 +380,21 @@ class FunctionalVectorEnv(VectorEnv[ObsType, ActType]):
 
     def __getstate__(self) -> dict[str, Any]:
         self._require_nothing_pending("a copy")
-        state = {name: value for name, value in vars(self).items() if name not in _DERIVED}
+        state = {name: value for name, value in vars(self).items() if name not in _DERIVED | _CONVERTED}
         if self._carried is not None and self._keys is not None:
             vstate = self.state
             state["vstate"] = jax.tree.map(np.asarray, vstate.replace(key=jax.random.key_data(vstate.key)))
-            state["impl"] = str(jax.random.key_impl(vstate.key))
+            state["impl"] = impl_name(vstate.key)
         state["_parameters"] = jax.tree.map(np.asarray, self._parameters)
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vstate, impl = state.pop("vstate", None), state.pop("impl", None)
         vars(self).update(state)
-        kept = self._parameters, self._ended, self._key_is_stale
+        kept = self._parameters, self._ended, self._key_is_stale, self._played
         self._set_up()
         if vstate is not None:
-            key = jax.random.wrap_key_data(jnp.asarray(vstate.key), impl=impl)
+            key = jax.random.wrap_key_data(jnp.asarray(vstate.key), impl=find_impl(impl))
             self.state = jax.tree.map(jnp.asarray, vstate.replace(key=None)).replace(key=key)
-        parameters, self._ended, self._key_is_stale = kept
+        parameters, self._ended, self._key_is_stale, self._played = kept
         self._parameters = jax.tree.map(jnp.asarray, parameters)

@@ -65,7 +65,7 @@ class _Field:
     def __init__(self, leaf: Any, start: int) -> None:
         self.is_key = jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
         if self.is_key:
-            self.impl = str(jax.random.key_impl(leaf))
+            self.impl = jax.random.key_impl(leaf)
             leaf = jax.eval_shape(jax.random.key_data, leaf)
         self.shape, self.dtype = tuple(leaf.shape), np.dtype(leaf.dtype)
         size = math.prod(self.shape)

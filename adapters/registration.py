@@ -32,13 +32,27 @@ class EnvSpec(PureEnvSpec):
     """
 
     render_mode: str | None = None
+    render_height: int | None = None
+    render_width: int | None = None
 
     def make(  # type: ignore[override]  # the same recipe for another kind of environment
-        self, render_mode: str | None = _UNSET, *, max_episode_steps: int | None = _UNSET, **params: Any
+        self,
+        render_mode: str | None = _UNSET,
+        *,
+        render_height: int | None = _UNSET,
+        render_width: int | None = _UNSET,
+        max_episode_steps: int | None = _UNSET,
+        **params: Any,
     ) -> Env[Any, Any]:
         """Build the environment; the arguments are those of `make`, and what is left out is as recorded."""
-        mode = self.render_mode if render_mode is _UNSET else render_mode
-        return make(self, mode, max_episode_steps=max_episode_steps, **params)
+        return make(
+            self,
+            self.render_mode if render_mode is _UNSET else render_mode,
+            render_height=self.render_height if render_height is _UNSET else render_height,
+            render_width=self.render_width if render_width is _UNSET else render_width,
+            max_episode_steps=max_episode_steps,
+            **params,
+        )
 
 
 def spec(id: str) -> EnvSpec:
@@ -54,6 +68,8 @@ def make(
     id: str | PureEnvSpec,
     render_mode: str | None = None,
     *,
+    render_height: int | None = None,
+    render_width: int | None = None,
     max_episode_steps: int | None = _UNSET,
     return_two_dones: bool | None = None,
     **params: Any,
@@ -62,7 +78,9 @@ def make(
 
     Args:
         id: `[module:][namespace/]Name[-vN]`, as for `funcenv.spec`, or a spec.
-        render_mode: how it is drawn.
+        render_mode: how it is drawn, as for `FunctionalEnv`.
+        render_height: rows of a picture, as for `FunctionalEnv`.
+        render_width: columns of a picture, likewise.
         max_episode_steps: a time limit instead of the registered one; `None` or -1 for no limit.
         return_two_dones: for code written against old Gym, which gets a `StepCompatibility` with this argument. By
             default the interface is that of Gymnasium.
@@ -74,6 +92,7 @@ def make(
     Raises:
         ValueError: an unknown id or render mode, or a value that the environment refuses.
         TypeError: a parameter that the environment does not have.
+        RuntimeError: the render mode is "human" and there is no display.
 
     >>> env = make("CartPole-v1", gravity=1.6)
     >>> observation, info = env.reset(seed=0)
@@ -82,8 +101,9 @@ def make(
     (1.0, {'gravity': 1.6})
     """
     found = _stateful(find_spec(id) if isinstance(id, str) else id)
-    func_env, recipe = _built(found, max_episode_steps, params, render_mode)
-    env = FunctionalEnv[Any, Any](func_env, render_mode, spec=recipe)
+    size = {"render_height": render_height, "render_width": render_width}
+    func_env, recipe = _built(found, max_episode_steps, params, render_mode=render_mode, **size)
+    env = FunctionalEnv[Any, Any](func_env, render_mode, **size, spec=recipe)
     return env if return_two_dones is None else StepCompatibility(env, return_two_dones)
 
 
@@ -94,6 +114,8 @@ def make_vec(
     autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
     output: str = "numpy",
     render_mode: str | None = None,
+    render_height: int | None = None,
+    render_width: int | None = None,
     max_episode_steps: int | None = _UNSET,
     **params: Any,
 ) -> FunctionalVectorEnv[Any, Any]:
@@ -104,7 +126,9 @@ def make_vec(
         num_envs: how many.
         autoreset_mode: when an environment begins again, as for `FunctionalVectorEnv`.
         output: "numpy", "jax" or "torch": of which library the arrays are that are returned.
-        render_mode: as for `make`.
+        render_mode: how they are drawn, as for `FunctionalVectorEnv`.
+        render_height: rows of a picture, of one environment.
+        render_width: columns of a picture, likewise.
         max_episode_steps: as for `make`.
         **params: fields of the environment; arrays with a row for each one make the environments differ.
 
@@ -123,9 +147,16 @@ def make_vec(
     from funcenv.adapters.functional_vector import FunctionalVectorEnv
 
     found = _stateful(find_spec(id) if isinstance(id, str) else id)
-    func_env, recipe = _built(found, max_episode_steps, params, render_mode)
+    size = {"render_height": render_height, "render_width": render_width}
+    func_env, recipe = _built(found, max_episode_steps, params, render_mode=render_mode, **size)
     return FunctionalVectorEnv(
-        func_env, num_envs, autoreset_mode=autoreset_mode, output=output, render_mode=render_mode, spec=recipe
+        func_env,
+        num_envs,
+        autoreset_mode=autoreset_mode,
+        output=output,
+        render_mode=render_mode,
+        **size,
+        spec=recipe,
     )
 
 
@@ -139,7 +170,7 @@ def _stateful(found: PureEnvSpec) -> EnvSpec:
 
 
 def _built(
-    found: EnvSpec, max_episode_steps: int | None, params: dict[str, Any], render_mode: str | None
+    found: EnvSpec, max_episode_steps: int | None, params: dict[str, Any], **rendering: Any
 ) -> tuple[FuncEnv[Any, Any, Any], EnvSpec]:
     """The pure environment, and the spec with the arguments that were used."""
     limit = found.max_episode_steps if max_episode_steps is _UNSET else max_episode_steps
@@ -148,5 +179,5 @@ def _built(
         found,
         max_episode_steps=None if limit == -1 else limit,
         kwargs={**found.kwargs, **params},
-        render_mode=render_mode,
+        **rendering,
     )

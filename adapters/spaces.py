@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from typing import Any, Generic, TypeVar
 
 import jax
@@ -194,7 +194,7 @@ def _restored(pure: PureSpace[T], generator_and_block: dict[str, Any]) -> Space[
 class _BlockProgram:
     """A compiled draw of a block of members, from the words of a key."""
 
-    def __init__(self, pure: PureSpace[Any], impl: str) -> None:
+    def __init__(self, pure: PureSpace[Any], impl: Hashable) -> None:
         key = jax.eval_shape(lambda: jax.random.key(0, impl=impl))
         numbers = sum(math.prod(leaf.shape) for leaf in jax.tree.leaves(jax.eval_shape(pure.sample, key)))
         self.num_members = max(1, min(_MOST_MEMBERS, _MOST_NUMBERS // max(numbers, 1)))

@@ -68,7 +68,7 @@ class VectorEnv(Generic[ObsType, ActType]):
 
     def render(self) -> Any:
         """Pictures of the present states, of the kind that `render_mode` names."""
-        raise NotImplementedError(f"{type(self).__name__} draws nothing")
+        raise NotImplementedError(f"{type(self).__name__} draws nothing; define render() to change that")
 
     def close(self, **kwargs: Any) -> None:
         """Give back windows and the like through `close_extras`; calling it again does nothing."""

@@ -98,7 +98,9 @@ def _require_kind(space: Space[Any], given: np.dtype[Any]) -> None:
     """A float64 that a user computed is as good as the float32 it becomes; a fraction for an integer is not."""
     if given.kind in "iu" or (given.kind != "b" and np.can_cast(given, space.dtype, "same_kind")):  # type: ignore[arg-type]  # of an array space
         return
-    raise ValueError(f"actions of dtype {given} are not in {space!r}, whose dtype is {space.dtype}")
+    raise ValueError(
+        f"actions of dtype {given} are not in {space!r}, whose dtype is {space.dtype}; cast them with astype"
+    )
 
 
 def _from_device(space: Space[Any], array: Any, shape: tuple[int, ...]) -> jax.Array:
@@ -143,8 +145,9 @@ def _any_encoder(space: Space[Any]) -> Encode:
     twice = jax.jit(jax.vmap(jax.vmap(space.contains)))
 
     def encode(actions: Any, leading: tuple[int, ...]) -> Any:
-        if any(np.shape(leaf)[: len(leading)] != leading for leaf in jax.tree.leaves(actions)):
-            raise ValueError(f"actions for {space!r} must have leading axes {leading}")
+        given = [np.shape(leaf)[: len(leading)] for leaf in jax.tree.leaves(actions)]
+        if any(axes != leading for axes in given):
+            raise ValueError(f"actions for {space!r} must have leading axes {leading}, got {given}")
         if not np.all(once(actions) if len(leading) == 1 else twice(actions)):
             raise ValueError(
                 f"actions {actions!r} are not all in {space!r}; sample one with single_action_space.sample()"

@@ -1,7 +1,7 @@
 """The compiled functions of a stateful vector environment, and where its numbers lie.
 
 What one call carries to the next is packed. On a CPU the environments are laid out in chunks, `[num_chunks, words]`,
-and a step runs over the chunks in one fused function (`adapters.fusion`). With numpy output, what is shown lies in the
+and a step runs over the chunks in one fused function (`funcenv.fused`). With numpy output, what is shown lies in the
 same array: one call, one array, one read.
 
 A chunk fits the innermost cache. But with asynchronous dispatch, which is JAX's default, the CPU backend hands a
@@ -12,18 +12,17 @@ program to another thread, and that takes longer than a step of a few hundred en
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from funcenv.adapters.fusion import WithFallback
 from funcenv.adapters.packing import Packing
-from funcenv.adapters.sparse_reset import sparse_step
-from funcenv.fused import fuse
-from funcenv.vector import AutoresetMode, FuncVectorEnv, VectorState, VectorTimestep, parameter_axes
+from funcenv.fused import Fused
+from funcenv.resets import lazy_step, replace_rows_in_turn
+from funcenv.vector import AutoresetMode, FuncVectorEnv, VectorState, VectorTimestep, batched_leaves
 
 _MOST_ENVS = 256  # in a chunk: with more, XLA splits the work among threads, which a fused function cannot
 _FEWEST_ENVS = 16  # in each of several chunks: fewer do not fill the vector registers
@@ -60,7 +59,7 @@ class VectorPrograms:
     """
 
     def __init__(
-        self, venv: FuncVectorEnv[Any, Any, Any], impl: str, packed: bool, chunk_size: int | None = None
+        self, venv: FuncVectorEnv[Any, Any, Any], impl: Hashable, packed: bool, chunk_size: int | None = None
     ) -> None:
         self._venv, self._packed = venv, packed
         keys = jax.eval_shape(lambda: jax.random.split(jax.random.key(0, impl=impl), venv.num_envs))
@@ -72,12 +71,9 @@ class VectorPrograms:
         self._chunks = venv.num_envs // (chunk or venv.num_envs), chunk or venv.num_envs
         self._chunk_shapes = jax.eval_shape(lambda tree: jax.tree.map(lambda leaf: leaf[0], self._split(tree)), kept)
         self._layout = Packing(self._chunk_shapes)
-        if chunk:
-            self.step = WithFallback(fuse(self._fused_step), self._step)
-            self.play = WithFallback(fuse(self._played_by(self._fused_step)), self._played_by(self._step))
-        else:
-            self.step = WithFallback(self._step, self._step)
-            self.play = WithFallback(self._played_by(self._step), self._played_by(self._step))
+        fused, plain, attempt = self._fused_step, self._step, chunk is not None
+        self.step = Fused(fused, self._view, plain, attempt)
+        self.play = Fused(self._played_by(fused), self._view_of_many, self._played_by(plain), attempt)
         self.step_with = jax.jit(self._step_with)
         self.play_with = jax.jit(self._play_with)
         self.begin = jax.jit(self._begin)
@@ -117,7 +113,7 @@ class VectorPrograms:
         carried = jax.eval_shape(self._restore, self._shapes[1])
         actions = jax.eval_shape(jax.vmap(self._venv.single_action_space.sample), self._keys)
         try:
-            program = self.step.preferred.lower(self._keys, carried, actions).compile()
+            program = self.step.marked.lower(self._keys, carried, actions).compile()
         except jax.errors.JaxRuntimeError:
             return False
         analysis = program.cost_analysis() or {}
@@ -126,8 +122,8 @@ class VectorPrograms:
     def _fused_step(self, keys: jax.Array, carried: jax.Array, actions: Any) -> Any:
         """One step, chunk by chunk, with resets where they are needed."""
         leaves, structure = jax.tree.flatten(self._venv.env)
-        axes = jax.tree.leaves(parameter_axes(self._venv.env, self._venv.num_envs), is_leaf=lambda axis: axis is None)
-        rows = [None if axis is None else self._split(leaf) for axis, leaf in zip(axes, leaves, strict=True)]
+        batched = batched_leaves(self._venv.env, self._venv.num_envs)
+        rows = [self._split(leaf) if differs else None for leaf, differs in zip(leaves, batched, strict=True)]
 
         def step_chunk(chunk: Any) -> Any:
             rows, keys, words, actions = chunk
@@ -136,7 +132,8 @@ class VectorPrograms:
             )
             vstate = self._layout.unpack(words)[1].replace(key=keys)
             venv = self._venv.replace(env=env, num_envs=self._chunks[1])
-            vstate, timestep = sparse_step(venv, vstate, actions, block=16 if self._chunks[1] >= _FEWEST_ENVS else 1)
+            replace = functools.partial(replace_rows_in_turn, block=16 if self._chunks[1] >= _FEWEST_ENVS else 1)
+            vstate, timestep = lazy_step(venv, vstate, actions, replace)
             shown, kept = self._show(timestep), vstate.replace(key=None)
             return self._layout.pack((shown, kept)) if self._packed else (shown, self._layout.pack((None, kept)))
 
@@ -234,6 +231,16 @@ class VectorPrograms:
         """What an output shows, and what it carries to the next call."""
         return (self._unpack(output)[0], output) if self._packed else output
 
+    def _view(self, output: Any) -> Any:
+        """The numbers of an output, on the host."""
+        return self._rows(output) if self._packed else (output[0], self._rows(output[1]))
+
+    def _view_of_many(self, result: tuple[Shown, jax.Array]) -> Any:
+        return result[0], self._rows(result[1])
+
+    def _rows(self, words: jax.Array) -> list[Any]:
+        return [self._layout.read(row) for row in np.asarray(words)]
+
     def _pack(self, tree: Any) -> jax.Array:
         return jax.vmap(self._layout.pack)(self._split(tree))
 
@@ -247,7 +254,7 @@ class VectorPrograms:
         return jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), tree)
 
 
-def vector_programs(venv: FuncVectorEnv[Any, Any, Any], impl: str, packed: bool) -> VectorPrograms:
+def vector_programs(venv: FuncVectorEnv[Any, Any, Any], impl: Hashable, packed: bool) -> VectorPrograms:
     """Shared between equal environments; made anew for those that cannot be compared, as with array parameters."""
     try:
         hash(venv)
@@ -257,12 +264,12 @@ def vector_programs(venv: FuncVectorEnv[Any, Any, Any], impl: str, packed: bool)
 
 
 @functools.lru_cache(maxsize=64)
-def _shared_programs(venv: FuncVectorEnv[Any, Any, Any], impl: str, packed: bool, x64: bool) -> VectorPrograms:
+def _shared_programs(venv: FuncVectorEnv[Any, Any, Any], impl: Hashable, packed: bool, x64: bool) -> VectorPrograms:
     del x64  # a part of what a program depends on
     return _programs(venv, impl, packed)
 
 
-def _programs(venv: FuncVectorEnv[Any, Any, Any], impl: str, packed: bool) -> VectorPrograms:
+def _programs(venv: FuncVectorEnv[Any, Any, Any], impl: Hashable, packed: bool) -> VectorPrograms:
     asynchronous = jax.config.values.get("jax_cpu_enable_async_dispatch", True)
     if asynchronous and jax.default_backend() == "cpu" and venv.num_envs <= _INLINE_ENVS:
         small = VectorPrograms(venv, impl, packed, chunk_size=1 if venv.num_envs % 2 else 2)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from funcenv.adapters.seeding import np_random
@@ -37,11 +38,11 @@ def root_of(seed: Any, seeds: Sequence[int | None]) -> tuple[np.random.Generator
     return np.random.default_rng(members), tuple(members)
 
 
-def seed_words(seeds: Sequence[int | None], impl: str) -> np.ndarray[Any, Any]:
+def seed_words(seeds: Sequence[int | None], impl: Hashable) -> np.ndarray[Any, Any]:
     """Row i is the data of `seed_to_key(seeds[i])`; zeros for None.
 
     >>> from funcenv.adapters.seeding import seed_to_key
-    >>> words = seed_words([3, 4], str(jax.random.key_impl(seed_to_key(0))))
+    >>> words = seed_words([3, 4], jax.random.key_impl(seed_to_key(0)))
     >>> bool((words[1] == jax.random.key_data(seed_to_key(4))).all())
     True
     """
@@ -53,10 +54,15 @@ def seed_words(seeds: Sequence[int | None], impl: str) -> np.ndarray[Any, Any]:
     return words
 
 
-def generator_words(generator: np.random.Generator, num_envs: int, impl: str) -> np.ndarray[Any, Any]:
+def generator_words(generator: np.random.Generator, num_envs: int, impl: Hashable) -> np.ndarray[Any, Any]:
     """The data of one key after the other, as `draw_key(generator)` draws them."""
     size = key_size(impl)
     return np.stack([generator.integers(0, 2**32, size, np.uint32) for _ in range(num_envs)])
+
+
+def wrap_keys(words: np.ndarray[Any, Any], impl: Hashable) -> jax.Array:
+    """The keys with this data."""
+    return jax.random.wrap_key_data(jnp.asarray(words), impl=impl)
 
 
 def require_mask(mask: Any, num_envs: int) -> np.ndarray[Any, Any]:
@@ -76,6 +82,6 @@ def require_mask(mask: Any, num_envs: int) -> np.ndarray[Any, Any]:
     return array
 
 
-def key_size(impl: str) -> int:
+def key_size(impl: Hashable) -> int:
     """How many 32-bit words a key has."""
     return int(jax.eval_shape(lambda: jax.random.key_data(jax.random.key(0, impl=impl))).size)

@@ -9,80 +9,178 @@ from __future__ import annotations
 import json
 import os
 import pathlib
+import re
 import statistics
 import subprocess
 import sys
+import tempfile
 import venv
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 HERE = pathlib.Path(__file__).parent
 CACHE = HERE.parent / ".cache" / "peers"
-PEERS = {"gymnax": ["gymnax==1.0.1", "six"]}
-"""What each peer's virtual environment holds."""
+JAX = ["jax==0.10.2", "jaxlib==0.10.2"]
+PEERS = {
+    "gymnax": ["gymnax==1.0.1", "six", *JAX],
+    "gymnasium": ["gymnasium==1.4.0", "flax==0.12.8", *JAX],
+    "envpool": ["envpool==1.2.5"],
+    "brax": ["brax==0.14.2", *JAX],
+    "jumanji": ["jumanji==1.1.2", *JAX],
+}
+"""What each peer's virtual environment holds: the peer, and the JAX that funcenv was measured with."""
+
+ONE_CORE = {name: "1" for name in ("PJRT_NPROC", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
+"""One thread each: CPU seconds are compared, and a pool of threads on a single core only waits for itself."""
+
+
+class PeerError(RuntimeError):
+    """A peer cannot be installed or does not run here; the message is what its table row says."""
 
 
 class Worker:
     """A benchmark process, prepared and waiting."""
 
-    def __init__(self, name: str, script: str, options: dict[str, Any], python: str = sys.executable) -> None:
-        self.name = name
-        environment = {**os.environ, "PYTHONPATH": str(HERE)}
-        command = [python, str(HERE / "workers" / script), json.dumps(options)]
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment, cwd=HERE
-        )
-        self.facts = self._read()
+    def __init__(
+        self,
+        name: str,
+        script: str,
+        options: dict[str, Any],
+        python: str = sys.executable,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self._start(name, [python, str(HERE / "workers" / script), json.dumps(options)], environment or {})
+
+    @classmethod
+    def program(cls, name: str, command: Sequence[str]) -> Worker:
+        """Any program that speaks the protocol."""
+        worker = cls.__new__(cls)
+        worker._start(name, list(command), {})
+        return worker
 
     def run(self) -> dict[str, Any]:
         """The work once; its CPU and wall seconds and its result."""
         assert self._process.stdin is not None
-        self._process.stdin.write("\n")
-        self._process.stdin.flush()
+        try:
+            self._process.stdin.write("\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            pass  # it has ended; what it left behind says why
         return self._read()
 
     def close(self) -> None:
         """End the process."""
         self._process.communicate()
+        self._errors.close()
+
+    def _start(self, name: str, command: list[str], environment: Mapping[str, str]) -> None:
+        self.name = name
+        variables = {**os.environ, "PYTHONPATH": str(HERE), **environment}
+        self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115  (closed with the worker)
+        self._process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            text=True,
+            env=variables,
+            cwd=HERE,
+        )
+        self.facts = self._read()
 
     def _read(self) -> dict[str, Any]:
         assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        if not line:
-            raise RuntimeError(f"benchmark worker {self.name} ended with exit status {self._process.wait()}")
-        return json.loads(line)
+        while line := self._process.stdout.readline():
+            if line.startswith("{"):  # a library may print lines of its own
+                return json.loads(line)
+        status = self._process.wait()
+        self._errors.seek(0)
+        said = [text.strip() for text in self._errors if text.strip()]
+        said = [text for text in said if "Check failed" in text] or said or ["no message"]  # XLA aborts so
+        self.close()
+        raise PeerError(f"{self.name} ended with exit status {status}: {said[-1][:300]}")
 
 
 def peer_python(peer: str) -> str:
-    """The interpreter of a peer's virtual environment, which is made if it does not exist."""
-    home = CACHE / peer
-    python = home / "bin" / "python"
-    if not (home / "ready").exists():
+    """The interpreter of a peer's virtual environment, which is made if it does not exist or holds other versions.
+
+    Raises:
+        PeerError: it cannot be installed for this Python.
+    """
+    home, requirements = CACHE / peer, "\n".join(PEERS[peer])
+    python, ready = home / "bin" / "python", home / "ready"
+    if not ready.exists() or ready.read_text() != requirements:
         venv.create(home, with_pip=True, clear=True)
-        subprocess.run([str(python), "-m", "pip", "install", "--quiet", *PEERS[peer]], check=True)
-        (home / "ready").touch()
+        command = [str(python), "-m", "pip", "install", "--quiet", *PEERS[peer]]
+        outcome = subprocess.run(command, capture_output=True, text=True)
+        if outcome.returncode:
+            reasons = [line for line in outcome.stderr.splitlines() if line.startswith("ERROR:")]
+            reason = re.sub(r"\S+://\S+", "...", reasons[-1] if reasons else "pip failed")
+            raise PeerError(f"{PEERS[peer][0]} cannot be installed on Python {sys.version.split()[0]}: {reason}")
+        ready.write_text(requirements)
     return str(python)
 
 
+def pin(core: int | None = None) -> int | None:
+    """Keep this process and those that it starts on one core; None where the system cannot."""
+    if not hasattr(os, "sched_setaffinity"):
+        return None
+    cores = os.sched_getaffinity(0)
+    if core is not None and core not in cores:
+        raise SystemExit(f"--core must be one of {sorted(cores)}, got {core}")
+    chosen = max(cores) if core is None else core
+    os.sched_setaffinity(0, {chosen})
+    return chosen
+
+
 def compare(workers: list[Worker], rounds: int) -> dict[str, Any]:
-    """Let all workers take turns; steps per CPU second of each, and the ratio of the first to each other one."""
-    speeds: dict[str, list[float]] = {worker.name: [] for worker in workers}
-    results: dict[str, Any] = {}
+    """Let all workers take turns; steps per CPU second of each, and the ratio of the first to each other one.
+
+    Args:
+        workers: prepared; the first is the one that is compared.
+        rounds: how often each has its turn.
+
+    Returns:
+        A row for each worker; `{"error": ...}` for one that broke down.
+
+    Raises:
+        PeerError: the first one broke down.
+    """
+    turns: dict[str, list[dict[str, Any]]] = {worker.name: [] for worker in workers}
+    failed: dict[str, dict[str, Any]] = {}
     for _ in range(rounds):
         for worker in workers:
-            outcome = worker.run()
-            speeds[worker.name].append(worker.facts["steps"] / outcome["cpu"])
-            results[worker.name] = outcome["result"]
-    first = workers[0].name
-    rows = {}
-    for worker in workers:
-        ratios = [ours / theirs for ours, theirs in zip(speeds[first], speeds[worker.name], strict=True)]
-        rows[worker.name] = {
-            "steps_per_cpu_second": statistics.median(speeds[worker.name]),
-            "ratio_of_first": statistics.median(ratios),
-            "ratio_range": [min(ratios), max(ratios)],
-            "prepare_and_first_cpu": worker.facts["prepare_cpu"] + worker.facts["first_cpu"],
-            "version": worker.facts.get("version"),
-            "jax": worker.facts.get("jax"),
-            "result": results[worker.name],
-        }
-    return rows
+            if worker.name in failed:
+                continue
+            try:
+                turns[worker.name].append(worker.run())
+            except PeerError as error:
+                if worker is workers[0]:
+                    raise
+                failed[worker.name] = {"error": str(error)}
+    able = [worker for worker in workers if worker.name not in failed]
+    speeds = {worker.name: [worker.facts["steps"] / turn["cpu"] for turn in turns[worker.name]] for worker in able}
+    first = speeds[workers[0].name]
+    rows = {worker.name: _row(worker, turns[worker.name], speeds[worker.name], first) for worker in able}
+    return {**rows, **failed}
+
+
+def _row(worker: Worker, turns: list[dict[str, Any]], speeds: list[float], firsts: list[float]) -> dict[str, Any]:
+    ratios = [ours / theirs for ours, theirs in zip(firsts, speeds, strict=True)]
+    facts, last = worker.facts, turns[-1]
+    started = facts["prepare_cpu"] + facts["first_cpu"]
+    row = {
+        "steps_per_cpu_second": statistics.median(speeds),
+        "speed_range": [min(speeds), max(speeds)],
+        "ratio_of_first": statistics.median(ratios),
+        "ratio_range": [min(ratios), max(ratios)],
+        "prepare_and_first_cpu": started,
+        "version": facts.get("version"),
+        "jax": facts.get("jax"),
+        "result": last["result"],
+    }
+    if "once_cpu" in facts:
+        row["compile_cpu"] = max(started - facts["once_cpu"], 0.0)
+    if "peak_mb" in last:
+        row["peak_mb"], row["imported_mb"] = last["peak_mb"], facts["base_mb"]
+    return row

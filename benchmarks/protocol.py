@@ -8,29 +8,75 @@ down slows both. This file imports nothing but the standard library, because it 
 from __future__ import annotations
 
 import json
+import math
+import pathlib
+import resource
 import sys
 import time
 from collections.abc import Callable
 from typing import Any
 
+SELF = pathlib.Path("/proc/self")
+
 
 def serve(prepare: Callable[[dict[str, Any]], tuple[Callable[[], Any], dict[str, Any]]]) -> None:
     """Prepare the work that the first argument describes, then run it once for each line on standard input.
 
-    `prepare(options)` returns the work and facts about it, such as `{"steps": ...}`.
+    `prepare(options)` returns the work and facts about it, such as `{"steps": ...}`. With `options["seconds"]` a turn
+    is as many repetitions of the work as take about that many CPU seconds, so that the slow and the fast are timed
+    alike.
     """
     options = json.loads(sys.argv[1])
+    base = resident_megabytes()
     before = time.process_time()
     work, facts = prepare(options)
     ready = time.process_time()
     result = work()
-    tell(import_cpu=before, prepare_cpu=ready - before, first_cpu=time.process_time() - ready, result=result, **facts)
+    first = time.process_time() - ready
+    forget_peak()
+    repeats = 1
+    if "seconds" in options:
+        again = time.process_time()
+        result = work()
+        once = max(time.process_time() - again, 1e-9)
+        repeats = max(1, math.ceil(options["seconds"] / once))
+        facts["once_cpu"] = once
+    facts["steps"] *= repeats
+    memory = {"base_mb": base, "peak_mb": peak_megabytes()}
+    tell(import_cpu=before, prepare_cpu=ready - before, first_cpu=first, result=result, **memory, **facts)
     for _ in sys.stdin:
         cpu, wall = time.process_time(), time.perf_counter()
-        result = work()
-        tell(cpu=time.process_time() - cpu, wall=time.perf_counter() - wall, result=result)
+        for _ in range(repeats):
+            result = work()
+        cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
+        tell(cpu=cpu, wall=wall, result=result, peak_mb=peak_megabytes(), rss_mb=resident_megabytes())
 
 
 def tell(**facts: Any) -> None:
     """One line of JSON."""
     print(json.dumps(facts), flush=True)
+
+
+def resident_megabytes() -> float:
+    """Memory of this process, resident now; the most it ever had, where the system does not say."""
+    statm = SELF / "statm"
+    if not statm.exists():
+        return peak_megabytes()
+    return int(statm.read_text().split()[1]) * resource.getpagesize() / 1e6
+
+
+def forget_peak() -> None:
+    """From here on `peak_megabytes` is the peak of what follows, where the system can forget (Linux)."""
+    clear = SELF / "clear_refs"
+    if clear.exists():
+        clear.write_text("5")
+
+
+def peak_megabytes() -> float:
+    """The most memory that was resident since `forget_peak`, or since the start."""
+    status = SELF / "status"
+    if status.exists():
+        line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+        return int(line.split()[1]) * 1024 / 1e6
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / 1e6 if sys.platform == "darwin" else peak * 1024 / 1e6

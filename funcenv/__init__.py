@@ -22,6 +22,8 @@ from funcenv.wrappers import Wrapper
 
 if TYPE_CHECKING:
     from funcenv.checker import check_func_env
+    from funcenv.replay import Replay
+    from funcenv.replay.record import record
 
 __version__ = "0.1.0"
 
@@ -32,6 +34,7 @@ __all__ = [
     "FuncEnv",
     "FuncVectorEnv",
     "PyTreeNode",
+    "Replay",
     "RolloutStatistics",
     "Timestep",
     "Trajectory",
@@ -46,6 +49,7 @@ __all__ = [
     "make",
     "pprint_registry",
     "random_policy",
+    "record",
     "register",
     "registry",
     "rollout",
@@ -56,9 +60,13 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """The checker is imported when it is first asked for: it is a fifth of the package."""
+    """The checker and replays are imported when they are first asked for, so that the package is soon imported."""
     if name == "check_func_env":
         from funcenv.checker import check_func_env
 
         return check_func_env
+    if name in ("Replay", "record"):
+        from funcenv import replay
+
+        return getattr(replay, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

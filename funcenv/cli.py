@@ -1,4 +1,4 @@
-"""The command line: `funcenv train`, `evaluate`, `check`, `list`.
+"""The command line: `funcenv train`, `evaluate`, `replay`, `play`, `bench`, `check`, `list`.
 
 Each command imports what it needs when it runs, so that `funcenv list` answers at once and starts no JAX backend.
 """
@@ -21,6 +21,9 @@ usage: funcenv COMMAND ...
   funcenv train [ENV_ID] [--flags]     train PPO; leaves a folder in runs/ (funcenv train --help: every hyper-parameter)
   funcenv train --resume RUN           go on with a run that was stopped
   funcenv evaluate RUN                 play episodes with a trained agent
+  funcenv replay RUN [--save x.gif]    record episodes of a trained agent, and open them in a browser
+  funcenv play [ENV_ID] [--terminal]   play with the keyboard, in a window or in the terminal
+  funcenv bench ENV [--num-envs 256]   speed, compile time, memory, and where the time of a step goes
   funcenv check TARGET ...             look for mistakes in an environment: an id, or module:EnvClass
   funcenv list                         every environment, with its time limit and threshold
 """
@@ -48,7 +51,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     command, rest = arguments[0], arguments[1:]
     commands: dict[str, Callable[[list[str]], int]]
-    commands = {"train": _train, "evaluate": _evaluate, "check": _check, "list": _list}
+    commands = {
+        "train": _train,
+        "evaluate": _evaluate,
+        "replay": _replay,
+        "play": _play,
+        "bench": _bench,
+        "check": _check,
+        "list": _list,
+    }
     try:
         if command not in commands:
             raise UsageError(f"there is no command {command!r}; the commands are {', '.join(commands)}")
@@ -70,6 +81,8 @@ class RunOptions:
     """folder that holds the runs"""
     checkpoint_seconds: float = 30.0
     """how often the train state is saved, besides at the end and when the run is stopped"""
+    replay_episodes: int = 3
+    """episodes of the trained agent in replay.html, 0 for none"""
     threads: int = 1
     """threads that XLA may use on a CPU, 0 for all: a small network is no faster with more, and costs more CPU time"""
 
@@ -93,11 +106,15 @@ def _train(arguments: list[str]) -> int:
         funcenv.spec(default.env_id)  # a misspelt id is better heard of before the flags are
     config, options = _parse(tyro, "funcenv train", default, arguments)
 
+    watched: dict[str, Any] = {
+        "checkpoint_seconds": options.checkpoint_seconds,
+        "replay_episodes": options.replay_episodes,
+    }
     if resumed is not None:
-        result = run.resume(resumed, config=config, checkpoint_seconds=options.checkpoint_seconds)
+        result = run.resume(resumed, config=config, **watched)
     else:
         folder = pathlib.Path(options.run_dir) if options.run_dir else run.new_folder(options.runs, config)
-        result = run.start(config, folder, checkpoint_seconds=options.checkpoint_seconds)
+        result = run.start(config, folder, **watched)
     return _say_how_it_ended(result)
 
 
@@ -108,6 +125,8 @@ def _say_how_it_ended(result: Any) -> int:
     if result.solved_at_steps is not None:
         print(f"solved at {result.solved_at_steps:,} steps, {result.solved_after_seconds:.1f} s into the run")
     print(f"mean return of the last episodes {result.mean_return:.1f}; everything is in {result.folder}")
+    if (result.folder / "replay.html").exists():
+        print(f"watch it: {result.folder / 'replay.html'}")
     print(f"see it play 100 more: funcenv evaluate {result.folder}")
     return 0
 
@@ -155,6 +174,27 @@ def _evaluate(arguments: list[str]) -> int:
     return 0
 
 
+def _replay(arguments: list[str]) -> int:
+    tyro = _require_tyro()
+    _limit_threads(arguments)
+    asks_for_help = any(argument in ("-h", "--help") for argument in arguments)
+    if not asks_for_help and (not arguments or arguments[0].startswith("-")):
+        raise UsageError("replay needs the folder of a run: funcenv replay runs/...")
+    folder = "" if asks_for_help else arguments.pop(0)
+    from funcenv.replay.command import ReplayOptions, show_run
+
+    program, about = "funcenv replay RUN", "Record episodes with the newest checkpoint of a run, and show them."
+    show_run(folder, tyro.cli(ReplayOptions, prog=program, description=about, args=arguments))
+    return 0
+
+
+def _play(arguments: list[str]) -> int:
+    _require_tyro()
+    from funcenv.adapters.playing.command import run
+
+    return run(arguments)
+
+
 def _check(arguments: list[str]) -> int:
     seed, targets = _take_option(arguments, "--seed")
     if not targets or targets[0].startswith("-"):
@@ -168,6 +208,13 @@ def _check(arguments: list[str]) -> int:
         failed |= any(finding.severity is Severity.ERROR for finding in findings)
         print(f"{target}: {format_findings(findings)}")
     return 1 if failed else 0
+
+
+def _bench(arguments: list[str]) -> int:
+    _limit_threads(arguments)
+    from funcenv.bench.command import run
+
+    return run(arguments)
 
 
 def _list(arguments: list[str]) -> int:
@@ -223,4 +270,4 @@ def _require_tyro() -> Any:
 
 def _user_errors() -> tuple[type[Exception], ...]:
     """What goes wrong through what a user asked for, and is told without a traceback."""
-    return UsageError, ValueError, TypeError, ImportError, FileExistsError, FileNotFoundError, RuntimeError
+    return UsageError, ValueError, TypeError, ImportError, OSError, RuntimeError

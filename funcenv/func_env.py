@@ -21,6 +21,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from funcenv.random import require_typed_key
+from funcenv.scene import Scene
 from funcenv.spaces import Space
 from funcenv.struct import PyTreeNode
 
@@ -127,6 +128,11 @@ class FuncEnv(PyTreeNode, Generic[State, Action, Obs]):
         """
         return None
 
+    @property
+    def render_fps(self) -> float:
+        """How many steps a second a window or a video shows; 30 by default. A class attribute says the same."""
+        return 30
+
     def initial(self, key: jax.Array) -> State:
         """The first state of an episode."""
         raise NotImplementedError(f"{type(self).__name__} must define initial(key)")
@@ -162,10 +168,19 @@ class FuncEnv(PyTreeNode, Generic[State, Action, Obs]):
         del state, action, next_state
         return {}
 
-    def scene(self, state: State) -> Any:
-        """A picture of the state."""
+    def scene(self, state: State) -> Scene:
+        """A picture of the state: the same number of shapes whatever the state, so that it traces and batches."""
         del state
         raise NotImplementedError(f"{type(self).__name__} draws nothing: define scene(state) to give it a picture")
+
+    def text(self, state: State, action: Action | None = None) -> str:
+        """The state in a terminal, for environments that are told in characters better than in a picture.
+
+        Unlike all else here it runs on the host, never traced: `state` holds numpy arrays. `action` is the one that led
+        here, None after `reset`.
+        """
+        del state, action
+        raise NotImplementedError(f"{type(self).__name__} has no text: define text(state, action) to give it one")
 
     @final
     def reset(self, key: jax.Array) -> tuple[State, Timestep[Obs]]:

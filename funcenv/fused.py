@@ -9,6 +9,7 @@ compiled without; and the environment variable `FUNCENV_PLAIN=1` turns it off.
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable
 from typing import Any
@@ -17,6 +18,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.experimental.xla_metadata import set_xla_metadata
+
+from funcenv.cost import equations
 
 
 class Fused:
@@ -28,17 +31,24 @@ class Fused:
     Args:
         function: a pure function.
         view: what to compare, made of a result: the numbers themselves, where the result is a packed form of them.
+        plain: what to compile in the ordinary way, if it is written in another manner; it must give the same results.
+        attempt: False makes no attempt to compile it as one function.
 
     >>> double = Fused(lambda x: 2 * x)
     >>> double(jnp.int32(4))
     Array(8, dtype=int32)
     """
 
-    def __init__(self, function: Callable[..., Any], view: Callable[[Any], Any] = lambda result: result) -> None:
-        self._view = view
-        self._plain = jax.jit(function)
-        self._chosen: Callable[..., Any] | None = None if _wanted() else self._plain
-        self._marked = jax.jit(fuse(function))
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        view: Callable[[Any], Any] = lambda result: result,
+        plain: Callable[..., Any] | None = None,
+        attempt: bool = True,
+    ) -> None:
+        self._function, self._view = function, view
+        self._plain = jax.jit(plain or function)
+        self._chosen: Callable[..., Any] | None = None if attempt and is_wanted() else self._plain
 
     def __call__(self, *args: Any) -> Any:
         """Run the program."""
@@ -51,49 +61,125 @@ class Fused:
         """The compiled function that was chosen; before the first call, the plain one."""
         return self._chosen or self._plain
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether the plain program was chosen."""
+        return self._chosen is self._plain
+
+    @functools.cached_property
+    def marked(self) -> Any:
+        """The program that becomes one function, as `jax.jit` makes it: not compiled yet, and not compared."""
+        return jax.jit(fuse(self._function), compiler_options=compiler_options())
+
     def num_compilations(self) -> int:
         """For how many kinds of arguments the chosen program has been compiled."""
         return int(self.program._cache_size())  # type: ignore[attr-defined]  # jax.jit gives its functions this method
 
     def _choose(self, args: tuple[Any, ...]) -> Any:
         expected = self._plain(*args)
-        if jax.default_backend() != "cpu" or any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(args)):
+        if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves((args, expected))):
             return expected
-        result = expected
-        try:
-            result = self._marked(*args)
-            same = _agree(self._view(result), self._view(expected))
-        except jax.errors.JaxRuntimeError:  # XLA could not compile it as one function
-            same = False
-        self._chosen = self._marked if same else self._plain
+        result, same = expected, False
+        if jax.default_backend() == "cpu":
+            try:
+                if can_fuse(self.marked.trace(*args).jaxpr.jaxpr):
+                    result = self.marked(*args)
+                    same = agree(self._view(result), self._view(expected))
+            except jax.errors.JaxRuntimeError:  # XLA could not compile it as one function
+                same = False
+        self._chosen = self.marked if same else self._plain
         return result if same else expected  # what later calls with these arguments return, bit for bit
 
 
 def fuse(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function, marked to be compiled as one kernel, for use within `jax.jit` on a CPU; unchecked.
 
-    XLA refuses, with `jax.errors.JaxRuntimeError` when it compiles, to fuse sorting, scattering, matrix products and
-    callbacks. With `FUNCENV_PLAIN=1` the function comes back as it is.
+    XLA refuses what `can_fuse` names, and more than about a thousand numbers at a time, with
+    `jax.errors.JaxRuntimeError` when it compiles; and without `compiler_options` matrix products and scatters too.
+    With `FUNCENV_PLAIN=1` the function comes back as it is.
 
     >>> int(jax.jit(fuse(lambda x: x + 1))(1))
     2
     """
-    if not _wanted():
+    if not is_wanted():
         return function
-    inner = jax.jit(function)
+
+    def witnessed(*args: Any) -> tuple[Any, jax.Array]:
+        return function(*args), _witness(args)
+
+    inner = jax.jit(witnessed)
+
+    barrier: Any = jax.lax.optimization_barrier  # for which JAX has no types
 
     def marked(*args: Any) -> Any:
         with set_xla_metadata(inlineable="false", xla_cpu_small_call="true"):  # type: ignore[no-untyped-call]  # JAX's
-            return inner(*args)
+            return barrier(inner(*args))[0]
 
     return marked
 
 
-def _wanted() -> bool:
+def _witness(args: Any) -> jax.Array:
+    """A number that depends on every argument.
+
+    XLA aborts, and the process with it, where a parameter of such a function turns out to be needed for nothing. So
+    one entry of each is needed for this.
+    """
+    total = jnp.zeros((), jnp.float32)
+    for leaf in jax.tree.leaves(args):
+        array = jnp.asarray(
+            jax.random.key_data(leaf) if jnp.issubdtype(jax.typeof(leaf).dtype, jax.dtypes.prng_key) else leaf
+        )
+        if array.size:
+            total += array[(0,) * array.ndim].astype(jnp.float32)
+    return total
+
+
+def can_fuse(jaxpr: Any) -> bool:
+    """Whether a program holds nothing that XLA is known not to fuse: sorting, callbacks, linear algebra.
+
+    >>> can_fuse(jax.make_jaxpr(lambda x: x + 1)(1).jaxpr), can_fuse(jax.make_jaxpr(jnp.sort)(jnp.ones(3)).jaxpr)
+    (True, False)
+    """
+    names = {equation.primitive.name for equation in equations(jaxpr)}
+    return not (names & _REFUSED or any("callback" in name for name in names))
+
+
+_REFUSED = frozenset(
+    ["sort", "top_k", "approx_top_k", "fft", "ffi_call", "custom_call", "cholesky", "lu", "qr", "householder_product"]
+    + ["svd", "eig", "eigh", "schur", "hessenberg", "tridiagonal", "tridiagonal_solve", "triangular_solve"]
+)
+
+
+@functools.cache
+def compiler_options() -> dict[str, Any]:
+    """The options for a program that is compiled as one function, as far as this XLA knows them.
+
+    Wide vectors; and two emitters less, whose results cannot be called from within a function: without them, XLA
+    writes out matrix products, large sums and scatters as loops.
+    """
+    known: dict[str, Any] = {}
+    for name, value in _OPTIONS.items():
+        try:
+            jax.jit(lambda x: x + 1).lower(0).compile(compiler_options={name: value})
+        except jax.errors.JaxRuntimeError:  # no such option
+            continue
+        known[name] = value
+    return known
+
+
+_OPTIONS: dict[str, Any] = {
+    "xla_cpu_prefer_vector_width": 512,
+    "xla_cpu_experimental_ynn_fusion_type": "",
+    "xla_cpu_use_fusion_emitters": False,
+}
+
+
+def is_wanted() -> bool:
+    """Whether programs may be compiled in ways that XLA does not document: unless `FUNCENV_PLAIN=1` says otherwise."""
     return os.environ.get("FUNCENV_PLAIN", "0") in ("", "0")
 
 
-def _agree(ours: Any, theirs: Any) -> bool:
+def agree(ours: Any, theirs: Any) -> bool:
     """Equal structures and integers, floats within a few roundings."""
     return all(_equal(np.asarray(a), np.asarray(b)) for a, b in zip(*map(jax.tree.leaves, (ours, theirs)), strict=True))
 

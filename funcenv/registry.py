@@ -220,7 +220,7 @@ def make(id: str, *, max_episode_steps: int | None = _UNSET, **params: Any) -> F
     >>> make("CartPole-v1", gravty=1.6)
     Traceback (most recent call last):
         ...
-    TypeError: CartPole-v1 has no parameter 'gravty'; did you mean gravity?
+    TypeError: CartPole-v1 got an unexpected keyword argument 'gravty'; did you mean gravity?
     """
     return spec(id).make(max_episode_steps=max_episode_steps, **params)
 
@@ -292,7 +292,8 @@ def _require_known_parameters(id: str, build: Any, params: dict[str, Any]) -> No
         if name not in names:
             close = difflib.get_close_matches(name.lower(), names, n=1)
             remedy = f"did you mean {close[0]}?" if close else f"it has: {', '.join(names)}"
-            raise TypeError(f"{id} has no parameter {name!r}; {remedy}")
+            # Python's own words: libraries that try an argument look for them.
+            raise TypeError(f"{id} got an unexpected keyword argument {name!r}; {remedy}")
 
 
 _TUPLE = "__tuple__"  # JSON has no tuples, and a parameter may have to be one

@@ -3,7 +3,14 @@
 A policy is a function `policy(observation, key) -> action` of one environment; it is mapped over all of them, and
 every environment has its own stream of policy keys. A policy that is a pytree, such as `jax.tree_util.Partial(apply,
 params)`, is an argument of the compiled program: new parameters do not compile it again. A plain function is a part of
-the program, compiled once for each function object.
+the program, compiled once for each function object. The policy's key at step t is `fold_in(policy key, t)`, the policy
+keys being the split of one key.
+
+On a CPU a rollout runs as one function, a chunk of environments after the other (`funcenv.engine`), and resets lazily
+unless the vector environment says "select". Its first call compares steps with the plain program's; if they differ, if
+XLA cannot compile it, on other devices, over several devices, inside a traced function and with the environment
+variable `FUNCENV_PLAIN=1`, the plain program runs. Keys, integers and flags are the same in every way; floats are, too,
+where XLA contracts a*b+c alike, and else differ by a unit or two in the last place at each step.
 """
 
 from __future__ import annotations
@@ -17,12 +24,25 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+from funcenv import engine
 from funcenv.checks import require_size
+from funcenv.engine import EPISODES, RolloutStatistics, advance
 from funcenv.func_env import FuncEnv
 from funcenv.random import require_typed_key
 from funcenv.spaces import Space
 from funcenv.struct import PyTreeNode, field
-from funcenv.vector import AutoresetMode, FuncVectorEnv, VectorState, VectorTimestep, call_key
+from funcenv.vector import AutoresetMode, FuncVectorEnv, VectorState, VectorTimestep
+
+__all__ = [
+    "Evaluation",
+    "RandomPolicy",
+    "RolloutStatistics",
+    "Trajectory",
+    "evaluate",
+    "everything",
+    "random_policy",
+    "rollout",
+]
 
 Policy = Callable[[Any, jax.Array], Any]
 Collect = Callable[[VectorTimestep[Any], Any], Any]
@@ -35,20 +55,6 @@ class Trajectory(NamedTuple):
     action: Any
 
 
-class RolloutStatistics(PyTreeNode):
-    """The episodes that ended in a rollout; NaN where a figure needs at least one and there was none."""
-
-    count: Int[Array, ""]
-    mean_return: Float[Array, ""]
-    std_return: Float[Array, ""]
-    min_return: Float[Array, ""]
-    max_return: Float[Array, ""]
-    mean_length: Float[Array, ""]
-    std_length: Float[Array, ""]
-    min_length: Float[Array, ""]
-    max_length: Float[Array, ""]
-
-
 class Evaluation(PyTreeNode):
     """The episodes of an evaluation, one after another; every field has shape `[num_episodes]`."""
 
@@ -57,6 +63,30 @@ class Evaluation(PyTreeNode):
     terminated: Bool[Array, "num_episodes"]
     truncated: Bool[Array, "num_episodes"]
     finished: Bool[Array, "num_episodes"]  # False where the evaluation stopped at `max_steps`
+
+    @classmethod
+    def start(cls, venv: FuncVectorEnv[Any, Any, Any], vstate: VectorState[Any]) -> Evaluation:
+        """Before the first step of each episode."""
+        del venv
+        return cls(
+            episode_return=vstate.episode_return,
+            episode_length=vstate.episode_length,
+            terminated=jnp.zeros_like(vstate.done),
+            truncated=jnp.zeros_like(vstate.done),
+            finished=vstate.done,
+        )
+
+    def add(self, timestep: VectorTimestep[Any]) -> Evaluation:
+        """After a step; finished episodes stay as they are."""
+        latest = Evaluation(
+            episode_return=timestep.episode_return,
+            episode_length=timestep.episode_length,
+            terminated=timestep.terminated,
+            truncated=timestep.truncated,
+            finished=timestep.done,
+        )
+        added: Evaluation = jax.tree.map(lambda old, new: jnp.where(self.finished, old, new), self, latest)
+        return added
 
     @property
     def mean_return(self) -> Float[Array, ""]:
@@ -135,8 +165,11 @@ def rollout(
     """
     num_steps = require_size("num_steps", num_steps)
     require_typed_key(key)
-    static_policy, policy = _partition(policy)
-    return _rollout(venv, policy, key, vstate, static_policy, num_steps, collect)
+    parts, apart = engine.Policy.of(policy), collect is everything
+    outcome = engine.run(EPISODES, venv, parts, key, vstate, num_steps, collect=collect, keeps_apart=apart)
+    if outcome is not None:
+        return outcome.vstate, outcome.kept, _statistics(outcome.totals)
+    return _rollout(venv, parts.tree, key, vstate, parts.function, num_steps, collect)
 
 
 def evaluate(
@@ -162,28 +195,25 @@ def evaluate(
     """
     num_episodes, max_steps = require_size("num_episodes", num_episodes), require_size("max_steps", max_steps)
     require_typed_key(key)
-    static_policy, policy = _partition(policy)
+    parts = engine.Policy.of(policy)
     venv = FuncVectorEnv(env, num_episodes, AutoresetMode.DISABLED)
-    return _evaluate(venv, policy, key, static_policy, max_steps)
+    outcome = engine.run(_WHOLE_EPISODES, venv, parts, key, None, max_steps)
+    if outcome is not None:
+        evaluation: Evaluation = outcome.totals
+        return evaluation
+    return _evaluate(venv, parts.tree, key, parts.function, max_steps)
 
 
-def _partition(policy: Policy) -> tuple[Policy | None, Any]:
-    """A plain function is static, a pytree dynamic."""
-    is_function = jax.tree_util.all_leaves([policy])
-    return (policy, None) if is_function else (None, policy)
-
-
-@functools.partial(jax.jit, static_argnames=("static_policy", "num_steps", "collect"))
+@functools.partial(jax.jit, static_argnames=("function", "num_steps", "collect"))
 def _rollout(
     venv: FuncVectorEnv[Any, Any, Any],
     policy: Any,
     key: jax.Array,
     vstate: VectorState[Any] | None,
-    static_policy: Policy | None,
+    function: Policy | None,
     num_steps: int,
     collect: Collect | None,
 ) -> tuple[VectorState[Any], Any, RolloutStatistics]:
-    act = jax.vmap(static_policy or policy)
     if vstate is None:
         reset_key, key = jax.random.split(key)
         vstate, timestep = venv.reset(reset_key)
@@ -192,130 +222,46 @@ def _rollout(
         observation = venv.observation(vstate)
     policy_keys = jax.random.split(key, venv.num_envs)
 
-    def step(carry: Any, number: jax.Array) -> tuple[Any, Any]:
-        vstate, observation, sums = carry
-        actions = act(observation, jax.vmap(call_key, in_axes=(0, None))(policy_keys, number))
-        next_vstate, timestep = venv.step(vstate, actions)
-        ended = timestep.done
-        if venv.autoreset_mode is AutoresetMode.DISABLED:
-            ended &= ~vstate.done  # an environment left where it ended counts once
-        sums = _Sums(
-            returns=sums.returns.add(ended, timestep.episode_return),
-            lengths=sums.lengths.add(ended, timestep.episode_length.astype(timestep.episode_return.dtype)),
-        )
-        kept = None if collect is None else collect(timestep, actions)
-        return (next_vstate, timestep.observation, sums), kept
+    def step(state: Any, _: None) -> tuple[Any, Any]:
+        number, carry = state
+        carry, shown = advance(EPISODES, venv, engine.Policy(function, policy), carry, policy_keys, number)
+        return (number + np.uint32(1), carry), None if collect is None else collect(*shown)
 
-    nothing = _Moments.empty(vstate.episode_return)
-    carry = vstate, observation, _Sums(returns=nothing, lengths=nothing)
-    (vstate, _, sums), kept = jax.lax.scan(step, carry, jnp.arange(num_steps, dtype=jnp.uint32))
-    return vstate, kept, sums.statistics()
+    start = jnp.zeros((), jnp.uint32), (vstate, observation, EPISODES.start(venv, vstate))
+    (_, (vstate, _, episodes)), kept = jax.lax.scan(step, start, length=num_steps)
+    return vstate, kept, episodes.statistics()
 
 
-@functools.partial(jax.jit, static_argnames=("static_policy", "max_steps"))
+@functools.partial(jax.jit, static_argnames=("function", "max_steps"))
 def _evaluate(
-    venv: FuncVectorEnv[Any, Any, Any], policy: Any, key: jax.Array, static_policy: Policy | None, max_steps: int
+    venv: FuncVectorEnv[Any, Any, Any], policy: Any, key: jax.Array, function: Policy | None, max_steps: int
 ) -> Evaluation:
-    act = jax.vmap(static_policy or policy)
     reset_key, policy_key = jax.random.split(key)
     vstate, timestep = venv.reset(reset_key)
     policy_keys = jax.random.split(policy_key, venv.num_envs)
 
-    def unfinished(carry: Any) -> jax.Array:
-        number, _, _, result = carry
-        return (number < max_steps) & ~result.finished.all()
+    def goes_on(state: Any) -> jax.Array:
+        number, (_, _, evaluation) = state
+        return (number < max_steps) & ~evaluation.finished.all()
 
-    def step(carry: Any) -> Any:
-        number, vstate, observation, result = carry
-        actions = act(observation, jax.vmap(call_key, in_axes=(0, None))(policy_keys, number))
-        vstate, timestep = venv.step(vstate, actions)
-        latest = _so_far(timestep)
-        result = jax.tree.map(lambda old, new: jnp.where(result.finished, old, new), result, latest)
-        return number + np.uint32(1), vstate, timestep.observation, result
+    def step(state: Any) -> Any:
+        number, carry = state
+        carry, _ = advance(_WHOLE_EPISODES, venv, engine.Policy(function, policy), carry, policy_keys, number)
+        return number + np.uint32(1), carry
 
-    start = jnp.zeros((), jnp.uint32), vstate, timestep.observation, _so_far(timestep)
-    return jax.lax.while_loop(unfinished, step, start)[3]
+    carry = vstate, timestep.observation, Evaluation.start(venv, vstate)
+    _, (_, _, evaluation) = jax.lax.while_loop(goes_on, step, (jnp.zeros((), jnp.uint32), carry))
+    return evaluation
 
 
-def _so_far(timestep: VectorTimestep[Any]) -> Evaluation:
-    return Evaluation(
-        episode_return=timestep.episode_return,
-        episode_length=timestep.episode_length,
-        terminated=timestep.terminated,
-        truncated=timestep.truncated,
-        finished=timestep.done,
-    )
+@functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})  # few numbers: compiled quickly
+def _statistics(episodes: Any) -> RolloutStatistics:
+    statistics: RolloutStatistics = episodes.statistics()
+    return statistics
 
 
-class _Moments(PyTreeNode):
-    """Count, mean, spread and range of a stream of numbers, kept for each environment: `[num_envs]`.
-
-    Sums are taken of the distance to the first number, so that equal numbers have a spread of exactly 0 in float32.
-    """
-
-    count: Int[Array, "num_envs"]
-    first: Float[Array, "num_envs"]
-    total: Float[Array, "num_envs"]
-    squares: Float[Array, "num_envs"]
-    smallest: Float[Array, "num_envs"]
-    largest: Float[Array, "num_envs"]
-
-    @classmethod
-    def empty(cls, like: jax.Array) -> _Moments:
-        zeros = jnp.zeros_like(like)
-        infinity = jnp.full_like(like, jnp.inf)
-        return cls(
-            count=jnp.zeros(like.shape, jnp.int32),
-            first=zeros,
-            total=zeros,
-            squares=zeros,
-            smallest=infinity,
-            largest=-infinity,
-        )
-
-    def add(self, where: jax.Array, number: jax.Array) -> _Moments:
-        first = jnp.where(where & (self.count == 0), number, self.first)
-        distance = jnp.where(where, number - first, 0)
-        return _Moments(
-            count=self.count + where.astype(jnp.int32),
-            first=first,
-            total=self.total + distance,
-            squares=self.squares + distance**2,
-            smallest=jnp.where(where, jnp.minimum(self.smallest, number), self.smallest),
-            largest=jnp.where(where, jnp.maximum(self.largest, number), self.largest),
-        )
-
-    def combined(self) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
-        """Mean, standard deviation, least and greatest over all environments."""
-        count = self.count.astype(self.total.dtype)
-        weight = jnp.where(count > 0, count / count.sum(), 0)
-        shift = self.total / jnp.maximum(count, 1)
-        means = self.first + shift
-        within = jnp.maximum(self.squares / jnp.maximum(count, 1) - shift**2, 0)
-        centre = means[
-            jnp.argmax(self.count > 0)
-        ]  # any number near the mean, so that equal means have a spread of exactly 0
-        mean = centre + (weight * (means - centre)).sum()
-        variance = (weight * (within + (means - mean) ** 2)).sum()
-        nan = jnp.where(count.sum() > 0, 0, jnp.nan).astype(mean.dtype)
-        return mean + nan, jnp.sqrt(variance) + nan, self.smallest.min() + nan, self.largest.max() + nan
-
-
-class _Sums(PyTreeNode):
-    returns: _Moments
-    lengths: _Moments
-
-    def statistics(self) -> RolloutStatistics:
-        mean_return, std_return, min_return, max_return = self.returns.combined()
-        mean_length, std_length, min_length, max_length = self.lengths.combined()
-        return RolloutStatistics(
-            count=self.returns.count.sum(dtype=jnp.int32),
-            mean_return=mean_return,
-            std_return=std_return,
-            min_return=min_return,
-            max_return=max_return,
-            mean_length=mean_length,
-            std_length=std_length,
-            min_length=min_length,
-            max_length=max_length,
-        )
+_WHOLE_EPISODES = engine.Play(
+    start=Evaluation.start,
+    add=lambda venv, timestep, evaluation: evaluation.add(timestep),
+    over=lambda evaluation: evaluation.finished.all(),
+)

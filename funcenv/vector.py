@@ -80,9 +80,13 @@ class FuncVectorEnv(PyTreeNode, Generic[State, Action, Obs]):
             parameters.
         num_envs: at least 1.
         autoreset_mode: see `AutoresetMode`.
+        reset_strategy: how a step computes the beginnings of episodes. "select": for every environment, keeping those
+            that are needed, which is what `jax.vmap` makes of a choice. "lazy": for those that begin anew alone, a few
+            at a time in a loop. The results are the same, bit for bit. "auto" decides once for each kind of
+            environment: `chosen_reset_strategy` tells.
 
     Raises:
-        ValueError: `num_envs` below 1, or parameters with another leading axis.
+        ValueError: `num_envs` below 1, parameters with another leading axis, or an unknown strategy.
 
     >>> import funcenv, jax, jax.numpy as jnp
     >>> venv = FuncVectorEnv(funcenv.make("CartPole-v1"), num_envs=3)
@@ -95,12 +99,15 @@ class FuncVectorEnv(PyTreeNode, Generic[State, Action, Obs]):
     env: FuncEnv[State, Action, Obs]
     num_envs: int = field(pytree_node=False)
     autoreset_mode: AutoresetMode = field(pytree_node=False, default=AutoresetMode.SAME_STEP)
+    reset_strategy: str = field(pytree_node=False, default="auto")
 
     def __post_init__(self) -> None:
         require_size("num_envs", self.num_envs)
         if not isinstance(self.autoreset_mode, AutoresetMode):
             modes = ", ".join(str(mode) for mode in AutoresetMode)
             raise TypeError(f"autoreset_mode must be one of {modes}, got {self.autoreset_mode!r}")
+        if self.reset_strategy not in ("auto", "select", "lazy"):
+            raise ValueError(f'reset_strategy must be "auto", "select" or "lazy", got {self.reset_strategy!r}')
         parameter_axes(self.env, self.num_envs)
 
     @property
@@ -162,7 +169,30 @@ class FuncVectorEnv(PyTreeNode, Generic[State, Action, Obs]):
         Returns:
             The next vector state and time step.
         """
+        if self.autoreset_mode is not AutoresetMode.DISABLED and self.chosen_reset_strategy() == "lazy":
+            from funcenv.resets import step_lazily  # which is written in terms of this class
+
+            next_vstate, timestep = step_lazily(self, vstate, actions)
+            return next_vstate, timestep
         return self._map(_STEPS[self.autoreset_mode], vstate, actions)
+
+    def chosen_reset_strategy(self) -> str:
+        """The strategy that `step` follows, "select" or "lazy".
+
+        "auto" counts the operations of one environment's reset and of its step, without running either, and resets
+        lazily if a reset is more than four times as much work, or as much as drawing a picture: below that, the loop
+        costs more than it saves.
+        `rollout` and `evaluate` on a CPU, where they run as one function, reset lazily unless told to select.
+
+        >>> import funcenv
+        >>> FuncVectorEnv(funcenv.make("CartPole-v1"), num_envs=3).chosen_reset_strategy()
+        'select'
+        """
+        if self.reset_strategy != "auto":
+            return self.reset_strategy
+        from funcenv.resets import is_reset_costly  # which is written in terms of this class
+
+        return "lazy" if is_reset_costly(self.env, self.num_envs) else "select"
 
     def observation(self, vstate: VectorState[State]) -> Obs:
         """What every environment showed last, drawn again from its state and its last key; `[num_envs, ...]`."""
@@ -191,14 +221,14 @@ class FuncVectorEnv(PyTreeNode, Generic[State, Action, Obs]):
         return mask
 
     def _loosest(self, name: str) -> Any:
-        axes = jax.tree.leaves(parameter_axes(self.env, self.num_envs), is_leaf=lambda axis: axis is None)
-        if all(axis is None for axis in axes):
-            return getattr(self.env, name)
         leaves, treedef = jax.tree.flatten(self.env)
-        rows = [leaf if axis is None else np.asarray(leaf) for leaf, axis in zip(leaves, axes, strict=True)]
+        batched = batched_leaves(self.env, self.num_envs)
+        if not any(batched):
+            return getattr(self.env, name)
+        rows = [np.asarray(leaf) if differs else leaf for leaf, differs in zip(leaves, batched, strict=True)]
         space = None
         for i in range(self.num_envs):
-            row = [leaf if axis is None else leaf[i] for leaf, axis in zip(rows, axes, strict=True)]
+            row = [leaf[i] if differs else leaf for leaf, differs in zip(rows, batched, strict=True)]
             single = getattr(jax.tree.unflatten(treedef, row), name)
             space = single if space is None or space == single else space.union(single)
         return space
@@ -238,6 +268,16 @@ def parameter_axes(env: FuncEnv[Any, Any, Any], num_envs: int) -> Any:
         return 0
 
     return jax.tree_util.tree_map_with_path(axis, env)
+
+
+def batched_leaves(env: FuncEnv[Any, Any, Any], num_envs: int) -> list[bool]:
+    """For each of `jax.tree.leaves(env)`, whether it differs between environments.
+
+    >>> from funcenv.envs import CartPole
+    >>> sum(batched_leaves(CartPole(gravity=jnp.array([9.8, 1.6])), num_envs=2))
+    1
+    """
+    return jax.tree.leaves(jax.tree.map(lambda _, axis: axis is not None, env, parameter_axes(env, num_envs)))
 
 
 def parameter_ndim(env: FuncEnv[Any, Any, Any], path: tuple[Any, ...]) -> int:

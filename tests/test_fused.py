@@ -23,7 +23,7 @@ def test_fused_programs_show_what_plain_ones_show(id):
     rng = np.random.default_rng(0)
     for _ in range(20):
         action = rng.uniform(-2, 2, 1).astype(np.float32) if id == "Pendulum-v1" else jnp.int32(rng.integers(2))
-        plain, marked = (program(words, action) for program in (programs.step._plain, programs.step._marked))
+        plain, marked = (program(words, action) for program in (programs.step._plain, programs.step.marked))
         for a, b in zip(*map(jax.tree.leaves, map(programs._layout.read, (plain, marked))), strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
         words = programs.reset(plain) if any(programs.read_scalars(np.asarray(plain))[1:]) else plain

@@ -48,13 +48,14 @@ def test_the_folders_at_top_level_are_not_importable_by_their_bare_name(folder):
 
 # Each layer may import those before it; the command line, last, may import all.
 LAYERS = (
-    ("struct", "checks", "fused"),
+    ("struct", "checks", "fused", "cost", "trigonometry"),
     ("random",),
     ("spaces", "scene"),
     ("func_env",),
-    ("wrappers", "vector", "checker", "checked"),
+    ("wrappers", "vector", "resets", "checker", "checked"),
+    ("engine",),
     ("rollout", "registry"),
-    ("replay", "train"),
+    ("replay", "train", "bench"),
     ("envs",),
     ("adapters",),
     ("cli", "__main__", "__init__"),

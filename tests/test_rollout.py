@@ -7,8 +7,8 @@ import pytest
 
 import funcenv
 from funcenv import AutoresetMode, FuncVectorEnv
+from funcenv.engine.statistics import Moments
 from funcenv.envs import CartPole, Pendulum
-from funcenv.rollout import _Moments
 from funcenv.wrappers import TimeLimit
 
 ENV = TimeLimit(CartPole(), max_episode_steps=40)
@@ -39,10 +39,10 @@ def test_no_episode_gives_nan_rather_than_a_number():
 
 
 def test_equal_returns_have_no_spread():
-    moments = _Moments.empty(jnp.zeros(3))
-    for _ in range(1000):
-        moments = moments.add(jnp.array([True, False, True]), jnp.full(3, 500.3))
-    mean, std, least, greatest = moments.combined()
+    moments = Moments.empty(jnp.zeros(3))
+    for count in range(1000):
+        moments = moments.add(jnp.int32(count), jnp.full(3, 500.3))
+    mean, std, least, greatest = moments.combined(jnp.array([1000, 0, 1000]))
     assert std == 0 and mean == least == greatest == jnp.float32(500.3)
 
 
@@ -92,7 +92,7 @@ def test_new_parameters_of_a_policy_do_not_compile_again():
     venv = FuncVectorEnv(ENV, 2)
     for bias in (0.0, 0.1, 0.2):
         funcenv.rollout(venv, jax.tree_util.Partial(apply, jnp.float32(bias)), funcenv.key(0), 5)
-    assert len(traces) == 1
+        assert len(traces) <= 2  # for the program, and for the plain one that it is compared with
 
 
 def test_a_rollout_can_be_traced_and_differentiated():

@@ -11,6 +11,8 @@ from typing import Any
 
 import funcenv
 from funcenv.adapters.gymnasium.env import GymnasiumEnv
+from funcenv.adapters.rendering.modes import ALL_MODES, render_modes
+from funcenv.func_env import FuncEnv
 from funcenv.registry import load_entry_points, registry
 
 
@@ -26,12 +28,25 @@ class EnvCreator:
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """The render modes, which Gymnasium looks up before it builds anything."""
-        return GymnasiumEnv.metadata
+        """The render modes, which Gymnasium looks up before it builds anything.
 
-    def __call__(self, render_mode: str | None = None, **params: Any) -> GymnasiumEnv[Any, Any]:
+        Those of an environment that a function builds are known only then; until then it may have all of them.
+        """
+        build: Any = registry[self.id].load()
+        is_class = isinstance(build, type) and issubclass(build, FuncEnv)
+        return {**GymnasiumEnv.metadata, "render_modes": render_modes(build) if is_class else list(ALL_MODES)}
+
+    def __call__(
+        self,
+        render_mode: str | None = None,
+        *,
+        render_height: int | None = None,
+        render_width: int | None = None,
+        **params: Any,
+    ) -> GymnasiumEnv[Any, Any]:
         """The environment without a time limit: that is Gymnasium's to add."""
-        return GymnasiumEnv(funcenv.make(self.id, max_episode_steps=None, **params), render_mode)
+        func_env = funcenv.make(self.id, max_episode_steps=None, **params)
+        return GymnasiumEnv(func_env, render_mode, render_height=render_height, render_width=render_width)
 
 
 def __getattr__(name: str) -> EnvCreator:

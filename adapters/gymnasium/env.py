@@ -22,10 +22,11 @@ class GymnasiumEnv(FunctionalEnv[ObsType, ActType], gymnasium.Env[ObsType, ActTy
 
     Args:
         func_env: the pure environment, with its wrappers.
-        render_mode: must be None until scenes exist.
+        render_mode: as for `FunctionalEnv`; so are `render_height`, `render_width` and `spec`.
 
     Raises:
-        ValueError: an unknown render mode.
+        ValueError: as for `FunctionalEnv`.
+        RuntimeError: likewise.
         TypeError: a space that Gymnasium has no counterpart of.
 
     >>> import funcenv

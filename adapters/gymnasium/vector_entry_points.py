@@ -29,12 +29,20 @@ class VectorEnvCreator:
         autoreset_mode: Any = AutoresetMode.NEXT_STEP,
         output: str = "numpy",
         render_mode: str | None = None,
+        render_height: int | None = None,
+        render_width: int | None = None,
         **params: Any,
     ) -> GymnasiumVectorEnv[Any, Any]:
         """The vector environment; the time limit, which Gymnasium passes on here, is ours."""
         func_env = funcenv.make(self.id, max_episode_steps=max_episode_steps, **params)
         return GymnasiumVectorEnv(
-            func_env, num_envs, autoreset_mode=autoreset_mode, output=output, render_mode=render_mode
+            func_env,
+            num_envs,
+            autoreset_mode=autoreset_mode,
+            output=output,
+            render_mode=render_mode,
+            render_height=render_height,
+            render_width=render_width,
         )
 
 

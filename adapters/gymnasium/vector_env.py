@@ -32,7 +32,7 @@ class GymnasiumVectorEnv(  # type: ignore[misc]  # it has two specs, one of each
         num_envs: likewise.
         autoreset_mode: likewise; Gymnasium's enum is welcome.
         output: likewise.
-        render_mode: likewise.
+        render_mode: likewise; so are `render_height` and `render_width`.
 
     Raises:
         ValueError: as for `FunctionalVectorEnv`.
@@ -52,10 +52,20 @@ class GymnasiumVectorEnv(  # type: ignore[misc]  # it has two specs, one of each
         autoreset_mode: Any = AutoresetMode.NEXT_STEP,
         output: str = "numpy",
         render_mode: str | None = None,
+        render_height: int | None = None,
+        render_width: int | None = None,
     ) -> None:
         if isinstance(autoreset_mode, gymnasium.vector.AutoresetMode):
             autoreset_mode = autoreset_mode.value
-        super().__init__(func_env, num_envs, autoreset_mode=autoreset_mode, output=output, render_mode=render_mode)
+        super().__init__(
+            func_env,
+            num_envs,
+            autoreset_mode=autoreset_mode,
+            output=output,
+            render_mode=render_mode,
+            render_height=render_height,
+            render_width=render_width,
+        )
         mode = gymnasium.vector.AutoresetMode(self.autoreset_mode.value)
         self.metadata = {**self.metadata, "jax": output == "jax", "autoreset_mode": mode}
         self.single_observation_space = to_gymnasium(self._venv.single_observation_space)

@@ -1,18 +1,27 @@
-"""Random policy in funcenv, no trajectory kept."""
+"""Random policy in funcenv, in one compiled program; the trajectory is kept with `options["keep"]`."""
 
 import jax
 from protocol import serve
 
 import funcenv
+import funcenv.envs  # noqa: F401  (imported before the clock starts, as the peers' environments are)
+
+jax.devices()  # the backend starts before the clock does
+
+
+def whole_trajectory(timestep, action):
+    return timestep.observation, action, timestep.reward, timestep.terminated, timestep.truncated
 
 
 def prepare(options):
     env = funcenv.make(options["env"])
     venv = funcenv.FuncVectorEnv(env, options["num_envs"])
     policy, key = funcenv.random_policy(env), funcenv.key(0)
+    collect = whole_trajectory if options.get("keep") else None
 
     def work():
-        _, _, statistics = funcenv.rollout(venv, policy, key, options["num_steps"], collect=None)
+        _, kept, statistics = funcenv.rollout(venv, policy, key, options["num_steps"], collect=collect)
+        jax.block_until_ready(kept)
         return {"episodes": int(statistics.count), "mean_return": float(statistics.mean_return)}
 
     return work, {

@@ -1,4 +1,7 @@
-"""Random policy in gymnax, no trajectory kept: the loop that its README shows, under `jax.lax.scan`."""
+"""Random policy in gymnax: the loop that its README shows, under `jax.lax.scan`, with its default generator.
+
+The trajectory is kept with `options["keep"]`; else the scan carries the return and the number of episodes.
+"""
 
 import importlib.metadata
 
@@ -7,10 +10,12 @@ import jax
 import jax.numpy as jnp
 from protocol import serve
 
+jax.devices()  # the backend starts before the clock does
+
 
 def prepare(options):
     env, params = gymnax.make(options["env"])
-    num_envs = options["num_envs"]
+    num_envs, keep = options["num_envs"], options.get("keep")
 
     @jax.jit
     def run(key):
@@ -23,17 +28,19 @@ def prepare(options):
             action = jax.vmap(env.action_space(params).sample)(jax.random.split(action_key, num_envs))
             step_keys = jax.random.split(step_key, num_envs)
             timestep = jax.vmap(env.step, in_axes=(0, 0, 0, None))(step_keys, state, action, params)
-            _, state, reward, terminated, truncated, _ = timestep
-            return (key, state, total + reward, episodes + (terminated | truncated)), None
+            observation, state, reward, terminated, truncated, _ = timestep
+            kept = (observation, action, reward, terminated, truncated) if keep else None
+            return (key, state, total + reward, episodes + (terminated | truncated)), kept
 
         carry = key, state, jnp.zeros(num_envs), jnp.zeros(num_envs, jnp.int32)
-        (_, _, total, episodes), _ = jax.lax.scan(step, carry, None, options["num_steps"])
-        return total.sum(), episodes.sum()
+        (_, _, total, episodes), kept = jax.lax.scan(step, carry, None, options["num_steps"])
+        return total.sum(), episodes.sum(), kept
 
     key = jax.random.key(0)
 
     def work():
-        total, episodes = run(key)
+        total, episodes, kept = run(key)
+        jax.block_until_ready(kept)
         return {"episodes": int(episodes), "mean_return": float(total) / max(int(episodes), 1)}
 
     version = importlib.metadata.version("gymnax")

@@ -23,6 +23,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -30,8 +31,10 @@ from jaxtyping import Array, Bool, Float, Int
 
 from funcenv.checks import require_at_least, require_finite, require_ordered, require_positive
 from funcenv.func_env import FuncEnv
+from funcenv.scene import Camera, Circle, Line, Rectangle, Scene, Shape, palette, place, rgba
 from funcenv.spaces import Box, Discrete
 from funcenv.struct import PyTreeNode, field
+from funcenv.trigonometry import sincos
 
 # theta1, theta2, theta1_dot, theta2_dot, or their rates of change. Scalars, so that XLA fuses the whole step.
 _Coordinates = tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""], Float[Array, ""]]
@@ -137,8 +140,8 @@ class Acrobot(FuncEnv[AcrobotState, Int[Array, ""], Float[Array, "6"]]):
     def observation(self, state: AcrobotState, key: jax.Array) -> Float[Array, "6"]:
         """The directions of the joints and their angular velocities."""
         del key
-        cos1, sin1 = jnp.cos(state.theta1), jnp.sin(state.theta1)
-        cos2, sin2 = jnp.cos(state.theta2), jnp.sin(state.theta2)
+        sin1, cos1 = sincos(state.theta1)
+        sin2, cos2 = sincos(state.theta2)
         return jnp.stack([cos1, sin1, cos2, sin2, state.theta1_dot, state.theta2_dot]).astype(jnp.float32)
 
     def reward(self, state: AcrobotState, action: Int[Array, ""], next_state: AcrobotState) -> Float[Array, ""]:
@@ -148,7 +151,7 @@ class Acrobot(FuncEnv[AcrobotState, Int[Array, ""], Float[Array, "6"]]):
 
     def terminal(self, state: AcrobotState) -> Bool[Array, ""]:
         """The free end is high enough."""
-        return -jnp.cos(state.theta1) - jnp.cos(state.theta2 + state.theta1) > 1.0
+        return -sincos(state.theta1)[1] - sincos(state.theta2 + state.theta1)[1] > 1.0
 
     @property
     def observation_space(self) -> Box:
@@ -162,9 +165,28 @@ class Acrobot(FuncEnv[AcrobotState, Int[Array, ""], Float[Array, "6"]]):
         return Discrete(3)
 
     @property
+    def render_fps(self) -> float:
+        """Steps shown a second, as Gymnasium shows them: three times as fast as they are."""
+        return 15
+
+    @property
     def reward_range(self) -> tuple[float, float]:
         """-1 and 0."""
         return -1.0, 0.0
+
+    def get_keys_to_action(self) -> dict[Any, Any]:
+        """Left and right arrow; no torque without."""
+        return {(): 1, ("left",): 0, ("right",): 2}
+
+    def scene(self, state: AcrobotState) -> Scene:
+        """Both links, drawn equally long, so that the goal line is exact for any length."""
+        length, theta1, theta2 = map(jnp.float32, (self.link_length_1, state.theta1, state.theta1 + state.theta2))
+        return Scene(
+            camera=Camera((0.0, 0.0), 4.6 * length, 4.6 * length),
+            shapes=place(_links(theta1, theta2), scale=length),
+            backdrop=place(_frame(), scale=length),
+            background=palette.PAPER,
+        )
 
     def _torque(self, action: Int[Array, ""], key: jax.Array) -> Float[Array, ""]:
         first, second, third = self.avail_torque
@@ -182,12 +204,12 @@ class Acrobot(FuncEnv[AcrobotState, Int[Array, ""], Float[Array, "6"]]):
         """The equations of motion."""
         m1, m2, inertia = self.link_mass_1, self.link_mass_2, self.link_moi
         l1, c1, c2 = self.link_length_1, self.link_com_pos_1, self.link_com_pos_2
-        cos2, sin2 = jnp.cos(theta2), jnp.sin(theta2)
+        sin2, cos2 = sincos(theta2)
         d1 = m1 * c1**2 + m2 * (l1**2 + c2**2 + 2 * l1 * c2 * cos2) + 2 * inertia
         d2 = m2 * (c2**2 + l1 * c2 * cos2) + inertia
-        phi2 = m2 * c2 * self.gravity * jnp.sin(theta1 + theta2)
+        phi2 = m2 * c2 * self.gravity * sincos(theta1 + theta2)[0]
         coriolis = m2 * l1 * c2 * theta2_dot * (theta2_dot + 2 * theta1_dot) * sin2
-        phi1 = (m1 * c1 + m2 * l1) * self.gravity * jnp.sin(theta1) + phi2 - coriolis
+        phi1 = (m1 * c1 + m2 * l1) * self.gravity * sincos(theta1)[0] + phi2 - coriolis
         pull = torque + d2 / d1 * phi1 - phi2
         if self.book_or_nips == "book":
             pull = pull - m2 * l1 * c2 * theta1_dot**2 * sin2
@@ -215,3 +237,25 @@ def _wrap_angle(angle: Float[Array, ""]) -> Float[Array, ""]:
     """The same direction in [-pi, pi]; an angle in there, ends included, stays as it is."""
     turns = jnp.ceil((jnp.abs(angle) - math.pi) / (2 * math.pi))
     return angle - jnp.sign(angle) * turns * (2 * math.pi)
+
+
+def _links(theta1: jax.Array, theta2: jax.Array) -> list[Shape]:
+    """Both of length 1, at angles from hanging down; the free end ends in a dot."""
+    elbow = jnp.sin(theta1), -jnp.cos(theta1)
+    tip = elbow[0] + jnp.sin(theta2), elbow[1] - jnp.cos(theta2)
+    return [
+        Line(elbow, tip, 0.18, palette.ORANGE),
+        Line((0.0, 0.0), elbow, 0.18, palette.BLUE),
+        Circle((0.0, 0.0), 0.06, palette.PAPER, outline=palette.INK, outline_width=0.04),
+        Circle(elbow, 0.06, palette.PAPER, outline=palette.INK, outline_width=0.04),
+        Circle(tip, 0.045, palette.INK),
+    ]
+
+
+def _frame() -> list[Shape]:
+    """All that is above the line; and where the links hang."""
+    return [
+        Rectangle((0.0, 51.0), (200.0, 100.0), rgba(palette.GREEN, 0.12)),
+        Line((-100.0, 1.0), (100.0, 1.0), 0.03, palette.GREEN),
+        Circle((0.0, 0.0), 0.2, palette.CLOUD),
+    ]

@@ -17,15 +17,19 @@ undefined and pay 0; here they pay what the fall paid.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from funcenv.checks import require_finite, require_ordered, require_positive
 from funcenv.func_env import FuncEnv
+from funcenv.scene import Camera, Circle, Line, Rectangle, Scene, Shape, Terrain, palette, place
 from funcenv.spaces import Box, Discrete
 from funcenv.struct import PyTreeNode, field
+from funcenv.trigonometry import sincos
 
 
 class CartPoleState(PyTreeNode):
@@ -117,7 +121,7 @@ class CartPole(FuncEnv[CartPoleState, Int[Array, ""], Float[Array, "4"]]):
         """One Euler step under a constant force."""
         del key
         force = jnp.where(action == 1, self.force_mag, -self.force_mag)
-        cos, sin = jnp.cos(state.theta), jnp.sin(state.theta)
+        sin, cos = sincos(state.theta)
         temp = (force + self.polemass_length * state.theta_dot**2 * sin) / self.total_mass
         theta_acc = (self.gravity * sin - cos * temp) / (
             self.length * (4 / 3 - self.masspole * cos**2 / self.total_mass)
@@ -162,6 +166,56 @@ class CartPole(FuncEnv[CartPoleState, Int[Array, ""], Float[Array, "4"]]):
         return Discrete(2)
 
     @property
+    def render_fps(self) -> float:
+        """Steps shown a second: real time at the usual `tau`."""
+        return 50
+
+    @property
     def reward_range(self) -> tuple[float, float]:
         """Always 1, or -1 and 0."""
         return (-1.0, 0.0) if self.sutton_barto_reward else (1.0, 1.0)
+
+    def get_keys_to_action(self) -> dict[Any, Any]:
+        """Left and right arrow; no key pushes left, as there is no third action."""
+        return {("left",): 0, ("right",): 1}
+
+    def scene(self, state: CartPoleState) -> Scene:
+        """The cart on its track, which turns red where the episode ends; two ticks show how far the pole may lean."""
+        x, theta, pole, edge = map(jnp.float32, (state.x, state.theta, 2 * self.length, self.x_threshold))
+        cart = place(_cart(pole, jnp.float32(self.theta_threshold_radians)), (x, 0.0))
+        rod = place([Line((0.0, 0.0), (0.0, pole), 0.11, palette.ORANGE)], (x, _AXLE), -theta)
+        axle = Circle((x, _AXLE), 0.05, palette.PAPER, outline=palette.INK, outline_width=0.03)
+        return Scene(
+            camera=Camera((0.0, (_AXLE + pole) / 2), 2.4 * edge, pole + _AXLE + 1.2),
+            shapes=(*cart, *rod, axle),
+            backdrop=_track(edge),
+            background=palette.PAPER,
+        )
+
+
+_AXLE = 0.3  # height of the pole's foot above the track, in the picture
+
+
+def _cart(pole: jax.Array, lean: jax.Array) -> list[Shape]:
+    """At the middle of the track."""
+    ticks = [Line((0.0, pole + 0.12), (0.0, pole + 0.26), 0.035, palette.STONE)]
+    return [
+        *place(ticks, (0.0, _AXLE), -lean),
+        *place(ticks, (0.0, _AXLE), lean),
+        Circle((-0.16, 0.08), 0.08, palette.STONE),
+        Circle((0.16, 0.08), 0.08, palette.STONE),
+        Rectangle((0.0, 0.21), (0.56, 0.2), palette.INK, corner_radius=0.05),
+    ]
+
+
+def _track(edge: jax.Array) -> tuple[Shape, ...]:
+    ends = (
+        shape
+        for end, far in ((-edge, -100 * edge), (edge, 100 * edge))
+        for shape in (
+            Line((end, 0.0), (far, 0.0), 0.035, palette.RED),
+            Line((end, -0.14), (end, 0.14), 0.05, palette.RED),
+        )
+    )
+    rail = Line((-edge, 0.0), (edge, 0.0), 0.035, palette.STONE, cap="butt")
+    return Terrain(np.zeros(2), -1.0, 1.0, palette.MIST), rail, *ends

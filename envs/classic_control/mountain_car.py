@@ -13,14 +13,19 @@ the position there and lets the velocity be, which only a `goal_velocity` above 
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from funcenv.checks import require_finite, require_ordered, require_positive
+from funcenv.envs.classic_control.mountain_car_scene import mountain_car_scene
 from funcenv.func_env import FuncEnv
+from funcenv.scene import Scene
 from funcenv.spaces import Box, Discrete
 from funcenv.struct import PyTreeNode
+from funcenv.trigonometry import sincos
 
 
 class MountainCarState(PyTreeNode):
@@ -97,7 +102,7 @@ class MountainCar(FuncEnv[MountainCarState, Int[Array, ""], Float[Array, "2"]]):
         """One push, up or down the slope."""
         del key
         direction = jnp.clip(action, 0, 2).astype(float) - 1
-        slope = jnp.cos(self.hill_frequency * state.position)
+        slope = sincos(self.hill_frequency * state.position)[1]
         velocity = state.velocity + (direction * self.force - slope * self.gravity)
         velocity = jnp.clip(velocity, -self.max_speed, self.max_speed)
         position = jnp.clip(state.position + velocity, self.min_position, self.max_position)
@@ -132,3 +137,12 @@ class MountainCar(FuncEnv[MountainCarState, Int[Array, ""], Float[Array, "2"]]):
     def reward_range(self) -> tuple[float, float]:
         """Always -1."""
         return -1.0, -1.0
+
+    def get_keys_to_action(self) -> dict[Any, Any]:
+        """Left and right arrow; the car rolls without."""
+        return {(): 1, ("left",): 0, ("right",): 2}
+
+    def scene(self, state: MountainCarState) -> Scene:
+        """The car on the hill, and the flag at the goal."""
+        track = self.min_position, self.max_position
+        return mountain_car_scene(state.position, track, self.goal_position, self.hill_frequency)

@@ -15,15 +15,20 @@ under `jax_enable_x64`, and only the observation is rounded.
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from funcenv.checks import require_finite, require_ordered, require_positive
+from funcenv.envs.classic_control.mountain_car_scene import mountain_car_scene
 from funcenv.func_env import FuncEnv, reward_bounds
+from funcenv.scene import Scene
 from funcenv.spaces import Box
 from funcenv.struct import PyTreeNode
+from funcenv.trigonometry import sincos
 
 
 class MountainCarContinuousState(PyTreeNode):
@@ -106,7 +111,7 @@ class MountainCarContinuous(FuncEnv[MountainCarContinuousState, Float[Array, "1"
         """One step under a constant throttle."""
         del key
         throttle = jnp.clip(action[0].astype(float), self.min_action, self.max_action)
-        slope = jnp.cos(self.hill_frequency * state.position)
+        slope = sincos(self.hill_frequency * state.position)[1]
         velocity = state.velocity + (throttle * self.power - slope * self.gravity)
         velocity = jnp.clip(velocity, -self.max_speed, self.max_speed)
         position = jnp.clip(state.position + velocity, self.min_position, self.max_position)
@@ -145,3 +150,12 @@ class MountainCarContinuous(FuncEnv[MountainCarContinuousState, Float[Array, "1"
         least = np.clip(0.0, self.min_action, self.max_action)
         most = np.maximum(np.abs(self.min_action), np.abs(self.max_action))
         return reward_bounds(-0.1 * most**2, 100.0 - 0.1 * least**2)
+
+    def get_keys_to_action(self) -> dict[Any, Any]:
+        """Left and right arrow, with full power."""
+        return {("left",): [-1.0], ("right",): [1.0]}
+
+    def scene(self, state: MountainCarContinuousState) -> Scene:
+        """The car on the hill, and the flag at the goal."""
+        track = self.min_position, self.max_position
+        return mountain_car_scene(state.position, track, self.goal_position, self.hill_frequency)

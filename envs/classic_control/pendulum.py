@@ -11,6 +11,7 @@ Parameters, bounds and rewards are Gymnasium 1.4.0's `Pendulum-v1`.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -19,15 +20,18 @@ from jaxtyping import Array, Bool, Float
 
 from funcenv.checks import require_at_least, require_finite, require_positive
 from funcenv.func_env import FuncEnv, reward_bounds
+from funcenv.scene import Arc, Camera, Circle, Line, Polygon, Scene, Shape, palette, place, rgba
 from funcenv.spaces import Box
 from funcenv.struct import PyTreeNode
+from funcenv.trigonometry import sincos
 
 
 class PendulumState(PyTreeNode):
-    """Angle and angular velocity."""
+    """Angle and angular velocity, and for the picture what drove the rod here."""
 
     theta: Float[Array, ""]  # from upright, counter-clockwise, not wrapped [rad]
     theta_dot: Float[Array, ""]  # [rad/s]
+    torque: Float[Array, ""] | float = 0.0  # of the last step, clipped; 0 after a reset [N m]
 
 
 class Pendulum(FuncEnv[PendulumState, Float[Array, "1"], Float[Array, "3"]]):
@@ -78,20 +82,21 @@ class Pendulum(FuncEnv[PendulumState, Float[Array, "1"], Float[Array, "3"]]):
     def initial(self, key: jax.Array) -> PendulumState:
         """Anywhere, moving slowly."""
         theta, theta_dot = jax.random.uniform(key, (2,), float, -1.0, 1.0)
-        return PendulumState(theta=theta * self.x_init, theta_dot=theta_dot * self.y_init)
+        return PendulumState(theta * self.x_init, theta_dot * self.y_init, torque=jnp.zeros((), float))
 
     def transition(self, state: PendulumState, action: Float[Array, "1"], key: jax.Array) -> PendulumState:
         """One semi-implicit Euler step under a constant torque."""
         del key
         torque = self._torque(state, action)
-        acceleration = 3 * self.g / (2 * self.l) * jnp.sin(state.theta) + 3.0 / (self.m * self.l**2) * torque
+        acceleration = 3 * self.g / (2 * self.l) * sincos(state.theta)[0] + 3.0 / (self.m * self.l**2) * torque
         theta_dot = jnp.clip(state.theta_dot + acceleration * self.dt, -self.max_speed, self.max_speed)
-        return PendulumState(theta=state.theta + theta_dot * self.dt, theta_dot=theta_dot)
+        return PendulumState(theta=state.theta + theta_dot * self.dt, theta_dot=theta_dot, torque=torque)
 
     def observation(self, state: PendulumState, key: jax.Array) -> Float[Array, "3"]:
         """The direction of the rod and its angular velocity."""
         del key
-        return jnp.stack([jnp.cos(state.theta), jnp.sin(state.theta), state.theta_dot]).astype(jnp.float32)
+        sin, cos = sincos(state.theta)
+        return jnp.stack([cos, sin, state.theta_dot]).astype(jnp.float32)
 
     def reward(self, state: PendulumState, action: Float[Array, "1"], next_state: PendulumState) -> Float[Array, ""]:
         """Minus the cost of the state the action was taken in."""
@@ -120,6 +125,23 @@ class Pendulum(FuncEnv[PendulumState, Float[Array, "1"], Float[Array, "3"]]):
         speed = np.maximum(self.max_speed, self.y_init)
         return reward_bounds(-(math.pi**2 + 0.1 * speed**2 + 0.001 * np.square(self.max_torque)), 0.0)
 
+    def get_keys_to_action(self) -> dict[Any, Any]:
+        """Left and right arrow, with full torque."""
+        return {("left",): [float(np.min(self.max_torque))], ("right",): [-float(np.min(self.max_torque))]}
+
+    def scene(self, state: PendulumState) -> Scene:
+        """The rod, and an arrow from it that grows with the torque and points where it pushes."""
+        theta, length = jnp.float32(state.theta), jnp.float32(self.l)
+        push = jnp.float32(state.torque) / jnp.float32(self.max_torque)
+        rod = [Line((0.0, 0.0), (0.0, 1.0), 0.16, palette.ORANGE)]
+        hinge = [Circle((0.0, 0.0), 0.05, palette.PAPER, outline=palette.INK, outline_width=0.03)]
+        return Scene(
+            camera=Camera((0.0, 0.0), 2.6 * length, 2.6 * length),
+            shapes=place([*place(_arrow(push), angle=theta), *place(rod, angle=theta), *hinge], scale=length),
+            backdrop=place(_dial(), scale=length),
+            background=palette.PAPER,
+        )
+
     def _torque(self, state: PendulumState, action: Float[Array, "1"]) -> Float[Array, ""]:
         return jnp.clip(action[0].astype(state.theta.dtype), -self.max_torque, self.max_torque)
 
@@ -127,3 +149,23 @@ class Pendulum(FuncEnv[PendulumState, Float[Array, "1"], Float[Array, "3"]]):
 def _wrap_angle(angle: Float[Array, ""]) -> Float[Array, ""]:
     """The same direction in [-pi, pi)."""
     return (angle + math.pi) % (2 * math.pi) - math.pi
+
+
+def _arrow(push: jax.Array) -> list[Shape]:
+    """Round the hinge, from an upright rod of length 1 on; `push` is the torque, from -1 to 1."""
+    radius, sweep = 0.5, 0.55 * math.pi * push
+    long = jnp.sign(push) * (0.1 + 0.1 * jnp.abs(push))
+    color = rgba(palette.BLUE, push != 0)
+    corners = [
+        jnp.stack([jnp.float32(radius + across), jnp.float32(along)])
+        for across, along in ((-0.09, 0.0), (0.09, 0.0), (0.0, long))
+    ]
+    head = Polygon(jnp.stack(corners), color)
+    start = math.pi / 2 + 0.16 * jnp.sign(push)  # at the rod's edge
+    return [Arc((0.0, 0.0), radius, start, sweep, 0.05, color), *place([head], angle=start + sweep)]
+
+
+def _dial() -> list[Shape]:
+    """Where the end of the rod goes round, and the goal."""
+    ring = Circle((0.0, 0.0), 1.0, rgba(palette.PAPER, 0.0), outline=palette.MIST, outline_width=0.02)
+    return [ring, Line((0.0, 1.13), (0.0, 1.2), 0.05, palette.GREEN)]

@@ -8,11 +8,15 @@ as likely as any other. The dealer shows one of two cards, and draws to 17. Rule
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from funcenv.envs.toy_text.blackjack_scene import CardsShown, blackjack_scene
 from funcenv.func_env import FuncEnv
+from funcenv.scene import Scene
 from funcenv.spaces import Discrete, Tuple
 from funcenv.struct import PyTreeNode, field
 
@@ -145,13 +149,7 @@ class Blackjack(FuncEnv[BlackjackState, Int[Array, ""], tuple[Int[Array, ""], In
     def reward(self, state: BlackjackState, action: Int[Array, ""], next_state: BlackjackState) -> Float[Array, ""]:
         """The outcome, at the step that ends the game."""
         del action
-        player, dealer = next_state.player, next_state.dealer
-        payoff = jnp.sign(player.score - dealer.score).astype(float)
-        if self.sab:
-            payoff = jnp.where(player.is_natural & ~dealer.is_natural, 1.0, payoff)
-        elif self.natural:
-            payoff = jnp.where(player.is_natural & (payoff > 0), 1.5, payoff)
-        return jnp.where(next_state.over & ~state.over, payoff, 0.0)
+        return jnp.where(next_state.over & ~state.over, self._payoff(next_state), 0.0)
 
     def terminal(self, state: BlackjackState) -> Bool[Array, ""]:
         """The game is over."""
@@ -168,9 +166,38 @@ class Blackjack(FuncEnv[BlackjackState, Int[Array, ""], tuple[Int[Array, ""], In
         return Discrete(2)
 
     @property
+    def render_fps(self) -> float:
+        """Steps shown a second, as Gymnasium shows them."""
+        return 4
+
+    @property
     def reward_range(self) -> tuple[float, float]:
         """What a loss and the best win pay."""
         return -1.0, 1.5 if self.natural and not self.sab else 1.0
+
+    def get_keys_to_action(self) -> dict[Any, Any]:
+        """S sticks, H hits."""
+        return {"s": 0, "h": 1}
+
+    def scene(self, state: BlackjackState) -> Scene:
+        """The table; the dealer's count and the outcome show at the end."""
+        player, dealer = state.player, state.dealer
+        return blackjack_scene(
+            player=CardsShown(player.value, player.num_cards, jnp.where(player.usable_ace, 1, 0)),
+            dealer=CardsShown(dealer.value, dealer.num_cards, state.dealer_card),
+            payoff=self._payoff(state),
+            over=state.over,
+        )
+
+    def _payoff(self, state: BlackjackState) -> Float[Array, ""]:
+        """Of a game that is over."""
+        player, dealer = state.player, state.dealer
+        payoff = jnp.sign(player.score - dealer.score).astype(float)
+        if self.sab:
+            payoff = jnp.where(player.is_natural & ~dealer.is_natural, 1.0, payoff)
+        elif self.natural:
+            payoff = jnp.where(player.is_natural & (payoff > 0), 1.5, payoff)
+        return payoff
 
 
 def deal(key: jax.Array, num_cards: int) -> list[Int[Array, ""]]:

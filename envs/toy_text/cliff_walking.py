@@ -14,14 +14,18 @@ constants there.
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from funcenv.checks import require_probability
+from funcenv.envs.toy_text.figures import board_camera, checkered, elf, landmarks, many, middle, tiles
 from funcenv.envs.toy_text.tabular import TabularEnv, TabularState, compass_moves
 from funcenv.func_env import reward_bounds
+from funcenv.scene import Circle, Line, Scene, Shape, palette, rgba
 from funcenv.spaces import Discrete
 from funcenv.struct import field
 
@@ -124,6 +128,14 @@ class CliffWalking(TabularEnv[CliffWalkingState]):
         row, column = jnp.divmod(jnp.asarray(number, jnp.int32), _COLUMNS)
         return CliffWalkingState(row=row, column=column, fell=jnp.zeros((), bool), prob=jnp.ones((), float))
 
+    def text(self, state: CliffWalkingState, action: Any | None = None) -> str:
+        """As Gymnasium prints it: the walker x, the cliff C and the goal T."""
+        del action
+        rows = [["o"] * _COLUMNS for _ in range(_ROWS)]
+        rows[_BOTTOM][1:] = [*"C" * (_LAST - 1), "T"]
+        rows[int(state.row)][int(state.column)] = "x"
+        return "\n".join([*map("  ".join, rows), "", ""])
+
     @property
     def initial_state_distrib(self) -> Float[Array, "48"]:
         """All of it on the start."""
@@ -143,3 +155,34 @@ class CliffWalking(TabularEnv[CliffWalkingState]):
     def reward_range(self) -> tuple[float, float]:
         """Off the cliff, and on it."""
         return reward_bounds(self.cliff_reward, self.step_reward)
+
+    def get_keys_to_action(self) -> dict[Any, Any]:
+        """The arrows."""
+        return {("up",): 0, ("right",): 1, ("down",): 2, ("left",): 3}
+
+    def scene(self, state: CliffWalkingState) -> Scene:
+        """The walker above the cliff, with a red ring after a fall."""
+        at = middle(state.row, state.column)
+        ring = Circle(at, 0.46, rgba(palette.RED, 0.0), rgba(palette.RED, state.fell), 0.06)
+        return Scene(
+            camera=board_camera(_ROWS, _COLUMNS),
+            shapes=(ring, *elf(at)),
+            backdrop=_land(),
+            background=palette.PAPER,
+        )
+
+
+def _land() -> tuple[Shape, ...]:
+    """Grass, and below its edge rock, and what glows at its foot; the grass hides the upper part of the rocks."""
+    edge = -float(_BOTTOM)
+    grass = checkered(_ROWS, _COLUMNS, palette.LEAF)
+    grass[_BOTTOM, 1:_LAST, 3] = 0.0
+    depths = np.stack([palette.EARTH] * 2 + [palette.INK] * 4 + [palette.RED, palette.ORANGE])[:, None]
+    rocks = [Circle((column + 0.5, edge), (0.56, 0.46, 0.62)[column % 3], palette.EARTH) for column in range(1, _LAST)]
+    return (
+        tiles(depths, (1.0, edge), (_LAST - 1.0, 1.0)),
+        *many(rocks),
+        tiles(grass),
+        Line((1.0, edge), (float(_LAST), edge), 0.08, palette.GREEN, cap="butt"),
+        *landmarks(starts=[(_BOTTOM, 0)], goals=[(_BOTTOM, _LAST)]),
+    )

@@ -17,9 +17,12 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from funcenv.checks import require_probability
+from funcenv.envs.toy_text.figures import board_camera, checkered, elf, landmarks, many, middle, tiles
 from funcenv.envs.toy_text.maps import MAPS, generate_random_map, parse_map
 from funcenv.envs.toy_text.tabular import TabularEnv, TabularState, compass_moves
+from funcenv.envs.toy_text.terminal import painted
 from funcenv.func_env import reward_bounds
+from funcenv.scene import Line, Rectangle, Scene, Shape, palette, place, rgba
 from funcenv.spaces import Discrete
 from funcenv.struct import field
 
@@ -160,6 +163,14 @@ class FrozenLake(TabularEnv[FrozenLakeState]):
         row, column = jnp.divmod(jnp.asarray(number, jnp.int32), self.ncol)
         return FrozenLakeState(row=row, column=column, prob=jnp.ones((), float))
 
+    def text(self, state: FrozenLakeState, action: Any | None = None) -> str:
+        """As Gymnasium prints it: the last action, and the map with the walker's tile in red."""
+        told = "" if action is None else f"  ({('Left', 'Down', 'Right', 'Up')[int(action)]})"
+        rows = [list(row) for row in self.tiles]
+        row, column = int(state.row), int(state.column)
+        rows[row][column] = painted(rows[row][column], "red", behind=True)
+        return "\n".join([told, *map("".join, rows), ""])
+
     @property
     def initial_state_distrib(self) -> Float[Array, "num_states"]:
         """Uniform over the start tiles."""
@@ -183,6 +194,30 @@ class FrozenLake(TabularEnv[FrozenLakeState]):
         has_hole = any("H" in row for row in self.tiles)
         return reward_bounds(goal, ice, *([hole] if has_hole else []))
 
+    def get_keys_to_action(self) -> dict[Any, Any]:
+        """The arrows."""
+        return {("left",): 0, ("down",): 1, ("right",): 2, ("up",): 3}
+
+    def scene(self, state: FrozenLakeState) -> Scene:
+        """The walker on the lake, in the water after a fall."""
+        fell = jnp.float32(self._tile(state) == _HOLE)
+        x, y = middle(state.row, state.column)
+        return Scene(
+            camera=board_camera(self.nrow, self.ncol),
+            shapes=(*elf((x, y + 0.06 * fell), shadow=1 - fell), *place(_water(fell), (x, y))),
+            backdrop=self._lake(),
+            background=palette.PAPER,
+        )
+
+    def _lake(self) -> tuple[Shape, ...]:
+        found: dict[str, list[tuple[int, int]]] = {letter: [] for letter in "SFHG"}
+        for row, letters in enumerate(self.tiles):
+            for column, letter in enumerate(letters):
+                found[letter].append((row, column))
+        holes = [_hole(column + 0.5, -row - 0.5) for row, column in found["H"]]
+        ice = tiles(checkered(self.nrow, self.ncol, palette.SKY))
+        return ice, *many(holes), *landmarks(found["S"], found["G"])
+
     def _is_start(self) -> np.ndarray[Any, Any]:
         return np.array([letter == "S" for letter in "".join(self.tiles)])
 
@@ -190,3 +225,15 @@ class FrozenLake(TabularEnv[FrozenLakeState]):
         """What the walker stands on: one look-up by number, which is three times as fast as by row and column."""
         tiles = [{"H": _HOLE, "G": _GOAL}.get(letter, _ICE) for letter in "".join(self.tiles)]
         return jnp.asarray(tiles, jnp.int32)[self.encode(state)]
+
+
+def _hole(x: float, y: float) -> Rectangle:
+    return Rectangle((x, y), (0.8, 0.8), palette.NAVY, corner_radius=0.28, outline=palette.WHITE, outline_width=0.06)
+
+
+def _water(shown: jax.Array) -> list[Shape]:
+    """What is in front of somebody in a hole."""
+    return [
+        Rectangle((0.0, -0.21), (0.42, 0.26), rgba(palette.NAVY, shown)),
+        Line((-0.22, -0.09), (0.22, -0.09), 0.09, rgba(palette.BLUE, shown)),
+    ]

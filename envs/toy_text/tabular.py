@@ -84,6 +84,11 @@ class TabularEnv(FuncEnv[TabularStateT, Int[Array, ""], Int[Array, ""]]):
         return {"prob": state.prob}
 
     @property
+    def render_fps(self) -> float:
+        """Steps shown a second, as Gymnasium shows them."""
+        return 4
+
+    @property
     def P(self) -> TransitionTable:  # Gymnasium's name
         """Every outcome of every action in every state."""
 

@@ -27,11 +27,15 @@ from jaxtyping import Array, Bool, Float, Int, Int8
 
 from funcenv.checks import require_probability
 from funcenv.envs.toy_text.tabular import TabularEnv, TabularState
+from funcenv.envs.toy_text.taxi_scene import taxi_scene
+from funcenv.envs.toy_text.terminal import painted
 from funcenv.func_env import reward_bounds
+from funcenv.scene import Scene
 from funcenv.spaces import Discrete
 from funcenv.struct import field
 
 _STANDS = ((0, 0), (0, 4), (4, 0), (4, 3))  # R G Y B: row, column
+_MAP = ("+---------+", "|R: | : :G|", "| : | : : |", "| : : : : |", "| | : | : |", "|Y| : |B: |", "+---------+")
 _IN_TAXI = 4  # where the passenger is, if at none of the stands
 _SOUTH, _NORTH, _EAST, _WEST, _PICKUP, _DROPOFF = range(6)
 
@@ -197,6 +201,27 @@ class Taxi(TabularEnv[TaxiState]):
             prob=jnp.ones((), float),
         )
 
+    def text(self, state: TaxiState, action: Any | None = None) -> str:
+        """As Gymnasium prints it: the taxi yellow, or green with a passenger, who is blue; the destination magenta."""
+        rows = [list(row) for row in _MAP]
+
+        def paint(place: tuple[int, int], color: str, **how: bool) -> None:
+            row, column = 1 + place[0], 2 * place[1] + 1
+            rows[row][column] = painted(rows[row][column], color, **how)
+
+        taxi, passenger = (int(state.row), int(state.column)), int(state.passenger)
+        if passenger == _IN_TAXI:
+            row, column = 1 + taxi[0], 2 * taxi[1] + 1
+            rows[row][column] = rows[row][column].replace(" ", "_")
+            paint(taxi, "green", behind=True)
+        else:
+            paint(taxi, "yellow", behind=True)
+            paint(_STANDS[passenger], "blue", bold=True)
+        paint(_STANDS[int(state.destination)], "magenta")
+        names = "South", "North", "East", "West", "Pickup", "Dropoff"
+        told = "" if action is None else f"  ({names[int(action)]})"
+        return "\n".join([*map("".join, rows), told, ""])
+
     @property
     def initial_state_distrib(self) -> Float[Array, "500"]:
         """Uniform over the 300 states where the passenger waits at another stand than the destination."""
@@ -218,6 +243,24 @@ class Taxi(TabularEnv[TaxiState]):
     def reward_range(self) -> tuple[float, float]:
         """The three rewards."""
         return reward_bounds(self.step_reward, self.delivery_reward, self.illegal_reward)
+
+    def get_keys_to_action(self) -> dict[Any, Any]:
+        """The arrows drive, P picks up, D drops off."""
+        return {("down",): 0, ("up",): 1, ("right",): 2, ("left",): 3, "p": 4, "d": 5}
+
+    def scene(self, state: TaxiState) -> Scene:
+        """The map, the taxi, and the passenger at a stand or in the taxi."""
+        rows, columns = jnp.asarray(_STANDS, jnp.int32).T
+        waiting_at = jnp.minimum(state.passenger, 3)
+        return taxi_scene(
+            (state.row, state.column),
+            (rows[waiting_at], columns[waiting_at]),
+            (rows[state.destination], columns[state.destination]),
+            rides=state.passenger == _IN_TAXI,
+            delivered=state.delivered,
+            stands=_STANDS,
+            is_rainy=self.is_rainy,
+        )
 
 
 def _as_int(flag: Any) -> Int[Array, ""]:

@@ -55,7 +55,7 @@ CODES = {
     "reward-not-finite": "a reward is NaN or infinite",
     "reward-not-float": "the reward is not a float",
     "reward-not-scalar": "the reward is not a scalar",
-    "scene-fails": "the scene cannot be traced",
+    "scene-fails": "the scene cannot be traced or drawn",
     "space-broken": "a space cannot draw a member under jit",
     "space-missing": "observation_space or action_space is not a space",
     "starts-ended": "first states are terminal or truncated already",

@@ -76,7 +76,7 @@ class Batched(Space[Any]):
     def union(self, other: Space[Any]) -> Batched:
         """The batch of the union."""
         if not isinstance(other, Batched) or other.n != self.n:
-            raise TypeError(f"{self!r} and {other!r} differ in kind or size")
+            raise TypeError(f"{self!r} and {other!r} differ in kind or size; a union needs spaces alike in these")
         return Batched(self.space.union(other.space), self.n)
 
     @property

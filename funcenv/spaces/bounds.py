@@ -61,7 +61,10 @@ def bound_of(name: str, value: Any, shape: tuple[int, ...], dtype: np.dtype[Any]
     try:
         given = np.broadcast_to(given, shape)
     except ValueError:
-        raise ValueError(f"Box bound {name} of shape {given.shape} does not broadcast to shape {shape}") from None
+        raise ValueError(
+            f"Box bound {name} of shape {given.shape} does not broadcast to shape {shape}; "
+            "give one number, or one for each element"
+        ) from None
     bound = _to_dtype(name, given, dtype)
     bound.setflags(write=False)
     return bound, np.isfinite(given)
@@ -102,7 +105,9 @@ def _to_dtype(name: str, given: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> n
         raise ValueError(f"Box of {dtype} has no open sides, got {name}={given}; give the bound as a number")
     lowest, highest = _limits(dtype)
     if (((given < lowest) | (given > highest)) & ~open_sides).any():
-        raise ValueError(f"Box bound {name}={given} lies outside {dtype}, which holds {lowest} to {highest}")
+        raise ValueError(
+            f"Box bound {name}={given} lies outside {dtype}, which holds {lowest} to {highest}; pass a wider dtype"
+        )
     if dtype.kind == "f":
         return given.astype(dtype)
     ends = np.where(given < 0, lowest, highest).astype(dtype)

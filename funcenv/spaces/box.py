@@ -176,7 +176,9 @@ class Box(Space[jax.Array]):
     def union(self, other: Space[Any]) -> Box:
         """The smallest box around both: the loosest bounds."""
         if not isinstance(other, Box) or (other.shape, other.dtype) != (self.shape, self.dtype):
-            raise TypeError(f"{self!r} and {other!r} differ in kind, shape or dtype")
+            raise TypeError(
+                f"{self!r} and {other!r} differ in kind, shape or dtype; a union needs spaces alike in these"
+            )
         xp: Any = np if self.concrete and other.concrete else jnp
         return Box._of(
             self.dtype,

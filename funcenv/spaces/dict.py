@@ -91,7 +91,7 @@ class Dict(Space[dict[Any, Any]], Mapping[Any, Space[Any]]):
     def union(self, other: Space[Any]) -> Dict:
         """Entry by entry."""
         if not isinstance(other, Dict) or list(other.spaces) != list(self.spaces):
-            raise TypeError(f"{self!r} and {other!r} differ in kind or keys")
+            raise TypeError(f"{self!r} and {other!r} differ in kind or keys; a union needs spaces alike in these")
         return Dict([(key, space.union(other.spaces[key])) for key, space in self.spaces.items()])
 
     @property

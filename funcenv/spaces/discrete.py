@@ -112,7 +112,7 @@ class Discrete(Space[jax.Array]):
     def union(self, other: Space[Any]) -> Discrete:
         """The range that spans both."""
         if not isinstance(other, Discrete) or other.dtype != self.dtype:
-            raise TypeError(f"{self!r} and {other!r} are of different kinds")
+            raise TypeError(f"{self!r} and {other!r} are of different kinds; a union needs spaces of one kind")
         start = min(self.start, other.start)
         return Discrete(max(self._last, other._last) + 1 - start, start, self.dtype)
 

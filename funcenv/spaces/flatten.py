@@ -27,7 +27,10 @@ def flatdim(space: Space[Any]) -> int:
     """
     flat = space.flattened
     if flat.shape is None:
-        raise ValueError(f"{space!r} flattens to {flat!r}, not to a vector, because it holds a Sequence or a Graph")
+        raise ValueError(
+            f"{space!r} flattens to {flat!r}, not to a vector, because it holds a Sequence or a Graph; "
+            "flatten the other parts by themselves"
+        )
     return flat.shape[0]
 
 

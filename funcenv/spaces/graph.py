@@ -224,12 +224,14 @@ class Graph(Space[GraphInstance]):
     def union(self, other: Space[Any]) -> Graph:
         """Graphs with features in the unions."""
         if not isinstance(other, Graph) or self._parts()[2:] != other._parts()[2:]:
-            raise TypeError(f"{self!r} and {other!r} differ in kind or capacity")
+            raise TypeError(f"{self!r} and {other!r} differ in kind or capacity; a union needs spaces alike in these")
         edge_space = None
         if self.edge_space is not None and other.edge_space is not None:
             edge_space = self.edge_space.union(other.edge_space)
         elif self.edge_space is not other.edge_space:
-            raise TypeError(f"{self!r} and {other!r} differ in whether they have edges")
+            raise TypeError(
+                f"{self!r} and {other!r} differ in whether they have edges; a union needs spaces alike in this"
+            )
         return self._of(self.node_space.union(other.node_space), edge_space)
 
     @property

@@ -87,7 +87,7 @@ class MultiBinary(Space[jax.Array]):
     def union(self, other: Space[Any]) -> MultiBinary:
         """The space itself: there is no other of its shape."""
         if self != other:
-            raise TypeError(f"{self!r} and {other!r} differ in kind or shape")
+            raise TypeError(f"{self!r} and {other!r} differ in kind or shape; a union needs spaces alike in these")
         return self
 
     @property

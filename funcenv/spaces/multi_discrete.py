@@ -127,7 +127,9 @@ class MultiDiscrete(Space[jax.Array]):
     def union(self, other: Space[Any]) -> MultiDiscrete:
         """The ranges that span both."""
         if not isinstance(other, MultiDiscrete) or (other.shape, other.dtype) != (self.shape, self.dtype):
-            raise TypeError(f"{self!r} and {other!r} differ in kind, shape or dtype")
+            raise TypeError(
+                f"{self!r} and {other!r} differ in kind, shape or dtype; a union needs spaces alike in these"
+            )
         start = np.minimum(self.start, other.start)
         return MultiDiscrete(np.maximum(self._last, other._last) - start + 1, start, self.dtype)
 

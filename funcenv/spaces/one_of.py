@@ -125,7 +125,7 @@ class OneOf(Space[OneOfInstance]):
     def union(self, other: Space[Any]) -> OneOf:
         """Space by space."""
         if not isinstance(other, OneOf) or len(other) != len(self):
-            raise TypeError(f"{self!r} and {other!r} differ in kind or length")
+            raise TypeError(f"{self!r} and {other!r} differ in kind or length; a union needs spaces alike in these")
         return OneOf(mine.union(theirs) for mine, theirs in zip(self.spaces, other.spaces, strict=True))
 
     @property
@@ -160,7 +160,10 @@ class OneOf(Space[OneOfInstance]):
         boxes = [space.flattened for space in self.spaces]
         vectors = [box for box in boxes if isinstance(box, Box)]
         if len(vectors) != len(boxes):
-            raise ValueError(f"{self!r} does not flatten to a vector, because it holds a Sequence or a Graph")
+            raise ValueError(
+                f"{self!r} does not flatten to a vector, because it holds a Sequence or a Graph; "
+                "flatten the other spaces by themselves"
+            )
         index_dtype = np.min_scalar_type(len(boxes) - 1)
         dtype = promote([box.dtype for box in vectors])
         narrow = dtype.kind == "b" or (dtype.kind in "iu" and np.iinfo(dtype).max < len(boxes) - 1)

@@ -144,7 +144,9 @@ class Sequence(Space[SequenceInstance]):
     def union(self, other: Space[Any]) -> Sequence:
         """Sequences of members of the union."""
         if not isinstance(other, Sequence) or (self.max_length, self.stack) != (other.max_length, other.stack):
-            raise TypeError(f"{self!r} and {other!r} differ in kind, max_length or stack")
+            raise TypeError(
+                f"{self!r} and {other!r} differ in kind, max_length or stack; a union needs spaces alike in these"
+            )
         return self._of(self.feature_space.union(other.feature_space))
 
     @property

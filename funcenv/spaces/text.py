@@ -179,7 +179,9 @@ class Text(Space[TextInstance]):
     def union(self, other: Space[Any]) -> Text:
         """The range of lengths that spans both."""
         if not isinstance(other, Text) or self._layout() != other._layout():
-            raise TypeError(f"{self!r} and {other!r} differ in kind, max_length or charset")
+            raise TypeError(
+                f"{self!r} and {other!r} differ in kind, max_length or charset; a union needs spaces alike in these"
+            )
         shortest = min(self.min_length, other.min_length)
         return Text(self.max_length, min_length=shortest, charset=self.character_list)
 

@@ -75,7 +75,7 @@ class Tuple(Space[tuple[Any, ...]]):
     def union(self, other: Space[Any]) -> Tuple:
         """Entry by entry."""
         if not isinstance(other, Tuple) or len(other) != len(self):
-            raise TypeError(f"{self!r} and {other!r} differ in kind or length")
+            raise TypeError(f"{self!r} and {other!r} differ in kind or length; a union needs spaces alike in these")
         return Tuple(mine.union(theirs) for mine, theirs in zip(self.spaces, other.spaces, strict=True))
 
     @property

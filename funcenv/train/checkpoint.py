@@ -18,6 +18,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from funcenv.random import find_impl
+
 KEEP = 3
 """How many of the newest checkpoints are kept."""
 
@@ -81,11 +83,11 @@ def checkpoints(folder: pathlib.Path) -> list[pathlib.Path]:
 def _read(checkpoint: pathlib.Path, template: Any, key_impl: str) -> Any:
     import orbax.checkpoint as ocp
 
-    shapes = jax.eval_shape(_plain, template)
+    impl, shapes = find_impl(key_impl), jax.eval_shape(_plain, template)
     with ocp.StandardCheckpointer() as checkpointer:
         plain = checkpointer.restore(checkpoint.resolve(), shapes)
     return jax.tree.map(
-        lambda leaf, like: jax.random.wrap_key_data(leaf, impl=key_impl) if _is_key(like) else leaf, plain, template
+        lambda leaf, like: jax.random.wrap_key_data(leaf, impl=impl) if _is_key(like) else leaf, plain, template
     )
 
 

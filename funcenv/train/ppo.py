@@ -37,6 +37,7 @@ from funcenv.train.config import Activation, TrainConfig, require_fraction
 from funcenv.train.distributions import Distribution, action_size, distribution, to_env_action
 from funcenv.train.episodes import Episodes
 from funcenv.train.normalization import RunningMoments
+from funcenv.train.pictures import PictureEncoder, is_picture, with_channels
 from funcenv.vector import FuncVectorEnv, VectorState
 
 
@@ -80,6 +81,10 @@ class Config(TrainConfig):
     """widths of the hidden layers of policy and value function"""
     activation: Activation = "tanh"
     """of the hidden layers"""
+    window_sizes: tuple[int, ...] = (7, 3)
+    """where observations are pictures: windows of the convolutions before the hidden layers, which do not overlap"""
+    window_channels: tuple[int, ...] = (16, 32)
+    """and how many channels each of these gives"""
     initial_log_std: float = 0.0
     """log standard deviation of a new policy, for continuous actions, in units of the action's range"""
 
@@ -93,6 +98,11 @@ class Config(TrainConfig):
             raise ValueError(f"hidden_sizes must be widths of at least 1, got {self.hidden_sizes}")
         if self.activation not in get_args(Activation):
             raise ValueError(f"activation must be one of {', '.join(get_args(Activation))}, got {self.activation!r}")
+        if len(self.window_sizes) != len(self.window_channels):
+            raise ValueError(
+                "window_sizes and window_channels must have one number for each convolution, "
+                f"got {self.window_sizes} and {self.window_channels}"
+            )
         if self.batch_size % self.num_minibatches:
             raise ValueError(
                 f"num_minibatches must divide num_envs * num_steps, got {self.num_minibatches} for "
@@ -116,7 +126,7 @@ class Config(TrainConfig):
 
 
 class ActorCritic(nn.Module):
-    """Two networks of the same shape, for the policy and for the value.
+    """Two networks of the same shape, for the policy and for the value; before both, one that looks at pictures.
 
     The policy's head is logits for discrete actions, or means beside a free log standard deviation for continuous ones.
     """
@@ -126,6 +136,7 @@ class ActorCritic(nn.Module):
     hidden_sizes: tuple[int, ...]
     activation: Activation
     initial_log_std: float
+    windows: tuple[tuple[int, ...], tuple[int, ...]] | None = None  # for pictures: sizes and channels
 
     def setup(self) -> None:
         """Make the layers: orthogonal weights, with a small policy head so that a new policy is nearly uniform."""
@@ -138,23 +149,29 @@ class ActorCritic(nn.Module):
             return nn.Dense(width, kernel_init=nn.initializers.orthogonal(scale))
 
         activation = {"tanh": nn.tanh, "relu": nn.relu}[self.activation]
+        if self.windows is not None:
+            self.encoder = PictureEncoder(*self.windows)
         self.policy = network(self.action_size, 0.01)
         self.value = network(1, 1.0)
         if self.continuous:
             constant = nn.initializers.constant(self.initial_log_std)
             self.log_std = self.param("log_std", constant, (self.action_size,))
 
-    def act(self, features: Float[Array, "*batch n"]) -> tuple[Float[Array, "*batch m"], Float[Array, "m"] | None]:
+    def act(self, features: Any) -> tuple[Float[Array, "*batch m"], Float[Array, "m"] | None]:
         """The policy's head and, for continuous actions, its log standard deviation."""
-        return self.policy(features), self.log_std if self.continuous else None
+        return self.policy(self._seen(features)), self.log_std if self.continuous else None
 
-    def evaluate(self, features: Float[Array, "*batch n"]) -> Float[Array, "*batch"]:
+    def evaluate(self, features: Any) -> Float[Array, "*batch"]:
         """The value of a state."""
-        return self.value(features)[..., 0]
+        return self.value(self._seen(features))[..., 0]
 
-    def __call__(self, features: Float[Array, "*batch n"]) -> Any:
-        """Both."""
-        return self.act(features), self.evaluate(features)
+    def __call__(self, features: Any) -> Any:
+        """Both, of one look."""
+        seen = self._seen(features)
+        return (self.policy(seen), self.log_std if self.continuous else None), self.value(seen)[..., 0]
+
+    def _seen(self, features: Any) -> Float[Array, "*batch n"]:
+        return features if self.windows is None else self.encoder(features)
 
 
 class TrainState(PyTreeNode):
@@ -198,21 +215,27 @@ class Agent(PyTreeNode):
     normalize_observation: bool = field(pytree_node=False)
     explore: bool = field(pytree_node=False, default=False)
 
-    def features(self, observation: Any) -> Float[Array, "n"]:
-        """What the networks are shown of one observation."""
-        vector = _vector(self.observation_space, observation)
-        return self.observation_moments.normalize(vector) if self.normalize_observation else vector
+    def features(self, observation: Any) -> Any:
+        """What the networks are shown of one observation: a vector `[n]`, or a picture `[height, width, channels]`."""
+        features = _features(self.observation_space, observation)
+        return self.observation_moments.normalize(features.astype(float)) if self.normalize_observation else features
 
-    def policy(self, features: Float[Array, "*batch n"]) -> Distribution:
+    def policy(self, features: Any) -> Distribution:
         """The distribution over raw actions."""
         output: Any = self.network.apply(self.params, features, method="act")
         head, log_std = output
         return distribution(self.action_space, head, log_std)
 
-    def value(self, features: Float[Array, "*batch n"]) -> Float[Array, "*batch"]:
+    def value(self, features: Any) -> Float[Array, "*batch"]:
         """The value function."""
         value: Any = self.network.apply(self.params, features, method="evaluate")
         return value
+
+    def policy_and_value(self, features: Any) -> tuple[Distribution, Float[Array, "*batch"]]:
+        """Both, for less than one after the other."""
+        output: Any = self.network.apply(self.params, features)
+        (head, log_std), value = output
+        return distribution(self.action_space, head, log_std), value
 
     def __call__(self, observation: Any, key: jax.Array) -> Any:
         """An action for one observation."""
@@ -238,7 +261,7 @@ def init(config: Config, env: FuncEnv[Any, Any, Any], key: jax.Array) -> TrainSt
     params_key, env_key, key = jax.random.split(key, 3)
     venv = FuncVectorEnv(env, config.num_envs)
     vstate, timestep = venv.reset(env_key)
-    features = jax.vmap(functools.partial(_vector, env.observation_space))(timestep.observation)
+    features = jax.vmap(functools.partial(_features, env.observation_space))(timestep.observation)
     params = _network(config, env).init(params_key, features)
     return TrainState(
         params=params,
@@ -310,8 +333,8 @@ def _collect(
         reward, value, final_value, timestep.terminated, timestep.done, config.gamma, config.gae_lambda
     )
     if config.normalize_observation:
-        seen = jax.vmap(jax.vmap(functools.partial(_vector, env.observation_space)))(seen)
-        state = state.replace(observation_moments=state.observation_moments.update(seen))
+        seen = jax.vmap(jax.vmap(functools.partial(_features, env.observation_space)))(seen)
+        state = state.replace(observation_moments=state.observation_moments.update(seen.astype(float)))
     flat = jax.tree.map(jnp.ravel, (timestep.done, timestep.episode_return, timestep.episode_length))
     state = state.replace(
         vstate=vstate,
@@ -364,7 +387,7 @@ def _learn(
 
 def _loss(config: Config, agent: Agent, params: VariableDict, batch: Batch) -> tuple[jax.Array, dict[str, jax.Array]]:
     agent = agent.replace(params=params)
-    policy = agent.policy(batch.features)
+    policy, value = agent.policy_and_value(batch.features)
     log_ratio = policy.log_prob(batch.action) - batch.log_prob
     ratio = jnp.exp(log_ratio)
     advantage = batch.advantage
@@ -373,7 +396,6 @@ def _loss(config: Config, agent: Agent, params: VariableDict, batch: Batch) -> t
     clipped = jnp.clip(ratio, 1 - config.clip_epsilon, 1 + config.clip_epsilon)
     policy_loss = -jnp.minimum(ratio * advantage, clipped * advantage).mean()
 
-    value = agent.value(batch.features)
     squared_error = (value - batch.target) ** 2
     if config.clip_value:
         near = batch.value + jnp.clip(value - batch.value, -config.clip_epsilon, config.clip_epsilon)
@@ -392,8 +414,8 @@ def _loss(config: Config, agent: Agent, params: VariableDict, batch: Batch) -> t
     }
 
 
-def _vector(space: Space[Any], observation: Any) -> Float[Array, "n"]:
-    return flatten(space, observation).astype(float)
+def _features(space: Space[Any], observation: Any) -> Any:
+    return with_channels(observation) if is_picture(space) else flatten(space, observation).astype(float)
 
 
 def _network(config: Config, env: FuncEnv[Any, Any, Any]) -> ActorCritic:
@@ -403,6 +425,7 @@ def _network(config: Config, env: FuncEnv[Any, Any, Any]) -> ActorCritic:
         hidden_sizes=config.hidden_sizes,
         activation=config.activation,
         initial_log_std=config.initial_log_std,
+        windows=(config.window_sizes, config.window_channels) if is_picture(env.observation_space) else None,
     )
 
 

@@ -4,6 +4,7 @@
         config.json           the configuration, and the versions and device it ran with
         metrics.csv           a row for each update of each seed
         learning_curve.png
+        replay.html           a page that plays episodes of the trained agent, where its environment can be drawn
         checkpoints/          the newest train states
 
 A run may be stopped at any moment and resumed: the parameters and metrics are bit for bit those of a run that was
@@ -33,6 +34,9 @@ import numpy as np
 from rich.console import Console
 
 import funcenv
+from funcenv.random import impl_name
+from funcenv.replay import can_draw
+from funcenv.replay.command import record_agent
 from funcenv.train import checkpoint
 from funcenv.train.loop import MAX_UPDATES_PER_CALL, Learner, Metrics
 from funcenv.train.metrics import MetricsFile, draw_learning_curve, read_metrics
@@ -76,6 +80,7 @@ def start(
     *,
     algorithm: str = "ppo",
     checkpoint_seconds: float = 30.0,
+    replay_episodes: int = 3,
     console: Console | None = None,
 ) -> RunResult:
     """Train from the beginning.
@@ -85,6 +90,7 @@ def start(
         folder: where to write; it must not exist yet, or be empty.
         algorithm: name of a module in `funcenv.train`.
         checkpoint_seconds: how often the state is saved, besides at the end and when the run is stopped.
+        replay_episodes: how many episodes of the trained agent `replay.html` shows, 0 for none.
         console: where progress is shown.
 
     Raises:
@@ -100,7 +106,7 @@ def start(
     folder.mkdir(parents=True, exist_ok=True)
     _write_config(folder, algorithm, config)
     state = learner.init(funcenv.key(config.seed))
-    return _train(learner, state, folder, checkpoint_seconds, console or Console())
+    return _train(learner, state, folder, checkpoint_seconds, replay_episodes, console or Console())
 
 
 def resume(
@@ -108,6 +114,7 @@ def resume(
     *,
     config: Any = None,
     checkpoint_seconds: float = 30.0,
+    replay_episodes: int = 3,
     console: Console | None = None,
 ) -> RunResult:
     """Go on with a run that was stopped; a finished one is left as it is.
@@ -116,6 +123,7 @@ def resume(
         folder: of the run.
         config: what the caller believes the configuration to be, if anything.
         checkpoint_seconds: as for `start`.
+        replay_episodes: as for `start`.
         console: as for `start`.
 
     Raises:
@@ -138,7 +146,7 @@ def resume(
         state = _restore(learner, folder, console)
     else:  # stopped before the first checkpoint: the beginning is as good
         state = learner.init(read_config(folder)[2])
-    return _train(learner, state, folder, checkpoint_seconds, console)
+    return _train(learner, state, folder, checkpoint_seconds, replay_episodes, console)
 
 
 def load(folder: str | os.PathLike[str], console: Console | None = None) -> tuple[Learner, Any]:
@@ -158,21 +166,29 @@ def read_config(folder: pathlib.Path) -> tuple[str, Any, jax.Array]:
     """
     path = folder / "config.json"
     if not path.exists():
-        raise FileNotFoundError(f"{folder} is not a run: it has no config.json")
+        raise FileNotFoundError(f"{folder} is not a run: it has no config.json; name a folder that funcenv train left")
     try:
         written = json.loads(path.read_text())
         algorithm = written["algorithm"]
         config = _module(algorithm).Config.from_json(written["config"])
         return algorithm, config, funcenv.key(config.seed, written["key"]["impl"])
     except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{path} cannot be understood: {error}") from error
+        raise ValueError(f"{path} cannot be understood: {error}; restore it, or start a new run") from error
 
 
 def _train(
-    learner: Learner, state: Any, folder: pathlib.Path, checkpoint_seconds: float, console: Console
+    learner: Learner,
+    state: Any,
+    folder: pathlib.Path,
+    checkpoint_seconds: float,
+    replay_episodes: int,
+    console: Console,
 ) -> RunResult:
     """Advance in chunks until the end, or until a signal asks to stop."""
     config, threshold = learner.config, funcenv.spec(learner.config.env_id).reward_threshold
+    drawn = replay_episodes > 0 and can_draw(learner.env)
+    if drawn:  # a scene that cannot be drawn is better heard of now
+        jax.eval_shape(lambda key: learner.env.scene(learner.env.initial(key)), funcenv.key(0))
     metrics_file = MetricsFile(folder / "metrics.csv")
     done = learner.num_updates_done(state)
     metrics_file.keep_until(done)
@@ -206,6 +222,8 @@ def _train(
     checkpoint.save(folder / "checkpoints", done, state)
     if metrics_file.path.exists():
         draw_learning_curve(metrics_file.path, folder / "learning_curve.png", title, threshold)
+    if drawn and done == config.num_updates:
+        record_agent(learner, state, replay_episodes).save(folder / "replay.html")
     return RunResult(
         folder=folder,
         state=state,
@@ -260,7 +278,7 @@ def _require_finite(learner: Learner, before: Any, metrics: Metrics, folder: pat
 def _restore(learner: Learner, folder: pathlib.Path, console: Console) -> Any:
     key = read_config(folder)[2]
     template = jax.eval_shape(learner.init, key)
-    state, messages = checkpoint.restore_latest(folder / "checkpoints", template, str(jax.random.key_impl(key)))
+    state, messages = checkpoint.restore_latest(folder / "checkpoints", template, impl_name(key))
     for message in messages:
         console.print(f"[yellow]warning:[/] {message}", highlight=False)
     return state
@@ -296,7 +314,7 @@ def _write_config(folder: pathlib.Path, algorithm: str, config: Any) -> None:
     written = {
         "algorithm": algorithm,
         "config": config.to_json(),
-        "key": {"seed": config.seed, "impl": str(jax.random.key_impl(funcenv.key(config.seed)))},
+        "key": {"seed": config.seed, "impl": impl_name(funcenv.key(config.seed))},
         "versions": {
             "funcenv": funcenv.__version__,
             "python": platform.python_version(),

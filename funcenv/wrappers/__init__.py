@@ -23,6 +23,7 @@ from funcenv.wrappers.filter_observation import FilterObservation
 from funcenv.wrappers.flatten_observation import FlattenObservation
 from funcenv.wrappers.frame_stack_observation import FrameStackObservation, FrameStackObservationState
 from funcenv.wrappers.max_and_skip_observation import MaxAndSkipObservation, MaxAndSkipObservationState
+from funcenv.wrappers.pixel_observation import PixelObservation
 from funcenv.wrappers.randomize_parameters import RandomizeParameters, RandomizeParametersState
 from funcenv.wrappers.repeat_action import RepeatAction, RepeatActionState
 from funcenv.wrappers.rescale import RescaleAction, RescaleObservation
@@ -55,6 +56,7 @@ __all__ = [
     "MaxAndSkipObservation",
     "MaxAndSkipObservationState",
     "ObservationWrapper",
+    "PixelObservation",
     "RandomizeParameters",
     "RandomizeParametersState",
     "RepeatAction",

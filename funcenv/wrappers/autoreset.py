@@ -94,3 +94,7 @@ class Autoreset(Wrapper[AutoresetState, Action, Obs]):
             zeros_of(jax.tree.map(jnp.asarray, info)),
             info,
         )
+
+    def text(self, state: AutoresetState, action: Action | None = None) -> str:
+        """The state in a terminal, without an action where a reset led there."""
+        return self.env.text(state.env_state, None if state.fresh else action)

@@ -43,7 +43,9 @@ class DtypeObservation(ObservationWrapper[State, Action, Shaped[Array, "*shape"]
         dtype = np.dtype(self.dtype)
         object.__setattr__(self, "dtype", dtype)
         if jax.dtypes.canonicalize_dtype(dtype) != dtype:
-            raise ValueError(f'{dtype} needs jax.config.update("jax_enable_x64", True), which is off')
+            raise ValueError(
+                f'{dtype} needs 64-bit types, which are off; call jax.config.update("jax_enable_x64", True)'
+            )
         _with_dtype(single(self.env).observation_space, dtype)
 
     def outer_observation(self, observation: Any) -> Shaped[Array, "*shape"]:

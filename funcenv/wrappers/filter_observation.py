@@ -46,7 +46,7 @@ class FilterObservation(ObservationWrapper[State, Action, Any]):
                 wanted = " or ".join(kind.__name__ for kind in kinds)
                 raise TypeError(f"filter_keys must hold {wanted} for these observations, got {key!r}")
             if key not in entries:
-                raise ValueError(f"filter_keys names {key!r}, which is not among {list(entries)}")
+                raise ValueError(f"filter_keys names {key!r}, which is not among {list(entries)}; name some of these")
         if not self.filter_keys or len(set(self.filter_keys)) < len(self.filter_keys):
             raise ValueError(f"filter_keys must name at least one entry and none twice, got {self.filter_keys}")
 

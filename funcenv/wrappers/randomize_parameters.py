@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from funcenv.func_env import Action, FuncEnv, Obs
+from funcenv.scene import Scene
 from funcenv.struct import PyTreeNode, field
 from funcenv.wrappers.wrapper import Wrapper, layers
 
@@ -110,9 +111,13 @@ class RandomizeParameters(Wrapper[RandomizeParametersState, Action, Obs]):
         """Extra facts about a transition."""
         return self.drawn(state).transition_info(state.env_state, action, next_state.env_state)
 
-    def scene(self, state: RandomizeParametersState) -> Any:
+    def scene(self, state: RandomizeParametersState) -> Scene:
         """A picture of the state."""
         return self.drawn(state).scene(state.env_state)
+
+    def text(self, state: RandomizeParametersState, action: Action | None = None) -> str:
+        """The state in a terminal."""
+        return self.drawn(state).text(state.env_state, action)
 
 
 def _changes(env: FuncEnv[Any, Any, Any], drawn: Any) -> dict[str, Array]:

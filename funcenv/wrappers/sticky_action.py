@@ -113,6 +113,10 @@ class StickyAction(Wrapper[StickyActionState, Action, Obs]):
         del action
         return self.env.transition_info(state.env_state, next_state.last_action, next_state.env_state)
 
+    def text(self, state: StickyActionState, action: Action | None = None) -> str:
+        """The state in a terminal, with the action that was played."""
+        return self.env.text(state.env_state, None if action is None else state.last_action)
+
 
 def _durations(given: Any) -> tuple[int, int]:
     """The least and the most steps."""

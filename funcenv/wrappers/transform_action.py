@@ -47,6 +47,10 @@ class ActionWrapper(Wrapper[State, Action, Obs]):
         """Extra facts about the action that was played inside."""
         return self.env.transition_info(self.inner(state), self.inner_action(action), self.inner(next_state))
 
+    def text(self, state: State, action: Action | None = None) -> str:
+        """The state in a terminal, with the action that was played inside."""
+        return self.env.text(self.inner(state), None if action is None else self.inner_action(action))
+
 
 class TransformAction(ActionWrapper[State, Action, Obs]):
     """Applies a function to every action before the environment sees it.

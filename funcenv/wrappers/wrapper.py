@@ -10,6 +10,7 @@ import jax
 from jaxtyping import Array, Bool, Float
 
 from funcenv.func_env import Action, FuncEnv, Obs, State
+from funcenv.scene import Scene
 from funcenv.spaces import Space
 
 
@@ -85,6 +86,11 @@ class Wrapper(FuncEnv[State, Action, Obs]):
         """The environment beneath every wrapper."""
         return self.env.unwrapped
 
+    @property
+    def render_fps(self) -> float:
+        """How many steps a second a window or a video shows."""
+        return self.env.render_fps
+
     def initial(self, key: jax.Array) -> State:
         """The first state of an episode."""
         return self.env.initial(key)
@@ -117,9 +123,13 @@ class Wrapper(FuncEnv[State, Action, Obs]):
         """Extra facts about a transition."""
         return self.env.transition_info(self.inner(state), action, self.inner(next_state))
 
-    def scene(self, state: State) -> Any:
+    def scene(self, state: State) -> Scene:
         """A picture of the state."""
         return self.env.scene(self.inner(state))
+
+    def text(self, state: State, action: Action | None = None) -> str:
+        """The state in a terminal."""
+        return self.env.text(self.inner(state), action)
 
 
 def layers(env: FuncEnv[Any, Any, Any]) -> Iterator[FuncEnv[Any, Any, Any]]:

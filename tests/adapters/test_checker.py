@@ -1,5 +1,7 @@
 """Each check of a stateful environment, on an environment that is broken in just that way."""
 
+import copy
+import sys
 import warnings
 
 import numpy as np
@@ -403,8 +405,38 @@ def test_pictures_are_checked_in_every_mode(mode, picture, message):
 )
 def test_good_pictures_pass(mode, picture):
     metadata = {"render_modes": [mode], "render_fps": 4}
-    kind = type("Drawing", (Good,), {"metadata": metadata, "render": lambda self: picture})
+    kind = type("Drawing", (Good,), {"metadata": metadata, "render": lambda self: copy.deepcopy(picture)})
     check_env(specified(kind, render_mode=mode), skip_render_check=False)
+
+
+def test_frames_are_the_users_own():
+    picture = np.zeros((4, 4, 3), np.uint8)
+    for mode, shown in (("rgb_array", picture), ("rgb_array_list", [picture])):
+        metadata = {"render_modes": [mode], "render_fps": 4}
+        kind = type("Drawing", (Good,), {"metadata": metadata, "render": lambda self, shown=shown: shown})
+        with pytest.raises(EnvCheckError, match=f"two frames of render_mode '{mode}' share memory"):
+            check_env(specified(kind), skip_render_check=False)
+
+
+def test_the_mode_that_was_asked_for_is_the_one_it_has():
+    class Stubborn(Good):
+        metadata = {"render_modes": ["ansi", "human"], "render_fps": 4}
+
+        def __init__(self, render_mode=None):
+            super().__init__("ansi")
+
+    with pytest.raises(EnvCheckError, match="made with render_mode='human', it has 'ansi'"):
+        check_env(specified(Stubborn), skip_render_check=False)
+
+
+def test_windows_are_not_checked_without_a_display(monkeypatch):
+    metadata = {"render_modes": ["human"], "render_fps": 4}
+    kind = type("Drawing", (Good,), {"metadata": metadata, "render": lambda self: "no window"})
+    monkeypatch.setattr(sys, "platform", "linux")
+    for name in ("SDL_VIDEODRIVER", "DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.warns(UserWarning, match="'human' was not checked: there is no display"):
+        check_env(specified(kind), skip_render_check=False)
 
 
 def test_other_modes_of_an_environment_without_a_spec_are_not_checked():

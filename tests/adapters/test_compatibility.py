@@ -155,3 +155,26 @@ def test_a_batch_is_converted_as_by_gymnasium(flags, as_list):
 def test_other_numbers_of_values_are_refused():
     with pytest.raises(ValueError, match="got 3"):
         step_api_compatibility((1, 2, 3))
+
+
+def test_a_script_of_old_gym_draws_what_we_draw():
+    env = adapters.make("CartPole-v1", return_two_dones=False, render_width=60)
+    env.seed(0)
+    env.reset()
+    frames = []
+    for _ in range(3):
+        frames.append(env.render(mode="rgb_array"))
+        assert env.render() is None  # a window
+        assert env.render("ansi").count("▀") > 100
+        env.step(env.action_space.sample())
+    assert all(frame.dtype == np.uint8 and frame.shape[1:] == (60, 3) for frame in frames)
+    assert (frames[0] != frames[-1]).any() and env.render_mode is None
+    with pytest.raises(ValueError, match="mode must be one of .* got 'rgb_array_list'"):
+        env.render(mode="rgb_array_list")
+    with pytest.raises(ValueError, match="got 'hologram'"):
+        env.render(mode="hologram")
+    env.close()
+    listed = adapters.make("CartPole-v1", "rgb_array_list", return_two_dones=False, render_width=60)
+    listed.reset()
+    listed.step(0)
+    assert len(listed.render()) == 2

@@ -71,7 +71,7 @@ def test_every_layout_steps_as_the_pure_vector_environment(mode, num_envs, chunk
     for _ in range(14):
         carried = output if packed else output[1]
         actions = rng.integers(0, 2, num_envs).astype(np.int32)
-        output = programs.step.call(keys, carried, actions)
+        output = programs.step(keys, carried, actions)
         vstate, timestep = step(vstate, actions)
     shown, carried = programs._parts(output)
     for name in ("observation", "reward", "terminated", "truncated"):
@@ -81,7 +81,7 @@ def test_every_layout_steps_as_the_pure_vector_environment(mode, num_envs, chunk
     np.testing.assert_array_equal(present.episode_length, vstate.episode_length)
     if mode is AutoresetMode.SAME_STEP:
         np.testing.assert_allclose(shown.final_observation, timestep.final_observation, atol=1e-5)
-    assert not programs.step.fell_back
+    assert programs.step.is_plain == (num_envs == 257)
 
 
 def test_what_cannot_be_fused_runs_as_an_ordinary_program():
@@ -93,7 +93,7 @@ def test_what_cannot_be_fused_runs_as_an_ordinary_program():
         vstate, timestep = jax.jit(pure.step)(vstate, jnp.zeros(4, jnp.int32))
         observations, *_ = envs.step(np.zeros(4, int))
         np.testing.assert_allclose(observations, timestep.observation, atol=1e-6)
-    assert envs._programs.step.fell_back
+    assert envs._programs.step.is_plain
 
 
 @pytest.mark.parametrize("output", ["numpy", "jax"])

@@ -63,6 +63,7 @@ BUILDERS = {
     wrappers.FrameStackObservation: lambda: wrappers.FrameStackObservation(Pendulum(), 3),
     wrappers.MaxAndSkipObservation: lambda: wrappers.MaxAndSkipObservation(limited(CartPole()), 3),
     wrappers.ObservationWrapper: lambda: Halved(CartPole()),
+    wrappers.PixelObservation: lambda: wrappers.PixelObservation(CartPole(), 8, 12),
     wrappers.RandomizeParameters: lambda: wrappers.RandomizeParameters(CartPole(), drawn),
     wrappers.RepeatAction: lambda: wrappers.RepeatAction(limited(CartPole()), 3),
     wrappers.RescaleAction: lambda: wrappers.RescaleAction(Pendulum(), -1.0, 1.0),

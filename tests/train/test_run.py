@@ -31,7 +31,15 @@ class Poisoned(Pendulum):
         return jnp.where(jnp.abs(next_state.theta_dot) > 5, jnp.nan, super().reward(state, action, next_state))
 
 
+class Smudged(Pendulum):
+    """Its picture has a mistake."""
+
+    def scene(self, state):
+        raise ValueError("no such colour")
+
+
 funcenv.register("test/Poisoned-v0", Poisoned)
+funcenv.register("test/Smudged-v0", Smudged)
 funcenv.register("test/Easy-v0", Pendulum, max_episode_steps=5, reward_threshold=-1e6)
 
 
@@ -75,6 +83,7 @@ def test_a_run_leaves_its_folder(whole, tiny):
         "config.json",
         "metrics.csv",
         "learning_curve.png",
+        "replay.html",
         "checkpoints",
     }
     written = json.loads((whole.folder / "config.json").read_text())
@@ -169,6 +178,24 @@ def test_when_it_was_solved_survives_a_resume(tmp_path, console, monkeypatch):
     resumed = run.resume(tmp_path / "run", console=console)
     assert stopped.solved_at_steps is not None and resumed.solved_at_steps == stopped.solved_at_steps
     assert run.resume(tmp_path / "run", console=console).solved_at_steps == stopped.solved_at_steps
+
+
+def test_the_page_of_a_run_shows_episodes_of_its_first_agent(whole, tiny):
+    learner, state = run.load(whole.folder)
+    evaluation = funcenv.evaluate(learner.env, learner.agent(state), 3, funcenv.key(0))
+    text = (whole.folder / "replay.html").read_text()
+    data = json.loads(text.split('<script type="application/json" id="data">')[1].split("</script>")[0])
+    assert [episode["return"] for episode in data["episodes"]] == evaluation.episode_return.tolist()
+    assert data["title"] == "CartPole-v1, agent 0"
+
+
+def test_a_scene_that_cannot_be_drawn_is_told_before_training(tmp_path):
+    config = ppo.Config(env_id="test/Smudged-v0", num_envs=2, num_steps=8, total_timesteps=64, hidden_sizes=(8,))
+    with pytest.raises(ValueError, match="no such colour"):
+        run.start(config, tmp_path / "run")
+    assert not (tmp_path / "run" / "metrics.csv").exists()
+    assert run.start(config, tmp_path / "other", replay_episodes=0).finished
+    assert not (tmp_path / "other" / "replay.html").exists()
 
 
 def test_a_damaged_checkpoint_is_passed_over_and_named(whole, tiny, tmp_path, console):

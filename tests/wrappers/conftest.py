@@ -52,11 +52,10 @@ def compare(base, ours, theirs, actions, seed=0, atol=1e-6, spaces=True):
     gym_env = theirs(reference())
     expected, _ = gym_env.reset(seed=seed)
     with jax.enable_x64(True):
-        names = [field for field in build().initial(jax.random.key(0)).__dict__]
-        numbers = np.asarray(gym_env.unwrapped.state, np.float64)
-        bare = build()
-        kind = type(bare.initial(jax.random.key(0)))
-        start = kind(**{name: jnp.asarray(number) for name, number in zip(names, numbers, strict=True)})
+        bare, numbers = build(), np.asarray(gym_env.unwrapped.state, np.float64)
+        start = bare.initial(jax.random.key(0))
+        names = list(start.__dict__)[: len(numbers)]  # what ours keeps besides is drawn only
+        start = start.replace(**{name: jnp.asarray(number) for name, number in zip(names, numbers, strict=True)})
         env = ours(StartAt(bare, start))
         _, timesteps = play(env, jnp.asarray(actions), jax.random.key(0))
         timesteps = jax.device_get(timesteps)

@@ -37,6 +37,7 @@ def test_bounds_are_parameters():
     venv = funcenv.FuncVectorEnv(env, num_envs=2)
     vstate, _ = venv.reset(funcenv.key(0))
     np.testing.assert_array_equal(venv.step(vstate, jnp.zeros(2, jnp.int32))[1].reward, [0.25, 0.5])
+    assert venv.single_action_space == CartPole().action_space  # a bound that is None counts for no parameter
 
 
 def test_an_integer_reward_is_clipped_as_a_real_one(Counter):

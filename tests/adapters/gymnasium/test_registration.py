@@ -101,7 +101,7 @@ def test_parameters_can_be_read_through_wrappers_and_vector_environments():
 
 
 def test_an_unknown_parameter_is_refused():
-    with pytest.raises(TypeError, match="no parameter 'gravty'; did you mean gravity"):
+    with pytest.raises(TypeError, match="unexpected keyword argument 'gravty'; did you mean gravity"):
         gymnasium.make("funcenv/CartPole-v1", gravty=1.6)
 
 

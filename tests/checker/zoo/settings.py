@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 
 import funcenv
+from funcenv.scene import Camera, Circle, Scene, rgba
 
 from .line import Line, Point, gives
 
@@ -115,3 +116,28 @@ class BrokenScene(Line):
 
     def scene(self, state: Any) -> Any:
         return float(state.x)
+
+
+@gives("scene-fails")
+class ChangingScene(Line):
+    """It leaves out a shape where there is nothing to show."""
+
+    def scene(self, state: Any) -> Any:
+        dot = Circle((state.x, 0.0), 0.1, rgba("#203040"))
+        return Scene(Camera((0.0, 0.0), 2.0, 2.0), (dot, dot) if state.x > 0 else (dot,))
+
+
+@gives("scene-fails")
+class TransparentScene(Line):
+    """A colour without an opacity."""
+
+    def scene(self, state: Any) -> Any:
+        return Scene(Camera((0.0, 0.0), 2.0, 2.0), (Circle((state.x, 0.0), 0.1, (1.0, 0.0, 0.0)),))
+
+
+@gives("scene-fails")
+class NoScene(Line):
+    """Shapes without a scene around them."""
+
+    def scene(self, state: Any) -> Any:
+        return (Circle((state.x, 0.0), 0.1, rgba("#203040")),)

@@ -1,7 +1,8 @@
 """What the tests of the physical systems share: Gymnasium stepped from injected states, and ours beside it.
 
-States are rows of a NumPy array, one column for each field of the state in the order of its declaration. Everything
-runs under strict dtype and rank promotion.
+States are rows of a NumPy array, one column for each field of the state in the order of its declaration; fields after
+these, which Gymnasium does not have in its state, begin at 0 and are left out of what comes back. Everything runs under
+strict dtype and rank promotion.
 """
 
 import contextlib
@@ -68,7 +69,7 @@ class Lab:
             keys = jax.random.split(funcenv.key(0), len(rows))
             states, timestep = _step(env, _states(env, rows), _actions(actions), keys)
             return Steps(
-                _rows(states),
+                _rows(states)[:, : rows.shape[1]],
                 np.asarray(timestep.observation),
                 np.asarray(timestep.reward),
                 np.asarray(timestep.terminated),
@@ -77,7 +78,7 @@ class Lab:
     def play(self, env: Any, rows: Array, actions: Array) -> Array:
         """Ours from every row under a sequence of actions `[num_steps, n]`, in float64; `[num_steps, n, fields]`."""
         with self.precision(True):
-            return _rows(_play(env, _states(env, rows), _actions(actions), funcenv.key(0)))
+            return _rows(_play(env, _states(env, rows), _actions(actions), funcenv.key(0)))[..., : rows.shape[1]]
 
     def single(self, rows: Array) -> Array:
         """The nearest float32 numbers, as float64: both sides then start from the same numbers."""
@@ -162,7 +163,7 @@ class Lab:
             keys = jnp.repeat(jax.random.split(funcenv.key(0), 1), len(leaves))  # of `step` from a single row
             states, timestep = jax.jit(jax.vmap(type(env).step))(batch, _states(env, rows), _actions(actions), keys)
         singles = [self.step(single, row[None], np.array([action])) for single in envs]
-        self.assert_close(_rows(states), np.concatenate([single.state for single in singles]), 1e-9)
+        self.assert_close(_rows(states)[:, : len(row)], np.concatenate([single.state for single in singles]), 1e-9)
         self.assert_close(timestep.reward, np.concatenate([single.reward for single in singles]), 1e-9)
 
     def assert_same_spec(self, id: str, env: Any, reference: Any) -> None:
@@ -183,7 +184,8 @@ def lab() -> Lab:
 
 def _states(env: Any, rows: Array) -> Any:
     treedef = jax.tree.structure(jax.eval_shape(env.initial, funcenv.key(0)))
-    return jax.tree.unflatten(treedef, [jnp.asarray(column, float) for column in rows.T])
+    columns = [*rows.T, *np.zeros((treedef.num_leaves - rows.shape[1], len(rows)))]
+    return jax.tree.unflatten(treedef, [jnp.asarray(column, float) for column in columns])
 
 
 def _actions(actions: Array) -> jax.Array:

@@ -1,0 +1,282 @@
+"""What the suite writes into the documentation: `docs/benchmarks_suite.md`, its plots, and the figures as JSON."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from harness import PEERS as REQUIREMENTS
+from suite_goals import digits
+from suite_plots import draw_all
+from suite_rows import ENVS, PEERS
+
+Results = dict[str, Any]
+CAPTIONS = {
+    "speed_cartpole": "Speed of CartPole under a random policy against the number of environments",
+    "speed_envs": "Speed of the other classic control environments against the number of environments",
+    "speed_kept": "Speed with whole trajectories kept against the number of environments",
+    "breakdown": "Nanoseconds of each part of a step, for each environment",
+}
+
+
+def write_docs(results: Results, docs: pathlib.Path) -> list[pathlib.Path]:
+    """Write the page, the plots and the JSON; returns the files."""
+    folder = docs / "assets" / "bench"
+    plots = draw_all(results, folder)
+    for stale in set(folder.glob("*.svg")) - set(plots):
+        stale.unlink()
+    figures = folder / "results.json"
+    figures.parent.mkdir(parents=True, exist_ok=True)
+    figures.write_text(json.dumps(_rounded(results), separators=(",", ":")) + "\n")
+    page = docs / "benchmarks_suite.md"
+    page.write_text(render(results, {plot.stem for plot in plots}))
+    return [page, figures, *plots]
+
+
+def render(results: Results, plots: set[str]) -> str:
+    """The page, in Markdown."""
+    parts = [
+        *_head(results),
+        *_goals(results),
+        *_speed(results, plots),
+        *_anatomy(results, plots),
+        *_compile(results),
+        *_memory(results),
+        *_latency(results),
+        *_peers(results),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:
+    """A table whose first `left` columns are aligned to the left and the others to the right."""
+    marks = ["---"] * left + ["---:"] * (len(head) - left)
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in (head, marks, *rows))
+
+
+def _head(results: Results) -> list[str]:
+    machine, versions = results["machine"], results["versions"]
+    caches = ", ".join(f"{name} {size}" for name, size in machine["caches"].items())
+    flags = ", ".join(f"`{name}={value}`" for name, value in results["flags"].items()) or "none"
+    load = machine["load_average"]
+    rows = [
+        ("processor", f"{machine['cpu']}, {machine['cores']} cores, {machine['vectors']}; {caches}"),
+        ("memory", f"{machine['memory_gib']} GiB"),
+        ("system", f"{machine['system']}, {machine['architecture']}, Python {versions['python']}"),
+        ("versions", f"funcenv {versions['funcenv']}, jax {versions['jax']}; the others below"),
+        ("flags", flags),
+        ("load when it began", "unknown" if load is None else f"{load[0]} on {machine['cores']} cores"),
+    ]
+    pinned = "pinned to one core" if results["pinned_to_one_core"] else "not pinned to a core"
+    intro = (
+        f"Every figure on this page comes from one run of `{results['command']}` ({results['mode']}), "
+        f"{results['date']}, which wrote the page; edit `benchmarks/`, not the page. The same figures, and more, are "
+        "in [results.json](assets/bench/results.json)."
+    )
+    method = (
+        "Each row starts one process for each contestant, every one in a virtual environment of its own and all "
+        f"{pinned}, one thread each. They take turns within the same minute; the clock is the CPU time of the process, "
+        "so neighbours on a shared machine disturb little; a ratio is taken within a round, and the median over rounds "
+        "is given, with the least and the greatest. One thread matters: with its default pool of threads XLA "
+        "spends CPU time on handing work around, about half of it for gymnax's CartPole at 4,096 environments "
+        "(`benchmarks/suite.py --all-cores` measures that), which would be unfair to gymnax."
+    )
+    notes = [f"Not complete: {section} ({error})." for section, error in results.get("errors", {}).items()]
+    return ["# Benchmark suite", intro, table(("", "measured on"), rows, left=2), method, *notes]
+
+
+def _goals(results: Results) -> list[str]:
+    rows = [(goal["what"], goal["goal"], goal["measured"], f"**{goal['verdict']}**") for goal in results["goals"]]
+    return ["## Goals", table(("what", "goal", "measured", ""), rows, left=4)]
+
+
+def _speed(results: Results, plots: set[str]) -> list[str]:
+    rows = results.get("speed", [])
+    if not rows:
+        return []
+    parts = [
+        "## Stepping under a random policy",
+        "No trajectory kept: millions of environment steps per CPU-second, and in brackets how many times as fast "
+        "funcenv is (median of the ratios within rounds). Contestants marked * do a comparable task, not the same one; "
+        "those stepped from Python are given actions that were drawn beforehand. A compiled rollout resets all "
+        "environments and then makes about 524,288 steps (at least 64 of each environment, at most 8,192), over and "
+        "over.",
+        *_figure("speed_cartpole", plots),
+        *_figure("speed_envs", plots),
+        *(_speed_table(env, rows, keep=False) for env in ENVS),
+    ]
+    if any(row["keep"] for row in rows):
+        parts += [
+            "### Trajectories kept",
+            "Observation, action, reward and both flags of every step, as arrays `[num_steps, num_envs, ...]`.",
+            *_figure("speed_kept", plots),
+            *(_speed_table(env, rows, keep=True) for env in ENVS),
+        ]
+    return [part for part in parts if part]
+
+
+def _speed_table(env: str, rows: list[dict[str, Any]], keep: bool) -> str:
+    chosen = sorted((row for row in rows if row["env"] == env and row["keep"] == keep), key=lambda row: row["num_envs"])
+    if not chosen:
+        return ""
+    order = ["funcenv", *(peer.name for peer in PEERS)]
+    names = [name for name in order if any(name in row["peers"] for row in chosen)]
+    head = [f"{env}, environments", *(name.replace(" (comparable)", "*") for name in names)]
+    body = [[f"{row['num_envs']:,}", *(_cell(row["peers"].get(name)) for name in names)] for row in chosen]
+    absences = {
+        name: figures["error"] for row in chosen for name, figures in row["peers"].items() if "error" in figures
+    }
+    notes = "".join(f"\n\nabsent: {error}" for error in absences.values())
+    return table(head, body) + notes
+
+
+def _cell(figures: dict[str, Any] | None) -> str:
+    if figures is None:
+        return ""
+    if "error" in figures:
+        return "absent"
+    speed = digits(figures["steps_per_cpu_second"] / 1e6)
+    low, high = figures["ratio_range"]
+    if low == high == 1:
+        return f"**{speed}**"
+    return f"{speed} ({digits(figures['ratio_of_first'])}x; {digits(low)} - {digits(high)})"
+
+
+def _anatomy(results: Results, plots: set[str]) -> list[str]:
+    rows = [row for row in results.get("anatomy", []) if "breakdown" in row]
+    if not rows:
+        return []
+    parts = list(rows[0]["breakdown"]["nanoseconds"])
+    body = [
+        [row["env"], *(digits(row["breakdown"]["nanoseconds"][part], 2) for part in parts), _engine(row["engine"])]
+        for row in rows
+    ]
+    about = (
+        f"Nanoseconds of CPU for each environment's step, {rows[0]['breakdown']['num_envs']:,} environments, from the "
+        "differences between five programs: one whose state stands still (bookkeeping: loop, counters, statistics of "
+        "episodes), then with physics, random numbers, resets and observations added one after another, every one run "
+        "by `funcenv.rollout`. A part that costs less than the noise may come out below 0. `funcenv bench ENV` does "
+        "the same for an environment of yours."
+    )
+    return [
+        "## Where the time goes",
+        about,
+        *_figure("breakdown", plots),
+        table(("environment", *parts, "engine"), body),
+    ]
+
+
+def _engine(told: dict[str, str]) -> str:
+    return ", ".join(f"{name}: {choice}" for name, choice in told.items() if name != "backend") or "-"
+
+
+def _compile(results: Results) -> list[str]:
+    rows = [row for row in results.get("compile", []) if "error" not in row]
+    if not rows:
+        return []
+    body = [(row["env"], f"{row['cold']:.2f}", f"{row['cached']:.2f}") for row in rows]
+    about = (
+        "CPU seconds from making the environment to a compiled rollout of 256 environments that has run once, less one "
+        "more run; imports and the start of JAX's backend are not counted. From the cache: a second process with the "
+        "same `JAX_COMPILATION_CACHE_DIR`."
+    )
+    return ["## Compile time", about, table(("environment", "CPU-s", "from JAX's persistent cache"), body)]
+
+
+def _memory(results: Results) -> list[str]:
+    parts = []
+    rows = [row for row in results.get("anatomy", []) if "footprint" in row]
+    if rows:
+        body = []
+        for row in rows:
+            sizes = (row["footprint"][name] for name in ("state", "outputs", "temporaries"))
+            body.append((row["env"], *("-" if size is None else f"{size:.0f}" for size in sizes)))
+        parts += [
+            "Bytes for each environment: what is carried from step to step, and by XLA's `memory_analysis` what the "
+            "rollout returns and what it works in, when it is a part of a larger compiled program.",
+            table(("environment", "carried", "returned", "working memory"), body),
+        ]
+    soak = results.get("soak")
+    if soak:
+        parts.append(
+            f"{soak['steps']:,} steps of {soak['num_envs']:,} {soak['env']} (after a tenth as many to warm up), "
+            f"{soak['cpu']:.0f} CPU-s: resident memory went from {soak['rss_mb'][0]:.1f} to "
+            f"{soak['rss_mb'][-1]:.1f} MB ({soak['growth_mb']:+.2f} MB)."
+        )
+    kept = [row for row in results.get("speed", []) if row["env"] == "CartPole-v1" and "funcenv" in row["peers"]]
+    sized = [row for row in kept if "peak_mb" in row["peers"]["funcenv"]]
+    if sized:
+        body = [
+            (
+                f"{row['num_envs']:,}",
+                "kept" if row["keep"] else "not kept",
+                *(_megabytes(row["peers"].get(name)) for name in ("funcenv", "gymnax")),
+            )
+            for row in sized
+        ]
+        parts += [
+            "Peak resident memory of the whole process while it runs, in MB (the libraries and what the compiler "
+            "leaves behind are most of it):",
+            table(("CartPole-v1, environments", "trajectory", "funcenv", "gymnax"), body, left=2),
+        ]
+    return ["## Memory", *parts] if parts else []
+
+
+def _megabytes(figures: dict[str, Any] | None) -> str:
+    return f"{figures['peak_mb']:.0f}" if figures and "peak_mb" in figures else ""
+
+
+def _latency(results: Results) -> list[str]:
+    section = results.get("latency")
+    if not section:
+        return []
+    single = [(name, _microseconds(row), _times(row)) for name, row in section["single"].items()]
+    parts = [
+        "## Stepping from Python",
+        "One CartPole-v1, `env.step(action)` in a Python loop, reset where episodes end.",
+        table(("", "CPU us a step", "funcenv is as fast, times"), single),
+        "Many CartPoles, `envs.step(actions)`, numpy in and out, NEXT_STEP.",
+    ]
+    names = list(next(iter(section["vector"].values())))
+    body = [
+        [f"{int(number):,}", *(f"{_microseconds(rows[name])} ({_times(rows[name])}x)" for name in names)]
+        for number, rows in section["vector"].items()
+    ]
+    head = ("environments", *(f"{name}, CPU us a step" for name in names))
+    return [*parts, table(head, body), f"In brackets: how many times as fast the first column, {names[0]}, is."]
+
+
+def _microseconds(row: dict[str, Any]) -> str:
+    return digits(1e6 / row["steps_per_cpu_second"])
+
+
+def _times(row: dict[str, Any]) -> str:
+    return digits(row["ratio_of_first"])
+
+
+def _peers(results: Results) -> list[str]:
+    versions: dict[str, str] = {}
+    for row in results.get("speed", []):
+        for name, figures in row["peers"].items():
+            versions[name] = figures.get("version") or versions.get(name, "-")
+    body = [(peer.name.replace(" (comparable)", "*"), versions.get(peer.name, "-"), peer.about) for peer in PEERS]
+    about = (
+        "Nothing here is tuned against a contestant: each is used as its own documentation shows. Their environments "
+        f"are made by the suite, from {', '.join(f'`{pins[0]}`' for pins in REQUIREMENTS.values())}."
+    )
+    return ["## Contestants", about, table(("", "version", "what is run"), body, left=3)]
+
+
+def _figure(name: str, plots: set[str]) -> list[str]:
+    return [f"![{CAPTIONS[name]}](assets/bench/{name}.svg){{ .figure }}"] if name in plots else []
+
+
+def _rounded(value: Any) -> Any:
+    """Five significant digits are more than the machine repeats."""
+    if isinstance(value, dict):
+        return {name: _rounded(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_rounded(item) for item in value]
+    return float(f"{value:.5g}") if isinstance(value, float) else value

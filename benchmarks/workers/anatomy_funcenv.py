@@ -1,0 +1,27 @@
+"""Where the time of a step goes in one environment, and the bytes that it takes."""
+
+import dataclasses
+
+import jax
+from protocol import serve
+
+import funcenv
+from funcenv.bench import break_down, describe_engine, footprint
+
+
+def prepare(options):
+    env, num_envs = funcenv.make(options["env"]), options["num_envs"]
+    venv = funcenv.FuncVectorEnv(env, num_envs)
+
+    def work():
+        breakdown = break_down(env, num_envs, seconds=options["part_seconds"], rounds=options["rounds"])
+        return {
+            "breakdown": dataclasses.asdict(breakdown),
+            "footprint": dataclasses.asdict(footprint(venv)),
+            "engine": describe_engine(venv),
+        }
+
+    return work, {"steps": 1, "version": funcenv.__version__, "jax": jax.__version__}
+
+
+serve(prepare)

@@ -1,0 +1,47 @@
+"""The same pictures from Gymnasium: `render()` of an rgb_array, then grey, then reduced by Pillow to means of areas.
+
+`options["kind"]`: "step", random actions, a picture after each; "draw", pictures of one state alone.
+"""
+
+import os
+
+os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
+os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
+
+import warnings
+
+import gymnasium
+import numpy as np
+from PIL import Image
+from protocol import serve
+
+warnings.simplefilter("ignore")
+
+
+def prepare(options):
+    size, num_steps = options["size"], options["num_steps"]
+    env = gymnasium.make(options["env"], render_mode="rgb_array")
+    actions = np.random.default_rng(0).integers(0, env.action_space.n, 1024)
+    env.reset(seed=0)
+
+    def picture():
+        return Image.fromarray(env.render()).convert("L").resize((size, size), Image.Resampling.BOX)
+
+    def play():
+        for number in range(num_steps):
+            _, _, terminated, truncated, _ = env.step(actions[number % 1024])
+            if terminated or truncated:
+                env.reset()
+            shown = picture()
+        return shown
+
+    def draw():
+        for _ in range(num_steps):
+            shown = picture()
+        return shown
+
+    work = play if options["kind"] == "step" else draw
+    return lambda: float(np.asarray(work()).mean()), {"steps": num_steps, "version": gymnasium.__version__}
+
+
+serve(prepare)

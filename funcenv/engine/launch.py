@@ -1,0 +1,152 @@
+"""Run a rollout as one function where that is possible and known to be right; else say so."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from funcenv.engine.chunks import chunks_of
+from funcenv.engine.examination import is_faithful
+from funcenv.engine.play import Play, Policy
+from funcenv.engine.program import Outcome, Rules, Situation, compile_as_one, is_elementwise, play_on
+from funcenv.fused import is_wanted
+from funcenv.vector import FuncVectorEnv, VectorState
+
+
+def run(
+    play: Play,
+    venv: FuncVectorEnv[Any, Any, Any],
+    policy: Policy,
+    key: jax.Array,
+    vstate: VectorState[Any] | None,
+    num_steps: int,
+    *,
+    collect: Callable[[Any, Any], Any] | None = None,
+    keeps_apart: bool = False,
+) -> Outcome | None:
+    """Play `num_steps` steps.
+
+    Args:
+        play: the totals to keep.
+        venv: the environments.
+        policy: of one environment.
+        key: split into a key for the reset and one for the policy; with `vstate` all of it is the policy's.
+        vstate: where to go on; None resets first.
+        num_steps: at least 1.
+        collect: what to keep of a step, from the time step and the actions of all environments.
+        keeps_apart: whether `collect` is known to keep the environments apart.
+
+    Returns:
+        The outcome, with keys in its vector state; or None where this way is closed: inside a traced function, on
+        another device than one CPU, for a program that XLA cannot compile as one or whose results differ from the
+        plain one's, and with `FUNCENV_PLAIN=1`.
+    """
+    if num_steps >= 2**31 or not _is_possible((venv, policy.tree, key, vstate)):
+        return None
+    reset_keys, policy_keys = _streams(key, venv.num_envs, vstate is None)
+    keys = reset_keys if vstate is None else vstate.key
+    situation = Situation(venv, policy.tree, keys, policy_keys)
+    programs = _programs(
+        play,
+        policy.function,
+        collect,
+        keeps_apart,
+        num_steps if collect is not None else 0,
+        *_kinds((situation, vstate)),
+    )
+    return programs.run(situation, vstate, num_steps)
+
+
+class _Programs:
+    """The programs of rollouts of one kind, compiled when they are first needed."""
+
+    def __init__(self, play: Play, function: Any, collect: Any, keeps_apart: bool, capacity: int) -> None:
+        self._play, self._function, self._collect, self._capacity = play, function, collect, capacity
+        self._keeps_apart = keeps_apart
+        self._lock = threading.Lock()
+        self._is_usable: bool | None = None  # None: not known yet
+        self._program: Callable[..., Outcome] | None = None
+        self._nothing: Any = None  # takes the place of a vector state where there is none yet
+
+    def run(self, situation: Situation, vstate: VectorState[Any] | None, num_steps: int) -> Outcome | None:
+        with self._lock:
+            if self._is_usable is None:
+                self._is_usable = self._build(situation, vstate, num_steps)
+        if not self._is_usable:
+            return None
+        assert self._program is not None
+        outcome = self._program(*self._start(situation, vstate), np.uint32(0), np.int32(num_steps))
+        return outcome._replace(vstate=outcome.vstate.replace(key=situation.keys))
+
+    def _build(self, situation: Situation, vstate: VectorState[Any] | None, num_steps: int) -> bool:
+        """Compile and examine; whether the programs may be used."""
+        venv = situation.venv
+        shown = jax.eval_shape(lambda venv, key: venv.reset(key), venv, situation.keys)
+        chunks = chunks_of(venv.num_envs, _bytes(shown) // venv.num_envs)
+        collect = self._collect
+        if collect is not None and not (chunks.whole or self._keeps_apart):
+            actions = jax.eval_shape(jax.vmap(venv.single_action_space.sample), situation.keys)
+            if not is_elementwise(collect, shown[1], actions):
+                return False
+        rules = Rules(self._play, self._function, collect, self._capacity, chunks)
+        if vstate is None:
+            shapes = jax.eval_shape(lambda vstate: vstate.replace(key=None), shown[0])
+            self._nothing = jax.device_put(jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), shapes))
+        start = self._start(situation, vstate)
+        program = compile_as_one(functools.partial(play_on, rules), *start, np.uint32(0), np.int32(1))
+        self._program = program
+        return program is not None and is_faithful(program, rules, *start, num_steps)
+
+    def _start(self, situation: Situation, vstate: VectorState[Any] | None) -> tuple[Situation, VectorState[Any], Any]:
+        """What a program is told: the situation, where to go on, and whether it begins anew."""
+        if vstate is None:
+            return situation, self._nothing, np.True_
+        return situation, vstate.replace(key=None), np.False_
+
+
+@functools.lru_cache(maxsize=128)
+def _programs(play: Play, function: Any, collect: Any, keeps_apart: bool, capacity: int, *kinds: Any) -> _Programs:
+    del kinds  # a part of what the programs depend on
+    return _Programs(play, function, collect, keeps_apart, capacity)
+
+
+def _kinds(tree: Any) -> tuple[Any, ...]:
+    """What a compiled program depends on of its arguments."""
+    leaves, structure = jax.tree.flatten(tree)
+    return structure, jax.config.jax_enable_x64, *map(jax.typeof, leaves)  # type: ignore[attr-defined]  # set by JAX
+
+
+def _is_possible(args: Any) -> bool:
+    if not is_wanted() or jax.default_backend() != "cpu" or isinstance(jnp.zeros(()), jax.core.Tracer):
+        return False
+    devices = set()
+    for leaf in jax.tree.leaves(args):
+        if isinstance(leaf, jax.core.Tracer):
+            return False
+        if isinstance(leaf, jax.Array):
+            devices |= leaf.devices()
+    return len(devices) == 1 and not any(getattr(jax.config, name) for name in _DEBUGGING)
+
+
+_DEBUGGING = ("jax_disable_jit", "jax_debug_nans", "jax_debug_infs")
+
+
+@functools.partial(jax.jit, static_argnums=(1, 2))
+def _streams(key: jax.Array, num_envs: int, resets: bool) -> tuple[jax.Array | None, jax.Array]:
+    """The keys of environments that are reset, and of their policies."""
+    if not resets:
+        return None, jax.random.split(key, num_envs)
+    reset_key, policy_key = jax.random.split(key)
+    return jax.random.split(reset_key, num_envs), jax.random.split(policy_key, num_envs)
+
+
+def _bytes(shapes: Any) -> int:
+    return sum(
+        leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(shapes) if jnp.issubdtype(leaf.dtype, jnp.number)
+    )

@@ -1,0 +1,100 @@
+"""One step of playing: act, step every environment, keep totals. The same for every way to run it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from funcenv.resets import lazy_step, replace_rows_in_turn
+from funcenv.vector import AutoresetMode, FuncVectorEnv, VectorState, VectorTimestep, call_key
+
+_BLOCK = 16  # resets together; the lanes of a 512-bit register
+_SMALL_BLOCK = 4  # in a small batch, where more than one end at a step is rare
+_SMALL = 64
+
+
+class Play(NamedTuple):
+    """What is kept of a game beside the environments' states: totals, with a leading axis `[num_envs]`.
+
+    All functions are made of operations on each environment by itself.
+    """
+
+    start: Callable[[FuncVectorEnv[Any, Any, Any], VectorState[Any]], Any]  # the totals before the first step
+    add: Callable[[FuncVectorEnv[Any, Any, Any], VectorTimestep[Any], Any], Any]  # and after a time step
+    over: Callable[[Any], jax.Array] | None = None  # from the totals: whether there is nothing left to play
+    idle_without_ends: bool = False  # whether `add` changes nothing where no episode ended
+
+
+class Policy(NamedTuple):
+    """A policy is a plain function, which is a part of a program, or a pytree, which is an argument."""
+
+    function: Callable[[Any, jax.Array], Any] | None
+    tree: Any
+
+    @classmethod
+    def of(cls, policy: Any) -> Policy:
+        """From what users pass."""
+        return cls(policy, None) if jax.tree_util.all_leaves([policy]) else cls(None, policy)
+
+
+def advance(
+    play: Play,
+    venv: FuncVectorEnv[Any, Any, Any],
+    policy: Policy,
+    carry: tuple[VectorState[Any], Any, Any],
+    policy_keys: jax.Array,
+    number: jax.Array,
+    one_function: bool = False,
+) -> tuple[tuple[VectorState[Any], Any, Any], tuple[VectorTimestep[Any], Any]]:
+    """Step number `number`.
+
+    Args:
+        play: the totals.
+        venv: the environments.
+        policy: of one environment.
+        carry: the vector state, what the environments show, and the totals.
+        policy_keys: of each environment.
+        number: of the step, a uint32; the policy's keys are `fold_in(policy key, number)`.
+        one_function: whether the program becomes one function (`funcenv.fused`), where short loops cost nothing.
+
+    Returns:
+        The next carry; the time step and the actions.
+    """
+    vstate, observation, totals = carry
+    actions = _act(policy.function, policy.tree, observation, policy_keys, number)
+    if not one_function:
+        vstate, timestep = _step(venv, vstate, actions)
+        return (vstate, timestep.observation, play.add(venv, timestep, totals)), (timestep, actions)
+    vstate, timestep = _step_in_one(venv, vstate, actions)
+    if play.idle_without_ends:
+        turns = timestep.done.any().astype(np.int32)
+        totals = jax.lax.fori_loop(0, turns, lambda _, totals: play.add(venv, timestep, totals), totals)
+    else:
+        totals = play.add(venv, timestep, totals)
+    return (vstate, timestep.observation, totals), (timestep, actions)
+
+
+# Traced once for arguments of one kind, however many programs they become a part of.
+
+
+@functools.partial(jax.jit, static_argnums=0, inline=True)
+def _act(function: Any, tree: Any, observation: Any, policy_keys: jax.Array, number: jax.Array) -> Any:
+    return jax.vmap(function or tree)(observation, jax.vmap(call_key, in_axes=(0, None))(policy_keys, number))
+
+
+@functools.partial(jax.jit, inline=True)
+def _step(venv: FuncVectorEnv[Any, Any, Any], vstate: VectorState[Any], actions: Any) -> Any:
+    return venv.step(vstate, actions)
+
+
+def _step_in_one(
+    venv: FuncVectorEnv[Any, Any, Any], vstate: VectorState[Any], actions: Any
+) -> tuple[VectorState[Any], VectorTimestep[Any]]:
+    if venv.reset_strategy == "select" or venv.autoreset_mode is AutoresetMode.DISABLED:
+        return venv.step(vstate, actions)
+    block = _BLOCK if venv.num_envs > _SMALL else _SMALL_BLOCK
+    return lazy_step(venv, vstate, actions, functools.partial(replace_rows_in_turn, block=block))

@@ -1,0 +1,132 @@
+"""Statistics of the episodes that end in a rollout, kept for each environment until the rollout is over."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from funcenv.engine.play import Play
+from funcenv.struct import PyTreeNode
+from funcenv.vector import AutoresetMode, FuncVectorEnv, VectorState, VectorTimestep
+
+
+class RolloutStatistics(PyTreeNode):
+    """The episodes that ended in a rollout; NaN where a figure needs at least one and there was none."""
+
+    count: Int[Array, ""]
+    mean_return: Float[Array, ""]
+    std_return: Float[Array, ""]
+    min_return: Float[Array, ""]
+    max_return: Float[Array, ""]
+    mean_length: Float[Array, ""]
+    std_length: Float[Array, ""]
+    min_length: Float[Array, ""]
+    max_length: Float[Array, ""]
+
+
+class Moments(PyTreeNode):
+    """Spread and range of a stream of numbers, kept for each environment: `[num_envs]`.
+
+    Sums are taken of the distance to the first number, so that equal numbers have a spread of exactly 0 in float32.
+    """
+
+    first: Float[Array, "num_envs"]
+    total: Float[Array, "num_envs"]
+    squares: Float[Array, "num_envs"]
+    smallest: Float[Array, "num_envs"]
+    largest: Float[Array, "num_envs"]
+
+    @classmethod
+    def empty(cls, like: jax.Array) -> Moments:
+        """Of no number yet."""
+        zeros, infinity = jnp.zeros_like(like), jnp.full_like(like, jnp.inf)
+        return cls(first=zeros, total=zeros, squares=zeros, smallest=infinity, largest=-infinity)
+
+    def add(self, count: jax.Array, number: jax.Array) -> Moments:
+        """One number more for every environment, which has had `count` so far."""
+        first = jnp.where(count == 0, number, self.first)
+        distance = number - first
+        return Moments(
+            first=first,
+            total=self.total + distance,
+            squares=self.squares + distance**2,
+            smallest=jnp.minimum(self.smallest, number),
+            largest=jnp.maximum(self.largest, number),
+        )
+
+    def combined(self, counts: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
+        """Mean, standard deviation, least and greatest over all environments."""
+        count = counts.astype(self.total.dtype)
+        weight = jnp.where(count > 0, count / count.sum(), 0)
+        shift = self.total / jnp.maximum(count, 1)
+        means = self.first + shift
+        within = jnp.maximum(self.squares / jnp.maximum(count, 1) - shift**2, 0)
+        centre = means[jnp.argmax(counts > 0)]  # any number near the mean: equal means have a spread of exactly 0
+        mean = centre + (weight * (means - centre)).sum()
+        variance = (weight * (within + (means - mean) ** 2)).sum()
+        nan = jnp.where(count.sum() > 0, 0, jnp.nan).astype(mean.dtype)
+        return mean + nan, jnp.sqrt(variance) + nan, self.smallest.min() + nan, self.largest.max() + nan
+
+
+class Episodes(PyTreeNode):
+    """The totals of a rollout."""
+
+    counts: Int[Array, "num_envs"]
+    returns: Moments
+    lengths: Moments
+    over: Bool[Array, "num_envs"]  # in the mode DISABLED: an environment left where it ended counts once
+
+    @classmethod
+    def start(cls, venv: FuncVectorEnv[Any, Any, Any], vstate: VectorState[Any]) -> Episodes:
+        """No episode yet."""
+        nothing = Moments.empty(vstate.episode_return)
+        left = venv.autoreset_mode is AutoresetMode.DISABLED
+        return cls(
+            counts=jnp.zeros(vstate.done.shape, jnp.int32),
+            returns=nothing,
+            lengths=nothing,
+            over=vstate.done if left else jnp.zeros_like(vstate.done),
+        )
+
+    def add(self, venv: FuncVectorEnv[Any, Any, Any], timestep: VectorTimestep[Any]) -> Episodes:
+        """One episode more where one ended."""
+        ended = timestep.done & ~self.over
+        left = venv.autoreset_mode is AutoresetMode.DISABLED
+        lengths = timestep.episode_length.astype(timestep.episode_return.dtype)
+        more = Episodes(
+            counts=self.counts + 1,
+            returns=self.returns.add(self.counts, timestep.episode_return),
+            lengths=self.lengths.add(self.counts, lengths),
+            over=self.over | left,
+        )
+        added: Episodes = jax.tree.map(lambda new, old: jnp.where(ended, new, old), more, self)
+        return added
+
+    def statistics(self) -> RolloutStatistics:
+        """Over all environments."""
+        both = jax.tree.map(lambda *leaves: jnp.stack(leaves), self.returns, self.lengths)
+        figures = jax.vmap(Moments.combined, in_axes=(0, None))(both, self.counts)
+        (mean_return, mean_length), (std_return, std_length), (min_return, min_length), (max_return, max_length) = (
+            figures
+        )
+        return RolloutStatistics(
+            count=self.counts.sum(dtype=jnp.int32),
+            mean_return=mean_return,
+            std_return=std_return,
+            min_return=min_return,
+            max_return=max_return,
+            mean_length=mean_length,
+            std_length=std_length,
+            min_length=min_length,
+            max_length=max_length,
+        )
+
+
+EPISODES = Play(
+    start=Episodes.start,
+    add=lambda venv, timestep, totals: totals.add(venv, timestep),
+    idle_without_ends=True,
+)

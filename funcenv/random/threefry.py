@@ -1,0 +1,80 @@
+"""Threefry2x32-20 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011), unrolled.
+
+Bit for bit the generator that JAX calls "threefry2x32", as it is with `jax_threefry_partitionable` (JAX's default): the
+same keys from the same seeds, the same splits, folds and draws of any width and shape. JAX compiles it for a CPU as a
+loop over five groups of rounds, which cannot be fused with what uses the numbers; here the rounds are written out.
+"""
+
+from __future__ import annotations
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Array, UInt
+
+from funcenv.random.counters import UINT, UNROLLED, joined, keys_one_by_one, numbered, require_width, widened, words_of
+
+Words = tuple[jax.Array, jax.Array]
+
+_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))  # of even and odd groups of four rounds
+_PARITY = 0x1BD11BDA  # of the key schedule
+
+
+def block(key: Words, counter: Words) -> Words:
+    """64 bits from a key and a counter of 64 bits each: a permutation of the counters, for every key.
+
+    Args:
+        key: two uint32 arrays.
+        counter: two uint32 arrays that broadcast against them.
+
+    >>> zero = jnp.uint32(0)
+    >>> [hex(word) for word in block((zero, zero), (zero, zero))]  # the known answer of Random123
+    ['0x6b200159', '0x99ba4efe']
+    """
+    keys = (*key, key[0] ^ key[1] ^ np.uint32(_PARITY))
+    x, y = counter[0] + keys[0], counter[1] + keys[1]
+    for group in range(5):
+        for distance in _ROTATIONS[group % 2]:
+            x = x + y
+            y = x ^ _rotated(y, distance)
+        x = x + keys[(group + 1) % 3]
+        y = y + (keys[(group + 2) % 3] + np.uint32(group + 1))
+    return x, y
+
+
+def seed(number: jax.Array) -> UInt[Array, "2"]:
+    """Key words from a scalar integer: its high and its low half."""
+    return joined(words_of(number), 0)
+
+
+def fold_in(key: UInt[Array, "2"], data: jax.Array) -> UInt[Array, "2"]:
+    """The key of block number `data`, the same as that of a split."""
+    return joined(block((key[0], key[1]), words_of(data.astype(np.uint32))), 0)
+
+
+def split(key: UInt[Array, "2"], shape: tuple[int, ...]) -> UInt[Array, "*shape 2"]:
+    """One key from each block."""
+    if 0 < math.prod(shape) <= UNROLLED:
+        zero = jnp.zeros_like(key[0])
+        return keys_one_by_one(lambda number: block((key[0], key[1]), (zero, number)), zero, shape)
+    return joined(_blocks(key, shape), len(shape))
+
+
+def random_bits(key: UInt[Array, "2"], bit_width: int, shape: tuple[int, ...]) -> UInt[Array, "*shape"]:
+    """One word from each block: both halves for 64 bits, else one xor the other."""
+    require_width(bit_width)
+    words = _blocks(key, shape)
+    return widened(words) if bit_width == 64 else (words[0] ^ words[1]).astype(UINT[bit_width])
+
+
+def _blocks(key: jax.Array, shape: tuple[int, ...]) -> Words:
+    numbers = numbered(shape)
+    return block((key[0], key[1]), (jnp.zeros_like(numbers), numbers))
+
+
+def _rotated(x: jax.Array, distance: int) -> jax.Array:
+    left, right = lax.full_like(x, distance), lax.full_like(x, 32 - distance)
+    return lax.shift_left(x, left) | lax.shift_right_logical(x, right)

@@ -1,0 +1,164 @@
+"""Play whole episodes and keep their pictures."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from funcenv.checks import require_size
+from funcenv.func_env import FuncEnv
+from funcenv.random import require_typed_key
+from funcenv.replay.files import require_destination
+from funcenv.replay.replay import Episode, Replay, natural_fps, natural_title
+from funcenv.replay.stacking import draw_states
+from funcenv.rollout import Policy
+from funcenv.vector import AutoresetMode, FuncVectorEnv, VectorState, call_key, parameter_axes
+
+_STEPS_PER_CALL = 256
+
+
+class _Steps(NamedTuple):
+    """What was played; every leaf has leading axes `[num_steps, num_episodes]`."""
+
+    state: Any  # after the action
+    action: Any
+    reward: Any
+    terminated: Any
+    truncated: Any
+
+
+def record(
+    env: FuncEnv[Any, Any, Any],
+    policy: Policy,
+    key: jax.Array,
+    num_episodes: int = 1,
+    *,
+    max_steps: int = 1000,
+    fps: float | None = None,
+    title: str | None = None,
+    save: str | os.PathLike[str] | None = None,
+) -> Replay:
+    """Play whole episodes, all at once and compiled, and keep their scenes.
+
+    The episodes are those that `funcenv.evaluate` plays with the same key.
+
+    Args:
+        env: the environment, or a batch of `num_episodes` of them with different parameters.
+        policy: `policy(observation, key) -> action`.
+        key: episode i depends on the key and i alone.
+        num_episodes: at least 1.
+        max_steps: stop here even if an episode has not ended.
+        fps: steps a second; by default the environment's.
+        title: by default the environment's name.
+        save: where to write the replay as well, as `Replay.save` does; it is looked at before anything is played.
+
+    Raises:
+        NotImplementedError: the environment draws nothing.
+        ValueError: `num_episodes` or `max_steps` below 1; an unknown suffix.
+        OSError: `save` cannot be written.
+        TypeError: a legacy key.
+
+    >>> import funcenv
+    >>> env = funcenv.make("CartPole-v1")
+    >>> record(env, funcenv.random_policy(env), funcenv.key(0), save="no_such_folder/episode.gif")
+    Traceback (most recent call last):
+        ...
+    FileNotFoundError: the folder no_such_folder does not exist; create it first
+    """
+    num_episodes, max_steps = require_size("num_episodes", num_episodes), require_size("max_steps", max_steps)
+    require_typed_key(key)
+    path = None if save is None else require_destination(save)
+    first, steps = _play_whole(env, policy, key, num_episodes, max_steps)
+    axes = parameter_axes(env, num_episodes)
+    episodes = []
+    for i in range(num_episodes):
+        own_env = jax.tree.map(lambda axis, leaf, i=i: leaf if axis is None else leaf[i], axes, env, is_leaf=_is_none)
+        states = jax.tree.map(
+            lambda start, rest, i=i: np.concatenate([start[i : i + 1], rest[:, i]]), first, steps.state
+        )
+        episodes.append(_trimmed(own_env, states, jax.tree.map(lambda leaf, i=i: leaf[:, i], steps), i, num_episodes))
+    replay = Replay(tuple(episodes), fps or natural_fps(env), title or natural_title(env))
+    if path is not None:
+        replay.save(path)
+    return replay
+
+
+def _trimmed(env: FuncEnv[Any, Any, Any], states: Any, steps: _Steps, number: int, num_episodes: int) -> Episode:
+    """One episode up to its end."""
+    ends = steps.terminated | steps.truncated
+    length = int(ends.argmax()) + 1 if ends.any() else len(ends)
+    return Episode(
+        scenes=draw_states(env, jax.tree.map(lambda leaf: leaf[: length + 1], states)),
+        reward=steps.reward[:length],
+        action=jax.tree.map(lambda leaf: leaf[:length], steps.action),
+        terminated=bool(steps.terminated[length - 1]),
+        truncated=bool(steps.truncated[length - 1]),
+        title=f"Episode {number + 1}" if num_episodes > 1 else "Episode",
+        action_space=env.action_space,
+    )
+
+
+def _play_whole(
+    env: FuncEnv[Any, Any, Any], policy: Policy, key: jax.Array, num_episodes: int, max_steps: int
+) -> tuple[Any, _Steps]:
+    """The first states, and the steps up to the end of the last episode, on the host."""
+    is_function = jax.tree_util.all_leaves([policy])
+    static_policy, policy_tree = (policy, None) if is_function else (None, policy)
+    venv = FuncVectorEnv(env, num_episodes, AutoresetMode.DISABLED)
+    reset_key, policy_key = jax.random.split(key)
+    vstate, observation = _start(venv, reset_key)
+    first, policy_keys = jax.device_get(vstate.env_state), jax.random.split(policy_key, num_episodes)
+    parts: list[_Steps] = []
+    ended = np.zeros(num_episodes, bool)
+    for number in range(0, max_steps, _STEPS_PER_CALL):
+        size = min(_STEPS_PER_CALL, max_steps)
+        begin = np.uint32(number)
+        vstate, observation, steps = _play(
+            venv, policy_tree, policy_keys, vstate, observation, begin, static_policy, size
+        )
+        parts.append(jax.tree.map(lambda leaf, left=max_steps - number: leaf[:left], jax.device_get(steps)))
+        ended |= (parts[-1].terminated | parts[-1].truncated).any(axis=0)
+        if ended.all():
+            break
+    return first, jax.tree.map(lambda *leaves: np.concatenate(leaves), *parts)
+
+
+@jax.jit
+def _start(venv: FuncVectorEnv[Any, Any, Any], key: jax.Array) -> tuple[VectorState[Any], Any]:
+    vstate, timestep = venv.reset(key)
+    return vstate, timestep.observation
+
+
+@functools.partial(jax.jit, static_argnames=("static_policy", "num_steps"))
+def _play(
+    venv: FuncVectorEnv[Any, Any, Any],
+    policy: Any,
+    policy_keys: jax.Array,
+    vstate: VectorState[Any],
+    observation: Any,
+    begin: jax.Array,
+    static_policy: Callable[..., Any] | None,
+    num_steps: int,
+) -> tuple[VectorState[Any], Any, _Steps]:
+    act = jax.vmap(static_policy or policy)
+
+    def step(carry: Any, number: jax.Array) -> tuple[Any, _Steps]:
+        vstate, observation = carry
+        actions = act(observation, jax.vmap(call_key, in_axes=(0, None))(policy_keys, number))
+        vstate, timestep = venv.step(vstate, actions)
+        played = _Steps(vstate.env_state, actions, timestep.reward, timestep.terminated, timestep.truncated)
+        return (vstate, timestep.observation), played
+
+    numbers = begin + jnp.arange(num_steps, dtype=jnp.uint32)
+    (vstate, observation), steps = jax.lax.scan(step, (vstate, observation), numbers)
+    return vstate, observation, steps
+
+
+def _is_none(leaf: Any) -> bool:
+    return leaf is None

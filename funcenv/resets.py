@@ -1,0 +1,223 @@
+"""A vector step that computes a reset only for the environments that begin anew.
+
+Under `jax.vmap` a choice is a selection: a step that resets where an episode ended computes a new episode for every
+environment, and throws nearly all of them away. `lazy_step` steps all environments, and then, as long as there are
+any left, takes the next few of those that begin anew and resets them together. The keys, the law and the results are
+those of `FuncVectorEnv.step`; the cost follows the number of episodes that end.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Int
+
+from funcenv.cost import operations
+from funcenv.func_env import FuncEnv
+from funcenv.vector import AutoresetMode, FuncVectorEnv, VectorState, VectorTimestep, parameter_axes
+
+Fresh = Callable[[Int[Array, "block"]], Any]
+Replace = Callable[[Bool[Array, "num_envs"], Any, Fresh], Any]
+
+_COSTLY = 4.0  # times the work of a step
+_GREAT = 50_000.0  # operations; so many cost more than a loop, however much work a step is: where pictures are drawn
+_FEWEST = 16  # environments reset together: the lanes of a 512-bit register
+_PARTS = 64  # of a large batch, one is reset together, so that many ends do not take many turns
+
+
+def lazy_step(
+    venv: FuncVectorEnv[Any, Any, Any],
+    vstate: VectorState[Any],
+    actions: Any,
+    replace: Replace | None = None,
+) -> tuple[VectorState[Any], VectorTimestep[Any]]:
+    """What `venv.step(vstate, actions)` gives.
+
+    Args:
+        venv: the environments.
+        vstate: their states.
+        actions: with a leading axis `[num_envs]`.
+        replace: how some rows are replaced, `replace_rows` by default.
+
+    >>> import funcenv
+    >>> venv = FuncVectorEnv(funcenv.make("CartPole-v1"), 3)
+    >>> vstate, _ = venv.reset(funcenv.key(0))
+    >>> _, timestep = jax.jit(lazy_step)(venv, vstate, jnp.array([0, 1, 1]))
+    >>> timestep.reward
+    Array([1., 1., 1.], dtype=float32)
+    """
+    num_envs, mode = venv.num_envs, venv.autoreset_mode
+    advanced, timestep = venv.replace(autoreset_mode=AutoresetMode.DISABLED).step(vstate, actions)
+    if mode is AutoresetMode.DISABLED:
+        return advanced, timestep
+    at_once = mode is AutoresetMode.SAME_STEP
+    anew, before = (timestep.done, advanced) if at_once else (vstate.done, vstate)
+
+    def fresh(rows: jax.Array) -> Any:
+        env = _environments(venv.env, num_envs, rows)
+        some = FuncVectorEnv(env, rows.size, AutoresetMode.DISABLED)
+        return _overwritten(at_once, *some.reset(vstate=take(before, rows)))
+
+    next_vstate, shown = (replace or replace_rows)(anew, _overwritten(at_once, advanced, timestep), fresh)
+    return next_vstate.replace(key=advanced.key), timestep.replace(**shown)
+
+
+def step_lazily(
+    venv: FuncVectorEnv[Any, Any, Any], vstate: VectorState[Any], actions: Any
+) -> tuple[VectorState[Any], VectorTimestep[Any]]:
+    """`lazy_step`; where derivatives are taken, the step that selects, because a loop has none in reverse mode."""
+    # Keys go in as numbers, because JAX's check of key reuse takes a key that enters a custom rule for spent.
+    numbers, impl = jax.random.key_data(vstate.key), jax.random.key_impl(vstate.key)
+    next_vstate, timestep = _step_lazily(impl, venv, vstate.replace(key=None), numbers, actions)
+    return next_vstate.replace(key=vstate.key), timestep
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
+def _step_lazily(impl: Any, venv: Any, vstate: Any, numbers: jax.Array, actions: Any) -> Any:
+    return _without_keys(lazy_step(venv, _with_keys(vstate, numbers, impl), actions))
+
+
+@_step_lazily.defjvp
+def _step_lazily_jvp(impl: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
+    def step(venv: Any, vstate: Any, numbers: jax.Array, actions: Any) -> Any:
+        venv = venv.replace(reset_strategy="select")
+        return _without_keys(venv.step(_with_keys(vstate, numbers, impl), actions))
+
+    return jax.jvp(step, primals, tangents)
+
+
+def _with_keys(vstate: VectorState[Any], numbers: jax.Array, impl: Any) -> VectorState[Any]:
+    return vstate.replace(key=jax.random.wrap_key_data(numbers, impl=impl))
+
+
+def _without_keys(result: tuple[VectorState[Any], VectorTimestep[Any]]) -> Any:
+    return result[0].replace(key=None), result[1]
+
+
+def is_reset_costly(env: FuncEnv[Any, Any, Any], num_envs: int) -> bool:
+    """Whether a reset of one environment is so much more work than a step that it is worth a loop.
+
+    Args:
+        env: the environment, or a batch of `num_envs`.
+        num_envs: how many.
+
+    >>> import funcenv
+    >>> is_reset_costly(funcenv.make("CartPole-v1"), 8)
+    False
+    """
+    shape_of: Any = jax.ShapeDtypeStruct  # for which JAX has no types
+
+    def of_one(leaf: Any, axis: int | None) -> Any:
+        kind = jax.typeof(leaf)
+        return shape_of(kind.shape[axis is not None :], kind.dtype, weak_type=kind.weak_type)
+
+    single, structure = jax.tree.flatten(jax.tree.map(of_one, env, parameter_axes(env, num_envs)))
+    return _is_reset_costly(structure, *single)
+
+
+@functools.lru_cache(maxsize=256)
+def _is_reset_costly(structure: Any, *parameters: Any) -> bool:
+    env = jax.tree.unflatten(structure, parameters)
+    key = jax.eval_shape(lambda: jax.random.key(0))
+    state = jax.eval_shape(lambda env, key: env.reset(key)[0], env, key)
+    action = jax.eval_shape(lambda env, key: env.action_space.sample(key), env, key)
+    reset_cost = operations(lambda env, key: env.reset(key), env, key)
+    step_cost = operations(lambda env, *args: env.step(*args), env, state, action, key)
+    return reset_cost > _GREAT or reset_cost > _COSTLY * step_cost
+
+
+def replace_rows(flags: Bool[Array, "num_envs"], old: Any, fresh: Fresh) -> Any:
+    """`old` with the rows replaced where a flag is set, a block of rows at a time.
+
+    Args:
+        flags: where.
+        old: a tree of arrays with a leading axis `[num_envs]`.
+        fresh: from the numbers of some rows, all of them valid, to what takes their place.
+
+    >>> replace_rows(jnp.array([True, False, True]), jnp.zeros(3, int), lambda rows: rows + 1)
+    Array([1, 0, 3], dtype=int32)
+    """
+    block = min(flags.size, max(_FEWEST, flags.size // _PARTS))
+    so_far = jnp.cumsum(flags.astype(jnp.int32))
+    rank, count = so_far - 1, so_far[-1]
+
+    def replace_block(carry: tuple[jax.Array, Any]) -> tuple[jax.Array, Any]:
+        start, old = carry
+        rows = jnp.searchsorted(so_far, start + jnp.arange(1, block + 1, dtype=jnp.int32)).astype(jnp.int32)
+        new = fresh(jnp.minimum(rows, flags.size - 1))  # beyond the last flag any row will do
+        place = rank - start
+        here, place = flags & (place >= 0) & (place < block), jnp.clip(place, 0, block - 1)
+        return start + block, jax.tree.map(lambda a, b: jnp.where(_like(here, b), take(a, place), b), new, old)
+
+    return jax.lax.while_loop(lambda carry: carry[0] < count, replace_block, (jnp.zeros((), jnp.int32), old))[1]
+
+
+def replace_rows_in_turn(flags: Bool[Array, "num_envs"], old: Any, fresh: Fresh, block: int = _FEWEST) -> Any:
+    """`replace_rows` by loops over single rows, for a program that is compiled as one function (`funcenv.fused`).
+
+    There a turn of a loop costs nothing but its arithmetic; elsewhere it costs microseconds.
+
+    >>> replace_rows_in_turn(jnp.array([True, False, True]), jnp.zeros(3, int), lambda rows: rows + 1)
+    Array([1, 0, 3], dtype=int32)
+    """
+    block = min(block, flags.size)
+    order, count = _positions(flags, block)
+
+    def replace_block(carry: tuple[jax.Array, Any]) -> tuple[jax.Array, Any]:
+        start, old = carry
+        rows = jax.lax.dynamic_slice_in_dim(order, start, block)
+        new = fresh(rows)
+
+        def put(row: jax.Array, old: Any) -> Any:
+            def update(all_rows: jax.Array, new: jax.Array) -> jax.Array:
+                return jax.lax.dynamic_update_index_in_dim(all_rows, new[row], rows[row], axis=0)
+
+            return jax.tree.map(update, old, new)
+
+        return start + block, jax.lax.fori_loop(0, jnp.minimum(block, count - start), put, old)
+
+    return jax.lax.while_loop(lambda carry: carry[0] < count, replace_block, (jnp.zeros((), jnp.int32), old))[1]
+
+
+def take(tree: Any, rows: Int[Array, "block"]) -> Any:
+    """Some rows of every leaf; their numbers must be in range."""
+    return jax.tree.map(lambda leaf: leaf.at[rows].get(mode="promise_in_bounds"), tree)
+
+
+def _overwritten(at_once: bool, vstate: VectorState[Any], timestep: VectorTimestep[Any]) -> tuple[Any, dict[str, Any]]:
+    """What a reset overwrites: everything at a step of its own; the beginning alone within the step that ended."""
+    shown = {"observation": timestep.observation, "info": timestep.info}
+    if not at_once:
+        names = [name for name in timestep.__dataclass_fields__ if name not in shown]
+        shown |= {name: getattr(timestep, name) for name in names}
+    return vstate.replace(key=None), shown  # a key never changes
+
+
+def _positions(flags: jax.Array, padding: int) -> tuple[jax.Array, jax.Array]:
+    """Where flags are set, in order, and how many are; what follows in the padded array is in range, but no more."""
+
+    def note(i: jax.Array, carry: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+        order, count = carry
+        order = jax.lax.dynamic_update_index_in_dim(order, i.astype(jnp.int32), count, axis=0)
+        return order, count + flags[i].astype(jnp.int32)
+
+    nothing = jnp.zeros(flags.size + padding, jnp.int32), jnp.zeros((), jnp.int32)
+    return jax.lax.fori_loop(0, jnp.where(flags.any(), flags.size, 0), note, nothing)
+
+
+def _environments(env: FuncEnv[Any, Any, Any], num_envs: int, rows: jax.Array) -> FuncEnv[Any, Any, Any]:
+    """Some of a batch of environments; the environment itself if its parameters are not batched."""
+    return jax.tree.map(
+        lambda axis, leaf: leaf if axis is None else take(leaf, rows),
+        parameter_axes(env, num_envs),
+        env,
+        is_leaf=lambda axis: axis is None,
+    )
+
+
+def _like(flags: jax.Array, leaf: jax.Array) -> jax.Array:
+    return flags.reshape(-1, *(1,) * (leaf.ndim - 1))

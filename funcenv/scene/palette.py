@@ -1,0 +1,33 @@
+"""The colours that the built-in pictures share: a light paper, a dark ink, and a few muted hues.
+
+Light things are ground, dark and saturated ones are what moves or matters, so that pictures stay clear in grey.
+
+>>> from funcenv.scene import Circle, palette
+>>> Circle((0.0, 0.0), 1.0, palette.INK).color.shape
+(4,)
+"""
+
+from __future__ import annotations
+
+from funcenv.scene.color import rgba
+
+PAPER = rgba("#f8f6f1")  # behind everything
+WHITE = rgba("#ffffff")
+MIST = rgba("#e6e5e1")  # ground, a shade darker than the paper
+CLOUD = rgba("#cfd2d3")  # faint lines
+STONE = rgba("#8d979f")  # lines, marks
+INK = rgba("#2b3541")  # what is solid
+
+SKY = rgba("#d3e5f2")  # ice
+BLUE = rgba("#3d76b3")
+NAVY = rgba("#234a73")  # water
+
+LEAF = rgba("#b9d8a8")  # grass
+GREEN = rgba("#4a9c6d")  # goals
+FELT = rgba("#2f6f57")
+
+YELLOW = rgba("#f3c14b")
+ORANGE = rgba("#e8823a")
+RED = rgba("#d14a58")
+EARTH = rgba("#93715a")
+SKIN = rgba("#f3cfae")

@@ -1,0 +1,70 @@
+"""An environment to draw, and a reader of videos."""
+
+import re
+import subprocess
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from funcenv import FuncEnv, field, spaces
+from funcenv.scene import Camera, Circle, Scene, rgba
+
+
+class Dot(FuncEnv):
+    """A dot on a line that goes where it is told; it counts how often its picture is traced."""
+
+    radius: float = 0.5
+    length: int = field(pytree_node=False, default=6)
+
+    traces = []  # noqa: RUF012
+    render_fps = 500  # windows do not wait
+
+    @property
+    def observation_space(self):
+        return spaces.Discrete(self.length)
+
+    @property
+    def action_space(self):
+        return spaces.Discrete(2)
+
+    def initial(self, key):
+        return jax.random.randint(key, (), 0, 3, jnp.int32)
+
+    def transition(self, state, action, key):
+        return jnp.clip(state + jnp.where(action == 1, 1, -1), 0, self.length - 1)
+
+    def observation(self, state, key):
+        return state
+
+    def reward(self, state, action, next_state):
+        return -1.0
+
+    def terminal(self, state):
+        return state == self.length - 1
+
+    def scene(self, state):
+        self.traces.append(state)
+        dot = Circle((state.astype(jnp.float32), 0.0), self.radius, rgba("#d04020"))
+        return Scene(Camera((self.length / 2 - 0.5, 0.0), float(self.length), 2.0), (dot,))
+
+
+@pytest.fixture
+def dot():
+    return Dot
+
+
+@pytest.fixture
+def read_video():
+    """The frames of a video, `[num_frames, height, width, 3]`, and how many are shown a second."""
+    import imageio_ffmpeg
+
+    def read(path):
+        command = [imageio_ffmpeg.get_ffmpeg_exe(), "-i", path, "-f", "rawvideo", "-pix_fmt", "rgb24", "-"]
+        done = subprocess.run(command, capture_output=True, check=True)
+        told = re.search(r"Video: h264.*?yuv420p.*? (\d+)x(\d+).*? ([\d.]+) fps", done.stderr.decode())
+        width, height, fps = int(told[1]), int(told[2]), float(told[3])
+        return np.frombuffer(done.stdout, np.uint8).reshape(-1, height, width, 3), fps
+
+    return read

@@ -1,0 +1,102 @@
+"""Gymnasium draws, checks and wraps our environments as its own."""
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+from gymnasium.wrappers import HumanRendering, RenderCollection
+
+import funcenv
+from funcenv.adapters.gymnasium import register_envs
+from funcenv.adapters.rendering.display import load_pygame
+
+IDS = sorted({funcenv.spec("CartPole-v1").id, *funcenv.registry})
+MODES = [None, "human", "rgb_array", "ansi", "rgb_array_list", "ansi_list"]
+
+
+@pytest.fixture(autouse=True)
+def no_waiting(monkeypatch):
+    """Windows show pictures as fast as they come."""
+
+    class Clock:
+        def tick(self, fps):
+            return fps
+
+    monkeypatch.setattr(load_pygame().time, "Clock", Clock)
+
+
+# What Gymnasium advises on spaces holds for its own environments of these names as well.
+@pytest.mark.filterwarnings("ignore:.*WARN.*Box (observation|action) space")
+@pytest.mark.filterwarnings("ignore:.*WARN.*the action space is .* normalized")
+@pytest.mark.filterwarnings("ignore:.*For Box action spaces")
+@pytest.mark.filterwarnings("ignore:.*is out of date:DeprecationWarning")
+@pytest.mark.parametrize("id", IDS)
+def test_check_env_with_pictures_in_every_mode(id):
+    if "/" in id:  # one that another test registered
+        return
+    for mode in MODES:
+        env = gymnasium.make(f"funcenv/{id}", render_mode=mode, render_height=48)
+        assert env.metadata["render_modes"] == MODES[1:]
+        if mode in (None, "human"):  # the other modes are made and drawn by the check itself
+            check_env(env.unwrapped, skip_render_check=False)
+        env.reset(seed=0)
+        env.step(env.action_space.sample())
+        if mode is not None:
+            kind = {"human": type(None), "rgb_array": np.ndarray, "ansi": str}.get(mode, list)
+            assert isinstance(env.render(), kind)
+        env.close()
+        env.close()
+
+
+def test_make_adds_no_wrappers_for_modes():
+    for mode in MODES:
+        env = gymnasium.make("funcenv/CartPole-v1", render_mode=mode)
+        assert "Render" not in str(env) and env.render_mode == mode
+        assert env.spec.make().render_mode == mode
+        env.close()
+
+
+def test_an_unknown_mode_is_refused():
+    with (
+        pytest.warns(UserWarning, match="not in the possible render_modes"),
+        pytest.raises(ValueError, match="render_mode must be one of"),
+    ):
+        gymnasium.make("funcenv/CartPole-v1", render_mode="hologram")
+
+
+def test_an_environment_that_a_function_builds(dot):
+    funcenv.register("test-rendering/Dot-v0", lambda radius=0.5: dot(radius=radius))
+    register_envs()
+    for mode in ("rgb_array", "ansi_list"):
+        env = gymnasium.make("funcenv-test-rendering/Dot-v0", render_mode=mode)
+        env.reset(seed=0)
+        assert len(env.render()) > 0
+
+
+def test_gymnasiums_wrappers_draw_ours():
+    inside = gymnasium.make("funcenv/MountainCar-v0", render_mode="rgb_array")
+    env = RenderCollection(inside)
+    env.reset(seed=0)
+    for _ in range(3):
+        env.step(0)
+    frames = env.render()
+    assert len(frames) == 4 and all(frame.dtype == np.uint8 and frame.shape[1] == 600 for frame in frames)
+    window = HumanRendering(gymnasium.make("funcenv/MountainCar-v0", render_mode="rgb_array"))
+    window.reset(seed=0)
+    window.step(0)
+    window.close()
+
+
+def test_vector_environments_give_a_frame_of_each():
+    envs = gymnasium.make_vec("funcenv/Pendulum-v1", num_envs=2, render_mode="rgb_array", render_width=60)
+    loop = gymnasium.make_vec(
+        "funcenv/Pendulum-v1", num_envs=2, vectorization_mode="sync", render_mode="rgb_array", render_width=60
+    )
+    for one in (envs, loop):
+        one.reset(seed=0)
+        one.action_space.seed(0)
+        one.step(one.action_space.sample())
+    np.testing.assert_array_equal(envs.render(), loop.render())
+    assert envs.metadata["render_fps"] == 30 and "rgb_array" in envs.metadata["render_modes"]
+    envs.close()
+    loop.close()

@@ -1,0 +1,26 @@
+"""Every environment that comes with funcenv says which keys play it."""
+
+import numpy as np
+import pytest
+
+import funcenv
+from funcenv.adapters import make
+from funcenv.adapters.playing.keys import Keymap
+from funcenv.adapters.playing.loop import default_keys
+from funcenv.spaces import Discrete
+
+funcenv.make("CartPole-v1")  # loads the entry points
+IDS = sorted(id for id in funcenv.registry if "/" not in id)
+
+
+@pytest.mark.parametrize("id", IDS)
+def test_all_actions_can_be_played(id):
+    env = make(id)
+    keys = default_keys(env)
+    noop = keys.pop((), 0)
+    keymap = Keymap(keys, noop, env.action_space)
+    space = env.get_wrapper_attr("func_env").action_space
+    if isinstance(space, Discrete):
+        assert {int(keymap.action(()))} | {int(action) for action in keys.values()} == set(range(int(space.n)))
+    else:
+        assert {float(np.ravel(action)[0]) for action in keys.values()} == {space.low.item(0), space.high.item(0)}

@@ -1,0 +1,57 @@
+"""From keys to actions, in all the forms that users write."""
+
+import numpy as np
+import pytest
+
+from funcenv.adapters import Space
+from funcenv.adapters.playing.keys import Keymap, key_name, keys_of
+from funcenv.spaces import Box, Discrete
+
+THREE = Space(Discrete(3))
+
+
+@pytest.mark.parametrize("combination", ["wd", ("w", "d"), (ord("w"), ord("d")), ("d", ord("w"))])
+def test_gymnasiums_forms_mean_the_same(combination):
+    assert keys_of(combination) == {"w", "d"}
+
+
+def test_pygames_codes_and_names_mean_the_same(monkeypatch):
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    from funcenv.adapters.rendering.display import load_pygame
+
+    pygame = load_pygame()
+    pygame.display.init()
+    for code, name in [(pygame.K_LEFT, "left"), (pygame.K_UP, "up"), (pygame.K_SPACE, "space"), (pygame.K_a, "a")]:
+        assert key_name(code) == name
+    assert keys_of((pygame.K_LEFT, pygame.K_RETURN)) == {"left", "return"} == keys_of(("left", "return"))
+    assert keys_of(pygame.K_RIGHT) == {"right"}
+
+
+def test_only_the_whole_combination_plays_it():
+    keymap = Keymap({"w": 1, "wd": 2}, 0, THREE)
+    played = [keymap.action(keys) for keys in ({"w"}, {"w", "d"}, {"d"}, set(), {"w", "x"})]
+    assert played == [1, 2, 0, 0, 1]  # keys that mean nothing are not heard
+
+
+def test_zero_means_no_force_in_a_box():
+    keymap = Keymap({("left",): [-1.0], ("right",): np.array([1.0], np.float32)}, 0, Space(Box(-1, 1, (1,))))
+    np.testing.assert_array_equal(keymap.action(()), [0.0])
+    np.testing.assert_array_equal(keymap.action({"left"}), [-1.0])
+    assert keymap.action({"left"}).dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    ("keys", "noop", "error", "message"),
+    [
+        ([("a", 0)], 0, TypeError, "must be a dictionary from keys to actions, got list"),
+        ({1.5: 0}, 0, TypeError, "a tuple of characters, code points and names"),
+        ({("a", None): 0}, 0, TypeError, "got .'a', None."),
+        ({"": 0}, 0, ValueError, "at least one, got none"),
+        ({"ab": 0, "ba": 1}, 0, ValueError, "names a \\+ b twice"),
+        ({"a": 3}, 0, ValueError, "the action of 'a' must be in the action space Discrete.3., got 3"),
+        ({"a": 0}, 7, ValueError, "noop must be in the action space Discrete.3., got 7"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(keys, noop, error, message):
+    with pytest.raises(error, match=message):
+        Keymap(keys, noop, THREE)

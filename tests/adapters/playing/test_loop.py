@@ -1,0 +1,56 @@
+"""The game itself, with a screen that follows a script."""
+
+import numpy as np
+
+from funcenv.adapters.playing.keys import Keymap
+from funcenv.adapters.playing.loop import default_keys, run
+
+STAY, LEFT, RIGHT = (), ("left",), ("right",)
+
+
+def game(env, screen, seed=0, **arguments):
+    observation, _ = env.reset(seed=seed)
+    run(env, screen, Keymap(default_keys(env), 0, env.action_space), observation, **arguments)
+
+
+def test_keys_are_played_and_no_key_is_the_noop(corridor, script):
+    env, screen = corridor(), script(RIGHT, STAY, LEFT, ("left", "right"), RIGHT, STAY)
+    game(env, screen)
+    assert env.actions == [2, 0, 1, 0, 2]
+    assert [score.step for score in screen.scores] == [0, 1, 2, 3, 4, 5]
+    assert screen.scores[-1].episode_return == 5.0
+
+
+def test_the_last_frame_of_an_episode_is_shown_before_the_next_begins(corridor, script):
+    env, screen = corridor(), script(RIGHT, RIGHT, RIGHT, RIGHT, RIGHT, STAY)
+    game(env, screen)
+    assert [(score.episode, score.step) for score in screen.scores] == [(1, 0), (1, 1), (1, 2), (1, 3), (2, 0), (2, 1)]
+    assert screen.pictures[3][0, 79].tolist() == [200, 40, 40]  # at the end of the corridor
+    assert screen.scores[3].last == "terminated after 3, return 3"
+
+
+def test_episodes_differ_though_the_game_is_seeded(corridor, script):
+    first, second = corridor(), corridor()
+    for env in (first, second):
+        game(env, script(*[RIGHT] * 13), seed=7)
+    assert first.seeds == [7, None, None, None]
+    assert len(set(first.starts)) == 4
+    assert first.starts == second.starts
+
+
+def test_the_callback_gets_observations_and_what_step_returned(corridor, script):
+    calls = []
+    env = corridor()
+    game(env, script(*[RIGHT] * 6), callback=lambda *arguments: calls.append(arguments))
+    assert len(calls) == 4  # the fourth frame begins the second episode
+    for before, after, action, reward, terminated, truncated, info in calls:
+        assert isinstance(before, np.float32) and isinstance(after, np.float32)
+        assert after - before == np.float32(1) or abs(after - before - 1) < 1e-6
+        assert (action, reward, truncated) == (2, 1.0, False)
+        assert terminated == (info["cell"] == 3)
+
+
+def test_a_game_in_turns_waits_for_the_player(corridor, script):
+    env = corridor()
+    game(env, script(STAY, STAY, RIGHT, ("x",), LEFT, STAY, STAY), wait_on_player=True)
+    assert env.actions == [2, 1]

@@ -1,0 +1,83 @@
+"""The API pages hold every public name, once."""
+
+import importlib
+import importlib.util
+import re
+import types
+
+PACKAGES = (
+    "funcenv",
+    "funcenv.spaces",
+    "funcenv.wrappers",
+    "funcenv.scene",
+    "funcenv.replay",
+    "funcenv.random",
+    "funcenv.bench",
+    "funcenv.checker",
+    "funcenv.envs",
+    "funcenv.adapters",
+    "funcenv.adapters.rendering",
+    "funcenv.adapters.wrappers",
+    "funcenv.adapters.gymnasium",
+)
+# Modules that are read by their own names, and what of them is public.
+MODULES = {
+    "funcenv.train.ppo": (
+        "ActorCritic",
+        "Agent",
+        "Batch",
+        "Config",
+        "TrainState",
+        "init",
+        "make_agent",
+        "make_env",
+        "update",
+    ),
+    "funcenv.train.loop": ("Algorithm", "Learner", "MAX_UPDATES_PER_CALL", "train"),
+    "funcenv.train.run": ("RunResult", "load", "new_folder", "read_config", "resume", "start"),
+    "funcenv.train.presets": ("preset",),
+    "funcenv.vector": ("call_key",),
+    "funcenv.adapters.wrappers.record_video": ("capped_cubic_video_schedule",),
+    "funcenv.cli": ("main",),
+}
+
+
+def resolve(path):
+    """The object that a name of a module has, even where a submodule is called the same."""
+    module, _, name = path.rpartition(".")
+    return getattr(importlib.import_module(module), name)
+
+
+def documented(docs):
+    pages = sorted((docs / "api").glob("*.md"))
+    return [path for page in pages for path in re.findall(r"^::: (\S+)$", page.read_text(), flags=re.MULTILINE)]
+
+
+def test_every_public_name_is_documented(docs):
+    paths = documented(docs)
+    objects = [resolve(path) for path in paths]
+    wanted = {f"{package}.{name}" for package in PACKAGES for name in importlib.import_module(package).__all__}
+    wanted |= {f"{module}.{name}" for module, names in MODULES.items() for name in names}
+    missing = []
+    for path in sorted(wanted):
+        found = resolve(path)
+        if not any(found is one for one in objects) and not isinstance(found, types.ModuleType):
+            missing.append(path)
+    assert not missing, f"add `::: {missing[0]}` and so on to a page of docs/api: {missing}"
+
+
+def test_a_function_is_not_mistaken_for_the_module_of_its_name(docs):
+    modules = [path for path in documented(docs) if find_module(path)]
+    assert set(modules) == {"funcenv.adapters.gymnasium.spaces", "funcenv.scene.palette"}  # these are the modules
+
+
+def find_module(path):
+    try:
+        return importlib.util.find_spec(path) is not None
+    except ModuleNotFoundError:  # its parent is a module, and no package
+        return False
+
+
+def test_nothing_is_documented_twice(docs):
+    objects = [resolve(path) for path in documented(docs)]
+    assert len(objects) == len({id(one) for one in objects})

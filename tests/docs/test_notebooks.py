@@ -1,0 +1,104 @@
+"""The notebooks: what is in the repository, not what they do (`make notebooks` runs them)."""
+
+import ast
+import importlib
+import json
+import pathlib
+import re
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[2]
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+# What a notebook may import besides funcenv: what `pip install "funcenv[notebooks]"` brings, and the standard library.
+OTHERS = {"flax", "gymnasium", "jax", "jaxtyping", "matplotlib", "numpy", "optax", "typing"}
+
+
+def cells(notebook, kind):
+    return [cell for cell in json.loads(notebook.read_text())["cells"] if cell["cell_type"] == kind]
+
+
+def tree(notebook):
+    """The code of a notebook."""
+    return ast.parse("\n\n".join("".join(cell["source"]) for cell in cells(notebook, "code")))
+
+
+def imports(notebook):
+    """Every imported path: `("funcenv.envs", "CartPole")`, or `("jax", None)` of `import jax`."""
+    for node in ast.walk(tree(notebook)):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, None) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from ((node.module, alias.name) for alias in node.names)
+
+
+@pytest.fixture(scope="module")
+def documented(docs):
+    """The paths of the API pages."""
+    pages = sorted((docs / "api").glob("*.md"))
+    return {path for page in pages for path in re.findall(r"^::: (\S+)$", page.read_text(), flags=re.MULTILINE)}
+
+
+def is_public(module, name, documented):
+    """Whether an import is of a module that the API pages know, or of a name that they or its `__all__` hold."""
+    path = module if name is None else f"{module}.{name}"
+    if path in documented or any(one.startswith(f"{path}.") for one in documented):
+        return True
+    return name in getattr(importlib.import_module(module), "__all__", ())
+
+
+def test_there_are_five():
+    assert [notebook.name[:3] for notebook in NOTEBOOKS] == ["01_", "02_", "03_", "04_", "05_"]
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+def test_outputs_are_stripped(notebook):
+    for cell in cells(notebook, "code"):
+        assert cell["outputs"] == [] and cell["execution_count"] is None, "clear the outputs of all cells, and save"
+    metadata = json.loads(notebook.read_text())["metadata"]
+    assert metadata == {
+        "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+        "language_info": {"name": "python"},
+    }, "an editor wrote its own settings into the notebook"
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+def test_only_public_names_are_imported(notebook, documented):
+    for module, name in imports(notebook):
+        package = module.partition(".")[0]
+        assert not any(part.startswith("_") for part in f"{module}.{name}".split("."))
+        assert package in OTHERS or package == "funcenv", f"{module} is not installed with funcenv[notebooks]"
+        assert package != "funcenv" or is_public(module, name, documented), f"{module}.{name} is not in docs/api"
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+def test_no_private_attribute_is_used(notebook):
+    private = [
+        node.attr for node in ast.walk(tree(notebook)) if isinstance(node, ast.Attribute) and node.attr[0] == "_"
+    ]
+    assert not private
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+def test_links_resolve(notebook):
+    text = "\n".join("".join(cell["source"]) for cell in cells(notebook, "markdown"))
+    links = re.findall(r"\]\(([^)]+)\)", text)
+    assert links, "the last cell says where to go on"
+    for link in links:
+        assert (notebook.parent / link).is_file(), link
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+def test_it_reads_like_an_article(notebook):
+    every = json.loads(notebook.read_text())["cells"]
+    assert "".join(every[0]["source"]).startswith("# ")
+    assert len(cells(notebook, "markdown")) >= 0.7 * len(cells(notebook, "code"))
+    assert len({cell["id"] for cell in every}) == len(every)
+
+
+def test_what_is_private_is_found(documented):
+    assert is_public("funcenv.envs", "CartPole", documented) and is_public("funcenv", "adapters", documented)
+    assert is_public("funcenv.train", "ppo", documented) and is_public("funcenv.scene", "mosaic", documented)
+    assert not is_public("funcenv.engine", None, documented)
+    assert not is_public("funcenv.checks", "require_size", documented)
+    assert not is_public("funcenv.engine.launch", None, documented)

@@ -1,0 +1,76 @@
+"""Every page does what it shows: its code runs from top to bottom, and its tables name calls that are run."""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[2]
+PAGES = sorted((ROOT / "docs").rglob("*.md"))
+LANGUAGES = {"python", "pycon", "sh", "text", "toml"}
+
+
+def name(page):
+    return str(page.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_the_code_of_a_page_runs(page, run_page, registries, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    environment = run_page.markers(page).get("environment")
+    if environment is None:
+        run_page.run_page(page)
+    else:  # it must be set before JAX starts
+        command = [sys.executable, "-W", "error", str(ROOT / "docs" / "run_page.py"), str(page)]
+        strict = {"JAX_NUMPY_DTYPE_PROMOTION": "strict", "JAX_NUMPY_RANK_PROMOTION": "raise"}
+        variables = {**os.environ, **strict, **dict([environment.split("=", 1)])}
+        result = subprocess.run(command, env=variables, capture_output=True, text=True)
+        assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_every_block_has_a_language_that_says_whether_it_runs(page, run_page):
+    assert page.read_text().count("\n```") == 2 * len(run_page.blocks(page))
+    assert {block.language for block in run_page.blocks(page)} <= LANGUAGES
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs" / "guides").glob("from_*.md")), ids=name)
+def test_every_call_of_a_migration_table_is_run_below_it(page, run_page):
+    code = squeezed("".join(block.text for block in run_page.blocks(page) if block.language == "python"))
+    rows = [line.strip("|").split("|") for line in page.read_text().splitlines() if line.startswith("|")]
+    assert any("funcenv" in cell for cell in rows[0])
+    ours = [i for i, title in enumerate(rows[0]) if "funcenv" in title]
+    calls = [call for row in rows[2:] for i in ours for call in re.findall(r"`([^`]+)`", row[i])]
+    assert len(calls) > 15
+    missing = [call for call in calls if squeezed(call) not in code and not call.isidentifier()]
+    assert not missing
+
+
+def squeezed(text):
+    return re.sub(r"\s", "", text)
+
+
+def test_a_page_that_is_wrong_fails(run_page, tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("```pycon\n>>> 1 + 1\n3\n```\n")
+    with pytest.raises(run_page.PageError, match="Expected:\n    3\nGot:\n    2"):
+        run_page.run_page(page)
+    page.write_text("```sh\nfalse\n```\n")
+    with pytest.raises(run_page.PageError, match="say <!-- shell: run -->"):
+        run_page.run_page(page)
+    page.write_text("<!-- shell: run -->\n```sh\necho so; false\n```\n")
+    with pytest.raises(run_page.PageError, match="exits with 1:\nso"):
+        run_page.run_page(page)
+    page.write_text("\n\n```python\nx = 1\nassert x == 2\n```\n")
+    with pytest.raises(AssertionError) as caught:
+        run_page.run_page(page)
+    assert caught.traceback[-1].lineno + 1 == 5  # the line of the page
+
+
+def test_blocks_share_names(run_page, tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("```python\nx = 1\n```\n```pycon\n>>> y = x + 1\n>>> y\n2\n```\n```python\nassert y == 2\n```\n")
+    assert run_page.run_page(page)["y"] == 2

@@ -1,0 +1,49 @@
+"""The site builds without a warning, and without anything from elsewhere."""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    result = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return folder
+
+
+def test_nothing_is_fetched_when_a_page_is_read(site):
+    for page in site.rglob("*.html"):
+        text = page.read_text()
+        assert not re.search(r"<(script|img|iframe)[^>]+src=\"(https?:)?//", text), page
+        assert not re.search(r"<link[^>]+href=\"(https?:)?//", text), page
+        assert "font-family" not in text and "fonts.g" not in text, page
+
+
+def test_every_public_name_has_its_place(site):
+    for page in (ROOT / "docs" / "api").glob("*.md"):
+        built = (site / "api" / f"{page.stem}.html").read_text()
+        for path in re.findall(r"^::: (\S+)$", page.read_text(), flags=re.MULTILINE):
+            assert f'id="{path}"' in built, f"{path} is not rendered: it has no docstring"
+
+
+def test_scripts_of_the_documentation_are_no_part_of_the_site(site):
+    assert not list(site.rglob("*.py"))
+
+
+def test_every_page_is_in_it(site):
+    excluded = re.findall(r"^  /(\S+\.md)$", (ROOT / "mkdocs.yml").read_text(), flags=re.MULTILINE)  # exclude_docs
+    for page in (ROOT / "docs").rglob("*.md"):
+        name = page.relative_to(ROOT / "docs")
+        assert str(name) in excluded or (site / name.with_suffix(".html")).exists(), f"{page} is not built"
+    for name in "cartpole", "taxi":
+        assert "Parameters" in (site / "environments" / f"{name}.html").read_text()

@@ -1,0 +1,201 @@
+"""A headless Chromium, driven over the WebDriver protocol (W3C), and a scene to show it."""
+
+import base64
+import io
+import json
+import shutil
+import subprocess
+import urllib.error
+import urllib.request
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from funcenv.replay import Replay
+from funcenv.scene import (
+    Arc,
+    Camera,
+    Circle,
+    Line,
+    Many,
+    Polygon,
+    Rectangle,
+    Scene,
+    Sprite,
+    Terrain,
+    Text,
+    letters,
+    place,
+    rgba,
+)
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+CHROMEDRIVER = shutil.which("chromedriver") or shutil.which("chromium.chromedriver")
+WITHOUT_PROXY = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+class Browser:
+    """One window."""
+
+    def __init__(self, port):
+        self.root = f"http://127.0.0.1:{port}"
+        arguments = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars"]
+        always = {
+            "browserName": "chrome",
+            "goog:loggingPrefs": {"browser": "ALL"},
+            "goog:chromeOptions": {"binary": CHROMIUM, "args": arguments},
+        }
+        session = self._call("POST", "/session", {"capabilities": {"alwaysMatch": always}})
+        self.root += f"/session/{session['sessionId']}"
+
+    def _call(self, method, path, body=None):
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self.root + path, data, {"Content-Type": "application/json"}, method=method)
+        try:
+            with WITHOUT_PROXY.open(request, timeout=60) as answer:
+                return json.load(answer)["value"]
+        except urllib.error.HTTPError as error:
+            raise RuntimeError(json.load(error)["value"]["message"]) from None
+
+    def open(self, path):
+        self.errors()  # forget those of the page before
+        self._call("POST", "/url", {"url": path.as_uri()})
+
+    def run(self, script, *arguments):
+        """The value of a script; one that returns a promise is waited for."""
+        return self._call("POST", "/execute/sync", {"script": script, "args": list(arguments)})
+
+    def screenshot(self, selector=None):
+        """Pixels of the window, or of the part of it that the element of a CSS selector covers."""
+        whole = decode_image(self._call("GET", "/screenshot"))
+        if selector is None:
+            return whole
+        box = self.run(
+            "const box = document.querySelector(arguments[0]).getBoundingClientRect();"
+            "return [box.top, box.bottom, box.left, box.right].map(edge => Math.round(edge * devicePixelRatio))",
+            selector,
+        )
+        return whole[box[0] : box[1], box[2] : box[3]]
+
+    def press(self, key):
+        keys = [{"type": "keyDown", "value": key}, {"type": "keyUp", "value": key}]
+        self._call("POST", "/actions", {"actions": [{"type": "key", "id": "keyboard", "actions": keys}]})
+
+    def drag(self, selector, start, end):
+        """Press the pointer at a fraction of an element's width, and let go at another."""
+        box = self.run("return document.querySelector(arguments[0]).getBoundingClientRect()", selector)
+        y = round(box["top"] + box["height"] / 2)
+        moves = [
+            {"type": "pointerMove", "x": round(box["left"] + at * box["width"]), "y": y, "duration": 0}
+            for at in (start, end)
+        ]
+        actions = [moves[0], {"type": "pointerDown", "button": 0}, moves[1], {"type": "pointerUp", "button": 0}]
+        pointer = {"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": actions}
+        self._call("POST", "/actions", {"actions": [pointer]})
+
+    def let_move(self):
+        """Take back the wish for less motion, from the next page on."""
+        self._devtools("Emulation.setEmulatedMedia", {"features": []})
+
+    def look(self, width=1200, height=900, dark=False, ratio=1, mobile=False):
+        """The kind of screen, and its theme."""
+        size = {"width": width, "height": height, "deviceScaleFactor": ratio, "mobile": mobile}
+        self._devtools("Emulation.setDeviceMetricsOverride", size)
+        theme = [
+            {"name": "prefers-color-scheme", "value": "dark" if dark else "light"},
+            {"name": "prefers-reduced-motion", "value": "reduce"},  # nothing plays by itself
+        ]
+        self._devtools("Emulation.setEmulatedMedia", {"features": theme})
+
+    def errors(self):
+        """What the console was told since the last time."""
+        return [entry["message"] for entry in self._call("POST", "/se/log", {"type": "browser"})]
+
+    def close(self):
+        self._call("DELETE", "")
+
+    def _devtools(self, command, parameters):
+        self._call("POST", "/goog/cdp/execute", {"cmd": command, "params": parameters})
+
+
+def decode_image(text):
+    """Pixels of an image file in base64."""
+    return np.array(Image.open(io.BytesIO(base64.b64decode(text))).convert("RGB"))
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """A browser window for all tests."""
+    if CHROMIUM is None or CHROMEDRIVER is None:
+        pytest.skip("NO BROWSER: the HTML replay is not tested; install it: apt-get install chromium chromium-driver")
+    with subprocess.Popen([CHROMEDRIVER, "--port=0"], stdout=subprocess.PIPE, text=True) as driver:
+        try:
+            for line in driver.stdout:
+                if "started successfully on port" in line:
+                    port = int(line.split()[-1].rstrip("."))
+                    break
+            window = Browser(port)
+            yield window
+            window.close()
+        finally:
+            driver.terminate()
+            driver.stdout.read()
+
+
+def picture(rows, columns):
+    """Texels of many colours, some of them transparent."""
+    numbers = np.arange(rows * columns)
+    channels = [37 * numbers, 91 * numbers + 40, 153 * numbers + 80, np.where(numbers % 5 == 0, 0, 160 + numbers)]
+    return (np.stack(channels, -1) % 256).astype(np.uint8).reshape(rows, columns, 4)
+
+
+def all_shapes(t):
+    """A scene with every kind of shape and every field of one in use, at a moment of its motion."""
+    ink, red, blue = rgba("#20242c"), rgba("#d9483b"), rgba("#2f6fd0", 0.7)
+    green, gold = rgba("#3a9a5b"), rgba("#e0a92e")
+    dots = np.stack([np.linspace(-4.6, -3.2, 8), np.full(8, 2.6) + 0.1 * np.sin(np.arange(8) + t)], 1)
+    star = np.stack([np.cos(np.arange(10) * np.pi / 5 + t), np.sin(np.arange(10) * np.pi / 5 + t)], 1)
+    star *= np.where(np.arange(10) % 2, 0.35, 0.8)[:, None]
+    wheel = (
+        Circle((0.0, 0.0), 0.45, rgba("#ffffff"), outline=ink, outline_width=0.08),
+        *(Line((0.0, 0.0), (0.45 * np.cos(a), 0.45 * np.sin(a)), 0.05, ink) for a in (0.0, 2.1, 4.2)),
+    )
+    shapes = (
+        Many(Circle(dots, np.linspace(0.03, 0.12, 8), np.tile(red, (8, 1)))),
+        Rectangle((-3.6, 1.4), (1.6, 0.7), blue, angle=0.3 + t, outline=ink, outline_width=0.06),
+        Rectangle((-1.5, 1.6), (1.3, 0.9), gold, corner_radius=0.25, outline=red, outline_width=0.1),
+        Rectangle((0.3, 1.7), (1.1, 0.6), green),
+        Rectangle((1.9, 1.6), (1.0, 0.7), green, angle=-0.5, corner_radius=0.1),
+        Line((3.0, 1.1), (4.5, 2.3), 0.22, ink),
+        Line((3.0, 2.3), (4.4, 1.4 + 0.2 * t), 0.18, red, cap="butt"),
+        Line((-4.7, 0.7), (-2.9, 0.35), 0.006, ink),
+        Line((-4.7, 0.5), (-2.9, 0.5), 0.02, ink, cap="butt"),
+        Line((-2.6, 0.6), (-2.6, 0.6), 0.2, blue),
+        Arc((-1.6, 0.2), 0.5, start=0.4 + t, sweep=4.0, width=0.12, color=blue),
+        Arc((-0.4, 0.2), 0.4, start=1.0, sweep=-2.2, width=0.08, color=red),
+        Arc((0.7, 0.2), 0.4, start=0.0, sweep=7.0, width=0.05, color=ink),
+        Polygon(star + np.array([2.0, 0.2]), gold, outline=ink, outline_width=0.05),
+        Polygon(np.array([[3.0, -0.3], [4.4, -0.2], [4.0, 0.7], [3.7, 0.1]]), blue),
+        Circle((4.3, 2.7), 0.25, rgba("#000000", 0.0), outline=green, outline_width=0.07),
+        Sprite((-4.1, -0.9), (1.0, 1.0), picture(6, 6)),
+        Sprite((-2.6 + 0.1 * t, -0.9), (0.9, 0.55), picture(40, 60), alpha=0.8),
+        Many(Sprite(np.array([[-1.3, -0.8], [-0.5, -1.0]]), np.full((2, 2), 0.6), np.stack([picture(4, 4)] * 2),
+                    np.array([1.0, 0.5]))),
+        Text((0.2, -0.8), letters("Step 42%"), 0.3, ink, anchor="left"),
+        Text((2.9 + 0.05 * t, -1.3), letters("@gjy_|"), 0.24, red, anchor="right"),
+        Text((4.0, -0.9), letters("tiny"), 0.09, ink),
+        Terrain(np.array([0.2, 0.5, 0.1, 0.0, 0.6, 0.2]) - 2.3, -4.0, 4.0, green, outline=ink, outline_width=0.05),
+        *place(wheel, at=(-2.0 + t, -1.5), angle=t, scale=0.8),
+    )  # fmt: skip
+    backdrop = (Rectangle((0.0, -3.0), (10.0, 1.0), rgba("#c9b38a")), Line((-5.0, 0.9), (5.0, 0.9), 0.01, ink))
+    return Scene(Camera((0.0, 0.0), 10.0, 6.5), shapes, backdrop, background=rgba("#eef2f7"))
+
+
+@pytest.fixture(scope="session")
+def every_shape():
+    """A replay of `all_shapes`."""
+    moments = [0.0, 0.25, 0.5, 1.0]
+    return Replay.from_scenes(
+        [all_shapes(t) for t in moments], [1.0, -0.5, 0.25], title="Every <shape>", terminated=True
+    )

@@ -1,0 +1,421 @@
+"""Errors teach: each names the rule that was broken, the value that broke it, and what to do.
+
+The walk reads every message that the package can raise out of its source, and looks for the three parts as far as their
+form shows them. The table provokes errors as users do, and looks for the three parts in what they read.
+"""
+
+import ast
+import builtins
+import pathlib
+import re
+import types
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import funcenv
+from funcenv import adapters, checker, spaces, wrappers
+from funcenv.envs import Acrobot, CartPole, FrozenLake, Pendulum, generate_random_map
+from funcenv.train import presets, run
+from funcenv.train.ppo import Config
+
+ROOT = pathlib.Path(__file__).parent.parent
+FOLDERS = ("funcenv", "envs", "adapters")
+PROTOCOLS = {"AttributeError", "IndexError", "KeyError", "StopIteration"}  # Python has forms of its own for these
+
+# Two clauses: the second says what was given or what to do. Or one that is the remedy itself: "call reset() first".
+CLAUSES = re.compile(r"(; |, got |: |\. |, not )\S|\bmust define \w|\bcall \w+\(|\bneeds \S|\bdraws nothing until it ")
+
+
+def calls_of_errors():
+    """Where each error is built: file and line, class, and its message with {} in the place of values."""
+    for folder in FOLDERS:
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            if folder == "funcenv" and path.relative_to(ROOT).parts[1] in FOLDERS:
+                continue  # a link
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.Call) and node.args and is_error(name := ast.unparse(node.func)):
+                    yield f"{path.relative_to(ROOT)}:{node.lineno}", name, message_of(node.args[0])
+
+
+def is_error(name):
+    kind = getattr(builtins, name, None) or getattr(adapters, name, None)
+    known = isinstance(kind, type) and issubclass(kind, Exception) and not issubclass(kind, Warning)
+    return known or re.fullmatch(r"[A-Z]\w+Error", name) is not None
+
+
+def message_of(node):
+    """The text of a literal, an f-string or a sum of these; None where it is computed."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    if isinstance(node, ast.JoinedStr):
+        return "".join(part.value if isinstance(part, ast.Constant) else "{}" for part in node.values)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        parts = message_of(node.left), message_of(node.right)
+        return None if None in parts else "".join(parts)
+    return None
+
+
+ERRORS = [(where, text) for where, name, text in calls_of_errors() if name not in PROTOCOLS]
+MESSAGES = [pytest.param(text, id=where) for where, text in ERRORS if text is not None]
+
+
+def test_the_walk_reads_nearly_all_of_them():
+    computed = [where for where, text in ERRORS if text is None]
+    assert len(MESSAGES) > 250
+    assert len(computed) < 0.04 * len(ERRORS), computed
+
+
+@pytest.mark.parametrize("text", MESSAGES)
+def test_a_message_has_a_clause_beside_the_fault(text):
+    assert CLAUSES.search(text) or re.fullmatch(r"import [\w.]+", text), f"no rule and remedy in: {text}"
+
+
+@pytest.mark.parametrize("text", MESSAGES)
+def test_a_message_shows_a_value_or_speaks_of_what_was_not_done(text):
+    absent = r"\b(call|cannot|need|needs|neither|none|both|first|nothing|no parameter|closed|another|traced|import)\b"
+    assert "{}" in text or re.search(absent, text), f"no value in: {text}"
+
+
+@pytest.mark.parametrize("text", MESSAGES)
+def test_a_message_has_the_form_of_the_others(text):
+    assert not re.match(r"(Error|Invalid|Please|Bad|Wrong)\b", text)
+    assert not re.search(r"(?<!\.\.)[.!]$", text) and "\n" not in text and "  " not in text
+    assert re.match(r"[a-z{\"'\[-]|[A-Z]\w*[ (.{]", text)  # a sentence that begins small, or with a name
+
+
+class Line(funcenv.FuncEnv):
+    """What the broken ones below are made of."""
+
+    observation_space = spaces.Box(-jnp.inf, jnp.inf, ())
+    action_space = spaces.Discrete(2)
+
+    def initial(self, key):
+        return jax.random.normal(key, (), float)
+
+    def transition(self, state, action, key):
+        return state + 1
+
+    def observation(self, state, key):
+        return state
+
+    def reward(self, state, action, next_state):
+        return 1.0
+
+    def terminal(self, state):
+        return state > 3
+
+
+class VectorReward(Line):
+    def reward(self, state, action, next_state):
+        return jnp.zeros(2)
+
+
+class IntegerFlag(Line):
+    def terminal(self, state):
+        return jnp.where(state > 3, 1, 0)
+
+
+class Unfinished(funcenv.FuncEnv):
+    pass
+
+
+def stepped(env):
+    state, _ = env.reset(funcenv.key(0))
+    return env.step(state, 0, funcenv.key(1))
+
+
+def overridden():
+    return types.new_class("Mine", (Line,), {}, lambda body: body.update(step=lambda self: None))
+
+
+def cartpole():
+    return CartPole()
+
+
+def playing(**kwargs):
+    env = adapters.make("CartPole-v1", **kwargs)
+    env.reset(seed=0)
+    return env
+
+
+def ended():
+    env = playing(max_episode_steps=1)
+    env.step(0)
+    return env
+
+
+def closed():
+    env = playing()
+    env.close()
+    return env
+
+
+def vector(num_envs=3, **kwargs):
+    return funcenv.FuncVectorEnv(cartpole(), num_envs, **kwargs)
+
+
+def vstate(venv):
+    return venv.reset(funcenv.key(0))[0]
+
+
+def stateful_vector():
+    envs = adapters.make_vec("CartPole-v1", num_envs=2)
+    envs.reset(seed=0)
+    return envs
+
+
+POLICY = funcenv.random_policy(Line())
+
+# What is called, the error, and what its message says: the rule, the value, the remedy. A rule that says what would be
+# right ("must be at least 1") is the remedy, which is left out then.
+TABLE = [
+    # keys
+    (lambda: Line().reset(jnp.zeros(2, "uint32")), TypeError, "must be a typed key", "uint32[2]", "wrap_key_data"),
+    (lambda: funcenv.key(-1), ValueError, "must be a non-negative integer", "-1", ""),
+    (lambda: funcenv.key(0.5), TypeError, "must be an integer", "0.5 of type float", ""),
+    # environments and records
+    (overridden, TypeError, "must not be overridden", "Mine.step", "override those"),
+    (lambda: stepped(VectorReward()), ValueError, "must return a scalar", "shape (2,)", "index or sum it"),
+    (lambda: stepped(IntegerFlag()), TypeError, "must return a bool", "int32", "return a comparison"),
+    (lambda: Unfinished().initial(funcenv.key(0)), NotImplementedError, "must define", "Unfinished", "initial(key)"),
+    (lambda: Unfinished().action_space, NotImplementedError, "must define", "Unfinished", "property action_space"),
+    (lambda: CartPole().replace(gravty=1.0), TypeError, "has no field", "'gravty'", "its fields are: gravity"),
+    # the registry
+    (lambda: funcenv.make("CartPoel-v1"), ValueError, "no environment", "'CartPoel-v1'", "did you mean CartPole-v1"),
+    (
+        lambda: funcenv.make("CartPole-v7"),
+        ValueError,
+        "no environment",
+        "'CartPole-v7'",
+        "its versions are CartPole-v0",
+    ),
+    (lambda: funcenv.make("Taxi-v3"), ValueError, "is deprecated", "Taxi-v3", "use Taxi-v4"),
+    (lambda: funcenv.make("CartPole-v1", gravty=1), TypeError, "unexpected", "'gravty'", "did you mean gravity"),
+    (lambda: funcenv.make("Cart Pole"), ValueError, "has the form [namespace/]Name[-vN]", "'Cart Pole'", ""),
+    (lambda: funcenv.spec(3), TypeError, "is a string such as 'CartPole-v1'", "got 3", ""),
+    (lambda: funcenv.register("a/B-v0", "module"), ValueError, 'must be "module:attribute"', "'module'", ""),
+    (lambda: funcenv.register("CartPole-v1", Line), ValueError, "already", "CartPole-v1", "choose another name"),
+    (lambda: funcenv.EnvSpec("a/B-v0", Line).to_json(), TypeError, "no JSON form", "Line", 'as "module:attribute"'),
+    (lambda: funcenv.EnvSpec.from_json("[]"), ValueError, "is an object with the fields id", "got []", ""),
+    # vector environments and rollouts
+    (lambda: vector(0), ValueError, "num_envs must be at least 1", "got 0", ""),
+    (lambda: vector(2.5), TypeError, "num_envs must be an integer", "2.5", ""),
+    (lambda: vector(autoreset_mode="same"), TypeError, "must be one of", "'same'", "AutoresetMode.SAME_STEP"),
+    (lambda: vector().reset(), TypeError, "reset needs a key", "", "such as funcenv.key(0)"),
+    (lambda: vector().reset(jax.random.split(funcenv.key(0), 2)), ValueError, "one key or 3", "shape (2,)", ""),
+    (lambda: vector().reset(vstate=vstate(vector()), mask=np.ones(3)), TypeError, "must be a bool array", "float", ""),
+    (lambda: vector().reset(vstate=vstate(vector()), mask=np.ones(2, bool)), ValueError, "shape (3,)", "(2,)", ""),
+    (lambda: vector().reset(funcenv.key(0), mask=np.ones(3, bool)), TypeError, "needs vstate=", "mask", ""),
+    (
+        lambda: funcenv.FuncVectorEnv(CartPole(gravity=jnp.ones(2)), 3),
+        ValueError,
+        "one value for each of num_envs=3",
+        "(2,)",
+        "declare it with funcenv.field(ndim=...)",
+    ),
+    (lambda: funcenv.rollout(vector(), POLICY, funcenv.key(0), 0), ValueError, "num_steps must be", "got 0", ""),
+    (lambda: funcenv.evaluate(Line(), POLICY, 0, funcenv.key(0)), ValueError, "num_episodes must be", "got 0", ""),
+    # spaces
+    (lambda: spaces.Box(1, 0, ()), ValueError, "low <= high", "low=1 and high=0", "swap them"),
+    (lambda: spaces.Box(np.nan, 1, ()), ValueError, "must not be NaN", "low=nan", "-inf and inf leave a side open"),
+    (lambda: spaces.Box(0, 300, (), np.uint8), ValueError, "holds 0 to 255", "300", "pass a wider dtype"),
+    (lambda: spaces.Box([0, 0], 1, (3,)), ValueError, "broadcast to shape (3,)", "shape (2,)", "give one number"),
+    (lambda: spaces.Discrete(0), ValueError, "n of at least 1", "got 0", ""),
+    (
+        lambda: spaces.Discrete(9, start=2**40),
+        ValueError,
+        "does not fit int32",
+        "start=1099511627776",
+        "pass a wider dtype",
+    ),
+    (lambda: spaces.MultiDiscrete([2, 0]), ValueError, "counts of at least 1", "[2 0]", ""),
+    (
+        lambda: spaces.Discrete(2).sample(funcenv.key(0), mask=np.zeros(2, np.int8)),
+        ValueError,
+        "must allow",
+        "[0 0]",
+        "None",
+    ),
+    (lambda: spaces.Discrete(2).sample(funcenv.key(0), mask=np.ones(3, np.int8)), ValueError, "shape (2,)", "(3,)", ""),
+    (
+        lambda: spaces.Discrete(2).sample(funcenv.key(0), probability=np.array([0.5, 0.2])),
+        ValueError,
+        "sum to 1",
+        "[0.5 0.2]",
+        "divide them by their sum",
+    ),
+    (lambda: spaces.Box(0, 1, ()).sample(funcenv.key(0), mask=1), ValueError, "neither mask", "Box", "leave them out"),
+    (lambda: spaces.Text(3).pack("hello"), ValueError, "at most 3 characters", "'hello'", ""),
+    (lambda: spaces.Tuple([3]), TypeError, "must be a funcenv space", "3", ""),
+    (lambda: spaces.Discrete(2).union(spaces.Text(3)), TypeError, "of one kind", "Discrete(2)", "a union needs"),
+    (
+        lambda: spaces.flatdim(spaces.Sequence(spaces.Discrete(2), 3)),
+        ValueError,
+        "not to a vector",
+        "Sequence",
+        "flatten the other parts",
+    ),
+    # wrappers
+    (lambda: wrappers.TimeLimit(CartPole, 5), TypeError, "wraps an environment", "the class CartPole", "call it first"),
+    (lambda: wrappers.TimeLimit(3, 5), TypeError, "wraps a FuncEnv", "int", "such as funcenv.make gives"),
+    (lambda: wrappers.TimeLimit(cartpole(), 0), ValueError, "must be at least 1", "got 0", "leave the wrapper out"),
+    (lambda: wrappers.TimeLimit(cartpole(), 0.5), TypeError, "must be an integer", "0.5", ""),
+    (
+        lambda: wrappers.TimeLimit(wrappers.Autoreset(cartpole()), 5),
+        ValueError,
+        "keeps a state for each episode",
+        "Autoreset",
+        "put Autoreset outside",
+    ),
+    (
+        lambda: wrappers.TimeAwareObservation(cartpole()),
+        ValueError,
+        "needs a TimeLimit inside",
+        "",
+        "TimeLimit(env, 500)",
+    ),
+    (
+        lambda: wrappers.RescaleAction(cartpole(), -1.0, 1.0),
+        TypeError,
+        "needs an environment whose action_space is a Box",
+        "Discrete(2)",
+        "",
+    ),
+    (
+        lambda: wrappers.ClipReward(cartpole()),
+        ValueError,
+        "needs min_reward or max_reward",
+        "neither",
+        "leave the wrapper out",
+    ),
+    (lambda: wrappers.StickyAction(cartpole(), 1.5), ValueError, "at least 0 and below 1", "1.5", ""),
+    (lambda: wrappers.ReshapeObservation(cartpole(), (3,)), ValueError, "must have 4 elements", "(3,)", ""),
+    (
+        lambda: wrappers.FilterObservation(cartpole(), ["x"]),
+        TypeError,
+        "needs a Dict or Tuple",
+        "Box(",
+        "use TransformObservation",
+    ),
+    (
+        lambda: wrappers.MaxAndSkipObservation(cartpole(), 1),
+        ValueError,
+        "must be at least 2",
+        "got 1",
+        "leave the wrapper out",
+    ),
+    (lambda: wrappers.RandomizeParameters(cartpole(), 3), TypeError, "must be a function of a key", "got 3", ""),
+    (
+        lambda: wrappers.RandomizeParameters(cartpole(), lambda key, env: {}).reset(funcenv.key(0)),
+        ValueError,
+        "drew no parameter",
+        "",
+        "return a dict of them",
+    ),
+    # the environments
+    (lambda: CartPole(length=-0.5), ValueError, "must be a finite number above 0", "length", ""),
+    (lambda: CartPole(low=0.1, high=-0.1), ValueError, "low must not exceed high", "low=0.1 and high=-0.1", ""),
+    (lambda: CartPole(kinematics_integrator="rk4"), ValueError, 'must be "euler" or "semi-implicit"', "'rk4'", ""),
+    (lambda: Pendulum(x_init=-1.0), ValueError, "must be at least 0", "-1.0", "half-width"),
+    (lambda: Acrobot(avail_torque=(1.0,)), ValueError, "must hold three torques", "(1.0,)", ""),
+    (lambda: FrozenLake(map_name="16x16"), ValueError, "must be one of 4x4", "'16x16'", "pass other maps as desc"),
+    (lambda: FrozenLake(desc=["SF", "G"]), ValueError, "must have the same length", "2 and 1 letters", ""),
+    (lambda: FrozenLake(desc=["SX", "FG"]), ValueError, "holds the letters S (start)", "'X'", ""),
+    (lambda: FrozenLake(success_rate=1.5), ValueError, "must be a probability, from 0 to 1", "1.5", ""),
+    (lambda: generate_random_map(size=1), ValueError, "a size of at least 2", "got 1", ""),
+    # the stateful interface
+    (lambda: adapters.make("CartPole-v1").step(0), adapters.ResetNeeded, "before the first step", "", "call reset()"),
+    (lambda: ended().step(0), adapters.ResetNeeded, "after an episode's end", "", "call reset()"),
+    (lambda: closed().step(0), adapters.ClosedEnvironment, "was closed", "", "make a new one"),
+    (lambda: playing().step(7), ValueError, "Discrete(2)", "7", "sample"),
+    (lambda: playing().reset(options={"gravty": 1}), ValueError, "not a parameter", "'gravty'", "it has: gravity"),
+    (
+        lambda: playing().set_wrapper_attr("gravity", 1.6),
+        AttributeError,
+        "cannot change",
+        "gravity",
+        "pass another value",
+    ),
+    (lambda: adapters.make("CartPole-v1", "photo"), ValueError, "render_mode must be one of", "'photo'", ""),
+    (
+        lambda: adapters.make_vec("CartPole-v1", output="list"),
+        ValueError,
+        "must be one of numpy, jax, torch",
+        "'list'",
+        "",
+    ),
+    (lambda: stateful_vector().step(np.array([0, 7])), ValueError, "Discrete(2)", "7", "single_action_space.sample()"),
+    (lambda: stateful_vector().reset(seed=[1, 2, 3]), ValueError, "one for each of num_envs=2", "got 3", ""),
+    (lambda: stateful_vector().step_wait(), RuntimeError, "nothing to wait for", "step_wait()", "call step_async"),
+    (
+        lambda: adapters.wrappers.OrderEnforcing(cartpole()),
+        TypeError,
+        "wraps a stateful Env",
+        "CartPole",
+        "FunctionalEnv(env)",
+    ),
+    (lambda: adapters.check_env(cartpole()), TypeError, "checks a stateful Env", "CartPole", "use check_func_env"),
+    # the checker
+    (
+        lambda: checker.find_problems(3, funcenv.key(0)),
+        TypeError,
+        "takes a FuncEnv",
+        "got 3",
+        "build the environment first",
+    ),
+    (lambda: checker.run_check("CartPole"), ValueError, "names no environment", "'CartPole'", "module:EnvClass"),
+    (lambda: checker.run_check("math:pi"), TypeError, "is not an environment", "3.14", "name a FuncEnv class"),
+    # training
+    (lambda: Config(num_minibatches=7), ValueError, "must divide num_envs * num_steps", "got 7", ""),
+    (lambda: Config(total_timesteps=10), ValueError, "must be at least one batch", "got 10", ""),
+    (lambda: Config(gamma=1.5), ValueError, "gamma must lie in [0, 1]", "1.5", ""),
+    (lambda: Config(activation="sine"), ValueError, "must be one of tanh, relu", "'sine'", ""),
+    (lambda: Config(seed=-1), ValueError, "seed must be", "-1", ""),
+    (lambda: Config.from_json({"gama": 1}), ValueError, "has no setting", "'gama'", "written by another version"),
+    (lambda: run.resume("/nowhere"), FileNotFoundError, "is not a run", "/nowhere", "name a folder"),
+    (
+        lambda: run.start(presets.preset("CartPole-v1"), ROOT),
+        FileExistsError,
+        "exists already",
+        str(ROOT),
+        "choose another",
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "rule", "value", "remedy"), TABLE)
+def test_a_bad_call_is_told_the_rule_the_value_and_the_remedy(call, error, rule, value, remedy):
+    with pytest.raises(error) as caught:
+        call()
+    message = str(caught.value)
+    for part in rule, value, remedy:
+        assert part in message, message
+    if not remedy:  # the rule says what would be right
+        assert re.search(r"must|needs|takes|one|is a|has the form|holds|at (least|most)", message), message
+
+
+def test_the_table_is_broad():
+    assert len(TABLE) >= 60
+    assert sum(bool(row[4]) for row in TABLE) >= 40
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "parts"),
+    [
+        (["trian"], 2, ("there is no command 'trian'", "the commands are train")),
+        (["list", "CartPole-v1"], 2, ("takes no arguments", "CartPole-v1")),
+        (["check"], 2, ("needs an environment", "module:EnvClass")),
+        (["evaluate"], 2, ("needs the folder of a run", "runs/")),
+        (["train", "CartPoel-v1"], 1, ("'CartPoel-v1'", "did you mean CartPole-v1")),
+    ],
+)
+def test_the_command_line_says_it_without_a_traceback(arguments, status, parts, capsys):
+    from funcenv.cli import main
+
+    assert main(arguments) == status
+    said = capsys.readouterr().err
+    assert said.startswith(f"funcenv {arguments[0]}: ") and "Traceback" not in said
+    assert all(part in said for part in parts), said

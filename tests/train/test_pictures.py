@@ -1,0 +1,129 @@
+"""Pictures as observations: the encoder is a convolution, and PPO learns from what it sees."""
+
+import dataclasses
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import funcenv
+from funcenv.scene import Camera, Rectangle, Scene
+from funcenv.spaces import Box, Discrete
+from funcenv.train import ppo
+from funcenv.train.loop import Learner
+from funcenv.train.pictures import PictureEncoder, is_picture, with_channels
+from funcenv.wrappers import FrameStackObservation, PixelObservation
+
+
+def test_which_spaces_hold_pictures():
+    assert is_picture(Box(0, 255, (8, 8), np.uint8))
+    assert is_picture(Box(0, 255, (2, 8, 8, 3), np.uint8))
+    assert not is_picture(Box(0, 255, (8,), np.uint8))
+    assert not is_picture(Box(0, 1, (8, 8), np.float32))
+    assert not is_picture(Discrete(3))
+
+
+@pytest.mark.parametrize("shape", [(5, 6), (5, 6, 3), (2, 5, 6), (2, 5, 6, 3)])
+def test_channels_are_colours_of_frames(shape):
+    picture = np.arange(np.prod(shape)).reshape(shape).astype(np.uint8)
+    channels = with_channels(jnp.asarray(picture))
+    assert channels.shape[:2] == (5, 6)
+    frames = picture.reshape(-1, 5, 6, 3) if shape[-1] == 3 else picture.reshape(-1, 5, 6, 1)
+    np.testing.assert_array_equal(channels, np.concatenate(list(frames), axis=-1))
+
+
+@pytest.mark.parametrize(("height", "width"), [(12, 18), (10, 17)])
+def test_the_encoder_is_a_convolution_with_strides(height, width):
+    """The same weights in flax's own convolution, with zeros at the right and at the bottom."""
+    picture = np.random.default_rng(0).integers(0, 256, (3, height, width, 2)).astype(np.uint8)
+    encoder = PictureEncoder(sizes=(3, 2), channels=(4, 5))
+    ours, params = encoder.init_with_output(jax.random.key(0), jnp.asarray(picture))
+    x = jnp.asarray(picture / 255, jnp.float32)
+    for number, (size, channels) in enumerate(((3, 4), (2, 5))):
+        layer = params["params"][f"Dense_{number}"]
+        kernel = layer["kernel"].reshape(size, size, x.shape[-1], channels)
+        fill = [(0, -x.shape[1] % size), (0, -x.shape[2] % size)]
+        convolution = nn.Conv(channels, (size, size), strides=size, padding=fill)
+        x = nn.relu(convolution.apply({"params": {"kernel": kernel, "bias": layer["bias"]}}, x))
+    np.testing.assert_allclose(ours, x.reshape(3, -1), rtol=1e-4, atol=1e-5)
+
+
+class Side(funcenv.FuncEnv):
+    """A black square on the left or on the right: point at it."""
+
+    @property
+    def observation_space(self):
+        return Box(0, 1, ())
+
+    @property
+    def action_space(self):
+        return Discrete(2)
+
+    def initial(self, key):
+        return jax.random.bernoulli(key).astype(jnp.float32)
+
+    def transition(self, state, action, key):
+        return self.initial(key)
+
+    def observation(self, state, key):
+        return jnp.zeros((), jnp.float32)
+
+    def reward(self, state, action, next_state):
+        return (action == state.astype(jnp.int32)).astype(jnp.float32)
+
+    def terminal(self, state):
+        return jnp.zeros((), bool)
+
+    def scene(self, state):
+        return Scene(Camera((0.0, 0.0), 2.0, 2.0), (Rectangle((state - 0.5, 0.0), (0.8, 0.8), (0.0, 0.0, 0.0, 1.0)),))
+
+
+def make_side(frames):
+    return FrameStackObservation(PixelObservation(Side(), 8, 8, grayscale=True), frames)
+
+
+funcenv.register("test/Side-v0", make_side, kwargs={"frames": 2}, max_episode_steps=8)
+
+CONFIG = ppo.Config(
+    env_id="test/Side-v0",
+    num_envs=16,
+    num_steps=16,
+    total_timesteps=256 * 12,
+    num_seeds=2,
+    hidden_sizes=(16,),
+    activation="relu",
+    window_sizes=(4,),
+    window_channels=(4,),
+    learning_rate=5e-3,
+    gamma=0.5,
+    normalize_reward=False,
+)
+
+
+def test_ppo_learns_what_only_the_picture_tells():
+    """An agent that sees nothing gets 4 of 8."""
+    learner = Learner(ppo, CONFIG)
+    state, metrics = learner.advance(learner.init(funcenv.key(0)), CONFIG.num_updates)
+    assert metrics["mean_return"][0].max() < 5.5
+    assert metrics["mean_return"][-1].min() > 7.0
+    agent = learner.agent(state)
+    evaluation = funcenv.evaluate(learner.env, agent, 8, funcenv.key(1))
+    assert evaluation.episode_return.mean() == 8
+    observation = learner.env.reset(funcenv.key(0))[1].observation
+    both = agent.policy_and_value(agent.features(observation))
+    np.testing.assert_allclose(both[1], agent.value(agent.features(observation)), rtol=1e-5)
+    np.testing.assert_allclose(both[0].logits, agent.policy(agent.features(observation)).logits, rtol=1e-5)
+
+
+def test_pictures_can_be_normalised_by_what_was_seen():
+    learner = Learner(ppo, dataclasses.replace(CONFIG, normalize_observation=True, num_seeds=1))
+    state, metrics = learner.advance(learner.init(funcenv.key(0)), 2)
+    assert state.observation_moments.mean.shape == (1, 8, 8, 2)
+    assert np.isfinite(metrics["loss"]).all()
+
+
+def test_windows_that_do_not_fit_together():
+    with pytest.raises(ValueError, match=r"one number for each convolution, got \(7, 3\) and \(16,\)"):
+        ppo.Config(window_channels=(16,))
