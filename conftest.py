@@ -1,4 +1,8 @@
-"""Strict JAX for every test and docstring, and compiled programs kept between runs."""
+"""Strict JAX for every test and docstring, and compiled programs kept between runs.
+
+Compilation is most of what the tests cost. So programs are compiled in the ordinary way (`FUNCENV_PLAIN=1`), but for
+tests with the mark `fused`: a program that is compiled as one function is compiled twice, to be compared.
+"""
 
 import gc
 import os
@@ -8,7 +12,7 @@ CACHE = pathlib.Path(__file__).parent / ".cache" / "jax"
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(CACHE))  # an environment variable, so that subprocesses use it
-os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 os.environ.setdefault("SDL_VIDEODRIVER", "dummy")  # windows that nobody sees
 os.environ.setdefault("PJRT_NPROC", "1")  # pytest-xdist uses the other cores
 
@@ -18,8 +22,17 @@ import pytest  # noqa: E402
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 
-MOST_MEMORY = 2 * 2**30  # of a test process, after which its compiled programs go; thousands of them take gigabytes
+MOST_MEMORY = 4 * 2**30  # of a test process, after which its compiled programs go; thousands of them take gigabytes
 STATM = pathlib.Path("/proc/self/statm")  # where the system says how much there is
+
+
+@pytest.fixture(autouse=True)
+def plain(request, monkeypatch):
+    """Compile in the ordinary way, unless a test is about the other one."""
+    if request.node.get_closest_marker("fused"):
+        monkeypatch.delenv("FUNCENV_PLAIN", raising=False)
+    else:
+        monkeypatch.setenv("FUNCENV_PLAIN", "1")
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -14,7 +14,7 @@ import numpy as np
 from funcenv.adapters.packing import Packing
 from funcenv.adapters.seeding import draw_key
 from funcenv.func_env import FuncEnv, Timestep
-from funcenv.fused import Fused
+from funcenv.fused import Fused, is_wanted
 from funcenv.vector import call_key
 
 
@@ -82,7 +82,7 @@ def programs(func_env: FuncEnv[Any, Any, Any]) -> Programs:
         hash(func_env)
     except TypeError:
         return Programs(func_env)
-    return _shared(func_env, bool(jnp.zeros(()).dtype == np.float64))
+    return _shared(func_env, bool(jnp.zeros(()).dtype == np.float64), is_wanted())
 
 
 def _first(env: FuncEnv[Any, Any, Any], key: jax.Array, num_calls: jax.Array) -> _Frame:
@@ -104,6 +104,6 @@ def _frame(timestep: Timestep[Any], snapshot: Snapshot) -> _Frame:
 
 
 @functools.lru_cache(maxsize=64)
-def _shared(func_env: FuncEnv[Any, Any, Any], x64: bool) -> Programs:
-    del x64  # a part of what a program depends on
+def _shared(func_env: FuncEnv[Any, Any, Any], x64: bool, fused: bool) -> Programs:
+    del x64, fused  # a part of what a program depends on
     return Programs(func_env)

@@ -1,8 +1,9 @@
 """The compiled functions of a stateful vector environment, and where its numbers lie.
 
-What one call carries to the next is packed. On a CPU the environments are laid out in chunks, `[num_chunks, words]`,
-and a step runs over the chunks in one fused function (`funcenv.fused`). With numpy output, what is shown lies in the
-same array: one call, one array, one read.
+What one call carries to the next is packed (`BatchPacking`). On a CPU a step runs over chunks of environments in one
+fused function (`funcenv.fused`): it takes a chunk, steps it, puts it where it lies in the result, and then puts the
+fresh episodes of the few that begin anew over it. With numpy output, what is shown lies in the same array: one call,
+one array, one read.
 
 A chunk fits the innermost cache. But with asynchronous dispatch, which is JAX's default, the CPU backend hands a
 program to another thread, and that takes longer than a step of a few hundred environments; unless it counts fewer than
@@ -19,16 +20,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from funcenv.adapters.packing import Packing
-from funcenv.fused import Fused
-from funcenv.resets import lazy_step, replace_rows_in_turn
-from funcenv.vector import AutoresetMode, FuncVectorEnv, VectorState, VectorTimestep, batched_leaves
+from funcenv.adapters.batch_packing import BatchPacking
+from funcenv.fused import Fused, is_wanted
+from funcenv.random.counters import lowered_for_one_function
+from funcenv.resets import for_each_row, step_before_resets
+from funcenv.vector import AutoresetMode, FuncVectorEnv, VectorState, VectorTimestep, parameter_axes
 
 _MOST_ENVS = 256  # in a chunk: with more, XLA splits the work among threads, which a fused function cannot
 _FEWEST_ENVS = 16  # in each of several chunks: fewer do not fill the vector registers
 _MOST_WORDS = 2**16  # in a chunk
 _INLINE_ENVS = 1024  # with more, small chunks cost more than another thread
 _INLINE_FLOPS = 1000
+_MOST_FRESH = 16  # episodes that begin together: the lanes of a 512-bit register
 
 
 class Shown(NamedTuple):
@@ -66,11 +69,9 @@ class VectorPrograms:
         vstate, timestep = jax.eval_shape(venv.reset, keys)
         self._keys = keys
         self._shapes = jax.eval_shape(self._show, timestep), vstate.replace(key=None)
-        kept = self._shapes if packed else (None, self._shapes[1])
-        chunk = chunk_size or _chunk_size(venv.num_envs, sum(Packing(leaf).num_words for leaf in jax.tree.leaves(kept)))
-        self._chunks = venv.num_envs // (chunk or venv.num_envs), chunk or venv.num_envs
-        self._chunk_shapes = jax.eval_shape(lambda tree: jax.tree.map(lambda leaf: leaf[0], self._split(tree)), kept)
-        self._layout = Packing(self._chunk_shapes)
+        self._layout = BatchPacking(self._shapes if packed else (None, self._shapes[1]), venv.num_envs)
+        chunk = chunk_size or _chunk_size(venv.num_envs, self._layout.words_per_env)
+        self._chunk_size = chunk or venv.num_envs
         fused, plain, attempt = self._fused_step, self._step, chunk is not None
         self.step = Fused(fused, self._view, plain, attempt)
         self.play = Fused(self._played_by(fused), self._view_of_many, self._played_by(plain), attempt)
@@ -83,37 +84,27 @@ class VectorPrograms:
 
     def readers(self) -> Shown:
         """For each leaf that is shown, a function from words that `own` gave to its numpy array; for packed output."""
-        leaves, structure = jax.tree.flatten(self._shapes[0])
-        readers, start = [], 0
-        for leaf, chunk_leaf in zip(leaves, jax.tree.leaves(self._chunk_shapes[0]), strict=True):
-            stop = start + Packing(chunk_leaf).num_words
-            readers.append(_reader(leaf, chunk_leaf, start, stop, self._chunks[0] == 1))
-            start = stop
-        self._num_shown = start
-        before_flags = self._chunk_shapes[0].observation, self._chunk_shapes[0].reward
-        self._flags_start = sum(Packing(leaf).num_words for leaf in jax.tree.leaves(before_flags))
-        shown: Shown = jax.tree.unflatten(structure, readers)
-        return shown
+        shown, spans = self._layout.readers()[0], self._layout.spans()[0]
+        self._num_shown = max((span.stop for span in jax.tree.leaves(spans)), default=0)
+        self._flags = slice(spans.terminated.start, spans.truncated.stop)
+        return Shown(*shown)
 
     def read_flags(self, words: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         """Both flags at once, which lie side by side."""
-        num_chunks, chunk_size = self._chunks
-        flags = words[:, self._flags_start : self._flags_start + 2 * chunk_size] != 0
-        if num_chunks == 1:
-            return flags[0, :chunk_size], flags[0, chunk_size:]
-        return flags[:, :chunk_size].reshape(-1), flags[:, chunk_size:].reshape(-1)
+        flags = words[self._flags] != 0
+        return flags[: self._venv.num_envs], flags[self._venv.num_envs :]
 
     def own(self, output: jax.Array) -> np.ndarray[Any, Any]:
-        """The words of an output; of a single chunk a copy, because its readers do not copy what lies in one piece."""
-        words = np.asarray(output)
-        return words[:, : self._num_shown].copy() if self._chunks[0] == 1 else words
+        """The words of an output that are shown: a copy, which its readers do not copy again."""
+        return np.asarray(output)[: self._num_shown].copy()
 
     def runs_inline(self) -> bool:
         """Whether asynchronous dispatch leaves a step on the thread that calls it."""
         carried = jax.eval_shape(self._restore, self._shapes[1])
         actions = jax.eval_shape(jax.vmap(self._venv.single_action_space.sample), self._keys)
         try:
-            program = self.step.marked.lower(self._keys, carried, actions).compile()
+            with lowered_for_one_function():
+                program = self.step.marked.lower(self._keys, carried, actions).compile()
         except jax.errors.JaxRuntimeError:
             return False
         analysis = program.cost_analysis() or {}
@@ -121,24 +112,50 @@ class VectorPrograms:
 
     def _fused_step(self, keys: jax.Array, carried: jax.Array, actions: Any) -> Any:
         """One step, chunk by chunk, with resets where they are needed."""
-        leaves, structure = jax.tree.flatten(self._venv.env)
-        batched = batched_leaves(self._venv.env, self._venv.num_envs)
-        rows = [self._split(leaf) if differs else None for leaf, differs in zip(leaves, batched, strict=True)]
+        size, same_step = self._chunk_size, self._venv.autoreset_mode is AutoresetMode.SAME_STEP
+        axes = parameter_axes(self._venv.env, self._venv.num_envs)
+        nothing = jax.tree.map(lambda _: None, self._shapes[0])
 
-        def step_chunk(chunk: Any) -> Any:
-            rows, keys, words, actions = chunk
-            env = jax.tree.unflatten(
-                structure, [leaf if row is None else row for leaf, row in zip(leaves, rows, strict=True)]
-            )
-            vstate = self._layout.unpack(words)[1].replace(key=keys)
-            venv = self._venv.replace(env=env, num_envs=self._chunks[1])
-            replace = functools.partial(replace_rows_in_turn, block=16 if self._chunks[1] >= _FEWEST_ENVS else 1)
-            vstate, timestep = lazy_step(venv, vstate, actions, replace)
-            shown, kept = self._show(timestep), vstate.replace(key=None)
-            return self._layout.pack((shown, kept)) if self._packed else (shown, self._layout.pack((None, kept)))
+        def step_chunk(number: jax.Array, output: Any) -> Any:
+            start = number * size
 
-        output = jax.lax.map(step_chunk, (rows, self._split(keys), carried, self._split(actions)))
-        return output if self._packed else (self._join(output[0]), output[1])
+            def rows(leaf: jax.Array, axis: int | None = 0) -> jax.Array:
+                return leaf if axis is None else jax.lax.dynamic_slice_in_dim(leaf, start, size)
+
+            env = jax.tree.map(lambda axis, leaf: rows(leaf, axis), axes, self._venv.env, is_leaf=_is_none)
+            venv = self._venv.replace(env=env, num_envs=size)
+            vstate = self._layout.take(carried, start, size)[1].replace(key=rows(keys))
+            step = step_before_resets(venv, vstate, jax.tree.map(rows, actions))
+            output = self._put(output, self._show(step.timestep), step.vstate.replace(key=None), start)
+            if step.fresh is None:
+                return output
+
+            def put(output: Any, new: Any, number: jax.Array, row: jax.Array) -> Any:
+                vstate, fields = jax.tree.map(lambda leaf: jax.lax.dynamic_slice_in_dim(leaf, number, 1), new)
+                shown = nothing._replace(**fields) if same_step else self._show(VectorTimestep(**fields))
+                return self._put(output, shown, vstate, start + row)
+
+            block = _MOST_FRESH if size >= _FEWEST_ENVS else 1
+            return for_each_row(step.anew, output, step.fresh, put, block)
+
+        return jax.lax.fori_loop(0, self._venv.num_envs // size, step_chunk, self._unwritten())
+
+    def _unwritten(self) -> Any:
+        """An output, to be put together."""
+        words = self._layout.zeros()
+        if self._packed:
+            return words
+        return jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), self._shapes[0]), words
+
+    def _put(self, output: Any, shown: Shown, kept: VectorState[Any], start: jax.Array) -> Any:
+        """An output with what some environments show and keep; what is None in `shown` is left alone."""
+        if self._packed:
+            return self._layout.put(output, (shown, kept), start)
+
+        def put(new: Any, leaf: Any) -> Any:
+            return leaf if new is None else jax.lax.dynamic_update_slice_in_dim(leaf, new, start, axis=0)
+
+        return jax.tree.map(put, shown, output[0], is_leaf=_is_none), self._layout.put(output[1], (None, kept), start)
 
     def _step(self, keys: jax.Array, carried: jax.Array, actions: Any) -> Any:
         return self._output(*self._venv.step(self._vstate(keys, carried), actions))
@@ -202,13 +219,13 @@ class VectorPrograms:
         return self._output(vstate, timestep.replace(info=_or_zeros(mask, timestep.info)))
 
     def _vstate(self, keys: jax.Array, carried: jax.Array) -> VectorState[Any]:
-        vstate: VectorState[Any] = self._unpack(carried)[1].replace(key=keys)
+        vstate: VectorState[Any] = self._layout.unpack(carried)[1].replace(key=keys)
         return vstate
 
     def _restore(self, vstate: VectorState[Any]) -> jax.Array:
         """What is carried to the next call; it shows nothing."""
         shown = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), self._shapes[0])
-        return self._pack((shown if self._packed else None, vstate.replace(key=None)))
+        return self._layout.pack((shown if self._packed else None, vstate.replace(key=None)))
 
     def _show(self, timestep: VectorTimestep[Any]) -> Shown:
         same_step = self._venv.autoreset_mode is AutoresetMode.SAME_STEP
@@ -225,33 +242,18 @@ class VectorPrograms:
 
     def _output(self, vstate: VectorState[Any], timestep: VectorTimestep[Any]) -> Any:
         shown, kept = self._show(timestep), vstate.replace(key=None)
-        return self._pack((shown, kept)) if self._packed else (shown, self._pack((None, kept)))
+        return self._layout.pack((shown, kept)) if self._packed else (shown, self._layout.pack((None, kept)))
 
     def _parts(self, output: Any) -> tuple[Shown, jax.Array]:
         """What an output shows, and what it carries to the next call."""
-        return (self._unpack(output)[0], output) if self._packed else output
+        return (self._layout.unpack(output)[0], output) if self._packed else output
 
     def _view(self, output: Any) -> Any:
         """The numbers of an output, on the host."""
-        return self._rows(output) if self._packed else (output[0], self._rows(output[1]))
+        return self._layout.read(output) if self._packed else (output[0], self._layout.read(output[1]))
 
     def _view_of_many(self, result: tuple[Shown, jax.Array]) -> Any:
-        return result[0], self._rows(result[1])
-
-    def _rows(self, words: jax.Array) -> list[Any]:
-        return [self._layout.read(row) for row in np.asarray(words)]
-
-    def _pack(self, tree: Any) -> jax.Array:
-        return jax.vmap(self._layout.pack)(self._split(tree))
-
-    def _unpack(self, words: jax.Array) -> Any:
-        return self._join(jax.vmap(self._layout.unpack)(words))
-
-    def _split(self, tree: Any) -> Any:
-        return jax.tree.map(lambda leaf: leaf.reshape(*self._chunks, *leaf.shape[1:]), tree)
-
-    def _join(self, tree: Any) -> Any:
-        return jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), tree)
+        return result[0], self._layout.read(result[1])
 
 
 def vector_programs(venv: FuncVectorEnv[Any, Any, Any], impl: Hashable, packed: bool) -> VectorPrograms:
@@ -260,49 +262,35 @@ def vector_programs(venv: FuncVectorEnv[Any, Any, Any], impl: Hashable, packed: 
         hash(venv)
     except TypeError:
         return _programs(venv, impl, packed)
-    return _shared_programs(venv, impl, packed, bool(jnp.zeros(()).dtype == np.float64))
+    return _shared_programs(venv, impl, packed, bool(jnp.zeros(()).dtype == np.float64), is_wanted())
 
 
 @functools.lru_cache(maxsize=64)
-def _shared_programs(venv: FuncVectorEnv[Any, Any, Any], impl: Hashable, packed: bool, x64: bool) -> VectorPrograms:
-    del x64  # a part of what a program depends on
+def _shared_programs(
+    venv: FuncVectorEnv[Any, Any, Any], impl: Hashable, packed: bool, x64: bool, fused: bool
+) -> VectorPrograms:
+    del x64, fused  # a part of what a program depends on
     return _programs(venv, impl, packed)
 
 
 def _programs(venv: FuncVectorEnv[Any, Any, Any], impl: Hashable, packed: bool) -> VectorPrograms:
     asynchronous = jax.config.values.get("jax_cpu_enable_async_dispatch", True)
-    if asynchronous and jax.default_backend() == "cpu" and venv.num_envs <= _INLINE_ENVS:
+    if asynchronous and is_wanted() and jax.default_backend() == "cpu" and venv.num_envs <= _INLINE_ENVS:
         small = VectorPrograms(venv, impl, packed, chunk_size=1 if venv.num_envs % 2 else 2)
         if small.runs_inline():
             return small
     return VectorPrograms(venv, impl, packed)
 
 
-def _chunk_size(num_envs: int, num_words: int) -> int | None:
+def _chunk_size(num_envs: int, words_per_env: int) -> int | None:
     """How many environments one fused function steps at a time; None where none is made."""
     if jax.default_backend() != "cpu":
         return None
-    most = min(_MOST_ENVS, num_envs * _MOST_WORDS // num_words)
+    most = min(_MOST_ENVS, _MOST_WORDS // words_per_env)
     if num_envs <= most:
         return num_envs
     divisors = [size for size in range(_FEWEST_ENVS, most + 1) if num_envs % size == 0]
     return max(divisors, default=None)
-
-
-def _reader(
-    leaf: Any, chunk_leaf: Any, start: int, stop: int, in_one_piece: bool
-) -> Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]]:
-    """From `[num_chunks, words]` to one leaf."""
-    shape = leaf.shape
-    if leaf.dtype == bool:
-        return lambda words: words[:, start:stop].reshape(shape) != 0
-    if jnp.issubdtype(leaf.dtype, jnp.number) and leaf.dtype.itemsize >= 4:
-        dtype = np.dtype(leaf.dtype)  # stored as it is
-        if in_one_piece:
-            return lambda words: words[0, start:stop].view(dtype).reshape(shape)
-        return lambda words: words[:, start:stop].flatten().view(dtype).reshape(shape)
-    layout = Packing(chunk_leaf)
-    return lambda words: np.concatenate([layout.read(row) for row in words[:, start:stop]])
 
 
 def _select(condition: jax.Array, chosen: Any, other: Any) -> Any:
@@ -311,3 +299,7 @@ def _select(condition: jax.Array, chosen: Any, other: Any) -> Any:
 
 def _or_zeros(condition: jax.Array, tree: Any) -> Any:
     return _select(condition, tree, jax.tree.map(jnp.zeros_like, tree))
+
+
+def _is_none(value: Any) -> bool:
+    return value is None

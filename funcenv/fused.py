@@ -20,13 +20,15 @@ import numpy as np
 from jax.experimental.xla_metadata import set_xla_metadata
 
 from funcenv.cost import equations
+from funcenv.random.counters import lowered_for_one_function
 
 
 class Fused:
     """A jitted function that chooses at its first call how it is compiled.
 
-    The first call runs both ways and compares: integers and flags must be equal, floats equal to rounding. Later calls
-    go straight to the chosen program; other argument shapes are compiled the same way.
+    The first call runs both ways and compares: integers and flags must be equal, floats equal to rounding. For that
+    the plain program is compiled quickly rather than well; well only if it is chosen. Later calls go straight to the
+    chosen program; other argument shapes are compiled the same way.
 
     Args:
         function: a pure function.
@@ -52,9 +54,10 @@ class Fused:
 
     def __call__(self, *args: Any) -> Any:
         """Run the program."""
-        if self._chosen is not None:
-            return self._chosen(*args)
-        return self._choose(args)
+        if self._chosen is None:
+            self._chosen, result = self._choose(args)
+            return result
+        return self._chosen(*args)
 
     @property
     def program(self) -> Callable[..., Any]:
@@ -75,20 +78,27 @@ class Fused:
         """For how many kinds of arguments the chosen program has been compiled."""
         return int(self.program._cache_size())  # type: ignore[attr-defined]  # jax.jit gives its functions this method
 
-    def _choose(self, args: tuple[Any, ...]) -> Any:
-        expected = self._plain(*args)
-        if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves((args, expected))):
-            return expected
-        result, same = expected, False
-        if jax.default_backend() == "cpu":
-            try:
-                if can_fuse(self.marked.trace(*args).jaxpr.jaxpr):
-                    result = self.marked(*args)
-                    same = agree(self._view(result), self._view(expected))
-            except jax.errors.JaxRuntimeError:  # XLA could not compile it as one function
-                same = False
-        self._chosen = self.marked if same else self._plain
-        return result if same else expected  # what later calls with these arguments return, bit for bit
+    def _choose(self, args: tuple[Any, ...]) -> tuple[Callable[..., Any] | None, Any]:
+        """The program to keep to, None to choose again the next time; and what it gives."""
+        if isinstance(jnp.zeros(()), jax.core.Tracer):  # within a traced function, nothing can be compared
+            return None, self._plain(*args)
+        result = self._faithful_result(args) if jax.default_backend() == "cpu" else None
+        if result is None:
+            return self._plain, self._plain(*args)
+        return self.marked, result
+
+    def _faithful_result(self, args: tuple[Any, ...]) -> Any:
+        """What the marked program gives, if that is right; else None."""
+        lowered = self._plain.lower(*args)  # before anything unusual is tried, so that errors of the function come bare
+        try:
+            if not can_fuse(self.marked.trace(*args).jaxpr.jaxpr):
+                return None
+            with lowered_for_one_function():
+                result = self.marked(*args)
+        except jax.errors.JaxRuntimeError:  # XLA cannot compile it as one function
+            return None
+        expected = lowered.compile(compiler_options=quick_options())(*args)
+        return result if agree(self._view(result), self._view(expected)) else None
 
 
 def fuse(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -157,21 +167,26 @@ def compiler_options() -> dict[str, Any]:
     Wide vectors; and two emitters less, whose results cannot be called from within a function: without them, XLA
     writes out matrix products, large sums and scatters as loops.
     """
+    return _known(
+        xla_cpu_prefer_vector_width=512, xla_cpu_experimental_ynn_fusion_type="", xla_cpu_use_fusion_emitters=False
+    )
+
+
+@functools.cache
+def quick_options() -> dict[str, Any]:
+    """The options for a program that runs a few times, as far as this XLA knows them."""
+    return _known(xla_backend_optimization_level=0)
+
+
+def _known(**options: Any) -> dict[str, Any]:
     known: dict[str, Any] = {}
-    for name, value in _OPTIONS.items():
+    for name, value in options.items():
         try:
             jax.jit(lambda x: x + 1).lower(0).compile(compiler_options={name: value})
         except jax.errors.JaxRuntimeError:  # no such option
             continue
         known[name] = value
     return known
-
-
-_OPTIONS: dict[str, Any] = {
-    "xla_cpu_prefer_vector_width": 512,
-    "xla_cpu_experimental_ynn_fusion_type": "",
-    "xla_cpu_use_fusion_emitters": False,
-}
 
 
 def is_wanted() -> bool:

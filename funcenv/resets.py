@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Int
 
 from funcenv.cost import operations
@@ -26,6 +27,7 @@ Replace = Callable[[Bool[Array, "num_envs"], Any, Fresh], Any]
 _COSTLY = 4.0  # times the work of a step
 _GREAT = 50_000.0  # operations; so many cost more than a loop, however much work a step is: where pictures are drawn
 _FEWEST = 16  # environments reset together: the lanes of a 512-bit register
+_BITS = 32  # of a word
 _PARTS = 64  # of a large batch, one is reset together, so that many ends do not take many turns
 
 
@@ -50,20 +52,50 @@ def lazy_step(
     >>> timestep.reward
     Array([1., 1., 1.], dtype=float32)
     """
-    num_envs, mode = venv.num_envs, venv.autoreset_mode
+    step = step_before_resets(venv, vstate, actions)
+    if step.fresh is None:
+        return step.vstate, step.timestep
+    next_vstate, shown = (replace or replace_rows)(step.anew, step.overwritten(), step.fresh)
+    return next_vstate.replace(key=step.vstate.key), step.timestep.replace(**shown)
+
+
+class UnfinishedStep(NamedTuple):
+    """A vector step of which only the resets are missing."""
+
+    vstate: VectorState[Any]
+    timestep: VectorTimestep[Any]
+    anew: Bool[Array, "num_envs"]
+    """Which environments begin anew."""
+    fresh: Fresh | None
+    """From the numbers of some environments to what `overwritten` holds, of their new episodes; None: no resets."""
+    names: tuple[str, ...]
+    """The fields of the time step that a reset overwrites."""
+
+    def overwritten(self) -> tuple[VectorState[Any], dict[str, Any]]:
+        """What a reset overwrites: the vector state but for its keys, and some fields of the time step."""
+        return self.vstate.replace(key=None), {name: getattr(self.timestep, name) for name in self.names}
+
+
+def step_before_resets(venv: FuncVectorEnv[Any, Any, Any], vstate: VectorState[Any], actions: Any) -> UnfinishedStep:
+    """What `venv.step(vstate, actions)` does up to the resets, and how they are done.
+
+    A reset at a step of its own overwrites everything; one within the step that ended an episode only how the next one
+    begins.
+    """
+    mode = venv.autoreset_mode
     advanced, timestep = venv.replace(autoreset_mode=AutoresetMode.DISABLED).step(vstate, actions)
     if mode is AutoresetMode.DISABLED:
-        return advanced, timestep
+        return UnfinishedStep(advanced, timestep, jnp.zeros(venv.num_envs, bool), None, ())
     at_once = mode is AutoresetMode.SAME_STEP
     anew, before = (timestep.done, advanced) if at_once else (vstate.done, vstate)
+    names = ("observation", "info") if at_once else tuple(timestep.__dataclass_fields__)
 
     def fresh(rows: jax.Array) -> Any:
-        env = _environments(venv.env, num_envs, rows)
+        env = _environments(venv.env, venv.num_envs, rows)
         some = FuncVectorEnv(env, rows.size, AutoresetMode.DISABLED)
-        return _overwritten(at_once, *some.reset(vstate=take(before, rows)))
+        return UnfinishedStep(*some.reset(vstate=take(before, rows)), anew, None, names).overwritten()
 
-    next_vstate, shown = (replace or replace_rows)(anew, _overwritten(at_once, advanced, timestep), fresh)
-    return next_vstate.replace(key=advanced.key), timestep.replace(**shown)
+    return UnfinishedStep(advanced, timestep, anew, fresh, names)
 
 
 def step_lazily(
@@ -164,23 +196,44 @@ def replace_rows_in_turn(flags: Bool[Array, "num_envs"], old: Any, fresh: Fresh,
     >>> replace_rows_in_turn(jnp.array([True, False, True]), jnp.zeros(3, int), lambda rows: rows + 1)
     Array([1, 0, 3], dtype=int32)
     """
+
+    def put(old: Any, new: Any, number: jax.Array, row: jax.Array) -> Any:
+        def update(all_rows: jax.Array, new: jax.Array) -> jax.Array:
+            return jax.lax.dynamic_update_index_in_dim(all_rows, new[number], row, axis=0)
+
+        return jax.tree.map(update, old, new)
+
+    return for_each_row(flags, old, fresh, put, block)
+
+
+def for_each_row(
+    flags: Bool[Array, "num_envs"],
+    result: Any,
+    fresh: Fresh,
+    put: Callable[[Any, Any, jax.Array, jax.Array], Any],
+    block: int = _FEWEST,
+) -> Any:
+    """`result = put(result, new, number, row)` for each row whose flag is set, in no particular order.
+
+    Args:
+        flags: which rows.
+        result: any tree.
+        fresh: makes what is new for `block` rows together.
+        put: told `new = fresh(rows)`, the `number` of a row in it, and the `row`.
+        block: how many rows are made together.
+    """
     block = min(block, flags.size)
     order, count = _positions(flags, block)
 
-    def replace_block(carry: tuple[jax.Array, Any]) -> tuple[jax.Array, Any]:
-        start, old = carry
+    def put_block(carry: tuple[jax.Array, Any]) -> tuple[jax.Array, Any]:
+        start, result = carry
         rows = jax.lax.dynamic_slice_in_dim(order, start, block)
         new = fresh(rows)
+        turns = jnp.minimum(block, count - start)
+        result = jax.lax.fori_loop(0, turns, lambda i, result: put(result, new, i, rows[i]), result)
+        return start + block, result
 
-        def put(row: jax.Array, old: Any) -> Any:
-            def update(all_rows: jax.Array, new: jax.Array) -> jax.Array:
-                return jax.lax.dynamic_update_index_in_dim(all_rows, new[row], rows[row], axis=0)
-
-            return jax.tree.map(update, old, new)
-
-        return start + block, jax.lax.fori_loop(0, jnp.minimum(block, count - start), put, old)
-
-    return jax.lax.while_loop(lambda carry: carry[0] < count, replace_block, (jnp.zeros((), jnp.int32), old))[1]
+    return jax.lax.while_loop(lambda carry: carry[0] < count, put_block, (jnp.zeros((), jnp.int32), result))[1]
 
 
 def take(tree: Any, rows: Int[Array, "block"]) -> Any:
@@ -188,25 +241,29 @@ def take(tree: Any, rows: Int[Array, "block"]) -> Any:
     return jax.tree.map(lambda leaf: leaf.at[rows].get(mode="promise_in_bounds"), tree)
 
 
-def _overwritten(at_once: bool, vstate: VectorState[Any], timestep: VectorTimestep[Any]) -> tuple[Any, dict[str, Any]]:
-    """What a reset overwrites: everything at a step of its own; the beginning alone within the step that ended."""
-    shown = {"observation": timestep.observation, "info": timestep.info}
-    if not at_once:
-        names = [name for name in timestep.__dataclass_fields__ if name not in shown]
-        shown |= {name: getattr(timestep, name) for name in names}
-    return vstate.replace(key=None), shown  # a key never changes
-
-
 def _positions(flags: jax.Array, padding: int) -> tuple[jax.Array, jax.Array]:
-    """Where flags are set, in order, and how many are; what follows in the padded array is in range, but no more."""
+    """Where flags are set, and how many are; what follows in the padded array is in range, but no more.
 
-    def note(i: jax.Array, carry: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
-        order, count = carry
-        order = jax.lax.dynamic_update_index_in_dim(order, i.astype(jnp.int32), count, axis=0)
-        return order, count + flags[i].astype(jnp.int32)
+    The flags become the bits of a few words, of which only those that are set are looked at.
+    """
+    num_words = -(-flags.size // _BITS)
+    bits = jnp.pad(flags, (0, num_words * _BITS - flags.size)).astype(jnp.uint32)
+    words = jnp.zeros(num_words, jnp.uint32)
+    for bit in range(_BITS):  # row number `bit * num_words + word`, so that what is added up lies side by side
+        words = words | (bits[bit * num_words : (bit + 1) * num_words] << np.uint32(bit))
+
+    def note_word(number: jax.Array, carry: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+        def note_bit(carry: tuple[jax.Array, jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array, jax.Array]:
+            order, count, left = carry
+            bit = np.uint32(_BITS - 1) - jax.lax.clz(left)
+            row = bit.astype(jnp.int32) * num_words + number.astype(jnp.int32)
+            order = jax.lax.dynamic_update_index_in_dim(order, row, count, axis=0)
+            return order, count + 1, left ^ (jnp.ones((), jnp.uint32) << bit)
+
+        return jax.lax.while_loop(lambda carry: carry[2] != 0, note_bit, (*carry, words[number]))[:2]
 
     nothing = jnp.zeros(flags.size + padding, jnp.int32), jnp.zeros((), jnp.int32)
-    return jax.lax.fori_loop(0, jnp.where(flags.any(), flags.size, 0), note, nothing)
+    return jax.lax.fori_loop(0, num_words, note_word, nothing)
 
 
 def _environments(env: FuncEnv[Any, Any, Any], num_envs: int, rows: jax.Array) -> FuncEnv[Any, Any, Any]:

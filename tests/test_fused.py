@@ -14,8 +14,23 @@ from funcenv import fused
 from funcenv.adapters import FunctionalEnv
 from funcenv.fused import Fused
 
+pytestmark = pytest.mark.fused
 
-@pytest.mark.parametrize("id", ["CartPole-v1", "FrozenLake-v1", "Blackjack-v1", "Pendulum-v1"])
+
+funcenv.spec("CartPole-v1")  # the registry fills when it is first asked
+
+
+@pytest.mark.parametrize("id", funcenv.registry)
+def test_a_step_and_a_reset_of_every_environment_are_one_function(id):
+    """They compare themselves with the plain ones, and would not be chosen if they differed."""
+    env = FunctionalEnv(funcenv.make(id))
+    env.reset(seed=0)
+    env.step(env.action_space.sample())
+    env.reset()
+    assert not env._programs.step.is_plain and not env._programs.reset.is_plain
+
+
+@pytest.mark.parametrize("id", ["CartPole-v1", "Blackjack-v1", "Pendulum-v1"])
 def test_fused_programs_show_what_plain_ones_show(id):
     env = FunctionalEnv(funcenv.make(id))
     env.reset(seed=0)

@@ -16,16 +16,13 @@ import numpy as np
 
 from funcenv.engine.play import Policy, advance
 from funcenv.engine.program import Outcome, Rules, Situation
-from funcenv.fused import agree
+from funcenv.fused import agree, quick_options
 from funcenv.resets import take
 from funcenv.vector import VectorState, parameter_axes
 
 _MOST_STEPS = 256
 _MOST_ENV_STEPS = 2**20
 _MOST_ROWS = 256
-_REFERENCE_OPTIONS: dict[str, Any] = {
-    "xla_backend_optimization_level": 0
-}  # it runs a few times: a quick compilation is all that counts
 
 Program = Callable[[Situation, VectorState[Any], Any, Any, Any], Outcome]  # `program.play_on` with its rules
 
@@ -50,7 +47,7 @@ def is_faithful(
             args = situation, vstate, np.uint32(number), some
             if reference is None:
                 plain = jax.jit(functools.partial(_one_step, rules))
-                reference = plain.lower(*args).compile(compiler_options=_REFERENCE_OPTIONS)
+                reference = plain.lower(*args).compile(compiler_options=quick_options())
             if not agree(_shown(outcome, some), reference(*args)):
                 return False
             if ended.any() and number >= 2:

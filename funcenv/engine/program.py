@@ -16,6 +16,7 @@ from funcenv.cost import equations
 from funcenv.engine.chunks import Chunks, chunk_of, for_each_chunk, put_rows, put_step, rows
 from funcenv.engine.play import Play, Policy, advance
 from funcenv.fused import can_fuse, compiler_options, fuse
+from funcenv.random.counters import lowered_for_one_function
 from funcenv.vector import FuncVectorEnv, VectorState
 
 
@@ -113,7 +114,9 @@ def compile_as_one(function: Callable[..., Any], *args: Any) -> Callable[..., An
     if not can_fuse(traced.jaxpr.jaxpr):
         return None
     try:
-        program: Callable[..., Any] = traced.lower().compile(compiler_options=compiler_options())
+        with lowered_for_one_function():
+            lowered = traced.lower()
+        program: Callable[..., Any] = lowered.compile(compiler_options=compiler_options())
     except jax.errors.JaxRuntimeError:  # of the compiler
         return None
     return program

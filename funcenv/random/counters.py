@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -60,6 +63,39 @@ def keys_one_by_one(
     """
     words = [word for number in range(math.prod(shape)) for word in block(jnp.full_like(zero, number))]
     return _assembled(words, (*shape, 2))
+
+
+def computed_once(keys: jax.Array) -> jax.Array:
+    """Keys that were split, which the programs that draw with them do not compute again.
+
+    Left to itself, XLA's CPU backend writes the computation of a key into each program that draws with it, and into
+    those of the keys that are split from it again: what it compiles then grows with the power of the depth of the
+    splits. Members of nested spaces took it minutes. Few keys in a program that becomes one function
+    (`funcenv.fused`) are left alone: it is compiled in another manner, and faster with them; and so they are on a GPU,
+    where an array in between is a kernel more.
+    """
+    few = math.prod(keys.shape[:-1]) <= UNROLLED
+    if few and (_becomes_one_function.get() or jax.default_backend() != "cpu"):
+        return keys
+    barrier: Any = jax.lax.optimization_barrier  # for which JAX has no types
+    return barrier(keys)
+
+
+_becomes_one_function: contextvars.ContextVar[bool] = contextvars.ContextVar("_becomes_one_function", default=False)
+
+
+@contextlib.contextmanager
+def lowered_for_one_function() -> Iterator[None]:
+    """In which programs are lowered that become one function; JAX calls a generator only then.
+
+    >>> with lowered_for_one_function():
+    ...     lowered = jax.jit(jax.random.split).lower(jax.random.key(0))
+    """
+    token = _becomes_one_function.set(True)
+    try:
+        yield
+    finally:
+        _becomes_one_function.reset(token)
 
 
 def joined(parts: Sequence[jax.Array], axis: int) -> jax.Array:

@@ -34,7 +34,17 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, UInt
 
-from funcenv.random.counters import UINT, UNROLLED, joined, keys_one_by_one, numbered, require_width, widened, words_of
+from funcenv.random.counters import (
+    UINT,
+    UNROLLED,
+    computed_once,
+    joined,
+    keys_one_by_one,
+    numbered,
+    require_width,
+    widened,
+    words_of,
+)
 
 Words = tuple[jax.Array, jax.Array]
 
@@ -81,8 +91,8 @@ def split(key: UInt[Array, "2"], shape: tuple[int, ...]) -> UInt[Array, "*shape 
     """A key from each of the first blocks of the splits."""
     if 0 < math.prod(shape) <= UNROLLED:
         use = jnp.full_like(key[0], SPLIT)
-        return keys_one_by_one(lambda number: block((key[0], key[1]), (use, number)), use, shape)
-    return joined(_blocks(key, SPLIT, shape), len(shape))
+        return computed_once(keys_one_by_one(lambda number: block((key[0], key[1]), (use, number)), use, shape))
+    return computed_once(joined(_blocks(key, SPLIT, shape), len(shape)))
 
 
 def random_bits(key: UInt[Array, "2"], bit_width: int, shape: tuple[int, ...]) -> UInt[Array, "*shape"]:

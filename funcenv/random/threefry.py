@@ -15,7 +15,17 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, UInt
 
-from funcenv.random.counters import UINT, UNROLLED, joined, keys_one_by_one, numbered, require_width, widened, words_of
+from funcenv.random.counters import (
+    UINT,
+    UNROLLED,
+    computed_once,
+    joined,
+    keys_one_by_one,
+    numbered,
+    require_width,
+    widened,
+    words_of,
+)
 
 Words = tuple[jax.Array, jax.Array]
 
@@ -59,8 +69,8 @@ def split(key: UInt[Array, "2"], shape: tuple[int, ...]) -> UInt[Array, "*shape 
     """One key from each block."""
     if 0 < math.prod(shape) <= UNROLLED:
         zero = jnp.zeros_like(key[0])
-        return keys_one_by_one(lambda number: block((key[0], key[1]), (zero, number)), zero, shape)
-    return joined(_blocks(key, shape), len(shape))
+        return computed_once(keys_one_by_one(lambda number: block((key[0], key[1]), (zero, number)), zero, shape))
+    return computed_once(joined(_blocks(key, shape), len(shape)))
 
 
 def random_bits(key: UInt[Array, "2"], bit_width: int, shape: tuple[int, ...]) -> UInt[Array, "*shape"]:

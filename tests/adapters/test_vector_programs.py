@@ -12,6 +12,8 @@ from funcenv.adapters.vector_programs import VectorPrograms
 from funcenv.envs import CartPole
 from funcenv.wrappers import TimeLimit
 
+pytestmark = pytest.mark.fused
+
 IMPL = funcenv.random.default_impl()
 
 

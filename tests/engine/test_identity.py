@@ -111,6 +111,8 @@ def observation_of(timestep, action):
 SHARDED = """
 import jax, numpy as np, funcenv
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
+
+pytestmark = pytest.mark.fused
 assert len(jax.devices()) == 8
 mesh = jax.make_mesh((8,), ("env",), axis_types=(AxisType.Auto,))
 policy = lambda observation, key: jax.random.bits(key, (), "uint32").astype("int32") % 4

@@ -15,6 +15,8 @@ from funcenv.engine.program import Rules, Situation, compile_as_one, play_on
 from funcenv.envs import CartPole
 from funcenv.wrappers import TimeLimit
 
+pytestmark = pytest.mark.fused
+
 ENV = TimeLimit(CartPole(), 9)
 QUICKLY = {"xla_backend_optimization_level": 0}
 
