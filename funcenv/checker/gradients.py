@@ -12,6 +12,7 @@ import numpy as np
 from funcenv.checker.findings import Finding, error, warning
 from funcenv.checker.runs import Runs, Transitions
 from funcenv.checker.subject import Failure, leaves_by_path
+from funcenv.fused import quick_options
 
 
 class Gradients(NamedTuple):
@@ -67,7 +68,8 @@ def _gradients(env: Any, runs: Runs, given: Transitions) -> Gradients:
         gradients = jax.grad(total, argnums=(0, 1, 2), allow_int=True)(*args)
         return jax.tree.map(lambda leaf: leaf if _is_float(leaf) else jnp.zeros(()), gradients)
 
-    rows = jax.jit(jax.vmap(of_one, in_axes=(None, 0, 0, 0)))(env, given.state, given.action, given.key)
+    program = jax.jit(jax.vmap(of_one, in_axes=(None, 0, 0, 0)), compiler_options=quick_options())
+    rows = program(env, given.state, given.action, given.key)
     return Gradients(*rows)
 
 

@@ -19,6 +19,7 @@ import numpy as np
 from funcenv.checker.probe import all_inside, with_probe, without_probe
 from funcenv.checker.subject import Failure, Subject, leaves_by_path
 from funcenv.func_env import FuncEnv, Timestep
+from funcenv.fused import quick_options
 
 NUM_ENVS = 16
 MAX_STEPS = 256
@@ -74,8 +75,8 @@ class Runs:
         self.env = subject.env
         self.reset_key, self.step_key, self.action_key = jax.random.split(subject.key, 3)
         self.counted_step = Counted(lambda env, *args: (env or subject.env).step(*args))
-        self._step = jax.jit(self.counted_step)
-        self._reset = jax.jit(lambda env, key: (env or subject.env).reset(key))
+        self._step = jax.jit(self.counted_step, compiler_options=quick_options())
+        self._reset = jax.jit(lambda env, key: (env or subject.env).reset(key), compiler_options=quick_options())
 
     def reset(self, key: jax.Array) -> Outcome:
         """`env.reset`, compiled."""
@@ -96,7 +97,7 @@ class Runs:
         num_steps = self._num_steps()
         step_keys = jax.random.split(self.step_key, (num_steps, NUM_ENVS))
         actions = sample_actions(self.env.action_space, self.action_key, num_steps)
-        program = jax.jit(lambda env, *args: record(env or self.env, *args))
+        program = jax.jit(lambda env, *args: record(env or self.env, *args), compiler_options=quick_options())
         env = self._argument(self._probed)
         return _to_host(program(env, self.reset_keys, step_keys, actions))
 

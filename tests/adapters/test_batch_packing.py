@@ -12,13 +12,14 @@ RNG = np.random.default_rng(0)
 NUM_ENVS = 5
 DTYPES = ["float32", "float16", "bfloat16", "int32", "uint32", "int16", "uint16", "int8", "uint8", "bool"]
 WIDE = ["float64", "int64", "uint64"]
-SHAPES = [(), (3,), (4,), (2, 4), (5, 5), (0,)]  # (5, 5) is above the size from which an environment lies in one piece
+SHAPES = [(), (4,)]
+MORE = [(3,), (2, 4), (9, 9), (0,)]  # of some dtypes; 81 are enough for an environment's to lie in one piece
 
 
 def example(dtypes, num_envs=NUM_ENVS):
     tree = {}
     for dtype in dtypes:
-        for shape in SHAPES:
+        for shape in SHAPES + MORE * (dtype in ("float32", "uint8", "bool")):
             values = RNG.normal(size=(num_envs, *shape)) * 50
             values = abs(values) if np.dtype(dtype if dtype != "bfloat16" else "f4").kind in "ub" else values
             tree[f"{dtype}{shape}"] = jnp.asarray(values).astype(dtype)

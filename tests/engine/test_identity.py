@@ -17,6 +17,8 @@ from funcenv.engine.chunks import Chunks
 from funcenv.envs import CartPole
 from funcenv.wrappers import TimeLimit
 
+pytestmark = pytest.mark.fused
+
 NUM_ENVS, NUM_STEPS = 10, 24
 NEW_EPISODE = 9  # steps: every environment begins anew more than once
 
@@ -112,7 +114,6 @@ SHARDED = """
 import jax, numpy as np, funcenv
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
-pytestmark = pytest.mark.fused
 assert len(jax.devices()) == 8
 mesh = jax.make_mesh((8,), ("env",), axis_types=(AxisType.Auto,))
 policy = lambda observation, key: jax.random.bits(key, (), "uint32").astype("int32") % 4
