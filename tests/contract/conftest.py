@@ -1,7 +1,8 @@
 """What the contract covers: every registered environment in three dresses, and every wrapper. There is no list to join.
 
-A test that asks for `stack` visits every environment as `make` gives it, and each class of environments also bare and in
-a deep stack of wrappers; one that asks for `made` only the first. Ids that differ in a time limit only are visited once.
+A test that asks for `stack` visits every environment as `make` gives it, and each class of environments also bare and
+in a deep stack of wrappers; one that asks for `made` only the first. Ids that differ in a time limit only are visited
+once.
 """
 
 from collections.abc import Callable, Iterator
