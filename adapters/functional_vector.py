@@ -54,8 +54,8 @@ class FunctionalVectorEnv(RenderedVectorEnv[ObsType, ActType]):
         num_envs: at least 1. On a CPU a multiple of 256 is fastest above 256.
         autoreset_mode: what happens when an episode ends, an `AutoresetMode` or its value. By default, as in
             Gymnasium, the next step begins the next episode and ignores that environment's action.
-        output: "numpy" hands out fresh arrays. "jax" hands out JAX arrays and does not wait for them; "torch" tensors
-            that share their memory. With these two, actions may be device arrays; they are not read, so an action
+        output: "numpy" hands out fresh arrays, observations of a few numbers in Fortran's order. "jax" hands out JAX
+            arrays and does not wait for them; "torch" tensors that share their memory. With these two, actions may be device arrays; they are not read, so an action
             outside of the space is not noticed, nor is a step after an episode's end in `DISABLED` mode.
         render_mode: how they are drawn: "rgb_array" and "ansi" give a tuple of frames, one for each environment;
             "human" is a window with all of them, which `reset`, `step` and `rollout` keep up to date.
