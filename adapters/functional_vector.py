@@ -55,8 +55,9 @@ class FunctionalVectorEnv(RenderedVectorEnv[ObsType, ActType]):
         autoreset_mode: what happens when an episode ends, an `AutoresetMode` or its value. By default, as in
             Gymnasium, the next step begins the next episode and ignores that environment's action.
         output: "numpy" hands out fresh arrays, observations of a few numbers in Fortran's order. "jax" hands out JAX
-            arrays and does not wait for them; "torch" tensors that share their memory. With these two, actions may be device arrays; they are not read, so an action
-            outside of the space is not noticed, nor is a step after an episode's end in `DISABLED` mode.
+            arrays and does not wait for them; "torch" tensors that share their memory. With these two, actions may be
+            device arrays; they are not read, so an action outside of the space is not noticed, nor is a step after an
+            episode's end in `DISABLED` mode.
         render_mode: how they are drawn: "rgb_array" and "ansi" give a tuple of frames, one for each environment;
             "human" is a window with all of them, which `reset`, `step` and `rollout` keep up to date.
         render_height: rows of a picture of one environment, as for `FunctionalEnv`.
