@@ -7,7 +7,6 @@ A leaf of many numbers, such as a picture, lies environment after environment.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +14,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int, UInt
+
+from funcenv.adapters.packing import Encoding
 
 _MOST_APART = 16  # words of a leaf: with more, the words of one environment lie side by side
 
@@ -99,64 +100,50 @@ class BatchPacking:
 
 
 class _Field:
-    """One leaf: its dtype, its place, and the order of its words."""
+    """One leaf: its encoding, its place, and the order of its words."""
 
     def __init__(self, leaf: Any, num_envs: int, start: int) -> None:
-        self.is_key = jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
-        if self.is_key:
-            self.impl = jax.random.key_impl(leaf)
-            leaf = jax.eval_shape(jax.random.key_data, leaf)
-        self.shape, self.dtype, self.num_envs = tuple(leaf.shape[1:]), np.dtype(leaf.dtype), num_envs
-        size, itemsize = math.prod(self.shape), self.dtype.itemsize
-        # Bytes are packed by four where they come in fours; other small numbers take a word each.
-        self.by_four = itemsize == 1 and self.dtype.kind != "b" and size % 4 == 0 and size > 0
-        self.stored = self.dtype if self.by_four or itemsize >= 4 else np.dtype(_WIDENED.get(self.dtype.kind, "uint32"))
-        self.per_env = size // 4 if self.by_four else size * max(itemsize // 4, 1)
-        self.apart = self.per_env <= _MOST_APART and self.stored.itemsize == 4
-        self.start, self.stop = start, start + self.per_env * num_envs
+        self._encoding = encoding = Encoding(leaf, batched=True)
+        self._per_env, self._num_envs = encoding.num_words, num_envs
+        self._apart = self._per_env <= _MOST_APART and encoding.stored.itemsize == 4
+        self.start, self.stop = start, start + self._per_env * num_envs
 
     def put(self, words: jax.Array, leaf: jax.Array, start: Any) -> jax.Array:
         """The words with those of some environments replaced."""
         for piece, at in zip(self.pieces(leaf), self._starts(start), strict=True):
-            words = jax.lax.dynamic_update_slice(words, piece, (at,))
+            words = jax.lax.dynamic_update_slice(words, piece, (at,), allow_negative_indices=False)
         return words
 
     def take(self, words: jax.Array, start: Any, size: int) -> jax.Array:
         """The leaf of some environments."""
-        length = size if self.apart else size * self.per_env
-        pieces = [jax.lax.dynamic_slice(words, (at,), (length,)) for at in self._starts(start)]
-        if not pieces:
-            return jnp.zeros((size, *self.shape), self.dtype)
-        if self.apart:
-            pieces = [jax.lax.bitcast_convert_type(piece, self.stored) for piece in pieces]
-            leaf = jnp.stack(pieces, axis=1) if self.shape else pieces[0]
+        length = size if self._apart else size * self._per_env
+        pieces = [
+            self._encoding.to_stored(jax.lax.dynamic_slice(words, (at,), (length,), allow_negative_indices=False))
+            for at in self._starts(start)
+        ]
+        if len(pieces) == 1:
+            stored = pieces[0]
         else:
-            whole = pieces[0].reshape(-1, 2) if self.stored.itemsize == 8 else pieces[0]
-            leaf = jax.lax.bitcast_convert_type(whole, self.stored)
-        leaf = leaf.reshape(size, *self.shape).astype(self.dtype)
-        return jax.random.wrap_key_data(leaf, impl=self.impl) if self.is_key else leaf
+            stored = jnp.stack(pieces, axis=1) if pieces else jnp.zeros(0, self._encoding.stored)
+        return self._encoding.to_leaf(stored, (size, *self._encoding.shape))
 
     def pieces(self, leaf: jax.Array) -> list[jax.Array]:
         """The words of some environments, in pieces that lie side by side."""
-        if not self.per_env:
+        if not self._per_env:
             return []
-        if self.is_key:
-            leaf = jax.random.key_data(leaf)
-        if self.by_four:
-            words = jax.lax.bitcast_convert_type(leaf.reshape(-1, 4), jnp.uint32)
-        else:
-            words = jax.lax.bitcast_convert_type(leaf.astype(self.stored), jnp.uint32)
-        if not self.apart:
-            return [words.reshape(-1)]
-        columns = words.reshape(leaf.shape[0], self.per_env)
-        return [columns[:, number] for number in range(self.per_env)]
+        words = self._encoding.to_words(leaf)
+        if not self._apart:
+            return [words]
+        columns = words.reshape(-1, self._per_env)
+        return [columns[:, number] for number in range(self._per_env)]
 
     def reader(self) -> Reader:
         """From the words on the host to the leaf."""
-        mine, stored, dtype = slice(self.start, self.stop), self.stored, self.dtype
-        shape, axes = (self.num_envs, *self.shape), tuple(range(len(self.shape) + 1))
-        if self.apart:
-            shape, axes = (*self.shape, self.num_envs), (len(self.shape), *range(len(self.shape)))
+        encoding, mine = self._encoding, slice(self.start, self.stop)
+        dtype, stored = encoding.dtype, encoding.stored
+        shape, axes = (self._num_envs, *encoding.shape), tuple(range(len(encoding.shape) + 1))
+        if self._apart:
+            shape, axes = (*encoding.shape, self._num_envs), (len(encoding.shape), *range(len(encoding.shape)))
 
         def read(words: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
             return words[mine].view(stored).reshape(shape).transpose(axes)
@@ -166,11 +153,8 @@ class _Field:
         return read if dtype == stored else lambda words: read(words).astype(dtype)
 
     def _starts(self, start: Any) -> list[Any]:
-        if not self.per_env:
+        if not self._per_env:
             return []
-        if self.apart:
-            return [self.start + number * self.num_envs + start for number in range(self.per_env)]
-        return [self.start + start * self.per_env]
-
-
-_WIDENED = {"f": "float32", "V": "float32", "i": "int32"}
+        if self._apart:
+            return [self.start + number * self._num_envs + start for number in range(self._per_env)]
+        return [self.start + start * self._per_env]

@@ -19,7 +19,7 @@ from funcenv.adapters.spaces import Space
 from funcenv.adapters.vector_actions import batch_encoder, block_length
 from funcenv.adapters.vector_outputs import DeviceOutput, NumpyOutput, StepResult, jax_output, torch_output
 from funcenv.adapters.vector_programs import VectorPrograms, vector_programs
-from funcenv.adapters.vector_seeding import generator_words, parse_seeds, require_mask, root_of, seed_words, wrap_keys
+from funcenv.adapters.vector_seeding import generator_words, parse_seeds, require_mask, root_of, seed_words
 from funcenv.func_env import FuncEnv
 from funcenv.random import default_impl, find_impl, impl_name
 from funcenv.registry import EnvSpec
@@ -116,7 +116,7 @@ class FunctionalVectorEnv(RenderedVectorEnv[ObsType, ActType]):
         self._impl = default_impl()
         self._encode = batch_encoder(self._venv.single_action_space)
         self._checks_ends = self.output == "numpy" and self.autoreset_mode is AutoresetMode.DISABLED
-        self._keys: jax.Array | None = None  # [num_envs]
+        self._keys: jax.Array | None = None  # [num_envs, words], what the keys are made of
         self._carried: jax.Array | None = None  # from the last call to the next; None before the first reset
         self._parameters: Any = None  # [num_envs] environments, while episodes with options may be under way
         self._ended: np.ndarray[Any, Any] | None = None  # in DISABLED mode: which episodes are over
@@ -152,15 +152,14 @@ class FunctionalVectorEnv(RenderedVectorEnv[ObsType, ActType]):
             if partial and self._carried is None:
                 raise ResetNeeded("call reset() without a reset_mask first: there are no episodes to keep")
             parameters = self._with_options(options, mask)
-            words, seeded = self._key_words(seed, mask, partial)
+            words, seeded = self._new_words(seed, mask, partial)
             env = self.func_env if parameters is None else parameters
             if self._carried is None or self._keys is None:
-                self._keys = wrap_keys(words, self._impl)
+                self._keys = jnp.asarray(words)
                 output = self._programs.begin(env, self._keys)
             else:
                 if seeded.any():
-                    words = np.where(seeded[:, None], words, np.asarray(jax.random.key_data(self._keys)))
-                    self._keys = wrap_keys(words, self._impl)
+                    self._keys = jnp.asarray(np.where(seeded[:, None], words, np.asarray(self._keys)))
                 output = self._programs.begin_some(env, self._keys, self._carried, seeded, mask)
             self._parameters = parameters
             self._carried = output if self._output.packed else output[1]
@@ -273,7 +272,7 @@ class FunctionalVectorEnv(RenderedVectorEnv[ObsType, ActType]):
     @state.setter
     def state(self, vstate: VectorState[Any]) -> None:
         self._require_nothing_pending("state")
-        self._keys, self._carried = vstate.key, self._programs.restore(vstate)
+        self._keys, self._carried = jax.random.key_data(vstate.key), self._programs.restore(vstate)
         self._ended = np.asarray(vstate.done) if self._checks_ends else None
         self._key_is_stale, self._played = False, None
 
@@ -335,7 +334,7 @@ class FunctionalVectorEnv(RenderedVectorEnv[ObsType, ActType]):
         if self._pending is not None:
             raise RuntimeError(f"step_async() started a step; call step_wait() before {what}")
 
-    def _key_words(
+    def _new_words(
         self, seed: Any, mask: np.ndarray[Any, Any], partial: bool
     ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         """The data of new keys `[num_envs, words]`, and which environments get one."""

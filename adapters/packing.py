@@ -59,49 +59,70 @@ class Packing:
         return jax.tree.unflatten(self._structure, [field.read for field in self._fields])
 
 
+class Encoding:
+    """How the numbers of one leaf become words, and words numbers.
+
+    Bytes are packed by four where they come in fours; other small numbers take a word each, and large ones two.
+
+    Args:
+        leaf: an array, or its shape and dtype; typed keys too.
+        batched: the leaf has a leading axis, and numbers along it share no word.
+
+    Attributes:
+        shape: of the leaf; without the leading axis, if there is one.
+        dtype: of the numbers; those that keys are made of.
+        stored: the dtype that words are a view of.
+        num_words: how many words; for each entry along the leading axis, if there is one.
+    """
+
+    def __init__(self, leaf: Any, batched: bool = False) -> None:
+        self._impl = None
+        if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+            self._impl = jax.random.key_impl(leaf)
+            leaf = jax.eval_shape(jax.random.key_data, leaf)
+        self.shape, self.dtype = tuple(leaf.shape[batched:]), np.dtype(leaf.dtype)
+        size, itemsize, kind = math.prod(self.shape), self.dtype.itemsize, self.dtype.kind
+        self._by_four = itemsize == 1 and kind != "b" and size % 4 == 0 and size > 0
+        self.stored = self.dtype if self._by_four or itemsize >= 4 else np.dtype(_WIDENED.get(kind, "uint32"))
+        self.num_words = size // 4 if self._by_four else size * max(itemsize // 4, 1)
+
+    def to_words(self, leaf: jax.Array) -> UInt[Array, "words"]:
+        """Its words, along one axis; traceable."""
+        if self._impl is not None:
+            leaf = jax.random.key_data(leaf)
+        if self._by_four:
+            return jax.lax.bitcast_convert_type(leaf.reshape(-1, 4), jnp.uint32)
+        return jax.lax.bitcast_convert_type(leaf.astype(self.stored), jnp.uint32).reshape(-1)
+
+    def to_stored(self, words: UInt[Array, "words"]) -> jax.Array:
+        """The numbers as they are stored; traceable."""
+        return jax.lax.bitcast_convert_type(words.reshape(-1, 2) if self.stored.itemsize == 8 else words, self.stored)
+
+    def to_leaf(self, stored: jax.Array, shape: tuple[int, ...]) -> jax.Array:
+        """The leaf, of this shape, from what `to_stored` gave; traceable."""
+        leaf = stored.reshape(shape).astype(self.dtype)
+        return leaf if self._impl is None else jax.random.wrap_key_data(leaf, impl=self._impl)
+
+
+_WIDENED = {"f": "float32", "V": "float32", "i": "int32"}
+
+
 class _Field:
-    """One leaf: its dtype and its place."""
+    """One leaf: its encoding and its place."""
 
     def __init__(self, leaf: Any, start: int) -> None:
-        self.is_key = jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
-        if self.is_key:
-            self.impl = jax.random.key_impl(leaf)
-            leaf = jax.eval_shape(jax.random.key_data, leaf)
-        self.shape, self.dtype = tuple(leaf.shape), np.dtype(leaf.dtype)
-        size = math.prod(self.shape)
-        # Bytes are packed by four where they come in fours; other small numbers take a word each.
-        self.by_four = self.dtype.itemsize == 1 and self.dtype.kind != "b" and size % 4 == 0 and size > 0
-        self.start = start
-        self.stop = start + (size // 4 if self.by_four else size * max(self.dtype.itemsize // 4, 1))
-        self.wide = self._widened()
+        self._encoding = Encoding(leaf)
+        self._start, self.stop = start, start + self._encoding.num_words
+        self.pack = self._encoding.to_words
         self.read = self._reader()
 
-    def pack(self, leaf: jax.Array) -> jax.Array:
-        if self.is_key:
-            leaf = jax.random.key_data(leaf)
-        if self.by_four:
-            return jax.lax.bitcast_convert_type(leaf.reshape(-1, 4), jnp.uint32)
-        return jax.lax.bitcast_convert_type(leaf.astype(self.wide), jnp.uint32).reshape(-1)
-
     def unpack(self, words: jax.Array) -> jax.Array:
-        mine = words[self.start : self.stop]
-        if self.by_four:
-            leaf = jax.lax.bitcast_convert_type(mine, self.dtype)
-        elif self.wide.itemsize == 8:
-            leaf = jax.lax.bitcast_convert_type(mine.reshape(-1, 2), self.wide).astype(self.dtype)
-        else:
-            leaf = jax.lax.bitcast_convert_type(mine, self.wide).astype(self.dtype)
-        leaf = leaf.reshape(self.shape)
-        return jax.random.wrap_key_data(leaf, impl=self.impl) if self.is_key else leaf
-
-    def _widened(self) -> np.dtype[Any]:
-        """The dtype that the leaf is stored as."""
-        if self.by_four or self.dtype.itemsize >= 4:
-            return self.dtype
-        return np.dtype({"f": np.float32, "V": np.float32, "i": np.int32}.get(self.dtype.kind, np.uint32))
+        stored = self._encoding.to_stored(words[self._start : self.stop])
+        return self._encoding.to_leaf(stored, self._encoding.shape)
 
     def _reader(self) -> Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]]:
-        start, stop, shape, dtype, wide = self.start, self.stop, self.shape, self.dtype, self.wide
-        if self.by_four or wide == dtype:
+        start, stop, encoding = self._start, self.stop, self._encoding
+        shape, dtype, stored = encoding.shape, encoding.dtype, encoding.stored
+        if stored == dtype:
             return lambda words: words[start:stop].view(dtype).reshape(shape).copy()
-        return lambda words: words[start:stop].view(wide).astype(dtype).reshape(shape)
+        return lambda words: words[start:stop].view(stored).astype(dtype).reshape(shape)

@@ -7,12 +7,16 @@ one array, one read.
 
 A chunk fits the innermost cache. But with asynchronous dispatch, which is JAX's default, the CPU backend hands a
 program to another thread, and that takes longer than a step of a few hundred environments; unless it counts fewer than
-1000 operations, with those in the body of a loop counted once. Chunks of two environments get many a step below that.
+1000 operations, with those in the body of a loop counted once. Chunks of two environments or of one, and draws that are
+made one after another, get many a step below that.
+
+Keys go in as the words they are made of, because JAX takes an array of typed keys apart in Python, call by call.
 """
 
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Hashable
 from typing import Any, NamedTuple
 
@@ -22,15 +26,14 @@ import numpy as np
 
 from funcenv.adapters.batch_packing import BatchPacking
 from funcenv.fused import Fused, is_wanted
-from funcenv.random.counters import lowered_for_one_function
 from funcenv.resets import for_each_row, step_before_resets
-from funcenv.vector import AutoresetMode, FuncVectorEnv, VectorState, VectorTimestep, parameter_axes
+from funcenv.vector import AutoresetMode, FuncVectorEnv, VectorState, VectorTimestep, map_batched
 
 _MOST_ENVS = 256  # in a chunk: with more, XLA splits the work among threads, which a fused function cannot
 _FEWEST_ENVS = 16  # in each of several chunks: fewer do not fill the vector registers
 _MOST_WORDS = 2**16  # in a chunk
 _INLINE_ENVS = 1024  # with more, small chunks cost more than another thread
-_INLINE_FLOPS = 1000
+_INLINE_OPERATIONS = 1000
 _MOST_FRESH = 16  # episodes that begin together: the lanes of a 512-bit register
 
 
@@ -50,8 +53,8 @@ class Shown(NamedTuple):
 class VectorPrograms:
     """The compiled functions of one vector environment.
 
-    A call takes what the last one carried to it and returns an "output": with `packed` one array, which is also what
-    it carries; else what is shown and what is carried, a pair.
+    A call takes the words of the keys `[num_envs, words]` and what the last call carried to it. It returns an "output":
+    with `packed` one array, which is also what it carries; else what is shown and what is carried, a pair.
 
     Args:
         venv: the environments.
@@ -59,21 +62,31 @@ class VectorPrograms:
         packed: the kind of output.
         chunk_size: how many environments a fused function steps at a time, a divisor of `num_envs`; by default as many
             as are useful, and on other devices no fused function is made.
+        few_operations: write draws as loops, which count little but vectorise worse.
     """
 
     def __init__(
-        self, venv: FuncVectorEnv[Any, Any, Any], impl: Hashable, packed: bool, chunk_size: int | None = None
+        self,
+        venv: FuncVectorEnv[Any, Any, Any],
+        impl: Hashable,
+        packed: bool,
+        chunk_size: int | None = None,
+        few_operations: bool = False,
     ) -> None:
-        self._venv, self._packed = venv, packed
+        self._venv, self._impl, self._packed = venv, impl, packed
         keys = jax.eval_shape(lambda: jax.random.split(jax.random.key(0, impl=impl), venv.num_envs))
         vstate, timestep = jax.eval_shape(venv.reset, keys)
         self._keys = keys
         self._shapes = jax.eval_shape(self._show, timestep), vstate.replace(key=None)
         self._layout = BatchPacking(self._shapes if packed else (None, self._shapes[1]), venv.num_envs)
+        if packed:
+            spans = self._layout.spans()[0]
+            self._num_shown = max(span.stop for span in jax.tree.leaves(spans))
+            self._flags = slice(spans.terminated.start, spans.truncated.stop)
         chunk = chunk_size or _chunk_size(venv.num_envs, self._layout.words_per_env)
         self._chunk_size = chunk or venv.num_envs
         fused, plain, attempt = self._fused_step, self._step, chunk is not None
-        self.step = Fused(fused, self._view, plain, attempt)
+        self.step = Fused(fused, self._view, plain, attempt, few_operations)
         self.play = Fused(self._played_by(fused), self._view_of_many, self._played_by(plain), attempt)
         self.step_with = jax.jit(self._step_with)
         self.play_with = jax.jit(self._play_with)
@@ -84,10 +97,7 @@ class VectorPrograms:
 
     def readers(self) -> Shown:
         """For each leaf that is shown, a function from words that `own` gave to its numpy array; for packed output."""
-        shown, spans = self._layout.readers()[0], self._layout.spans()[0]
-        self._num_shown = max((span.stop for span in jax.tree.leaves(spans)), default=0)
-        self._flags = slice(spans.terminated.start, spans.truncated.stop)
-        return Shown(*shown)
+        return Shown(*self._layout.readers()[0])
 
     def read_flags(self, words: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         """Both flags at once, which lie side by side."""
@@ -98,31 +108,34 @@ class VectorPrograms:
         """The words of an output that are shown: a copy, which its readers do not copy again."""
         return np.asarray(output)[: self._num_shown].copy()
 
-    def runs_inline(self) -> bool:
-        """Whether asynchronous dispatch leaves a step on the thread that calls it."""
+    def counted_operations(self) -> float:
+        """How many operations XLA counts in a step that is one function; infinity if it cannot be compiled so."""
+        words = jax.eval_shape(jax.random.key_data, self._keys)
         carried = jax.eval_shape(self._restore, self._shapes[1])
         actions = jax.eval_shape(jax.vmap(self._venv.single_action_space.sample), self._keys)
         try:
-            with lowered_for_one_function():
-                program = self.step.marked.lower(self._keys, carried, actions).compile()
+            program = self.step.lowered(words, carried, actions).compile()
         except jax.errors.JaxRuntimeError:
-            return False
-        analysis = program.cost_analysis() or {}
-        return bool(analysis.get("flops", np.inf) < _INLINE_FLOPS)
+            return math.inf
+        return float((program.cost_analysis() or {}).get("flops", math.inf))
 
-    def _fused_step(self, keys: jax.Array, carried: jax.Array, actions: Any) -> Any:
+    def _fused_step(self, words: jax.Array, carried: jax.Array, actions: Any) -> Any:
         """One step, chunk by chunk, with resets where they are needed."""
+        keys = self._wrapped(words)
         size, same_step = self._chunk_size, self._venv.autoreset_mode is AutoresetMode.SAME_STEP
-        axes = parameter_axes(self._venv.env, self._venv.num_envs)
         nothing = jax.tree.map(lambda _: None, self._shapes[0])
 
         def step_chunk(number: jax.Array, output: Any) -> Any:
             start = number * size
 
             def rows(leaf: jax.Array, axis: int | None = 0) -> jax.Array:
-                return leaf if axis is None else jax.lax.dynamic_slice_in_dim(leaf, start, size)
+                return (
+                    leaf
+                    if axis is None
+                    else jax.lax.dynamic_slice_in_dim(leaf, start, size, allow_negative_indices=False)
+                )
 
-            env = jax.tree.map(lambda axis, leaf: rows(leaf, axis), axes, self._venv.env, is_leaf=_is_none)
+            env = map_batched(self._venv.env, self._venv.num_envs, rows)
             venv = self._venv.replace(env=env, num_envs=size)
             vstate = self._layout.take(carried, start, size)[1].replace(key=rows(keys))
             step = step_before_resets(venv, vstate, jax.tree.map(rows, actions))
@@ -131,7 +144,10 @@ class VectorPrograms:
                 return output
 
             def put(output: Any, new: Any, number: jax.Array, row: jax.Array) -> Any:
-                vstate, fields = jax.tree.map(lambda leaf: jax.lax.dynamic_slice_in_dim(leaf, number, 1), new)
+                def one(leaf: jax.Array) -> jax.Array:
+                    return jax.lax.dynamic_slice_in_dim(leaf, number, 1, allow_negative_indices=False)
+
+                vstate, fields = jax.tree.map(one, new)
                 shown = nothing._replace(**fields) if same_step else self._show(VectorTimestep(**fields))
                 return self._put(output, shown, vstate, start + row)
 
@@ -157,15 +173,15 @@ class VectorPrograms:
 
         return jax.tree.map(put, shown, output[0], is_leaf=_is_none), self._layout.put(output[1], (None, kept), start)
 
-    def _step(self, keys: jax.Array, carried: jax.Array, actions: Any) -> Any:
-        return self._output(*self._venv.step(self._vstate(keys, carried), actions))
+    def _step(self, words: jax.Array, carried: jax.Array, actions: Any) -> Any:
+        return self._output(*self._venv.step(self._vstate(words, carried), actions))
 
     def _played_by(self, step: Callable[..., Any]) -> Callable[..., Any]:
         """Many steps: `actions` has a leading axis `[num_steps]`, and so has what is shown."""
 
-        def play(keys: jax.Array, carried: jax.Array, actions: Any) -> tuple[Shown, jax.Array]:
+        def play(words: jax.Array, carried: jax.Array, actions: Any) -> tuple[Shown, jax.Array]:
             def one_step(carried: jax.Array, actions: Any) -> tuple[jax.Array, Shown]:
-                shown, carried = self._parts(step(keys, carried, actions))
+                shown, carried = self._parts(step(words, carried, actions))
                 return carried, shown
 
             carried, shown = jax.lax.scan(one_step, carried, actions)
@@ -174,12 +190,12 @@ class VectorPrograms:
         return play
 
     def _play_with(
-        self, usual: Any, present: Any, keys: jax.Array, carried: jax.Array, actions: Any
+        self, usual: Any, present: Any, words: jax.Array, carried: jax.Array, actions: Any
     ) -> tuple[Shown, jax.Array, Any]:
         """Many steps, as `_step_with` plays one."""
 
         def one_step(carry: tuple[jax.Array, Any], actions: Any) -> tuple[tuple[jax.Array, Any], Shown]:
-            output, present = self._step_with(usual, carry[1], keys, carry[0], actions)
+            output, present = self._step_with(usual, carry[1], words, carry[0], actions)
             shown, carried = self._parts(output)
             return (carried, present), shown
 
@@ -187,14 +203,14 @@ class VectorPrograms:
         return shown, carried, present
 
     def _step_with(
-        self, usual: Any, present: Any, keys: jax.Array, carried: jax.Array, actions: Any
+        self, usual: Any, present: Any, words: jax.Array, carried: jax.Array, actions: Any
     ) -> tuple[Any, Any]:
         """A step of environments with the parameters `present`, which are `usual` again from their next episode on.
 
         Both are batched throughout. Returns the output and the parameters for the next step.
         """
         venv = self._venv.replace(env=present, autoreset_mode=AutoresetMode.DISABLED)
-        before = self._vstate(keys, carried)
+        before = self._vstate(words, carried)
         vstate, timestep = venv.step(before, actions)
         if self._venv.autoreset_mode is AutoresetMode.DISABLED:
             return self._output(vstate, timestep), present
@@ -207,20 +223,23 @@ class VectorPrograms:
         vstate = _select(ended, fresh_vstate.replace(key=None), vstate.replace(key=None))
         return self._output(vstate, _select(ended, fresh_timestep, timestep)), _select(ended, usual, present)
 
-    def _begin(self, env: Any, keys: jax.Array) -> Any:
+    def _begin(self, env: Any, words: jax.Array) -> Any:
         """Every environment's first episode."""
-        return self._output(*self._venv.replace(env=env).reset(keys))
+        return self._output(*self._venv.replace(env=env).reset(self._wrapped(words)))
 
-    def _begin_some(self, env: Any, keys: jax.Array, carried: jax.Array, seeded: jax.Array, mask: jax.Array) -> Any:
+    def _begin_some(self, env: Any, words: jax.Array, carried: jax.Array, seeded: jax.Array, mask: jax.Array) -> Any:
         """A new episode where the mask says so; from the beginning of its stream where `seeded` does."""
-        vstate = self._vstate(keys, carried)
+        vstate = self._vstate(words, carried)
         vstate = vstate.replace(num_calls=jnp.where(seeded, np.uint32(0), vstate.num_calls))
         vstate, timestep = self._venv.replace(env=env).reset(vstate=vstate, mask=mask)
         return self._output(vstate, timestep.replace(info=_or_zeros(mask, timestep.info)))
 
-    def _vstate(self, keys: jax.Array, carried: jax.Array) -> VectorState[Any]:
-        vstate: VectorState[Any] = self._layout.unpack(carried)[1].replace(key=keys)
+    def _vstate(self, words: jax.Array, carried: jax.Array) -> VectorState[Any]:
+        vstate: VectorState[Any] = self._layout.unpack(carried)[1].replace(key=self._wrapped(words))
         return vstate
+
+    def _wrapped(self, words: jax.Array) -> jax.Array:
+        return jax.random.wrap_key_data(words, impl=self._impl)
 
     def _restore(self, vstate: VectorState[Any]) -> jax.Array:
         """What is carried to the next call; it shows nothing."""
@@ -276,9 +295,14 @@ def _shared_programs(
 def _programs(venv: FuncVectorEnv[Any, Any, Any], impl: Hashable, packed: bool) -> VectorPrograms:
     asynchronous = jax.config.values.get("jax_cpu_enable_async_dispatch", True)
     if asynchronous and is_wanted() and jax.default_backend() == "cpu" and venv.num_envs <= _INLINE_ENVS:
-        small = VectorPrograms(venv, impl, packed, chunk_size=1 if venv.num_envs % 2 else 2)
-        if small.runs_inline():
-            return small
+        for chunk_size in (2, 1):
+            if venv.num_envs % chunk_size == 0:
+                small = VectorPrograms(venv, impl, packed, chunk_size, few_operations=True)
+                count = small.counted_operations()
+                if count < _INLINE_OPERATIONS:
+                    return small
+                if count >= 2 * _INLINE_OPERATIONS:
+                    break
     return VectorPrograms(venv, impl, packed)
 
 

@@ -6,7 +6,6 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from funcenv.adapters.seeding import np_random
@@ -58,11 +57,6 @@ def generator_words(generator: np.random.Generator, num_envs: int, impl: Hashabl
     """The data of one key after the other, as `draw_key(generator)` draws them."""
     size = key_size(impl)
     return np.stack([generator.integers(0, 2**32, size, np.uint32) for _ in range(num_envs)])
-
-
-def wrap_keys(words: np.ndarray[Any, Any], impl: Hashable) -> jax.Array:
-    """The keys with this data."""
-    return jax.random.wrap_key_data(jnp.asarray(words), impl=impl)
 
 
 def require_mask(mask: Any, num_envs: int) -> np.ndarray[Any, Any]:

@@ -35,6 +35,7 @@ class Fused:
         view: what to compare, made of a result: the numbers themselves, where the result is a packed form of them.
         plain: what to compile in the ordinary way, if it is written in another manner; it must give the same results.
         attempt: False makes no attempt to compile it as one function.
+        few_operations: as `funcenv.random.counters.lowered_for_one_function` takes it.
 
     >>> double = Fused(lambda x: 2 * x)
     >>> double(jnp.int32(4))
@@ -47,8 +48,9 @@ class Fused:
         view: Callable[[Any], Any] = lambda result: result,
         plain: Callable[..., Any] | None = None,
         attempt: bool = True,
+        few_operations: bool = False,
     ) -> None:
-        self._function, self._view = function, view
+        self._function, self._view, self._few_operations = function, view, few_operations
         self._plain = jax.jit(plain or function)
         self._chosen: Callable[..., Any] | None = None if attempt and is_wanted() else self._plain
 
@@ -74,13 +76,18 @@ class Fused:
         """The program that becomes one function, as `jax.jit` makes it: not compiled yet, and not compared."""
         return jax.jit(fuse(self._function), compiler_options=compiler_options())
 
+    def lowered(self, *args: Any) -> Any:
+        """The program that becomes one function, lowered for arguments or their shapes."""
+        with lowered_for_one_function(self._few_operations):
+            return self.marked.lower(*args)
+
     def num_compilations(self) -> int:
         """For how many kinds of arguments the chosen program has been compiled."""
         return int(self.program._cache_size())  # type: ignore[attr-defined]  # jax.jit gives its functions this method
 
     def _choose(self, args: tuple[Any, ...]) -> tuple[Callable[..., Any] | None, Any]:
         """The program to keep to, None to choose again the next time; and what it gives."""
-        if isinstance(jnp.zeros(()), jax.core.Tracer):  # within a traced function, nothing can be compared
+        if is_tracing():  # nothing can be compared
             return None, self._plain(*args)
         result = self._faithful_result(args) if jax.default_backend() == "cpu" else None
         if result is None:
@@ -93,7 +100,7 @@ class Fused:
         try:
             if not can_fuse(self.marked.trace(*args).jaxpr.jaxpr):
                 return None
-            with lowered_for_one_function():
+            with lowered_for_one_function(self._few_operations):
                 result = self.marked(*args)
         except jax.errors.JaxRuntimeError:  # XLA cannot compile it as one function
             return None
@@ -192,6 +199,15 @@ def _known(**options: Any) -> dict[str, Any]:
 def is_wanted() -> bool:
     """Whether programs may be compiled in ways that XLA does not document: unless `FUNCENV_PLAIN=1` says otherwise."""
     return os.environ.get("FUNCENV_PLAIN", "0") in ("", "0")
+
+
+def is_tracing() -> bool:
+    """Whether this runs within a function that is being traced.
+
+    >>> is_tracing(), jax.jit(lambda: jnp.asarray(is_tracing()))()
+    (False, Array(True, dtype=bool))
+    """
+    return isinstance(jnp.zeros(()), jax.core.Tracer)
 
 
 def agree(ours: Any, theirs: Any) -> bool:

@@ -19,7 +19,7 @@ from jaxtyping import Array, Bool, Int
 
 from funcenv.cost import operations
 from funcenv.func_env import FuncEnv
-from funcenv.vector import AutoresetMode, FuncVectorEnv, VectorState, VectorTimestep, parameter_axes
+from funcenv.vector import AutoresetMode, FuncVectorEnv, VectorState, VectorTimestep, map_batched, parameter_axes
 
 Fresh = Callable[[Int[Array, "block"]], Any]
 Replace = Callable[[Bool[Array, "num_envs"], Any, Fresh], Any]
@@ -91,7 +91,7 @@ def step_before_resets(venv: FuncVectorEnv[Any, Any, Any], vstate: VectorState[A
     names = ("observation", "info") if at_once else tuple(timestep.__dataclass_fields__)
 
     def fresh(rows: jax.Array) -> Any:
-        env = _environments(venv.env, venv.num_envs, rows)
+        env = map_batched(venv.env, venv.num_envs, lambda leaf: take(leaf, rows))
         some = FuncVectorEnv(env, rows.size, AutoresetMode.DISABLED)
         return UnfinishedStep(*some.reset(vstate=take(before, rows)), anew, None, names).overwritten()
 
@@ -227,8 +227,10 @@ def for_each_row(
 
     def put_block(carry: tuple[jax.Array, Any]) -> tuple[jax.Array, Any]:
         start, result = carry
-        rows = jax.lax.dynamic_slice_in_dim(order, start, block)
+        rows = jax.lax.dynamic_slice_in_dim(order, start, block, allow_negative_indices=False)
         new = fresh(rows)
+        if block == 1:
+            return start + 1, put(result, new, jnp.zeros((), jnp.int32), rows[0])
         turns = jnp.minimum(block, count - start)
         result = jax.lax.fori_loop(0, turns, lambda i, result: put(result, new, i, rows[i]), result)
         return start + block, result
@@ -244,8 +246,20 @@ def take(tree: Any, rows: Int[Array, "block"]) -> Any:
 def _positions(flags: jax.Array, padding: int) -> tuple[jax.Array, jax.Array]:
     """Where flags are set, and how many are; what follows in the padded array is in range, but no more.
 
-    The flags become the bits of a few words, of which only those that are set are looked at.
+    The flags become the bits of a few words, of which only those that are set are looked at. Fewer flags than one word
+    has bits are looked at one by one, which is less to count where few operations matter (`adapters.vector_programs`).
     """
+    nothing = jnp.zeros(flags.size + padding, jnp.int32), jnp.zeros((), jnp.int32)
+    if flags.size < _BITS:
+
+        def note(row: jax.Array, carry: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+            order, count = carry
+            order = jax.lax.dynamic_update_index_in_dim(
+                order, row.astype(jnp.int32), count, axis=0, allow_negative_indices=False
+            )
+            return order, count + flags[row].astype(jnp.int32)
+
+        return jax.lax.fori_loop(0, flags.size, note, nothing)
     num_words = -(-flags.size // _BITS)
     bits = jnp.pad(flags, (0, num_words * _BITS - flags.size)).astype(jnp.uint32)
     words = jnp.zeros(num_words, jnp.uint32)
@@ -257,23 +271,12 @@ def _positions(flags: jax.Array, padding: int) -> tuple[jax.Array, jax.Array]:
             order, count, left = carry
             bit = np.uint32(_BITS - 1) - jax.lax.clz(left)
             row = bit.astype(jnp.int32) * num_words + number.astype(jnp.int32)
-            order = jax.lax.dynamic_update_index_in_dim(order, row, count, axis=0)
+            order = jax.lax.dynamic_update_index_in_dim(order, row, count, axis=0, allow_negative_indices=False)
             return order, count + 1, left ^ (jnp.ones((), jnp.uint32) << bit)
 
         return jax.lax.while_loop(lambda carry: carry[2] != 0, note_bit, (*carry, words[number]))[:2]
 
-    nothing = jnp.zeros(flags.size + padding, jnp.int32), jnp.zeros((), jnp.int32)
     return jax.lax.fori_loop(0, num_words, note_word, nothing)
-
-
-def _environments(env: FuncEnv[Any, Any, Any], num_envs: int, rows: jax.Array) -> FuncEnv[Any, Any, Any]:
-    """Some of a batch of environments; the environment itself if its parameters are not batched."""
-    return jax.tree.map(
-        lambda axis, leaf: leaf if axis is None else take(leaf, rows),
-        parameter_axes(env, num_envs),
-        env,
-        is_leaf=lambda axis: axis is None,
-    )
 
 
 def _like(flags: jax.Array, leaf: jax.Array) -> jax.Array:

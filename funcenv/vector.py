@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+from collections.abc import Callable
 from typing import Any, Generic
 
 import jax
@@ -268,6 +269,25 @@ def parameter_axes(env: FuncEnv[Any, Any, Any], num_envs: int) -> Any:
         return 0
 
     return jax.tree_util.tree_map_with_path(axis, env)
+
+
+def map_batched(env: FuncEnv[Any, Any, Any], num_envs: int, pick: Callable[[Any], Any]) -> Any:
+    """The environment with `pick` of the parameters that differ between environments, and the others as they are.
+
+    Args:
+        env: the environment, or a batch of `num_envs`.
+        num_envs: how many.
+        pick: from a parameter `[num_envs, ...]` to what takes its place, such as that of one environment.
+
+    >>> from funcenv.envs import CartPole
+    >>> second = map_batched(CartPole(gravity=jnp.array([9.8, 1.5])), 2, lambda values: values[1])
+    >>> float(second.gravity), second.length
+    (1.5, 0.5)
+    """
+    axes = parameter_axes(env, num_envs)
+    return jax.tree.map(
+        lambda axis, leaf: leaf if axis is None else pick(leaf), axes, env, is_leaf=lambda axis: axis is None
+    )
 
 
 def batched_leaves(env: FuncEnv[Any, Any, Any], num_envs: int) -> list[bool]:

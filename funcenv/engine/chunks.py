@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from funcenv.vector import FuncVectorEnv, parameter_axes
+from funcenv.vector import FuncVectorEnv, map_batched
 
 _MOST = 256  # environments: with more, XLA splits the work among threads, which one function cannot
 _LANES = 16  # of a 512-bit register
@@ -91,10 +91,5 @@ def chunk_of(chunks: Chunks, venv: FuncVectorEnv[Any, Any, Any], start: jax.Arra
     """The environments of a chunk, with their own parameters."""
     if chunks.whole:
         return venv
-    env = jax.tree.map(
-        lambda axis, leaf: leaf if axis is None else rows(chunks, leaf, start),
-        parameter_axes(venv.env, venv.num_envs),
-        venv.env,
-        is_leaf=lambda axis: axis is None,
-    )
+    env = map_batched(venv.env, venv.num_envs, lambda leaf: rows(chunks, leaf, start))
     return venv.replace(env=env, num_envs=chunks.size)

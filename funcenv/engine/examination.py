@@ -18,7 +18,7 @@ from funcenv.engine.play import Policy, advance
 from funcenv.engine.program import Outcome, Rules, Situation
 from funcenv.fused import agree, quick_options
 from funcenv.resets import take
-from funcenv.vector import VectorState, parameter_axes
+from funcenv.vector import VectorState, map_batched
 
 _MOST_STEPS = 256
 _MOST_ENV_STEPS = 2**20
@@ -60,13 +60,7 @@ def _one_step(
     rules: Rules, situation: Situation, vstate: VectorState[Any], number: jax.Array, some: jax.Array
 ) -> Outcome:
     """A plain step of some environments."""
-    axes = parameter_axes(situation.venv.env, situation.venv.num_envs)
-    env = jax.tree.map(
-        lambda axis, leaf: leaf if axis is None else take(leaf, some),
-        axes,
-        situation.venv.env,
-        is_leaf=lambda axis: axis is None,
-    )
+    env = map_batched(situation.venv.env, situation.venv.num_envs, lambda leaf: take(leaf, some))
     venv = situation.venv.replace(env=env, num_envs=some.size, reset_strategy="select")
     keys, policy_keys, vstate = take((situation.keys, situation.policy_keys, vstate), some)
     vstate = vstate.replace(key=keys)

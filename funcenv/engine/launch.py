@@ -15,7 +15,7 @@ from funcenv.engine.chunks import chunks_of
 from funcenv.engine.examination import is_faithful
 from funcenv.engine.play import Play, Policy
 from funcenv.engine.program import Outcome, Rules, Situation, compile_as_one, is_elementwise, play_on
-from funcenv.fused import is_wanted
+from funcenv.fused import is_tracing, is_wanted
 from funcenv.vector import FuncVectorEnv, VectorState
 
 
@@ -123,7 +123,7 @@ def _kinds(tree: Any) -> tuple[Any, ...]:
 
 
 def _is_possible(args: Any) -> bool:
-    if not is_wanted() or jax.default_backend() != "cpu" or isinstance(jnp.zeros(()), jax.core.Tracer):
+    if not is_wanted() or jax.default_backend() != "cpu" or is_tracing():
         return False
     devices = set()
     for leaf in jax.tree.leaves(args):

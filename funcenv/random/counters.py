@@ -17,6 +17,11 @@ from jaxtyping import Array, UInt
 MOST_BLOCKS = 2**32
 """How many blocks a key has for one use: counters here have 32 bits."""
 
+Words = tuple[jax.Array, jax.Array]
+"""The two words of 32 bits of a block, or of many."""
+
+Block = Callable[[jax.Array], Words]
+
 UNROLLED = 8
 """Up to this many keys of a split are computed one by one.
 
@@ -50,22 +55,39 @@ def numbered(shape: tuple[int, ...]) -> UInt[Array, "..."]:
     return places
 
 
-def keys_one_by_one(
-    block: Callable[[jax.Array], tuple[jax.Array, jax.Array]], zero: jax.Array, shape: tuple[int, ...]
-) -> UInt[Array, "*shape 2"]:
-    """Few keys: those of the blocks 0, 1, ... in row-major order.
+def keys_of_blocks(block: Block, shape: tuple[int, ...]) -> UInt[Array, "*shape 2"]:
+    """The keys of a split: those of the blocks 0, 1, ... in row-major order.
 
-    They are put together axis by axis, because XLA then sees through it: code that takes an element out again gets the
-    element. A reshape would hide that, and so would the axis order of a mapped `jnp.stack`.
+    Args:
+        block: from the number of a block to its two words.
+        shape: of the array of keys.
 
-    >>> keys_one_by_one(lambda number: (number, number), jnp.uint32(0), (2,)).tolist()
+    >>> keys_of_blocks(lambda number: (number, number), (2,)).tolist()
     [[0, 0], [1, 1]]
     """
-    words = [word for number in range(math.prod(shape)) for word in block(jnp.full_like(zero, number))]
-    return _assembled(words, (*shape, 2))
+    if 0 < math.prod(shape) <= UNROLLED:
+        words = [word for number in range(math.prod(shape)) for word in block(jnp.asarray(np.uint32(number)))]
+        return _computed_once(_assembled(words, (*shape, 2)))
+    return _computed_once(joined(block(numbered(shape)), len(shape)))
 
 
-def computed_once(keys: jax.Array) -> jax.Array:
+def drawn(draw: Callable[[jax.Array], Any], shape: tuple[int, ...]) -> Any:
+    """What is drawn for the numbers 0, 1, ... in row-major order.
+
+    Args:
+        draw: elementwise, from the numbers of elements to what is drawn for them.
+        shape: of what is drawn.
+
+    >>> drawn(lambda number: 2 * number, (3,)).tolist()
+    [0, 2, 4]
+    """
+    numbers = numbered(shape)
+    if _few_operations.get() and 1 < numbers.size <= UNROLLED:
+        return jax.tree.map(lambda leaf: leaf.reshape(shape), lax.map(draw, numbers.reshape(-1)))
+    return draw(numbers)
+
+
+def _computed_once(keys: jax.Array) -> jax.Array:
     """Keys that were split, which the programs that draw with them do not compute again.
 
     Left to itself, XLA's CPU backend writes the computation of a key into each program that draws with it, and into
@@ -82,20 +104,26 @@ def computed_once(keys: jax.Array) -> jax.Array:
 
 
 _becomes_one_function: contextvars.ContextVar[bool] = contextvars.ContextVar("_becomes_one_function", default=False)
+_few_operations: contextvars.ContextVar[bool] = contextvars.ContextVar("_few_operations", default=False)
 
 
 @contextlib.contextmanager
-def lowered_for_one_function() -> Iterator[None]:
+def lowered_for_one_function(few_operations: bool = False) -> Iterator[None]:
     """In which programs are lowered that become one function; JAX calls a generator only then.
+
+    Args:
+        few_operations: write a draw of a few numbers as a loop, whose body XLA counts once. What it counts decides
+            whether asynchronous dispatch hands a program to another thread (`adapters.vector_programs`).
 
     >>> with lowered_for_one_function():
     ...     lowered = jax.jit(jax.random.split).lower(jax.random.key(0))
     """
-    token = _becomes_one_function.set(True)
+    tokens = _becomes_one_function.set(True), _few_operations.set(few_operations)
     try:
         yield
     finally:
-        _becomes_one_function.reset(token)
+        _becomes_one_function.reset(tokens[0])
+        _few_operations.reset(tokens[1])
 
 
 def joined(parts: Sequence[jax.Array], axis: int) -> jax.Array:
@@ -103,7 +131,7 @@ def joined(parts: Sequence[jax.Array], axis: int) -> jax.Array:
     return lax.concatenate([lax.expand_dims(part, (axis,)) for part in parts], axis)
 
 
-def words_of(number: jax.Array) -> tuple[jax.Array, jax.Array]:
+def words_of(number: jax.Array) -> Words:
     """The high and the low 32 bits of a scalar integer of any width, as JAX's generators read a seed.
 
     Raises:
@@ -118,7 +146,7 @@ def words_of(number: jax.Array) -> tuple[jax.Array, jax.Array]:
     return lax.convert_element_type(high, np.uint32), low
 
 
-def widened(words: tuple[jax.Array, jax.Array]) -> UInt[Array, "..."]:
+def widened(words: Words) -> UInt[Array, "..."]:
     """64-bit words from their halves, the higher first; needs `jax_enable_x64`."""
     high, low = (lax.convert_element_type(word, np.uint64) for word in words)
     return lax.shift_left(high, lax.full_like(high, 32)) | low
@@ -135,6 +163,11 @@ def require_width(bit_width: int) -> None:
 
 
 def _assembled(words: Sequence[jax.Array], shape: tuple[int, ...]) -> jax.Array:
+    """Words in row-major order as an array, put together axis by axis, because XLA then sees through it.
+
+    Code that takes an element out again gets the element. A reshape would hide that, and so would the axis order of a
+    mapped `jnp.stack`.
+    """
     if not shape:
         return words[0]
     step = len(words) // shape[0]

@@ -27,8 +27,6 @@ statistical tests that it passes, and the number of rounds at which it begins to
 
 from __future__ import annotations
 
-import math
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -36,17 +34,15 @@ from jaxtyping import Array, UInt
 
 from funcenv.random.counters import (
     UINT,
-    UNROLLED,
-    computed_once,
+    Block,
+    Words,
+    drawn,
     joined,
-    keys_one_by_one,
-    numbered,
+    keys_of_blocks,
     require_width,
     widened,
     words_of,
 )
-
-Words = tuple[jax.Array, jax.Array]
 
 # Odd numbers of irregular bits: the first four of xxHash's, two of MurmurHash3's, two of Wellons's prospector32.
 MULTIPLIERS = (
@@ -89,28 +85,24 @@ def fold_in(key: UInt[Array, "2"], data: jax.Array) -> UInt[Array, "2"]:
 
 def split(key: UInt[Array, "2"], shape: tuple[int, ...]) -> UInt[Array, "*shape 2"]:
     """A key from each of the first blocks of the splits."""
-    if 0 < math.prod(shape) <= UNROLLED:
-        use = jnp.full_like(key[0], SPLIT)
-        return computed_once(keys_one_by_one(lambda number: block((key[0], key[1]), (use, number)), use, shape))
-    return computed_once(joined(_blocks(key, SPLIT, shape), len(shape)))
+    return keys_of_blocks(_block_of(key, SPLIT), shape)
 
 
 def random_bits(key: UInt[Array, "2"], bit_width: int, shape: tuple[int, ...]) -> UInt[Array, "*shape"]:
     """A 32-bit word, or the low part of it, for each element; a whole block for 64 bits."""
     require_width(bit_width)
     if bit_width == 64:
-        return widened(_blocks(key, DRAW, shape))
+        return widened(drawn(_block_of(key, DRAW), shape))
     return _words(key, shape).astype(UINT[bit_width])
 
 
 def _words(key: jax.Array, shape: tuple[int, ...]) -> UInt[Array, "*shape"]:
     if not shape or shape[-1] < 2:
-        return _blocks(key, DRAW, shape)[0]
+        return drawn(_block_of(key, DRAW), shape)[0]
     length = shape[-1]
-    words = jnp.concatenate(_blocks(key, DRAW, (*shape[:-1], -(-length // 2))), axis=-1)
+    words = jnp.concatenate(drawn(_block_of(key, DRAW), (*shape[:-1], -(-length // 2))), axis=-1)
     return words if length % 2 == 0 else words[..., :length]
 
 
-def _blocks(key: jax.Array, use: int, shape: tuple[int, ...]) -> Words:
-    numbers = numbered(shape)
-    return block((key[0], key[1]), (jnp.full_like(numbers, use), numbers))
+def _block_of(key: jax.Array, use: int) -> Block:
+    return lambda number: block((key[0], key[1]), (jnp.full_like(number, use), number))

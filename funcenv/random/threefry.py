@@ -7,8 +7,6 @@ loop over five groups of rounds, which cannot be fused with what uses the number
 
 from __future__ import annotations
 
-import math
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -17,17 +15,15 @@ from jaxtyping import Array, UInt
 
 from funcenv.random.counters import (
     UINT,
-    UNROLLED,
-    computed_once,
+    Block,
+    Words,
+    drawn,
     joined,
-    keys_one_by_one,
-    numbered,
+    keys_of_blocks,
     require_width,
     widened,
     words_of,
 )
-
-Words = tuple[jax.Array, jax.Array]
 
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))  # of even and odd groups of four rounds
 _PARITY = 0x1BD11BDA  # of the key schedule
@@ -67,22 +63,23 @@ def fold_in(key: UInt[Array, "2"], data: jax.Array) -> UInt[Array, "2"]:
 
 def split(key: UInt[Array, "2"], shape: tuple[int, ...]) -> UInt[Array, "*shape 2"]:
     """One key from each block."""
-    if 0 < math.prod(shape) <= UNROLLED:
-        zero = jnp.zeros_like(key[0])
-        return computed_once(keys_one_by_one(lambda number: block((key[0], key[1]), (zero, number)), zero, shape))
-    return computed_once(joined(_blocks(key, shape), len(shape)))
+    return keys_of_blocks(_block_of(key), shape)
 
 
 def random_bits(key: UInt[Array, "2"], bit_width: int, shape: tuple[int, ...]) -> UInt[Array, "*shape"]:
     """One word from each block: both halves for 64 bits, else one xor the other."""
     require_width(bit_width)
-    words = _blocks(key, shape)
-    return widened(words) if bit_width == 64 else (words[0] ^ words[1]).astype(UINT[bit_width])
+    block_of = _block_of(key)
+
+    def draw(number: jax.Array) -> jax.Array:
+        words = block_of(number)
+        return widened(words) if bit_width == 64 else (words[0] ^ words[1]).astype(UINT[bit_width])
+
+    return drawn(draw, shape)
 
 
-def _blocks(key: jax.Array, shape: tuple[int, ...]) -> Words:
-    numbers = numbered(shape)
-    return block((key[0], key[1]), (jnp.zeros_like(numbers), numbers))
+def _block_of(key: jax.Array) -> Block:
+    return lambda number: block((key[0], key[1]), (jnp.zeros_like(number), number))
 
 
 def _rotated(x: jax.Array, distance: int) -> jax.Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 import os
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -18,7 +19,7 @@ from funcenv.replay.files import require_destination
 from funcenv.replay.replay import Episode, Replay, natural_fps, natural_title
 from funcenv.replay.stacking import draw_states
 from funcenv.rollout import Policy
-from funcenv.vector import AutoresetMode, FuncVectorEnv, VectorState, call_key, parameter_axes
+from funcenv.vector import AutoresetMode, FuncVectorEnv, VectorState, call_key, map_batched
 
 _STEPS_PER_CALL = 256
 
@@ -75,10 +76,9 @@ def record(
     require_typed_key(key)
     path = None if save is None else require_destination(save)
     first, steps = _play_whole(env, policy, key, num_episodes, max_steps)
-    axes = parameter_axes(env, num_episodes)
     episodes = []
     for i in range(num_episodes):
-        own_env = jax.tree.map(lambda axis, leaf, i=i: leaf if axis is None else leaf[i], axes, env, is_leaf=_is_none)
+        own_env = map_batched(env, num_episodes, operator.itemgetter(i))
         states = jax.tree.map(
             lambda start, rest, i=i: np.concatenate([start[i : i + 1], rest[:, i]]), first, steps.state
         )
@@ -158,7 +158,3 @@ def _play(
     numbers = begin + jnp.arange(num_steps, dtype=jnp.uint32)
     (vstate, observation), steps = jax.lax.scan(step, (vstate, observation), numbers)
     return vstate, observation, steps
-
-
-def _is_none(leaf: Any) -> bool:
-    return leaf is None

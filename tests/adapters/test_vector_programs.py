@@ -66,19 +66,20 @@ def test_every_layout_steps_as_the_pure_vector_environment(mode, num_envs, chunk
     venv = FuncVectorEnv(TimeLimit(CartPole(gravity=gravities), 9), num_envs, mode)
     programs = VectorPrograms(venv, IMPL, packed, chunk_size)
     keys = jax.random.split(funcenv.key(0), num_envs)
-    output = programs.begin(venv.env, keys)
+    words = jax.random.key_data(keys)
+    output = programs.begin(venv.env, words)
     vstate, timestep = jax.jit(venv.reset)(keys)
     step = jax.jit(venv.step)
     rng = np.random.default_rng(0)
     for _ in range(14):
         carried = output if packed else output[1]
         actions = rng.integers(0, 2, num_envs).astype(np.int32)
-        output = programs.step(keys, carried, actions)
+        output = programs.step(words, carried, actions)
         vstate, timestep = step(vstate, actions)
     shown, carried = programs._parts(output)
     for name in ("observation", "reward", "terminated", "truncated"):
         np.testing.assert_allclose(getattr(shown, name), getattr(timestep, name), atol=1e-5, err_msg=name)
-    present = programs.vstate(keys, carried)
+    present = programs.vstate(words, carried)
     np.testing.assert_array_equal(present.num_calls, vstate.num_calls)
     np.testing.assert_array_equal(present.episode_length, vstate.episode_length)
     if mode is AutoresetMode.SAME_STEP:
