@@ -13,6 +13,7 @@ import numpy as np
 
 from funcenv.engine.chunks import chunks_of
 from funcenv.engine.examination import is_faithful
+from funcenv.engine.parts import num_parts, num_threads, parts_of, play_parts
 from funcenv.engine.play import Play, Policy
 from funcenv.engine.program import Outcome, Rules, Situation, compile_as_one, is_elementwise, play_on
 from funcenv.fused import is_tracing, is_wanted
@@ -52,15 +53,14 @@ def run(
     reset_keys, policy_keys = _streams(key, venv.num_envs, vstate is None)
     keys = reset_keys if vstate is None else vstate.key
     situation = Situation(venv, policy.tree, keys, policy_keys)
-    programs = _programs(
-        play,
-        policy.function,
-        collect,
-        keeps_apart,
-        num_steps if collect is not None else 0,
-        *_kinds((situation, vstate)),
-    )
-    return programs.run(situation, vstate, num_steps)
+    pieces = [(situation, vstate)]
+    if collect is None:
+        pieces = parts_of(situation, vstate, num_parts(venv.num_envs, num_steps, num_threads()))
+    capacity = 0 if collect is None else num_steps
+    programs = _programs(play, policy.function, collect, keeps_apart, capacity, *_kinds(pieces[0]))
+    if not programs.prepare(*pieces[0], num_steps):
+        return None
+    return play_parts(functools.partial(programs.run, num_steps=num_steps), pieces, keys)
 
 
 class _Programs:
@@ -74,12 +74,15 @@ class _Programs:
         self._program: Callable[..., Outcome] | None = None
         self._nothing: Any = None  # takes the place of a vector state where there is none yet
 
-    def run(self, situation: Situation, vstate: VectorState[Any] | None, num_steps: int) -> Outcome | None:
+    def prepare(self, situation: Situation, vstate: VectorState[Any] | None, num_steps: int) -> bool:
+        """Compile what is not compiled yet; whether `run` may be called."""
         with self._lock:
             if self._is_usable is None:
                 self._is_usable = self._build(situation, vstate, num_steps)
-        if not self._is_usable:
-            return None
+        return self._is_usable
+
+    def run(self, situation: Situation, vstate: VectorState[Any] | None, num_steps: int) -> Outcome:
+        """Play."""
         assert self._program is not None
         outcome = self._program(*self._start(situation, vstate), np.uint32(0), np.int32(num_steps))
         return outcome._replace(vstate=outcome.vstate.replace(key=situation.keys))

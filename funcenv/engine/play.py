@@ -7,9 +7,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
-import numpy as np
 
-from funcenv.resets import lazy_step, replace_rows_in_turn
+from funcenv.resets import for_each_row, lazy_step, replace_rows_in_turn, take
 from funcenv.vector import AutoresetMode, FuncVectorEnv, VectorState, VectorTimestep, call_key
 
 _BLOCK = 16  # resets together; the lanes of a 512-bit register
@@ -70,12 +69,28 @@ def advance(
         vstate, timestep = _step(venv, vstate, actions)
         return (vstate, timestep.observation, play.add(venv, timestep, totals)), (timestep, actions)
     vstate, timestep = _step_in_one(venv, vstate, actions)
-    if play.idle_without_ends:
-        turns = timestep.done.any().astype(np.int32)
-        totals = jax.lax.fori_loop(0, turns, lambda _, totals: play.add(venv, timestep, totals), totals)
+    if play.idle_without_ends and venv.autoreset_mode is not AutoresetMode.DISABLED:  # there, ended is ended for long
+        totals = _add_ends(play, venv, timestep, totals)
     else:
         totals = play.add(venv, timestep, totals)
     return (vstate, timestep.observation, totals), (timestep, actions)
+
+
+def _add_ends(play: Play, venv: FuncVectorEnv[Any, Any, Any], timestep: VectorTimestep[Any], totals: Any) -> Any:
+    """The totals after a time step, of which only the environments count whose episode ended."""
+
+    def put(totals: Any, timestep: VectorTimestep[Any], number: jax.Array, row: jax.Array) -> Any:
+        del number  # there is one row
+        total = jax.tree.map(
+            lambda leaf: jax.lax.dynamic_slice_in_dim(leaf, row, 1, allow_negative_indices=False), totals
+        )
+        return jax.tree.map(
+            lambda leaf, new: jax.lax.dynamic_update_slice_in_dim(leaf, new, row, 0, allow_negative_indices=False),
+            totals,
+            play.add(venv, timestep, total),
+        )
+
+    return for_each_row(timestep.done, totals, functools.partial(take, timestep), put, block=1)
 
 
 # Traced once for arguments of one kind, however many programs they become a part of.
