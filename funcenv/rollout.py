@@ -7,10 +7,13 @@ the program, compiled once for each function object. The policy's key at step t 
 keys being the split of one key.
 
 On a CPU a rollout runs as one function, a chunk of environments after the other (`funcenv.engine`), and resets lazily
-unless the vector environment says "select". Its first call compares steps with the plain program's; if they differ, if
-XLA cannot compile it, on other devices, over several devices, inside a traced function and with the environment
-variable `FUNCENV_PLAIN=1`, the plain program runs. Keys, integers and flags are the same in every way; floats are, too,
-where XLA contracts a*b+c alike, and else differ by a unit or two in the last place at each step.
+unless the vector environment says "select". A long one of many environments that keeps no trajectory is divided among
+threads, as many as XLA has: one for each core, or what the environment variable `PJRT_NPROC` says.
+
+The first call of a kind compares steps with the plain program's. If they differ, if XLA cannot compile it as one, on
+other devices, over several devices, inside a traced function and with the environment variable `FUNCENV_PLAIN=1`, the
+plain program runs. Keys, integers and flags are the same in every way; floats are, too, where XLA contracts a*b+c
+alike, and else differ by a unit or two in the last place at each step.
 """
 
 from __future__ import annotations

@@ -20,9 +20,11 @@ def prepare(options):
     collect = whole_trajectory if options.get("keep") else None
 
     def work():
-        _, kept, statistics = funcenv.rollout(venv, policy, key, options["num_steps"], collect=collect)
+        vstate, kept, statistics = funcenv.rollout(venv, policy, key, options["num_steps"], collect=collect)
         jax.block_until_ready(kept)
-        return {"episodes": int(statistics.count), "mean_return": float(statistics.mean_return)}
+        episodes, unfinished = int(statistics.count), float(vstate.episode_return.sum())
+        reward = unfinished + (episodes * float(statistics.mean_return) if episodes else 0)
+        return {"episodes": episodes, "reward": reward}
 
     return work, {
         "steps": options["num_envs"] * options["num_steps"],

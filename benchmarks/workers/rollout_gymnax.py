@@ -1,6 +1,6 @@
 """Random policy in gymnax: the loop that its README shows, under `jax.lax.scan`, with its default generator.
 
-The trajectory is kept with `options["keep"]`; else the scan carries the return and the number of episodes.
+The trajectory is kept with `options["keep"]`; else the scan carries the rewards and the number of episodes.
 """
 
 import importlib.metadata
@@ -41,7 +41,7 @@ def prepare(options):
     def work():
         total, episodes, kept = run(key)
         jax.block_until_ready(kept)
-        return {"episodes": int(episodes), "mean_return": float(total) / max(int(episodes), 1)}
+        return {"episodes": int(episodes), "reward": float(total)}
 
     version = importlib.metadata.version("gymnax")
     return work, {"steps": num_envs * options["num_steps"], "version": version, "jax": jax.__version__}

@@ -56,6 +56,28 @@ def dot():
 
 
 @pytest.fixture
+def assert_same_frames():
+    """Plays a script in two environments, compares what they render, and returns how many frames that was each time."""
+
+    def play(ours, theirs, script):
+        lengths = []
+        for number, call in enumerate(script):  # r reset, s step, a dot render
+            for env in (ours, theirs):
+                if call == "r":
+                    env.reset(seed=number)
+                elif call == "s":
+                    env.step(number % 2)
+            if call == ".":
+                frames, expected = ours.render(), theirs.render()
+                for frame, other in zip(frames, expected, strict=True):
+                    np.testing.assert_array_equal(frame, other)
+                lengths.append(len(frames))
+        return lengths
+
+    return play
+
+
+@pytest.fixture
 def read_video():
     """The frames of a video, `[num_frames, height, width, 3]`, and how many are shown a second."""
     import imageio_ffmpeg

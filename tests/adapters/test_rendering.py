@@ -179,23 +179,10 @@ def test_text_goes_through_wrappers_with_the_action_played_inside():
 
 
 @pytest.mark.parametrize("mode", ["rgb_array", "ansi"])
-def test_lists_are_what_collecting_every_frame_gives(dot, mode):
+def test_lists_are_what_collecting_every_frame_gives(dot, mode, assert_same_frames):
     ours = FunctionalEnv(TimeLimit(dot(), 4), f"{mode}_list", render_width=60)
     theirs = RenderCollection(FunctionalEnv(TimeLimit(dot(), 4), mode, render_width=60))
-    script = "rs.ss.r.rss..sr"  # r reset, s step, a dot render
-    lengths = []
-    for number, call in enumerate(script):
-        for env in (ours, theirs):
-            if call == "r":
-                env.reset(seed=number)
-            elif call == "s":
-                env.step(number % 2)
-        if call == ".":
-            frames, expected = ours.render(), theirs.render()
-            assert len(frames) == len(expected)
-            for frame, other in zip(frames, expected, strict=True):
-                np.testing.assert_array_equal(frame, other)
-            lengths.append(len(frames))
+    lengths = assert_same_frames(ours, theirs, "rs.ss.r.rss..sr")
     assert lengths == [2, 2, 1, 3, 0]
 
 

@@ -1,6 +1,5 @@
 """Collected frames are those that Gymnasium's wrapper collects."""
 
-import numpy as np
 import pytest
 from gymnasium.wrappers import RenderCollection as Reference
 
@@ -12,22 +11,12 @@ from funcenv.adapters.wrappers import OrderEnforcing, RenderCollection
 @pytest.mark.parametrize("pop_frames", [False, True])
 @pytest.mark.parametrize("reset_clean", [False, True])
 @pytest.mark.parametrize("mode", ["rgb_array", "ansi"])
-def test_as_gymnasiums(dot, pop_frames, reset_clean, mode):
+def test_as_gymnasiums(dot, pop_frames, reset_clean, mode, assert_same_frames):
     ours = RenderCollection(FunctionalEnv(dot(length=9), mode, render_width=30), pop_frames, reset_clean)
     theirs = Reference(GymnasiumEnv(dot(length=9), mode, render_width=30), pop_frames, reset_clean)
     assert ours.render_mode == theirs.render_mode == f"{mode}_list"
     assert ours.metadata == theirs.metadata
-    for number, call in enumerate("rss.s..rs.rr.ss"):  # r reset, s step, a dot render
-        for env in (ours, theirs):
-            if call == "r":
-                env.reset(seed=number)
-            elif call == "s":
-                env.step(number % 2)
-        if call == ".":
-            frames, expected = ours.render(), theirs.render()
-            assert len(frames) == len(expected)
-            for frame, other in zip(frames, expected, strict=True):
-                np.testing.assert_array_equal(frame, other)
+    assert_same_frames(ours, theirs, "rss.s..rs.rr.ss")
 
 
 def test_modes_are_added_and_the_environment_inside_keeps_its_own():
