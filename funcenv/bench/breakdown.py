@@ -42,6 +42,7 @@ def break_down(
     num_steps: int | None = None,
     seconds: float = 0.1,
     rounds: int = 7,
+    impl: str | None = None,
 ) -> Breakdown:
     """Time five programs, each with one part more than the one before, and take the differences.
 
@@ -56,6 +57,7 @@ def break_down(
         num_steps: steps of one rollout; by default such that it makes about 2**18 environment steps.
         seconds: about how long each program runs in a round.
         rounds: how often each has its turn.
+        impl: the random generator, as `funcenv.key` takes it.
 
     >>> import funcenv
     >>> breakdown = break_down(funcenv.make("CartPole-v1"), num_envs=8, num_steps=10, seconds=0.001, rounds=1)
@@ -63,7 +65,7 @@ def break_down(
     True
     """
     num_steps = num_steps or default_num_steps(num_envs)
-    programs = {name: _program(*pieces, num_envs, num_steps) for name, pieces in _pieces(env).items()}
+    programs = {name: _program(*pieces, num_envs, num_steps, impl) for name, pieces in _pieces(env, impl).items()}
     timings = time_in_turns(programs, seconds=seconds, rounds=rounds)
     scale = 1e9 / (num_envs * num_steps)
     differences: dict[str, list[float]] = {}
@@ -89,9 +91,9 @@ def default_num_steps(num_envs: int) -> int:
     return min(max(2**18 // num_envs, 64), 8192)
 
 
-def _pieces(env: FuncEnv[Any, Any, Any]) -> dict[str, tuple[FuncEnv[Any, Any, Any], Any]]:
+def _pieces(env: FuncEnv[Any, Any, Any], impl: str | None) -> dict[str, tuple[FuncEnv[Any, Any, Any], Any]]:
     """The environment and the policy of each program, by the part that it adds."""
-    fixed = Fixed(env, new_key(0))
+    fixed = Fixed(env, new_key(0, impl))
     constant, random = ConstantPolicy(fixed), random_policy(env)
     return {
         "bookkeeping": (Reduced(env, fixed, physics=False, draws=False, resets=False), constant),
@@ -102,6 +104,6 @@ def _pieces(env: FuncEnv[Any, Any, Any]) -> dict[str, tuple[FuncEnv[Any, Any, An
     }
 
 
-def _program(env: FuncEnv[Any, Any, Any], policy: Any, num_envs: int, num_steps: int) -> Any:
-    venv, key = FuncVectorEnv(env, num_envs), new_key(1)
+def _program(env: FuncEnv[Any, Any, Any], policy: Any, num_envs: int, num_steps: int, impl: str | None) -> Any:
+    venv, key = FuncVectorEnv(env, num_envs), new_key(1, impl)
     return lambda: rollout(venv, policy, key, num_steps, collect=None)

@@ -44,10 +44,12 @@ def run(arguments: list[str]) -> int:
     env = resolve(options.env, make)
     measurements, breakdown = [], None
     for num_envs in options.num_envs:
-        measurements.append(measure(env, num_envs, seconds=options.seconds, rounds=options.rounds))
+        measurements.append(measure(env, num_envs, seconds=options.seconds, rounds=options.rounds, impl=options.impl))
     if not options.no_breakdown:
         largest = max(options.num_envs)
-        breakdown = break_down(env, largest, seconds=options.seconds / 2, rounds=max(options.rounds, 3))
+        breakdown = break_down(
+            env, largest, seconds=options.seconds / 2, rounds=max(options.rounds, 3), impl=options.impl
+        )
     _print(options.env, measurements, breakdown)
     if out is not None:
         out.write_text(json.dumps(_report(options.env, measurements, breakdown), indent=2) + "\n")
@@ -61,6 +63,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--num-envs", type=_size, nargs="+", default=[1, 256, 4096], help="how many are stepped together"
     )
+    parser.add_argument("--impl", help='the random generator, such as "feistel2x32"; by default that of funcenv.key')
     parser.add_argument("--json", metavar="FILE", help="write every figure here, too")
     parser.add_argument("--seconds", type=float, default=0.2, help="about how long each program runs in a round")
     parser.add_argument("--rounds", type=_size, default=5, help="medians are taken over these")

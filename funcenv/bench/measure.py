@@ -7,11 +7,13 @@ from typing import Any
 
 import jax
 
+from funcenv import engine
 from funcenv.bench.breakdown import default_num_steps
 from funcenv.bench.memory import Footprint, footprint
 from funcenv.bench.timing import clock_name, time_in_turns
 from funcenv.checks import require_size
 from funcenv.func_env import FuncEnv
+from funcenv.random import impl_name
 from funcenv.random import key as new_key
 from funcenv.rollout import random_policy, rollout
 from funcenv.vector import FuncVectorEnv
@@ -46,6 +48,7 @@ def measure(
     num_steps: int | None = None,
     seconds: float = 0.2,
     rounds: int = 5,
+    impl: str | None = None,
 ) -> Measurement:
     """Measure `rollout` with `random_policy` and `collect=None`, on JAX's default backend.
 
@@ -55,9 +58,10 @@ def measure(
         num_steps: steps of one rollout; by default such that it makes about 2**18 environment steps.
         seconds: about how long the work runs in a round.
         rounds: how often.
+        impl: the random generator, as `funcenv.key` takes it.
 
     Raises:
-        ValueError: a number below 1.
+        ValueError: a number below 1; an unknown generator.
 
     >>> import funcenv
     >>> result = measure(funcenv.make("CartPole-v1"), num_envs=8, num_steps=100, seconds=0.001, rounds=1)
@@ -67,7 +71,7 @@ def measure(
     num_envs, rounds = require_size("num_envs", num_envs), require_size("rounds", rounds)
     num_steps = require_size("num_steps", num_steps or default_num_steps(num_envs))
     venv = FuncVectorEnv(env, num_envs)
-    policy, key = random_policy(env), new_key(0)
+    policy, key = random_policy(env), new_key(0, impl)
 
     def play() -> Any:
         return rollout(venv, policy, key, num_steps, collect=None)
@@ -82,23 +86,35 @@ def measure(
         steps_per_second=steps / timing.median,
         steps_per_second_range=(steps / max(timing.seconds), steps / min(timing.seconds)),
         compile_seconds=timing.compile_seconds,
-        bytes_per_env=footprint(venv, num_steps),
+        bytes_per_env=footprint(venv, num_steps, impl),
         episodes=int(statistics.count),
         mean_length=float(statistics.mean_length),
-        engine=describe_engine(venv),
+        engine=describe_engine(venv, num_steps, impl),
     )
 
 
-def describe_engine(venv: FuncVectorEnv[Any, Any, Any]) -> dict[str, str]:
-    """What the vector environment says of the ways it chose, in words; and the backend.
+def describe_engine(
+    venv: FuncVectorEnv[Any, Any, Any], num_steps: int | None = None, impl: str | None = None
+) -> dict[str, str]:
+    """How a random-policy rollout that keeps no trajectory is run, in words: it is tried.
+
+    Args:
+        venv: the environments.
+        num_steps: steps of the rollout; by default as for `measure`.
+        impl: the random generator, as `funcenv.key` takes it.
 
     >>> import funcenv
-    >>> describe_engine(FuncVectorEnv(funcenv.make("CartPole-v1"), 2))["backend"] == jax.default_backend()
-    True
+    >>> told = describe_engine(FuncVectorEnv(funcenv.make("CartPole-v1"), 2), num_steps=10)
+    >>> list(told), told["generator"]
+    (['backend', 'program', 'resets', 'generator'], 'threefry')
     """
-    told = {"backend": jax.default_backend()}
-    for name, title in (("chosen_reset_strategy", "resets"), ("chosen_engine", "engine")):
-        choice = getattr(venv, name, None)
-        if choice is not None:
-            told[title] = str(choice() if callable(choice) else choice)
-    return told
+    key, num_steps = new_key(0, impl), num_steps or default_num_steps(venv.num_envs)
+    policy = engine.Policy.of(random_policy(venv))
+    fused = engine.run(engine.EPISODES, venv, policy, key, None, num_steps) is not None
+    as_needed = venv.chosen_reset_strategy() == "lazy" or (fused and venv.reset_strategy == "auto")
+    return {
+        "backend": jax.default_backend(),
+        "program": "one function" if fused else "plain",
+        "resets": "as needed" if as_needed else "at every step, selected",
+        "generator": impl_name(key),
+    }

@@ -25,19 +25,20 @@ class Footprint:
     """of the compiled rollout's working memory, by XLA's account"""
 
 
-def footprint(venv: FuncVectorEnv[Any, Any, Any], num_steps: int = 100) -> Footprint:
+def footprint(venv: FuncVectorEnv[Any, Any, Any], num_steps: int = 100, impl: str | None = None) -> Footprint:
     """Bytes for each environment of a random-policy rollout that keeps no trajectory; compiles one, runs nothing.
 
     Args:
         venv: the environments.
         num_steps: length of the rollout. Nothing should depend on it: what is carried does not grow.
+        impl: the random generator, as `funcenv.key` takes it.
 
     >>> import funcenv
     >>> bytes_per_env = footprint(FuncVectorEnv(funcenv.make("CartPole-v1"), num_envs=64))
     >>> 16 <= bytes_per_env.state < 200
     True
     """
-    key, policy = new_key(0), random_policy(venv)
+    key, policy = new_key(0, impl), random_policy(venv)
 
     def state(key: jax.Array) -> Any:
         return jax.tree.map(_plain, venv.reset(key)[0])
