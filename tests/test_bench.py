@@ -122,6 +122,23 @@ def test_bench_finds_the_work_where_it_was_put_and_writes_every_figure(walk, tmp
         and 20 < row["mean_length"] < 40
     )
     assert sorted(parts) == sorted(PARTS) and max(parts, key=parts.get) == "physics"
+    assert row["engine"]["generator"] == "threefry"
+
+
+def test_bench_takes_another_generator(capsys):
+    brief = ["--num-envs", "8", "--seconds", "0.001", "--rounds", "1", "--no-breakdown"]
+    assert main(["bench", "FrozenLake-v1", *brief, "--impl", "feistel2x32"]) == 0
+    assert "generator: feistel2x32" in capsys.readouterr().out
+
+
+def test_a_program_that_cannot_be_one_function_is_told_to_be_plain(monkeypatch):
+    venv = funcenv.FuncVectorEnv(funcenv.make("FrozenLake-v1"), 4)
+    monkeypatch.delenv("FUNCENV_PLAIN")
+    told = funcenv.bench.describe_engine(venv, num_steps=10)
+    assert (told["program"], told["resets"]) == ("one function", "as needed")
+    monkeypatch.setenv("FUNCENV_PLAIN", "1")
+    told = funcenv.bench.describe_engine(venv, num_steps=10)
+    assert (told["program"], told["resets"]) == ("plain", "at every step, selected")
 
 
 @pytest.mark.parametrize(
@@ -129,6 +146,7 @@ def test_bench_finds_the_work_where_it_was_put_and_writes_every_figure(walk, tmp
     [
         (["CartPoel-v1"], "did you mean CartPole-v1"),
         (["no_such_module:Env"], "no_such_module"),
+        (["CartPole-v1", "--impl", "dice"], "dice"),
         (["CartPole-v1", "--json", "/no/such/folder/x.json"], "there is no folder /no/such/folder"),
     ],
 )

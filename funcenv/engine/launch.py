@@ -140,7 +140,7 @@ def _is_possible(args: Any) -> bool:
 _DEBUGGING = ("jax_disable_jit", "jax_debug_nans", "jax_debug_infs")
 
 
-@functools.partial(jax.jit, static_argnums=(1, 2))
+@functools.partial(jax.jit, static_argnums=(1, 2), compiler_options={"xla_backend_optimization_level": 1})
 def _streams(key: jax.Array, num_envs: int, resets: bool) -> tuple[jax.Array | None, jax.Array]:
     """The keys of environments that are reset, and of their policies."""
     if not resets:

@@ -27,6 +27,8 @@ statistical tests that it passes, and the number of rounds at which it begins to
 
 from __future__ import annotations
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -52,6 +54,7 @@ SCHEDULE = (0, 1, 1, 0, 0, 1, 1, 0)  # which word of the key a round adds
 DRAW, SPLIT, FOLD, SEED = 0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344  # the fraction of pi
 
 
+@functools.partial(jax.jit, inline=True)  # traced once, however often it is drawn from
 def block(key: Words, counter: Words) -> Words:
     """64 bits from a key and a counter of 64 bits each: a permutation of the counters, for every key.
 

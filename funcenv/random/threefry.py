@@ -7,6 +7,8 @@ loop over five groups of rounds, which cannot be fused with what uses the number
 
 from __future__ import annotations
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -29,6 +31,7 @@ _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))  # of even and odd groups of fo
 _PARITY = 0x1BD11BDA  # of the key schedule
 
 
+@functools.partial(jax.jit, inline=True)  # traced once, however often it is drawn from
 def block(key: Words, counter: Words) -> Words:
     """64 bits from a key and a counter of 64 bits each: a permutation of the counters, for every key.
 
