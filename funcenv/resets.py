@@ -199,7 +199,8 @@ def replace_rows_in_turn(flags: Bool[Array, "num_envs"], old: Any, fresh: Fresh,
 
     def put(old: Any, new: Any, number: jax.Array, row: jax.Array) -> Any:
         def update(all_rows: jax.Array, new: jax.Array) -> jax.Array:
-            return jax.lax.dynamic_update_index_in_dim(all_rows, new[number], row, axis=0)
+            one = jax.lax.dynamic_slice_in_dim(new, number, 1, allow_negative_indices=False)
+            return jax.lax.dynamic_update_slice_in_dim(all_rows, one, row, 0, allow_negative_indices=False)
 
         return jax.tree.map(update, old, new)
 
