@@ -25,7 +25,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from funcenv.adapters.batch_packing import BatchPacking
-from funcenv.fused import Fused, is_wanted
+from funcenv.fused import Fused, is_wanted, quick_options
 from funcenv.resets import for_each_row, step_before_resets
 from funcenv.vector import AutoresetMode, FuncVectorEnv, VectorState, VectorTimestep, map_batched
 
@@ -114,7 +114,7 @@ class VectorPrograms:
         carried = jax.eval_shape(self._restore, self._shapes[1])
         actions = jax.eval_shape(jax.vmap(self._venv.single_action_space.sample), self._keys)
         try:
-            program = self.step.lowered(words, carried, actions).compile()
+            program = self.step.lowered(words, carried, actions).compile(compiler_options=quick_options())
         except jax.errors.JaxRuntimeError:
             return math.inf
         return float((program.cost_analysis() or {}).get("flops", math.inf))

@@ -122,6 +122,7 @@ def _draw_one(data: dict[str, Any]) -> Any:
 def _draw_many(data: dict[str, Any]) -> Any:
     """Small multiples on common axes."""
     import matplotlib.pyplot as plt
+    import matplotlib.ticker
 
     columns = min(len(data), 2)
     rows = math.ceil(len(data) / columns)
@@ -133,6 +134,9 @@ def _draw_many(data: dict[str, Any]) -> Any:
     for axes, (env, lines) in zip(grid.flat, data.items(), strict=False):
         _draw_lines(axes, lines, numbers_of(data))
         axes.set_title(env, loc="left", fontsize=10, fontweight="bold")
+    bottom, top = grid[0, 0].get_ylim()
+    if top < 100 * bottom:  # too few powers of ten for a scale
+        grid[0, 0].yaxis.set_major_locator(matplotlib.ticker.LogLocator(subs=(1, 2, 5)))
     for axes in grid[:, 0]:
         axes.set_ylabel("steps per CPU-second")
     for axes in grid[-1]:

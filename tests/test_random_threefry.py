@@ -8,7 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jax.extend.random import threefry2x32_p
 
+import funcenv
 from funcenv.random import find_impl, threefry
+from funcenv.random.counters import lowered_for_one_function
 
 SHAPES = [(), (1,), (2,), (3,), (4,), (9,), (0,), (3, 0), (2, 2), (3, 5), (2, 3, 4), (1000,)]
 SEEDS = [0, 1, 7, 2**31 - 1, -1, -(2**31), np.uint32(2**32 - 1), np.int8(-3), np.uint16(65535)]
@@ -104,6 +106,24 @@ def test_the_known_answers():
     assert [int(word) for word in threefry.block((ones, ones), (ones, ones))] == [0x1CB996FC, 0xBB002BE7]
     words = threefry.block(tuple(map(jnp.uint32, key)), tuple(map(jnp.uint32, counter)))
     assert [int(word) for word in words] == [0xC4923A9C, 0x483DF7A0]
+
+
+@pytest.mark.parametrize("impl", ["threefry", "feistel2x32"])
+@pytest.mark.parametrize("shape", [(), (1,), (4,), (2, 3), (9,)], ids=str)
+def test_draws_in_a_loop_are_the_same(impl, shape):
+    key = funcenv.key(3, impl)
+
+    def compiled():
+        # a function of its own each time, because JAX lowers one function once
+        draw = jax.vmap(lambda key: jax.random.bits(key, shape, np.uint32))
+        return jax.jit(lambda key: draw(jax.random.split(key, 2))).lower(key).compile()
+
+    plain = compiled()
+    with lowered_for_one_function(few_operations=True):
+        in_a_loop = compiled()
+    np.testing.assert_array_equal(in_a_loop(key), plain(key))
+    if shape in ((4,), (2, 3)):
+        assert in_a_loop.cost_analysis()["flops"] < plain.cost_analysis()["flops"]
 
 
 def test_too_many_words_are_refused():

@@ -8,7 +8,7 @@ import pytest
 import funcenv
 from funcenv import AutoresetMode, FuncEnv, FuncVectorEnv, spaces
 from funcenv.adapters.functional_vector import FunctionalVectorEnv
-from funcenv.adapters.vector_programs import VectorPrograms
+from funcenv.adapters.vector_programs import VectorPrograms, vector_programs
 from funcenv.envs import CartPole
 from funcenv.wrappers import TimeLimit
 
@@ -64,7 +64,7 @@ LAYOUTS = [
 def test_every_layout_steps_as_the_pure_vector_environment(mode, num_envs, chunk_size, packed):
     gravities = np.linspace(5, 15, num_envs, dtype=np.float32)
     venv = FuncVectorEnv(TimeLimit(CartPole(gravity=gravities), 9), num_envs, mode)
-    programs = VectorPrograms(venv, IMPL, packed, chunk_size)
+    programs = VectorPrograms(venv, IMPL, packed, chunk_size, few_operations=chunk_size is not None)
     keys = jax.random.split(funcenv.key(0), num_envs)
     words = jax.random.key_data(keys)
     output = programs.begin(venv.env, words)
@@ -116,6 +116,20 @@ def test_a_step_is_traced_once(output):
     assert ended > 3 and len(counts) == first
     FunctionalVectorEnv(envs.func_env, 3, output=output).reset()
     assert len(counts) == first
+
+
+@pytest.mark.parametrize("mode", AutoresetMode)
+@pytest.mark.parametrize("id", ["CartPole-v1", "Pendulum-v1", "MountainCar-v0", "FrozenLake-v1"])
+def test_asynchronous_dispatch_leaves_small_steps_on_the_calling_thread(id, mode):
+    # The CPU client's own rule is not to be seen from here; this is what it is about.
+    for num_envs in (16, 256):
+        programs = vector_programs(FuncVectorEnv(funcenv.make(id), num_envs, mode), IMPL, packed=True)
+        assert programs.counted_operations() < 1000
+
+
+def test_large_steps_take_whole_vectors():
+    programs = vector_programs(FuncVectorEnv(funcenv.make("CartPole-v1"), 4096), IMPL, packed=True)
+    assert programs.counted_operations() > 10_000
 
 
 def test_double_precision():
