@@ -272,6 +272,11 @@ class FunctionalVectorEnv(RenderedVectorEnv[ObsType, ActType]):
     @state.setter
     def state(self, vstate: VectorState[Any]) -> None:
         self._require_nothing_pending("state")
+        impl = find_impl(impl_name(vstate.key))
+        if impl != self._impl:  # its programs are others
+            self._impl = impl
+            for name in ("_programs", "_output"):
+                vars(self).pop(name, None)
         self._keys, self._carried = jax.random.key_data(vstate.key), self._programs.restore(vstate)
         self._ended = np.asarray(vstate.done) if self._checks_ends else None
         self._key_is_stale, self._played = False, None

@@ -128,12 +128,8 @@ class VectorPrograms:
         def step_chunk(number: jax.Array, output: Any) -> Any:
             start = number * size
 
-            def rows(leaf: jax.Array, axis: int | None = 0) -> jax.Array:
-                return (
-                    leaf
-                    if axis is None
-                    else jax.lax.dynamic_slice_in_dim(leaf, start, size, allow_negative_indices=False)
-                )
+            def rows(leaf: jax.Array) -> jax.Array:
+                return jax.lax.dynamic_slice_in_dim(leaf, start, size, allow_negative_indices=False)
 
             env = map_batched(self._venv.env, self._venv.num_envs, rows)
             venv = self._venv.replace(env=env, num_envs=size)

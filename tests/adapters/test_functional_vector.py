@@ -259,6 +259,22 @@ def test_a_copy_goes_on_identically(envs, copied, options):
         fresh.step(ACTIONS[0])
 
 
+@pytest.mark.parametrize("generator", ["rbg", "threefry2x32"])
+def test_a_state_brings_its_generator(envs, generator):
+    theirs = build()
+    theirs.reset(seed=2)
+    theirs.state = theirs.state.replace(key=jax.random.split(jax.random.key(9, impl=generator), 3))
+    play(theirs, ACTIONS[:5])
+    twin = pickle.loads(pickle.dumps(theirs))
+    envs.reset(seed=0)
+    envs.state = theirs.state
+    assert str(jax.random.key_impl(envs.state.key)) == generator
+    rows = play(theirs)
+    assert any((row[2] | row[3]).any() for row in rows)  # begun anew, so drawn
+    assert_equal(play(twin), rows)
+    assert_equal(play(envs), rows)
+
+
 def test_a_state_can_be_set_again(envs):
     envs.reset(seed=2)
     play(envs, ACTIONS[:5])
