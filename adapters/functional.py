@@ -22,6 +22,7 @@ from funcenv.adapters.rendering.renderer import Moment, Renderer
 from funcenv.adapters.seeding import draw_key, np_random
 from funcenv.adapters.spaces import Space
 from funcenv.func_env import FuncEnv
+from funcenv.random import default_impl, find_impl, impl_name
 from funcenv.registry import EnvSpec
 from funcenv.wrappers.wrapper import layers
 
@@ -95,6 +96,7 @@ class FunctionalEnv(Env[ObsType, ActType]):
         self._encode = action_encoder(self.func_env.action_space)
         self._decode = observation_decoder(self.func_env.observation_space)
         self._episode_env: FuncEnv[Any, Any, Any] | None = None  # of an episode with options
+        self._generator: str | None = None  # of the present key
         self._words: jax.Array | None = None  # the present frame, packed
         self._playing = False  # between reset and the end of the episode
         self._key_is_stale = True  # np_random was set since the key was drawn
@@ -110,7 +112,13 @@ class FunctionalEnv(Env[ObsType, ActType]):
     @functools.cached_property
     def _programs(self) -> Programs:
         """Made when first used: until then no backend starts, so that a process may still fork."""
-        return programs(self.func_env)
+        return programs(self.func_env, find_impl(self._generator) if self._generator else default_impl())
+
+    def _use_generator_of(self, key: jax.Array) -> None:
+        """Go on with the programs for keys of this kind; where its words lie depends on it."""
+        if self._generator != impl_name(key):
+            self._generator = impl_name(key)
+            vars(self).pop("_programs", None)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -136,6 +144,7 @@ class FunctionalEnv(Env[ObsType, ActType]):
                 self._np_random, self._np_random_seed, self._key_is_stale = generator, entropy, True
             if self._key_is_stale or self._words is None:
                 key, num_calls = draw_key(self.np_random), jnp.zeros((), jnp.uint32)
+                self._use_generator_of(key)
                 self._words = self._programs.start(episode_env or self.func_env, key, num_calls)
                 self._key_is_stale = False
             elif episode_env is None:
@@ -226,6 +235,7 @@ class FunctionalEnv(Env[ObsType, ActType]):
 
     @state.setter
     def state(self, snapshot: Snapshot) -> None:
+        self._use_generator_of(snapshot.key)
         words = self._programs.restore(self._episode_env or self.func_env, snapshot)
         _, terminated, truncated = self._programs.read_scalars(np.asarray(words))
         self._words, self._playing, self._key_is_stale = words, not (terminated or truncated), False
@@ -326,6 +336,7 @@ class FunctionalEnv(Env[ObsType, ActType]):
             "_np_random_seed",
             "_playing",
             "_key_is_stale",
+            "_generator",
             "_action",
         )
         state = {name: self.__dict__.get(name) for name in kept}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any, NamedTuple
 
 import jax
@@ -12,7 +12,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from funcenv.adapters.packing import Packing
-from funcenv.adapters.seeding import draw_key
 from funcenv.func_env import FuncEnv, Timestep
 from funcenv.fused import Fused, is_wanted
 from funcenv.vector import call_key
@@ -38,12 +37,18 @@ class _Frame(NamedTuple):
 
 
 class Programs:
-    """The compiled functions of one environment, and the layout of what they return."""
+    """The compiled functions of one environment, and the layout of what they return.
 
-    def __init__(self, func_env: FuncEnv[Any, Any, Any]) -> None:
+    Args:
+        func_env: the environment.
+        impl: the generator of its keys.
+    """
+
+    def __init__(self, func_env: FuncEnv[Any, Any, Any], impl: Hashable) -> None:
         self._env = func_env
-        example = jax.eval_shape(_first, func_env, draw_key(np.random.default_rng(0)), jnp.zeros((), jnp.uint32))
-        example = example._replace(snapshot=example.snapshot._replace(key=draw_key(np.random.default_rng(0))))
+        key = jax.random.key(0, impl=impl)
+        example = jax.eval_shape(_first, func_env, key, jnp.zeros((), jnp.uint32))
+        example = example._replace(snapshot=example.snapshot._replace(key=key))
         self._layout = Packing(example)
         readers = self._layout.readers()
         # The three scalars come first; reading them through `struct` is four times as fast as through numpy.
@@ -76,13 +81,13 @@ class Programs:
         return self._layout.pack(_frame(timestep, snapshot))
 
 
-def programs(func_env: FuncEnv[Any, Any, Any]) -> Programs:
+def programs(func_env: FuncEnv[Any, Any, Any], impl: Hashable) -> Programs:
     """Shared between equal environments; made anew for those that cannot be compared, as with array parameters."""
     try:
         hash(func_env)
     except TypeError:
-        return Programs(func_env)
-    return _shared(func_env, bool(jnp.zeros(()).dtype == np.float64), is_wanted())
+        return Programs(func_env, impl)
+    return _shared(func_env, impl, bool(jnp.zeros(()).dtype == np.float64), is_wanted())
 
 
 def _first(env: FuncEnv[Any, Any, Any], key: jax.Array, num_calls: jax.Array) -> _Frame:
@@ -104,6 +109,6 @@ def _frame(timestep: Timestep[Any], snapshot: Snapshot) -> _Frame:
 
 
 @functools.lru_cache(maxsize=64)
-def _shared(func_env: FuncEnv[Any, Any, Any], x64: bool, fused: bool) -> Programs:
+def _shared(func_env: FuncEnv[Any, Any, Any], impl: Hashable, x64: bool, fused: bool) -> Programs:
     del x64, fused  # a part of what a program depends on
-    return Programs(func_env)
+    return Programs(func_env, impl)

@@ -292,3 +292,30 @@ def test_x64_keeps_double_precision_in_the_state():
 def test_an_unknown_render_mode_is_named():
     with pytest.raises(ValueError, match="render_mode must be one of"):
         FunctionalEnv(CARTPOLE, render_mode="hologram")
+
+
+@pytest.mark.parametrize("generator", ["rbg", "threefry2x32"])
+def test_a_state_brings_its_generator(generator):
+    theirs, ours = FunctionalEnv(TimeLimit(CartPole(), 12)), FunctionalEnv(TimeLimit(CartPole(), 12))
+    for env in (theirs, ours):
+        env.reset(seed=0)
+    theirs.state = theirs.state._replace(key=jax.random.key(9, impl=generator))
+    twin = pickle.loads(pickle.dumps(theirs))
+    ours.state = theirs.state
+    pure = TimeLimit(CartPole(), 12).reset(jax.random.fold_in(jax.random.key(9, impl=generator), 1))[1].observation
+    for env in (theirs, twin, ours):
+        assert str(jax.random.key_impl(env.state.key)) == generator
+        np.testing.assert_allclose(env.reset()[0], pure, atol=1e-6)
+    env.reset(seed=0)
+    assert str(jax.random.key_impl(env.state.key)) == "threefry"
+
+
+def test_the_default_generator_is_that_of_the_reset():
+    env = FunctionalEnv(TimeLimit(CartPole(), 12))
+    first, _ = env.reset(seed=0)
+    with jax.default_prng_impl("rbg"):
+        second, _ = env.reset(seed=0)
+        assert str(jax.random.key_impl(env.state.key)) == "rbg"
+        env.step(1)
+    assert (first != second).any()
+    np.testing.assert_array_equal(env.reset(seed=0)[0], first)
