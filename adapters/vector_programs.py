@@ -26,7 +26,7 @@ import numpy as np
 
 from funcenv.adapters.batch_packing import BatchPacking
 from funcenv.fused import Fused, is_wanted, quick_options
-from funcenv.resets import for_each_row, step_before_resets
+from funcenv.resets import for_each_row, step_before_resets, take_row
 from funcenv.vector import AutoresetMode, FuncVectorEnv, VectorState, VectorTimestep, map_batched
 
 _MOST_ENVS = 256  # in a chunk: with more, XLA splits the work among threads, which a fused function cannot
@@ -140,10 +140,7 @@ class VectorPrograms:
                 return output
 
             def put(output: Any, new: Any, number: jax.Array, row: jax.Array) -> Any:
-                def one(leaf: jax.Array) -> jax.Array:
-                    return jax.lax.dynamic_slice_in_dim(leaf, number, 1, allow_negative_indices=False)
-
-                vstate, fields = jax.tree.map(one, new)
+                vstate, fields = take_row(new, number)
                 shown = nothing._replace(**fields) if same_step else self._show(VectorTimestep(**fields))
                 return self._put(output, shown, vstate, start + row)
 

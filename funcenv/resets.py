@@ -198,11 +198,7 @@ def replace_rows_in_turn(flags: Bool[Array, "num_envs"], old: Any, fresh: Fresh,
     """
 
     def put(old: Any, new: Any, number: jax.Array, row: jax.Array) -> Any:
-        def update(all_rows: jax.Array, new: jax.Array) -> jax.Array:
-            one = jax.lax.dynamic_slice_in_dim(new, number, 1, allow_negative_indices=False)
-            return jax.lax.dynamic_update_slice_in_dim(all_rows, one, row, 0, allow_negative_indices=False)
-
-        return jax.tree.map(update, old, new)
+        return put_row(old, take_row(new, number), row)
 
     return for_each_row(flags, old, fresh, put, block)
 
@@ -242,6 +238,20 @@ def for_each_row(
 def take(tree: Any, rows: Int[Array, "block"]) -> Any:
     """Some rows of every leaf; their numbers must be in range."""
     return jax.tree.map(lambda leaf: leaf.at[rows].get(mode="promise_in_bounds"), tree)
+
+
+def take_row(tree: Any, row: jax.Array) -> Any:
+    """One row of every leaf, which keeps its leading axis; its number must be in range."""
+    return jax.tree.map(lambda leaf: jax.lax.dynamic_slice_in_dim(leaf, row, 1, allow_negative_indices=False), tree)
+
+
+def put_row(tree: Any, new: Any, row: jax.Array) -> Any:
+    """The tree with one row of every leaf replaced by what has the form that `take_row` gives."""
+    return jax.tree.map(
+        lambda leaf, new: jax.lax.dynamic_update_slice_in_dim(leaf, new, row, 0, allow_negative_indices=False),
+        tree,
+        new,
+    )
 
 
 def _positions(flags: jax.Array, padding: int) -> tuple[jax.Array, jax.Array]:

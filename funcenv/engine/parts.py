@@ -78,7 +78,6 @@ def play_parts(run: Callable[..., Outcome], parts: list[Part], keys: jax.Array) 
     if len(parts) == 1:
         return run(*parts[0])
     start = threading.Barrier(len(parts))  # a thread for each: what one dispatches is computed one after the other
-
     wide: bool = jax.config.jax_enable_x64  # type: ignore[attr-defined]  # set by JAX
 
     def play(part: Part) -> Outcome:

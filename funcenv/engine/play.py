@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import jax
 
-from funcenv.resets import for_each_row, lazy_step, replace_rows_in_turn, take
+from funcenv.resets import for_each_row, lazy_step, put_row, replace_rows_in_turn, take, take_row
 from funcenv.vector import AutoresetMode, FuncVectorEnv, VectorState, VectorTimestep, call_key
 
 _BLOCK = 16  # resets together; the lanes of a 512-bit register
@@ -81,14 +81,7 @@ def _add_ends(play: Play, venv: FuncVectorEnv[Any, Any, Any], timestep: VectorTi
 
     def put(totals: Any, timestep: VectorTimestep[Any], number: jax.Array, row: jax.Array) -> Any:
         del number  # there is one row
-        total = jax.tree.map(
-            lambda leaf: jax.lax.dynamic_slice_in_dim(leaf, row, 1, allow_negative_indices=False), totals
-        )
-        return jax.tree.map(
-            lambda leaf, new: jax.lax.dynamic_update_slice_in_dim(leaf, new, row, 0, allow_negative_indices=False),
-            totals,
-            play.add(venv, timestep, total),
-        )
+        return put_row(totals, play.add(venv, timestep, take_row(totals, row)), row)
 
     return for_each_row(timestep.done, totals, functools.partial(take, timestep), put, block=1)
 
