@@ -81,6 +81,10 @@ class BatchPacking:
         """The pytree of environments `start` to `start + size - 1`; traceable."""
         return jax.tree.unflatten(self._structure, [field.take(words, start, size) for field in self._fields])
 
+    def take_rows(self, words: UInt[Array, "num_words"], rows: Int[Array, "some"]) -> Any:
+        """The pytree of the environments with these numbers, which must be in range; traceable."""
+        return jax.tree.unflatten(self._structure, [field.take_rows(words, rows) for field in self._fields])
+
     def unpack(self, words: UInt[Array, "num_words"]) -> Any:
         """The whole pytree again; traceable."""
         return self.take(words, 0, self.num_envs)
@@ -117,40 +121,60 @@ class _Field:
     def take(self, words: jax.Array, start: Any, size: int) -> jax.Array:
         """The leaf of some environments."""
         length = size if self._apart else size * self._per_env
-        pieces = [
-            self._encoding.to_stored(jax.lax.dynamic_slice(words, (at,), (length,), allow_negative_indices=False))
-            for at in self._starts(start)
-        ]
-        if len(pieces) == 1:
-            stored = pieces[0]
-        else:
-            stored = jnp.stack(pieces, axis=1) if pieces else jnp.zeros(0, self._encoding.stored)
-        return self._encoding.to_leaf(stored, (size, *self._encoding.shape))
+        return self._joined(
+            [
+                jax.lax.dynamic_slice(words, (at,), (length,), allow_negative_indices=False)
+                for at in self._starts(start)
+            ],
+            size,
+        )
+
+    def take_rows(self, words: jax.Array, rows: jax.Array) -> jax.Array:
+        """The leaf of the environments with these numbers."""
+        if not self._apart:
+            within = jnp.arange(self._per_env, dtype=rows.dtype)[None, :]
+            places = self.start + rows[:, None] * self._per_env + within
+            return self._joined([words.at[places.reshape(-1)].get(mode="promise_in_bounds")], len(rows))
+        pieces = [words.at[at + rows].get(mode="promise_in_bounds") for at in self._starts(0)]
+        return self._joined(pieces, len(rows))
+
+    def _joined(self, pieces: list[jax.Array], size: int) -> jax.Array:
+        """The leaf of `size` environments from the pieces of its words."""
+        stored = [self._encoding.to_stored(piece) for piece in pieces]
+        if len(stored) != 1:
+            stored = [jnp.stack(stored, axis=1) if stored else jnp.zeros(0, self._encoding.stored)]
+        return self._encoding.to_leaf(stored[0], (size, *self._encoding.shape))
 
     def pieces(self, leaf: jax.Array) -> list[jax.Array]:
         """The words of some environments, in pieces that lie side by side."""
         if not self._per_env:
             return []
-        words = self._encoding.to_words(leaf)
+        numbers = self._encoding.to_numbers(leaf)
         if not self._apart:
-            return [words]
-        columns = words.reshape(-1, self._per_env)
-        return [columns[:, number] for number in range(self._per_env)]
+            return [self._encoding.to_words(numbers)]
+        columns = numbers.reshape(-1, self._per_env).T  # so that XLA sees through what was stacked along the last axis
+        return [self._encoding.to_words(columns[number]) for number in range(self._per_env)]
 
     def reader(self) -> Reader:
         """From the words on the host to the leaf."""
-        encoding, mine = self._encoding, slice(self.start, self.stop)
-        dtype, stored = encoding.dtype, encoding.stored
-        shape, axes = (self._num_envs, *encoding.shape), tuple(range(len(encoding.shape) + 1))
-        if self._apart:
-            shape, axes = (*encoding.shape, self._num_envs), (len(encoding.shape), *range(len(encoding.shape)))
+        encoding, at = self._encoding, self.start * 4
+        dtype, stored, shape = encoding.dtype, encoding.stored, (self._num_envs, *encoding.shape)
+        bytes_apart = self._strides()
 
         def read(words: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-            return words[mine].view(stored).reshape(shape).transpose(axes)
+            return np.ndarray(shape, stored, words, at, bytes_apart)  # one call for a slice, a view and a transpose
 
         if dtype.kind == "b":
             return lambda words: read(words) != 0
         return read if dtype == stored else lambda words: read(words).astype(dtype)
+
+    def _strides(self) -> tuple[int, ...]:
+        """How many bytes lie between the numbers of one environment and the next, and of one index and the next."""
+        size = self._encoding.stored.itemsize
+        within = np.empty(self._encoding.shape, self._encoding.stored).strides
+        if self._apart:
+            return size, *(stride * self._num_envs for stride in within)
+        return self._per_env * 4, *within
 
     def _starts(self, start: Any) -> list[Any]:
         if not self._per_env:

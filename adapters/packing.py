@@ -86,13 +86,15 @@ class Encoding:
         self.stored = self.dtype if self._by_four or itemsize >= 4 else np.dtype(_WIDENED.get(kind, "uint32"))
         self.num_words = size // 4 if self._by_four else size * max(itemsize // 4, 1)
 
-    def to_words(self, leaf: jax.Array) -> UInt[Array, "words"]:
-        """Its words, along one axis; traceable."""
-        if self._impl is not None:
-            leaf = jax.random.key_data(leaf)
+    def to_numbers(self, leaf: jax.Array) -> jax.Array:
+        """The leaf, or what its keys are made of; traceable."""
+        return leaf if self._impl is None else jax.random.key_data(leaf)
+
+    def to_words(self, numbers: jax.Array) -> UInt[Array, "words"]:
+        """The words of numbers, or of some of them, along one axis; traceable."""
         if self._by_four:
-            return jax.lax.bitcast_convert_type(leaf.reshape(-1, 4), jnp.uint32)
-        return jax.lax.bitcast_convert_type(leaf.astype(self.stored), jnp.uint32).reshape(-1)
+            return jax.lax.bitcast_convert_type(numbers.reshape(-1, 4), jnp.uint32)
+        return jax.lax.bitcast_convert_type(numbers.astype(self.stored), jnp.uint32).reshape(-1)
 
     def to_stored(self, words: UInt[Array, "words"]) -> jax.Array:
         """The numbers as they are stored; traceable."""
@@ -113,8 +115,10 @@ class _Field:
     def __init__(self, leaf: Any, start: int) -> None:
         self._encoding = Encoding(leaf)
         self._start, self.stop = start, start + self._encoding.num_words
-        self.pack = self._encoding.to_words
         self.read = self._reader()
+
+    def pack(self, leaf: jax.Array) -> jax.Array:
+        return self._encoding.to_words(self._encoding.to_numbers(leaf))
 
     def unpack(self, words: jax.Array) -> jax.Array:
         stored = self._encoding.to_stored(words[self._start : self.stop])

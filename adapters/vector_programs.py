@@ -26,7 +26,18 @@ import numpy as np
 
 from funcenv.adapters.batch_packing import BatchPacking
 from funcenv.fused import Fused, is_wanted, quick_options
-from funcenv.resets import for_each_row, step_before_resets, take_row
+from funcenv.resets import (
+    Rows,
+    begun,
+    for_each_listed,
+    no_rows,
+    put_where,
+    set_apart,
+    step_before_resets,
+    take,
+    take_row,
+    with_flagged,
+)
 from funcenv.vector import AutoresetMode, FuncVectorEnv, VectorState, VectorTimestep, map_batched
 
 _MOST_ENVS = 256  # in a chunk: with more, XLA splits the work among threads, which a fused function cannot
@@ -62,7 +73,6 @@ class VectorPrograms:
         packed: the kind of output.
         chunk_size: how many environments a fused function steps at a time, a divisor of `num_envs`; by default as many
             as are useful, and on other devices no fused function is made.
-        few_operations: write draws as loops, which count little but vectorise worse.
     """
 
     def __init__(
@@ -71,7 +81,6 @@ class VectorPrograms:
         impl: Hashable,
         packed: bool,
         chunk_size: int | None = None,
-        few_operations: bool = False,
     ) -> None:
         self._venv, self._impl, self._packed = venv, impl, packed
         keys = jax.eval_shape(lambda: jax.random.split(jax.random.key(0, impl=impl), venv.num_envs))
@@ -86,8 +95,8 @@ class VectorPrograms:
         chunk = chunk_size or _chunk_size(venv.num_envs, self._layout.words_per_env)
         self._chunk_size = chunk or venv.num_envs
         fused, plain, attempt = self._fused_step, self._step, chunk is not None
-        self.step = Fused(fused, self._view, plain, attempt, few_operations)
-        self.play = Fused(self._played_by(fused), self._view_of_many, self._played_by(plain), attempt)
+        self.step = Fused(fused, self._view, plain, attempt, mapped=True)
+        self.play = Fused(self._played_by(fused), self._view_of_many, self._played_by(plain), attempt, mapped=True)
         self.step_with = jax.jit(self._step_with)
         self.play_with = jax.jit(self._play_with)
         self.begin = jax.jit(self._begin)
@@ -120,34 +129,45 @@ class VectorPrograms:
         return float((program.cost_analysis() or {}).get("flops", math.inf))
 
     def _fused_step(self, words: jax.Array, carried: jax.Array, actions: Any) -> Any:
-        """One step, chunk by chunk, with resets where they are needed."""
-        keys = self._wrapped(words)
-        size, same_step = self._chunk_size, self._venv.autoreset_mode is AutoresetMode.SAME_STEP
-        nothing = jax.tree.map(lambda _: None, self._shapes[0])
+        """One step, chunk by chunk; then the resets, a few at a time."""
+        keys, num_envs = self._wrapped(words), self._venv.num_envs
+        mode, size = self._venv.autoreset_mode, self._chunk_size
+        block = _MOST_FRESH if size >= _FEWEST_ENVS else 1
 
-        def step_chunk(number: jax.Array, output: Any) -> Any:
+        def fresh(rows: jax.Array) -> tuple[Shown, VectorState[Any]]:
+            before = self._layout.take_rows(carried, rows)[1].replace(key=take(keys, rows))
+            if mode is AutoresetMode.NEXT_STEP:
+                vstate, fields = begun(self._venv, rows, before)
+                return self._show(VectorTimestep(**fields)), vstate
+            # The step that ended the episode was a call, too.
+            vstate, fields = begun(self._venv, rows, before.replace(num_calls=before.num_calls + np.uint32(1)))
+            return jax.tree.map(lambda _: None, self._shapes[0])._replace(**fields), vstate
+
+        resets = mode is not AutoresetMode.DISABLED
+        common, rest = set_apart(fresh, block) if resets else (None, fresh)
+
+        def step_chunk(number: jax.Array, carry: tuple[Any, Rows]) -> tuple[Any, Rows]:
+            output, anew = carry
             start = number * size
 
             def rows(leaf: jax.Array) -> jax.Array:
                 return jax.lax.dynamic_slice_in_dim(leaf, start, size, allow_negative_indices=False)
 
-            env = map_batched(self._venv.env, self._venv.num_envs, rows)
+            env = map_batched(self._venv.env, num_envs, rows)
             venv = self._venv.replace(env=env, num_envs=size)
             vstate = self._layout.take(carried, start, size)[1].replace(key=rows(keys))
             step = step_before_resets(venv, vstate, jax.tree.map(rows, actions))
-            output = self._put(output, self._show(step.timestep), step.vstate.replace(key=None), start)
-            if step.fresh is None:
-                return output
+            after = self._show(step.timestep), step.vstate.replace(key=None)
+            if resets:
+                after, anew = put_where(step.anew, common, after), with_flagged(anew, step.anew, start)
+            return self._put(output, *after, start), anew
 
-            def put(output: Any, new: Any, number: jax.Array, row: jax.Array) -> Any:
-                vstate, fields = take_row(new, number)
-                shown = nothing._replace(**fields) if same_step else self._show(VectorTimestep(**fields))
-                return self._put(output, shown, vstate, start + row)
+        def put(output: Any, new: Any, number: jax.Array, row: jax.Array) -> Any:
+            return self._put(output, *take_row(new, number), row)
 
-            block = _MOST_FRESH if size >= _FEWEST_ENVS else 1
-            return for_each_row(step.anew, output, step.fresh, put, block)
-
-        return jax.lax.fori_loop(0, self._venv.num_envs // size, step_chunk, self._unwritten())
+        first = self._unwritten(), no_rows(num_envs, block)
+        output, anew = jax.lax.fori_loop(0, num_envs // size, step_chunk, first)
+        return for_each_listed(anew, output, rest, put, block) if resets else output
 
     def _unwritten(self) -> Any:
         """An output, to be put together."""
@@ -290,7 +310,7 @@ def _programs(venv: FuncVectorEnv[Any, Any, Any], impl: Hashable, packed: bool) 
     if asynchronous and is_wanted() and jax.default_backend() == "cpu" and venv.num_envs <= _INLINE_ENVS:
         for chunk_size in (2, 1):
             if venv.num_envs % chunk_size == 0:
-                small = VectorPrograms(venv, impl, packed, chunk_size, few_operations=True)
+                small = VectorPrograms(venv, impl, packed, chunk_size)
                 count = small.counted_operations()
                 if count < _INLINE_OPERATIONS:
                     return small

@@ -35,7 +35,7 @@ class Fused:
         view: what to compare, made of a result: the numbers themselves, where the result is a packed form of them.
         plain: what to compile in the ordinary way, if it is written in another manner; it must give the same results.
         attempt: False makes no attempt to compile it as one function.
-        few_operations: as `funcenv.random.counters.lowered_for_one_function` takes it.
+        mapped: as `funcenv.random.counters.lowered_for_one_function` takes it.
 
     >>> double = Fused(lambda x: 2 * x)
     >>> double(jnp.int32(4))
@@ -48,9 +48,9 @@ class Fused:
         view: Callable[[Any], Any] = lambda result: result,
         plain: Callable[..., Any] | None = None,
         attempt: bool = True,
-        few_operations: bool = False,
+        mapped: bool = False,
     ) -> None:
-        self._function, self._view, self._few_operations = function, view, few_operations
+        self._function, self._view, self._mapped = function, view, mapped
         self._plain = jax.jit(plain or function)
         self._chosen: Callable[..., Any] | None = None if attempt and is_wanted() else self._plain
 
@@ -78,7 +78,7 @@ class Fused:
 
     def lowered(self, *args: Any) -> Any:
         """The program that becomes one function, lowered for arguments or their shapes."""
-        with lowered_for_one_function(self._few_operations):
+        with lowered_for_one_function(self._mapped):
             return self.marked.lower(*args)
 
     def num_compilations(self) -> int:
@@ -100,7 +100,7 @@ class Fused:
         try:
             if not can_fuse(self.marked.trace(*args).jaxpr.jaxpr):
                 return None
-            with lowered_for_one_function(self._few_operations):
+            with lowered_for_one_function(self._mapped):
                 result = self.marked(*args)
         except jax.errors.JaxRuntimeError:  # XLA cannot compile it as one function
             return None

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.extend.core import Literal, Var, jaxpr_as_fun
 from jaxtyping import Array, Bool, Int
 
 from funcenv.cost import operations
@@ -23,6 +24,7 @@ from funcenv.vector import AutoresetMode, FuncVectorEnv, VectorState, VectorTime
 
 Fresh = Callable[[Int[Array, "block"]], Any]
 Replace = Callable[[Bool[Array, "num_envs"], Any, Fresh], Any]
+Put = Callable[[Any, Any, Int[Array, ""], Int[Array, ""]], Any]
 
 _COSTLY = 4.0  # times the work of a step
 _GREAT = 50_000.0  # operations; so many cost more than a loop, however much work a step is: where pictures are drawn
@@ -88,14 +90,33 @@ def step_before_resets(venv: FuncVectorEnv[Any, Any, Any], vstate: VectorState[A
         return UnfinishedStep(advanced, timestep, jnp.zeros(venv.num_envs, bool), None, ())
     at_once = mode is AutoresetMode.SAME_STEP
     anew, before = (timestep.done, advanced) if at_once else (vstate.done, vstate)
-    names = ("observation", "info") if at_once else tuple(timestep.__dataclass_fields__)
 
     def fresh(rows: jax.Array) -> Any:
-        env = map_batched(venv.env, venv.num_envs, lambda leaf: take(leaf, rows))
-        some = FuncVectorEnv(env, rows.size, AutoresetMode.DISABLED)
-        return UnfinishedStep(*some.reset(vstate=take(before, rows)), anew, None, names).overwritten()
+        return begun(venv, rows, take(before, rows))
 
-    return UnfinishedStep(advanced, timestep, anew, fresh, names)
+    return UnfinishedStep(advanced, timestep, anew, fresh, _overwritten_names(mode))
+
+
+def begun(
+    venv: FuncVectorEnv[Any, Any, Any], rows: Int[Array, "block"], before: VectorState[Any]
+) -> tuple[VectorState[Any], dict[str, Any]]:
+    """New episodes of some environments, as `UnfinishedStep.overwritten` gives them.
+
+    Args:
+        venv: all environments.
+        rows: the numbers of some.
+        before: of these environments, `[block]`; their keys and how many calls they have had.
+    """
+    env = map_batched(venv.env, venv.num_envs, lambda leaf: take(leaf, rows))
+    vstate, timestep = FuncVectorEnv(env, rows.size, AutoresetMode.DISABLED).reset(vstate=before)
+    return vstate.replace(key=None), {name: getattr(timestep, name) for name in _overwritten_names(venv.autoreset_mode)}
+
+
+def _overwritten_names(mode: AutoresetMode) -> tuple[str, ...]:
+    """The fields of a time step that a reset overwrites."""
+    if mode is AutoresetMode.SAME_STEP:
+        return ("observation", "info")
+    return tuple(VectorTimestep.__dataclass_fields__)
 
 
 def step_lazily(
@@ -197,17 +218,20 @@ def replace_rows_in_turn(flags: Bool[Array, "num_envs"], old: Any, fresh: Fresh,
     Array([1, 0, 3], dtype=int32)
     """
 
+    block = min(block, flags.size)
+    common, rest = set_apart(fresh, block)
+
     def put(old: Any, new: Any, number: jax.Array, row: jax.Array) -> Any:
         return put_row(old, take_row(new, number), row)
 
-    return for_each_row(flags, old, fresh, put, block)
+    return for_each_row(flags, put_where(flags, common, old), rest, put, block)
 
 
 def for_each_row(
     flags: Bool[Array, "num_envs"],
     result: Any,
     fresh: Fresh,
-    put: Callable[[Any, Any, jax.Array, jax.Array], Any],
+    put: Put,
     block: int = _FEWEST,
 ) -> Any:
     """`result = put(result, new, number, row)` for each row whose flag is set, in no particular order.
@@ -220,24 +244,119 @@ def for_each_row(
         block: how many rows are made together.
     """
     block = min(block, flags.size)
-    order, count = _positions(flags, block)
+    return for_each_listed(with_flagged(no_rows(flags.size, block), flags), result, fresh, put, block)
+
+
+class Rows(NamedTuple):
+    """A list of rows, in no particular order."""
+
+    numbers: Int[Array, "capacity"]
+    """The first `count` are of rows; what follows is in range, but no more."""
+    count: Int[Array, ""]
+
+
+def no_rows(most: int, block: int) -> Rows:
+    """An empty list, for at most that many rows, which are taken `block` at a time."""
+    return Rows(jnp.zeros(most + block, jnp.int32), jnp.zeros((), jnp.int32))
+
+
+def with_flagged(listed: Rows, flags: Bool[Array, "some"], first: int | Int[Array, ""] = 0) -> Rows:
+    """The list with the rows whose flag is set; `flags` are of the rows from `first` on.
+
+    The flags become the bits of a few words, of which only those that are set are looked at. Fewer flags than one word
+    has bits are looked at one by one, which is less to count where few operations matter (`adapters.vector_programs`).
+
+    >>> with_flagged(no_rows(4, 1), jnp.array([True, False, True]), first=1).numbers[:2].tolist()
+    [1, 3]
+    """
+    if flags.size < _BITS:
+
+        def note(row: jax.Array, listed: Rows) -> Rows:
+            appended = _appended(listed, first + row.astype(jnp.int32))
+            return Rows(appended.numbers, listed.count + flags[row].astype(jnp.int32))
+
+        return jax.lax.fori_loop(0, flags.size, note, listed)
+    num_words = -(-flags.size // _BITS)
+    bits = jnp.pad(flags, (0, num_words * _BITS - flags.size)).astype(jnp.uint32)
+    words = jnp.zeros(num_words, jnp.uint32)
+    for bit in range(_BITS):  # row number `bit * num_words + word`, so that what is added up lies side by side
+        words = words | (bits[bit * num_words : (bit + 1) * num_words] << np.uint32(bit))
+
+    def note_word(number: jax.Array, listed: Rows) -> Rows:
+        def note_bit(carry: tuple[Rows, jax.Array]) -> tuple[Rows, jax.Array]:
+            listed, left = carry
+            bit = np.uint32(_BITS - 1) - jax.lax.clz(left)
+            row = bit.astype(jnp.int32) * num_words + number.astype(jnp.int32)
+            return _appended(listed, first + row), left ^ (jnp.ones((), jnp.uint32) << bit)
+
+        return jax.lax.while_loop(lambda carry: carry[1] != 0, note_bit, (listed, words[number]))[0]
+
+    return jax.lax.fori_loop(0, num_words, note_word, listed)
+
+
+def for_each_listed(listed: Rows, result: Any, fresh: Fresh, put: Put, block: int) -> Any:
+    """`for_each_row` for the rows of a list that was made for such blocks."""
 
     def put_block(carry: tuple[jax.Array, Any]) -> tuple[jax.Array, Any]:
         start, result = carry
-        rows = jax.lax.dynamic_slice_in_dim(order, start, block, allow_negative_indices=False)
+        rows = jax.lax.dynamic_slice_in_dim(listed.numbers, start, block, allow_negative_indices=False)
         new = fresh(rows)
         if block == 1:
             return start + 1, put(result, new, jnp.zeros((), jnp.int32), rows[0])
-        turns = jnp.minimum(block, count - start)
+        turns = jnp.minimum(block, listed.count - start)
         result = jax.lax.fori_loop(0, turns, lambda i, result: put(result, new, i, rows[i]), result)
         return start + block, result
 
-    return jax.lax.while_loop(lambda carry: carry[0] < count, put_block, (jnp.zeros((), jnp.int32), result))[1]
+    start = jnp.zeros((), jnp.int32)
+    return jax.lax.while_loop(lambda carry: carry[0] < listed.count, put_block, (start, result))[1]
+
+
+def set_apart(fresh: Fresh, block: int) -> tuple[Any, Fresh]:
+    """What all fresh rows have in common, which can be put everywhere at once, and how the rest of them is made.
+
+    Args:
+        fresh: from the numbers of `block` rows to what is new there.
+        block: how many rows.
+
+    Returns:
+        In the form of what `fresh` makes: a number where it fills a leaf with that one number, whatever the rows, and
+        None elsewhere; and `fresh` with None for these leaves.
+
+    >>> common, rest = set_apart(lambda rows: {"row": rows, "steps": jnp.zeros(rows.shape)}, block=2)
+    >>> common["row"], float(common["steps"]), rest(jnp.array([3, 4]))
+    (None, 0.0, {'row': Array([3, 4], dtype=int32), 'steps': None})
+    """
+    rows: Any = jax.ShapeDtypeStruct((block,), jnp.int32)  # for which JAX has no types
+    closed, shapes = jax.make_jaxpr(fresh, return_shape=True)(rows)
+    filled = {
+        equation.outvars[0]: equation.invars[0].val
+        for equation in closed.jaxpr.eqns
+        if equation.primitive.name == "broadcast_in_dim" and isinstance(equation.invars[0], Literal)
+    }
+    structure = jax.tree.structure(shapes)
+    numbers = [filled.get(variable) if isinstance(variable, Var) else None for variable in closed.jaxpr.outvars]
+
+    def rest(rows: jax.Array) -> Any:
+        leaves = jaxpr_as_fun(closed)(rows)
+        return structure.unflatten(
+            [leaf if number is None else None for leaf, number in zip(leaves, numbers, strict=True)]
+        )
+
+    return structure.unflatten(numbers), rest
+
+
+def put_where(flags: Bool[Array, "num_envs"], common: Any, tree: Any) -> Any:
+    """The tree with the numbers of `common`, which `set_apart` gave, in the rows whose flag is set."""
+
+    def put(number: Any, leaf: jax.Array) -> jax.Array:
+        return leaf if number is None else jnp.where(_like(flags, leaf), number, leaf)
+
+    return jax.tree.map(put, common, tree, is_leaf=_is_none)
 
 
 def take(tree: Any, rows: Int[Array, "block"]) -> Any:
     """Some rows of every leaf; their numbers must be in range."""
-    return jax.tree.map(lambda leaf: leaf.at[rows].get(mode="promise_in_bounds"), tree)
+    return jax.tree.map(lambda leaf: jnp.asarray(leaf).at[rows].get(mode="promise_in_bounds"), tree)
 
 
 def take_row(tree: Any, row: jax.Array) -> Any:
@@ -246,49 +365,26 @@ def take_row(tree: Any, row: jax.Array) -> Any:
 
 
 def put_row(tree: Any, new: Any, row: jax.Array) -> Any:
-    """The tree with one row of every leaf replaced by what has the form that `take_row` gives."""
-    return jax.tree.map(
-        lambda leaf, new: jax.lax.dynamic_update_slice_in_dim(leaf, new, row, 0, allow_negative_indices=False),
-        tree,
-        new,
+    """The tree with one row of every leaf replaced by what `take_row` gives of another tree; but not where that is None."""
+
+    def put(new: Any, leaf: jax.Array) -> jax.Array:
+        if new is None:
+            return leaf
+        return jax.lax.dynamic_update_slice_in_dim(leaf, new, row, 0, allow_negative_indices=False)
+
+    return jax.tree.map(put, new, tree, is_leaf=_is_none)
+
+
+def _appended(listed: Rows, row: jax.Array) -> Rows:
+    numbers = jax.lax.dynamic_update_index_in_dim(
+        listed.numbers, row, listed.count, axis=0, allow_negative_indices=False
     )
-
-
-def _positions(flags: jax.Array, padding: int) -> tuple[jax.Array, jax.Array]:
-    """Where flags are set, and how many are; what follows in the padded array is in range, but no more.
-
-    The flags become the bits of a few words, of which only those that are set are looked at. Fewer flags than one word
-    has bits are looked at one by one, which is less to count where few operations matter (`adapters.vector_programs`).
-    """
-    nothing = jnp.zeros(flags.size + padding, jnp.int32), jnp.zeros((), jnp.int32)
-    if flags.size < _BITS:
-
-        def note(row: jax.Array, carry: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
-            order, count = carry
-            order = jax.lax.dynamic_update_index_in_dim(
-                order, row.astype(jnp.int32), count, axis=0, allow_negative_indices=False
-            )
-            return order, count + flags[row].astype(jnp.int32)
-
-        return jax.lax.fori_loop(0, flags.size, note, nothing)
-    num_words = -(-flags.size // _BITS)
-    bits = jnp.pad(flags, (0, num_words * _BITS - flags.size)).astype(jnp.uint32)
-    words = jnp.zeros(num_words, jnp.uint32)
-    for bit in range(_BITS):  # row number `bit * num_words + word`, so that what is added up lies side by side
-        words = words | (bits[bit * num_words : (bit + 1) * num_words] << np.uint32(bit))
-
-    def note_word(number: jax.Array, carry: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
-        def note_bit(carry: tuple[jax.Array, jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array, jax.Array]:
-            order, count, left = carry
-            bit = np.uint32(_BITS - 1) - jax.lax.clz(left)
-            row = bit.astype(jnp.int32) * num_words + number.astype(jnp.int32)
-            order = jax.lax.dynamic_update_index_in_dim(order, row, count, axis=0, allow_negative_indices=False)
-            return order, count + 1, left ^ (jnp.ones((), jnp.uint32) << bit)
-
-        return jax.lax.while_loop(lambda carry: carry[2] != 0, note_bit, (*carry, words[number]))[:2]
-
-    return jax.lax.fori_loop(0, num_words, note_word, nothing)
+    return Rows(numbers, listed.count + 1)
 
 
 def _like(flags: jax.Array, leaf: jax.Array) -> jax.Array:
     return flags.reshape(-1, *(1,) * (leaf.ndim - 1))
+
+
+def _is_none(value: Any) -> bool:
+    return value is None

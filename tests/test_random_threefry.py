@@ -119,7 +119,7 @@ def test_draws_in_a_loop_are_the_same(impl, shape):
         return jax.jit(lambda key: draw(jax.random.split(key, 2))).lower(key).compile()
 
     plain = compiled()
-    with lowered_for_one_function(few_operations=True):
+    with lowered_for_one_function(mapped=True):
         in_a_loop = compiled()
     np.testing.assert_array_equal(in_a_loop(key), plain(key))
     if shape in ((4,), (2, 3)):

@@ -102,7 +102,9 @@ class _Programs:
             shapes = jax.eval_shape(lambda vstate: vstate.replace(key=None), shown[0])
             self._nothing = jax.device_put(jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), shapes))
         start = self._start(situation, vstate)
-        program = compile_as_one(functools.partial(play_on, rules), *start, np.uint32(0), np.int32(1))
+        program = compile_as_one(
+            functools.partial(play_on, rules), *start, np.uint32(0), np.int32(1), mapped=chunks.size >= _MANY
+        )
         self._program = program
         return program is not None and is_faithful(program, rules, *start, num_steps)
 
@@ -136,6 +138,8 @@ def _is_possible(args: Any) -> bool:
             devices |= leaf.devices()
     return len(devices) == 1 and not any(getattr(jax.config, name) for name in _DEBUGGING)
 
+
+_MANY = 4  # environments: one by one, they draw faster what each of them draws together
 
 _DEBUGGING = ("jax_disable_jit", "jax_debug_nans", "jax_debug_infs")
 

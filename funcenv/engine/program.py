@@ -108,13 +108,16 @@ def play_on(
     return for_each_chunk(chunks, play_chunk, _zeros(_shapes(rules, situation, vstate)))
 
 
-def compile_as_one(function: Callable[..., Any], *args: Any) -> Callable[..., Any] | None:
-    """The function compiled as one, for arguments like these; None if XLA cannot."""
+def compile_as_one(function: Callable[..., Any], *args: Any, mapped: bool = True) -> Callable[..., Any] | None:
+    """The function compiled as one, for arguments like these; None if XLA cannot.
+
+    `mapped` is as `funcenv.random.counters.lowered_for_one_function` takes it.
+    """
     traced = jax.jit(fuse(function)).trace(*args)
     if not can_fuse(traced.jaxpr.jaxpr):
         return None
     try:
-        with lowered_for_one_function():
+        with lowered_for_one_function(mapped):
             lowered = traced.lower()
         program: Callable[..., Any] = lowered.compile(compiler_options=compiler_options())
     except jax.errors.JaxRuntimeError:  # of the compiler

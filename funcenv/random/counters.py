@@ -82,7 +82,7 @@ def drawn(draw: Callable[[jax.Array], Any], shape: tuple[int, ...]) -> Any:
     [0, 2, 4]
     """
     numbers = numbered(shape)
-    if _few_operations.get() and 1 < numbers.size <= UNROLLED:
+    if _mapped.get() and 1 < numbers.size <= UNROLLED:
         return jax.tree.map(lambda leaf: leaf.reshape(shape), lax.map(draw, numbers.reshape(-1)))
     return draw(numbers)
 
@@ -104,26 +104,28 @@ def _computed_once(keys: jax.Array) -> jax.Array:
 
 
 _becomes_one_function: contextvars.ContextVar[bool] = contextvars.ContextVar("_becomes_one_function", default=False)
-_few_operations: contextvars.ContextVar[bool] = contextvars.ContextVar("_few_operations", default=False)
+_mapped: contextvars.ContextVar[bool] = contextvars.ContextVar("_mapped", default=False)
 
 
 @contextlib.contextmanager
-def lowered_for_one_function(few_operations: bool = False) -> Iterator[None]:
+def lowered_for_one_function(mapped: bool = False) -> Iterator[None]:
     """In which programs are lowered that become one function; JAX calls a generator only then.
 
     Args:
-        few_operations: write a draw of a few numbers as a loop, whose body XLA counts once. What it counts decides
-            whether asynchronous dispatch hands a program to another thread (`adapters.vector_programs`).
+        mapped: the program is mapped over environments. A few numbers that each of them draws are then drawn one after
+            another, each for all environments at once, because an axis of 4 fills no vector register; and in a loop,
+            whose body XLA counts once: what it counts decides whether asynchronous dispatch hands a program to another
+            thread (`adapters.vector_programs`).
 
     >>> with lowered_for_one_function():
     ...     lowered = jax.jit(jax.random.split).lower(jax.random.key(0))
     """
-    tokens = _becomes_one_function.set(True), _few_operations.set(few_operations)
+    tokens = _becomes_one_function.set(True), _mapped.set(mapped)
     try:
         yield
     finally:
         _becomes_one_function.reset(tokens[0])
-        _few_operations.reset(tokens[1])
+        _mapped.reset(tokens[1])
 
 
 def joined(parts: Sequence[jax.Array], axis: int) -> jax.Array:

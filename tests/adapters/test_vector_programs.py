@@ -64,7 +64,7 @@ LAYOUTS = [
 def test_every_layout_steps_as_the_pure_vector_environment(mode, num_envs, chunk_size, packed):
     gravities = np.linspace(5, 15, num_envs, dtype=np.float32)
     venv = FuncVectorEnv(TimeLimit(CartPole(gravity=gravities), 9), num_envs, mode)
-    programs = VectorPrograms(venv, IMPL, packed, chunk_size, few_operations=chunk_size is not None)
+    programs = VectorPrograms(venv, IMPL, packed, chunk_size)
     keys = jax.random.split(funcenv.key(0), num_envs)
     words = jax.random.key_data(keys)
     output = programs.begin(venv.env, words)

@@ -82,7 +82,7 @@ def test_scatters_and_matrix_products_can():
 
 
 def test_a_program_that_differs_is_not_used(monkeypatch):
-    monkeypatch.setattr(launch, "compile_as_one", lambda function, *args: jax.jit(spoilt(function)))
+    monkeypatch.setattr(launch, "compile_as_one", lambda function, *args, mapped: jax.jit(spoilt(function)))
     launch._programs.cache_clear()
     assert outcome_of(FuncVectorEnv(ENV, 3)) is None
     launch._programs.cache_clear()
