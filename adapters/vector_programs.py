@@ -28,7 +28,7 @@ from funcenv.adapters.batch_packing import BatchPacking
 from funcenv.fused import Fused, is_wanted, quick_options
 from funcenv.resets import (
     Rows,
-    begun,
+    begin,
     for_each_listed,
     no_rows,
     put_where,
@@ -136,12 +136,13 @@ class VectorPrograms:
 
         def fresh(rows: jax.Array) -> tuple[Shown, VectorState[Any]]:
             before = self._layout.take_rows(carried, rows)[1].replace(key=take(keys, rows))
-            if mode is AutoresetMode.NEXT_STEP:
-                vstate, fields = begun(self._venv, rows, before)
-                return self._show(VectorTimestep(**fields)), vstate
-            # The step that ended the episode was a call, too.
-            vstate, fields = begun(self._venv, rows, before.replace(num_calls=before.num_calls + np.uint32(1)))
-            return jax.tree.map(lambda _: None, self._shapes[0])._replace(**fields), vstate
+            if mode is AutoresetMode.SAME_STEP:  # the step that ended the episode was a call, too
+                before = before.replace(num_calls=before.num_calls + np.uint32(1))
+            vstate, timestep = begin(self._venv, rows, before)
+            shown = self._show(timestep)
+            if mode is AutoresetMode.SAME_STEP:
+                shown = Shown(shown.observation, None, None, None, shown.info, None, None, None)
+            return shown, vstate.replace(key=None)
 
         resets = mode is not AutoresetMode.DISABLED
         common, rest = set_apart(fresh, block) if resets else (None, fresh)

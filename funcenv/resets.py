@@ -55,7 +55,7 @@ def lazy_step(
     Array([1., 1., 1.], dtype=float32)
     """
     step = step_before_resets(venv, vstate, actions)
-    if step.fresh is None:
+    if step.begin is None:
         return step.vstate, step.timestep
     next_vstate, shown = (replace or replace_rows)(step.anew, step.overwritten(), step.fresh)
     return next_vstate.replace(key=step.vstate.key), step.timestep.replace(**shown)
@@ -68,14 +68,24 @@ class UnfinishedStep(NamedTuple):
     timestep: VectorTimestep[Any]
     anew: Bool[Array, "num_envs"]
     """Which environments begin anew."""
-    fresh: Fresh | None
-    """From the numbers of some environments to what `overwritten` holds, of their new episodes; None: no resets."""
+    begin: Callable[[Int[Array, "block"]], tuple[VectorState[Any], VectorTimestep[Any]]] | None
+    """From the numbers of some environments to the beginnings of their new episodes; None: no resets."""
     names: tuple[str, ...]
     """The fields of the time step that a reset overwrites."""
 
     def overwritten(self) -> tuple[VectorState[Any], dict[str, Any]]:
         """What a reset overwrites: the vector state but for its keys, and some fields of the time step."""
-        return self.vstate.replace(key=None), {name: getattr(self.timestep, name) for name in self.names}
+        return self._picked(self.vstate, self.timestep)
+
+    def fresh(self, rows: Int[Array, "block"]) -> tuple[VectorState[Any], dict[str, Any]]:
+        """The same of new episodes of some environments."""
+        assert self.begin is not None
+        return self._picked(*self.begin(rows))
+
+    def _picked(
+        self, vstate: VectorState[Any], timestep: VectorTimestep[Any]
+    ) -> tuple[VectorState[Any], dict[str, Any]]:
+        return vstate.replace(key=None), {name: getattr(timestep, name) for name in self.names}
 
 
 def step_before_resets(venv: FuncVectorEnv[Any, Any, Any], vstate: VectorState[Any], actions: Any) -> UnfinishedStep:
@@ -91,16 +101,14 @@ def step_before_resets(venv: FuncVectorEnv[Any, Any, Any], vstate: VectorState[A
     at_once = mode is AutoresetMode.SAME_STEP
     anew, before = (timestep.done, advanced) if at_once else (vstate.done, vstate)
 
-    def fresh(rows: jax.Array) -> Any:
-        return begun(venv, rows, take(before, rows))
-
-    return UnfinishedStep(advanced, timestep, anew, fresh, _overwritten_names(mode))
+    names = ("observation", "info") if at_once else tuple(timestep.__dataclass_fields__)
+    return UnfinishedStep(advanced, timestep, anew, lambda rows: begin(venv, rows, take(before, rows)), names)
 
 
-def begun(
+def begin(
     venv: FuncVectorEnv[Any, Any, Any], rows: Int[Array, "block"], before: VectorState[Any]
-) -> tuple[VectorState[Any], dict[str, Any]]:
-    """New episodes of some environments, as `UnfinishedStep.overwritten` gives them.
+) -> tuple[VectorState[Any], VectorTimestep[Any]]:
+    """New episodes of some environments, as `venv.reset` would begin them.
 
     Args:
         venv: all environments.
@@ -109,14 +117,7 @@ def begun(
     """
     env = map_batched(venv.env, venv.num_envs, lambda leaf: take(leaf, rows))
     vstate, timestep = FuncVectorEnv(env, rows.size, AutoresetMode.DISABLED).reset(vstate=before)
-    return vstate.replace(key=None), {name: getattr(timestep, name) for name in _overwritten_names(venv.autoreset_mode)}
-
-
-def _overwritten_names(mode: AutoresetMode) -> tuple[str, ...]:
-    """The fields of a time step that a reset overwrites."""
-    if mode is AutoresetMode.SAME_STEP:
-        return ("observation", "info")
-    return tuple(VectorTimestep.__dataclass_fields__)
+    return vstate, timestep
 
 
 def step_lazily(
@@ -209,42 +210,25 @@ def replace_rows(flags: Bool[Array, "num_envs"], old: Any, fresh: Fresh) -> Any:
     return jax.lax.while_loop(lambda carry: carry[0] < count, replace_block, (jnp.zeros((), jnp.int32), old))[1]
 
 
-def replace_rows_in_turn(flags: Bool[Array, "num_envs"], old: Any, fresh: Fresh, block: int = _FEWEST) -> Any:
+def replace_rows_in_turn(
+    flags: Bool[Array, "num_envs"], old: Any, fresh: Fresh, block: int = _FEWEST, listed: Rows | None = None
+) -> Any:
     """`replace_rows` by loops over single rows, for a program that is compiled as one function (`funcenv.fused`).
 
-    There a turn of a loop costs nothing but its arithmetic; elsewhere it costs microseconds.
+    There a turn of a loop costs nothing but its arithmetic; elsewhere it costs microseconds. Rows that were `listed`
+    from the flags already need not be again.
 
     >>> replace_rows_in_turn(jnp.array([True, False, True]), jnp.zeros(3, int), lambda rows: rows + 1)
     Array([1, 0, 3], dtype=int32)
     """
-
     block = min(block, flags.size)
     common, rest = set_apart(fresh, block)
 
     def put(old: Any, new: Any, number: jax.Array, row: jax.Array) -> Any:
         return put_row(old, take_row(new, number), row)
 
-    return for_each_row(flags, put_where(flags, common, old), rest, put, block)
-
-
-def for_each_row(
-    flags: Bool[Array, "num_envs"],
-    result: Any,
-    fresh: Fresh,
-    put: Put,
-    block: int = _FEWEST,
-) -> Any:
-    """`result = put(result, new, number, row)` for each row whose flag is set, in no particular order.
-
-    Args:
-        flags: which rows.
-        result: any tree.
-        fresh: makes what is new for `block` rows together.
-        put: told `new = fresh(rows)`, the `number` of a row in it, and the `row`.
-        block: how many rows are made together.
-    """
-    block = min(block, flags.size)
-    return for_each_listed(with_flagged(no_rows(flags.size, block), flags), result, fresh, put, block)
+    listed = listed or with_flagged(no_rows(flags.size, block), flags)
+    return for_each_listed(listed, put_where(flags, common, old), rest, put, block)
 
 
 class Rows(NamedTuple):
@@ -295,7 +279,15 @@ def with_flagged(listed: Rows, flags: Bool[Array, "some"], first: int | Int[Arra
 
 
 def for_each_listed(listed: Rows, result: Any, fresh: Fresh, put: Put, block: int) -> Any:
-    """`for_each_row` for the rows of a list that was made for such blocks."""
+    """`result = put(result, new, number, row)` for each row of a list, in no particular order.
+
+    Args:
+        listed: which rows; a list that was made for such blocks or larger ones.
+        result: any tree.
+        fresh: makes what is new for `block` rows together.
+        put: told `new = fresh(rows)`, the `number` of a row in it, and the `row`.
+        block: how many rows are made together.
+    """
 
     def put_block(carry: tuple[jax.Array, Any]) -> tuple[jax.Array, Any]:
         start, result = carry

@@ -8,7 +8,17 @@ from typing import Any, NamedTuple
 
 import jax
 
-from funcenv.resets import for_each_row, lazy_step, put_row, replace_rows_in_turn, take, take_row
+from funcenv.resets import (
+    Rows,
+    for_each_listed,
+    no_rows,
+    put_row,
+    replace_rows_in_turn,
+    step_before_resets,
+    take,
+    take_row,
+    with_flagged,
+)
 from funcenv.vector import AutoresetMode, FuncVectorEnv, VectorState, VectorTimestep, call_key
 
 _BLOCK = 16  # resets together; the lanes of a 512-bit register
@@ -39,6 +49,20 @@ class Policy(NamedTuple):
         """From what users pass."""
         return cls(policy, None) if jax.tree_util.all_leaves([policy]) else cls(None, policy)
 
+    def looks(self, observation: Any, keys: jax.Array) -> bool:
+        """Whether what it does depends on what it is shown, as far as is easy to see; arguments of a batch.
+
+        >>> policy = Policy.of(lambda observation, key: observation > 0)
+        >>> policy.looks(jax.numpy.zeros(3), jax.random.split(jax.random.key(0), 3))
+        True
+        """
+        kinds = jax.tree.map(jax.typeof, (observation, keys))
+        single: Any = jax.tree.map(lambda kind: jax.ShapeDtypeStruct(kind.shape[1:], kind.dtype), kinds)
+        jaxpr = jax.make_jaxpr(self.function or self.tree)(*single).jaxpr
+        used = [*jaxpr.outvars, *(variable for equation in jaxpr.eqns for variable in equation.invars)]
+        seen = jaxpr.invars[: len(jax.tree.leaves(observation))]
+        return any(variable in seen for variable in used)
+
 
 def advance(
     play: Play,
@@ -48,6 +72,7 @@ def advance(
     policy_keys: jax.Array,
     number: jax.Array,
     one_function: bool = False,
+    unseen: bool = False,
 ) -> tuple[tuple[VectorState[Any], Any, Any], tuple[VectorTimestep[Any], Any]]:
     """Step number `number`.
 
@@ -59,6 +84,8 @@ def advance(
         policy_keys: of each environment.
         number: of the step, a uint32; the policy's keys are `fold_in(policy key, number)`.
         one_function: whether the program becomes one function (`funcenv.fused`), where short loops cost nothing.
+        unseen: whether nobody, the policy included, looks at what the environments show. It is then not kept up to date
+            in a program that becomes one function, where XLA does not find out by itself.
 
     Returns:
         The next carry; the time step and the actions.
@@ -68,22 +95,25 @@ def advance(
     if not one_function:
         vstate, timestep = _step(venv, vstate, actions)
         return (vstate, timestep.observation, play.add(venv, timestep, totals)), (timestep, actions)
-    vstate, timestep = _step_in_one(venv, vstate, actions)
+    vstate, timestep, ended = _step_in_one(venv, vstate, actions, unseen)
     if play.idle_without_ends and venv.autoreset_mode is not AutoresetMode.DISABLED:  # there, ended is ended for long
-        totals = _add_ends(play, venv, timestep, totals)
+        totals = _add_ends(play, venv, timestep, totals, ended)
     else:
         totals = play.add(venv, timestep, totals)
-    return (vstate, timestep.observation, totals), (timestep, actions)
+    return (vstate, observation if unseen else timestep.observation, totals), (timestep, actions)
 
 
-def _add_ends(play: Play, venv: FuncVectorEnv[Any, Any, Any], timestep: VectorTimestep[Any], totals: Any) -> Any:
+def _add_ends(
+    play: Play, venv: FuncVectorEnv[Any, Any, Any], timestep: VectorTimestep[Any], totals: Any, ended: Rows | None
+) -> Any:
     """The totals after a time step, of which only the environments count whose episode ended."""
 
     def put(totals: Any, timestep: VectorTimestep[Any], number: jax.Array, row: jax.Array) -> Any:
         del number  # there is one row
         return put_row(totals, play.add(venv, timestep, take_row(totals, row)), row)
 
-    return for_each_row(timestep.done, totals, functools.partial(take, timestep), put, block=1)
+    ended = ended or with_flagged(no_rows(venv.num_envs, 1), timestep.done)
+    return for_each_listed(ended, totals, functools.partial(take, timestep), put, block=1)
 
 
 # Traced once for arguments of one kind, however many programs they become a part of.
@@ -100,9 +130,16 @@ def _step(venv: FuncVectorEnv[Any, Any, Any], vstate: VectorState[Any], actions:
 
 
 def _step_in_one(
-    venv: FuncVectorEnv[Any, Any, Any], vstate: VectorState[Any], actions: Any
-) -> tuple[VectorState[Any], VectorTimestep[Any]]:
+    venv: FuncVectorEnv[Any, Any, Any], vstate: VectorState[Any], actions: Any, unseen: bool
+) -> tuple[VectorState[Any], VectorTimestep[Any], Rows | None]:
+    """A step, and a list of the environments whose episode ended, if it was made."""
     if venv.reset_strategy == "select" or venv.autoreset_mode is AutoresetMode.DISABLED:
-        return venv.step(vstate, actions)
-    block = _BLOCK if venv.num_envs > _SMALL else _SMALL_BLOCK
-    return lazy_step(venv, vstate, actions, functools.partial(replace_rows_in_turn, block=block))
+        return *venv.step(vstate, actions), None
+    block = min(_BLOCK if venv.num_envs > _SMALL else _SMALL_BLOCK, venv.num_envs)
+    step = step_before_resets(venv, vstate, actions)
+    if unseen:
+        step = step._replace(names=tuple(name for name in step.names if name not in ("observation", "info")))
+    listed = with_flagged(no_rows(venv.num_envs, block), step.anew)
+    vstate, shown = replace_rows_in_turn(step.anew, step.overwritten(), step.fresh, block, listed)
+    ended = listed if venv.autoreset_mode is AutoresetMode.SAME_STEP else None
+    return vstate.replace(key=step.vstate.key), step.timestep.replace(**shown), ended

@@ -78,6 +78,7 @@ def play_on(
 
         some = jax.lax.cond(anew, reset, lambda: rows(chunks, vstate, start))
         observation, totals = venv.observation(some.replace(key=keys)), play.start(venv, some)
+        unseen = collect is None and not policy.looks(observation, policy_keys)
 
         def goes_on(state: Any) -> jax.Array:
             step, (_, _, totals), _ = state
@@ -93,6 +94,7 @@ def play_on(
                 policy_keys,
                 number + step.astype(jnp.uint32),
                 one_function=True,
+                unseen=unseen,
             )
             if collect is not None:
                 kept = put_step(chunks, kept, collect(*shown), step, start)
