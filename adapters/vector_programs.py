@@ -141,7 +141,8 @@ class VectorPrograms:
             vstate, timestep = begin(self._venv, rows, before)
             shown = self._show(timestep)
             if mode is AutoresetMode.SAME_STEP:
-                shown = Shown(shown.observation, None, None, None, shown.info, None, None, None)
+                nothing = jax.tree.map(lambda _: None, self._shapes[0])
+                shown = nothing._replace(observation=shown.observation, info=shown.info)
             return shown, vstate.replace(key=None)
 
         resets = mode is not AutoresetMode.DISABLED

@@ -31,6 +31,7 @@ from funcenv import engine
 from funcenv.checks import require_size
 from funcenv.engine import EPISODES, RolloutStatistics, advance
 from funcenv.func_env import FuncEnv
+from funcenv.fused import quick_options
 from funcenv.random import require_typed_key
 from funcenv.spaces import Space
 from funcenv.struct import PyTreeNode, field
@@ -257,10 +258,15 @@ def _evaluate(
     return evaluation
 
 
-@functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})  # few numbers: compiled quickly
 def _statistics(episodes: Any) -> RolloutStatistics:
-    statistics: RolloutStatistics = episodes.statistics()
+    statistics: RolloutStatistics = _statistics_program()(episodes)
     return statistics
+
+
+@functools.cache
+def _statistics_program() -> Any:
+    """Of few numbers, so it is compiled quickly."""
+    return jax.jit(lambda episodes: episodes.statistics(), compiler_options=quick_options(level=1))
 
 
 _WHOLE_EPISODES = engine.Play(

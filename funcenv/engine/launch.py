@@ -16,7 +16,7 @@ from funcenv.engine.examination import is_faithful
 from funcenv.engine.parts import num_parts, num_threads, parts_of, play_parts
 from funcenv.engine.play import Play, Policy
 from funcenv.engine.program import Outcome, Rules, Situation, compile_as_one, is_elementwise, play_on
-from funcenv.fused import is_tracing, is_wanted
+from funcenv.fused import is_tracing, is_wanted, quick_options
 from funcenv.vector import FuncVectorEnv, VectorState
 
 
@@ -124,7 +124,14 @@ def _programs(play: Play, function: Any, collect: Any, keeps_apart: bool, capaci
 def _kinds(tree: Any) -> tuple[Any, ...]:
     """What a compiled program depends on of its arguments."""
     leaves, structure = jax.tree.flatten(tree)
-    return structure, jax.config.jax_enable_x64, *map(jax.typeof, leaves)  # type: ignore[attr-defined]  # set by JAX
+    return structure, jax.config.jax_enable_x64, *map(_kind, leaves)  # type: ignore[attr-defined]  # set by JAX
+
+
+def _kind(leaf: Any) -> Any:
+    """`jax.typeof`, which takes its time for keys."""
+    if isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+        return leaf.shape, leaf.dtype
+    return jax.typeof(leaf)
 
 
 def _is_possible(args: Any) -> bool:
@@ -144,9 +151,18 @@ _MANY = 4  # environments: one by one, they draw faster what each of them draws 
 _DEBUGGING = ("jax_disable_jit", "jax_debug_nans", "jax_debug_infs")
 
 
-@functools.partial(jax.jit, static_argnums=(1, 2), compiler_options={"xla_backend_optimization_level": 1})
 def _streams(key: jax.Array, num_envs: int, resets: bool) -> tuple[jax.Array | None, jax.Array]:
     """The keys of environments that are reset, and of their policies."""
+    streams: tuple[jax.Array | None, jax.Array] = _streams_program()(key, num_envs, resets)
+    return streams
+
+
+@functools.cache
+def _streams_program() -> Any:
+    return jax.jit(_streams_of, static_argnums=(1, 2), compiler_options=quick_options(level=1))
+
+
+def _streams_of(key: jax.Array, num_envs: int, resets: bool) -> tuple[jax.Array | None, jax.Array]:
     if not resets:
         return None, jax.random.split(key, num_envs)
     reset_key, policy_key = jax.random.split(key)
