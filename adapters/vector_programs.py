@@ -165,7 +165,8 @@ class VectorPrograms:
             return self._put(output, *after, start), anew
 
         def put(output: Any, new: Any, number: jax.Array, row: jax.Array) -> Any:
-            return self._put(output, *take_row(new, number), row)
+            shown, vstate = take_row(new, number)
+            return self._put(output, shown, vstate, row)
 
         first = self._unwritten(), no_rows(num_envs, block)
         output, anew = jax.lax.fori_loop(0, num_envs // size, step_chunk, first)

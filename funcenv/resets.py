@@ -235,8 +235,8 @@ class Rows(NamedTuple):
     """A list of rows, in no particular order."""
 
     numbers: Int[Array, "capacity"]
-    """The first `count` are of rows; what follows is in range, but no more."""
-    count: Int[Array, ""]
+    """The first `length` are of rows; what follows is in range, but no more."""
+    length: Int[Array, ""]
 
 
 def no_rows(most: int, block: int) -> Rows:
@@ -257,7 +257,7 @@ def with_flagged(listed: Rows, flags: Bool[Array, "some"], first: int | Int[Arra
 
         def note(row: jax.Array, listed: Rows) -> Rows:
             appended = _appended(listed, first + row.astype(jnp.int32))
-            return Rows(appended.numbers, listed.count + flags[row].astype(jnp.int32))
+            return Rows(appended.numbers, listed.length + flags[row].astype(jnp.int32))
 
         return jax.lax.fori_loop(0, flags.size, note, listed)
     num_words = -(-flags.size // _BITS)
@@ -295,12 +295,12 @@ def for_each_listed(listed: Rows, result: Any, fresh: Fresh, put: Put, block: in
         new = fresh(rows)
         if block == 1:
             return start + 1, put(result, new, jnp.zeros((), jnp.int32), rows[0])
-        turns = jnp.minimum(block, listed.count - start)
+        turns = jnp.minimum(block, listed.length - start)
         result = jax.lax.fori_loop(0, turns, lambda i, result: put(result, new, i, rows[i]), result)
         return start + block, result
 
     start = jnp.zeros((), jnp.int32)
-    return jax.lax.while_loop(lambda carry: carry[0] < listed.count, put_block, (start, result))[1]
+    return jax.lax.while_loop(lambda carry: carry[0] < listed.length, put_block, (start, result))[1]
 
 
 def set_apart(fresh: Fresh, block: int) -> tuple[Any, Fresh]:
@@ -318,14 +318,15 @@ def set_apart(fresh: Fresh, block: int) -> tuple[Any, Fresh]:
     >>> common["row"], float(common["steps"]), rest(jnp.array([3, 4]))
     (None, 0.0, {'row': Array([3, 4], dtype=int32), 'steps': None})
     """
-    rows: Any = jax.ShapeDtypeStruct((block,), jnp.int32)  # for which JAX has no types
+    shape_of: Any = jax.ShapeDtypeStruct  # for which JAX has no types
+    rows = shape_of((block,), jnp.int32)
     closed, shapes = jax.make_jaxpr(fresh, return_shape=True)(rows)
     filled = {
         equation.outvars[0]: equation.invars[0].val
         for equation in closed.jaxpr.eqns
         if equation.primitive.name == "broadcast_in_dim" and isinstance(equation.invars[0], Literal)
     }
-    structure = jax.tree.structure(shapes)
+    structure: Any = jax.tree.structure(shapes)
     numbers = [filled.get(variable) if isinstance(variable, Var) else None for variable in closed.jaxpr.outvars]
 
     def rest(rows: jax.Array) -> Any:
@@ -357,7 +358,7 @@ def take_row(tree: Any, row: jax.Array) -> Any:
 
 
 def put_row(tree: Any, new: Any, row: jax.Array) -> Any:
-    """The tree with one row of every leaf replaced by what `take_row` gives of another tree; but not where that is None."""
+    """The tree with one row replaced by what `take_row` gives of another tree; not of leaves where that is None."""
 
     def put(new: Any, leaf: jax.Array) -> jax.Array:
         if new is None:
@@ -369,9 +370,9 @@ def put_row(tree: Any, new: Any, row: jax.Array) -> Any:
 
 def _appended(listed: Rows, row: jax.Array) -> Rows:
     numbers = jax.lax.dynamic_update_index_in_dim(
-        listed.numbers, row, listed.count, axis=0, allow_negative_indices=False
+        listed.numbers, row, listed.length, axis=0, allow_negative_indices=False
     )
-    return Rows(numbers, listed.count + 1)
+    return Rows(numbers, listed.length + 1)
 
 
 def _like(flags: jax.Array, leaf: jax.Array) -> jax.Array:

@@ -1,4 +1,4 @@
-"""Sine and cosine that vectorize.
+"""Sine and cosine, and angles within half a turn, that vectorize.
 
 XLA computes float32 sines on a CPU one by one, at 1 to 3 ns each; the more, the larger and the more varied the angles
 are. Polynomials on a reduced angle need 0.5 ns for the pair, and are the same arithmetic wherever they are compiled.
@@ -42,6 +42,24 @@ def sincos(angle: Float[Array, "*shape"]) -> tuple[Float[Array, "*shape"], Float
     odd = (quadrant & 1) == 1
     first, second = jnp.where(odd, cosine, sine), jnp.where(odd, sine, cosine)
     return jnp.where(quadrant >= 2, -first, first), jnp.where((quadrant == 1) | (quadrant == 2), -second, second)
+
+
+def wrapped(angle: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+    """The same direction in [-pi, pi], of an angle in radians.
+
+    A remainder would do it, which XLA computes on a CPU one by one, at 5 ns each. float32 angles up to 8192 are off by
+    at most 1e-6. Not a number for what is not finite.
+
+    >>> round(float(wrapped(jnp.float32(3 * np.pi / 2))), 5), float(wrapped(jnp.float32(-1.0)))
+    (-1.5708, -1.0)
+    """
+    angle = jnp.asarray(angle)
+    turns = jnp.floor((angle + np.pi) * (0.5 / np.pi))
+    parts = [4 * part for part in _PARTS] if angle.dtype == jnp.float32 else [2 * np.pi]
+    for part in parts:
+        angle = angle - turns * part
+    angle = jnp.where(angle > np.pi, angle - 2 * np.pi, angle)  # where rounding made it one turn too few
+    return jnp.where(angle < -np.pi, angle + 2 * np.pi, angle)  # or too many
 
 
 def _horner(z: jax.Array, coefficients: tuple[float, ...]) -> jax.Array:

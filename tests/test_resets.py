@@ -8,7 +8,7 @@ import pytest
 import funcenv
 from funcenv import AutoresetMode, FuncEnv, FuncVectorEnv, spaces
 from funcenv.envs import Pendulum
-from funcenv.resets import lazy_step, replace_rows, replace_rows_in_turn
+from funcenv.resets import lazy_step, no_rows, replace_rows, replace_rows_in_turn, set_apart, with_flagged
 from funcenv.wrappers import TimeLimit
 
 
@@ -100,6 +100,30 @@ def test_rows_are_replaced_where_flags_are_set(replace, share, size):
     )(flags, old)
     np.testing.assert_array_equal(new["a"], np.where(flags, -old["a"], old["a"]))
     np.testing.assert_array_equal(new["b"], old["b"] & ~flags[:, None])
+
+
+def test_what_all_new_rows_share_is_set_apart():
+    """Numbers that are written down as such, and no others: equal by chance, or by a computation, is not shared."""
+
+    def fresh(rows):
+        shared = {"zero": jnp.zeros(rows.shape), "flag": jnp.zeros((rows.size, 2), bool), "large": rows * 0 + 7}
+        return {**shared, "row": rows, "key": jax.random.split(funcenv.key(0), rows.size), "none": None}
+
+    common, rest = set_apart(fresh, 4)
+    assert {name: float(value) for name, value in common.items() if value is not None} == {"zero": 0, "flag": 0}
+    made = jax.jit(rest)(jnp.array([3, 1, 0, 2]))
+    assert made["zero"] is None and made["flag"] is None
+    assert made["row"].tolist() == [3, 1, 0, 2] and made["large"].tolist() == [7] * 4 and made["key"].shape == (4,)
+
+
+@pytest.mark.parametrize("sizes", [[5, 3], [40, 32, 100], [1]])
+def test_a_list_is_put_together_chunk_by_chunk(sizes):
+    flags = np.random.default_rng(7).random(sum(sizes)) < 0.4
+    listed, first = no_rows(sum(sizes), block=4), 0
+    for size in sizes:
+        listed = jax.jit(with_flagged)(listed, flags[first : first + size], jnp.int32(first))
+        first += size
+    assert sorted(listed.numbers[: int(listed.length)].tolist()) == np.flatnonzero(flags).tolist()
 
 
 def test_the_strategy_is_chosen_by_cost():

@@ -23,7 +23,7 @@ from funcenv.func_env import FuncEnv, reward_bounds
 from funcenv.scene import Arc, Camera, Circle, Line, Polygon, Scene, Shape, palette, place, rgba
 from funcenv.spaces import Box
 from funcenv.struct import PyTreeNode
-from funcenv.trigonometry import sincos
+from funcenv.trigonometry import sincos, wrapped
 
 
 class PendulumState(PyTreeNode):
@@ -102,7 +102,7 @@ class Pendulum(FuncEnv[PendulumState, Float[Array, "1"], Float[Array, "3"]]):
         """Minus the cost of the state the action was taken in."""
         del next_state
         torque = self._torque(state, action)
-        return -(_wrap_angle(state.theta) ** 2 + 0.1 * state.theta_dot**2 + 0.001 * torque**2)
+        return -(wrapped(state.theta) ** 2 + 0.1 * state.theta_dot**2 + 0.001 * torque**2)
 
     def terminal(self, state: PendulumState) -> Bool[Array, ""]:
         """Never."""
@@ -144,11 +144,6 @@ class Pendulum(FuncEnv[PendulumState, Float[Array, "1"], Float[Array, "3"]]):
 
     def _torque(self, state: PendulumState, action: Float[Array, "1"]) -> Float[Array, ""]:
         return jnp.clip(action[0].astype(state.theta.dtype), -self.max_torque, self.max_torque)
-
-
-def _wrap_angle(angle: Float[Array, ""]) -> Float[Array, ""]:
-    """The same direction in [-pi, pi)."""
-    return (angle + math.pi) % (2 * math.pi) - math.pi
 
 
 def _arrow(push: jax.Array) -> list[Shape]:

@@ -151,10 +151,9 @@ _MANY = 4  # environments: one by one, they draw faster what each of them draws 
 _DEBUGGING = ("jax_disable_jit", "jax_debug_nans", "jax_debug_infs")
 
 
-def _streams(key: jax.Array, num_envs: int, resets: bool) -> tuple[jax.Array | None, jax.Array]:
-    """The keys of environments that are reset, and of their policies."""
-    streams: tuple[jax.Array | None, jax.Array] = _streams_program()(key, num_envs, resets)
-    return streams
+def _streams(key: jax.Array, num_envs: int, resets: bool) -> Any:
+    """The keys of environments that are reset, None if none are; and of their policies."""
+    return _streams_program()(key, num_envs, resets)
 
 
 @functools.cache

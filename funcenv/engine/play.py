@@ -57,7 +57,8 @@ class Policy(NamedTuple):
         True
         """
         kinds = jax.tree.map(jax.typeof, (observation, keys))
-        single: Any = jax.tree.map(lambda kind: jax.ShapeDtypeStruct(kind.shape[1:], kind.dtype), kinds)
+        shape_of: Any = jax.ShapeDtypeStruct  # for which JAX has no types
+        single = jax.tree.map(lambda kind: shape_of(kind.shape[1:], kind.dtype), kinds)
         jaxpr = jax.make_jaxpr(self.function or self.tree)(*single).jaxpr
         used = [*jaxpr.outvars, *(variable for equation in jaxpr.eqns for variable in equation.invars)]
         seen = jaxpr.invars[: len(jax.tree.leaves(observation))]

@@ -55,6 +55,8 @@ def test_some_environments_are_replaced_and_the_others_and_other_leaves_are_not(
     assert_same(layout.read(words), expected)
     some = jax.jit(layout.take, static_argnums=2)(words, jnp.int32(1), 3)
     assert_same(some, {name: leaf[1:4] for name, leaf in expected.items()})
+    rows = jnp.array([4, 0, 3, 3])
+    assert_same(jax.jit(layout.take_rows)(words, rows), {name: leaf[rows] for name, leaf in expected.items()})
 
 
 def test_extreme_numbers_survive():

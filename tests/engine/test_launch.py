@@ -202,3 +202,25 @@ def test_evaluations_are_those_of_the_plain_program():
     theirs = plain(funcenv.key(3))
     for a, b in zip(*map(jax.tree.leaves, (ours, theirs)), strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+def test_a_policy_that_looks_is_told_from_one_that_does_not():
+    shown, keys = jnp.zeros((3, 2)), jax.random.split(funcenv.key(0), 3)
+    looking = [lambda seen, key: seen, lambda seen, key: jax.jit(jnp.sum)(seen), lambda seen, key: (key, seen.sum())]
+    blind = [lambda seen, key: jax.random.bits(key), lambda seen, key: jnp.zeros(seen.shape, seen.dtype)]
+    assert all(Policy.of(policy).looks(shown, keys) for policy in looking)
+    assert not any(Policy.of(policy).looks(shown, keys) for policy in blind)
+
+
+def test_what_nobody_sees_is_kept_up_to_date_as_soon_as_somebody_looks():
+    """The same actions, chosen by a policy that looks away from what it is shown, and by one that does not look."""
+    space = ENV.action_space
+
+    def looks_away(seen, key):
+        return jnp.where(jnp.isfinite(seen).all(), space.sample(key), 5)
+
+    venv = FuncVectorEnv(ENV, 300)
+    one, other = (outcome_of(venv, policy, 40) for policy in (looks_away, lambda seen, key: space.sample(key)))
+    results = [(outcome.vstate.replace(key=None), outcome.totals) for outcome in (one, other)]
+    for a, b in zip(*map(jax.tree.leaves, results), strict=True):
+        np.testing.assert_array_equal(a, b)
