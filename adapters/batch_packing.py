@@ -7,7 +7,7 @@ A leaf of many numbers, such as a picture, lies environment after environment.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
@@ -28,6 +28,8 @@ class BatchPacking:
     Args:
         example: a pytree of arrays, or of their shapes and dtypes.
         num_envs: how many environments.
+        shared: for the number of a leaf, that of an earlier one whose words are its words too, and from which number of
+            an environment on. Both hold the same, always.
 
     >>> layout = BatchPacking({"a": jnp.ones((2, 2)), "b": jnp.ones(2, bool)}, num_envs=2)
     >>> words = layout.pack({"a": jnp.array([[1.5, 2.5], [3.5, 4.5]]), "b": jnp.array([False, True])})
@@ -38,12 +40,18 @@ class BatchPacking:
     [[1.5, 2.5], [0.0, 0.0]]
     """
 
-    def __init__(self, example: Any, num_envs: int) -> None:
+    def __init__(self, example: Any, num_envs: int, shared: Mapping[int, tuple[int, int]] | None = None) -> None:
         leaves, structure = jax.tree.flatten(example)
         self._structure: Any = structure
         self._fields: list[_Field] = []
         self.num_envs, self.num_words = num_envs, 0
-        for leaf in leaves:
+        for number, leaf in enumerate(leaves):
+            if number in (shared or {}):
+                other, first = (shared or {})[number]
+                field = _Field(leaf, num_envs, self._fields[other].start + first * num_envs, other)
+                if field.lies_apart and self._fields[other].lies_apart:
+                    self._fields.append(field)
+                    continue
             field = _Field(leaf, num_envs, self.num_words)
             self._fields.append(field)
             self.num_words = field.stop
@@ -56,8 +64,10 @@ class BatchPacking:
     def pack(self, tree: Any) -> UInt[Array, "num_words"]:
         """A pytree as words; traceable."""
         leaves = jax.tree.leaves(tree)
-        pieces = [piece for field, leaf in zip(self._fields, leaves, strict=True) for piece in field.pieces(leaf)]
-        return jnp.concatenate(pieces) if pieces else self.zeros()
+        pieces: dict[int, jax.Array] = {}  # by where they begin; of words that are shared, the last
+        for field, leaf in zip(self._fields, leaves, strict=True):
+            pieces |= dict(zip(field.starts(0), field.pieces(leaf), strict=True))
+        return jnp.concatenate([pieces[start] for start in sorted(pieces)]) if pieces else self.zeros()
 
     def zeros(self) -> UInt[Array, "num_words"]:
         """Words to `put` into."""
@@ -73,7 +83,7 @@ class BatchPacking:
         """
         leaves = self._structure.flatten_up_to(tree)
         for field, leaf in zip(self._fields, leaves, strict=True):
-            if leaf is not None:
+            if leaf is not None and (field.shared_with is None or leaves[field.shared_with] is None):
                 words = field.put(words, leaf, start)
         return words
 
@@ -104,38 +114,35 @@ class BatchPacking:
 
 
 class _Field:
-    """One leaf: its encoding, its place, and the order of its words."""
+    """One leaf: its encoding, its place, the order of its words, and the number of the leaf that has them, too."""
 
-    def __init__(self, leaf: Any, num_envs: int, start: int) -> None:
+    def __init__(self, leaf: Any, num_envs: int, start: int, shared_with: int | None = None) -> None:
         self._encoding = encoding = Encoding(leaf, batched=True)
-        self._per_env, self._num_envs = encoding.num_words, num_envs
-        self._apart = self._per_env <= _MOST_APART and encoding.stored.itemsize == 4
+        self._per_env, self._num_envs, self.shared_with = encoding.num_words, num_envs, shared_with
+        self.lies_apart = self._per_env <= _MOST_APART and encoding.stored.itemsize == 4
         self.start, self.stop = start, start + self._per_env * num_envs
 
     def put(self, words: jax.Array, leaf: jax.Array, start: Any) -> jax.Array:
         """The words with those of some environments replaced."""
-        for piece, at in zip(self.pieces(leaf), self._starts(start), strict=True):
+        for piece, at in zip(self.pieces(leaf), self.starts(start), strict=True):
             words = jax.lax.dynamic_update_slice(words, piece, (at,), allow_negative_indices=False)
         return words
 
     def take(self, words: jax.Array, start: Any, size: int) -> jax.Array:
         """The leaf of some environments."""
-        length = size if self._apart else size * self._per_env
+        length = size if self.lies_apart else size * self._per_env
         return self._joined(
-            [
-                jax.lax.dynamic_slice(words, (at,), (length,), allow_negative_indices=False)
-                for at in self._starts(start)
-            ],
+            [jax.lax.dynamic_slice(words, (at,), (length,), allow_negative_indices=False) for at in self.starts(start)],
             size,
         )
 
     def take_rows(self, words: jax.Array, rows: jax.Array) -> jax.Array:
         """The leaf of the environments with these numbers."""
-        if not self._apart:
+        if not self.lies_apart:
             within = jnp.arange(self._per_env, dtype=rows.dtype)[None, :]
             places = self.start + rows[:, None] * self._per_env + within
             return self._joined([words.at[places.reshape(-1)].get(mode="promise_in_bounds")], len(rows))
-        pieces = [words.at[at + rows].get(mode="promise_in_bounds") for at in self._starts(0)]
+        pieces = [words.at[at + rows].get(mode="promise_in_bounds") for at in self.starts(0)]
         return self._joined(pieces, len(rows))
 
     def _joined(self, pieces: list[jax.Array], size: int) -> jax.Array:
@@ -150,7 +157,7 @@ class _Field:
         if not self._per_env:
             return []
         numbers = self._encoding.to_numbers(leaf)
-        if not self._apart:
+        if not self.lies_apart:
             return [self._encoding.to_words(numbers)]
         columns = numbers.reshape(-1, self._per_env).T  # so that XLA sees through what was stacked along the last axis
         return [self._encoding.to_words(columns[number]) for number in range(self._per_env)]
@@ -172,13 +179,14 @@ class _Field:
         """How many bytes lie between the numbers of one environment and the next, and of one index and the next."""
         size = self._encoding.stored.itemsize
         within = np.empty(self._encoding.shape, self._encoding.stored).strides
-        if self._apart:
+        if self.lies_apart:
             return size, *(stride * self._num_envs for stride in within)
         return self._per_env * 4, *within
 
-    def _starts(self, start: Any) -> list[Any]:
+    def starts(self, start: Any) -> list[Any]:
+        """Where the pieces of the environments from `start` on begin."""
         if not self._per_env:
             return []
-        if self._apart:
+        if self.lies_apart:
             return [self.start + number * self._num_envs + start for number in range(self._per_env)]
         return [self.start + start * self._per_env]

@@ -25,6 +25,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from funcenv.adapters.batch_packing import BatchPacking
+from funcenv.adapters.shared_words import Shared, shared_words
 from funcenv.fused import Fused, is_wanted, quick_options
 from funcenv.resets import (
     Rows,
@@ -87,8 +88,9 @@ class VectorPrograms:
         vstate, timestep = jax.eval_shape(venv.reset, keys)
         self._keys = keys
         self._shapes = jax.eval_shape(self._show, timestep), vstate.replace(key=None)
-        self._layout = BatchPacking(self._shapes if packed else (None, self._shapes[1]), venv.num_envs)
+        self._layout = BatchPacking((None, self._shapes[1]), venv.num_envs)
         if packed:
+            self._layout = BatchPacking(self._shapes, venv.num_envs, self._shared_words(vstate))
             spans = self._layout.spans()[0]
             self._num_shown = max(span.stop for span in jax.tree.leaves(spans))
             self._flags = slice(spans.terminated.start, spans.truncated.stop)
@@ -103,6 +105,13 @@ class VectorPrograms:
         self.begin_some = jax.jit(self._begin_some)
         self.vstate = jax.jit(self._vstate)
         self.restore = jax.jit(self._restore)
+
+    def _shared_words(self, vstate: Any) -> Shared:
+        """By the numbers of leaves among those that are shown and kept; observations are shown first."""
+        num_shown = len(jax.tree.leaves(self._shapes[0]))
+        actions = jax.eval_shape(jax.vmap(self._venv.single_action_space.sample), self._keys)
+        shared = shared_words(self._venv, vstate, actions)
+        return {num_shown + leaf: entry for leaf, entry in shared.items()}
 
     def readers(self) -> Shown:
         """For each leaf that is shown, a function from words that `own` gave to its numpy array; for packed output."""

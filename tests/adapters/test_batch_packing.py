@@ -59,6 +59,24 @@ def test_some_environments_are_replaced_and_the_others_and_other_leaves_are_not(
     assert_same(jax.jit(layout.take_rows)(words, rows), {name: leaf[rows] for name, leaf in expected.items()})
 
 
+def test_shared_words_are_stored_once():
+    tree = {"a": jnp.arange(6.0).reshape(3, 2), "b": jnp.array([1.0, 3.0, 5.0]), "c": jnp.ones(3, bool)}
+    layout, apart = BatchPacking(tree, 3, shared={1: (0, 1)}), BatchPacking(tree, 3)
+    words = layout.pack(tree)
+    assert layout.num_words == apart.num_words - 3
+    assert_same(layout.read(words), tree)
+    assert_same(
+        layout.take_rows(words, jnp.array([2, 0])), {name: leaf[jnp.array([2, 0])] for name, leaf in tree.items()}
+    )
+    of_two = {"a": jnp.array([[7.0, 8.0]]), "b": jnp.array([8.0]), "c": None}
+    assert_same(
+        layout.read(layout.put(words, of_two, 1)),
+        {**tree, "a": jnp.array([[0, 1], [7, 8], [4, 5.0]]), "b": jnp.array([1, 8, 5.0])},
+    )
+    alone = layout.put(words, {"a": None, "b": jnp.array([9.0]), "c": None}, 2)
+    assert layout.read(alone)["a"][2].tolist() == [4, 9]
+
+
 def test_extreme_numbers_survive():
     tree = {
         "f": jnp.array([jnp.nan, jnp.inf, -0.0, 1e-45], jnp.float32),
