@@ -13,7 +13,7 @@ import jax.numpy as jnp
 
 import funcenv
 from funcenv import FuncVectorEnv
-from funcenv.fused import fuse
+from funcenv.engine.program import compile_as_one
 from funcenv.random import find_impl
 from funcenv.rollout import random_policy, rollout
 
@@ -43,7 +43,7 @@ def fold_then_uniform_4(key: jax.Array, number: jax.Array) -> jax.Array:
 
 
 def repeated(draw: Callable[[Any, Any], Any], name: str, steps: int) -> Callable[[], Any]:
-    """The draw from each of many keys, over and over, compiled as one kernel where that can be."""
+    """The draw from each of many keys, over and over, compiled as one kernel, as a rollout is."""
     keys = jax.random.split(jax.random.key(0, impl=find_impl(name)), NUM_KEYS)
 
     def run(keys: jax.Array) -> jax.Array:
@@ -52,7 +52,9 @@ def repeated(draw: Callable[[Any, Any], Any], name: str, steps: int) -> Callable
 
         return jax.lax.scan(step, jnp.zeros(NUM_KEYS), jnp.arange(steps, dtype=jnp.uint32))[0]
 
-    program = jax.jit(fuse(run))
+    program = compile_as_one(run, keys)
+    if program is None:
+        raise RuntimeError(f"XLA does not compile {draw.__name__} with {name} as one kernel; unset FUNCENV_PLAIN")
     return lambda: program(keys).block_until_ready()
 
 
@@ -83,7 +85,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--env", default="CartPole-v1")
     parser.add_argument("--num-envs", type=int, nargs="*", default=[1, 16, 256])
-    parser.add_argument("--steps", type=int, default=15_000, help="of the loops of draws")
+    parser.add_argument("--steps", type=int, default=150_000, help="of the loops of draws")
     parser.add_argument("--rounds", type=int, default=5)
     arguments = parser.parse_args()
     for draw in (scalar, fold, fold_then_split, fold_then_uniform_4):

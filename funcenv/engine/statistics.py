@@ -28,16 +28,16 @@ class RolloutStatistics(PyTreeNode):
 
 
 class Moments(PyTreeNode):
-    """Spread and range of a stream of numbers, kept for each environment: `[num_envs]`.
+    """Spread and range of streams of numbers, kept for each environment: `[num_envs, ...]`.
 
     Sums are taken of the distance to the first number, so that equal numbers have a spread of exactly 0 in float32.
     """
 
-    first: Float[Array, "num_envs"]
-    total: Float[Array, "num_envs"]
-    squares: Float[Array, "num_envs"]
-    smallest: Float[Array, "num_envs"]
-    largest: Float[Array, "num_envs"]
+    first: Float[Array, "num_envs ..."]
+    total: Float[Array, "num_envs ..."]
+    squares: Float[Array, "num_envs ..."]
+    smallest: Float[Array, "num_envs ..."]
+    largest: Float[Array, "num_envs ..."]
 
     @classmethod
     def empty(cls, like: jax.Array) -> Moments:
@@ -72,43 +72,45 @@ class Moments(PyTreeNode):
 
 
 class Episodes(PyTreeNode):
-    """The totals of a rollout."""
+    """The totals of a rollout.
+
+    Those of returns and of lengths lie side by side, because what an episode's end costs is to find the places of its
+    environment's totals.
+    """
 
     counts: Int[Array, "num_envs"]
-    returns: Moments
-    lengths: Moments
-    over: Bool[Array, "num_envs"]  # in the mode DISABLED: an environment left where it ended counts once
+    both: Moments  # of returns and of lengths: `[num_envs, 2]`
+    over: Bool[Array, "num_envs"] | None  # in the mode DISABLED: an environment left where it ended counts once
 
     @classmethod
     def start(cls, venv: FuncVectorEnv[Any, Any, Any], vstate: VectorState[Any]) -> Episodes:
         """No episode yet."""
-        nothing = Moments.empty(vstate.episode_return)
         left = venv.autoreset_mode is AutoresetMode.DISABLED
         return cls(
             counts=jnp.zeros(vstate.done.shape, jnp.int32),
-            returns=nothing,
-            lengths=nothing,
-            over=vstate.done if left else jnp.zeros_like(vstate.done),
+            both=Moments.empty(jnp.stack([vstate.episode_return] * 2, axis=-1)),
+            over=vstate.done if left else None,
         )
 
     def add(self, venv: FuncVectorEnv[Any, Any, Any], timestep: VectorTimestep[Any]) -> Episodes:
         """One episode more where one ended."""
-        ended = timestep.done & ~self.over
-        left = venv.autoreset_mode is AutoresetMode.DISABLED
+        del venv
+        ended = timestep.done if self.over is None else timestep.done & ~self.over
         lengths = timestep.episode_length.astype(timestep.episode_return.dtype)
+        numbers = jnp.stack([timestep.episode_return, lengths], axis=-1)
         more = Episodes(
             counts=self.counts + 1,
-            returns=self.returns.add(self.counts, timestep.episode_return),
-            lengths=self.lengths.add(self.counts, lengths),
-            over=self.over | left,
+            both=self.both.add(self.counts[:, None], numbers),
+            over=None if self.over is None else jnp.ones_like(self.over),
         )
-        added: Episodes = jax.tree.map(lambda new, old: jnp.where(ended, new, old), more, self)
+        added: Episodes = jax.tree.map(
+            lambda new, old: jnp.where(ended.reshape(-1, *(1,) * (old.ndim - 1)), new, old), more, self
+        )
         return added
 
     def statistics(self) -> RolloutStatistics:
         """Over all environments."""
-        both = jax.tree.map(lambda *leaves: jnp.stack(leaves), self.returns, self.lengths)
-        figures = jax.vmap(Moments.combined, in_axes=(0, None))(both, self.counts)
+        figures = jax.vmap(Moments.combined, in_axes=(1, None))(self.both, self.counts)
         (mean_return, mean_length), (std_return, std_length), (min_return, min_length), (max_return, max_length) = (
             figures
         )
