@@ -77,7 +77,7 @@ def _entries(shown: Any, makers: dict[Any, Any]) -> Sequence[Any]:
     if maker is None or len(shown.aval.shape) != 2:
         return [shown]
     axis = 1
-    if maker.primitive.name == "transpose":  # of what was stacked along the first axis
+    if maker.primitive.name == "transpose" and maker.params["permutation"] == (1, 0):  # stacked along the first axis
         axis, maker = 0, makers.get(maker.invars[0])
     if maker is not None and maker.primitive.name == "stack" and maker.params["axis"] == axis:
         stacked: Sequence[Any] = maker.invars

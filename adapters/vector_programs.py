@@ -1,9 +1,10 @@
 """The compiled functions of a stateful vector environment, and where its numbers lie.
 
 What one call carries to the next is packed (`BatchPacking`). On a CPU a step runs over chunks of environments in one
-fused function (`funcenv.fused`): it takes a chunk, steps it, puts it where it lies in the result, and then puts the
-fresh episodes of the few that begin anew over it. With numpy output, what is shown lies in the same array: one call,
-one array, one read.
+fused function (`funcenv.fused`): it takes a chunk, steps it, and puts it where it lies in the result. Fresh episodes of
+the few that begin anew are put over that when all chunks are done: then the vectors that compute them are full. With
+numpy output, what is shown lies in the same array, where a number that is also carried is stored once
+(`adapters.shared_words`): one call, one array, one read.
 
 A chunk fits the innermost cache. But with asynchronous dispatch, which is JAX's default, the CPU backend hands a
 program to another thread, and that takes longer than a step of a few hundred environments; unless it counts fewer than
@@ -157,7 +158,7 @@ class VectorPrograms:
         resets = mode is not AutoresetMode.DISABLED
         common, rest = set_apart(fresh, block) if resets else (None, fresh)
 
-        def step_chunk(number: jax.Array, carry: tuple[Any, Rows]) -> tuple[Any, Rows]:
+        def step_chunk(number: jax.Array, carry: tuple[Any, Any]) -> tuple[Any, Rows | None]:
             output, anew = carry
             start = number * size
 
@@ -177,7 +178,7 @@ class VectorPrograms:
             shown, vstate = take_row(new, number)
             return self._put(output, shown, vstate, row)
 
-        first = self._unwritten(), no_rows(num_envs, block)
+        first = self._unwritten(), no_rows(num_envs, block) if resets else None
         output, anew = jax.lax.fori_loop(0, num_envs // size, step_chunk, first)
         return for_each_listed(anew, output, rest, put, block) if resets else output
 
