@@ -12,10 +12,11 @@ stable_baselines3 = pytest.importorskip(
 
 def test_ppo_learns_cartpole():
     from stable_baselines3.common.evaluation import evaluate_policy
+    from stable_baselines3.common.monitor import Monitor
 
     env = gymnasium.make("funcenv/CartPole-v1")
     model = stable_baselines3.PPO("MlpPolicy", env, seed=0, device="cpu").learn(10_000)
-    mean_return, _ = evaluate_policy(model, gymnasium.make("funcenv/CartPole-v1"), n_eval_episodes=20)
+    mean_return, _ = evaluate_policy(model, Monitor(gymnasium.make("funcenv/CartPole-v1")), n_eval_episodes=20)
     assert mean_return > 100
 
 
