@@ -45,9 +45,10 @@ class BatchPacking:
         self._structure: Any = structure
         self._fields: list[_Field] = []
         self.num_envs, self.num_words = num_envs, 0
+        shared = shared or {}
         for number, leaf in enumerate(leaves):
-            if number in (shared or {}):
-                other, first = (shared or {})[number]
+            if number in shared:
+                other, first = shared[number]
                 field = _Field(leaf, num_envs, self._fields[other].start + first * num_envs, other)
                 if field.lies_apart and self._fields[other].lies_apart:
                     self._fields.append(field)

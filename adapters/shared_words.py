@@ -1,8 +1,8 @@
 """Numbers that an environment carries from step to step and also shows.
 
-Where an observation is made of parts of the state, as in CartPole, or is the state, as on a board of few squares, one
-word can serve both. That is read from jaxprs: it is so if the entry of the observation and the leaf of the state are
-one variable, or the same number, wherever observations come from.
+Where an observation is made of parts of the state, as in CartPole, or is the state, one word can serve both. That is
+read from jaxprs: it is so if the entry of the observation and the leaf of the state are one variable, or the same
+number, wherever observations come from.
 """
 
 from __future__ import annotations

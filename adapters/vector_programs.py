@@ -16,6 +16,7 @@ Keys go in as the words they are made of, because JAX takes an array of typed ke
 
 from __future__ import annotations
 
+import copy
 import functools
 import math
 from collections.abc import Callable, Hashable
@@ -40,7 +41,7 @@ from funcenv.resets import (
     take_row,
     with_flagged,
 )
-from funcenv.vector import AutoresetMode, FuncVectorEnv, VectorState, VectorTimestep, map_batched
+from funcenv.vector import AutoresetMode, FuncVectorEnv, VectorState, VectorTimestep, map_batched, select
 
 _MOST_ENVS = 256  # in a chunk: with more, XLA splits the work among threads, which a fused function cannot
 _FEWEST_ENVS = 16  # in each of several chunks: fewer do not fill the vector registers
@@ -89,23 +90,33 @@ class VectorPrograms:
         vstate, timestep = jax.eval_shape(venv.reset, keys)
         self._keys = keys
         self._shapes = jax.eval_shape(self._show, timestep), vstate.replace(key=None)
-        self._layout = BatchPacking((None, self._shapes[1]), venv.num_envs)
         if packed:
             self._layout = BatchPacking(self._shapes, venv.num_envs, self._shared_words(vstate))
             spans = self._layout.spans()[0]
             self._num_shown = max(span.stop for span in jax.tree.leaves(spans))
             self._flags = slice(spans.terminated.start, spans.truncated.stop)
-        chunk = chunk_size or _chunk_size(venv.num_envs, self._layout.words_per_env)
-        self._chunk_size = chunk or venv.num_envs
-        fused, plain, attempt = self._fused_step, self._step, chunk is not None
-        self.step = Fused(fused, self._view, plain, attempt, mapped=True)
-        self.play = Fused(self._played_by(fused), self._view_of_many, self._played_by(plain), attempt, mapped=True)
+        else:
+            self._layout = BatchPacking((None, self._shapes[1]), venv.num_envs)
         self.step_with = jax.jit(self._step_with)
         self.play_with = jax.jit(self._play_with)
         self.begin = jax.jit(self._begin)
         self.begin_some = jax.jit(self._begin_some)
         self.vstate = jax.jit(self._vstate)
         self.restore = jax.jit(self._restore)
+        self._set_chunk_size(chunk_size or _chunk_size(venv.num_envs, self._layout.words_per_env))
+
+    def in_chunks_of(self, size: int) -> VectorPrograms:
+        """The same programs, whose fused functions step so many environments at a time."""
+        other = copy.copy(self)
+        other._set_chunk_size(size)
+        return other
+
+    def _set_chunk_size(self, chunk: int | None) -> None:
+        """Make the functions that depend on it; None: no fused ones."""
+        self._chunk_size = chunk or self._venv.num_envs
+        fused, plain, attempt = self._fused_step, self._step, chunk is not None
+        self.step = Fused(fused, self._view, plain, attempt, mapped=True)
+        self.play = Fused(self._played_by(fused), self._view_of_many, self._played_by(plain), attempt, mapped=True)
 
     def _shared_words(self, vstate: Any) -> Shared:
         """By the numbers of leaves among those that are shown and kept; observations are shown first."""
@@ -246,8 +257,8 @@ class VectorPrograms:
         if at_once:
             shown = {"observation": fresh_timestep.observation, "info": fresh_timestep.info}
             fresh_timestep = timestep.replace(**shown)
-        vstate = _select(ended, fresh_vstate.replace(key=None), vstate.replace(key=None))
-        return self._output(vstate, _select(ended, fresh_timestep, timestep)), _select(ended, usual, present)
+        vstate = select(ended, fresh_vstate.replace(key=None), vstate.replace(key=None))
+        return self._output(vstate, select(ended, fresh_timestep, timestep)), select(ended, usual, present)
 
     def _begin(self, env: Any, words: jax.Array) -> Any:
         """Every environment's first episode."""
@@ -319,17 +330,18 @@ def _shared_programs(
 
 
 def _programs(venv: FuncVectorEnv[Any, Any, Any], impl: Hashable, packed: bool) -> VectorPrograms:
+    programs = VectorPrograms(venv, impl, packed)
     asynchronous = jax.config.values.get("jax_cpu_enable_async_dispatch", True)
     if asynchronous and is_wanted() and jax.default_backend() == "cpu" and venv.num_envs <= _INLINE_ENVS:
         for chunk_size in (2, 1):
             if venv.num_envs % chunk_size == 0:
-                small = VectorPrograms(venv, impl, packed, chunk_size)
+                small = programs.in_chunks_of(chunk_size)
                 count = small.counted_operations()
                 if count < _INLINE_OPERATIONS:
                     return small
                 if count >= 2 * _INLINE_OPERATIONS:
                     break
-    return VectorPrograms(venv, impl, packed)
+    return programs
 
 
 def _chunk_size(num_envs: int, words_per_env: int) -> int | None:
@@ -343,12 +355,8 @@ def _chunk_size(num_envs: int, words_per_env: int) -> int | None:
     return max(divisors, default=None)
 
 
-def _select(condition: jax.Array, chosen: Any, other: Any) -> Any:
-    return jax.tree.map(lambda a, b: jnp.where(condition.reshape(-1, *(1,) * (a.ndim - 1)), a, b), chosen, other)
-
-
 def _or_zeros(condition: jax.Array, tree: Any) -> Any:
-    return _select(condition, tree, jax.tree.map(jnp.zeros_like, tree))
+    return select(condition, tree, jax.tree.map(jnp.zeros_like, tree))
 
 
 def _is_none(value: Any) -> bool:

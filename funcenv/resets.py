@@ -23,7 +23,6 @@ from funcenv.func_env import FuncEnv
 from funcenv.vector import AutoresetMode, FuncVectorEnv, VectorState, VectorTimestep, map_batched, parameter_axes
 
 Fresh = Callable[[Int[Array, "block"]], Any]
-Replace = Callable[[Bool[Array, "num_envs"], Any, Fresh], Any]
 Put = Callable[[Any, Any, Int[Array, ""], Int[Array, ""]], Any]
 
 _COSTLY = 4.0  # times the work of a step
@@ -37,7 +36,6 @@ def lazy_step(
     venv: FuncVectorEnv[Any, Any, Any],
     vstate: VectorState[Any],
     actions: Any,
-    replace: Replace | None = None,
 ) -> tuple[VectorState[Any], VectorTimestep[Any]]:
     """What `venv.step(vstate, actions)` gives.
 
@@ -45,7 +43,6 @@ def lazy_step(
         venv: the environments.
         vstate: their states.
         actions: with a leading axis `[num_envs]`.
-        replace: how some rows are replaced, `replace_rows` by default.
 
     >>> import funcenv
     >>> venv = FuncVectorEnv(funcenv.make("CartPole-v1"), 3)
@@ -57,8 +54,7 @@ def lazy_step(
     step = step_before_resets(venv, vstate, actions)
     if step.begin is None:
         return step.vstate, step.timestep
-    next_vstate, shown = (replace or replace_rows)(step.anew, step.overwritten(), step.fresh)
-    return next_vstate.replace(key=step.vstate.key), step.timestep.replace(**shown)
+    return step.finished(*replace_rows(step.anew, step.overwritten(), step.fresh))
 
 
 class UnfinishedStep(NamedTuple):
@@ -82,6 +78,10 @@ class UnfinishedStep(NamedTuple):
         assert self.begin is not None
         return self._picked(*self.begin(rows))
 
+    def finished(self, vstate: VectorState[Any], shown: dict[str, Any]) -> tuple[VectorState[Any], VectorTimestep[Any]]:
+        """The whole step, from `overwritten` with new episodes put in."""
+        return vstate.replace(key=self.vstate.key), self.timestep.replace(**shown)
+
     def _picked(
         self, vstate: VectorState[Any], timestep: VectorTimestep[Any]
     ) -> tuple[VectorState[Any], dict[str, Any]]:
@@ -100,7 +100,6 @@ def step_before_resets(venv: FuncVectorEnv[Any, Any, Any], vstate: VectorState[A
         return UnfinishedStep(advanced, timestep, jnp.zeros(venv.num_envs, bool), None, ())
     at_once = mode is AutoresetMode.SAME_STEP
     anew, before = (timestep.done, advanced) if at_once else (vstate.done, vstate)
-
     names = ("observation", "info") if at_once else tuple(timestep.__dataclass_fields__)
     return UnfinishedStep(advanced, timestep, anew, lambda rows: begin(venv, rows, take(before, rows)), names)
 

@@ -158,7 +158,7 @@ class FuncVectorEnv(PyTreeNode, Generic[State, Action, Obs]):
         if mask is None:
             return fresh
         kept = vstate, self._map(_show_again, vstate)
-        return _select(self._checked_mask(mask), fresh, kept)
+        return select(self._checked_mask(mask), fresh, kept)
 
     def step(self, vstate: VectorState[State], actions: Action) -> tuple[VectorState[State], VectorTimestep[Obs]]:
         """Play one action in every environment.
@@ -360,7 +360,7 @@ def _advance_then_reset(
     vstate, timestep = _advance(env, vstate, action)
     fresh_vstate, fresh_timestep = _start(env, vstate.key, vstate.num_calls)
     next_vstate = _select_state(vstate.done, fresh_vstate, vstate)
-    observation, info = _select(
+    observation, info = select(
         timestep.done, (fresh_timestep.observation, fresh_timestep.info), (timestep.observation, timestep.info)
     )
     return next_vstate, timestep.replace(observation=observation, info=info)
@@ -373,7 +373,7 @@ def _reset_or_advance(
     fresh_vstate, fresh_timestep = _start(env, vstate.key, vstate.num_calls)
     stepped_vstate, stepped_timestep = _advance(env, vstate, action)
     next_vstate = _select_state(vstate.done, fresh_vstate, stepped_vstate)
-    return next_vstate, _select(vstate.done, fresh_timestep, stepped_timestep)
+    return next_vstate, select(vstate.done, fresh_timestep, stepped_timestep)
 
 
 def _show_again(env: FuncEnv[Any, Any, Any], vstate: VectorState[Any]) -> VectorTimestep[Any]:
@@ -404,11 +404,11 @@ def _vector_timestep(timestep: Timestep[Any], episode_return: Any, episode_lengt
 
 
 def _select_state(condition: jax.Array, fresh: VectorState[Any], other: VectorState[Any]) -> VectorState[Any]:
-    """As `_select`, for two states with the same keys, which are not touched."""
-    return _select(condition, fresh.replace(key=None), other.replace(key=None)).replace(key=other.key)
+    """As `select`, for two states with the same keys, which are not touched."""
+    return select(condition, fresh.replace(key=None), other.replace(key=None)).replace(key=other.key)
 
 
-def _select(condition: jax.Array, chosen: Any, other: Any) -> Any:
+def select(condition: jax.Array, chosen: Any, other: Any) -> Any:
     """`chosen` where the condition holds, leaf by leaf; a condition `[num_envs]` applies to leading axes."""
 
     def pick(a: jax.Array, b: jax.Array) -> jax.Array:

@@ -141,6 +141,6 @@ def _step_in_one(
     if unseen:
         step = step._replace(names=tuple(name for name in step.names if name not in ("observation", "info")))
     listed = with_flagged(no_rows(venv.num_envs, block), step.anew)
-    vstate, shown = replace_rows_in_turn(step.anew, step.overwritten(), step.fresh, block, listed)
+    replaced = replace_rows_in_turn(step.anew, step.overwritten(), step.fresh, block, listed)
     ended = listed if venv.autoreset_mode is AutoresetMode.SAME_STEP else None
-    return vstate.replace(key=step.vstate.key), step.timestep.replace(**shown), ended
+    return *step.finished(*replaced), ended

@@ -10,7 +10,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from funcenv.engine.play import Play
 from funcenv.struct import PyTreeNode
-from funcenv.vector import AutoresetMode, FuncVectorEnv, VectorState, VectorTimestep
+from funcenv.vector import AutoresetMode, FuncVectorEnv, VectorState, VectorTimestep, select
 
 
 class RolloutStatistics(PyTreeNode):
@@ -92,9 +92,8 @@ class Episodes(PyTreeNode):
             over=vstate.done if left else None,
         )
 
-    def add(self, venv: FuncVectorEnv[Any, Any, Any], timestep: VectorTimestep[Any]) -> Episodes:
+    def add(self, timestep: VectorTimestep[Any]) -> Episodes:
         """One episode more where one ended."""
-        del venv
         ended = timestep.done if self.over is None else timestep.done & ~self.over
         lengths = timestep.episode_length.astype(timestep.episode_return.dtype)
         numbers = jnp.stack([timestep.episode_return, lengths], axis=-1)
@@ -103,9 +102,7 @@ class Episodes(PyTreeNode):
             both=self.both.add(self.counts[:, None], numbers),
             over=None if self.over is None else jnp.ones_like(self.over),
         )
-        added: Episodes = jax.tree.map(
-            lambda new, old: jnp.where(ended.reshape(-1, *(1,) * (old.ndim - 1)), new, old), more, self
-        )
+        added: Episodes = select(ended, more, self)
         return added
 
     def statistics(self) -> RolloutStatistics:
@@ -129,6 +126,6 @@ class Episodes(PyTreeNode):
 
 EPISODES = Play(
     start=Episodes.start,
-    add=lambda venv, timestep, totals: totals.add(venv, timestep),
+    add=lambda venv, timestep, totals: totals.add(timestep),
     idle_without_ends=True,
 )
