@@ -417,6 +417,7 @@ def select(condition: jax.Array, chosen: Any, other: Any) -> Any:
                 f"a state or observation changes from {a.dtype}{list(a.shape)} after reset to {b.dtype}{list(b.shape)} "
                 "after step; make initial and transition return the same shapes and dtypes"
             )
-        return jnp.where(condition.reshape(condition.shape + (1,) * (a.ndim - condition.ndim)), a, b)
+        everywhere = jax.lax.broadcast_in_dim(condition, a.shape, tuple(range(condition.ndim)))
+        return jax.lax.select(everywhere, a, b)  # not jnp.where, which is a function of its own to XLA
 
     return jax.tree.map(pick, chosen, other)

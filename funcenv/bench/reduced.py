@@ -106,6 +106,10 @@ class LookingPolicy(PyTreeNode):
 
     random: RandomPolicy
 
+    def key_of_step(self, policy_key: jax.Array, number: jax.Array) -> jax.Array:
+        """As the random policy's."""
+        return self.random.key_of_step(policy_key, number)
+
     def __call__(self, observation: Any, key: jax.Array) -> Any:
         """A random action."""
         unlikely = _adds_up_to_something_unlikely(observation)

@@ -48,16 +48,18 @@ def run(
         another device than one CPU, for a program that XLA cannot compile as one or whose results differ from the
         plain one's, and with `FUNCENV_PLAIN=1`.
     """
-    if num_steps >= 2**31 or not _is_possible((venv, policy.tree, key, vstate)):
+    device = _only_device((venv, policy.tree, key, vstate))
+    if num_steps >= 2**31 or device is None:
         return None
+    venv, tree = _with_numbers_placed((venv, policy.tree), device)
     reset_keys, policy_keys = _streams(key, venv.num_envs, vstate is None)
     keys = reset_keys if vstate is None else vstate.key
-    situation = Situation(venv, policy.tree, keys, policy_keys)
+    situation = Situation(venv, tree, keys, policy_keys)
     pieces = [(situation, vstate)]
     if collect is None:
         pieces = parts_of(situation, vstate, num_parts(venv.num_envs, num_steps, num_threads()))
     capacity = 0 if collect is None else num_steps
-    programs = _programs(play, policy.function, collect, keeps_apart, capacity, *_kinds(pieces[0]))
+    programs = _programs(play, policy.function, collect, keeps_apart, capacity, device, *_kinds(pieces[0]))
     if not programs.prepare(*pieces[0], num_steps):
         return None
     return play_parts(functools.partial(programs.run, num_steps=num_steps), pieces, keys)
@@ -128,22 +130,44 @@ def _kinds(tree: Any) -> tuple[Any, ...]:
 
 
 def _kind(leaf: Any) -> Any:
-    """`jax.typeof`, which takes its time for keys."""
-    if isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
-        return leaf.shape, leaf.dtype
+    """What `jax.typeof` tells, which takes its time."""
+    if isinstance(leaf, jax.Array):
+        return leaf.shape, leaf.dtype, getattr(leaf, "weak_type", False)  # keys have none
     return jax.typeof(leaf)
 
 
-def _is_possible(args: Any) -> bool:
+def _only_device(args: Any) -> jax.Device | None:
+    """The device that the arguments lie on, if a rollout can be one function there."""
     if not is_wanted() or jax.default_backend() != "cpu" or is_tracing():
-        return False
+        return None
     devices = set()
     for leaf in jax.tree.leaves(args):
         if isinstance(leaf, jax.core.Tracer):
-            return False
+            return None
         if isinstance(leaf, jax.Array):
             devices |= leaf.devices()
-    return len(devices) == 1 and not any(getattr(jax.config, name) for name in _DEBUGGING)
+    if len(devices) != 1 or any(getattr(jax.config, name) for name in _DEBUGGING):
+        return None
+    return next(iter(devices))
+
+
+def _with_numbers_placed(tree: Any, device: jax.Device) -> Any:
+    """The tree with its Python numbers on the device, each put there once: a transfer takes three microseconds."""
+    wide: bool = jax.config.jax_enable_x64  # type: ignore[attr-defined]  # set by JAX
+
+    def placed(leaf: Any) -> Any:
+        kind = type(leaf)
+        return _placed(leaf or str(leaf), kind, wide, device) if kind in (bool, int, float) else leaf
+
+    return jax.tree.map(placed, tree)
+
+
+@functools.lru_cache(maxsize=1024)
+def _placed(number: Any, kind: type, wide: bool, device: jax.Device) -> jax.Array:
+    """A number on a device. Zeros come in writing, because 0.0 and -0.0 are the same to a cache."""
+    del wide  # a part of what the array depends on
+    with jax.default_device(device):
+        return jnp.asarray(number != "False" if kind is bool else kind(number))
 
 
 _MANY = 4  # environments: one by one, they draw faster what each of them draws together

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
+import numpy as np
 
 from funcenv.resets import (
     Rows,
@@ -24,6 +26,7 @@ from funcenv.vector import AutoresetMode, FuncVectorEnv, VectorState, VectorTime
 _BLOCK = 16  # resets together; the lanes of a 512-bit register
 _SMALL_BLOCK = 4  # in a small batch, where more than one end at a step is rare
 _SMALL = 64
+_FEW = 40  # ends at a step are few if this times as many environments play on
 
 
 class Play(NamedTuple):
@@ -33,7 +36,7 @@ class Play(NamedTuple):
     """
 
     start: Callable[[FuncVectorEnv[Any, Any, Any], VectorState[Any]], Any]  # the totals before the first step
-    add: Callable[[FuncVectorEnv[Any, Any, Any], VectorTimestep[Any], Any], Any]  # and after a time step
+    add: Callable[[VectorTimestep[Any], Any], Any]  # the totals after a time step, from those before
     over: Callable[[Any], jax.Array] | None = None  # from the totals: whether there is nothing left to play
     idle_without_ends: bool = False  # whether `add` changes nothing where no episode ended
 
@@ -49,17 +52,32 @@ class Policy(NamedTuple):
         """From what users pass."""
         return cls(policy, None) if jax.tree_util.all_leaves([policy]) else cls(None, policy)
 
-    def looks(self, observation: Any, keys: jax.Array) -> bool:
+    def actions(self, observation: Any, policy_keys: jax.Array, number: jax.Array) -> Any:
+        """What it does in every environment.
+
+        Args:
+            observation: what the environments show, `[num_envs, ...]`.
+            policy_keys: of each environment.
+            number: of the step, a uint32.
+        """
+        return jax.vmap(self._act, in_axes=(0, 0, None))(observation, policy_keys, number)
+
+    def _act(self, observation: Any, policy_key: jax.Array, number: jax.Array) -> Any:
+        act: Any = self.function or self.tree
+        key_of_step = getattr(act, "key_of_step", call_key)
+        return act(observation, key_of_step(policy_key, number))
+
+    def looks(self, observation: Any, policy_keys: jax.Array) -> bool:
         """Whether what it does depends on what it is shown, as far as is easy to see; arguments of a batch.
 
         >>> policy = Policy.of(lambda observation, key: observation > 0)
         >>> policy.looks(jax.numpy.zeros(3), jax.random.split(jax.random.key(0), 3))
         True
         """
-        kinds = jax.tree.map(jax.typeof, (observation, keys))
+        kinds = jax.tree.map(jax.typeof, (observation, policy_keys))
         shape_of: Any = jax.ShapeDtypeStruct  # for which JAX has no types
         single = jax.tree.map(lambda kind: shape_of(kind.shape[1:], kind.dtype), kinds)
-        jaxpr = jax.make_jaxpr(self.function or self.tree)(*single).jaxpr
+        jaxpr = jax.make_jaxpr(self._act)(*single, shape_of((), np.uint32)).jaxpr
         used = [*jaxpr.outvars, *(variable for equation in jaxpr.eqns for variable in equation.invars)]
         seen = jaxpr.invars[: len(jax.tree.leaves(observation))]
         return any(variable in seen for variable in used)
@@ -83,7 +101,7 @@ def advance(
         policy: of one environment.
         carry: the vector state, what the environments show, and the totals.
         policy_keys: of each environment.
-        number: of the step, a uint32; the policy's keys are `fold_in(policy key, number)`.
+        number: of the step, a uint32.
         one_function: whether the program becomes one function (`funcenv.fused`), where short loops cost nothing.
         unseen: whether nobody, the policy included, looks at what the environments show. It is then not kept up to date
             in a program that becomes one function, where XLA does not find out by itself.
@@ -95,25 +113,32 @@ def advance(
     actions = _act(policy.function, policy.tree, observation, policy_keys, number)
     if not one_function:
         vstate, timestep = _step(venv, vstate, actions)
-        return (vstate, timestep.observation, play.add(venv, timestep, totals)), (timestep, actions)
+        return (vstate, timestep.observation, play.add(timestep, totals)), (timestep, actions)
     vstate, timestep, ended = _step_in_one(venv, vstate, actions, unseen)
     if play.idle_without_ends and venv.autoreset_mode is not AutoresetMode.DISABLED:  # there, ended is ended for long
-        totals = _add_ends(play, venv, timestep, totals, ended)
+        ended = ended or with_flagged(no_rows(venv.num_envs, 1), timestep.done)
+        totals = _add_ends(play, timestep, totals, ended)
     else:
-        totals = play.add(venv, timestep, totals)
+        totals = play.add(timestep, totals)
     return (vstate, observation if unseen else timestep.observation, totals), (timestep, actions)
 
 
-def _add_ends(
-    play: Play, venv: FuncVectorEnv[Any, Any, Any], timestep: VectorTimestep[Any], totals: Any, ended: Rows | None
-) -> Any:
-    """The totals after a time step, of which only the environments count whose episode ended."""
+def _add_ends(play: Play, timestep: VectorTimestep[Any], totals: Any, ended: Rows) -> Any:
+    """The totals after a time step, where only those of the environments change whose episode ended.
+
+    If they are few they are looked up one by one; else it costs less to go through all environments.
+    """
 
     def put(totals: Any, timestep: VectorTimestep[Any], number: jax.Array, row: jax.Array) -> Any:
         del number  # there is one row
-        return put_row(totals, play.add(venv, timestep, take_row(totals, row)), row)
+        return put_row(totals, play.add(timestep, take_row(totals, row)), row)
 
-    ended = ended or with_flagged(no_rows(venv.num_envs, 1), timestep.done)
+    few = timestep.done.size // _FEW
+    times = (ended.length > few).astype(jnp.int32)  # a loop changes totals in place, which a branch may not
+    totals = jax.lax.fori_loop(0, times, lambda _, totals: play.add(timestep, totals), totals)
+    if not few:
+        return totals
+    ended = ended._replace(length=(1 - times) * ended.length)
     return for_each_listed(ended, totals, functools.partial(take, timestep), put, block=1)
 
 
@@ -122,7 +147,7 @@ def _add_ends(
 
 @functools.partial(jax.jit, static_argnums=0, inline=True)
 def _act(function: Any, tree: Any, observation: Any, policy_keys: jax.Array, number: jax.Array) -> Any:
-    return jax.vmap(function or tree)(observation, jax.vmap(call_key, in_axes=(0, None))(policy_keys, number))
+    return Policy(function, tree).actions(observation, policy_keys, number)
 
 
 @functools.partial(jax.jit, inline=True)

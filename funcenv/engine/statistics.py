@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -47,7 +48,7 @@ class Moments(PyTreeNode):
 
     def add(self, count: jax.Array, number: jax.Array) -> Moments:
         """One number more for every environment, which has had `count` so far."""
-        first = jnp.where(count == 0, number, self.first)
+        first = jax.lax.select(jnp.broadcast_to(count == 0, number.shape), number, self.first)
         distance = number - first
         return Moments(
             first=first,
@@ -60,15 +61,35 @@ class Moments(PyTreeNode):
     def combined(self, counts: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
         """Mean, standard deviation, least and greatest over all environments."""
         count = counts.astype(self.total.dtype)
-        weight = jnp.where(count > 0, count / count.sum(), 0)
+        number = _reduced(jnp.sum, count, 0)
+        weight = jnp.where(count > 0, count / number, 0)
         shift = self.total / jnp.maximum(count, 1)
         means = self.first + shift
         within = jnp.maximum(self.squares / jnp.maximum(count, 1) - shift**2, 0)
-        centre = means[jnp.argmax(counts > 0)]  # any number near the mean: equal means have a spread of exactly 0
-        mean = centre + (weight * (means - centre)).sum()
-        variance = (weight * (within + (means - mean) ** 2)).sum()
-        nan = jnp.where(count.sum() > 0, 0, jnp.nan).astype(mean.dtype)
-        return mean + nan, jnp.sqrt(variance) + nan, self.smallest.min() + nan, self.largest.max() + nan
+        # Any number near the mean, so that equal means have a spread of exactly 0.
+        centre = _reduced(jnp.max, jnp.where(count > 0, means, -jnp.inf), -jnp.inf)
+        mean = centre + _reduced(jnp.sum, weight * (means - centre), 0)
+        variance = _reduced(jnp.sum, weight * (within + (means - mean) ** 2), 0)
+        nan = jnp.where(number > 0, 0, jnp.nan).astype(mean.dtype)
+        least, greatest = _reduced(jnp.min, self.smallest, jnp.inf), _reduced(jnp.max, self.largest, -jnp.inf)
+        return mean + nan, jnp.sqrt(variance) + nan, least + nan, greatest + nan
+
+
+def _reduced(reduce: Callable[..., jax.Array], numbers: jax.Array, neutral: float) -> jax.Array:
+    """`reduce(numbers)`; of many, lane by lane and then over lanes.
+
+    XLA's CPU backend takes one number after the other where it must not reorder them. The barrier keeps it from making
+    one reduction of the two again.
+    """
+    if numbers.size < _MANY:
+        return reduce(numbers)
+    barrier: Any = jax.lax.optimization_barrier  # for which JAX has no types
+    padded = jnp.pad(numbers, (0, -numbers.size % _LANES), constant_values=neutral)
+    return reduce(barrier(reduce(padded.reshape(-1, _LANES), axis=0)))
+
+
+_LANES = 64
+_MANY = 1024  # numbers: of fewer a second reduction costs more to compile than it saves
 
 
 class Episodes(PyTreeNode):
@@ -96,7 +117,7 @@ class Episodes(PyTreeNode):
         """One episode more where one ended."""
         ended = timestep.done if self.over is None else timestep.done & ~self.over
         lengths = timestep.episode_length.astype(timestep.episode_return.dtype)
-        numbers = jnp.stack([timestep.episode_return, lengths], axis=-1)
+        numbers = jnp.where(jnp.arange(2) == 0, timestep.episode_return[:, None], lengths[:, None])
         more = Episodes(
             counts=self.counts + 1,
             both=self.both.add(self.counts[:, None], numbers),
@@ -126,6 +147,6 @@ class Episodes(PyTreeNode):
 
 EPISODES = Play(
     start=Episodes.start,
-    add=lambda venv, timestep, totals: totals.add(timestep),
+    add=lambda timestep, totals: totals.add(timestep),
     idle_without_ends=True,
 )

@@ -55,20 +55,20 @@ def numbered(shape: tuple[int, ...]) -> UInt[Array, "..."]:
     return places
 
 
-def keys_of_blocks(block: Block, shape: tuple[int, ...]) -> UInt[Array, "*shape 2"]:
-    """The keys of a split: those of the blocks 0, 1, ... in row-major order.
+def keys_of_blocks(key_of: Callable[[jax.Array], tuple[jax.Array, ...]], shape: tuple[int, ...]) -> jax.Array:
+    """The keys of a split, `[*shape, words]`: those of the blocks 0, 1, ... in row-major order.
 
     Args:
-        block: from the number of a block to its two words.
+        key_of: from the number of a block to the words of its key.
         shape: of the array of keys.
 
     >>> keys_of_blocks(lambda number: (number, number), (2,)).tolist()
     [[0, 0], [1, 1]]
     """
     if 0 < math.prod(shape) <= UNROLLED:
-        words = [word for number in range(math.prod(shape)) for word in block(jnp.asarray(np.uint32(number)))]
-        return _computed_once(_assembled(words, (*shape, 2)))
-    return _computed_once(joined(block(numbered(shape)), len(shape)))
+        keys = [key_of(jnp.asarray(np.uint32(number))) for number in range(math.prod(shape))]
+        return _computed_once(_assembled([word for key in keys for word in key], (*shape, len(keys[0]))))
+    return _computed_once(joined(key_of(numbered(shape)), len(shape)))
 
 
 def drawn(draw: Callable[[jax.Array], Any], shape: tuple[int, ...]) -> Any:

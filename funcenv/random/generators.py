@@ -10,11 +10,15 @@ from __future__ import annotations
 import functools
 from collections.abc import Hashable
 from types import ModuleType
+from typing import Any
 
 import jax
 import jax.extend.random
+import jax.numpy as jnp
+from jaxtyping import Array, Key, UInt
 
 from funcenv.random import feistel2x32, threefry
+from funcenv.random.counters import joined
 
 DEFAULT = "threefry"
 """The generator that `key` picks."""
@@ -76,15 +80,51 @@ def words_in_key(impl: Hashable) -> int:
     return int(jax.eval_shape(lambda: jax.random.key_data(jax.random.key(0, impl=impl))).size)
 
 
+def nth_key(key: Key[Array, ""], number: int | UInt[Array, ""]) -> Key[Array, ""]:
+    """A key for number `number` of many things that are drawn with one key, which then serves nothing else.
+
+    With Threefry it costs nothing, where `jax.random.fold_in(key, number)` costs a block: the number becomes the high
+    word of the counters. The key of number 0 draws what `key` does. Of other generators it is
+    `jax.random.fold_in(key, number)`.
+
+    Args:
+        key: a typed key.
+        number: below 2**32.
+
+    Returns:
+        A typed key, with Threefry of another dtype than `key`: of three words.
+
+    >>> import funcenv
+    >>> root = funcenv.key(0)
+    >>> bool(jax.random.bits(nth_key(root, 0)) == jax.random.bits(root))
+    True
+    >>> bool(jax.random.bits(nth_key(root, 1)) == jax.random.bits(root))
+    False
+    """
+    if impl_name(key) not in ("threefry", "threefry2x32"):
+        return jax.random.fold_in(key, number)
+    first, second = jax.random.key_data(key)
+    words = joined((first, second, jnp.asarray(number).astype(jnp.uint32)), 0)
+    return jax.random.wrap_key_data(words, impl=_with_counter())
+
+
 @functools.cache
 def _defined(name: str) -> Hashable:
-    module = OURS[name]
+    return _define(OURS[name], name)
+
+
+@functools.cache
+def _with_counter() -> Hashable:
+    return _define(threefry, "threefry with a counter", seed=threefry.seed_with_counter, key_shape=(3,))
+
+
+def _define(module: ModuleType, name: str, **options: Any) -> Hashable:
+    usual = {"key_shape": (2,), "seed": module.seed}
     return jax.extend.random.define_prng_impl(
-        key_shape=(2,),
-        seed=module.seed,
         split=module.split,
         random_bits=module.random_bits,
         fold_in=module.fold_in,
         name=name,
         tag=name,  # what str() of a key's generator shows
+        **usual | options,
     )

@@ -3,11 +3,15 @@
 Bit for bit the generator that JAX calls "threefry2x32", as it is with `jax_threefry_partitionable` (JAX's default): the
 same keys from the same seeds, the same splits, folds and draws of any width and shape. JAX compiles it for a CPU as a
 loop over five groups of rounds, which cannot be fused with what uses the numbers; here the rounds are written out.
+
+A key may have a third word: the high word of its counters, which are those of JAX's where it is 0
+(`funcenv.random.nth_key`). Keys that are split or folded from it have 0 there.
 """
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
@@ -59,17 +63,23 @@ def seed(number: jax.Array) -> UInt[Array, "2"]:
     return joined(words_of(number), 0)
 
 
-def fold_in(key: UInt[Array, "2"], data: jax.Array) -> UInt[Array, "2"]:
+def seed_with_counter(number: jax.Array) -> UInt[Array, "3"]:
+    """The same with a third word, which is 0."""
+    high, low = words_of(number)
+    return joined((high, low, jnp.zeros_like(low)), 0)
+
+
+def fold_in(key: UInt[Array, "words"], data: jax.Array) -> UInt[Array, "words"]:
     """The key of block number `data`, the same as that of a split."""
-    return joined(block((key[0], key[1]), words_of(data.astype(np.uint32))), 0)
+    return joined(_key_of(key)(data.astype(np.uint32)), 0)
 
 
-def split(key: UInt[Array, "2"], shape: tuple[int, ...]) -> UInt[Array, "*shape 2"]:
+def split(key: UInt[Array, "words"], shape: tuple[int, ...]) -> UInt[Array, "*shape words"]:
     """One key from each block."""
-    return keys_of_blocks(_block_of(key), shape)
+    return keys_of_blocks(_key_of(key), shape)
 
 
-def random_bits(key: UInt[Array, "2"], bit_width: int, shape: tuple[int, ...]) -> UInt[Array, "*shape"]:
+def random_bits(key: UInt[Array, "words"], bit_width: int, shape: tuple[int, ...]) -> UInt[Array, "*shape"]:
     """One word from each block: both halves for 64 bits, else one xor the other."""
     require_width(bit_width)
     block_of = _block_of(key)
@@ -82,7 +92,16 @@ def random_bits(key: UInt[Array, "2"], bit_width: int, shape: tuple[int, ...]) -
 
 
 def _block_of(key: jax.Array) -> Block:
-    return lambda number: block((key[0], key[1]), (jnp.zeros_like(number), number))
+    def block_of(number: jax.Array) -> Words:
+        high = jnp.broadcast_to(key[2], number.shape) if key.size == 3 else jnp.zeros_like(number)
+        return block((key[0], key[1]), (high, number))
+
+    return block_of
+
+
+def _key_of(key: jax.Array) -> Callable[[jax.Array], tuple[jax.Array, ...]]:
+    block_of = _block_of(key)
+    return lambda number: (*block_of(number), *(jnp.zeros_like(number) for _ in range(key.size - 2)))
 
 
 def _rotated(x: jax.Array, distance: int) -> jax.Array:

@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from funcenv import engine
 from funcenv.checks import require_size
 from funcenv.func_env import FuncEnv
 from funcenv.random import require_typed_key
@@ -19,7 +20,7 @@ from funcenv.replay.files import require_destination
 from funcenv.replay.replay import Episode, Replay, natural_fps, natural_title
 from funcenv.replay.stacking import draw_states
 from funcenv.rollout import Policy
-from funcenv.vector import AutoresetMode, FuncVectorEnv, VectorState, call_key, map_batched
+from funcenv.vector import AutoresetMode, FuncVectorEnv, VectorState, map_batched
 
 _STEPS_PER_CALL = 256
 
@@ -108,8 +109,7 @@ def _play_whole(
     env: FuncEnv[Any, Any, Any], policy: Policy, key: jax.Array, num_episodes: int, max_steps: int
 ) -> tuple[Any, _Steps]:
     """The first states, and the steps up to the end of the last episode, on the host."""
-    is_function = jax.tree_util.all_leaves([policy])
-    static_policy, policy_tree = (policy, None) if is_function else (None, policy)
+    function, tree = engine.Policy.of(policy)
     venv = FuncVectorEnv(env, num_episodes, AutoresetMode.DISABLED)
     reset_key, policy_key = jax.random.split(key)
     vstate, observation = _start(venv, reset_key)
@@ -119,9 +119,7 @@ def _play_whole(
     for number in range(0, max_steps, _STEPS_PER_CALL):
         size = min(_STEPS_PER_CALL, max_steps)
         begin = np.uint32(number)
-        vstate, observation, steps = _play(
-            venv, policy_tree, policy_keys, vstate, observation, begin, static_policy, size
-        )
+        vstate, observation, steps = _play(venv, tree, policy_keys, vstate, observation, begin, function, size)
         parts.append(jax.tree.map(lambda leaf, left=max_steps - number: leaf[:left], jax.device_get(steps)))
         ended |= (parts[-1].terminated | parts[-1].truncated).any(axis=0)
         if ended.all():
@@ -135,22 +133,20 @@ def _start(venv: FuncVectorEnv[Any, Any, Any], key: jax.Array) -> tuple[VectorSt
     return vstate, timestep.observation
 
 
-@functools.partial(jax.jit, static_argnames=("static_policy", "num_steps"))
+@functools.partial(jax.jit, static_argnames=("function", "num_steps"))
 def _play(
     venv: FuncVectorEnv[Any, Any, Any],
-    policy: Any,
+    tree: Any,
     policy_keys: jax.Array,
     vstate: VectorState[Any],
     observation: Any,
     begin: jax.Array,
-    static_policy: Callable[..., Any] | None,
+    function: Callable[..., Any] | None,
     num_steps: int,
 ) -> tuple[VectorState[Any], Any, _Steps]:
-    act = jax.vmap(static_policy or policy)
-
     def step(carry: Any, number: jax.Array) -> tuple[Any, _Steps]:
         vstate, observation = carry
-        actions = act(observation, jax.vmap(call_key, in_axes=(0, None))(policy_keys, number))
+        actions = engine.Policy(function, tree).actions(observation, policy_keys, number)
         vstate, timestep = venv.step(vstate, actions)
         played = _Steps(vstate.env_state, actions, timestep.reward, timestep.terminated, timestep.truncated)
         return (vstate, timestep.observation), played
