@@ -175,7 +175,7 @@ def compiler_options() -> dict[str, Any]:
     out matrix products, large sums and scatters as loops; and not quite all optimisation, which takes a sixth less time
     to compile something as fast.
     """
-    return _known(
+    return known_options(
         xla_cpu_prefer_vector_width=512,
         xla_cpu_experimental_ynn_fusion_type="",
         xla_cpu_use_fusion_emitters=False,
@@ -192,10 +192,10 @@ def quick_options(level: int = 0) -> dict[str, Any]:
     Args:
         level: of optimisation, 0 to 3.
     """
-    return _known(xla_backend_optimization_level=level, xla_cpu_use_fusion_emitters=False)
+    return known_options(xla_backend_optimization_level=level, xla_cpu_use_fusion_emitters=False)
 
 
-def _known(**options: Any) -> dict[str, Any]:
+def known_options(**options: Any) -> dict[str, Any]:
     """Those of some options that this XLA knows."""
     if _is_known(options):
         return options

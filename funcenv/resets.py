@@ -260,7 +260,9 @@ def with_flagged(listed: Rows, flags: Bool[Array, "some"], first: int | Int[Arra
 
         return jax.lax.fori_loop(0, flags.size, note, listed)
     num_words = -(-flags.size // _BITS)
-    bits = jnp.pad(flags, (0, num_words * _BITS - flags.size)).astype(jnp.uint32)
+    bits = flags.astype(jnp.uint32)
+    if flags.size % _BITS:  # what has no end to add would be copied
+        bits = jnp.pad(bits, (0, -flags.size % _BITS))
     words = jnp.zeros(num_words, jnp.uint32)
     for bit in range(_BITS):  # row number `bit * num_words + word`, so that what is added up lies side by side
         words = words | (bits[bit * num_words : (bit + 1) * num_words] << np.uint32(bit))

@@ -11,6 +11,8 @@ On a CPU a rollout runs as one function, a chunk of environments after the other
 unless the vector environment says "select". A long one of many environments that keeps no trajectory is divided among
 threads, as many as XLA has: one for each core, or what the environment variable `PJRT_NPROC` says.
 
+On an NVIDIA GPU a rollout is one CUDA graph, its loop included (`funcenv.cuda_graph`).
+
 The first call of a kind compares steps with the plain program's. If they differ, if XLA cannot compile it as one, on
 other devices, over several devices, inside a traced function and with the environment variable `FUNCENV_PLAIN=1`, the
 plain program runs. Keys, integers and flags are the same in every way; floats are, too, where XLA contracts a*b+c
@@ -30,6 +32,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from funcenv import engine
 from funcenv.checks import require_size
+from funcenv.cuda_graph import InGraph
 from funcenv.engine import EPISODES, RolloutStatistics, advance
 from funcenv.func_env import FuncEnv
 from funcenv.fused import quick_options
@@ -111,7 +114,7 @@ class RandomPolicy(PyTreeNode):
 
     @staticmethod
     def key_of_step(policy_key: jax.Array, number: jax.Array) -> jax.Array:
-        """The key of step number `number` of a rollout: one that costs nothing, where a fold costs as much as a draw."""
+        """The key of a rollout's step: one that costs nothing, where a fold costs as much as a draw."""
         return nth_key(policy_key, number)
 
     def __call__(self, observation: Any, key: jax.Array) -> Any:
@@ -214,7 +217,7 @@ def evaluate(
     return _evaluate(venv, parts.tree, key, parts.function, max_steps)
 
 
-@functools.partial(jax.jit, static_argnames=("function", "num_steps", "collect"))
+@functools.partial(InGraph, static_argnames=("function", "num_steps", "collect"))
 def _rollout(
     venv: FuncVectorEnv[Any, Any, Any],
     policy: Any,
@@ -232,17 +235,17 @@ def _rollout(
         observation = venv.observation(vstate)
     policy_keys = jax.random.split(key, venv.num_envs)
 
-    def step(state: Any, _: None) -> tuple[Any, Any]:
-        number, carry = state
+    def step(carry: Any, number: jax.Array) -> tuple[Any, Any]:
         carry, shown = advance(EPISODES, venv, engine.Policy(function, policy), carry, policy_keys, number)
-        return (number + np.uint32(1), carry), None if collect is None else collect(*shown)
+        return carry, None if collect is None else collect(*shown)
 
-    start = jnp.zeros((), jnp.uint32), (vstate, observation, EPISODES.start(venv, vstate))
-    (_, (vstate, _, episodes)), kept = jax.lax.scan(step, start, length=num_steps)
+    carry = vstate, observation, EPISODES.start(venv, vstate)
+    numbers = jnp.arange(num_steps, dtype=jnp.uint32)  # not counted in the carry: a second count is a second GPU kernel
+    (vstate, _, episodes), kept = jax.lax.scan(step, carry, numbers)
     return vstate, kept, episodes.statistics()
 
 
-@functools.partial(jax.jit, static_argnames=("function", "max_steps"))
+@functools.partial(InGraph, static_argnames=("function", "max_steps"))
 def _evaluate(
     venv: FuncVectorEnv[Any, Any, Any], policy: Any, key: jax.Array, function: Policy | None, max_steps: int
 ) -> Evaluation:

@@ -50,7 +50,7 @@ def test_the_folders_at_top_level_are_not_importable_by_their_bare_name(folder):
 LAYERS = (
     ("struct", "checks", "cost", "trigonometry"),
     ("random",),
-    ("fused",),
+    ("fused", "cuda_graph"),
     ("spaces", "scene"),
     ("func_env",),
     ("wrappers", "vector", "resets", "checker", "checked"),

@@ -9,6 +9,7 @@ import funcenv
 from funcenv import AutoresetMode, FuncVectorEnv
 from funcenv.engine.statistics import Moments
 from funcenv.envs import CartPole, Pendulum
+from funcenv.random import nth_key
 from funcenv.wrappers import TimeLimit
 
 ENV = TimeLimit(CartPole(), max_episode_steps=40)
@@ -72,6 +73,35 @@ def test_the_policy_of_an_environment_does_not_depend_on_how_many_there_are():
     few = funcenv.rollout(FuncVectorEnv(ENV, 2), POLICY, funcenv.key(0), 20)[1]
     many = funcenv.rollout(FuncVectorEnv(ENV, 5), POLICY, funcenv.key(0), 20)[1]
     np.testing.assert_array_equal(few.action, many.action[:, :2])
+
+
+def test_a_policy_may_say_how_its_keys_derive():
+    def words(observation, key):
+        return jax.random.key_data(key).sum(dtype=jnp.uint32)
+
+    class Told(funcenv.PyTreeNode):
+        def key_of_step(self, policy_key, number):
+            return jax.random.fold_in(policy_key, number + 1)
+
+        def __call__(self, observation, key):
+            return words(observation, key)
+
+    venv, key = FuncVectorEnv(ENV, 2), funcenv.key(4)
+    policy_keys = jax.random.split(jax.random.split(key)[1], 2)
+    folds = jax.vmap(lambda number: jax.vmap(lambda key: jax.random.fold_in(key, number))(policy_keys))(jnp.arange(6))
+    expected = jax.random.key_data(folds).sum(axis=-1, dtype=jnp.uint32)
+    for policy, numbers in ((words, slice(0, 5)), (Told(), slice(1, 6))):
+        _, acted, _ = funcenv.rollout(venv, policy, key, 5, collect=lambda timestep, action: action)
+        np.testing.assert_array_equal(acted, expected[numbers])
+
+
+def test_the_random_policy_draws_with_numbered_keys():
+    venv, key = FuncVectorEnv(ENV, 2), funcenv.key(4)
+    _, (_, acted), _ = funcenv.rollout(venv, POLICY, key, 6)
+    policy_keys = jax.random.split(jax.random.split(key)[1], 2)
+    for number in range(6):
+        keys = [nth_key(policy_key, number) for policy_key in policy_keys]
+        assert acted[number].tolist() == [int(ENV.action_space.sample(one)) for one in keys]
 
 
 def test_the_policy_sees_what_the_environment_shows():

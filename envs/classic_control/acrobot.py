@@ -210,17 +210,18 @@ class Acrobot(FuncEnv[AcrobotState, Int[Array, ""], Float[Array, "6"]]):
         """The equations of motion."""
         m1, m2, inertia = self.link_mass_1, self.link_mass_2, self.link_moi
         l1, c1, c2 = self.link_length_1, self.link_com_pos_1, self.link_com_pos_2
-        sin2, cos2 = sincos(theta2)
+        (sin1, cos1), (sin2, cos2) = sincos(theta1), sincos(theta2)
         d1 = m1 * c1**2 + m2 * (l1**2 + c2**2 + 2 * l1 * c2 * cos2) + 2 * inertia
         d2 = m2 * (c2**2 + l1 * c2 * cos2) + inertia
-        phi2 = m2 * c2 * self.gravity * sincos(theta1 + theta2)[0]
+        phi2 = m2 * c2 * self.gravity * (sin1 * cos2 + cos1 * sin2)  # the sine of both, from those of each
         coriolis = m2 * l1 * c2 * theta2_dot * (theta2_dot + 2 * theta1_dot) * sin2
-        phi1 = (m1 * c1 + m2 * l1) * self.gravity * sincos(theta1)[0] + phi2 - coriolis
-        pull = torque + d2 / d1 * phi1 - phi2
+        phi1 = (m1 * c1 + m2 * l1) * self.gravity * sin1 + phi2 - coriolis
+        ratio = d2 / d1  # divided by once: divisions that wait for each other are most of a single step's time
+        pull = torque + ratio * phi1 - phi2
         if self.book_or_nips == "book":
             pull = pull - m2 * l1 * c2 * theta1_dot**2 * sin2
-        theta2_acc = pull / (m2 * c2**2 + inertia - d2**2 / d1)
-        theta1_acc = -(d2 * theta2_acc + phi1) / d1
+        theta2_acc = pull / (m2 * c2**2 + inertia - d2 * ratio)
+        theta1_acc = -(ratio * theta2_acc + phi1 / d1)
         return theta1_dot, theta2_dot, theta1_acc, theta2_acc
 
 

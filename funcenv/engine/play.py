@@ -12,13 +12,9 @@ import numpy as np
 
 from funcenv.resets import (
     Rows,
-    for_each_listed,
     no_rows,
-    put_row,
     replace_rows_in_turn,
     step_before_resets,
-    take,
-    take_row,
     with_flagged,
 )
 from funcenv.vector import AutoresetMode, FuncVectorEnv, VectorState, VectorTimestep, call_key
@@ -26,7 +22,6 @@ from funcenv.vector import AutoresetMode, FuncVectorEnv, VectorState, VectorTime
 _BLOCK = 16  # resets together; the lanes of a 512-bit register
 _SMALL_BLOCK = 4  # in a small batch, where more than one end at a step is rare
 _SMALL = 64
-_FEW = 40  # ends at a step are few if this times as many environments play on
 
 
 class Play(NamedTuple):
@@ -116,30 +111,21 @@ def advance(
         return (vstate, timestep.observation, play.add(timestep, totals)), (timestep, actions)
     vstate, timestep, ended = _step_in_one(venv, vstate, actions, unseen)
     if play.idle_without_ends and venv.autoreset_mode is not AutoresetMode.DISABLED:  # there, ended is ended for long
-        ended = ended or with_flagged(no_rows(venv.num_envs, 1), timestep.done)
-        totals = _add_ends(play, timestep, totals, ended)
+        any_ended = timestep.done.any() if ended is None else ended.length > 0
+        totals = _add_where_any_ended(play, timestep, totals, any_ended)
     else:
         totals = play.add(timestep, totals)
     return (vstate, observation if unseen else timestep.observation, totals), (timestep, actions)
 
 
-def _add_ends(play: Play, timestep: VectorTimestep[Any], totals: Any, ended: Rows) -> Any:
-    """The totals after a time step, where only those of the environments change whose episode ended.
+def _add_where_any_ended(play: Play, timestep: VectorTimestep[Any], totals: Any, any_ended: jax.Array) -> Any:
+    """The totals after a time step, which stay as they are where no episode ended.
 
-    If they are few they are looked up one by one; else it costs less to go through all environments.
+    All environments are gone through, even for a single end: to find the places of its totals costs as much as that. A
+    loop that runs once or not at all changes them in place, which a branch may not.
     """
-
-    def put(totals: Any, timestep: VectorTimestep[Any], number: jax.Array, row: jax.Array) -> Any:
-        del number  # there is one row
-        return put_row(totals, play.add(timestep, take_row(totals, row)), row)
-
-    few = timestep.done.size // _FEW
-    times = (ended.length > few).astype(jnp.int32)  # a loop changes totals in place, which a branch may not
-    totals = jax.lax.fori_loop(0, times, lambda _, totals: play.add(timestep, totals), totals)
-    if not few:
-        return totals
-    ended = ended._replace(length=(1 - times) * ended.length)
-    return for_each_listed(ended, totals, functools.partial(take, timestep), put, block=1)
+    times = any_ended.astype(jnp.int32)
+    return jax.lax.fori_loop(0, times, lambda _, totals: play.add(timestep, totals), totals)
 
 
 # Traced once for arguments of one kind, however many programs they become a part of.

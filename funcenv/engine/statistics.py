@@ -29,16 +29,16 @@ class RolloutStatistics(PyTreeNode):
 
 
 class Moments(PyTreeNode):
-    """Spread and range of streams of numbers, kept for each environment: `[num_envs, ...]`.
+    """Spread and range of a stream of numbers, kept for each environment: `[num_envs]`.
 
     Sums are taken of the distance to the first number, so that equal numbers have a spread of exactly 0 in float32.
     """
 
-    first: Float[Array, "num_envs ..."]
-    total: Float[Array, "num_envs ..."]
-    squares: Float[Array, "num_envs ..."]
-    smallest: Float[Array, "num_envs ..."]
-    largest: Float[Array, "num_envs ..."]
+    first: Float[Array, "num_envs"]
+    total: Float[Array, "num_envs"]
+    squares: Float[Array, "num_envs"]
+    smallest: Float[Array, "num_envs"]
+    largest: Float[Array, "num_envs"]
 
     @classmethod
     def empty(cls, like: jax.Array) -> Moments:
@@ -48,7 +48,7 @@ class Moments(PyTreeNode):
 
     def add(self, count: jax.Array, number: jax.Array) -> Moments:
         """One number more for every environment, which has had `count` so far."""
-        first = jax.lax.select(jnp.broadcast_to(count == 0, number.shape), number, self.first)
+        first = jax.lax.select(count == 0, number, self.first)
         distance = number - first
         return Moments(
             first=first,
@@ -93,23 +93,22 @@ _MANY = 1024  # numbers: of fewer a second reduction costs more to compile than 
 
 
 class Episodes(PyTreeNode):
-    """The totals of a rollout.
-
-    Those of returns and of lengths lie side by side, because what an episode's end costs is to find the places of its
-    environment's totals.
-    """
+    """The totals of a rollout."""
 
     counts: Int[Array, "num_envs"]
-    both: Moments  # of returns and of lengths: `[num_envs, 2]`
+    returns: Moments
+    lengths: Moments
     over: Bool[Array, "num_envs"] | None  # in the mode DISABLED: an environment left where it ended counts once
 
     @classmethod
     def start(cls, venv: FuncVectorEnv[Any, Any, Any], vstate: VectorState[Any]) -> Episodes:
         """No episode yet."""
+        nothing = Moments.empty(vstate.episode_return)
         left = venv.autoreset_mode is AutoresetMode.DISABLED
         return cls(
             counts=jnp.zeros(vstate.done.shape, jnp.int32),
-            both=Moments.empty(jnp.stack([vstate.episode_return] * 2, axis=-1)),
+            returns=nothing,
+            lengths=nothing,
             over=vstate.done if left else None,
         )
 
@@ -117,10 +116,10 @@ class Episodes(PyTreeNode):
         """One episode more where one ended."""
         ended = timestep.done if self.over is None else timestep.done & ~self.over
         lengths = timestep.episode_length.astype(timestep.episode_return.dtype)
-        numbers = jnp.where(jnp.arange(2) == 0, timestep.episode_return[:, None], lengths[:, None])
         more = Episodes(
             counts=self.counts + 1,
-            both=self.both.add(self.counts[:, None], numbers),
+            returns=self.returns.add(self.counts, timestep.episode_return),
+            lengths=self.lengths.add(self.counts, lengths),
             over=None if self.over is None else jnp.ones_like(self.over),
         )
         added: Episodes = select(ended, more, self)
@@ -128,7 +127,8 @@ class Episodes(PyTreeNode):
 
     def statistics(self) -> RolloutStatistics:
         """Over all environments."""
-        figures = jax.vmap(Moments.combined, in_axes=(1, None))(self.both, self.counts)
+        both = jax.tree.map(lambda *leaves: jnp.stack(leaves), self.returns, self.lengths)
+        figures = jax.vmap(Moments.combined, in_axes=(0, None))(both, self.counts)
         (mean_return, mean_length), (std_return, std_length), (min_return, min_length), (max_return, max_length) = (
             figures
         )

@@ -3,4 +3,13 @@
 from funcenv.random.generators import default_impl, find_impl, impl_name, nth_key, words_in_key
 from funcenv.random.seeds import key, require_seed, require_typed_key
 
-__all__ = ["default_impl", "find_impl", "impl_name", "key", "nth_key", "require_seed", "require_typed_key", "words_in_key"]
+__all__ = [
+    "default_impl",
+    "find_impl",
+    "impl_name",
+    "key",
+    "nth_key",
+    "require_seed",
+    "require_typed_key",
+    "words_in_key",
+]

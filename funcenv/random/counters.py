@@ -74,6 +74,8 @@ def keys_of_blocks(key_of: Callable[[jax.Array], tuple[jax.Array, ...]], shape: 
 def drawn(draw: Callable[[jax.Array], Any], shape: tuple[int, ...]) -> Any:
     """What is drawn for the numbers 0, 1, ... in row-major order.
 
+    On a GPU a few are drawn one by one: XLA sees through to each, and puts them into the kernel that needs them.
+
     Args:
         draw: elementwise, from the numbers of elements to what is drawn for them.
         shape: of what is drawn.
@@ -82,9 +84,17 @@ def drawn(draw: Callable[[jax.Array], Any], shape: tuple[int, ...]) -> Any:
     [0, 2, 4]
     """
     numbers = numbered(shape)
-    if _mapped.get() and 1 < numbers.size <= UNROLLED:
+    if not 1 < numbers.size <= UNROLLED:
+        return draw(numbers)
+    if _mapped.get():
         return jax.tree.map(lambda leaf: leaf.reshape(shape), lax.map(draw, numbers.reshape(-1)))
-    return draw(numbers)
+    return draw(numbers) if _is_for_cpu() else _drawn_apart(draw, numbers)
+
+
+def _drawn_apart(draw: Callable[[jax.Array], Any], numbers: jax.Array) -> Any:
+    """Number by number, put together so that XLA sees through to each."""
+    parts = [draw(jnp.asarray(np.uint32(number))) for number in range(numbers.size)]
+    return jax.tree.map(lambda *leaves: _assembled(leaves, numbers.shape), *parts)
 
 
 def _computed_once(keys: jax.Array) -> jax.Array:
@@ -97,12 +107,17 @@ def _computed_once(keys: jax.Array) -> jax.Array:
     where an array in between is a kernel more.
     """
     few = math.prod(keys.shape[:-1]) <= UNROLLED
-    if few and (_becomes_one_function.get() or jax.default_backend() != "cpu"):
+    if few and (_becomes_one_function.get() or not _is_for_cpu()):
         return keys
-    barrier: Any = jax.lax.optimization_barrier  # for which JAX has no types
+    barrier: Any = lax.optimization_barrier  # for which JAX has no types
     return barrier(keys)
 
 
+def _is_for_cpu() -> bool:
+    return (_platform.get() or jax.default_backend()) == "cpu"
+
+
+_platform: contextvars.ContextVar[str | None] = contextvars.ContextVar("_platform", default=None)
 _becomes_one_function: contextvars.ContextVar[bool] = contextvars.ContextVar("_becomes_one_function", default=False)
 _mapped: contextvars.ContextVar[bool] = contextvars.ContextVar("_mapped", default=False)
 
@@ -126,6 +141,22 @@ def lowered_for_one_function(mapped: bool = False) -> Iterator[None]:
     finally:
         _becomes_one_function.reset(tokens[0])
         _mapped.reset(tokens[1])
+
+
+@contextlib.contextmanager
+def lowered_for(platform: str) -> Iterator[None]:
+    """In which programs are lowered for another platform than JAX's default backend, such as "gpu" where there is none.
+
+    What is drawn is the same everywhere; how it is written suits one platform.
+
+    >>> with lowered_for("gpu"):
+    ...     lowered = jax.jit(jax.random.split).lower(jax.random.key(0))
+    """
+    token = _platform.set(platform)
+    try:
+        yield
+    finally:
+        _platform.reset(token)
 
 
 def joined(parts: Sequence[jax.Array], axis: int) -> jax.Array:

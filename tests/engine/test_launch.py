@@ -1,6 +1,9 @@
 """Which programs run as one function, what they keep in memory, and when they are compiled."""
 
 import functools
+import os
+import subprocess
+import sys
 
 import jax
 import jax.numpy as jnp
@@ -224,3 +227,34 @@ def test_what_nobody_sees_is_kept_up_to_date_as_soon_as_somebody_looks():
     results = [(outcome.vstate.replace(key=None), outcome.totals) for outcome in (one, other)]
     for a, b in zip(*map(jax.tree.leaves, results), strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+def test_numbers_are_placed_once_and_stay_what_they_are():
+    device = jax.devices()[0]
+    numbers = [0, 0.0, -0.0, False, True, 1, 1.0, 2.5, float("nan"), float("-inf"), -(2**31)]
+    for number in numbers * 2:
+        placed, expected = launch._placed(device, number), jnp.asarray(number)
+        np.testing.assert_array_equal(np.asarray(placed).tobytes(), np.asarray(expected).tobytes())
+        assert (placed.dtype, placed.weak_type) == (expected.dtype, expected.weak_type)
+        assert launch._placed(device, number) is placed
+    array = np.float32(3)
+    assert launch._placed(device, array) is array
+    with jax.enable_x64(True):
+        assert launch._placed(device, 2.5).dtype == np.float64
+
+
+DEVICES = """
+import jax, numpy as np, funcenv
+
+env = funcenv.make("CartPole-v1", max_episode_steps=9)
+venv, policy = funcenv.FuncVectorEnv(env, 3), funcenv.random_policy(env)
+for device in jax.devices() * 2:
+    key = jax.device_put(funcenv.key(0), device)
+    vstate, kept, statistics = funcenv.rollout(venv, policy, key, 12)
+    assert all(leaf.devices() == {device} for leaf in jax.tree.leaves((vstate, kept, statistics)))
+"""
+
+
+def test_a_rollout_stays_on_the_device_of_its_key():
+    flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=2", "FUNCENV_PLAIN": "0"}
+    subprocess.run([sys.executable, "-c", DEVICES], check=True, env={**os.environ, **flags})

@@ -1,0 +1,177 @@
+"""What XLA makes of rollouts for a GPU, without one: `python benchmarks/gpu_program.py`.
+
+Needs JAX with its CUDA plugin (`pip install "jax[cuda12]"`), no GPU: programs are compiled for the description of an
+H200. For each environment it tells, under a random policy with nothing kept, how many kernels a step is, how many
+blocks of Threefry those compute for an environment, how many bytes they read and write for it, and whether the
+loop over the steps is part of a CUDA graph.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import importlib
+import os
+import pathlib
+import re
+import shutil
+import tempfile
+from typing import Any
+
+DUMP = tempfile.mkdtemp(prefix="gpu_program")
+os.environ["JAX_PLATFORMS"] = "cpu"
+os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_dump_to={DUMP} --xla_dump_hlo_as_text"
+
+import jax  # noqa: E402  (what is above is read when it is imported)
+from jax.experimental import topologies  # noqa: E402
+
+import funcenv  # noqa: E402
+from funcenv import engine  # noqa: E402
+from funcenv.cuda_graph import graph_options  # noqa: E402
+from funcenv.random.counters import lowered_for  # noqa: E402
+
+rollout = importlib.import_module("funcenv.rollout")
+
+IDS = ("CartPole-v1", "Pendulum-v1", "Acrobot-v1", "MountainCar-v0", "MountainCarContinuous-v0")
+IDS += ("FrozenLake-v1", "CliffWalking-v1", "Taxi-v4", "Blackjack-v1")
+H200 = """
+gpu_device_info {
+  name: "NVIDIA H200" device_vendor: "NVIDIA Corporation" cuda_compute_capability { major: 9 }
+  core_count: 132 fpus_per_core: 128 clock_rate_ghz: 1.98 threads_per_warp: 32
+  threads_per_block_limit: 1024 threads_per_core_limit: 2048
+  thread_dim_limit_x: 1024 thread_dim_limit_y: 1024 thread_dim_limit_z: 64
+  block_dim_limit_x: 2147483647 block_dim_limit_y: 65535 block_dim_limit_z: 65535
+  registers_per_core_limit: 65536 registers_per_block_limit: 65536
+  shared_memory_per_block: 49152 shared_memory_per_block_optin: 232448 shared_memory_per_core: 233472
+  l2_cache_size: 52428800 device_memory_size: 151397597184 memory_bandwidth: 4800000000000 device_address_bits: 64
+  driver_version: "12.9.0" runtime_version: "12.9.0" compile_time_toolkit_version: "12.9.0" dnn_version: "9.10.0"
+}
+platform_name: "CUDA" device_description_str: "NVIDIA H200" dnn_version_info { major: 9 minor: 10 }
+"""
+"""The device as XLA is told of it: limits of compute capability 9.0, sizes from NVIDIA's data sheet."""
+
+NO_KERNELS = {"get-tuple-element", "tuple", "parameter", "constant", "bitcast"}
+BYTES = {"pred": 1, "f32": 4, "s32": 4, "u32": 4}
+
+
+def compiled_for(device: Any, env_id: str, num_envs: int, num_steps: int) -> str:
+    """The optimized program of a rollout; XLA leaves how it is run in the folder `DUMP`."""
+    env = funcenv.make(env_id)
+    venv, policy, key = (
+        funcenv.FuncVectorEnv(env, num_envs),
+        engine.Policy.of(funcenv.random_policy(env)),
+        funcenv.key(0),
+    )
+    impl = jax.random.key_impl(key)
+
+    def play(words: jax.Array) -> Any:
+        root = jax.random.wrap_key_data(words, impl=impl)
+        _, _, statistics = rollout._rollout.__wrapped__(venv, policy.tree, root, None, policy.function, num_steps, None)
+        return statistics
+
+    there = jax.sharding.SingleDeviceSharding(device)
+    program = jax.jit(play, in_shardings=there, out_shardings=there)
+    with lowered_for("gpu"):
+        lowered = program.lower(jax.eval_shape(jax.random.key_data, key))
+    return lowered.compile(compiler_options=graph_options()).as_text()
+
+
+def computations(text: str) -> dict[str, list[str]]:
+    """The lines of every computation in an HLO module."""
+    found: dict[str, list[str]] = {}
+    lines: list[str] = []
+    for line in text.splitlines():
+        start = re.match(r"(?:ENTRY )?%?([\w.\-]+) \(.*\{$", line)
+        if start:
+            lines = found[start.group(1)] = []
+        else:
+            lines.append(line)
+    return found
+
+
+def operation(line: str) -> tuple[str, str] | None:
+    """The type of the result and the name of the operation."""
+    match = re.search(r" = (\(.*?\)|\S+) ([\w\-]+)\(", line)
+    return (match.group(1), match.group(2)) if match else None
+
+
+def body_of_steps(found: dict[str, list[str]]) -> str:
+    """The computation that is a step: the body of the only loop over steps."""
+    (body,) = {
+        match
+        for lines in found.values()
+        for line in lines
+        for match in re.findall(r" while\(.*body=%?([\w.\-]+)", line)
+    }
+    return str(body)
+
+
+def kernels(found: dict[str, list[str]], body: str) -> list[str]:
+    """The lines that become kernels."""
+    named = [(line, operation(line)) for line in found[body]]
+    return [line for line, what in named if what and what[1] not in NO_KERNELS]
+
+
+def blocks(found: dict[str, list[str]], lines: list[str]) -> float:
+    """Blocks of Threefry, by their twenty rotations; of a kernel over several numbers an environment, once for each."""
+    called = [name for line in lines for name in re.findall(r"calls=%?([\w.\-]+)", line)]
+    return sum(line.count(" shift-left(") for name in called for line in found[name]) / 20
+
+
+def traffic(found: dict[str, list[str]], lines: list[str], body: str, num_envs: int) -> float:
+    """Bytes that kernels read and write for each environment, each operand and each result once."""
+    types = {}
+    for line in found[body]:
+        what = operation(line)
+        if what:
+            types[line.split(" = ")[0].split()[-1].lstrip("%")] = what[0]
+    total = 0
+    for line in lines:
+        operands = re.search(r" [\w\-]+\((.*?)\)(?:,|$)", line.split(" = ", 1)[1])
+        names = re.findall(r"%([\w.\-]+)", operands.group(1)) if operands else []
+        total += sum(map(size, [types[name] for name in names] + [operation(line)[0]]))  # type: ignore[index]
+    return total / num_envs
+
+
+def size(shapes: str) -> int:
+    """Bytes of all arrays in a type."""
+    total = 0
+    for kind, dims in re.findall(r"(pred|f32|s32|u32)\[([\d,]*)\]", shapes):
+        count = 1
+        for dim in filter(None, dims.split(",")):
+            count *= int(dim)
+        total += BYTES[kind] * count
+    return total
+
+
+def is_in_graph() -> bool:
+    """Whether the loop is run by a CUDA graph, as XLA's dump of how the program is run shows."""
+    (path,) = pathlib.Path(DUMP).glob("*thunk_sequence_after_thunk_passes*")
+    loops = [line for line in path.read_text().splitlines() if "kWhile" in line]
+    return all(line.startswith(" ") for line in loops) and bool(loops)  # what a graph holds is indented
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--envs", nargs="+", default=list(IDS))
+    parser.add_argument("--num-envs", type=int, default=4096)
+    arguments = parser.parse_args()
+    topology = topologies.get_topology_desc(platform="cuda", topology_name="", topology="1x1x1", target_config=H200)
+    print(f"jax {jax.__version__}, {arguments.num_envs} environments, for {topology.devices[0].device_kind}")
+    for env_id in arguments.envs:
+        shutil.rmtree(DUMP, ignore_errors=True)
+        found = computations(compiled_for(topology.devices[0], env_id, arguments.num_envs, 128))
+        body = body_of_steps(found)
+        lines = kernels(found, body)
+        kinds = collections.Counter(operation(line)[1] for line in lines)  # type: ignore[index]
+        print(
+            f"{env_id:<26} {len(lines):2} kernels a step ({', '.join(f'{n} {kind}' for kind, n in kinds.items())}), "
+            f"{blocks(found, lines):.0f} blocks, {traffic(found, lines, body, arguments.num_envs):.0f} bytes, "
+            f"{'in one graph' if is_in_graph() else 'loop run by the host'}",
+            flush=True,
+        )
+    shutil.rmtree(DUMP, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()
