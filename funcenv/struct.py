@@ -99,4 +99,7 @@ def _getter(names: tuple[str, ...]) -> Callable[[dict[str, Any]], tuple[Any, ...
     """Looks up all names at once: trees are taken apart some twenty times for one rollout."""
     if len(names) > 1:
         return operator.itemgetter(*names)
-    return lambda fields: tuple(fields[name] for name in names)
+    if not names:
+        return lambda fields: ()
+    (name,) = names
+    return lambda fields: (fields[name],)

@@ -16,7 +16,7 @@ from funcenv.engine.examination import is_faithful
 from funcenv.engine.parts import num_parts, num_threads, parts_of, play_parts
 from funcenv.engine.play import Play, Policy
 from funcenv.engine.program import Outcome, Rules, Situation, compile_as_one, is_elementwise, play_on
-from funcenv.fused import is_tracing, is_wanted, quick_options
+from funcenv.fused import compiler_options, is_tracing, is_wanted, quick_options
 from funcenv.vector import FuncVectorEnv, VectorState
 
 
@@ -180,7 +180,7 @@ def _streams(key: jax.Array, num_envs: int, resets: bool) -> Any:
 
 @functools.cache
 def _streams_program() -> Any:
-    return jax.jit(_streams_of, static_argnums=(1, 2), compiler_options=quick_options(level=1))
+    return jax.jit(_streams_of, static_argnums=(1, 2), compiler_options={**compiler_options(), **quick_options(level=1)})
 
 
 def _streams_of(key: jax.Array, num_envs: int, resets: bool) -> tuple[jax.Array | None, jax.Array]:

@@ -48,7 +48,7 @@ class Moments(PyTreeNode):
 
     def add(self, count: jax.Array, number: jax.Array) -> Moments:
         """One number more for every environment, which has had `count` so far."""
-        first = jax.lax.select(count == 0, number, self.first)
+        first = jnp.where(count == 0, number, self.first)
         distance = number - first
         return Moments(
             first=first,
