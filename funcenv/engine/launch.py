@@ -180,7 +180,9 @@ def _streams(key: jax.Array, num_envs: int, resets: bool) -> Any:
 
 @functools.cache
 def _streams_program() -> Any:
-    return jax.jit(_streams_of, static_argnums=(1, 2), compiler_options={**compiler_options(), **quick_options(level=1)})
+    return jax.jit(
+        _streams_of, static_argnums=(1, 2), compiler_options={**compiler_options(), **quick_options(level=1)}
+    )
 
 
 def _streams_of(key: jax.Array, num_envs: int, resets: bool) -> tuple[jax.Array | None, jax.Array]:
