@@ -38,15 +38,18 @@ class InGraph:
         self._captured = functools.cache(
             lambda: jax.jit(function, static_argnames=static_argnames, compiler_options=graph_options())
         )
+        self._is_refused = False
 
     def __call__(self, *args: Any) -> Any:
         """Run the program."""
-        if _is_possible(args):
-            try:
-                return self._captured()(*args)
-            except jax.errors.JaxRuntimeError:  # what is wrong with the program itself, the plain one says
-                pass
-        return self._plain(*args)
+        if self._is_refused or not _is_possible(args):
+            return self._plain(*args)
+        try:
+            return self._captured()(*args)
+        except jax.errors.JaxRuntimeError:
+            result = self._plain(*args)  # fails, too, if it is not the graph that is at fault
+            self._is_refused = True
+            return result
 
 
 @functools.cache

@@ -65,9 +65,22 @@ def test_a_part_of_a_traced_function_has_no_options_of_its_own(gpu, captured):
     assert not captured
 
 
-def test_where_xla_refuses_the_plain_program_runs(gpu, monkeypatch):
+def test_where_xla_refuses_the_plain_program_runs_from_then_on(gpu, monkeypatch):
     monkeypatch.setattr(cuda_graph, "graph_options", lambda: {"xla_no_such_option": True})
-    assert InGraph(add_up)(jnp.float32(2), 3) == 6
+    program = InGraph(add_up)
+    assert program(jnp.float32(2), 3) == 6
+    monkeypatch.setattr(program, "_captured", None)  # is not asked again
+    assert program(jnp.float32(2), 4) == 12
+
+
+def test_what_fails_in_either_way_fails(gpu):
+    def fail(number):
+        raise RuntimeError("no such number")
+
+    program = InGraph(lambda x: jax.pure_callback(fail, jax.ShapeDtypeStruct((), jnp.float32), x))
+    for _ in range(2):
+        with pytest.raises(jax.errors.JaxRuntimeError, match="no such number"):
+            program(jnp.float32(1)).block_until_ready()
 
 
 def test_errors_of_the_function_come_through(gpu):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from jax.extend.random import threefry2x32_p
 
 import funcenv
-from funcenv.random import find_impl, nth_key, threefry
+from funcenv.random import find_impl, impl_name, nth_key, threefry
 from funcenv.random.counters import lowered_for, lowered_for_one_function
 
 SHAPES = [(), (1,), (2,), (3,), (4,), (9,), (0,), (3, 0), (2, 2), (3, 5), (2, 3, 4), (1000,)]
@@ -170,8 +170,19 @@ def test_other_generators_fold_the_number_in():
         np.testing.assert_array_equal(*(data(one) for one in (nth_key(key, 7), jax.random.fold_in(key, 7))))
 
 
+def test_bad_numbers():
+    key = both()[0]
+    for number in (-1, 2**32):
+        with pytest.raises(ValueError, match=r"below 2\*\*32"):
+            nth_key(key, number)
+    with pytest.raises(ValueError, match="a single key"):
+        nth_key(jax.random.split(key), 0)
+
+
 def test_numbered_keys_survive_a_pickle_and_are_not_reused():
     nth = nth_key(both()[0], 3)
+    again = jax.random.wrap_key_data(data(nth), impl=find_impl(impl_name(nth)))
+    assert again.dtype == nth.dtype and jax.random.bits(again) == jax.random.bits(nth)
     np.testing.assert_array_equal(data(pickle.loads(pickle.dumps(nth))), data(nth))
     with jax.debug_key_reuse(True), pytest.raises(jax.errors.KeyReuseError):
         jax.jit(lambda key: jax.random.bits(key) + jax.random.bits(key))(nth)

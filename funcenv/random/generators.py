@@ -23,6 +23,9 @@ from funcenv.random.counters import joined
 DEFAULT = "threefry"
 """The generator that `key` picks."""
 
+COUNTED = "threefry with a counter"
+"""The generator of `nth_key`."""
+
 OURS: dict[str, ModuleType] = {"threefry": threefry, "feistel2x32": feistel2x32}
 """A generator is a module with `seed`, `split`, `fold_in` and `random_bits`, on keys of two 32-bit words."""
 
@@ -54,6 +57,8 @@ def find_impl(name: str) -> Hashable:
     """
     if name in OURS:
         return _defined(name)
+    if name == COUNTED:
+        return counted_impl()
     try:
         words_in_key(name)
     except ValueError as error:
@@ -94,6 +99,9 @@ def nth_key(key: Key[Array, ""], number: int | UInt[Array, ""]) -> Key[Array, ""
     Returns:
         A typed key, with Threefry of another dtype than `key`: of three words.
 
+    Raises:
+        ValueError: more than one key, or a number out of range.
+
     >>> import funcenv
     >>> root = funcenv.key(0)
     >>> bool(jax.random.bits(nth_key(root, 0)) == jax.random.bits(root))
@@ -101,11 +109,15 @@ def nth_key(key: Key[Array, ""], number: int | UInt[Array, ""]) -> Key[Array, ""
     >>> bool(jax.random.bits(nth_key(root, 1)) == jax.random.bits(root))
     False
     """
+    if key.shape:
+        raise ValueError(f"nth_key takes a single key, got keys of shape {key.shape}; map it with jax.vmap")
+    if isinstance(number, int) and not 0 <= number < 2**32:
+        raise ValueError(f"number must be at least 0 and below 2**32, got {number}")
     if impl_name(key) not in ("threefry", "threefry2x32"):
         return jax.random.fold_in(key, number)
     first, second = jax.random.key_data(key)
-    words = joined((first, second, jnp.asarray(number).astype(jnp.uint32)), 0)
-    return jax.random.wrap_key_data(words, impl=_with_counter())
+    words = joined((first, second, jnp.asarray(number, jnp.uint32)), 0)
+    return jax.random.wrap_key_data(words, impl=counted_impl())
 
 
 @functools.cache
@@ -114,8 +126,9 @@ def _defined(name: str) -> Hashable:
 
 
 @functools.cache
-def _with_counter() -> Hashable:
-    return _define(threefry, "threefry with a counter", seed=threefry.seed_with_counter, key_shape=(3,))
+def counted_impl() -> Hashable:
+    """The generator of the keys of `nth_key`: Threefry, with the high word of its counters in the key."""
+    return _define(threefry, COUNTED, seed=threefry.seed_with_counter, key_shape=(3,))
 
 
 def _define(module: ModuleType, name: str, **options: Any) -> Hashable:
