@@ -1,6 +1,7 @@
 """Random policy in funcenv, in one compiled program; the trajectory is kept with `options["keep"]`."""
 
 import jax
+import numpy as np
 from protocol import serve
 
 import funcenv
@@ -22,9 +23,9 @@ def prepare(options):
     def work():
         vstate, kept, statistics = funcenv.rollout(venv, policy, key, options["num_steps"], collect=collect)
         jax.block_until_ready(kept)
-        episodes, unfinished = int(statistics.count), float(vstate.episode_return.sum())
-        reward = unfinished + (episodes * float(statistics.mean_return) if episodes else 0)
-        return {"episodes": episodes, "reward": reward}
+        episodes, mean = int(np.asarray(statistics.count)), float(np.asarray(statistics.mean_return))
+        unfinished = float(np.asarray(vstate.episode_return).sum())
+        return {"episodes": episodes, "reward": unfinished + (episodes * mean if episodes else 0)}
 
     return work, {
         "steps": options["num_envs"] * options["num_steps"],

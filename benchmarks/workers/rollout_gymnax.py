@@ -8,6 +8,7 @@ import importlib.metadata
 import gymnax
 import jax
 import jax.numpy as jnp
+import numpy as np
 from protocol import serve
 
 jax.devices()  # the backend starts before the clock does
@@ -41,7 +42,7 @@ def prepare(options):
     def work():
         total, episodes, kept = run(key)
         jax.block_until_ready(kept)
-        return {"episodes": int(episodes), "reward": float(total)}
+        return {"episodes": int(np.asarray(episodes)), "reward": float(np.asarray(total))}
 
     version = importlib.metadata.version("gymnax")
     return work, {"steps": num_envs * options["num_steps"], "version": version, "jax": jax.__version__}
