@@ -14,7 +14,7 @@ from typing import Any
 
 import jax
 
-from funcenv.fused import is_tracing, is_wanted, known_options
+from funcenv.fused import is_ours, known_options
 
 
 class InGraph:
@@ -34,18 +34,20 @@ class InGraph:
 
     def __init__(self, function: Callable[..., Any], static_argnames: Sequence[str] = ()) -> None:
         functools.update_wrapper(self, function)
-        self._plain = jax.jit(function, static_argnames=static_argnames)
-        self._captured = functools.cache(
-            lambda: jax.jit(function, static_argnames=static_argnames, compiler_options=graph_options())
-        )
+        self._jit = functools.partial(jax.jit, function, static_argnames=static_argnames)
+        self._plain = self._jit()
         self._is_refused = False
+
+    @functools.cached_property
+    def _captured(self) -> Any:
+        return self._jit(compiler_options=graph_options())
 
     def __call__(self, *args: Any) -> Any:
         """Run the program."""
-        if self._is_refused or not _is_possible(args):
+        if self._is_refused or not is_ours("gpu", args):
             return self._plain(*args)
         try:
-            return self._captured()(*args)
+            return self._captured(*args)
         except jax.errors.JaxRuntimeError:
             result = self._plain(*args)  # fails, too, if it is not the graph that is at fault
             self._is_refused = True
@@ -60,9 +62,3 @@ def graph_options() -> dict[str, Any]:
 
 _USUAL = ("FUSION", "CUBLAS", "CUBLASLT", "CUSTOM_CALL", "CUDNN", "DYNAMIC_SLICE_FUSION")
 """What XLA puts into graphs without being asked."""
-
-
-def _is_possible(args: Any) -> bool:
-    if not is_wanted() or jax.default_backend() != "gpu" or is_tracing():
-        return False
-    return not any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(args))

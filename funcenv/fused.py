@@ -168,18 +168,21 @@ _REFUSED = frozenset(
 
 
 @functools.cache
-def compiler_options() -> dict[str, Any]:
+def compiler_options(level: int = 2) -> dict[str, Any]:
     """The options for a program that is compiled as one function, as far as this XLA knows them.
 
     Wide vectors; two emitters less, whose results cannot be called from within a function: without them, XLA writes
     out matrix products, large sums and scatters as loops; and not quite all optimisation, which takes a sixth less time
     to compile something as fast.
+
+    Args:
+        level: of optimisation, 0 to 3.
     """
     return known_options(
         xla_cpu_prefer_vector_width=512,
         xla_cpu_experimental_ynn_fusion_type="",
         xla_cpu_use_fusion_emitters=False,
-        xla_backend_optimization_level=2,
+        xla_backend_optimization_level=level,
     )
 
 
@@ -213,6 +216,21 @@ def _is_known(options: dict[str, Any]) -> bool:
 def is_wanted() -> bool:
     """Whether programs may be compiled in ways that XLA does not document: unless `FUNCENV_PLAIN=1` says otherwise."""
     return os.environ.get("FUNCENV_PLAIN", "0") in ("", "0")
+
+
+def is_ours(platform: str, args: Any) -> bool:
+    """Whether a program is ours to compile in a manner of its own: on this platform, wanted, and not being traced.
+
+    Args:
+        platform: what `jax.default_backend()` must be.
+        args: what the program is called with.
+
+    >>> is_ours("no such platform", ())
+    False
+    """
+    if not is_wanted() or jax.default_backend() != platform:
+        return False
+    return not (any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(args)) or is_tracing())
 
 
 def is_tracing() -> bool:

@@ -16,7 +16,7 @@ from funcenv.engine.examination import is_faithful
 from funcenv.engine.parts import num_parts, num_threads, parts_of, play_parts
 from funcenv.engine.play import Play, Policy
 from funcenv.engine.program import Outcome, Rules, Situation, compile_as_one, is_elementwise, play_on
-from funcenv.fused import compiler_options, is_tracing, is_wanted, quick_options
+from funcenv.fused import compiler_options, is_ours
 from funcenv.vector import FuncVectorEnv, VectorState
 
 
@@ -138,14 +138,10 @@ def _kind(leaf: Any) -> Any:
 
 def _only_device(args: Any) -> jax.Device | None:
     """The device that the arguments lie on, if a rollout can be one function there."""
-    if not is_wanted() or jax.default_backend() != "cpu" or is_tracing():
+    leaves = jax.tree.leaves(args)
+    if not is_ours("cpu", leaves):
         return None
-    devices = set()
-    for leaf in jax.tree.leaves(args):
-        if isinstance(leaf, jax.core.Tracer):
-            return None
-        if isinstance(leaf, jax.Array):
-            devices |= leaf.devices()
+    devices = {device for leaf in leaves if isinstance(leaf, jax.Array) for device in leaf.devices()}
     if len(devices) != 1 or any(getattr(jax.config, name) for name in _DEBUGGING):
         return None
     return next(iter(devices))
@@ -180,9 +176,7 @@ def _streams(key: jax.Array, num_envs: int, resets: bool) -> Any:
 
 @functools.cache
 def _streams_program() -> Any:
-    return jax.jit(
-        _streams_of, static_argnums=(1, 2), compiler_options={**compiler_options(), **quick_options(level=1)}
-    )
+    return jax.jit(_streams_of, static_argnums=(1, 2), compiler_options=compiler_options(level=1))
 
 
 def _streams_of(key: jax.Array, num_envs: int, resets: bool) -> tuple[jax.Array | None, jax.Array]:

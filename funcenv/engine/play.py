@@ -11,7 +11,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from funcenv.resets import (
-    Rows,
     no_rows,
     replace_rows_in_turn,
     step_before_resets,
@@ -55,9 +54,10 @@ class Policy(NamedTuple):
             policy_keys: of each environment.
             number: of the step, a uint32.
         """
-        return jax.vmap(self._act, in_axes=(0, 0, None))(observation, policy_keys, number)
+        return _actions(self.function, self.tree, observation, policy_keys, number)
 
-    def _act(self, observation: Any, policy_key: jax.Array, number: jax.Array) -> Any:
+    def act(self, observation: Any, policy_key: jax.Array, number: jax.Array) -> Any:
+        """What it does in one environment."""
         act: Any = self.function or self.tree
         key_of_step = getattr(act, "key_of_step", call_key)
         return act(observation, key_of_step(policy_key, number))
@@ -72,7 +72,7 @@ class Policy(NamedTuple):
         kinds = jax.tree.map(jax.typeof, (observation, policy_keys))
         shape_of: Any = jax.ShapeDtypeStruct  # for which JAX has no types
         single = jax.tree.map(lambda kind: shape_of(kind.shape[1:], kind.dtype), kinds)
-        jaxpr = jax.make_jaxpr(self._act)(*single, shape_of((), np.uint32)).jaxpr
+        jaxpr = jax.make_jaxpr(self.act)(*single, shape_of((), np.uint32)).jaxpr
         used = [*jaxpr.outvars, *(variable for equation in jaxpr.eqns for variable in equation.invars)]
         seen = jaxpr.invars[: len(jax.tree.leaves(observation))]
         return any(variable in seen for variable in used)
@@ -105,13 +105,12 @@ def advance(
         The next carry; the time step and the actions.
     """
     vstate, observation, totals = carry
-    actions = _act(policy.function, policy.tree, observation, policy_keys, number)
+    actions = policy.actions(observation, policy_keys, number)
     if not one_function:
         vstate, timestep = _step(venv, vstate, actions)
         return (vstate, timestep.observation, play.add(timestep, totals)), (timestep, actions)
-    vstate, timestep, ended = _step_in_one(venv, vstate, actions, unseen)
+    vstate, timestep, any_ended = _step_in_one(venv, vstate, actions, unseen)
     if play.idle_without_ends and venv.autoreset_mode is not AutoresetMode.DISABLED:  # there, ended is ended for long
-        any_ended = timestep.done.any() if ended is None else ended.length > 0
         totals = _add_where_any_ended(play, timestep, totals, any_ended)
     else:
         totals = play.add(timestep, totals)
@@ -132,8 +131,8 @@ def _add_where_any_ended(play: Play, timestep: VectorTimestep[Any], totals: Any,
 
 
 @functools.partial(jax.jit, static_argnums=0, inline=True)
-def _act(function: Any, tree: Any, observation: Any, policy_keys: jax.Array, number: jax.Array) -> Any:
-    return Policy(function, tree).actions(observation, policy_keys, number)
+def _actions(function: Any, tree: Any, observation: Any, policy_keys: jax.Array, number: jax.Array) -> Any:
+    return jax.vmap(Policy(function, tree).act, in_axes=(0, 0, None))(observation, policy_keys, number)
 
 
 @functools.partial(jax.jit, inline=True)
@@ -143,15 +142,16 @@ def _step(venv: FuncVectorEnv[Any, Any, Any], vstate: VectorState[Any], actions:
 
 def _step_in_one(
     venv: FuncVectorEnv[Any, Any, Any], vstate: VectorState[Any], actions: Any, unseen: bool
-) -> tuple[VectorState[Any], VectorTimestep[Any], Rows | None]:
-    """A step, and a list of the environments whose episode ended, if it was made."""
+) -> tuple[VectorState[Any], VectorTimestep[Any], jax.Array]:
+    """A step, and whether an episode ended in it."""
     if venv.reset_strategy == "select" or venv.autoreset_mode is AutoresetMode.DISABLED:
-        return *venv.step(vstate, actions), None
+        vstate, timestep = venv.step(vstate, actions)
+        return vstate, timestep, timestep.done.any()
     block = min(_BLOCK if venv.num_envs > _SMALL else _SMALL_BLOCK, venv.num_envs)
     step = step_before_resets(venv, vstate, actions)
     if unseen:
         step = step._replace(names=tuple(name for name in step.names if name not in ("observation", "info")))
     listed = with_flagged(no_rows(venv.num_envs, block), step.anew)
     replaced = replace_rows_in_turn(step.anew, step.overwritten(), step.fresh, block, listed)
-    ended = listed if venv.autoreset_mode is AutoresetMode.SAME_STEP else None
-    return *step.finished(*replaced), ended
+    same_step = venv.autoreset_mode is AutoresetMode.SAME_STEP  # what begins anew has just ended, and is listed
+    return *step.finished(*replaced), listed.length > 0 if same_step else step.timestep.done.any()

@@ -66,7 +66,7 @@ def keys_of_blocks(key_of: Callable[[jax.Array], tuple[jax.Array, ...]], shape: 
     [[0, 0], [1, 1]]
     """
     if 0 < math.prod(shape) <= UNROLLED:
-        keys = [key_of(jnp.asarray(np.uint32(number))) for number in range(math.prod(shape))]
+        keys = _one_by_one(key_of, math.prod(shape))
         return _computed_once(_assembled([word for key in keys for word in key], (*shape, len(keys[0]))))
     return _computed_once(joined(key_of(numbered(shape)), len(shape)))
 
@@ -93,8 +93,11 @@ def drawn(draw: Callable[[jax.Array], Any], shape: tuple[int, ...]) -> Any:
 
 def _drawn_apart(draw: Callable[[jax.Array], Any], numbers: jax.Array) -> Any:
     """Number by number, put together so that XLA sees through to each."""
-    parts = [draw(jnp.asarray(np.uint32(number))) for number in range(numbers.size)]
-    return jax.tree.map(lambda *leaves: _assembled(leaves, numbers.shape), *parts)
+    return jax.tree.map(lambda *leaves: _assembled(leaves, numbers.shape), *_one_by_one(draw, numbers.size))
+
+
+def _one_by_one(function: Callable[[jax.Array], Any], count: int) -> list[Any]:
+    return [function(jnp.asarray(np.uint32(number))) for number in range(count)]
 
 
 def _computed_once(keys: jax.Array) -> jax.Array:

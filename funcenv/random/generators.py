@@ -122,22 +122,22 @@ def nth_key(key: Key[Array, ""], number: int | UInt[Array, ""]) -> Key[Array, ""
 
 @functools.cache
 def _defined(name: str) -> Hashable:
-    return _define(OURS[name], name)
+    return _define(OURS[name], name, OURS[name].seed, num_words=2)
 
 
 @functools.cache
 def counted_impl() -> Hashable:
     """The generator of the keys of `nth_key`: Threefry, with the high word of its counters in the key."""
-    return _define(threefry, COUNTED, seed=threefry.seed_with_counter, key_shape=(3,))
+    return _define(threefry, COUNTED, threefry.seed_with_counter, num_words=3)
 
 
-def _define(module: ModuleType, name: str, **options: Any) -> Hashable:
-    usual = {"key_shape": (2,), "seed": module.seed}
+def _define(module: ModuleType, name: str, seed: Any, num_words: int) -> Hashable:
     return jax.extend.random.define_prng_impl(
+        key_shape=(num_words,),
+        seed=seed,
         split=module.split,
         random_bits=module.random_bits,
         fold_in=module.fold_in,
         name=name,
         tag=name,  # what str() of a key's generator shows
-        **usual | options,
     )
