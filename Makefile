@@ -18,7 +18,7 @@ train: $(VENV)/installed-train
 	$(VENV)/bin/funcenv train $(ENV) $(ARGS)
 
 test: $(VENV)/installed-dev
-	$(VENV)/bin/python -m pytest -n 2 $(ARGS)
+	$(VENV)/bin/python -m pytest -n 2 --dist loadfile $(ARGS)
 
 # What they show is not kept: a notebook in the repository has no outputs.
 notebooks: $(VENV)/installed-dev

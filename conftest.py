@@ -1,6 +1,6 @@
 """Strict JAX for every test and docstring, and compiled programs kept between runs.
 
-Compilation is most of what the tests cost. So programs are compiled in the ordinary way (`FUNCENV_PLAIN=1`), but for
+Compilation is most of what the tests cost. So programs are compiled in the ordinary way (`FUNCENV_NO_FAST_PATH=1`), but for
 tests with the mark `fused`: a program that is compiled as one function is compiled twice, to be compared.
 """
 
@@ -14,6 +14,9 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(CACHE))  # an environment variable, so that subprocesses use it
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 os.environ.setdefault("SDL_VIDEODRIVER", "dummy")  # windows that nobody sees
+os.environ.setdefault(
+    "XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
+)  # compile in a third of the time
 os.environ.setdefault("PJRT_NPROC", "1")  # pytest-xdist uses the other cores
 
 import jax  # noqa: E402  (it reads the variables above)
@@ -30,9 +33,9 @@ STATM = pathlib.Path("/proc/self/statm")  # where the system says how much there
 def plain(request, monkeypatch):
     """Compile in the ordinary way, unless a test is about the other one."""
     if request.node.get_closest_marker("fused"):
-        monkeypatch.delenv("FUNCENV_PLAIN", raising=False)
+        monkeypatch.delenv("FUNCENV_NO_FAST_PATH", raising=False)
     else:
-        monkeypatch.setenv("FUNCENV_PLAIN", "1")
+        monkeypatch.setenv("FUNCENV_NO_FAST_PATH", "1")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -40,8 +43,9 @@ def bounded_memory():
     """Between files, drop compiled programs that are held for later calls; the disk has them still."""
     yield
     if STATM.exists() and int(STATM.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") > MOST_MEMORY:
-        from funcenv.adapters import programs, vector_programs
-        from funcenv.engine import launch
+        from funcenv._compile.rollout import dispatch as launch
+        from funcenv.adapters.single import programs
+        from funcenv.adapters.vector import programs as vector_programs
 
         for cache in (programs._shared, vector_programs._shared_programs, launch._programs):
             cache.cache_clear()

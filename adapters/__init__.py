@@ -4,19 +4,19 @@ if __name__ != "funcenv.adapters":
     raise ImportError("import funcenv.adapters")
 
 from funcenv.adapters import wrappers
-from funcenv.adapters.checker import check_env
-from funcenv.adapters.compatibility import StepCompatibility, step_api_compatibility
-from funcenv.adapters.conformity import EnvCheckError
-from funcenv.adapters.env import Env
+from funcenv.adapters.checking.api_rules import EnvCheckError
+from funcenv.adapters.checking.env_checker import check_env
 from funcenv.adapters.errors import ClosedEnvironment, ConcurrentUse, ResetNeeded
-from funcenv.adapters.functional import FunctionalEnv
-from funcenv.adapters.functional_vector import FunctionalVectorEnv
+from funcenv.adapters.legacy import StepCompatibility, step_api_compatibility
 from funcenv.adapters.playing import PlayPlot, play, play_in_terminal
-from funcenv.adapters.programs import Snapshot
 from funcenv.adapters.registration import EnvSpec, make, make_vec, pprint_registry, register, spec
 from funcenv.adapters.seeding import seed_to_key
+from funcenv.adapters.single.env import Env
+from funcenv.adapters.single.functional_env import FunctionalEnv
+from funcenv.adapters.single.programs import Snapshot
 from funcenv.adapters.spaces import Space
-from funcenv.adapters.vector import VectorEnv
+from funcenv.adapters.vector.functional_vector_env import FunctionalVectorEnv
+from funcenv.adapters.vector.vector_env import VectorEnv
 from funcenv.adapters.wrappers import ActionWrapper, ObservationWrapper, RewardWrapper, Wrapper
 
 __all__ = [

@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from funcenv.adapters.compatibility import StepCompatibility
-from funcenv.adapters.env import Env
-from funcenv.adapters.functional import FunctionalEnv
+from funcenv.adapters.legacy import StepCompatibility
+from funcenv.adapters.single.env import Env
+from funcenv.adapters.single.functional_env import FunctionalEnv
 from funcenv.func_env import FuncEnv
 from funcenv.registry import EnvSpec as PureEnvSpec
 from funcenv.registry import pprint_registry, register
@@ -15,7 +15,7 @@ from funcenv.registry import spec as find_spec
 from funcenv.vector import AutoresetMode
 
 if TYPE_CHECKING:
-    from funcenv.adapters.functional_vector import FunctionalVectorEnv
+    from funcenv.adapters.vector.functional_vector_env import FunctionalVectorEnv
 
 __all__ = ["EnvSpec", "make", "make_vec", "pprint_registry", "register", "spec"]
 
@@ -144,7 +144,7 @@ def make_vec(
     >>> observations.shape
     (3, 4)
     """
-    from funcenv.adapters.functional_vector import FunctionalVectorEnv
+    from funcenv.adapters.vector.functional_vector_env import FunctionalVectorEnv
 
     found = _stateful(find_spec(id) if isinstance(id, str) else id)
     size = {"render_height": render_height, "render_width": render_width}

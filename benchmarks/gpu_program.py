@@ -26,9 +26,9 @@ import jax  # noqa: E402  (what is above is read when it is imported)
 from jax.experimental import topologies  # noqa: E402
 
 import funcenv  # noqa: E402
-from funcenv import engine  # noqa: E402
-from funcenv.cuda_graph import graph_options  # noqa: E402
-from funcenv.random.counters import lowered_for  # noqa: E402
+from funcenv._compile import rollout as engine  # noqa: E402
+from funcenv._compile.cuda_graph import graph_options  # noqa: E402
+from funcenv.random._counter_based import lowered_for  # noqa: E402
 
 rollout = importlib.import_module("funcenv.rollout")
 

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 
 import funcenv
 from funcenv import FuncVectorEnv
-from funcenv.engine.program import compile_as_one
+from funcenv._compile.rollout.program import compile_as_one
 from funcenv.random import find_impl
 from funcenv.rollout import random_policy, rollout
 
@@ -54,7 +54,9 @@ def repeated(draw: Callable[[Any, Any], Any], name: str, steps: int) -> Callable
 
     program = compile_as_one(run, keys)
     if program is None:
-        raise RuntimeError(f"XLA does not compile {draw.__name__} with {name} as one kernel; unset FUNCENV_PLAIN")
+        raise RuntimeError(
+            f"XLA does not compile {draw.__name__} with {name} as one kernel; unset FUNCENV_NO_FAST_PATH"
+        )
     return lambda: program(keys).block_until_ready()
 
 

@@ -10,7 +10,7 @@ import time
 import jax
 
 import funcenv
-from funcenv.engine.parts import num_threads
+from funcenv._compile.rollout.threads import num_threads
 
 
 def main() -> None:

@@ -11,7 +11,7 @@
 from typing import TYPE_CHECKING, Any
 
 from funcenv import spaces, wrappers
-from funcenv.checked import checked
+from funcenv.checker.checkify import checked
 from funcenv.func_env import FuncEnv, Timestep
 from funcenv.random import key
 from funcenv.registry import EnvSpec, make, pprint_registry, register, registry, spec

@@ -181,7 +181,7 @@ def _replay(arguments: list[str]) -> int:
     if not asks_for_help and (not arguments or arguments[0].startswith("-")):
         raise UsageError("replay needs the folder of a run: funcenv replay runs/...")
     folder = "" if asks_for_help else arguments.pop(0)
-    from funcenv.replay.command import ReplayOptions, show_run
+    from funcenv.train.replay_command import ReplayOptions, show_run
 
     program, about = "funcenv replay RUN", "Record episodes with the newest checkpoint of a run, and show them."
     show_run(folder, tyro.cli(ReplayOptions, prog=program, description=about, args=arguments))

@@ -193,8 +193,8 @@ class FuncEnv(PyTreeNode, Generic[State, Action, Obs]):
             The first state and its time step (reward 0, not ended).
         """
         initial_key, observation_key = _split_call_key(key)
-        state = _strong(self.initial(initial_key))
-        timestep = self._at_rest(state, observation_key)
+        state = _strip_weak_types(self.initial(initial_key))
+        timestep = self._timestep_without_transition(state, observation_key)
         never = jnp.zeros((), bool)
         return state, timestep.replace(terminated=never, truncated=never)
 
@@ -216,30 +216,30 @@ class FuncEnv(PyTreeNode, Generic[State, Action, Obs]):
             ValueError: a reward or a flag that is not a scalar.
         """
         transition_key, observation_key = _split_call_key(key)
-        next_state = _strong(self.transition(state, action, transition_key))
+        next_state = _strip_weak_types(self.transition(state, action, transition_key))
         timestep = Timestep(
-            observation=_strong(self.observation(next_state, observation_key)),
+            observation=_strip_weak_types(self.observation(next_state, observation_key)),
             reward=self._scalar("reward", self.reward(state, action, next_state)),
             terminated=self._flag("terminal", self.terminal(next_state)),
             truncated=self._flag("truncated", self.truncated(next_state)),
-            info=_strong({**self.transition_info(state, action, next_state), **self.state_info(next_state)}),
+            info=_strip_weak_types({**self.transition_info(state, action, next_state), **self.state_info(next_state)}),
         )
         return next_state, timestep
 
     @final
-    def look(self, state: State, key: jax.Array) -> Timestep[Obs]:
+    def observe(self, state: State, key: jax.Array) -> Timestep[Obs]:
         """The time step of a state without a transition, with the observation that the call with this key gave.
 
         `reset` and `step` draw the observation with a part of their key. Given the same key and the state they
         returned, `look` draws it again, bit for bit. The reward and the keys of `transition_info` are 0, as after
         `reset`; the flags are those of the state.
         """
-        return self._at_rest(state, _split_call_key(key)[1])
+        return self._timestep_without_transition(state, _split_call_key(key)[1])
 
-    def _at_rest(self, state: State, observation_key: jax.Array) -> Timestep[Obs]:
+    def _timestep_without_transition(self, state: State, observation_key: jax.Array) -> Timestep[Obs]:
         action = jax.eval_shape(self.action_space.sample, observation_key)
         reward, transition_info = jax.eval_shape(
-            lambda state, action: _strong(
+            lambda state, action: _strip_weak_types(
                 (self.reward(state, action, state), self.transition_info(state, action, state))
             ),
             state,
@@ -247,15 +247,15 @@ class FuncEnv(PyTreeNode, Generic[State, Action, Obs]):
         )
         nothing = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), transition_info)
         return Timestep(
-            observation=_strong(self.observation(state, observation_key)),
+            observation=_strip_weak_types(self.observation(state, observation_key)),
             reward=jnp.zeros(reward.shape, reward.dtype),
             terminated=self._flag("terminal", self.terminal(state)),
             truncated=self._flag("truncated", self.truncated(state)),
-            info={**nothing, **_strong(self.state_info(state))},
+            info={**nothing, **_strip_weak_types(self.state_info(state))},
         )
 
     def _scalar(self, name: str, value: Any) -> jax.Array:
-        array: jax.Array = _strong(value)
+        array: jax.Array = _strip_weak_types(value)
         if array.shape != ():
             raise ValueError(
                 f"{type(self).__name__}.{name} must return a scalar, got shape {array.shape}; index or sum it"
@@ -287,7 +287,7 @@ def _split_call_key(key: jax.Array) -> jax.Array:
     return jax.random.split(key)
 
 
-def _strong(tree: Any) -> Any:
+def _strip_weak_types(tree: Any) -> Any:
     """Python scalars become arrays and weak types strong ones, so that a state has the same type after every step."""
     return jax.tree.map(_strong_leaf, tree)
 

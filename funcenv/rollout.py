@@ -5,16 +5,16 @@ every environment has its own stream of policy keys. A policy that is a pytree, 
 params)`, is an argument of the compiled program: new parameters do not compile it again. A plain function is a part of
 the program, compiled once for each function object. The policy's key at step t is `fold_in(policy key, t)`, the policy
 keys being the split of one key; or what a method `key_of_step(policy_key, t)` of the policy says. The random policy has
-one, `funcenv.random.nth_key`, which halves what its actions cost.
+one, `funcenv.random.indexed_key`, which halves what its actions cost.
 
-On a CPU a rollout runs as one function, a chunk of environments after the other (`funcenv.engine`), and resets lazily
+On a CPU a rollout runs as one function, a chunk of environments after the other (`funcenv._compile.rollout`), and resets lazily
 unless the vector environment says "select". A long one of many environments that keeps no trajectory is divided among
 threads, as many as XLA has: one for each core, or what the environment variable `PJRT_NPROC` says.
 
-On an NVIDIA GPU a rollout is one CUDA graph, its loop included (`funcenv.cuda_graph`).
+On an NVIDIA GPU a rollout is one CUDA graph, its loop included (`funcenv._compile.cuda_graph`).
 
 The first call of a kind compares steps with the plain program's. If they differ, if XLA cannot compile it as one, on
-other devices, over several devices, inside a traced function and with the environment variable `FUNCENV_PLAIN=1`, the
+other devices, over several devices, inside a traced function and with the environment variable `FUNCENV_NO_FAST_PATH=1`, the
 plain program runs. Keys, integers and flags are the same in every way; floats are, too, where XLA contracts a*b+c
 alike, and else differ by a unit or two in the last place at each step.
 """
@@ -30,13 +30,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from funcenv import engine
+from funcenv._compile import rollout as engine
+from funcenv._compile.cuda_graph import CudaGraphJit
+from funcenv._compile.rollout import EPISODES, RolloutStatistics, advance
+from funcenv._compile.single_kernel import quick_options
 from funcenv.checks import require_size
-from funcenv.cuda_graph import InGraph
-from funcenv.engine import EPISODES, RolloutStatistics, advance
 from funcenv.func_env import FuncEnv
-from funcenv.fused import quick_options
-from funcenv.random import nth_key, require_typed_key
+from funcenv.random import indexed_key, require_typed_key
 from funcenv.spaces import Space
 from funcenv.struct import PyTreeNode, field
 from funcenv.vector import AutoresetMode, FuncVectorEnv, VectorState, VectorTimestep
@@ -115,7 +115,7 @@ class RandomPolicy(PyTreeNode):
     @staticmethod
     def key_of_step(policy_key: jax.Array, number: jax.Array) -> jax.Array:
         """The key of a rollout's step: one that costs nothing, where a fold costs as much as a draw."""
-        return nth_key(policy_key, number)
+        return indexed_key(policy_key, number)
 
     def __call__(self, observation: Any, key: jax.Array) -> Any:
         """An action; the observation is not looked at."""
@@ -217,7 +217,7 @@ def evaluate(
     return _evaluate(venv, parts.tree, key, parts.function, max_steps)
 
 
-@functools.partial(InGraph, static_argnames=("function", "num_steps", "collect"))
+@functools.partial(CudaGraphJit, static_argnames=("function", "num_steps", "collect"))
 def _rollout(
     venv: FuncVectorEnv[Any, Any, Any],
     policy: Any,
@@ -245,7 +245,7 @@ def _rollout(
     return vstate, kept, episodes.statistics()
 
 
-@functools.partial(InGraph, static_argnames=("function", "max_steps"))
+@functools.partial(CudaGraphJit, static_argnames=("function", "max_steps"))
 def _evaluate(
     venv: FuncVectorEnv[Any, Any, Any], policy: Any, key: jax.Array, function: Policy | None, max_steps: int
 ) -> Evaluation:

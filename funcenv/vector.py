@@ -171,7 +171,7 @@ class FuncVectorEnv(PyTreeNode, Generic[State, Action, Obs]):
             The next vector state and time step.
         """
         if self.autoreset_mode is not AutoresetMode.DISABLED and self.chosen_reset_strategy() == "lazy":
-            from funcenv.resets import step_lazily  # which is written in terms of this class
+            from funcenv._compile.lazy_reset import step_lazily  # which is written in terms of this class
 
             next_vstate, timestep = step_lazily(self, vstate, actions)
             return next_vstate, timestep
@@ -191,7 +191,7 @@ class FuncVectorEnv(PyTreeNode, Generic[State, Action, Obs]):
         """
         if self.reset_strategy != "auto":
             return self.reset_strategy
-        from funcenv.resets import is_reset_costly  # which is written in terms of this class
+        from funcenv._compile.lazy_reset import is_reset_costly  # which is written in terms of this class
 
         return "lazy" if is_reset_costly(self.env, self.num_envs) else "select"
 
@@ -378,7 +378,7 @@ def _reset_or_advance(
 
 def _show_again(env: FuncEnv[Any, Any, Any], vstate: VectorState[Any]) -> VectorTimestep[Any]:
     """The time step of an environment that is left alone: its present observation and flags, reward 0."""
-    timestep = env.look(vstate.env_state, call_key(vstate.key, vstate.num_calls - np.uint32(1)))
+    timestep = env.observe(vstate.env_state, call_key(vstate.key, vstate.num_calls - np.uint32(1)))
     return _vector_timestep(timestep, vstate.episode_return, vstate.episode_length)
 
 

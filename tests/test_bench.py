@@ -133,10 +133,10 @@ def test_bench_takes_another_generator(capsys):
 
 def test_a_program_that_cannot_be_one_function_is_told_to_be_plain(monkeypatch):
     venv = funcenv.FuncVectorEnv(funcenv.make("FrozenLake-v1"), 4)
-    monkeypatch.delenv("FUNCENV_PLAIN")
+    monkeypatch.delenv("FUNCENV_NO_FAST_PATH")
     told = funcenv.bench.describe_engine(venv, num_steps=10)
     assert (told["program"], told["resets"]) == ("one function", "as needed")
-    monkeypatch.setenv("FUNCENV_PLAIN", "1")
+    monkeypatch.setenv("FUNCENV_NO_FAST_PATH", "1")
     told = funcenv.bench.describe_engine(venv, num_steps=10)
     assert (told["program"], told["resets"]) == ("plain", "at every step, selected")
 

@@ -75,9 +75,9 @@ def test_every_function_gets_a_key_of_its_own():
 def test_look_shows_what_the_call_with_that_key_showed():
     env, key = Count(), funcenv.key(3)
     state, timestep = env.reset(key)
-    np.testing.assert_array_equal(env.look(state, key).observation, timestep.observation)
+    np.testing.assert_array_equal(env.observe(state, key).observation, timestep.observation)
     state, timestep = env.step(state, jnp.int32(2), key)
-    seen = env.look(state, key)
+    seen = env.observe(state, key)
     np.testing.assert_array_equal(seen.observation, timestep.observation)
     assert seen.reward == 0
 

@@ -5,6 +5,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import tomllib
 
 import pytest
 
@@ -46,47 +47,94 @@ def test_the_folders_at_top_level_are_not_importable_by_their_bare_name(folder):
     assert f"import funcenv.{folder}" in result.stderr
 
 
-# Each layer may import those before it; the command line, last, may import all.
-LAYERS = (
-    ("struct", "checks", "cost", "trigonometry"),
-    ("random",),
-    ("fused", "cuda_graph"),
-    ("spaces", "scene"),
-    ("func_env",),
-    ("wrappers", "vector", "resets", "checker", "checked"),
-    ("engine",),
-    ("rollout", "registry"),
-    ("replay", "train", "bench"),
-    ("envs",),
-    ("adapters",),
-    ("cli", "__main__", "__init__"),
-)
-LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
-
-
-def imports(path):
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "funcenv":
-            parts = node.module.split(".")
-            yield from [parts[1]] if len(parts) > 1 else [alias.name for alias in node.names]
+LAYERS = tomllib.loads((ROOT / "docs" / "layers.toml").read_text())["layer"]
+LEVEL = {module: level for level, layer in enumerate(LAYERS) for module in layer["modules"]}
 
 
 def sources():
-    for folder, prefix in (("funcenv", ""), ("envs", "envs/"), ("adapters", "adapters/")):
+    """Every source file of the package by the name of its module."""
+    found = {}
+    for folder, prefix in (("funcenv", "funcenv"), ("envs", "funcenv.envs"), ("adapters", "funcenv.adapters")):
         for path in sorted((ROOT / folder).rglob("*.py")):
-            yield pytest.param(
-                path, (prefix + str(path.relative_to(ROOT / folder))).split("/")[0].removesuffix(".py"), id=str(path)
-            )
+            parts = path.relative_to(ROOT / folder).with_suffix("").parts
+            found[".".join((prefix, *parts)).removesuffix(".__init__")] = path
+    return found
 
 
-@pytest.mark.parametrize(("path", "layer"), list(sources()))
-def test_imports_point_down(path, layer):
-    assert layer in LEVEL, f"{layer} has no place in the layers yet: add it to LAYERS"
-    for name in imports(path):
-        if name in LEVEL:
-            assert LEVEL[name] <= LEVEL[layer], f"{path} is of layer {layer} and imports {name}, which stands above it"
+SOURCES = sources()
 
 
-@pytest.mark.parametrize("path", [param.values[0] for param in sources()], ids=str)
-def test_no_private_jax(path):
-    assert "jax._src" not in path.read_text()
+def imports(path):
+    """The modules of the package that a file imports, also inside functions and for type checkers alone."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in SOURCES)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            whole = {f"{node.module}.{alias.name}" for alias in node.names}
+            yield from whole & set(SOURCES)
+            if node.module in SOURCES and whole - set(SOURCES):
+                yield node.module
+
+
+IMPORTS = {module: set(imports(path)) for module, path in SOURCES.items()}
+
+
+def level(module):
+    prefixes = [".".join(module.split(".")[:end]) for end in range(len(module.split(".")), 0, -1)]
+    return next(LEVEL[prefix] for prefix in prefixes if prefix in LEVEL)
+
+
+def test_every_module_has_a_layer_of_its_own():
+    """Only the top level itself may fall back on the entry `funcenv`."""
+    loose = [module for module in SOURCES if level(module) == LEVEL["funcenv"] and module not in LEVEL]
+    assert not loose, f"add these to docs/layers.toml: {loose}"
+
+
+def test_imports_point_down():
+    upward = [
+        f"{module} imports {name}"
+        for module, names in IMPORTS.items()
+        for name in sorted(names)
+        if level(name) > level(module)
+    ]
+    assert not upward, "\n".join(upward)
+
+
+def test_no_circles_of_files():
+    components = [sorted(component) for component in strongly_connected(IMPORTS) if len(component) > 1]
+    assert not components, components
+
+
+def strongly_connected(graph):
+    """Tarjan's algorithm."""
+    index, low, on_stack, stack, found = {}, {}, set(), [], []
+
+    def visit(node):
+        index[node] = low[node] = len(index)
+        stack.append(node)
+        on_stack.add(node)
+        for other in graph[node]:
+            if other not in index:
+                visit(other)
+                low[node] = min(low[node], low[other])
+            elif other in on_stack:
+                low[node] = min(low[node], index[other])
+        if low[node] == index[node]:
+            component = set()
+            while node not in component:
+                component.add(stack.pop())
+            on_stack.difference_update(component)
+            found.append(component)
+
+    for node in graph:
+        if node not in index:
+            visit(node)
+    return found
+
+
+def test_the_search_for_circles_finds_one():
+    assert {frozenset("ab"), frozenset("c")} == set(map(frozenset, strongly_connected({"a": "b", "b": "a", "c": "a"})))
+
+
+def test_no_private_jax():
+    assert not [str(path) for path in SOURCES.values() if "jax._src" in path.read_text()]

@@ -7,9 +7,9 @@ import pytest
 
 import funcenv
 from funcenv import AutoresetMode, FuncVectorEnv
-from funcenv.engine.statistics import Moments
 from funcenv.envs import CartPole, Pendulum
-from funcenv.random import nth_key
+from funcenv.random import indexed_key
+from funcenv.statistics import Moments
 from funcenv.wrappers import TimeLimit
 
 ENV = TimeLimit(CartPole(), max_episode_steps=40)
@@ -100,7 +100,7 @@ def test_the_random_policy_draws_with_numbered_keys():
     _, (_, acted), _ = funcenv.rollout(venv, POLICY, key, 6)
     policy_keys = jax.random.split(jax.random.split(key)[1], 2)
     for number in range(6):
-        keys = [nth_key(policy_key, number) for policy_key in policy_keys]
+        keys = [indexed_key(policy_key, number) for policy_key in policy_keys]
         assert acted[number].tolist() == [int(ENV.action_space.sample(one)) for one in keys]
 
 

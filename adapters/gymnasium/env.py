@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import gymnasium
 
-from funcenv.adapters.env import ActType, ObsType
-from funcenv.adapters.functional import FunctionalEnv
-from funcenv.adapters.gymnasium.members import is_padded, plain_decoder
+from funcenv.adapters.gymnasium.member_conversion import is_padded, plain_decoder
 from funcenv.adapters.gymnasium.spaces import to_gymnasium
+from funcenv.adapters.single.env import ActType, ObsType
+from funcenv.adapters.single.functional_env import FunctionalEnv
 
 
 class GymnasiumEnv(FunctionalEnv[ObsType, ActType], gymnasium.Env[ObsType, ActType]):  # type: ignore[misc]  # it has two specs

@@ -14,13 +14,13 @@ import numpy as np
 from jax.experimental import io_callback
 from jaxtyping import Array, Bool, Float, UInt
 
-from funcenv.adapters.functional import FunctionalEnv
-from funcenv.adapters.gymnasium.members import member_encoder, plain_decoder
+from funcenv.adapters.gymnasium.member_conversion import member_encoder, plain_decoder
 from funcenv.adapters.gymnasium.spaces import from_gymnasium as space_from_gymnasium
+from funcenv.adapters.single.functional_env import FunctionalEnv
 from funcenv.func_env import FuncEnv
 from funcenv.spaces import Space
-from funcenv.spaces.dtypes import canonical
-from funcenv.spaces.padding import struct_of
+from funcenv.spaces._dtypes import canonical
+from funcenv.spaces._padded import struct_of
 from funcenv.struct import PyTreeNode, field
 
 

@@ -15,8 +15,8 @@ from jaxtyping import Array, Bool, Float
 from funcenv.adapters.gymnasium.spaces import from_gymnasium as space_from_gymnasium
 from funcenv.func_env import FuncEnv
 from funcenv.spaces import Space
-from funcenv.spaces.dtypes import promote
-from funcenv.spaces.padding import struct_of
+from funcenv.spaces._dtypes import promote
+from funcenv.spaces._padded import struct_of
 from funcenv.struct import PyTreeNode, field
 
 

@@ -16,8 +16,8 @@ import numpy as np
 from gymnasium.vector.utils import batch_space
 
 import funcenv.spaces
+from funcenv.spaces._padded import stacked_length
 from funcenv.spaces.graph import MAX_NODES
-from funcenv.spaces.padding import stacked_length
 from funcenv.spaces.sequence import MAX_LENGTH
 
 

@@ -8,10 +8,10 @@ import gymnasium
 import numpy as np
 from gymnasium.vector.utils import batch_space as gymnasium_batch_space
 
-from funcenv.adapters.env import ActType, ObsType
-from funcenv.adapters.functional_vector import FunctionalVectorEnv
-from funcenv.adapters.gymnasium.members import is_padded, member_encoder, plain_decoder
+from funcenv.adapters.gymnasium.member_conversion import is_padded, member_encoder, plain_decoder
 from funcenv.adapters.gymnasium.spaces import to_gymnasium
+from funcenv.adapters.single.env import ActType, ObsType
+from funcenv.adapters.vector.functional_vector_env import FunctionalVectorEnv
 from funcenv.func_env import FuncEnv
 from funcenv.spaces import batch_space
 from funcenv.vector import AutoresetMode

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import UInt8
 
-from funcenv.adapters.closing import ClosesItself
+from funcenv.adapters._lifecycle import ClosesAtExit
 from funcenv.adapters.rendering.display import load_pygame, require_display
 from funcenv.checks import require_positive
 
@@ -27,7 +27,7 @@ _SHARE_OF_SCREEN = 0.9  # that a new window takes at most, each way
 _shown: weakref.WeakSet[Window] = weakref.WeakSet()  # windows on the screen; SDL has one queue of events for all
 
 
-class Window(ClosesItself):
+class Window(ClosesAtExit):
     """A window that shows pictures and hears the keyboard.
 
     It opens with the first picture. The user may resize it, and the picture keeps its proportions; where the user

@@ -6,8 +6,8 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-from funcenv.adapters.conformity import check_picture, check_started, check_stepped
-from funcenv.adapters.env import ActType, Env, ObsType
+from funcenv.adapters.checking.api_rules import check_picture, check_started, check_stepped
+from funcenv.adapters.single.env import ActType, Env, ObsType
 from funcenv.adapters.wrappers.wrapper import Wrapper
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from funcenv.adapters.env import ActType, Env, ObsType
+from funcenv.adapters.single.env import ActType, Env, ObsType
 from funcenv.func_env import FuncEnv
 from funcenv.registry import EnvSpec
 

@@ -5,7 +5,7 @@ import numpy as np
 from protocol import serve
 
 import funcenv
-from funcenv.adapters.functional_vector import FunctionalVectorEnv
+from funcenv.adapters.vector.functional_vector_env import FunctionalVectorEnv
 
 
 def prepare(options):

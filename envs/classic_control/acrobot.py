@@ -30,11 +30,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from funcenv.checks import require_at_least, require_finite, require_ordered, require_positive
+from funcenv.envs.trigonometry import sincos
 from funcenv.func_env import FuncEnv
 from funcenv.scene import Camera, Circle, Line, Rectangle, Scene, Shape, palette, place, rgba
 from funcenv.spaces import Box, Discrete
 from funcenv.struct import PyTreeNode, field
-from funcenv.trigonometry import sincos
 
 # theta1, theta2, theta1_dot, theta2_dot, or their rates of change. Scalars, so that XLA fuses the whole step.
 _Coordinates = tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""], Float[Array, ""]]

@@ -25,11 +25,11 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from funcenv.checks import require_finite, require_ordered, require_positive
+from funcenv.envs.trigonometry import sincos
 from funcenv.func_env import FuncEnv
 from funcenv.scene import Camera, Circle, Line, Rectangle, Scene, Shape, Terrain, palette, place
 from funcenv.spaces import Box, Discrete
 from funcenv.struct import PyTreeNode, field
-from funcenv.trigonometry import sincos
 
 
 class CartPoleState(PyTreeNode):

@@ -21,11 +21,11 @@ from jaxtyping import Array, Bool, Float, Int
 
 from funcenv.checks import require_finite, require_ordered, require_positive
 from funcenv.envs.classic_control.mountain_car_scene import mountain_car_scene
+from funcenv.envs.trigonometry import sincos
 from funcenv.func_env import FuncEnv
 from funcenv.scene import Scene
 from funcenv.spaces import Box, Discrete
 from funcenv.struct import PyTreeNode
-from funcenv.trigonometry import sincos
 
 
 class MountainCarState(PyTreeNode):

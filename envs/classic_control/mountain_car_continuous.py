@@ -24,11 +24,11 @@ from jaxtyping import Array, Bool, Float
 
 from funcenv.checks import require_finite, require_ordered, require_positive
 from funcenv.envs.classic_control.mountain_car_scene import mountain_car_scene
+from funcenv.envs.trigonometry import sincos
 from funcenv.func_env import FuncEnv, reward_bounds
 from funcenv.scene import Scene
 from funcenv.spaces import Box
 from funcenv.struct import PyTreeNode
-from funcenv.trigonometry import sincos
 
 
 class MountainCarContinuousState(PyTreeNode):

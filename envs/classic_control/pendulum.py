@@ -19,11 +19,11 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from funcenv.checks import require_at_least, require_finite, require_positive
+from funcenv.envs.trigonometry import sincos, wrapped
 from funcenv.func_env import FuncEnv, reward_bounds
 from funcenv.scene import Arc, Camera, Circle, Line, Polygon, Scene, Shape, palette, place, rgba
 from funcenv.spaces import Box
 from funcenv.struct import PyTreeNode
-from funcenv.trigonometry import sincos, wrapped
 
 
 class PendulumState(PyTreeNode):

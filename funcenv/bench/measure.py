@@ -7,7 +7,7 @@ from typing import Any
 
 import jax
 
-from funcenv import engine
+from funcenv._compile import rollout as engine
 from funcenv.bench.breakdown import default_num_steps
 from funcenv.bench.memory import Footprint, footprint
 from funcenv.bench.timing import clock_name, time_in_turns

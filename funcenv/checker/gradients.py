@@ -9,10 +9,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from funcenv._compile.single_kernel import quick_options
 from funcenv.checker.findings import Finding, error, warning
 from funcenv.checker.runs import Runs, Transitions
 from funcenv.checker.subject import Failure, leaves_by_path
-from funcenv.fused import quick_options
 
 
 class Gradients(NamedTuple):

@@ -16,10 +16,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from funcenv._compile.single_kernel import quick_options
 from funcenv.checker.probe import all_inside, with_probe, without_probe
 from funcenv.checker.subject import Failure, Subject, leaves_by_path
 from funcenv.func_env import FuncEnv, Timestep
-from funcenv.fused import quick_options
 
 NUM_ENVS = 16
 MAX_STEPS = 256

@@ -13,7 +13,7 @@ import jax
 from jax.extend.core import ClosedJaxpr
 
 from funcenv.func_env import FuncEnv
-from funcenv.wrappers.wrapper import layers
+from funcenv.wrappers.base import layers
 
 # Each function, what it is called with, and what its result is called; every argument is known when its turn comes.
 FUNCTIONS = {

@@ -34,7 +34,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, UInt
 
-from funcenv.random.counters import (
+from funcenv.random._counter_based import (
     UINT,
     Block,
     Words,

@@ -18,13 +18,13 @@ import jax.numpy as jnp
 from jaxtyping import Array, Key, UInt
 
 from funcenv.random import feistel2x32, threefry
-from funcenv.random.counters import joined
+from funcenv.random._counter_based import joined
 
 DEFAULT = "threefry"
 """The generator that `key` picks."""
 
 COUNTED = "threefry with a counter"
-"""The generator of `nth_key`."""
+"""The generator of `indexed_key`."""
 
 OURS: dict[str, ModuleType] = {"threefry": threefry, "feistel2x32": feistel2x32}
 """A generator is a module with `seed`, `split`, `fold_in` and `random_bits`, on keys of two 32-bit words."""
@@ -85,7 +85,7 @@ def words_in_key(impl: Hashable) -> int:
     return int(jax.eval_shape(lambda: jax.random.key_data(jax.random.key(0, impl=impl))).size)
 
 
-def nth_key(key: Key[Array, ""], number: int | UInt[Array, ""]) -> Key[Array, ""]:
+def indexed_key(key: Key[Array, ""], number: int | UInt[Array, ""]) -> Key[Array, ""]:
     """A key for number `number` of many things that are drawn with one key, which then serves nothing else.
 
     With Threefry it costs nothing, where `jax.random.fold_in(key, number)` costs a block: the number becomes the high
@@ -104,13 +104,13 @@ def nth_key(key: Key[Array, ""], number: int | UInt[Array, ""]) -> Key[Array, ""
 
     >>> import funcenv
     >>> root = funcenv.key(0)
-    >>> bool(jax.random.bits(nth_key(root, 0)) == jax.random.bits(root))
+    >>> bool(jax.random.bits(indexed_key(root, 0)) == jax.random.bits(root))
     True
-    >>> bool(jax.random.bits(nth_key(root, 1)) == jax.random.bits(root))
+    >>> bool(jax.random.bits(indexed_key(root, 1)) == jax.random.bits(root))
     False
     """
     if key.shape:
-        raise ValueError(f"nth_key takes a single key, got keys of shape {key.shape}; map it with jax.vmap")
+        raise ValueError(f"indexed_key takes a single key, got keys of shape {key.shape}; map it with jax.vmap")
     if isinstance(number, int) and not 0 <= number < 2**32:
         raise ValueError(f"number must be at least 0 and below 2**32, got {number}")
     if impl_name(key) not in ("threefry", "threefry2x32"):
@@ -127,7 +127,7 @@ def _defined(name: str) -> Hashable:
 
 @functools.cache
 def counted_impl() -> Hashable:
-    """The generator of the keys of `nth_key`: Threefry, with the high word of its counters in the key."""
+    """The generator of the keys of `indexed_key`: Threefry, with the high word of its counters in the key."""
     return _define(threefry, COUNTED, threefry.seed_with_counter, num_words=3)
 
 

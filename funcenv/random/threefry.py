@@ -5,7 +5,7 @@ same keys from the same seeds, the same splits, folds and draws of any width and
 loop over five groups of rounds, which cannot be fused with what uses the numbers; here the rounds are written out.
 
 A key may have a third word: the high word of its counters, which are those of JAX's where it is 0
-(`funcenv.random.nth_key`). Keys that are split or folded from it have 0 there.
+(`funcenv.random.indexed_key`). Keys that are split or folded from it have 0 there.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, UInt
 
-from funcenv.random.counters import (
+from funcenv.random._counter_based import (
     UINT,
     Block,
     Words,

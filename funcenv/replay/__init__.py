@@ -2,6 +2,6 @@
 
 from funcenv.replay.record import record
 from funcenv.replay.replay import Episode, Replay
-from funcenv.replay.stacking import can_draw
+from funcenv.replay.scene_stack import can_draw
 
 __all__ = ["Episode", "Replay", "can_draw", "record"]

@@ -18,7 +18,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from funcenv.replay.stacking import is_constant
+from funcenv.replay.scene_stack import is_constant
 from funcenv.scene import Many, Scene, Shape
 from funcenv.spaces import Box, Discrete, Space
 

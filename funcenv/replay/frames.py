@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from funcenv.checks import require_size
-from funcenv.replay.stacking import is_constant
+from funcenv.replay.scene_stack import is_constant
 from funcenv.scene import Scene, rasterize
 
 Frame = np.ndarray[Any, Any]  # uint8 [height, width, 3]

@@ -12,13 +12,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from funcenv import engine
+from funcenv._compile import rollout as engine
 from funcenv.checks import require_size
 from funcenv.func_env import FuncEnv
 from funcenv.random import require_typed_key
 from funcenv.replay.files import require_destination
 from funcenv.replay.replay import Episode, Replay, natural_fps, natural_title
-from funcenv.replay.stacking import draw_states
+from funcenv.replay.scene_stack import draw_states
 from funcenv.rollout import Policy
 from funcenv.vector import AutoresetMode, FuncVectorEnv, VectorState, map_batched
 

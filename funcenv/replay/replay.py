@@ -13,9 +13,10 @@ import numpy as np
 
 from funcenv.checks import require_positive, require_size
 from funcenv.func_env import FuncEnv
-from funcenv.replay import film, frames, page
+from funcenv.replay import frames, video
+from funcenv.replay import html as html_page
 from funcenv.replay.files import replacing, require_destination
-from funcenv.replay.stacking import draw_states, stack_scenes, take_steps
+from funcenv.replay.scene_stack import draw_states, stack_scenes, take_steps
 from funcenv.scene import Scene
 from funcenv.spaces import Space
 
@@ -239,12 +240,12 @@ class Replay:
             if path.suffix.lower() == ".html":
                 temporary.write_text(self.to_html(), encoding="utf-8")
             else:
-                every = every or film.frames_to_skip(path.suffix.lower(), self.fps)
-                film.write_film(temporary, self.frames(height, width, every, columns), self.fps / every)
+                every = every or video.frames_to_skip(path.suffix.lower(), self.fps)
+                video.write_film(temporary, self.frames(height, width, every, columns), self.fps / every)
 
     def to_html(self) -> str:
         """The page, as text: one file, which needs nothing else and asks no network."""
-        return page.build(self.episodes, self.fps, self.title)
+        return html_page.build(self.episodes, self.fps, self.title)
 
     def _repr_html_(self) -> str:
         """In a notebook: the page in a frame of its own, so that neither's styles reach the other."""

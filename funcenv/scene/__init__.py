@@ -5,14 +5,14 @@ terminals, pixel observations and replays are made from the same scene.
 """
 
 from funcenv.scene import palette
+from funcenv.scene._validate import require_same_structure
 from funcenv.scene.color import rgba
 from funcenv.scene.font import digits, letters
+from funcenv.scene.grid import mosaic
 from funcenv.scene.images import Sprite, Text
-from funcenv.scene.mosaic import mosaic
 from funcenv.scene.rasterize import rasterize
 from funcenv.scene.scene import Camera, Scene
 from funcenv.scene.shapes import Arc, Circle, Line, Many, Polygon, Rectangle, Shape, Terrain, place
-from funcenv.scene.structure import require_same_structure
 
 __all__ = [
     "Arc",

@@ -15,10 +15,10 @@ import numpy as np
 from jaxtyping import Array, Shaped
 
 from funcenv.checks import require_size
+from funcenv.scene._materialize import settled
 from funcenv.scene.color import luminance
 from funcenv.scene.fields import require_fields
 from funcenv.scene.scene import Camera, Scene
-from funcenv.scene.settled import settled
 from funcenv.scene.shapes import Layer, Many, Pixels, Shape
 
 _Canvas = tuple[jax.Array, ...]  # red, green and blue, or grey alone; [height, width] or what broadcasts to it

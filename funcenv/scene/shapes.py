@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from funcenv.scene import coverage
+from funcenv.scene import _coverage as coverage
 from funcenv.struct import PyTreeNode, field
 
 

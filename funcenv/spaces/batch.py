@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Bool
 
 from funcenv.checks import require_size
-from funcenv.spaces.dtypes import dtype_of
+from funcenv.spaces._dtypes import dtype_of
 from funcenv.spaces.space import Space
 
 

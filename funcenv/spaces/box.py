@@ -10,9 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Shaped
 
-from funcenv.spaces.bounds import as_array, bound_of, common_shape, require_shape
-from funcenv.spaces.draw import uniform_below
-from funcenv.spaces.dtypes import canonical, dtype_of, integers_within, require_range, with_shape
+from funcenv.spaces._bounds import as_array, bound_of, common_shape, require_shape
+from funcenv.spaces._dtypes import canonical, dtype_of, integers_within, require_range, with_shape
+from funcenv.spaces._sampling import uniform_below
 from funcenv.spaces.space import Space
 
 

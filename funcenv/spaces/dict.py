@@ -10,9 +10,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool
 
+from funcenv.spaces._composite import contains_parts, join_boxes, join_flat, require_space, sample_parts, split_flat
 from funcenv.spaces.batch import batch_space
 from funcenv.spaces.flatten import flatdim
-from funcenv.spaces.product import contains_parts, join_boxes, join_flat, require_space, sample_parts, split_flat
 from funcenv.spaces.space import Space
 
 

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int
 
-from funcenv.spaces.box import Box
-from funcenv.spaces.draw import (
+from funcenv.spaces._dtypes import canonical, dtype_of, integers_within, require_range, with_shape
+from funcenv.spaces._sampling import (
     ONE_WORD,
     draw_allowed,
     draw_weighted,
@@ -20,7 +20,7 @@ from funcenv.spaces.draw import (
     require_probability,
     uniform_below,
 )
-from funcenv.spaces.dtypes import canonical, dtype_of, integers_within, require_range, with_shape
+from funcenv.spaces.box import Box
 from funcenv.spaces.space import Space
 
 

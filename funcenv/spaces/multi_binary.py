@@ -11,10 +11,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int8
 
-from funcenv.spaces.bounds import as_array
+from funcenv.spaces._bounds import as_array
+from funcenv.spaces._dtypes import dtype_of, with_shape
+from funcenv.spaces._sampling import require_entries, require_one
 from funcenv.spaces.box import Box
-from funcenv.spaces.draw import require_entries, require_one
-from funcenv.spaces.dtypes import dtype_of, with_shape
 from funcenv.spaces.space import Space
 
 

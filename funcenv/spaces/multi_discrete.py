@@ -9,10 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int
 
-from funcenv.spaces.bounds import as_array
-from funcenv.spaces.box import Box
-from funcenv.spaces.discrete import Discrete
-from funcenv.spaces.draw import (
+from funcenv.spaces._bounds import as_array
+from funcenv.spaces._dtypes import canonical, dtype_of, integers_within, require_range, with_shape
+from funcenv.spaces._sampling import (
     draw_allowed,
     draw_weighted,
     require_mask,
@@ -20,7 +19,8 @@ from funcenv.spaces.draw import (
     require_probability,
     uniform_below,
 )
-from funcenv.spaces.dtypes import canonical, dtype_of, integers_within, require_range, with_shape
+from funcenv.spaces.box import Box
+from funcenv.spaces.discrete import Discrete
 from funcenv.spaces.space import Space
 
 

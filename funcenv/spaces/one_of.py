@@ -11,11 +11,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int32, Shaped
 
+from funcenv.spaces._composite import entries_by_index, require_space, sample_parts
+from funcenv.spaces._dtypes import canonical, integers_within, promote, with_shape
+from funcenv.spaces._padded import is_integer, pad_items, stack_items
+from funcenv.spaces._sampling import uniform_below
 from funcenv.spaces.box import Box, concatenate_boxes
-from funcenv.spaces.draw import uniform_below
-from funcenv.spaces.dtypes import canonical, integers_within, promote, with_shape
-from funcenv.spaces.padding import is_integer, pad_items, stack_items
-from funcenv.spaces.product import entries_by_index, require_space, sample_parts
 from funcenv.spaces.space import Space
 from funcenv.struct import PyTreeNode
 

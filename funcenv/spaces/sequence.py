@@ -10,10 +10,9 @@ import numpy as np
 from jaxtyping import Array, Bool, Int32
 
 from funcenv.checks import require_size
-from funcenv.spaces.batch import contains_each
-from funcenv.spaces.draw import require_one
-from funcenv.spaces.dtypes import integers_within
-from funcenv.spaces.padding import (
+from funcenv.spaces._composite import contains_parts, require_space
+from funcenv.spaces._dtypes import integers_within
+from funcenv.spaces._padded import (
     as_pair,
     choose_length,
     draw_items,
@@ -27,7 +26,8 @@ from funcenv.spaces.padding import (
     within_length,
     zero_beyond,
 )
-from funcenv.spaces.product import contains_parts, require_space
+from funcenv.spaces._sampling import require_one
+from funcenv.spaces.batch import contains_each
 from funcenv.spaces.space import Space
 from funcenv.struct import PyTreeNode
 

@@ -11,8 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int32
 
-from funcenv.spaces.box import Box
-from funcenv.spaces.draw import (
+from funcenv.spaces._dtypes import dtype_of, integers_within, with_shape
+from funcenv.spaces._padded import as_pair, choose_length, is_integer, within_length
+from funcenv.spaces._sampling import (
     draw_allowed,
     draw_weighted,
     require_mask,
@@ -20,8 +21,7 @@ from funcenv.spaces.draw import (
     require_probability,
     uniform_below,
 )
-from funcenv.spaces.dtypes import dtype_of, integers_within, with_shape
-from funcenv.spaces.padding import as_pair, choose_length, is_integer, within_length
+from funcenv.spaces.box import Box
 from funcenv.spaces.space import Space
 from funcenv.struct import PyTreeNode
 

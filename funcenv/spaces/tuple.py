@@ -10,9 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool
 
-from funcenv.spaces.batch import batch_space
-from funcenv.spaces.flatten import flatdim
-from funcenv.spaces.product import (
+from funcenv.spaces._composite import (
     contains_parts,
     entries_by_index,
     join_boxes,
@@ -21,6 +19,8 @@ from funcenv.spaces.product import (
     sample_parts,
     split_flat,
 )
+from funcenv.spaces.batch import batch_space
+from funcenv.spaces.flatten import flatdim
 from funcenv.spaces.space import Space
 
 

@@ -38,13 +38,13 @@ def with_channels(picture: UInt8[Array, "..."]) -> UInt8[Array, "height width ch
     return jnp.moveaxis(picture, 0, 2).reshape(*picture.shape[1:3], -1)
 
 
-class PictureEncoder(nn.Module):
+class ImageEncoder(nn.Module):
     """Convolutions whose windows do not overlap, with ReLU in between: from a picture to a vector.
 
     Such a convolution is one matrix product, and stays one for several networks side by side, where XLA's convolutions
     on a CPU become very slow. What is left over at the right and bottom borders is filled up with zeros.
 
-    >>> encoder = PictureEncoder(sizes=(7, 3), channels=(16, 32))
+    >>> encoder = ImageEncoder(sizes=(7, 3), channels=(16, 32))
     >>> encoder.init_with_output(jax.random.key(0), jnp.zeros((5, 84, 84, 2), jnp.uint8))[0].shape
     (5, 512)
     """

@@ -37,7 +37,7 @@ from funcenv.train.config import Activation, TrainConfig, require_fraction
 from funcenv.train.distributions import Distribution, action_size, distribution, to_env_action
 from funcenv.train.episodes import Episodes
 from funcenv.train.normalization import RunningMoments
-from funcenv.train.pictures import PictureEncoder, is_picture, with_channels
+from funcenv.train.pictures import ImageEncoder, is_picture, with_channels
 from funcenv.vector import FuncVectorEnv, VectorState
 
 
@@ -150,7 +150,7 @@ class ActorCritic(nn.Module):
 
         activation = {"tanh": nn.tanh, "relu": nn.relu}[self.activation]
         if self.windows is not None:
-            self.encoder = PictureEncoder(*self.windows)
+            self.encoder = ImageEncoder(*self.windows)
         self.policy = network(self.action_size, 0.01)
         self.value = network(1, 1.0)
         if self.continuous:

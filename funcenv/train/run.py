@@ -36,11 +36,11 @@ from rich.console import Console
 import funcenv
 from funcenv.random import impl_name
 from funcenv.replay import can_draw
-from funcenv.replay.command import record_agent
 from funcenv.train import checkpoint
 from funcenv.train.loop import MAX_UPDATES_PER_CALL, Learner, Metrics
 from funcenv.train.metrics import MetricsFile, draw_learning_curve, read_metrics
 from funcenv.train.progress import ProgressReport
+from funcenv.train.replay_command import record_agent
 
 CHUNK_SECONDS = 0.5
 """How long one call of the compiled program should take: how often progress is shown and a request to stop is heard."""
@@ -50,7 +50,7 @@ class TrainingDivergedError(RuntimeError):
     """The loss became NaN or infinite."""
 
 
-class ContradictionError(ValueError):
+class ConfigMismatchError(ValueError):
     """A run is resumed with another configuration than it was started with."""
 
 
@@ -127,7 +127,7 @@ def resume(
         console: as for `start`.
 
     Raises:
-        ContradictionError: `config` is not the one the run was started with.
+        ConfigMismatchError: `config` is not the one the run was started with.
         FileNotFoundError: there is no run there.
         funcenv.train.checkpoint.NoCheckpointError: no checkpoint can be read.
     """
@@ -138,7 +138,7 @@ def resume(
         differences = ", ".join(
             f"{name} is {ours[name]!r} there, {theirs[name]!r} here" for name in ours if ours[name] != theirs[name]
         )
-        raise ContradictionError(
+        raise ConfigMismatchError(
             f"{folder} was started with another configuration: {differences}; leave these out, or start a new run"
         )
     learner = Learner(_module(algorithm), saved)

@@ -15,6 +15,7 @@ refuses. What the order means, from the inside out:
 """
 
 from funcenv.wrappers.autoreset import Autoreset, AutoresetState
+from funcenv.wrappers.base import Wrapper, layers
 from funcenv.wrappers.delay_observation import DelayObservation, DelayObservationState
 from funcenv.wrappers.discretize import DiscretizeAction, DiscretizeObservation
 from funcenv.wrappers.dtype_observation import DtypeObservation
@@ -34,7 +35,6 @@ from funcenv.wrappers.time_limit import TimeLimit, TimeLimitState
 from funcenv.wrappers.transform_action import ActionWrapper, ClipAction, TransformAction
 from funcenv.wrappers.transform_observation import ObservationWrapper, TransformObservation
 from funcenv.wrappers.transform_reward import ClipReward, RewardWrapper, TransformReward
-from funcenv.wrappers.wrapper import Wrapper, layers
 
 __all__ = [
     "ActionWrapper",

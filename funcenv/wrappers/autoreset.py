@@ -10,8 +10,8 @@ from jaxtyping import Array, Bool, Float
 
 from funcenv.func_env import Action, Obs, reward_bounds
 from funcenv.struct import PyTreeNode
-from funcenv.wrappers.nothing import zeros_of
-from funcenv.wrappers.wrapper import Wrapper
+from funcenv.wrappers._placeholders import zeros_of
+from funcenv.wrappers.base import Wrapper
 
 
 class AutoresetState(PyTreeNode):

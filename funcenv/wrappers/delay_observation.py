@@ -10,10 +10,10 @@ import jax.numpy as jnp
 
 from funcenv.func_env import Action, Obs
 from funcenv.struct import PyTreeNode, field
+from funcenv.wrappers._placeholders import zero
+from funcenv.wrappers.base import Wrapper
 from funcenv.wrappers.frame_stack_observation import push
-from funcenv.wrappers.nothing import zero
 from funcenv.wrappers.single import single
-from funcenv.wrappers.wrapper import Wrapper
 
 
 class DelayObservationState(PyTreeNode):

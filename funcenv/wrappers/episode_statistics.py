@@ -10,8 +10,8 @@ from jaxtyping import Array, Float, Int
 
 from funcenv.func_env import Action, Obs
 from funcenv.struct import PyTreeNode
-from funcenv.wrappers.nothing import no_outcome
-from funcenv.wrappers.wrapper import Wrapper
+from funcenv.wrappers._placeholders import no_outcome
+from funcenv.wrappers.base import Wrapper
 
 
 class EpisodeStatisticsState(PyTreeNode):

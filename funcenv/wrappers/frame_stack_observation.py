@@ -12,9 +12,9 @@ from funcenv.checks import require_size
 from funcenv.func_env import Action
 from funcenv.spaces import Space, batch_space
 from funcenv.struct import PyTreeNode, field
-from funcenv.wrappers.nothing import zero
+from funcenv.wrappers._placeholders import zero
+from funcenv.wrappers.base import Wrapper
 from funcenv.wrappers.single import single
-from funcenv.wrappers.wrapper import Wrapper
 
 
 class FrameStackObservationState(PyTreeNode):

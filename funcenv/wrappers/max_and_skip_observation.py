@@ -11,10 +11,10 @@ from jaxtyping import Array, Float, Shaped
 from funcenv.checks import require_size
 from funcenv.func_env import Action
 from funcenv.struct import PyTreeNode, field
-from funcenv.wrappers.nothing import no_outcome
+from funcenv.wrappers._placeholders import no_outcome
+from funcenv.wrappers.base import Wrapper
 from funcenv.wrappers.repeat_action import repeat, repeated_range
 from funcenv.wrappers.single import single
-from funcenv.wrappers.wrapper import Wrapper
 
 
 class MaxAndSkipObservationState(PyTreeNode):

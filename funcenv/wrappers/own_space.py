@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 
-class OwnSpace:
+class InheritedSpace:
     """Reads as the space that was passed, or as that of `env` under the same name where None was passed.
 
     A plain default of None would hide the property of the environment inside; a space copied from it would go stale

@@ -10,11 +10,11 @@ import numpy as np
 from funcenv.checks import require_size
 from funcenv.func_env import Action, State
 from funcenv.scene import rasterize
-from funcenv.scene.settled import settled
+from funcenv.scene._materialize import settled
 from funcenv.spaces import Box
 from funcenv.struct import field
+from funcenv.wrappers.base import Wrapper
 from funcenv.wrappers.single import single
-from funcenv.wrappers.wrapper import Wrapper
 
 
 class PixelObservation(Wrapper[State, Action, Any]):

@@ -16,7 +16,7 @@ from jaxtyping import Array, Bool, Float
 from funcenv.func_env import Action, FuncEnv, Obs
 from funcenv.scene import Scene
 from funcenv.struct import PyTreeNode, field
-from funcenv.wrappers.wrapper import Wrapper, layers
+from funcenv.wrappers.base import Wrapper, layers
 
 Sampler = Callable[[jax.Array, FuncEnv[Any, Any, Any]], Any]
 

@@ -11,8 +11,8 @@ from jaxtyping import Array, Float
 from funcenv.checks import require_size
 from funcenv.func_env import Action, FuncEnv, Obs
 from funcenv.struct import PyTreeNode, field
-from funcenv.wrappers.nothing import no_outcome
-from funcenv.wrappers.wrapper import Wrapper
+from funcenv.wrappers._placeholders import no_outcome
+from funcenv.wrappers.base import Wrapper
 
 
 class RepeatActionState(PyTreeNode):

@@ -13,9 +13,9 @@ from jaxtyping import Array, Bool, Float, Int
 from funcenv.checks import require_at_least, require_ordered
 from funcenv.func_env import Action, Obs
 from funcenv.struct import PyTreeNode, field
-from funcenv.wrappers.nothing import zeros_of
+from funcenv.wrappers._placeholders import zeros_of
+from funcenv.wrappers.base import Wrapper
 from funcenv.wrappers.single import abstract
-from funcenv.wrappers.wrapper import Wrapper
 
 
 class StickyActionState(PyTreeNode):

@@ -12,9 +12,9 @@ from jaxtyping import Array, Int
 from funcenv.func_env import Action
 from funcenv.spaces import Box, Dict, Space, Tuple, flatten, flatten_space
 from funcenv.struct import PyTreeNode, field
+from funcenv.wrappers.base import Wrapper, layers
 from funcenv.wrappers.single import single
 from funcenv.wrappers.time_limit import TimeLimit
-from funcenv.wrappers.wrapper import Wrapper, layers
 
 
 class TimeAwareObservationState(PyTreeNode):

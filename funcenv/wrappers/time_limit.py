@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Int
 from funcenv.checks import require_at_least
 from funcenv.func_env import Action, Obs
 from funcenv.struct import PyTreeNode
-from funcenv.wrappers.wrapper import Wrapper
+from funcenv.wrappers.base import Wrapper
 
 
 class TimeLimitState(PyTreeNode):

@@ -12,9 +12,9 @@ from jaxtyping import Array, Float
 from funcenv.func_env import Action, Obs, State
 from funcenv.spaces import Box
 from funcenv.struct import field
-from funcenv.wrappers.own_space import OwnSpace
+from funcenv.wrappers.base import Wrapper
+from funcenv.wrappers.own_space import InheritedSpace
 from funcenv.wrappers.single import abstract, require_box, require_member, single
-from funcenv.wrappers.wrapper import Wrapper
 
 
 class ActionWrapper(Wrapper[State, Action, Obs]):
@@ -73,7 +73,7 @@ class TransformAction(ActionWrapper[State, Action, Obs]):
     """
 
     func: Callable[[Any], Any] = field(pytree_node=False)
-    action_space: Any = field(pytree_node=False, default=OwnSpace())
+    action_space: Any = field(pytree_node=False, default=InheritedSpace())
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -9,9 +9,9 @@ import jax
 
 from funcenv.func_env import Action, Obs, State
 from funcenv.struct import field
-from funcenv.wrappers.own_space import OwnSpace
+from funcenv.wrappers.base import Wrapper
+from funcenv.wrappers.own_space import InheritedSpace
 from funcenv.wrappers.single import abstract, require_member, single
-from funcenv.wrappers.wrapper import Wrapper
 
 
 class ObservationWrapper(Wrapper[State, Action, Obs]):
@@ -55,7 +55,7 @@ class TransformObservation(ObservationWrapper[State, Action, Obs]):
     """
 
     func: Callable[[Any], Any] = field(pytree_node=False)
-    observation_space: Any = field(pytree_node=False, default=OwnSpace())
+    observation_space: Any = field(pytree_node=False, default=InheritedSpace())
 
     def __post_init__(self) -> None:
         super().__post_init__()

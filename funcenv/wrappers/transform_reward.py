@@ -12,7 +12,7 @@ from jaxtyping import Array, Float
 from funcenv.checks import require_ordered
 from funcenv.func_env import Action, Obs, State, reward_bounds
 from funcenv.struct import field
-from funcenv.wrappers.wrapper import Wrapper
+from funcenv.wrappers.base import Wrapper
 
 
 class RewardWrapper(Wrapper[State, Action, Obs]):

@@ -37,7 +37,7 @@ MODULES = {
     "funcenv.train.run": ("RunResult", "load", "new_folder", "read_config", "resume", "start"),
     "funcenv.train.presets": ("preset",),
     "funcenv.vector": ("call_key",),
-    "funcenv.cuda_graph": ("InGraph", "graph_options"),
+    "funcenv._compile.cuda_graph": ("CudaGraphJit", "graph_options"),
     "funcenv.adapters.wrappers.record_video": ("capped_cubic_video_schedule",),
     "funcenv.cli": ("main",),
 }

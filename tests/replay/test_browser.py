@@ -11,7 +11,7 @@ from PIL import Image
 
 import funcenv
 from funcenv.replay import Replay, record
-from funcenv.replay.stacking import take_steps
+from funcenv.replay.scene_stack import take_steps
 from funcenv.scene import rasterize
 
 DRAWN = """

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageSequence
 
-from funcenv.replay import Replay, film
+from funcenv.replay import Replay, video
 from funcenv.scene import Camera, Circle, Rectangle, Scene, rgba
 
 
@@ -57,7 +57,7 @@ def test_mp4_shows_the_frames_at_their_pace(rolling, tmp_path):
 
 def test_what_ffmpeg_says_is_passed_on(tmp_path):
     with pytest.raises(RuntimeError, match=r"FFmpeg could not write rolling.mp4: (.|\n)*Invalid argument"):
-        film.write_film(tmp_path / "rolling.mp4", iter([np.zeros((4, 4, 3), np.uint8)]), fps=-1.0)
+        video.write_film(tmp_path / "rolling.mp4", iter([np.zeros((4, 4, 3), np.uint8)]), fps=-1.0)
 
 
 def test_a_gif_leaves_out_what_browsers_would_slow_down(rolling, tmp_path):
@@ -65,7 +65,7 @@ def test_a_gif_leaves_out_what_browsers_would_slow_down(rolling, tmp_path):
     fast.save(tmp_path / "fast.gif", height=20)
     with Image.open(tmp_path / "fast.gif") as written:
         assert written.n_frames == 7 and written.info["duration"] == 20
-    assert film.frames_to_skip(".gif", 50.0) == 1 and film.frames_to_skip(".webp", 100.0) == 1
+    assert video.frames_to_skip(".gif", 50.0) == 1 and video.frames_to_skip(".webp", 100.0) == 1
 
 
 def test_a_single_state_can_be_saved(rolling, tmp_path):
@@ -82,7 +82,7 @@ def test_what_fails_leaves_the_old_file(rolling, tmp_path, monkeypatch):
         path.write_bytes(b"half")
         raise RuntimeError("disk full")
 
-    monkeypatch.setattr(film, "write_film", fail)
+    monkeypatch.setattr(video, "write_film", fail)
     with pytest.raises(RuntimeError, match="disk full"):
         rolling.save(path)
     assert path.read_bytes() == b"old" and [entry.name for entry in tmp_path.iterdir()] == ["rolling.gif"]
@@ -130,7 +130,7 @@ def test_a_gif_of_many_colours_keeps_the_flat_ones_and_is_near_the_others(tmp_pa
     rng = np.random.default_rng(0)
     noisy = np.full((40, 60, 3), (12, 34, 56), np.uint8)
     noisy[:, 30:] = np.clip(rng.normal(128, 30, (40, 30, 3)), 0, 255)
-    film.write_film(tmp_path / "noisy.gif", iter([noisy, noisy[:, ::-1]]), fps=10)
+    video.write_film(tmp_path / "noisy.gif", iter([noisy, noisy[:, ::-1]]), fps=10)
     with Image.open(tmp_path / "noisy.gif") as written:
         first = np.array(written.convert("RGB"))
     np.testing.assert_array_equal(first[:, :30], noisy[:, :30])

@@ -9,7 +9,7 @@ import funcenv
 from funcenv.envs import CartPole
 from funcenv.replay import record
 from funcenv.replay.record import _play
-from funcenv.replay.stacking import is_constant, take_steps
+from funcenv.replay.scene_stack import is_constant, take_steps
 from funcenv.wrappers import TimeLimit
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import funcenv
 from funcenv.replay import Replay
-from funcenv.replay.stacking import stack_scenes
+from funcenv.replay.scene_stack import stack_scenes
 from funcenv.scene import Camera, Circle, Many, Scene, rasterize, rgba
 
 CAMERA = Camera((0.0, 0.0), 3.0, 2.0)

@@ -11,7 +11,7 @@ from scipy import stats
 
 import funcenv
 from funcenv.spaces import Box, Discrete, Graph, MultiBinary, MultiDiscrete, OneOf, Sequence, Text
-from funcenv.spaces.draw import draw_weighted, uniform_below
+from funcenv.spaces._sampling import draw_weighted, uniform_below
 
 N = 20_000
 P = 1e-4  # some hundred p-values are looked at, each once, with a seed that does not change

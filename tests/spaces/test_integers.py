@@ -9,7 +9,7 @@ import pytest
 
 import funcenv
 from funcenv.spaces import Box, Discrete, MultiBinary, MultiDiscrete, batch_space
-from funcenv.spaces.dtypes import integers_within
+from funcenv.spaces._dtypes import integers_within
 
 
 def test_a_small_discrete_space_draws_one_word():

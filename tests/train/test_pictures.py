@@ -13,7 +13,7 @@ from funcenv.scene import Camera, Rectangle, Scene
 from funcenv.spaces import Box, Discrete
 from funcenv.train import ppo
 from funcenv.train.loop import Learner
-from funcenv.train.pictures import PictureEncoder, is_picture, with_channels
+from funcenv.train.pictures import ImageEncoder, is_picture, with_channels
 from funcenv.wrappers import FrameStackObservation, PixelObservation
 
 
@@ -38,7 +38,7 @@ def test_channels_are_colours_of_frames(shape):
 def test_the_encoder_is_a_convolution_with_strides(height, width):
     """The same weights in flax's own convolution, with zeros at the right and at the bottom."""
     picture = np.random.default_rng(0).integers(0, 256, (3, height, width, 2)).astype(np.uint8)
-    encoder = PictureEncoder(sizes=(3, 2), channels=(4, 5))
+    encoder = ImageEncoder(sizes=(3, 2), channels=(4, 5))
     ours, params = encoder.init_with_output(jax.random.key(0), jnp.asarray(picture))
     x = jnp.asarray(picture / 255, jnp.float32)
     for number, (size, channels) in enumerate(((3, 4), (2, 5))):

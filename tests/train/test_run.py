@@ -228,7 +228,7 @@ def test_an_existing_folder_is_not_overwritten(whole, tiny):
 
 def test_resuming_with_another_configuration_is_refused(whole, tiny):
     other = dataclasses.replace(tiny, learning_rate=0.5)
-    with pytest.raises(run.ContradictionError, match="learning_rate is 0.001 there, 0.5 here"):
+    with pytest.raises(run.ConfigMismatchError, match="learning_rate is 0.001 there, 0.5 here"):
         run.resume(whole.folder, config=other)
 
 

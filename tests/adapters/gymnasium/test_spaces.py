@@ -11,7 +11,7 @@ from gymnasium.vector.utils import batch_space
 
 import funcenv
 from funcenv import spaces as ours
-from funcenv.adapters.gymnasium.members import member_encoder, plain_decoder
+from funcenv.adapters.gymnasium.member_conversion import member_encoder, plain_decoder
 from funcenv.adapters.gymnasium.spaces import BoundedGraph, BoundedSequence, from_gymnasium, to_gymnasium
 
 

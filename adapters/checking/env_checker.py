@@ -1,0 +1,298 @@
+"""Find what is wrong with a stateful environment before a training run does."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import itertools
+import math
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from funcenv.adapters.checking.api_rules import check_observation, check_picture, check_started, check_stepped, require
+from funcenv.adapters.registration import EnvSpec
+from funcenv.adapters.rendering.display import has_display
+from funcenv.adapters.single.env import Env
+from funcenv.adapters.spaces import Space
+from funcenv.func_env import FuncEnv
+from funcenv.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Tuple
+from funcenv.spaces import Space as PureSpace
+
+SEED = 123  # of the checks that compare two runs
+
+
+def check_env(env: Env[Any, Any], warn: bool = True, skip_render_check: bool = True) -> None:
+    """Look for what is wrong with a stateful environment, one written by hand above all.
+
+    The checks are those of `gymnasium.utils.env_checker.check_env` (1.4.0): spaces, the signatures and results of
+    `reset` and `step`, seeding, determinism, data that two calls share, metadata, pictures, and closing. Rewards
+    outside of `reward_range` and read-only arrays are found as well. `funcenv.check_func_env` does the same, and much
+    more, for a pure environment.
+
+    The environment is used: its generator and state are others afterwards.
+
+    Args:
+        env: the environment.
+        warn: whether to give advice, as `UserWarning`, about what works but is probably not meant.
+        skip_render_check: whether to draw nothing. Otherwise one environment is made for each render mode, if
+            `env.spec` is known, and drawn.
+
+    Raises:
+        EnvCheckError: the first rule that is broken, what was seen, and the remedy.
+        TypeError: `env` is no stateful environment.
+
+    >>> from funcenv import adapters
+    >>> check_env(adapters.make("MountainCarContinuous-v0").unwrapped)
+    """
+    if isinstance(env, FuncEnv):
+        raise TypeError(f"check_env checks a stateful Env, got the pure {type(env).__name__}; use check_func_env")
+    if not isinstance(env, Env):
+        raise TypeError(f"check_env checks an Env of funcenv.adapters, got {type(env).__name__}; subclass adapters.Env")
+    for check in CHECKS if skip_render_check else (*CHECKS, _check_rendering):
+        for advice in check(env):
+            if warn:
+                warnings.warn(advice, UserWarning, stacklevel=2)
+
+
+def _check_layers(env: Env[Any, Any]) -> Iterator[str]:
+    if env.unwrapped is not env:
+        yield f"{env} has wrappers, which may hide faults or add their own; check env.unwrapped as well"
+
+
+def _check_spaces(env: Env[Any, Any]) -> Iterator[str]:
+    for name in ("action_space", "observation_space"):
+        require(hasattr(env, name), f"{type(env).__name__} has no {name}; set it in __init__")
+        space = getattr(env, name)
+        if not issubclass(type(space), Space):
+            remedy = f"adapters.Space({space!r}) makes one" if isinstance(space, PureSpace) else "see adapters.Space"
+            require(False, f"{name} must be a stateful space, got {type(space).__name__}; {remedy}")
+        yield from _check_space(name, space.pure)
+
+
+def _check_space(name: str, space: PureSpace[Any]) -> Iterator[str]:
+    if isinstance(space, (Tuple, Dict)):
+        require(len(space) > 0, f"{name} has an empty {type(space).__name__}; leave it out")
+        for key, part in space.spaces.items() if isinstance(space, Dict) else enumerate(space.spaces):
+            yield from _check_space(f"{name}[{key!r}]", part)
+    elif isinstance(space, Box):
+        yield from _check_box(name, space)
+    elif isinstance(space, Discrete):
+        require(space.n > 0, f"{name} must have at least one member, got n={space.n}")
+    elif isinstance(space, MultiDiscrete):
+        require((space.nvec > 0).all(), f"{name} must have at least one member, got nvec={space.nvec}")
+    elif isinstance(space, MultiBinary):
+        require(math.prod(space.shape) > 0, f"{name} must have at least one element, got shape {space.shape}")
+
+
+def _check_box(name: str, space: Box) -> Iterator[str]:
+    for side, bound in (("low", space.low), ("high", space.high)):
+        require(
+            np.shape(bound) == space.shape, f"{side} of {name} must have shape {space.shape}, got {np.shape(bound)}"
+        )
+    require((space.low <= space.high).all(), f"{name} needs low <= high, got {space.low} and {space.high}")
+    if (space.low == space.high).any():
+        yield f"{name} has elements with low == high, which can only have one value: {space!r}"
+    if not space.is_bounded("below"):
+        yield f"{name} has elements that are unbounded below; give a bound where there is one: {space!r}"
+    if not space.is_bounded("above"):
+        yield f"{name} has elements that are unbounded above; give a bound where there is one: {space!r}"
+    symmetric = (space.low == 0) | (space.low == -space.high)
+    normalised = (symmetric & (space.low >= -1) & (space.high <= 1)).all()
+    if name.startswith("action_space") and len(space.shape) == 1 and not normalised:
+        yield (
+            f"{name} is not [-1, 1] or [0, 1], which learning code often presumes: {space!r}; "
+            "funcenv.wrappers.RescaleAction makes it so"
+        )
+
+
+def _check_signatures(env: Env[Any, Any]) -> Iterator[str]:
+    if callable(getattr(env, "seed", None)):
+        yield "the method seed() is of old Gym and will not be called; reset(seed=...) seeds"
+    parameters = inspect.signature(env.reset).parameters
+    takes_any = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values())
+    for name in ("seed", "options"):
+        require(
+            name in parameters or takes_any,
+            f"reset must take {name}=; its signature is reset(self, *, seed=None, options=None)",
+        )
+    if "seed" in parameters and parameters["seed"].default is not None:
+        yield (
+            f"the default of reset(seed=...) is {parameters['seed'].default!r}, so that every episode is the same; "
+            "let it be None"
+        )
+    if "return_info" in parameters:
+        yield "reset(return_info=...) is of old Gym; reset always returns observation and info"
+
+
+def _check_metadata(env: Env[Any, Any]) -> Iterator[str]:
+    modes = env.metadata.get("render_modes")
+    if modes is None:
+        yield 'metadata has no "render_modes"; say [] where nothing can be drawn'
+        return
+    require(
+        isinstance(modes, (list, tuple)) and all(isinstance(mode, str) for mode in modes),
+        f'metadata["render_modes"] must be a list of strings, got {modes!r}',
+    )
+    require(
+        env.render_mode is None or env.render_mode in modes,
+        f"render_mode must be None or one of {list(modes)}, got {env.render_mode!r}",
+    )
+    fps = env.metadata.get("render_fps")
+    if modes and fps is None:
+        yield 'metadata has no "render_fps", so that videos have no natural speed'
+    require(
+        fps is None or (isinstance(fps, (int, float, np.number)) and fps > 0),
+        f'metadata["render_fps"] must be a number above 0, got {fps!r}',
+    )
+
+
+def _check_reset(env: Env[Any, Any]) -> Iterator[str]:
+    yield from check_started(env, env.reset())
+    yield from check_started(env, env.reset(options={}), "reset(options={})")
+
+
+def _check_seeding(env: Env[Any, Any]) -> Iterator[str]:
+    first, first_generator = _start(env, SEED)
+    second, _ = _start(env, None)
+    third, third_generator = _start(env, SEED)
+    fourth, _ = _start(env, None)
+    _, other_generator = _start(env, SEED + 1)
+    remedy = "call super().reset(seed=seed) first in reset, and draw from self.np_random only"
+    yield from _compare(first, third, f"the observations of two reset(seed={SEED})", remedy)
+    yield from _compare(second, fourth, f"the observations of reset() after two reset(seed={SEED})", remedy)
+    require(first_generator == third_generator, f"two reset(seed={SEED}) leave np_random in two states; {remedy}")
+    require(first_generator != other_generator, f"reset with two seeds leaves np_random in one state; {remedy}")
+
+
+def _start(env: Env[Any, Any], seed: int | None) -> tuple[Any, Any]:
+    """The observation of a reset, and the state of the generator then."""
+    observation, _ = env.reset(seed=seed)
+    check_observation(env, observation, f"reset(seed={seed})")
+    generator = env.unwrapped._np_random
+    require(generator is not None, "reset(seed=...) made no generator; call super().reset(seed=seed) first in reset")
+    return copy.deepcopy(observation), copy.deepcopy(env.np_random.bit_generator.state)
+
+
+def _check_step(env: Env[Any, Any]) -> Iterator[str]:
+    env.action_space.seed(SEED)
+    action = env.action_space.sample()
+    runs = []
+    for _ in range(2):
+        env.reset(seed=SEED)
+        stepped = env.step(action)
+        yield from check_stepped(env, stepped)
+        if stepped[3]:
+            yield "the first step truncates the episode; is a time limit of 1 step meant?"
+        runs.append((copy.deepcopy(stepped), copy.deepcopy(env.np_random.bit_generator.state)))
+    (first, first_generator), (second, second_generator) = runs
+    remedy = "draw from self.np_random only, and begin anew in reset"
+    for name, one, other in zip(
+        ("observation", "reward", "terminated", "truncated", "info"), first, second, strict=True
+    ):
+        yield from _compare(one, other, f"{name} of the same step after reset(seed={SEED})", remedy)
+    require(first_generator == second_generator, f"the same step leaves np_random in two states; {remedy}")
+
+
+def _check_reuse(env: Env[Any, Any]) -> Iterator[str]:
+    env.action_space.seed(SEED)
+    shown: list[tuple[str, Any, Any]] = [("reset()", *env.reset(seed=SEED))]
+    for number in (1, 2):
+        observation, _, terminated, truncated, info = env.step(env.action_space.sample())
+        shown.append((f"step() number {number}", observation, info))
+        if terminated or truncated:
+            break
+    shown.append(("the next reset()", *env.reset(seed=SEED)))
+    for (where, observation, info), (elsewhere, another, another_info) in itertools.combinations(shown, 2):
+        for name, one, other in (("observation", observation, another), ("info", info, another_info)):
+            require(
+                not _shares(one, other),
+                f"{name} of {where} and of {elsewhere} share memory, and users keep what they are given; return copies",
+            )
+    yield from ()
+
+
+def _check_closing(env: Env[Any, Any]) -> Iterator[str]:
+    if isinstance(env.spec, EnvSpec):
+        another = env.spec.make()
+        another.close()
+        another.close()  # whatever this raises is the finding
+    yield from ()
+
+
+def _check_rendering(env: Env[Any, Any]) -> Iterator[str]:
+    if env.render_mode is not None:
+        _check_frames(env, env.render_mode)
+    if not isinstance(env.spec, EnvSpec):
+        yield f"render modes other than {env.render_mode!r} were not checked: {env} was not made by adapters.make"
+        return
+    for mode in env.metadata.get("render_modes", []):
+        if mode == "human" and not has_display():
+            yield "render mode 'human' was not checked: there is no display; SDL_VIDEODRIVER=dummy does without one"
+            continue
+        with env.spec.make(render_mode=mode) as another:
+            require(another.render_mode == mode, f"made with render_mode={mode!r}, it has {another.render_mode!r}")
+            _check_frames(another, mode)
+
+
+def _check_frames(env: Env[Any, Any], mode: str) -> None:
+    env.reset()
+    first = env.render()
+    check_picture(mode, first)
+    require(
+        not _shares(first, env.render()),
+        f"two frames of render_mode {mode!r} share memory, and users keep what they are given; return copies",
+    )
+
+
+CHECKS = (
+    _check_layers,
+    _check_spaces,
+    _check_signatures,
+    _check_metadata,
+    _check_reset,
+    _check_seeding,
+    _check_step,
+    _check_reuse,
+    _check_closing,
+)
+
+
+def _compare(one: Any, other: Any, what: str, remedy: str) -> Iterator[str]:
+    """Equal is right, nearly equal is doubtful, and all else is an error."""
+    require(_same(one, other, exact=False), f"{what} differ: {one!r} and {other!r}; {remedy}")
+    if not _same(one, other, exact=True):
+        yield f"{what} are similar, but not equal: {one!r} and {other!r}; {remedy}"
+
+
+def _same(one: Any, other: Any, exact: bool) -> bool:
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(_same(one[key], other[key], exact) for key in one)
+    if isinstance(one, (tuple, list)):
+        return len(one) == len(other) and all(_same(a, b, exact) for a, b in zip(one, other, strict=True))
+    if hasattr(one, "dtype") and hasattr(one, "shape"):
+        a, b = np.asarray(one), np.asarray(other)
+        if a.dtype != b.dtype or a.shape != b.shape:
+            return False
+        is_real = a.dtype.kind == "f"
+        return np.array_equal(a, b, equal_nan=is_real) if exact or not is_real else np.allclose(a, b, 1e-5, 1e-5, True)
+    if isinstance(one, float) and not exact:
+        return math.isclose(one, other, rel_tol=1e-5, abs_tol=1e-5)
+    return bool(one == other)
+
+
+def _shares(one: Any, other: Any) -> bool:
+    """Whether a change of one would be seen in the other."""
+    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+        return np.shares_memory(one, other)
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one is other or any(_shares(one[key], other[key]) for key in one.keys() & other.keys())
+    if isinstance(one, list) and one is other:
+        return True
+    if isinstance(one, (tuple, list)) and isinstance(other, (tuple, list)):
+        return any(_shares(a, b) for a, b in zip(one, other, strict=False))
+    return False

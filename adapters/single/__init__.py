@@ -1,0 +1,1 @@
+"""The stateful interface to one functional environment."""

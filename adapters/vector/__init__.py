@@ -1,0 +1,1 @@
+"""The stateful interface to a batch of functional environments."""

@@ -1,0 +1,144 @@
+"""The same life for every environment, however a rollout is compiled: plain, as one function, in chunks, sharded."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import funcenv
+from funcenv import AutoresetMode, FuncVectorEnv
+from funcenv._compile.rollout import EPISODES, Policy, launch, run
+from funcenv._compile.rollout.chunks import Chunks
+from funcenv.envs import CartPole
+from funcenv.wrappers import TimeLimit
+
+pytestmark = pytest.mark.fused
+
+NUM_ENVS, NUM_STEPS = 10, 24
+NEW_EPISODE = 9  # steps: every environment begins anew more than once
+
+funcenv.spec("CartPole-v1")  # the registry fills when it is first asked
+IDS = [id for id in funcenv.registry if id not in ("CartPole-v0", "FrozenLake8x8-v1")]  # the same code as others
+
+
+def in_chunks_of(size, monkeypatch):
+    monkeypatch.setattr(launch, "chunks_of", lambda num_envs, bytes_per_env: Chunks(num_envs, size))
+    launch._programs.cache_clear()
+
+
+def plain(venv, num_steps=NUM_STEPS, **options):
+    """Inside a traced function a rollout is the plain program; this one is compiled without optimization."""
+    policy = funcenv.random_policy(venv)
+    program = jax.jit(
+        lambda key: funcenv.rollout(venv, policy, key, num_steps, **options),
+        compiler_options={"xla_backend_optimization_level": 0},
+    )
+    return program(funcenv.key(0))
+
+
+def as_one(venv, num_steps=NUM_STEPS, collect=funcenv.rollout.__kwdefaults__["collect"]):
+    outcome = run(
+        EPISODES,
+        venv,
+        Policy.of(funcenv.random_policy(venv)),
+        funcenv.key(0),
+        None,
+        num_steps,
+        collect=collect,
+        keeps_apart=True,
+    )
+    assert outcome is not None, "it is not known to be faithful"
+    return outcome.vstate, outcome.kept, outcome.totals.statistics()
+
+
+def assert_same(ours, theirs, floats_rounded=True):
+    for a, b in zip(*map(jax.tree.leaves, (ours, theirs)), strict=True):
+        if jnp.issubdtype(a.dtype, jax.dtypes.prng_key):
+            a, b = jax.random.key_data(a), jax.random.key_data(b)
+        a, b = np.asarray(a), np.asarray(b)
+        if a.dtype.kind == "f" and floats_rounded:
+            np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)
+        else:
+            np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("mode", AutoresetMode)
+@pytest.mark.parametrize("id", IDS)
+def test_chunks_of_every_environment_are_the_plain_batch(id, mode, monkeypatch):
+    in_chunks_of(4, monkeypatch)  # the third chunk reaches back into the second
+    venv = FuncVectorEnv(funcenv.make(id, max_episode_steps=NEW_EPISODE), NUM_ENVS, mode)
+    ours, theirs = as_one(venv), plain(venv)
+    assert theirs[2].count >= NUM_ENVS * (1 if mode is AutoresetMode.DISABLED else 2)
+    assert_same(ours, theirs)
+
+
+@pytest.mark.parametrize("mode", AutoresetMode)
+@pytest.mark.parametrize("size", [4, NUM_ENVS])
+def test_parameters_follow_their_environments(mode, size, monkeypatch):
+    in_chunks_of(size, monkeypatch)
+    gravities = np.linspace(5, 15, NUM_ENVS, dtype=np.float32)
+    venv = FuncVectorEnv(TimeLimit(CartPole(gravity=gravities), NEW_EPISODE), NUM_ENVS, mode)
+    ours, theirs = as_one(venv), plain(venv)
+    assert theirs[2].count >= NUM_ENVS
+    assert_same(ours, theirs)
+
+
+@pytest.mark.parametrize("strategy", ["select", "lazy"])
+def test_every_strategy(strategy):
+    venv = FuncVectorEnv(funcenv.make("FrozenLake-v1"), NUM_ENVS, reset_strategy=strategy)
+    ours, theirs = as_one(venv), plain(venv)
+    assert theirs[2].count > 0
+    assert_same(ours, theirs, floats_rounded=False)
+
+
+def test_an_environment_lives_alike_in_every_batch():
+    keys, policy = jax.random.split(funcenv.key(5), 300), Policy.of(lambda observation, key: observation % 4)
+    kept = []
+    for num_envs in (3, 300):
+        venv = FuncVectorEnv(funcenv.make("FrozenLake-v1"), num_envs)
+        vstate, _ = jax.jit(venv.reset)(keys[:num_envs])
+        outcome = run(EPISODES, venv, policy, funcenv.key(1), vstate, 40, collect=observation_of)
+        kept.append(outcome.kept[:, :3])
+    np.testing.assert_array_equal(*kept)
+
+
+def observation_of(timestep, action):
+    return timestep.observation
+
+
+SHARDED = """
+import sys, jax, numpy as np, funcenv
+from jax.sharding import AxisType, NamedSharding, PartitionSpec
+
+assert len(jax.devices()) == 8
+mesh = jax.make_mesh((8,), ("env",), axis_types=(AxisType.Auto,))
+for id in sys.argv[1:]:
+    env = funcenv.make(id, max_episode_steps=9)
+    policy = funcenv.random_policy(env)
+    for strategy in ("select", "lazy") if id == "FrozenLake-v1" else ("auto",):
+        venv = funcenv.FuncVectorEnv(env, 16, reset_strategy=strategy)
+        alone, _ = jax.jit(venv.reset)(jax.random.split(funcenv.key(0), 16))
+        spread = jax.device_put(alone, NamedSharding(mesh, PartitionSpec("env")))
+        assert len(spread.num_calls.devices()) == 8
+        results = [funcenv.rollout(venv, policy, funcenv.key(1), 24, vstate=vstate) for vstate in (alone, spread)]
+        assert results[0][2].count > 16
+        for a, b in zip(*map(jax.tree.leaves, [(kept, vstate.replace(key=None)) for vstate, kept, _ in results])):
+            if a.dtype.kind == "f" and id != "FrozenLake-v1":
+                np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)
+            else:
+                np.testing.assert_array_equal(a, b)
+"""
+
+
+def test_every_environment_sharded_over_eight_devices():
+    flags = {
+        "XLA_FLAGS": "--xla_force_host_platform_device_count=8 --xla_backend_optimization_level=0",
+        "FUNCENV_NO_FAST_PATH": "1",  # what is spread is; so half as much is compiled
+    }
+    command, folder = [sys.executable, "-c", SHARDED, *IDS], pathlib.Path(__file__).parents[2]
+    subprocess.run(command, check=True, env={**os.environ, **flags}, cwd=folder)

@@ -1,0 +1,107 @@
+"""Parts that play side by side leave what the whole leaves."""
+
+import os
+import threading
+
+import jax
+import numpy as np
+import pytest
+
+import funcenv
+from funcenv import AutoresetMode, FuncVectorEnv
+from funcenv._compile.rollout import parts
+from funcenv.envs import CartPole
+from funcenv.wrappers import TimeLimit
+
+pytestmark = pytest.mark.fused
+
+NUM_ENVS, NUM_STEPS, THREADS = 24, 40, 3
+
+
+def results_on(threads, monkeypatch, function):
+    """What a function returns where even small rollouts are divided, and the threads that played."""
+    played, original = set(), jax.stages.Compiled.__call__
+
+    def spy(self, *args):
+        played.add(threading.get_ident())
+        return original(self, *args)
+
+    with monkeypatch.context() as patch:
+        patch.setenv("PJRT_NPROC", str(threads))
+        patch.setattr(parts, "_FEWEST_ENVS", 4)
+        patch.setattr(parts, "_FEWEST_ENV_STEPS", 1)
+        patch.setattr(jax.stages.Compiled, "__call__", spy)
+        results = jax.block_until_ready(function())
+    return results, played - {threading.get_ident()}
+
+
+def assert_equal(ours, theirs):
+    for a, b in zip(*map(jax.tree.leaves, (ours, theirs)), strict=True):
+        if jax.numpy.issubdtype(a.dtype, jax.dtypes.prng_key):
+            a, b = jax.random.key_data(a), jax.random.key_data(b)
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("mode", AutoresetMode)
+@pytest.mark.parametrize("goes_on", [False, True])
+def test_a_rollout_in_parts_is_the_whole(mode, goes_on, monkeypatch):
+    gravities = np.linspace(5, 15, NUM_ENVS, dtype=np.float32)  # parameters follow their environments
+    venv = FuncVectorEnv(TimeLimit(CartPole(gravity=gravities), 30), NUM_ENVS, mode)
+    policy = funcenv.random_policy(venv)
+    start = venv.reset(jax.random.split(funcenv.key(3), NUM_ENVS))[0] if goes_on else None
+
+    def play():
+        return funcenv.rollout(venv, policy, funcenv.key(1), NUM_STEPS, vstate=start, collect=None)
+
+    (whole, alone), (divided, threads) = results_on(1, monkeypatch, play), results_on(THREADS, monkeypatch, play)
+    assert not alone and len(threads) == THREADS
+    assert whole[2].count >= NUM_ENVS
+    assert_equal(divided, whole)
+
+
+def test_an_evaluation_in_parts_is_the_whole(monkeypatch):
+    env = funcenv.make("CartPole-v1")
+    policy = funcenv.random_policy(env)
+
+    def play():
+        return funcenv.evaluate(env, policy, NUM_ENVS, funcenv.key(2))
+
+    (whole, _), (divided, threads) = results_on(1, monkeypatch, play), results_on(THREADS, monkeypatch, play)
+    assert len(threads) == THREADS and whole.finished.all()
+    assert_equal(divided, whole)
+
+
+def test_doubles_stay_doubles(monkeypatch):
+    with jax.enable_x64(True):
+        venv = FuncVectorEnv(funcenv.make("CartPole-v1"), NUM_ENVS)
+        policy = funcenv.random_policy(venv)
+
+        def play():
+            return funcenv.rollout(venv, policy, funcenv.key(1), NUM_STEPS, collect=None)
+
+        (whole, _), (divided, threads) = results_on(1, monkeypatch, play), results_on(THREADS, monkeypatch, play)
+    assert len(threads) == THREADS and whole[0].env_state.env_state.x.dtype == np.float64
+    assert_equal(divided, whole)
+
+
+def test_a_rollout_that_keeps_a_trajectory_stays_whole(monkeypatch):
+    venv = FuncVectorEnv(funcenv.make("CartPole-v1"), NUM_ENVS)
+    policy = funcenv.random_policy(venv)
+    _, threads = results_on(THREADS, monkeypatch, lambda: funcenv.rollout(venv, policy, funcenv.key(1), NUM_STEPS))
+    assert not threads
+
+
+def test_parts_are_equal_and_worth_a_thread():
+    assert parts.num_parts(65536, 1000, threads=16) == 16
+    assert parts.num_parts(3 * 2**12, 1000, threads=8) == 8
+    assert parts.num_parts(5 * 2**10, 1000, threads=3) == 2  # three do not divide it
+    assert parts.num_parts(521, 10**6, threads=2) == 1  # a prime
+    assert parts.num_parts(4096, 2, threads=2) == 1  # too short
+    assert parts.num_parts(256, 10**6, threads=2) == 1  # too small
+
+
+def test_as_many_threads_as_xla(monkeypatch):
+    monkeypatch.setenv("PJRT_NPROC", "5")
+    assert parts.num_threads() == 5
+    monkeypatch.delenv("PJRT_NPROC")
+    assert parts.num_threads() == len(os.sched_getaffinity(0))

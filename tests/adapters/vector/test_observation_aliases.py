@@ -1,0 +1,89 @@
+"""Which numbers an environment carries and shows alike; where that is in doubt, none."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import funcenv
+from funcenv import FuncEnv, FuncVectorEnv, spaces
+from funcenv.adapters.vector.observation_aliases import shared_words
+from funcenv.struct import field
+
+
+def shared(env):
+    venv = FuncVectorEnv(env, 3)
+    keys = jax.eval_shape(lambda: jax.random.split(funcenv.key(0), 3))
+    vstate, _ = jax.eval_shape(venv.reset, keys)
+    return shared_words(venv, vstate, jax.eval_shape(jax.vmap(venv.single_action_space.sample), keys))
+
+
+class Pair(FuncEnv):
+    """Two numbers, and how they are shown."""
+
+    show: Any = field(pytree_node=False, default=None)
+    start: Any = field(pytree_node=False, default=None)
+
+    @property
+    def observation_space(self):
+        shape = jax.eval_shape(self.show, *self.initial(jax.random.key(0))).shape
+        return spaces.Box(-np.inf, np.inf, shape)
+
+    @property
+    def action_space(self):
+        return spaces.Discrete(2)
+
+    def initial(self, key):
+        first, second = jax.random.normal(key, (2,))
+        return first, second if self.start is None else self.start
+
+    def transition(self, state, action, key):
+        return state[0] + 1, state[1] * 2
+
+    def observation(self, state, key):
+        return self.show(*state)
+
+    def reward(self, state, action, next_state):
+        return jnp.zeros(())
+
+    def terminal(self, state):
+        return state[0] > 9
+
+
+@pytest.mark.parametrize(
+    ("show", "expected"),
+    [
+        (lambda a, b: jnp.stack([a, b]), {0: (0, 0), 1: (0, 1)}),
+        (lambda a, b: jnp.stack([b, a * 2, a]), {0: (0, 2), 1: (0, 0)}),
+        (lambda a, b: jnp.stack([a, a]), {0: (0, 0)}),
+        (lambda a, b: a, {0: (0, 0)}),
+        (lambda a, b: jnp.stack([a + 1, -b]), {}),
+        (lambda a, b: jnp.stack([jnp.stack([a, b]), jnp.stack([b, a])]), {}),
+        (lambda a, b: jnp.stack([a, jnp.zeros(()), jnp.zeros(())]), {0: (0, 0)}),
+    ],
+)
+def test_what_is_shown_as_it_is(show, expected):
+    assert shared(Pair(show)) == expected
+
+
+@pytest.mark.parametrize(("start", "expected"), [(np.float32(0), {0: (0, 0), 1: (0, 1)}), (np.int32(0), {0: (0, 0)})])
+def test_a_number_that_episodes_begin_with(start, expected):
+    """The same number of another dtype is not the same."""
+    assert shared(Pair(lambda a, b: jnp.stack([a, b.astype(jnp.float32)]), start)) == expected
+
+
+def test_an_observation_of_several_leaves():
+    assert shared(funcenv.make("Blackjack-v1")) == {6: (1, 0)}
+
+
+def test_a_shared_word_is_restored():
+    """Also from a state that was set, of which nothing has been shown yet."""
+    envs, others = (funcenv.adapters.make_vec("CartPole-v1", num_envs=5) for _ in range(2))
+    envs.reset(seed=1), others.reset(seed=2)
+    others.state = envs.state
+    np.testing.assert_array_equal(others.state.env_state.env_state.theta, envs.state.env_state.env_state.theta)
+    actions = np.array([0, 1, 1, 0, 1])
+    for a, b in zip(envs.step(actions)[:4], others.step(actions)[:4], strict=True):
+        np.testing.assert_array_equal(a, b)

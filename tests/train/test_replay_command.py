@@ -1,0 +1,57 @@
+"""`funcenv replay RUN`."""
+
+import pytest
+
+from funcenv.cli import main
+from funcenv.train import replay_command as command
+
+TINY = ["--num-envs", "4", "--num-steps", "16", "--total-timesteps", "128", "--hidden-sizes", "8", "--num-minibatches"]
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """The folder of a short run of two agents."""
+    folder = tmp_path_factory.mktemp("runs") / "run"
+    arguments = ["CartPole-v1", "--run-dir", str(folder), *TINY, "2", "--num-seeds", "2", "--replay-episodes", "0"]
+    assert main(["train", *arguments]) == 0
+    return folder
+
+
+def test_training_was_told_to_leave_no_page(trained):
+    assert not (trained / command.PAGE).exists()
+
+
+def test_it_writes_the_page_into_the_run_and_opens_it(trained, monkeypatch, capsys):
+    opened = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    monkeypatch.setenv("DISPLAY", ":0")
+    assert main(["replay", str(trained), "--num-episodes", "2", "--max-steps", "20"]) == 0
+    page = trained / command.PAGE
+    assert opened == [page.resolve().as_uri()]
+    assert "CartPole-v1, agent 0" in page.read_text() and str(page) in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("arguments", [["--no-open"], ["--save", "{}/a.gif"], []])
+def test_it_opens_nothing_where_nothing_could_be_seen(trained, tmp_path, monkeypatch, arguments):
+    monkeypatch.setattr("webbrowser.open", lambda url: pytest.fail("opened"))
+    for name in ("DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.setenv(name, ":0") if arguments else monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("sys.platform", "linux")
+    arguments = [argument.format(tmp_path) for argument in arguments]
+    assert main(["replay", str(trained), "--num-episodes", "1", "--max-steps", "3", "--agent", "1", *arguments]) == 0
+    assert (tmp_path / "a.gif").exists() == (len(arguments) == 2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (["replay"], 2, "replay needs the folder of a run"),
+        (["replay", "no_such_run"], 1, "no_such_run is not a run"),
+        (["replay", "{}", "--agent", "2"], 1, "there is no agent 2"),
+        (["replay", "{}", "--save", "x.avi"], 1, "choose one of these suffixes"),
+        (["replay", "{}", "--save", "nowhere/x.gif"], 1, "the folder nowhere does not exist"),
+    ],
+)
+def test_mistakes_are_told_without_a_traceback(trained, arguments, status, message, capsys):
+    assert main([argument.format(trained) for argument in arguments]) == status
+    assert message in capsys.readouterr().err
