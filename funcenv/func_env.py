@@ -13,7 +13,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Generic, TypeVar, final
+from typing import Any, Generic, TypeAlias, TypeVar, final
 
 import jax
 import jax.numpy as jnp
@@ -270,6 +270,9 @@ class FuncEnv(PyTreeNode, Generic[State, Action, Obs]):
                 "return a comparison such as x > limit"
             )
         return array
+
+
+AnyEnv: TypeAlias = FuncEnv[Any, Any, Any]
 
 
 def reward_bounds(*rewards: Any) -> tuple[float, float]:

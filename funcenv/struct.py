@@ -12,9 +12,12 @@ from __future__ import annotations
 import dataclasses
 import operator
 from collections.abc import Callable, Iterable
-from typing import Any, Self, dataclass_transform
+from typing import Any, Self, TypeAlias, dataclass_transform
 
 import jax
+import numpy as np
+
+NDArray: TypeAlias = np.ndarray[Any, Any]
 
 
 def field(*, pytree_node: bool = True, ndim: int | None = None, **kwargs: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import jax
 import numpy as np
@@ -86,3 +86,6 @@ class Space(abc.ABC, Generic[T_cov]):
 
     def __contains__(self, x: Any) -> bool:
         return bool(self.contains(x))
+
+
+AnySpace: TypeAlias = Space[Any]
