@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import funcenv
-from funcenv import FuncVectorEnv, cuda_graph
+from funcenv import FuncVectorEnv
+from funcenv._compile import cuda_graph
 from funcenv._compile.cuda_graph import CudaGraphJit, graph_options
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import funcenv
 from funcenv import FuncEnv, FuncVectorEnv, spaces
-from funcenv._compile.rollout import EPISODES, Policy, examination, launch, run
+from funcenv._compile.rollout import EPISODES, Policy, dispatch, run, verify
 from funcenv._compile.rollout.chunks import chunks_of
 from funcenv._compile.rollout.program import Rules, Situation, compile_as_one, play_on
 from funcenv.envs import CartPole
@@ -86,9 +86,9 @@ def test_scatters_and_matrix_products_can():
 
 def test_a_program_that_differs_is_not_used(monkeypatch):
     monkeypatch.setattr(launch, "compile_as_one", lambda function, *args, mapped: jax.jit(spoilt(function)))
-    launch._programs.cache_clear()
+    dispatch._programs.cache_clear()
     assert outcome_of(FuncVectorEnv(ENV, 3)) is None
-    launch._programs.cache_clear()
+    dispatch._programs.cache_clear()
 
 
 def spoilt(function):
@@ -106,7 +106,7 @@ def test_the_examination_sees_an_episode_end():
     """Up to the first end, and no further."""
     venv, numbers = FuncVectorEnv(ENV, 3), []
     rules = Rules(EPISODES, None, None, 0, chunks_of(3, 100))
-    keys, policy_keys = launch._streams(funcenv.key(0), 3, True)
+    keys, policy_keys = dispatch._streams(funcenv.key(0), 3, True)
     situation = Situation(venv, funcenv.random_policy(venv), keys, policy_keys)
     vstate = venv.reset(keys)[0].replace(key=None)
     program = jax.jit(functools.partial(play_on, rules))
@@ -115,7 +115,7 @@ def test_the_examination_sees_an_episode_end():
         numbers.append(int(args[-2]))
         return program(*args)
 
-    assert examination.is_faithful(watched, rules, situation, vstate, False, 1000)
+    assert verify.is_faithful(watched, rules, situation, vstate, False, 1000)
     assert max(numbers) == 8
 
 
@@ -186,7 +186,7 @@ def test_memory_is_what_is_carried(num_envs, bytes_per_env):
     """Whatever the number of steps, which the program learns when it runs."""
     venv = FuncVectorEnv(funcenv.make("CartPole-v1"), num_envs)
     rules = Rules(EPISODES, None, None, 0, chunks_of(num_envs, 100))
-    keys, policy_keys = launch._streams(funcenv.key(0), num_envs, True)
+    keys, policy_keys = dispatch._streams(funcenv.key(0), num_envs, True)
     situation = Situation(venv, funcenv.random_policy(venv), keys, policy_keys)
     vstate = jax.jit(venv.reset)(keys)[0].replace(key=None)
     program = compile_as_one(
@@ -233,14 +233,14 @@ def test_numbers_are_placed_once_and_stay_what_they_are():
     device = jax.devices()[0]
     numbers = [0, 0.0, -0.0, False, True, 1, 1.0, 2.5, float("nan"), float("-inf"), -(2**31)]
     for number in numbers * 2:
-        placed, expected = launch._placed(device, number), jnp.asarray(number)
+        placed, expected = dispatch._placed(device, number), jnp.asarray(number)
         np.testing.assert_array_equal(np.asarray(placed).tobytes(), np.asarray(expected).tobytes())
         assert (placed.dtype, placed.weak_type) == (expected.dtype, expected.weak_type)
-        assert launch._placed(device, number) is placed
+        assert dispatch._placed(device, number) is placed
     array = np.float32(3)
-    assert launch._placed(device, array) is array
+    assert dispatch._placed(device, array) is array
     with jax.enable_x64(True):
-        assert launch._placed(device, 2.5).dtype == np.float64
+        assert dispatch._placed(device, 2.5).dtype == np.float64
 
 
 DEVICES = """

@@ -12,7 +12,7 @@ import pytest
 
 import funcenv
 from funcenv import AutoresetMode, FuncVectorEnv
-from funcenv._compile.rollout import EPISODES, Policy, launch, run
+from funcenv._compile.rollout import EPISODES, Policy, dispatch, run
 from funcenv._compile.rollout.chunks import Chunks
 from funcenv.envs import CartPole
 from funcenv.wrappers import TimeLimit
@@ -28,7 +28,7 @@ IDS = [id for id in funcenv.registry if id not in ("CartPole-v0", "FrozenLake8x8
 
 def in_chunks_of(size, monkeypatch):
     monkeypatch.setattr(launch, "chunks_of", lambda num_envs, bytes_per_env: Chunks(num_envs, size))
-    launch._programs.cache_clear()
+    dispatch._programs.cache_clear()
 
 
 def plain(venv, num_steps=NUM_STEPS, **options):

@@ -9,7 +9,7 @@ import pytest
 
 import funcenv
 from funcenv import AutoresetMode, FuncVectorEnv
-from funcenv._compile.rollout import parts
+from funcenv._compile.rollout import threads
 from funcenv.envs import CartPole
 from funcenv.wrappers import TimeLimit
 
@@ -92,16 +92,16 @@ def test_a_rollout_that_keeps_a_trajectory_stays_whole(monkeypatch):
 
 
 def test_parts_are_equal_and_worth_a_thread():
-    assert parts.num_parts(65536, 1000, threads=16) == 16
-    assert parts.num_parts(3 * 2**12, 1000, threads=8) == 8
-    assert parts.num_parts(5 * 2**10, 1000, threads=3) == 2  # three do not divide it
-    assert parts.num_parts(521, 10**6, threads=2) == 1  # a prime
-    assert parts.num_parts(4096, 2, threads=2) == 1  # too short
-    assert parts.num_parts(256, 10**6, threads=2) == 1  # too small
+    assert threads.num_parts(65536, 1000, threads=16) == 16
+    assert threads.num_parts(3 * 2**12, 1000, threads=8) == 8
+    assert threads.num_parts(5 * 2**10, 1000, threads=3) == 2  # three do not divide it
+    assert threads.num_parts(521, 10**6, threads=2) == 1  # a prime
+    assert threads.num_parts(4096, 2, threads=2) == 1  # too short
+    assert threads.num_parts(256, 10**6, threads=2) == 1  # too small
 
 
 def test_as_many_threads_as_xla(monkeypatch):
     monkeypatch.setenv("PJRT_NPROC", "5")
-    assert parts.num_threads() == 5
+    assert threads.num_threads() == 5
     monkeypatch.delenv("PJRT_NPROC")
-    assert parts.num_threads() == len(os.sched_getaffinity(0))
+    assert threads.num_threads() == len(os.sched_getaffinity(0))
