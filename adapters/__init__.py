@@ -4,7 +4,6 @@ if __name__ != "funcenv.adapters":
     raise ImportError("import funcenv.adapters")
 
 from funcenv.adapters import wrappers
-from funcenv.adapters.checking.api_rules import EnvCheckError
 from funcenv.adapters.checking.env_checker import check_env
 from funcenv.adapters.errors import ClosedEnvironment, ConcurrentUse, ResetNeeded
 from funcenv.adapters.legacy import StepCompatibility, step_api_compatibility
@@ -18,6 +17,7 @@ from funcenv.adapters.spaces import Space
 from funcenv.adapters.vector.functional_vector_env import FunctionalVectorEnv
 from funcenv.adapters.vector.vector_env import VectorEnv
 from funcenv.adapters.wrappers import ActionWrapper, ObservationWrapper, RewardWrapper, Wrapper
+from funcenv.checker.findings import EnvCheckError
 
 __all__ = [
     "ActionWrapper",

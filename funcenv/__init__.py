@@ -8,10 +8,10 @@
 (100, 4, 4)
 """
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from funcenv import spaces, wrappers
-from funcenv.checker.checkify import checked
 from funcenv.func_env import FuncEnv, Timestep
 from funcenv.random import key
 from funcenv.registry import EnvSpec, make, pprint_registry, register, registry, spec
@@ -22,6 +22,7 @@ from funcenv.wrappers import Wrapper
 
 if TYPE_CHECKING:
     from funcenv.checker import check_func_env
+    from funcenv.checker.checkify import checked
     from funcenv.replay import Replay
     from funcenv.replay.record import record
 
@@ -60,13 +61,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """The checker and replays are imported when they are first asked for, so that the package is soon imported."""
-    if name == "check_func_env":
-        from funcenv.checker import check_func_env
-
-        return check_func_env
-    if name in ("Replay", "record"):
-        from funcenv import replay
-
-        return getattr(replay, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    """Import the checker and replays when they are first used, which keeps `import funcenv` fast."""
+    modules = {"check_func_env": "checker", "checked": "checker.checkify", "Replay": "replay", "record": "replay"}
+    if name not in modules:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{modules[name]}"), name)

@@ -15,11 +15,8 @@ import jax
 import numpy as np
 
 from funcenv.adapters.single.env import Env
+from funcenv.checker.findings import EnvCheckError
 from funcenv.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Tuple
-
-
-class EnvCheckError(ValueError):
-    """A stateful environment breaks the contract of `Env`."""
 
 
 def require(holds: Any, problem: str) -> None:
@@ -28,7 +25,7 @@ def require(holds: Any, problem: str) -> None:
     >>> require(False, "reset() must return a tuple")
     Traceback (most recent call last):
         ...
-    funcenv.adapters.checking.api_rules.EnvCheckError: reset() must return a tuple
+    funcenv.checker.findings.EnvCheckError: reset() must return a tuple
     """
     if not holds:
         raise EnvCheckError(problem)

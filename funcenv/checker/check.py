@@ -10,7 +10,7 @@ import jax
 
 from funcenv.checker.actions import check_actions
 from funcenv.checker.drift import check_drift, check_whole
-from funcenv.checker.findings import EnvCheckError, Finding, Severity, error
+from funcenv.checker.findings import EnvCheckError, Finding, Severity, error, format_findings
 from funcenv.checker.gradients import check_gradients
 from funcenv.checker.interface import examine
 from funcenv.checker.keys import check_keys
@@ -87,7 +87,7 @@ def check_func_env(env: FuncEnv[Any, Any, Any], key: jax.Array) -> list[Finding]
     """
     findings = find_problems(env, key)
     if any(finding.severity is Severity.ERROR for finding in findings):
-        raise EnvCheckError(findings)
+        raise EnvCheckError(format_findings(findings), findings)
     return findings
 
 

@@ -1,4 +1,4 @@
-"""What the checker reports: findings, each with what was seen and the remedy."""
+"""Findings: what the checker reports, where it was seen, and how to repair it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from collections.abc import Sequence
 
 
 class Severity(enum.Enum):
-    """An error breaks the contract: something that JAX or funcenv does with the environment fails or lies.
+    """How bad a finding is.
 
-    A warning names what works but is probably not meant.
+    An error breaks the contract: JAX or funcenv fails with the environment, or gives wrong results. A warning names
+    something that works but is probably unintended.
     """
 
     ERROR = "error"
@@ -38,10 +39,10 @@ CODES = {
     "key-reuse": "a random key is used more than once",
     "not-finite": "a state or an observation holds NaN or infinity",
     "not-traceable": "a function needs the values of traced arrays",
-    "observation-kind": "an observation has another structure, shape or dtype than its space",
+    "observation-kind": "an observation does not have the structure, shape or dtype of its space",
     "observation-outside-space": "an observation is not in its space",
-    "parameter-ambiguous": "an array-valued parameter cannot be told from a batch of them",
-    "parameter-derived": "a field is computed from another field, and goes stale",
+    "parameter-ambiguous": "an array-valued parameter could also be a batch of parameters",
+    "parameter-derived": "a field is computed from another field and becomes stale",
     "parameter-not-array": "a parameter is neither a number nor an array",
     "parameter-not-batchable": "a batch of environments that differ in a parameter fails",
     "parameter-not-traceable": "a function fails when a parameter is traced",
@@ -59,30 +60,33 @@ CODES = {
     "space-broken": "a space cannot draw a member under jit",
     "space-missing": "observation_space or action_space is not a space",
     "starts-ended": "first states are terminal or truncated already",
-    "state-drift": "initial and transition return different kinds of state",
+    "state-drift": "initial and transition return states of different structure, shape or dtype",
     "state-weak-type": "a state has a weak type",
     "static-not-comparable": "static fields of two copies cannot be compared",
     "step-fails": "step raises although its parts do not",
     "tracer-leak": "a traced array is stored outside of its call",
     "vmap-differs": "a row of a batch and the same call alone differ",
     "vmap-fails": "a batch of environments fails",
-    "x64-drift": "with jax_enable_x64, initial and transition return different kinds of state",
+    "x64-drift": "with jax_enable_x64, initial and transition return states of different structure, shape or dtype",
     "x64-dtype": "with jax_enable_x64, an observation does not have the dtype of its space",
     "x64-fails": "a function fails with jax_enable_x64",
 }
-"""Every kind of finding."""
+"""Every kind of finding, with what it says."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """One thing that is wrong.
+    """One defect of an environment.
 
     Attributes:
         code: the kind of finding, a key of `CODES`.
         severity: error or warning.
-        where: the class and function, or the parameter, it was seen in.
+        where: the function or the parameter, with its class: `Maze.initial`.
         seen: what was seen.
         remedy: what to do.
+
+    Raises:
+        ValueError: an unknown `code`.
 
     >>> print(Finding("key-ignored", Severity.WARNING, "Maze.initial", "it ignores its key", "draw from the key"))
     warning key-ignored: Maze.initial: it ignores its key. Remedy: draw from the key.
@@ -103,17 +107,17 @@ class Finding:
 
 
 def error(code: str, where: str, seen: str, remedy: str) -> Finding:
-    """A finding that makes `check_func_env` raise."""
+    """Return a finding that makes `check_func_env` raise."""
     return Finding(code, Severity.ERROR, where, seen, remedy)
 
 
 def warning(code: str, where: str, seen: str, remedy: str) -> Finding:
-    """A finding that `check_func_env` returns."""
+    """Return a finding that `check_func_env` reports without raising."""
     return Finding(code, Severity.WARNING, where, seen, remedy)
 
 
 def format_findings(findings: Sequence[Finding]) -> str:
-    """One line for each finding, errors first, and a line that counts them.
+    """Format findings as text: one line each, errors first, and a line that counts them.
 
     >>> print(format_findings([]))
     no findings
@@ -122,24 +126,19 @@ def format_findings(findings: Sequence[Finding]) -> str:
         return "no findings"
     ordered = sorted(findings, key=lambda finding: finding.severity is not Severity.ERROR)
     errors = sum(finding.severity is Severity.ERROR for finding in findings)
-    total = f"{_count(errors, 'error')}, {_count(len(findings) - errors, 'warning')}"
+    counts = ((errors, "error"), (len(findings) - errors, "warning"))
+    total = ", ".join(f"{count} {noun}{'' if count == 1 else 's'}" for count, noun in counts)
     return "\n".join([*map(str, ordered), total])
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
 class EnvCheckError(ValueError):
-    """An environment breaks the contract.
+    """Raised when an environment, functional or stateful, breaks its contract.
 
     Attributes:
-        findings: all of them, warnings included.
+        findings: all findings of `check_func_env`, warnings included. Checks of stateful environments stop at the
+            first broken rule and leave this empty.
     """
 
-    def __init__(self, findings: Sequence[Finding]) -> None:
+    def __init__(self, message: str, findings: Sequence[Finding] = ()) -> None:
+        super().__init__(message)
         self.findings = list(findings)
-        super().__init__(format_findings(self.findings))
-
-    def __reduce__(self) -> tuple[type[EnvCheckError], tuple[list[Finding]]]:
-        return EnvCheckError, (self.findings,)
