@@ -22,6 +22,8 @@ os.environ.setdefault("PJRT_NPROC", "1")  # pytest-xdist uses the other cores
 import jax  # noqa: E402  (it reads the variables above)
 import pytest  # noqa: E402
 
+pytest_plugins = ["tests.support.guard"]
+
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 

@@ -1,0 +1,1 @@
+"""Helpers that test files import: `from tests.support import ...`."""
