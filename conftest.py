@@ -1,40 +1,33 @@
-"""Strict JAX for every test and docstring, and compiled programs kept between runs.
+"""Strict JAX for every test and docstring, compiled quickly and once.
 
-Compilation is most of what the tests cost. So programs are compiled in the ordinary way (`FUNCENV_NO_FAST_PATH=1`), but for
-tests with the mark `fused`: a program that is compiled as one function is compiled twice, to be compared.
+The fast paths (`funcenv._compile`) compile each program twice, to compare the results. So tests run with
+`FUNCENV_NO_FAST_PATH=1`, except those with the mark `fast_path`.
 """
 
 import gc
 import os
 import pathlib
 
-CACHE = pathlib.Path(__file__).parent / ".cache" / "jax"
+from tests.support import compiling
 
-os.environ.setdefault("JAX_PLATFORMS", "cpu")
-os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(CACHE))  # an environment variable, so that subprocesses use it
-os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
-os.environ.setdefault("SDL_VIDEODRIVER", "dummy")  # windows that nobody sees
-os.environ.setdefault(
-    "XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
-)  # compile in a third of the time
-os.environ.setdefault("PJRT_NPROC", "1")  # pytest-xdist uses the other cores
+compiling.configure()
 
-import jax  # noqa: E402  (it reads the variables above)
+import jax  # noqa: E402  (it reads the variables that are set above)
 import pytest  # noqa: E402
 
-pytest_plugins = ["tests.support.guard"]
+pytest_plugins = ["tests.support.guard", "tests.support.rotation"]
 
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 
-MOST_MEMORY = 4 * 2**30  # of a test process, after which its compiled programs go; thousands of them take gigabytes
-STATM = pathlib.Path("/proc/self/statm")  # where the system says how much there is
+MAX_MEMORY_BYTES = 4 * 2**30  # of a test process; thousands of compiled programs take gigabytes
+STATM = pathlib.Path("/proc/self/statm")
 
 
 @pytest.fixture(autouse=True)
-def plain(request, monkeypatch):
-    """Compile in the ordinary way, unless a test is about the other one."""
-    if request.node.get_closest_marker("fused"):
+def fast_path(request, monkeypatch):
+    """Switch the fast paths on for tests with the mark of this name, and off for all others."""
+    if request.node.get_closest_marker("fast_path"):
         monkeypatch.delenv("FUNCENV_NO_FAST_PATH", raising=False)
     else:
         monkeypatch.setenv("FUNCENV_NO_FAST_PATH", "1")
@@ -42,9 +35,9 @@ def plain(request, monkeypatch):
 
 @pytest.fixture(scope="module", autouse=True)
 def bounded_memory():
-    """Between files, drop compiled programs that are held for later calls; the disk has them still."""
+    """Drop compiled programs between files when they take too much memory; the cache on disk still has them."""
     yield
-    if STATM.exists() and int(STATM.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") > MOST_MEMORY:
+    if STATM.exists() and int(STATM.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") > MAX_MEMORY_BYTES:
         from funcenv._compile.rollout import dispatch as launch
         from funcenv.adapters.single import programs
         from funcenv.adapters.vector import programs as vector_programs

@@ -14,7 +14,7 @@ from funcenv._compile import single_kernel as fused
 from funcenv._compile.single_kernel import SingleKernel
 from funcenv.adapters import FunctionalEnv
 
-pytestmark = pytest.mark.fused
+pytestmark = pytest.mark.fast_path
 
 
 funcenv.spec("CartPole-v1")  # the registry fills when it is first asked

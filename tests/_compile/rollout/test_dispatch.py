@@ -18,7 +18,7 @@ from funcenv._compile.rollout.program import Rules, Situation, compile_as_one, p
 from funcenv.envs import CartPole
 from funcenv.wrappers import TimeLimit
 
-pytestmark = pytest.mark.fused
+pytestmark = pytest.mark.fast_path
 
 ENV = TimeLimit(CartPole(), 9)
 QUICKLY = {"xla_backend_optimization_level": 0}

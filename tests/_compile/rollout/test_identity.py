@@ -17,7 +17,7 @@ from funcenv._compile.rollout.chunks import Chunks
 from funcenv.envs import CartPole
 from funcenv.wrappers import TimeLimit
 
-pytestmark = pytest.mark.fused
+pytestmark = pytest.mark.fast_path
 
 NUM_ENVS, NUM_STEPS = 10, 24
 NEW_EPISODE = 9  # steps: every environment begins anew more than once

@@ -13,7 +13,7 @@ from funcenv._compile.rollout import threads
 from funcenv.envs import CartPole
 from funcenv.wrappers import TimeLimit
 
-pytestmark = pytest.mark.fused
+pytestmark = pytest.mark.fast_path
 
 NUM_ENVS, NUM_STEPS, THREADS = 24, 40, 3
 

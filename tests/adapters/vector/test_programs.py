@@ -12,7 +12,7 @@ from funcenv.adapters.vector.programs import VectorPrograms, vector_programs
 from funcenv.envs import CartPole
 from funcenv.wrappers import TimeLimit
 
-pytestmark = pytest.mark.fused
+pytestmark = pytest.mark.fast_path
 
 IMPL = funcenv.random.default_impl()
 
