@@ -1,5 +1,6 @@
 # make train [ENV=Pendulum-v1] [ARGS="--seed 3"]    train an agent
-# make test                                          the whole test suite
+# make test                                          the test suite, with a quarter of the exhaustive tests
+# make test-all                                      the test suite, with all of them
 # make bench [ARGS=--write-docs]                     the benchmark suite, in minutes; make bench-full takes an hour
 # make notebooks                                     run every notebook, in a minute or two
 # make lint
@@ -12,13 +13,16 @@ VENV ?= .venv
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 
-.PHONY: train test notebooks lint bench bench-full docs clean
+.PHONY: train test test-all notebooks lint bench bench-full docs clean
 
 train: $(VENV)/installed-train
 	$(VENV)/bin/funcenv train $(ENV) $(ARGS)
 
 test: $(VENV)/installed-dev
 	$(VENV)/bin/python -m pytest -n 2 --dist loadfile $(ARGS)
+
+test-all: $(VENV)/installed-dev
+	$(VENV)/bin/python -m pytest -n 2 --dist loadfile --exhaustive=all $(ARGS)
 
 # What they show is not kept: a notebook in the repository has no outputs.
 notebooks: $(VENV)/installed-dev

@@ -2,7 +2,7 @@
 
 It counts CPU seconds (those of subprocesses included), because wall time depends on what else the machine does, and
 the programs that JAX compiled rather than read from the compile cache. The ten dearest files are printed at the end.
-`--costs FILE` writes all figures as JSON.
+`--costs=FILE` writes all figures as JSON.
 """
 
 import collections

@@ -1,6 +1,6 @@
 """A pytest plugin that runs a quarter of the tests with the mark `exhaustive`, which the commit's hash chooses.
 
-`--exhaustive all` runs all of them, as does naming a test (`file.py::test`). The header names the quarter, and the
+`--exhaustive=all` runs all of them, as does naming a test (`file.py::test`). The header names the quarter, and the
 summary counts the tests that were left out.
 """
 
@@ -33,7 +33,7 @@ def _commit():
 def pytest_report_header(config):
     if config.getoption("--exhaustive") == "all":
         return "exhaustive tests: all"
-    return f"exhaustive tests: part {int(os.environ[PART]) + 1} of {NUM_PARTS}, chosen by the commit; --exhaustive all runs all"
+    return f"exhaustive tests: part {int(os.environ[PART]) + 1} of {NUM_PARTS}, chosen by the commit; --exhaustive=all runs all"
 
 
 @pytest.hookimpl(trylast=True)
@@ -69,5 +69,5 @@ def pytest_sessionfinish(session):
 def pytest_terminal_summary(terminalreporter, config):
     if num_left_out := config.stash.get(NUM_LEFT_OUT, 0):
         terminalreporter.write_line(
-            f"{num_left_out} exhaustive tests were left to other commits; --exhaustive all runs them"
+            f"{num_left_out} exhaustive tests were left to other commits; --exhaustive=all runs them"
         )
