@@ -58,7 +58,9 @@ def _is_known(flag):
     marker = cache_folder() / f"knows{flag.replace('=', '-')}"
     if not marker.exists():
         environment = {**os.environ, "XLA_FLAGS": flag, "JAX_PLATFORMS": "cpu"}
-        trial = subprocess.run([sys.executable, "-c", "import jax; jax.devices()"], env=environment, capture_output=True)
+        trial = subprocess.run(
+            [sys.executable, "-c", "import jax; jax.devices()"], env=environment, capture_output=True
+        )
         if trial.returncode != 0:
             return False
         marker.parent.mkdir(parents=True, exist_ok=True)

@@ -26,7 +26,6 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    config.stash[COSTS] = collections.defaultdict(lambda: [0.0, 0, 0.0])
     if "programs" not in _last:
         jax.monitoring.register_event_duration_secs_listener(_count_compilation)
         jax.monitoring.register_event_listener(_count_cache_hit)
@@ -39,9 +38,6 @@ def _count_compilation(name, _, **__):
 
 def _count_cache_hit(name, **__):
     _compiled["programs"] -= name == "/jax/compilation_cache/cache_hits"
-
-
-COSTS = pytest.StashKey()
 
 
 def _used():
@@ -58,13 +54,13 @@ def pytest_runtest_makereport(item, call):
     report.cpu_seconds = now["seconds"] - _last["seconds"]
     report.num_compiled = now["programs"] - _last["programs"]
     _last.update(now)
-    if call.when == "call" and report.passed and report.cpu_seconds > MAX_CPU_SECONDS:
-        if item.get_closest_marker("dear") is None:
-            report.outcome = "failed"
-            report.longrepr = (
-                f"a test may use {MAX_CPU_SECONDS} CPU seconds, got {report.cpu_seconds:.1f}; "
-                "compile less, share a recording, or mark it `dear`"
-            )
+    is_too_dear = report.cpu_seconds > MAX_CPU_SECONDS and item.get_closest_marker("dear") is None
+    if call.when == "call" and report.passed and is_too_dear:
+        report.outcome = "failed"
+        report.longrepr = (
+            f"a test may use {MAX_CPU_SECONDS} CPU seconds, got {report.cpu_seconds:.1f}; "
+            "compile less, share a recording, or mark it `dear`"
+        )
     return report
 
 
