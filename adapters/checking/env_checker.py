@@ -14,7 +14,7 @@ import numpy as np
 
 from funcenv.adapters.checking.api_rules import check_observation, check_picture, check_started, check_stepped, require
 from funcenv.adapters.registration import EnvSpec
-from funcenv.adapters.rendering.display import has_display
+from funcenv.adapters.rendering.display import can_open_window
 from funcenv.adapters.single.env import Env
 from funcenv.adapters.spaces import Space
 from funcenv.func_env import FuncEnv
@@ -229,7 +229,7 @@ def _check_rendering(env: Env[Any, Any]) -> Iterator[str]:
         yield f"render modes other than {env.render_mode!r} were not checked: {env} was not made by adapters.make"
         return
     for mode in env.metadata.get("render_modes", []):
-        if mode == "human" and not has_display():
+        if mode == "human" and not can_open_window():
             yield "render mode 'human' was not checked: there is no display; SDL_VIDEODRIVER=dummy does without one"
             continue
         with env.spec.make(render_mode=mode) as another:

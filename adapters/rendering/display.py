@@ -1,4 +1,4 @@
-"""pygame, imported when it is needed, and whether there is a display to open a window on."""
+"""Import of pygame on first use, and a check whether it can open a window."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ import functools
 import importlib
 import importlib.util
 import os
-import sys
 import warnings
 from typing import Any
 
-# Read by pygame and SDL when they start; what the user has set stays.
+from funcenv.display import has_display
+
+# Environment variables that pygame and SDL read when they start. A value that the user has set is kept.
 _SETTINGS = {
-    "PYGAME_HIDE_SUPPORT_PROMPT": "1",  # importing a library prints nothing
-    "SDL_NO_SIGNAL_HANDLERS": "1",  # otherwise SDL turns SIGTERM into a closed window, and the program goes on
+    "PYGAME_HIDE_SUPPORT_PROMPT": "1",  # print nothing on import
+    "SDL_NO_SIGNAL_HANDLERS": "1",  # SDL would turn SIGTERM into a "window closed" event instead of ending the program
     "SDL_RENDER_SCALE_QUALITY": "linear",
 }
 
 
 @functools.cache
 def load_pygame() -> Any:
-    """The package pygame.
+    """Return the module pygame.
 
-    Parts of it import `pkg_resources`, which warns that it is deprecated; that warning, which no user of pygame can
-    act on, is dropped here. Nothing else is.
+    Parts of pygame import `pkg_resources`, which emits a deprecation warning. That warning alone is suppressed.
 
     Raises:
-        ModuleNotFoundError: it is not installed.
+        ModuleNotFoundError: pygame is not installed.
 
     >>> load_pygame().__name__
     'pygame'
@@ -37,34 +37,31 @@ def load_pygame() -> Any:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*pkg_resources")
         pygame = importlib.import_module("pygame")
-        importlib.import_module("pygame.pkgdata")  # which fonts import later
+        importlib.import_module("pygame.pkgdata")  # pygame's fonts import it later, outside this context
     return pygame
 
 
 def require_pygame() -> None:
-    """Raise `ModuleNotFoundError` unless pygame is installed; it is not imported."""
+    """Raise `ModuleNotFoundError` if pygame is not installed, without importing it."""
     if importlib.util.find_spec("pygame") is None:
         raise ModuleNotFoundError('a window needs pygame: pip install "funcenv[render]"', name="pygame")
 
 
 def require_display() -> None:
-    """Raise unless a window can be opened; nothing is imported and none is opened.
+    """Raise an error if no window can be opened, without importing pygame.
 
     Raises:
         ModuleNotFoundError: pygame is not installed.
-        RuntimeError: there is no screen, as on a server, and no driver that does without one was chosen.
+        RuntimeError: There is no screen, and no video driver that works without one is selected.
     """
     require_pygame()
-    if not has_display():
+    if not can_open_window():
         raise RuntimeError(
             "there is no display to open a window on: neither DISPLAY nor WAYLAND_DISPLAY is set; choose "
-            'render_mode="rgb_array" or "ansi", or set SDL_VIDEODRIVER=dummy for a window that nobody sees'
+            'render_mode="rgb_array" or "ansi", or set SDL_VIDEODRIVER=dummy for an invisible window'
         )
 
 
-def has_display() -> bool:
-    """Whether there is a screen, or a driver was chosen that does without one."""
-    chosen = os.environ.get("SDL_VIDEODRIVER")
-    if chosen not in (None, "", "x11", "wayland"):
-        return True  # say dummy, offscreen or kmsdrm
-    return not sys.platform.startswith("linux") or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
+def can_open_window() -> bool:
+    """Check whether there is a screen, or an SDL video driver that works without one (dummy, offscreen, kmsdrm)."""
+    return os.environ.get("SDL_VIDEODRIVER", "") not in ("", "x11", "wayland") or has_display()

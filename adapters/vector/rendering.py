@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import threading
 import warnings
 from typing import Any
@@ -22,8 +21,8 @@ from funcenv.adapters.rendering.renderer import Moment, Renderer
 from funcenv.adapters.rendering.window import Window
 from funcenv.adapters.single.env import ActType, ObsType
 from funcenv.adapters.vector.vector_env import VectorEnv
-from funcenv.checks import require_size
 from funcenv.func_env import FuncEnv
+from funcenv.scene.grid import grid_shape
 from funcenv.vector import VectorState
 
 _MOSAIC_SIDE = 900  # of a mosaic, the longer one, where no size is asked for
@@ -142,8 +141,7 @@ class RenderedVectorEnv(VectorEnv[ObsType, ActType]):
         func_envs, vstate = self._present()
         if "rgb_array" not in self.metadata["render_modes"]:
             raise ValueError(f"{type(self.func_env.unwrapped).__name__} draws nothing until it defines scene(state)")
-        columns = math.ceil(math.sqrt(self.num_envs)) if columns is None else require_size("columns", columns)
-        rows = math.ceil(self.num_envs / columns)
+        rows, columns = grid_shape(self.num_envs, columns)
         size = fitted(self._proportion(func_envs, vstate) * columns / rows, height, width, _MOSAIC_SIDE)
         return mosaic_picture(func_envs, vstate.env_state, *size, columns)
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from funcenv.adapters.rendering.video import VideoWriter, require_ffmpeg, require_folder
 from funcenv.adapters.single.env import ActType, Env, ObsType
 from funcenv.adapters.wrappers.wrapper import Wrapper
 from funcenv.checks import require_at_least, require_positive
+from funcenv.replay.mp4 import VideoWriter, require_ffmpeg, require_folder
 
 _MODES = ("rgb_array", "rgb_array_list")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 from funcenv.checks import require_size
 from funcenv.replay.scene_stack import is_constant
 from funcenv.scene import Scene, rasterize
+from funcenv.scene.grid import grid_shape
 
 Frame = np.ndarray[Any, Any]  # uint8 [height, width, 3]
 
@@ -54,8 +54,7 @@ def side_by_side(
     if len(episodes) == 1:
         yield from pictures(episodes[0], steps, height, width)
         return
-    columns = columns or math.ceil(math.sqrt(len(episodes)))
-    rows = math.ceil(len(episodes) / columns)
+    rows, columns = grid_shape(len(episodes), columns)
     tiles = [pictures(scenes, np.minimum(steps, len(scenes.camera.width) - 1), height, width) for scenes in episodes]
     for together in zip(*tiles, strict=True):
         whole = np.full((rows * (height + _GAP) - _GAP, columns * (width + _GAP) - _GAP, 3), _GAP_COLOR, np.uint8)

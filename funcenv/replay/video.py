@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import pathlib
-import subprocess
-import tempfile
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
 from funcenv.replay.frames import Frame
+from funcenv.replay.mp4 import VideoWriter
 
 _GIF_TICK = 0.01  # [s] GIF counts time in hundredths of a second
 _FASTEST_GIF = 50.0  # frames a second; browsers slow down what is faster
@@ -90,36 +88,9 @@ def _write_webp(path: pathlib.Path, frames: Iterable[Frame], fps: float) -> None
 
 
 def _write_mp4(path: pathlib.Path, frames: Iterable[Frame], fps: float) -> None:
-    """H.264, which every browser plays; it wants even sizes, so an odd one gets one more row or column of the edge.
-
-    FFmpeg is started here and not by imageio-ffmpeg, whose way of starting it forks, which JAX warns of.
-
-    Raises:
-        RuntimeError: FFmpeg failed; the message is its own.
-    """
-    import imageio_ffmpeg
-
-    stream = map(_even, frames)
-    first = next(stream)
-    raw = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{first.shape[1]}x{first.shape[0]}", "-r", f"{fps:g}"]
-    coded = ["-c:v", "libx264", "-crf", "20", "-pix_fmt", "yuv420p", "-movflags", "+faststart"]
-    program = imageio_ffmpeg.get_ffmpeg_exe()
-    command = [program, "-y", "-loglevel", "error", *raw, "-i", "-", *coded, str(path)]
-    with tempfile.TemporaryFile() as said:
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=said, stderr=said) as process:
-            assert process.stdin is not None
-            with contextlib.suppress(BrokenPipeError):  # it ended early, and says why
-                for frame in itertools.chain([first], stream):
-                    process.stdin.write(np.ascontiguousarray(frame).data)
-                process.stdin.close()
-        if process.returncode:
-            said.seek(0)
-            raise RuntimeError(f"FFmpeg could not write {path.name}: {said.read().decode(errors='replace').strip()}")
-
-
-def _even(frame: Frame) -> Frame:
-    height, width, _ = frame.shape
-    return np.pad(frame, ((0, height % 2), (0, width % 2), (0, 0)), mode="edge") if height % 2 or width % 2 else frame
+    with VideoWriter(path, fps) as video:
+        for frame in frames:
+            video.add(frame)
 
 
 def _whole_ticks(count: int, ticks: float) -> Iterator[int]:

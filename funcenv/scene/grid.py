@@ -55,8 +55,7 @@ def mosaic(
     height, width = require_size("height", height), require_size("width", width)
     gap = require_size("gap", gap) if gap else 0
     count = _count(scenes)
-    columns = math.ceil(math.sqrt(count)) if columns is None else require_size("columns", columns)
-    rows = math.ceil(count / columns)
+    rows, columns = grid_shape(count, columns)
     tile_height, tile_width = _tile(height, rows, gap), _tile(width, columns, gap)
     if min(tile_height, tile_width) < 1:
         raise ValueError(
@@ -79,6 +78,16 @@ def mosaic(
         start = (top + row * (tile_height + gap), left, *(0,) * paint.ndim)
         picture = jax.lax.dynamic_update_slice(picture, strip, start)
     return picture
+
+
+def grid_shape(count: int, columns: int | None = None) -> tuple[int, int]:
+    """Return the numbers of rows and columns of a grid with `count` cells, about square by default.
+
+    >>> grid_shape(5), grid_shape(5, columns=5)
+    ((2, 3), (1, 5))
+    """
+    columns = math.ceil(math.sqrt(count)) if columns is None else require_size("columns", columns)
+    return math.ceil(count / columns), columns
 
 
 def _count(scenes: Scene) -> int:

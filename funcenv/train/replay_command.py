@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 import os
 import pathlib
-import sys
 import webbrowser
 from typing import Any
 
 import funcenv
+from funcenv.display import has_display
 from funcenv.replay.files import require_destination
 from funcenv.replay.record import record
 from funcenv.replay.replay import Replay
@@ -85,10 +85,3 @@ def record_agent(
     title = config.env_id + (f", agent {agent}" if config.num_seeds > 1 else "")
     policy = learner.agent(state, agent, explore=explore)
     return record(learner.env, policy, funcenv.key(seed), num_episodes, max_steps=max_steps, title=title)
-
-
-def has_display() -> bool:
-    """Whether a browser's window could be seen; one in the terminal is not wanted."""
-    if sys.platform in ("win32", "darwin"):
-        return True
-    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))

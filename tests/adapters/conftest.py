@@ -1,7 +1,4 @@
-"""An environment to draw, and a reader of videos."""
-
-import re
-import subprocess
+"""An environment to draw, and a comparison of what two environments draw."""
 
 import jax
 import jax.numpy as jnp
@@ -75,18 +72,3 @@ def assert_same_frames():
         return lengths
 
     return play
-
-
-@pytest.fixture
-def read_video():
-    """The frames of a video, `[num_frames, height, width, 3]`, and how many are shown a second."""
-    import imageio_ffmpeg
-
-    def read(path):
-        command = [imageio_ffmpeg.get_ffmpeg_exe(), "-i", path, "-f", "rawvideo", "-pix_fmt", "rgb24", "-"]
-        done = subprocess.run(command, capture_output=True, check=True)
-        told = re.search(r"Video: h264.*?yuv420p.*? (\d+)x(\d+).*? ([\d.]+) fps", done.stderr.decode())
-        width, height, fps = int(told[1]), int(told[2]), float(told[3])
-        return np.frombuffer(done.stdout, np.uint8).reshape(-1, height, width, 3), fps
-
-    return read

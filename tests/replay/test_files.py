@@ -2,7 +2,6 @@
 
 import importlib.util
 import os
-import subprocess
 
 import numpy as np
 import pytest
@@ -10,6 +9,7 @@ from PIL import Image, ImageSequence
 
 from funcenv.replay import Replay, video
 from funcenv.scene import Camera, Circle, Rectangle, Scene, rgba
+from tests.support.video import read_video
 
 
 @pytest.fixture(scope="module")
@@ -42,22 +42,17 @@ def test_pillows_films_show_the_frames_at_their_pace(rolling, tmp_path, suffix, 
 
 
 def test_mp4_shows_the_frames_at_their_pace(rolling, tmp_path):
-    import imageio_ffmpeg
-
     path = tmp_path / "rolling.mp4"
-    rolling.save(path, height=81, width=121)  # odd: H.264 wants even sizes
-    ffmpeg = [imageio_ffmpeg.get_ffmpeg_exe(), "-i", str(path)]
-    facts = subprocess.run(ffmpeg, capture_output=True, text=True).stderr
-    raw = subprocess.run([*ffmpeg, "-f", "rawvideo", "-pix_fmt", "rgb24", "-"], capture_output=True, check=True).stdout
-    shown = np.frombuffer(raw, np.uint8).reshape(-1, 82, 122, 3)[:, :81, :121]
+    rolling.save(path, height=81, width=121)  # H.264 requires even sizes, so 82 x 122 are written
+    read, fps = read_video(path)
     frames = list(rolling.frames(height=81, width=121))
-    assert "25 fps" in facts and "h264" in facts and len(shown) == len(frames)
-    assert all(difference(ours, frame) < 4 for ours, frame in zip(shown, frames, strict=True))
+    assert fps == 25 and read.shape == (len(frames), 82, 122, 3)
+    assert all(difference(ours, frame) < 4 for ours, frame in zip(read[:, :81, :121], frames, strict=True))
 
 
 def test_what_ffmpeg_says_is_passed_on(tmp_path):
-    with pytest.raises(RuntimeError, match=r"FFmpeg could not write rolling.mp4: (.|\n)*Invalid argument"):
-        video.write_film(tmp_path / "rolling.mp4", iter([np.zeros((4, 4, 3), np.uint8)]), fps=-1.0)
+    with pytest.raises(RuntimeError, match=r"FFmpeg could not write .*rolling.mp4: (.|\n)*No such file or directory"):
+        video.write_film(tmp_path / "gone" / "rolling.mp4", iter([np.zeros((4, 4, 3), np.uint8)]), fps=1.0)
 
 
 def test_a_gif_leaves_out_what_browsers_would_slow_down(rolling, tmp_path):

@@ -13,6 +13,7 @@ from funcenv.adapters.gymnasium import GymnasiumEnv
 from funcenv.adapters.wrappers import RecordVideo, RenderCollection
 from funcenv.adapters.wrappers.record_video import capped_cubic_video_schedule
 from funcenv.wrappers import TimeLimit
+from tests.support.video import read_video
 
 STEPS = 6  # of an episode
 
@@ -71,7 +72,7 @@ def play(env, num_episodes):
         {"episode_trigger": lambda episode: False},
     ],
 )
-def test_as_gymnasiums(base, gymnasiums, tmp_path, read_video, arguments):
+def test_as_gymnasiums(base, gymnasiums, tmp_path, arguments):
     wrap, written = gymnasiums
     length = arguments.get("video_length", 0)
     ours, theirs = RecordVideo(base(), tmp_path, **arguments), wrap(base(GymnasiumEnv), tmp_path, **arguments)
@@ -93,7 +94,7 @@ def test_the_schedule_is_gymnasiums(gymnasiums):
 
 
 @pytest.mark.parametrize("wrap", [lambda base: base(mode="rgb_array_list"), lambda base: RenderCollection(base())])
-def test_an_environment_that_gives_lists_is_recorded_and_the_user_has_them_too(base, tmp_path, read_video, wrap):
+def test_an_environment_that_gives_lists_is_recorded_and_the_user_has_them_too(base, tmp_path, wrap):
     env = RecordVideo(wrap(base), tmp_path)
     env.reset(seed=0)
     for _ in range(STEPS):
@@ -114,7 +115,7 @@ def test_the_last_video_is_finished_without_close(base, tmp_path):
     assert os.listdir(tmp_path) == ["rl-video-episode-0.mp4"]
 
 
-def test_videos_by_hand(base, tmp_path, read_video, capsys):
+def test_videos_by_hand(base, tmp_path, capsys):
     env = RecordVideo(base(), tmp_path, episode_trigger=lambda episode: False, disable_logger=False)
     env.reset(seed=0)
     env.step(0)

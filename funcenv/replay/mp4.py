@@ -1,4 +1,4 @@
-"""MP4 files, written a frame at a time, whole or not at all."""
+"""MP4 files with H.264 video, written one frame at a time by FFmpeg."""
 
 from __future__ import annotations
 
@@ -7,19 +7,20 @@ import pathlib
 import subprocess
 import tempfile
 from types import TracebackType
-from typing import Any
 
 import numpy as np
 from jaxtyping import UInt8
 
 from funcenv.checks import require_positive
 
+_H264 = ["-c:v", "libx264", "-crf", "18", "-pix_fmt", "yuv420p", "-movflags", "+faststart"]
+
 
 def require_ffmpeg() -> str:
-    """The path of the program FFmpeg, which the package imageio-ffmpeg brings.
+    """Return the path of the FFmpeg program, which the package imageio-ffmpeg contains.
 
     Raises:
-        ModuleNotFoundError: that package is not installed.
+        ModuleNotFoundError: imageio-ffmpeg is not installed.
     """
     try:
         import imageio_ffmpeg
@@ -31,10 +32,10 @@ def require_ffmpeg() -> str:
 
 
 def require_folder(folder: str | os.PathLike[str]) -> pathlib.Path:
-    """A folder that can be written to, made where there is none.
+    """Return the absolute path of a writable folder; create the folder if it does not exist.
 
     Raises:
-        OSError: it cannot be.
+        OSError: The folder cannot be created or written to.
 
     >>> require_folder("/dev/null/videos")
     Traceback (most recent call last):
@@ -53,23 +54,23 @@ def require_folder(folder: str | os.PathLike[str]) -> pathlib.Path:
 
 
 class VideoWriter:
-    """A video that grows by a frame at a time: H.264 in an MP4 file, which every browser plays.
+    """A writer of one MP4 file that receives its frames one at a time.
 
-    Frames go to FFmpeg as they come, so a long video takes no memory. The file has another name until `close`, so that
-    under its own there is a whole video or none. FFmpeg runs in a process group of its own: an interrupt from the
-    keyboard is for Python to handle.
+    Each frame is sent to FFmpeg at once, so a long video needs no memory. The file has a temporary name until `close`,
+    so its final name never holds an incomplete video. An odd height or width is padded by one pixel, because H.264
+    requires even sizes. FFmpeg runs in its own process group, so a keyboard interrupt reaches only Python.
 
     Args:
-        path: of the file, which is replaced if it exists.
-        fps: frames a second, above 0.
+        path: File to write. An existing file is replaced.
+        fps: Frames per second, above 0.
 
     Attributes:
-        num_frames: how many it has so far.
+        num_frames: Number of frames added so far.
 
     Raises:
         ModuleNotFoundError: imageio-ffmpeg is not installed.
-        ValueError: `fps` is not above 0; from `add`, something else than a picture of the size of the first.
-        RuntimeError: from `close`, FFmpeg failed; nothing was written.
+        ValueError: `fps` is not above 0, or `add` receives something other than an image of the first frame's size.
+        RuntimeError: FFmpeg fails; raised by `close`, and no file is written.
 
     >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> with VideoWriter(folder / "grey.mp4", fps=10) as video:
@@ -83,56 +84,55 @@ class VideoWriter:
         require_positive(fps=fps)
         self._ffmpeg, self._fps = require_ffmpeg(), fps
         self.path = pathlib.Path(path)
-        self._growing = self.path.with_name(f".{self.path.stem}.{os.getpid()}.part.mp4")
+        self._temporary = self.path.with_name(f".{self.path.stem}.{os.getpid()}.part.mp4")
         self._process: subprocess.Popen[bytes] | None = None
         self._shape: tuple[int, ...] = ()
         self.num_frames = 0
 
     def add(self, frame: UInt8[np.ndarray, "height width 3"]) -> None:
-        """The next frame."""
-        wanted = self._shape or (*frame.shape[:2], 3)
-        if frame.shape != wanted or frame.dtype != np.uint8:
+        """Append a frame."""
+        required = self._shape or (*frame.shape[:2], 3)
+        if frame.shape != required or frame.dtype != np.uint8:
             raise ValueError(
-                f"the frames of a video are uint8 [height, width, 3], all of one size, here {list(wanted)}; got "
+                f"the frames of a video are uint8 [height, width, 3], all of one size, here {list(required)}; got "
                 f"{frame.dtype} {list(frame.shape)}; start another video for another size"
             )
+        self._shape = frame.shape
+        height, width, _ = frame.shape
+        frame = np.pad(frame, ((0, height % 2), (0, width % 2), (0, 0)), mode="edge")
         if self._process is None:
-            self._shape = frame.shape
-            self._process = self._start(*_even(frame).shape[:2])
+            self._process = self._start(*frame.shape[:2])
         assert self._process.stdin is not None  # for the type checker
         try:
-            self._process.stdin.write(np.ascontiguousarray(_even(frame)).data)
+            self._process.stdin.write(np.ascontiguousarray(frame).data)
         except BrokenPipeError:
-            self.close()  # which tells why
+            self.close()  # raises an error with FFmpeg's message
         self.num_frames += 1
 
     def close(self) -> None:
-        """Finish the video; calling it again does nothing. One without frames is not written."""
+        """Finish the file. A video without frames is not written; a second call does nothing."""
         process, self._process = self._process, None
         if process is None:
             return
-        _, complaint = process.communicate()
+        _, message = process.communicate()
         if process.returncode:
-            self._growing.unlink(missing_ok=True)
-            raise RuntimeError(f"FFmpeg could not write {self.path}: {complaint.decode(errors='replace').strip()}")
-        os.replace(self._growing, self.path)
+            self._temporary.unlink(missing_ok=True)
+            raise RuntimeError(f"FFmpeg could not write {self.path}: {message.decode(errors='replace').strip()}")
+        os.replace(self._temporary, self.path)
 
     def discard(self) -> None:
-        """Give the video up; nothing is written."""
+        """Stop FFmpeg and delete the incomplete file."""
         process, self._process = self._process, None
         if process is not None:
             process.kill()
             process.communicate()
-            self._growing.unlink(missing_ok=True)
+            self._temporary.unlink(missing_ok=True)
 
     def _start(self, height: int, width: int) -> subprocess.Popen[bytes]:
-        command: list[Any] = [self._ffmpeg, "-y", "-loglevel", "error"]
-        command += ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}", "-r", self._fps, "-i", "-"]
-        command += ["-an", "-c:v", "libx264", "-crf", "18"]
-        command += ["-pix_fmt", "yuv420p", "-movflags", "+faststart", self._growing]
-        # No `preexec_fn`: it would fork this process, which JAX, full of threads, warns of.
+        raw = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}", "-r", str(self._fps)]
+        # imageio-ffmpeg would start FFmpeg by forking, which JAX warns about. So would `preexec_fn`.
         return subprocess.Popen(
-            [str(word) for word in command],
+            [self._ffmpeg, "-y", "-loglevel", "error", *raw, "-i", "-", *_H264, str(self._temporary)],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
@@ -149,11 +149,3 @@ class VideoWriter:
             self.close()
         else:
             self.discard()
-
-
-def _even(frame: Any) -> Any:
-    """Players want even sizes: an odd one gets its last row or column twice."""
-    height, width, _ = frame.shape
-    if height % 2 == width % 2 == 0:
-        return frame
-    return np.pad(frame, ((0, height % 2), (0, width % 2), (0, 0)), mode="edge")

@@ -5,7 +5,8 @@ import sys
 import numpy as np
 import pytest
 
-from funcenv.adapters.rendering.video import VideoWriter, require_ffmpeg, require_folder
+from funcenv.replay.mp4 import VideoWriter, require_ffmpeg, require_folder
+from tests.support.video import read_video
 
 
 def gradient(height, width, shift):
@@ -15,7 +16,7 @@ def gradient(height, width, shift):
 
 
 @pytest.mark.parametrize(("shape", "padded"), [((48, 64), (48, 64)), ((33, 51), (34, 52))])
-def test_frames_come_back(tmp_path, read_video, shape, padded):
+def test_frames_come_back(tmp_path, shape, padded):
     frames = [gradient(*shape, shift) for shift in range(12)]
     with VideoWriter(tmp_path / "a.mp4", fps=12.5) as video:
         for frame in frames:
