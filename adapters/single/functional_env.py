@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 import warnings
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -17,7 +18,7 @@ from funcenv.adapters.rendering.pictures import require_sizes
 from funcenv.adapters.rendering.renderer import Moment, Renderer
 from funcenv.adapters.reset_options import with_options
 from funcenv.adapters.seeding import draw_key, np_random
-from funcenv.adapters.single.actions import action_encoder, decode_info, observation_decoder
+from funcenv.adapters.single.actions import action_encoder, decode_info
 from funcenv.adapters.single.env import ActType, Env, ObsType
 from funcenv.adapters.single.programs import Programs, Snapshot, programs
 from funcenv.adapters.spaces import Space
@@ -94,7 +95,7 @@ class FunctionalEnv(Env[ObsType, ActType]):
         self.observation_space = Space(self.func_env.observation_space)
         self.action_space = Space(self.func_env.action_space)
         self._encode = action_encoder(self.func_env.action_space)
-        self._decode = observation_decoder(self.func_env.observation_space)
+        self._decode: Callable[[Any], Any] = self.func_env.observation_space.decode
         self._episode_env: FuncEnv[Any, Any, Any] | None = None  # of an episode with options
         self._generator: str | None = None  # of the present key
         self._words: jax.Array | None = None  # the present frame, packed

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from funcenv.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Space, Tuple
+from funcenv.spaces import Dict, Space, Tuple
 
 Encode = Callable[[Any, tuple[int, ...]], Any]
 
@@ -35,14 +35,8 @@ def batch_encoder(space: Space[Any]) -> Encode:
         return _tuple_encoder(space)
     if isinstance(space, Dict):
         return _dict_encoder(space)
-    if isinstance(space, Discrete):
-        return _array_encoder(space, np.int64(space.start), np.int64(space.start + space.n - 1))
-    if isinstance(space, MultiDiscrete):
-        return _array_encoder(space, np.asarray(space.start), np.asarray(space.start) + np.asarray(space.nvec) - 1)
-    if isinstance(space, MultiBinary):
-        return _array_encoder(space, np.int64(0), np.int64(1))
-    if isinstance(space, Box) and space.concrete:
-        return _array_encoder(space, space.low, space.high)
+    if space.bounds is not None:
+        return _array_encoder(space, *space.bounds)
     return _any_encoder(space)
 
 
@@ -63,7 +57,7 @@ def _array_encoder(space: Space[Any], low: Any, high: Any) -> Encode:
     assert space.shape is not None and space.dtype is not None  # of an array space
     shape, dtype = space.shape, np.dtype(space.dtype)
     # From 0 on, one comparison looks at both ends: without their signs, negative numbers are huge.
-    most = int(high) if isinstance(space, Discrete) and space.start == 0 else None
+    most = int(high) if dtype.kind in "iu" and np.ndim(low) == 0 and low == 0 else None
     unsigned = {kind: np.dtype(kind.upper()) for kind in "ilq"}
 
     def encode(actions: Any, leading: tuple[int, ...]) -> Any:

@@ -10,7 +10,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from funcenv.adapters.single.actions import observation_decoder
 from funcenv.adapters.vector.programs import Shown, VectorPrograms
 from funcenv.spaces import Space
 
@@ -25,7 +24,7 @@ class NumpyOutput:
     def __init__(self, programs: VectorPrograms, space: Space[Any]) -> None:
         self._readers, self._own, self._read_flags = programs.readers(), programs.own, programs.read_flags
         self._read_observation = _tree_reader(self._readers.observation)
-        self._decode = observation_decoder(space)
+        self._decode = space.decode
 
     def step(self, output: jax.Array) -> StepResult:
         """Observations, rewards, terminations, truncations, infos of a step."""

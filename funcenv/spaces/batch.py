@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import jax
@@ -31,8 +32,13 @@ def batch_space(space: Space[Any], n: int) -> Space[Any]:
     """
     if not isinstance(space, Space):
         raise TypeError(f"batch_space needs a funcenv space, got {space!r}")
-    batched = space.batch(require_size("n", n))
-    return Batched(space, n) if batched is None else batched
+    return stack_space(space, require_size("n", n))
+
+
+@functools.singledispatch
+def stack_space(space: Space[Any], n: int) -> Space[Any]:
+    """Return what `batch_space` returns. Register a case for each kind of space whose batch is not a `Batched`."""
+    return Batched(space, n)
 
 
 def contains_each(space: Space[Any], items: Any, n: int) -> Bool[Array, "n"]:

@@ -13,6 +13,7 @@ from jaxtyping import Array, Bool, Shaped
 from funcenv.spaces._bounds import as_array, bound_of, common_shape, require_shape
 from funcenv.spaces._dtypes import canonical, dtype_of, integers_within, require_range, with_shape
 from funcenv.spaces._sampling import uniform_below
+from funcenv.spaces.batch import stack_space
 from funcenv.spaces.space import Space
 
 
@@ -201,10 +202,33 @@ class Box(Space[jax.Array]):
         """The vector in the shape of a member."""
         return with_shape("a flattened member of Box", flat, (self.low.size,), self.dtype).reshape(self.shape)
 
-    def batch(self, n: int) -> Box:
-        """A box with a leading axis of size `n`."""
-        xp: Any = np if self.concrete else jnp
-        return self._map(lambda part: xp.broadcast_to(part, (n, *self.shape)))
+    @property
+    def bounds(self) -> tuple[Any, Any] | None:
+        """Both bounds, unless they are traced."""
+        return (self.low, self.high) if self.concrete else None
+
+    def zero(self) -> Shaped[Array, "*shape"]:
+        """Return zeros, clipped to the bounds."""
+        return jnp.clip(jnp.zeros(self.shape, self.dtype), jnp.asarray(self.low), jnp.asarray(self.high))
+
+    def encode_action(self, x: Any) -> Any:
+        """Check an array on the host, and cast it to the dtype of the space.
+
+        Unlike `contains`, this accepts a float64 array for a float32 box; it refuses fractions for an integer box.
+
+        Raises:
+            ValueError: `x` has another shape or kind, or lies outside the bounds; NaN always does.
+        """
+        if not self.concrete:
+            return super().encode_action(x)
+        array = np.asarray(x)
+        same_kind = np.can_cast(array.dtype, self._dtype, "same_kind") or array.dtype.kind in "iu"
+        if array.shape != self._shape or not same_kind:
+            raise self.refuse_action(x)
+        array = array.astype(self._dtype, copy=False)
+        if not ((array >= self.low) & (array <= self.high)).all():
+            raise self.refuse_action(x)
+        return array
 
     def _parts(self) -> tuple[Any, Any, Any, Any]:
         return self.low, self.high, self.bounded_below, self.bounded_above
@@ -235,6 +259,12 @@ class Box(Space[jax.Array]):
 
     def __repr__(self) -> str:
         return f"Box({_show(self.low)}, {_show(self.high)}, {self.shape}, {self.dtype})"
+
+
+@stack_space.register
+def _(space: Box, n: int) -> Box:
+    xp: Any = np if space.concrete else jnp
+    return space._map(lambda part: xp.broadcast_to(part, (n, *space.shape)))
 
 
 def concatenate_boxes(boxes: Sequence[Box], dtype: np.dtype[Any]) -> Box:

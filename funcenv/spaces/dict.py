@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool
 
 from funcenv.spaces._composite import contains_parts, join_boxes, join_flat, require_space, sample_parts, split_flat
-from funcenv.spaces.batch import batch_space
+from funcenv.spaces.batch import batch_space, stack_space
 from funcenv.spaces.flatten import flatdim
 from funcenv.spaces.space import Space
 
@@ -124,9 +124,13 @@ class Dict(Space[dict[Any, Any]], Mapping[Any, Space[Any]]):
         """Each entry unpacked."""
         return {key: space.unpack(member[key]) for key, space in self.spaces.items()}
 
-    def batch(self, n: int) -> Dict:
-        """Each space batched."""
-        return Dict([(key, batch_space(space, n)) for key, space in self.spaces.items()])
+    def zero(self) -> dict[Any, Any]:
+        """Return the zero of each space."""
+        return {key: space.zero() for key, space in self.spaces.items()}
+
+    def decode(self, member: Any) -> dict[Any, Any]:
+        """Decode each entry."""
+        return {key: space.decode(member[key]) for key, space in self.spaces.items()}
 
     def keys(self) -> KeysView[Any]:
         """The keys, in the order of the space."""
@@ -164,3 +168,8 @@ class Dict(Space[dict[Any, Any]], Mapping[Any, Space[Any]]):
 
     def __repr__(self) -> str:
         return f"Dict({', '.join(f'{key!r}: {space!r}' for key, space in self.spaces.items())})"
+
+
+@stack_space.register
+def _(space: Dict, n: int) -> Dict:
+    return Dict([(key, batch_space(part, n)) for key, part in space.spaces.items()])

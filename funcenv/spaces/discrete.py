@@ -133,11 +133,31 @@ class Discrete(Space[jax.Array]):
         index = jnp.argmax(with_shape("a flattened member of Discrete", flat, (self.n,), self.dtype) != 0)
         return index.astype(canonical(self.dtype)) + np.asarray(self.start).astype(canonical(self.dtype))
 
-    def batch(self, n: int) -> Space[Any]:
-        """`MultiDiscrete`, as in Gymnasium."""
-        from funcenv.spaces.multi_discrete import MultiDiscrete  # which hands out Discrete in turn
+    @property
+    def bounds(self) -> tuple[Any, Any]:
+        """The first and the last member."""
+        return np.int64(self.start), np.int64(self._last)
 
-        return MultiDiscrete(np.full(n, self.n), np.full(n, self.start), self.dtype)
+    def zero(self) -> Int[Array, ""]:
+        """Return the smallest member."""
+        return jnp.asarray(self.start, self.dtype)
+
+    def decode(self, member: Any) -> int:
+        """Convert a member to an int."""
+        return int(member)
+
+    def encode_action(self, x: Any) -> Any:
+        """Check an integer on the host, and convert it to an array of the space's dtype.
+
+        Raises:
+            ValueError: `x` is out of range or not an integer; a bool is none.
+        """
+        is_array = getattr(getattr(x, "dtype", None), "kind", "") in ("i", "u") and np.shape(x) == ()
+        if isinstance(x, bool) or not (isinstance(x, int) or is_array):
+            raise self.refuse_action(x)
+        if not self.start <= int(x) <= self._last:
+            raise self.refuse_action(int(x))
+        return np.asarray(int(x), self.dtype)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Discrete) and (self.n, self.start, self.dtype) == (other.n, other.start, other.dtype)

@@ -187,6 +187,10 @@ class Graph(Space[GraphInstance]):
         edges, links = jax.tree.map(lambda leaf: np.asarray(leaf)[:num_edges], (member.edges, member.edge_links))
         return PlainGraph(nodes, edges, links)
 
+    def decode(self, member: Any) -> Any:
+        """Convert a member to its plain form."""
+        return self.unpack(member)
+
     def contains(self, x: Any) -> Bool[Array, ""]:
         """Whether the counts fit, and all nodes, edges and links that count are members, in either form.
 

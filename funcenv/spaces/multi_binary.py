@@ -14,6 +14,7 @@ from jaxtyping import Array, Bool, Int8
 from funcenv.spaces._bounds import as_array
 from funcenv.spaces._dtypes import dtype_of, with_shape
 from funcenv.spaces._sampling import require_entries, require_one
+from funcenv.spaces.batch import stack_space
 from funcenv.spaces.box import Box
 from funcenv.spaces.space import Space
 
@@ -104,9 +105,14 @@ class MultiBinary(Space[jax.Array]):
         size = (int(np.prod(self.shape)),)
         return with_shape("a flattened member of MultiBinary", flat, size, self.dtype).reshape(self.shape)
 
-    def batch(self, n: int) -> Box:
-        """`Box`, as in Gymnasium."""
-        return Box(0, 1, (n, *self.shape), self.dtype)
+    @property
+    def bounds(self) -> tuple[Any, Any]:
+        """0 and 1."""
+        return np.int64(0), np.int64(1)
+
+    def zero(self) -> Int8[Array, "*shape"]:
+        """Return zeros."""
+        return jnp.zeros(self.shape, self.dtype)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, MultiBinary) and self.n == other.n
@@ -116,3 +122,8 @@ class MultiBinary(Space[jax.Array]):
 
     def __repr__(self) -> str:
         return f"MultiBinary({self.n})"
+
+
+@stack_space.register
+def _(space: MultiBinary, n: int) -> Box:
+    return Box(0, 1, (n, *space.shape), space.dtype)

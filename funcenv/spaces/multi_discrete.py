@@ -19,6 +19,7 @@ from funcenv.spaces._sampling import (
     require_probability,
     uniform_below,
 )
+from funcenv.spaces.batch import stack_space
 from funcenv.spaces.box import Box
 from funcenv.spaces.discrete import Discrete
 from funcenv.spaces.space import Space
@@ -161,10 +162,14 @@ class MultiDiscrete(Space[jax.Array]):
         place = np.arange(element.size) - (np.cumsum(counts) - counts)[element]
         return element, place + self.start.reshape(-1)[element]
 
-    def batch(self, n: int) -> Box:
-        """`Box`, as in Gymnasium."""
-        low, high = (np.broadcast_to(bound, (n, *self.shape)) for bound in (self.start, self._last))
-        return Box(low, high, dtype=self.dtype)
+    @property
+    def bounds(self) -> tuple[Any, Any]:
+        """The smallest and the largest value of each element."""
+        return self.start, self._last
+
+    def zero(self) -> Int[Array, "*shape"]:
+        """Return the smallest value of each element."""
+        return jnp.asarray(self.start, self.dtype)
 
     def __getitem__(self, index: Any) -> Space[Any]:
         counts, starts = self.nvec[index], self.start[index]
@@ -189,6 +194,17 @@ class MultiDiscrete(Space[jax.Array]):
     def __repr__(self) -> str:
         start = f", start={self.start}" if self.start.any() else ""
         return f"MultiDiscrete({self.nvec}{start})"
+
+
+@stack_space.register
+def _(space: Discrete, n: int) -> MultiDiscrete:
+    return MultiDiscrete(np.full(n, space.n), np.full(n, space.start), space.dtype)
+
+
+@stack_space.register
+def _(space: MultiDiscrete, n: int) -> Box:
+    low, high = (np.broadcast_to(bound, (n, *space.shape)) for bound in space.bounds)
+    return Box(low, high, dtype=space.dtype)
 
 
 def _integers(name: str, values: Any) -> np.ndarray[Any, Any]:

@@ -109,6 +109,10 @@ class OneOf(Space[OneOfInstance]):
         index = int(member.index)
         return index, self.spaces[index].unpack(member.values[index])
 
+    def decode(self, member: Any) -> Any:
+        """Convert a member to its plain form."""
+        return self.unpack(member)
+
     def contains(self, x: Any) -> Bool[Array, ""]:
         """Whether the index has a space and the value at it is a member of that, in either form.
 

@@ -121,6 +121,10 @@ class Sequence(Space[SequenceInstance]):
         """A tuple of the items; with `stack`, the items stacked."""
         return unstack_items(self.feature_space, member.items, int(member.length), self.stack)
 
+    def decode(self, member: Any) -> Any:
+        """Convert a member to its plain form."""
+        return self.unpack(member)
+
     def contains(self, x: Any) -> Bool[Array, ""]:
         """Whether `x` is a sequence of members of the space of at most `max_length`, in any of the forms.
 

@@ -16,8 +16,10 @@ class Space(abc.ABC, Generic[T_cov]):
     """A set of values: what an observation or an action can be.
 
     A space holds no generator: `sample` takes a key. `sample` and `contains` work inside `jax.jit` and `jax.vmap`. To
-    add a space, define `sample`, `contains` and `union`, and `==`, `hash` and `repr`; also `flattened`, `flatten` and
-    `unflatten` where its members can become a vector. `batch`, `pack` and `unpack` have defaults that do for most.
+    add a space, define `sample`, `contains` and `union`, and `==`, `hash` and `repr` in one file. The other methods
+    have defaults. Define `flattened`, `flatten` and `unflatten` where members can become a vector, `zero` where a
+    member can stand for zero, and register a case of `funcenv.spaces.batch.stack_space` where `n` stacked members form
+    a space of another kind than `Batched`.
 
     >>> import jax.numpy as jnp
     >>> class Even(Space[jax.Array]):
@@ -79,10 +81,45 @@ class Space(abc.ABC, Generic[T_cov]):
         """The plain form of a member, in NumPy arrays."""
         return jax.tree.map(np.asarray, member)
 
-    def batch(self, n: int) -> Space[Any] | None:
-        """The space of `n` members stacked leaf by leaf, or None for the general one, `Batched`."""
-        del n
+    @property
+    def bounds(self) -> tuple[Any, Any] | None:
+        """Smallest and largest values of a member's elements, both included: arrays that broadcast to its shape.
+
+        None where members are not single arrays between two bounds, or where the bounds are traced.
+        """
         return None
+
+    def zero(self) -> T_cov:
+        """Return the member closest to zero, which padding uses: the smallest member of a `Discrete`, for example.
+
+        Raises:
+            TypeError: the space has no such member.
+
+        >>> from funcenv.spaces import Box, Discrete
+        >>> Box(1, 3, (2,)).zero(), Discrete(3, start=-1).zero()
+        (Array([1., 1.], dtype=float32), Array(-1, dtype=int32))
+        """
+        raise TypeError(f"no member of {self!r} stands for zero; pad with a member of your own choice")
+
+    def decode(self, member: Any) -> Any:
+        """Convert a member with NumPy leaves to what the stateful interfaces return, such as an int for `Discrete`."""
+        return member
+
+    def encode_action(self, x: Any) -> Any:
+        """Check an action of the stateful interfaces on the host, and convert it to a member.
+
+        Raises:
+            ValueError: `x` is not in the space.
+        """
+        if not self.contains(x):
+            raise self.refuse_action(x)
+        return self.pack(x)
+
+    def refuse_action(self, x: Any) -> ValueError:
+        """Return the error that says that `x` is not in the space."""
+        return ValueError(
+            f"action {x!r} of type {type(x).__name__} is not in {self!r}; sample one with action_space.sample()"
+        )
 
     def __contains__(self, x: Any) -> bool:
         return bool(self.contains(x))

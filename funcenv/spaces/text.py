@@ -119,6 +119,10 @@ class Text(Space[TextInstance]):
         codes = np.asarray(member.codes)[: int(member.length)]
         return "".join(self.character_list[code] for code in codes)
 
+    def decode(self, member: Any) -> Any:
+        """Convert a member to its plain form."""
+        return self.unpack(member)
+
     def sample(self, key: jax.Array, mask: Any = None, probability: Any = None) -> TextInstance:
         """Draw a string: a uniform length, then independent characters.
 

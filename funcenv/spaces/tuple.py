@@ -19,7 +19,7 @@ from funcenv.spaces._composite import (
     sample_parts,
     split_flat,
 )
-from funcenv.spaces.batch import batch_space
+from funcenv.spaces.batch import batch_space, stack_space
 from funcenv.spaces.flatten import flatdim
 from funcenv.spaces.space import Space
 
@@ -106,9 +106,13 @@ class Tuple(Space[tuple[Any, ...]]):
         """Each entry unpacked."""
         return tuple(space.unpack(part) for space, part in zip(self.spaces, member, strict=True))
 
-    def batch(self, n: int) -> Tuple:
-        """Each space batched."""
-        return Tuple(batch_space(space, n) for space in self.spaces)
+    def zero(self) -> tuple[Any, ...]:
+        """Return the zero of each space."""
+        return tuple(space.zero() for space in self.spaces)
+
+    def decode(self, member: Any) -> tuple[Any, ...]:
+        """Decode each entry."""
+        return tuple(space.decode(part) for space, part in zip(self.spaces, member, strict=True))
 
     def __getitem__(self, index: int) -> Space[Any]:
         return self.spaces[index]
@@ -127,3 +131,8 @@ class Tuple(Space[tuple[Any, ...]]):
 
     def __repr__(self) -> str:
         return f"Tuple({', '.join(map(repr, self.spaces))})"
+
+
+@stack_space.register
+def _(space: Tuple, n: int) -> Tuple:
+    return Tuple(batch_space(part, n) for part in space.spaces)

@@ -10,7 +10,6 @@ import jax.numpy as jnp
 
 from funcenv.func_env import Action, Obs
 from funcenv.struct import PyTreeNode, field
-from funcenv.wrappers._placeholders import zero
 from funcenv.wrappers.base import Wrapper
 from funcenv.wrappers.frame_stack_observation import push
 from funcenv.wrappers.single import single
@@ -56,7 +55,7 @@ class DelayObservation(Wrapper[DelayObservationState, Action, Obs]):
             raise ValueError(f"delay must be at least 0, got {delay}")
         object.__setattr__(self, "delay", delay)
         space = single(self.env).observation_space
-        jax.eval_shape(lambda: zero(space))  # refuses a space without one
+        jax.eval_shape(space.zero)  # refuses a space without one
 
     def inner(self, state: DelayObservationState) -> Any:
         """The state of the environment inside."""
@@ -70,7 +69,7 @@ class DelayObservation(Wrapper[DelayObservationState, Action, Obs]):
             rest = jnp.broadcast_to(nothing.astype(new.dtype), (self.delay, *new.shape))
             return jnp.concatenate([rest, new[None]])
 
-        frames = jax.tree.map(fill, zero(self.env.observation_space), timestep.observation)
+        frames = jax.tree.map(fill, self.env.observation_space.zero(), timestep.observation)
         return DelayObservationState(env_state=env_state, frames=frames)
 
     def transition(self, state: DelayObservationState, action: Action, key: jax.Array) -> DelayObservationState:

@@ -12,7 +12,6 @@ from funcenv.checks import require_size
 from funcenv.func_env import Action
 from funcenv.spaces import Space, batch_space
 from funcenv.struct import PyTreeNode, field
-from funcenv.wrappers._placeholders import zero
 from funcenv.wrappers.base import Wrapper
 from funcenv.wrappers.single import single
 
@@ -79,7 +78,7 @@ class FrameStackObservation(Wrapper[FrameStackObservationState, Action, Any]):
         if isinstance(self.padding_type, str):
             if self.padding_type not in ("reset", "zero"):
                 raise ValueError(f'padding_type must be "reset", "zero" or an observation, got {self.padding_type!r}')
-            jax.eval_shape(lambda: zero(space))
+            jax.eval_shape(space.zero)
         elif not isinstance(self.padding_type, Constant):
             member = space.contains(self.padding_type)
             if not isinstance(member, jax.core.Tracer) and not member:
@@ -97,7 +96,7 @@ class FrameStackObservation(Wrapper[FrameStackObservationState, Action, Any]):
         if isinstance(self.padding_type, Constant):
             padding = self.padding_type.value
         else:
-            padding = newest if self.padding_type == "reset" else zero(self.env.observation_space)
+            padding = newest if self.padding_type == "reset" else self.env.observation_space.zero()
 
         def fill(old: Any, new: jax.Array) -> jax.Array:
             rest = jnp.broadcast_to(jnp.asarray(old, new.dtype), (self.stack_size - 1, *new.shape))
