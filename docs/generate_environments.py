@@ -1,13 +1,15 @@
-"""The pages of the environments, made of the registry, the docstrings and the comments in the source.
+"""Pages that follow from the registry: one page for each environment, their table, and their API listing.
 
-mkdocs calls this while it builds (`hooks:` in mkdocs.yml): a page for each class, and the table of docs/environments/
-index.md in the place of `<!-- table -->`. Nothing is written into docs/. The film of the newest id that has one,
-`docs/assets/gallery/ID.gif`, is shown at the top of a page.
+mkdocs calls the `on_...` functions while it builds the site (`hooks:` in mkdocs.yml). Each class of environments gets a
+page of its own, made from its docstring, its registered ids and the comments on its fields. The markers
+`<!-- environments -->` in docs/environments/index.md and `<!-- api -->` in docs/api/envs.md are replaced. Nothing is
+written into docs/, so a new environment needs no change here: it appears when it is registered.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import importlib.util
 import inspect
 import math
@@ -20,18 +22,19 @@ import funcenv
 from funcenv.registry import load_entry_points
 
 DOCS = pathlib.Path(__file__).parent
+PACKAGE = "funcenv.envs"  # the site documents the environments of this package
 
 
-def _beside(name: str) -> ModuleType:
-    """A file of this folder as a module; the folder is no package."""
-    where = importlib.util.spec_from_file_location(f"funcenv_docs_{name}", DOCS / f"{name}.py")
-    assert where is not None and where.loader is not None
-    module = importlib.util.module_from_spec(where)
-    where.loader.exec_module(module)
+def _load_script(name: str) -> ModuleType:
+    """Import a file of this folder, which is not a package."""
+    spec = importlib.util.spec_from_file_location(f"funcenv_docs_{name}", DOCS / f"{name}.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
     return module
 
 
-_docstrings = _beside("docstrings")
+_docstrings = _load_script("docstrings")
 
 _SECTION = re.compile(r"^(Observation|Action|Reward|Termination|Initial state|Info): ", flags=re.MULTILINE)
 _ARGUMENT = re.compile(r"^    (\w+): (.*(?:\n     +.*)*)", flags=re.MULTILINE)
@@ -39,119 +42,148 @@ _REST = re.compile(r"^(Args|Raises|>>>)", flags=re.MULTILINE)
 
 
 @dataclasses.dataclass(frozen=True)
-class Page:
-    """One environment: its class, the ids that name it, and where its page goes."""
+class EnvPage:
+    """An environment class and the ids that are registered for it."""
 
     build: Any
     specs: tuple[funcenv.EnvSpec, ...]
 
     @property
     def name(self) -> str:
-        """Of the file, without ending."""
-        return inspect.getmodule(self.build).__name__.rpartition(".")[2]  # type: ignore[union-attr]
+        """File name of the page, without its ending."""
+        return str(self.build.__module__.rpartition(".")[2])
 
     @property
     def family(self) -> str:
-        """The package it is in, as a title."""
-        return str(self.build.__module__.split(".")[-2]).replace("_", " ").capitalize()
+        """Title of the package that the class is in."""
+        return _title(self.build.__module__.split(".")[-2])
 
 
-def pages() -> list[Page]:
-    """A page for each class that ids of this package name, in the order of registration."""
+def env_pages(package: str = PACKAGE) -> list[EnvPage]:
+    """Return a page for each class that a package has registered, in the order of registration."""
     load_entry_points()
     found: dict[Any, list[funcenv.EnvSpec]] = {}
     for spec in funcenv.registry.values():
-        if str(spec.entry_point).startswith("funcenv.envs."):
+        if str(spec.entry_point).startswith(f"{package}."):
             found.setdefault(spec.load(), []).append(spec)
-    return [Page(build, tuple(specs)) for build, specs in found.items()]
+    return [EnvPage(build, tuple(specs)) for build, specs in found.items()]
 
 
-def page_text(page: Page) -> str:
-    """A page in Markdown."""
+def page_text(page: EnvPage) -> str:
+    """Return the page of an environment, in Markdown."""
     module = inspect.getmodule(page.build)
-    title, sections, example = _parts(page.build)
-    parts = [f"# {title}", _picture(page), _docstrings.escaped(inspect.getdoc(module) or "")]
-    parts += ["## Ids", _ids(page), "## Spaces and rewards", _spaces(page)]
+    title, sections, example = _parse_docstring(page.build)
+    parts = [f"# {title}", _animation(page), _docstrings.escaped(inspect.getdoc(module) or "")]
+    parts += ["## Ids and time limits", _ids(page), "## Observations, actions and rewards", _spaces(page)]
     parts += [f"**{name}:** {_docstrings.escaped(text)}" for name, text in sections]
     parts += ["## Parameters", _parameters(page.build)]
     state = getattr(module, f"{page.build.__name__}State", None)
     parts += [] if state is None else ["## State", _state(state)]
-    parts += ["## In Python", f"```pycon\n{example}\n```", _links(page)]
+    parts += ["## Example", f"```pycon\n{example}\n```", _links(page)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def table() -> str:
-    """Every environment in a line."""
-    rows = ["| environment | ids | observation | action | limit | solved at |", "|---|---|---|---|---|---|"]
-    for page in pages():
+def table(package: str = PACKAGE) -> str:
+    """Return a table with one row for each environment class."""
+    rows = ["| environment | ids | observation | action | time limit | solved at |", "|---|---|---|---|---|---|"]
+    for page in env_pages(package):
         env = page.specs[0].make()
         ids = ", ".join(f"`{spec.id}`" for spec in page.specs)
         limits = _distinct(_or_dash(spec.max_episode_steps) for spec in page.specs)
         thresholds = _distinct(_or_dash(spec.reward_threshold) for spec in page.specs)
         spaces = f"`{_short(env.observation_space)}` | `{_short(env.action_space)}`"
-        rows.append(f"| [{_parts(page.build)[0]}]({page.name}.md) | {ids} | {spaces} | {limits} | {thresholds} |")
+        title = _parse_docstring(page.build)[0]
+        rows.append(f"| [{title}]({page.name}.md) | {ids} | {spaces} | {limits} | {thresholds} |")
     return "\n".join(rows)
 
 
+def api_listing(package: str = PACKAGE) -> str:
+    """Return the API directives (`::: name`) of every environment class and every other public name, by family."""
+    exports = importlib.import_module(package)
+    families: dict[str, list[str]] = {}
+    for page in env_pages(package):
+        state = getattr(inspect.getmodule(page.build), f"{page.build.__name__}State", None)
+        classes = [page.build] if state is None else [page.build, state]
+        families.setdefault(page.family, []).extend(map(_api_path, classes))
+    for name in getattr(exports, "__all__", ()):
+        path = f"{package}.{name}"
+        if not any(path in listed for listed in families.values()):
+            family = getattr(exports, name).__module__.removeprefix(f"{package}.").split(".")
+            families.setdefault(_title(family[0]), []).append(path)
+    sections = (f"## {family}\n\n" + "\n\n".join(f"::: {path}" for path in paths) for family, paths in families.items())
+    return "\n\n".join(sections)
+
+
 def on_config(config: Any) -> Any:
-    """mkdocs: put the pages into the navigation, by family."""
+    """Put the pages into the navigation, by family (called by mkdocs)."""
     section = next(entry["Environments"] for entry in config.nav if "Environments" in entry)
     families: dict[str, list[dict[str, str]]] = {}
-    for page in pages():
-        families.setdefault(page.family, []).append({_parts(page.build)[0]: f"environments/{page.name}.md"})
+    for page in env_pages():
+        title = _parse_docstring(page.build)[0]
+        families.setdefault(page.family, []).append({title: f"environments/{page.name}.md"})
     section += [{family: entries} for family, entries in families.items()]
     return config
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """mkdocs: add the pages."""
+    """Add the pages to the site (called by mkdocs)."""
     from mkdocs.structure.files import File
 
-    for page in pages():
+    for page in env_pages():
         files.append(File.generated(config, f"environments/{page.name}.md", content=page_text(page)))
     return files
 
 
 def on_page_markdown(markdown: str, page: Any, **kwargs: Any) -> str:
-    """mkdocs: put the table where it belongs."""
+    """Replace the markers of the index and of the API page (called by mkdocs)."""
     del kwargs
-    return markdown.replace("<!-- table -->", table()) if page.file.src_uri == "environments/index.md" else markdown
+    if page.file.src_uri == "environments/index.md":
+        return markdown.replace("<!-- environments -->", table())
+    if page.file.src_uri == "api/envs.md":
+        return markdown.replace("<!-- api -->", api_listing())
+    return markdown
 
 
-def _parts(build: Any) -> tuple[str, list[tuple[str, str]], str]:
-    """Of a class's docstring: the title, the sections, and the example."""
+def _parse_docstring(build: Any) -> tuple[str, list[tuple[str, str]], str]:
+    """Return the title, the sections and the example of a class's docstring."""
     text = inspect.getdoc(build) or ""
     described = text[: match.start()] if (match := _REST.search(text)) else text
     starts = [*_SECTION.finditer(described)]
     ends = [*(match.start() for match in starts[1:]), len(described)]
-    sections = [(match[1], _unindented(described[match.end() : end])) for match, end in zip(starts, ends, strict=True)]
+    sections = [(match[1], _unindent(described[match.end() : end])) for match, end in zip(starts, ends, strict=True)]
     example = text[text.index(">>>") :] if ">>>" in text else ""
     if f"import {build.__name__}" not in example:
         example = f">>> from funcenv.envs import {build.__name__}\n{example}"
     return text.splitlines()[0].rstrip("."), sections, example
 
 
-def _unindented(text: str) -> str:
+def _title(name: str) -> str:
+    return name.replace("_", " ").capitalize()
+
+
+def _unindent(text: str) -> str:
     return "\n".join(line.strip() for line in text.strip().splitlines())
 
 
-def _picture(page: Page) -> str:
+def _animation(page: EnvPage) -> str:
+    """Return the animation of the newest id that has one."""
     for spec in reversed(page.specs):
         name = f"{spec.id.replace('/', '-')}.gif"
         if (DOCS / "assets" / "gallery" / name).exists():
-            return f"![{spec.id}](../assets/gallery/{name}){{ .film }}"
+            return f"![{spec.id}](../assets/gallery/{name}){{ .animation }}"
     return ""
 
 
-def _ids(page: Page) -> str:
-    rows = ["| id | time limit | solved at a mean return of | made with |", "|---|---|---|---|"]
+def _ids(page: EnvPage) -> str:
+    rows = ["| id | time limit | solved at a mean return of | parameters |", "|---|---|---|---|"]
     for spec in page.specs:
         made = ", ".join(f"`{name}={value!r}`" for name, value in spec.kwargs.items()) or "the defaults below"
-        rows.append(f"| `{spec.id}` | {_limit(spec)} | {_or_dash(spec.reward_threshold)} | {made} |")
+        limit = "none" if spec.max_episode_steps is None else f"{spec.max_episode_steps} steps"
+        rows.append(f"| `{spec.id}` | {limit} | {_or_dash(spec.reward_threshold)} | {made} |")
     return "\n".join(rows)
 
 
-def _spaces(page: Page) -> str:
+def _spaces(page: EnvPage) -> str:
     rows = ["| id | observation space | action space | reward of a step |", "|---|---|---|---|"]
     for spec in page.specs:
         env = spec.make()
@@ -166,14 +198,14 @@ def _parameters(build: Any) -> str:
     rows = ["| parameter | default | meaning |", "|---|---|---|"]
     for entry in dataclasses.fields(build):
         meaning = meanings.get(entry.name) or (meanings.get("low", "") if entry.name == "high" else "")
-        fixed = "" if entry.metadata.get("pytree_node", True) else "*compile-time choice*"
-        shown = "; ".join(part for part in (_docstrings.escaped(meaning), fixed) if part)
-        rows.append(f"| `{entry.name}` | `{_number(entry.default)}` | {shown} |")
+        static = "" if entry.metadata.get("pytree_node", True) else "*fixed at compile time*"
+        text = "; ".join(part for part in (_docstrings.escaped(meaning), static) if part)
+        rows.append(f"| `{entry.name}` | `{_shorten_float(entry.default)}` | {text} |")
     return "\n".join(rows)
 
 
 def _arguments(build: Any) -> dict[str, str]:
-    """What the docstring says about single parameters."""
+    """Return what the `Args:` section of a class's docstring says, by parameter."""
     _, found, listed = (inspect.getdoc(build) or "").partition("\nArgs:\n")
     text = re.split(r"^\S", listed, maxsplit=1, flags=re.MULTILINE)[0] if found else ""
     return {match[1]: " ".join(match[2].split()).rstrip(".") for match in _ARGUMENT.finditer(text)}
@@ -181,12 +213,8 @@ def _arguments(build: Any) -> dict[str, str]:
 
 def _state(state: Any) -> str:
     comments = _docstrings.field_comments(state)
-    rows = [
-        f"`{state.__name__}`: {(inspect.getdoc(state) or '').splitlines()[0]}",
-        "",
-        "| field | meaning |",
-        "|---|---|",
-    ]
+    summary = (inspect.getdoc(state) or "").splitlines()[0]
+    rows = [f"`{state.__name__}`: {summary}", "", "| field | meaning |", "|---|---|"]
     rows += [
         f"| `{entry.name}` | {_docstrings.escaped(comments.get(entry.name, ''))} |"
         for entry in dataclasses.fields(state)
@@ -194,22 +222,25 @@ def _state(state: Any) -> str:
     return "\n".join(rows)
 
 
-def _links(page: Page) -> str:
+def _links(page: EnvPage) -> str:
     path = page.build.__module__.removeprefix("funcenv.").replace(".", "/")
-    return f"The class is [`funcenv.envs.{page.build.__name__}`][]; its source is `{path}.py`."
+    return f"The class is [`{_api_path(page.build)}`][]. Its source is `{path}.py`."
+
+
+def _api_path(build: Any) -> str:
+    """Return the path under which the API pages list a class: that of its package, if it is exported there."""
+    package = PACKAGE if build.__module__.startswith(f"{PACKAGE}.") else build.__module__.partition(".")[0]
+    is_exported = hasattr(importlib.import_module(package), build.__name__)
+    return f"{package if is_exported else build.__module__}.{build.__name__}"
 
 
 def _short(space: Any) -> str:
-    """A space without its bounds."""
+    """Return a space as text, without the bounds of a box."""
     return f"Box{space.shape} {space.dtype}" if isinstance(space, funcenv.spaces.Box) else str(space)
 
 
-def _number(value: Any) -> str:
+def _shorten_float(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) and len(repr(value)) > 8 else repr(value)
-
-
-def _limit(spec: funcenv.EnvSpec) -> str:
-    return "none" if spec.max_episode_steps is None else f"{spec.max_episode_steps} steps"
 
 
 def _or_dash(value: float | None) -> str:

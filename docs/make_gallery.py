@@ -1,12 +1,11 @@
-"""Writes `docs/gallery.md`, with a film of every registered environment, and the film that the README shows.
+"""Writes the animations of the gallery, the page that shows them, and the list of environments in the README.
 
-    python docs/make_gallery.py            all of it: gallery.md, assets/gallery/*.gif, assets/cartpole.gif
-    python docs/make_gallery.py Taxi-v4    one environment's film anew
-    funcenv replay RUN --save agent.gif    a film of an agent of your own
+    python docs/make_gallery.py            everything: assets/gallery/*.gif, assets/cartpole.gif, gallery.md, README.md
+    python docs/make_gallery.py Taxi-v4    the animation of one environment, gallery.md and the list in README.md
+    funcenv replay RUN --save agent.gif    an animation of an agent of your own
 
-Everything is drawn by `funcenv.record` and `Replay.save` from the environments' scenes. What acts is a rule of thumb
-that does the task more or less, or, where an environment has a table of its dynamics, the best there is; an
-environment that has neither here acts at random.
+`funcenv.record` plays the episodes and `Replay.save` draws them from the scenes of the environment. An environment with a
+transition table is played by its optimal policy, some others by the heuristics below, the rest by a random policy.
 """
 
 from __future__ import annotations
@@ -30,19 +29,21 @@ from funcenv.train.presets import preset
 
 DOCS = pathlib.Path(__file__).resolve().parent
 FOLDER = DOCS / "assets" / "gallery"
-WIDTH = 320
-SECONDS = 8.0  # of a film, at most
-FPS = 17.0  # pictures a second, about
-TRAINED_FOR = (0, 20, 195)  # updates of PPO, of 1024 steps each
+README = DOCS.parent / "README.md"
+WIDTH = 320  # pixels
+MAX_SECONDS = 8.0  # of an animation
+FRAMES_PER_SECOND = 17.0  # approximately
+NUM_UPDATES_SHOWN = (0, 20, 195)  # updates of PPO after which the agent is shown; each has 1024 steps
+LIST_START, LIST_END = "<!-- environments -->\n", "<!-- /environments -->\n"  # around the list in the README
 
 
 class Labelled(funcenv.Wrapper[Any, Any, Any]):
-    """An environment with a line of text in its picture."""
+    """Adds a line of text to the scene of an environment."""
 
     label: str = funcenv.field(pytree_node=False, default="")
 
     def scene(self, state: Any) -> Scene:
-        """The picture, and the text at the top."""
+        """Return the scene with the text at its top."""
         scene = self.env.scene(self.inner(state))
         camera = scene.camera
         place = camera.center[0], camera.center[1] + 0.42 * camera.height
@@ -51,23 +52,23 @@ class Labelled(funcenv.Wrapper[Any, Any, Any]):
 
 
 def balance(observation: jax.Array, key: jax.Array) -> jax.Array:
-    """CartPole: push to the side to which everything leans."""
+    """Return CartPole's push towards the side to which the pole and the cart lean."""
     x, x_dot, theta, theta_dot = observation
     return (0.05 * x + 0.15 * x_dot + theta + 0.3 * theta_dot > 0).astype(jnp.int32)
 
 
 def rock(observation: jax.Array, key: jax.Array) -> jax.Array:
-    """MountainCar: push the way it moves."""
+    """Return MountainCar's push in the direction of motion."""
     return jnp.where(observation[1] >= 0, jnp.int32(2), jnp.int32(0))
 
 
 def rock_gently(observation: jax.Array, key: jax.Array) -> jax.Array:
-    """MountainCarContinuous: the same, with less force."""
+    """Return a gentler push in the direction of motion, for MountainCarContinuous."""
     return jnp.where(observation[1:] >= 0, 0.7, -0.7)
 
 
 def swing_up(observation: jax.Array, key: jax.Array) -> jax.Array:
-    """Pendulum: bring its energy to that of standing upright, and hold it there."""
+    """Return the torque that pumps the Pendulum's energy up to that of the upright position, and holds it there."""
     cos, sin, speed = observation
     missing = 15.0 * (1 - cos) - 0.5 * speed**2
     held = -12.0 * jnp.arctan2(sin, cos) - 3.0 * speed
@@ -75,12 +76,12 @@ def swing_up(observation: jax.Array, key: jax.Array) -> jax.Array:
 
 
 def pump(observation: jax.Array, key: jax.Array) -> jax.Array:
-    """Acrobot: torque along the turning of the joint, which adds energy."""
+    """Return the torque along the rotation of Acrobot's joint, which adds energy."""
     return jnp.where(observation[5] > 0, jnp.int32(2), jnp.int32(0))
 
 
 def careful(observation: Any, key: jax.Array) -> jax.Array:
-    """Blackjack: another card below 17."""
+    """Return whether to draw another card in Blackjack: below 17."""
     return (observation[0] < 17).astype(jnp.int32)
 
 
@@ -95,7 +96,7 @@ RULES: dict[str, Callable[[Any, jax.Array], Any]] = {
 
 
 def policy_for(env: funcenv.FuncEnv[Any, Any, Any]) -> Callable[[Any, jax.Array], Any]:
-    """What acts in an environment."""
+    """Return the policy that plays an environment in its animation."""
     inner = env.unwrapped
     if isinstance(inner, TabularEnv):
         table = inner.P
@@ -107,23 +108,21 @@ def policy_for(env: funcenv.FuncEnv[Any, Any, Any]) -> Callable[[Any, jax.Array]
     return RULES.get(type(inner).__name__, funcenv.random_policy(env))
 
 
-def film(env_id: str) -> pathlib.Path:
-    """Write the film of an environment; a short episode is followed by others."""
+def animate(env_id: str) -> pathlib.Path:
+    """Write the animation of an environment; short episodes follow each other."""
     env = funcenv.make(env_id)
-    seconds, episodes = 0.0, []
-    while seconds < SECONDS / 2:
-        replay = funcenv.record(
-            env, policy_for(env), funcenv.key(len(episodes)), max_steps=int(SECONDS * env.render_fps)
-        )
-        episodes.append(replay)
-        seconds += (replay.num_steps + 1) / replay.fps
-    path = FOLDER / f"{env_id.replace('/', '-')}.gif"
-    one_after_another(episodes).save(path, width=WIDTH, every=max(1, round(env.render_fps / FPS)))
+    seconds, replays = 0.0, []
+    while seconds < MAX_SECONDS / 2:
+        key = funcenv.key(len(replays))
+        replays.append(funcenv.record(env, policy_for(env), key, max_steps=int(MAX_SECONDS * env.render_fps)))
+        seconds += (replays[-1].num_steps + 1) / replays[-1].fps
+    path = FOLDER / animation_name(env_id)
+    join_episodes(replays).save(path, width=WIDTH, every=max(1, round(env.render_fps / FRAMES_PER_SECOND)))
     return path
 
 
-def one_after_another(replays: list[Replay]) -> Replay:
-    """The episodes as if they were one, each end held for half a second."""
+def join_episodes(replays: list[Replay]) -> Replay:
+    """Join episodes into one, and hold the end of each for half a second."""
     scenes = []
     for replay in replays:
         (episode,) = replay.episodes
@@ -132,34 +131,64 @@ def one_after_another(replays: list[Replay]) -> Replay:
     return Replay.from_scenes(scenes, fps=replays[0].fps)
 
 
-def learning(path: pathlib.Path) -> None:
-    """CartPole by an agent before, while and after it learns, in one row."""
+def animate_learning(path: pathlib.Path) -> None:
+    """Write an animation of CartPole played by an agent before, during and after training, in one row."""
     learner = Learner(ppo, preset("CartPole-v1"))
     state, replays = learner.init(funcenv.key(1)), []
-    for updates in TRAINED_FOR:
-        while learner.num_updates_done(state) < updates:
-            state, _ = learner.advance(state, updates - learner.num_updates_done(state))
+    for num_updates in NUM_UPDATES_SHOWN:
+        while learner.num_updates_done(state) < num_updates:
+            state, _ = learner.advance(state, num_updates - learner.num_updates_done(state))
         steps = learner.num_updates_done(state) * learner.config.batch_size
         env = Labelled(learner.env, label=f"after {steps:,} steps" if steps else "untrained")
         replays.append(funcenv.record(env, learner.agent(state), funcenv.key(7), title=f"{steps:,} steps"))
     Replay.together(*replays).clip(stop=250).save(path, width=288, every=3, columns=len(replays))
 
 
-def page(env_ids: list[str]) -> str:
-    """The gallery, as Markdown: three environments in a row."""
+def animation_name(env_id: str) -> str:
+    """Return the file name of an environment's animation."""
+    return f"{env_id.replace('/', '-')}.gif"
+
+
+def env_ids(package: str = "funcenv.envs") -> list[str]:
+    """Return the ids that a package has registered and that can be drawn."""
+    load_entry_points()
+    specs = [spec for spec in funcenv.registry.values() if str(spec.entry_point).startswith(f"{package}.")]
+    return [spec.id for spec in specs if funcenv.replay.can_draw(spec.make())]
+
+
+def page_text(ids: list[str]) -> str:
+    """Return the gallery in Markdown, three environments in a row."""
     cells = []
-    for env_id in env_ids:
+    for env_id in ids:
         module = sys.modules[type(funcenv.make(env_id).unwrapped).__module__]
         summary = (module.__doc__ or "").split("\n\n")[0]
-        picture = f'<img src="assets/gallery/{env_id.replace("/", "-")}.gif" alt="{env_id}" width="{WIDTH}">'
-        cells.append(f'<td align="center" valign="top" width="33%">{picture}<br><b>{env_id}</b><br>{summary}</td>')
+        image = f'<img src="assets/gallery/{animation_name(env_id)}" alt="{env_id}" width="{WIDTH}">'
+        cells.append(f'<td align="center" valign="top" width="33%">{image}<br><b>{env_id}</b><br>{summary}</td>')
     rows = [f"<tr>{''.join(cells[start : start + 3])}</tr>" for start in range(0, len(cells), 3)]
-    return f"# Gallery\n\n{INTRODUCTION}\n\n<table>\n" + "\n".join(rows) + "\n</table>\n"
+    return f'# Gallery\n\n{INTRODUCTION}\n\n<table class="gallery">\n' + "\n".join(rows) + "\n</table>\n"
+
+
+def readme_list(ids: list[str]) -> str:
+    """Return the list of environments in the README, one line for each family."""
+    families: dict[str, list[str]] = {}
+    for env_id in ids:
+        family = type(funcenv.make(env_id).unwrapped).__module__.split(".")[-2].replace("_", " ").capitalize()
+        families.setdefault(family, []).append(f"`{env_id}`")
+    return "".join(f"- **{family}:** {', '.join(listed)}\n" for family, listed in families.items())
+
+
+def replace_list(readme: str, ids: list[str]) -> str:
+    """Return the text of the README with its list of environments brought up to date."""
+    before, _, rest = readme.partition(LIST_START)
+    _, _, after = rest.partition(LIST_END)
+    return f"{before}{LIST_START}\n{readme_list(ids)}\n{LIST_END}{after}"
 
 
 INTRODUCTION = """\
-Every registered environment, drawn by its own `scene(state)`. The pictures are made by `python docs/make_gallery.py`.
-A page that plays episodes with their rewards and actions is one line:
+Every registered environment, drawn by its own `scene(state)`. An environment with a known transition table is played by
+its optimal policy, the others by simple heuristics. `python docs/make_gallery.py` writes the animations and this page.
+
+To watch an environment of your own, record a few episodes as a page that plays them, with rewards and actions:
 
 ```python
 import funcenv
@@ -168,23 +197,20 @@ env = funcenv.make("CartPole-v1")
 funcenv.record(env, funcenv.random_policy(env), funcenv.key(0), num_episodes=4, save="episodes.html")
 ```
 
-A film is the same with `.gif`, `.webp` or `.mp4`; `funcenv replay RUN` shows a trained agent."""
+A file name that ends in `.gif`, `.webp` or `.mp4` gives an animation instead. `funcenv replay RUN` does the same for a
+trained agent."""
 
 
 def main(chosen: list[str]) -> None:
-    """Write everything, or some of the films."""
+    """Write everything, or the chosen animations and the texts."""
     FOLDER.mkdir(parents=True, exist_ok=True)
-    load_entry_points()
-    env_ids = [id for id in funcenv.registry if funcenv.replay.can_draw(funcenv.make(id))]
-    for env_id in chosen or env_ids:
-        path = film(env_id)
+    for env_id in chosen or env_ids():
+        path = animate(env_id)
         print(f"{path.relative_to(DOCS)}: {path.stat().st_size / 1000:.0f} kB")
     if not chosen:
-        learning(DOCS / "assets" / "cartpole.gif")
-        (DOCS / "gallery.md").write_text(page(env_ids))
-        for name in ("gallery", "cartpole.gif"):
-            paths = (DOCS / "assets").glob(f"{name}/*" if name == "gallery" else name)
-            print(f"{name}: {sum(path.stat().st_size for path in paths) / 1000:.0f} kB")
+        animate_learning(DOCS / "assets" / "cartpole.gif")
+    (DOCS / "gallery.md").write_text(page_text(env_ids()))
+    README.write_text(replace_list(README.read_text(), env_ids()))
 
 
 if __name__ == "__main__":

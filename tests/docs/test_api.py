@@ -2,7 +2,6 @@
 
 import importlib
 import importlib.util
-import re
 import types
 
 PACKAGES = (
@@ -49,14 +48,8 @@ def resolve(path):
     return getattr(importlib.import_module(module), name)
 
 
-def documented(docs):
-    pages = sorted((docs / "api").glob("*.md"))
-    return [path for page in pages for path in re.findall(r"^::: (\S+)$", page.read_text(), flags=re.MULTILINE)]
-
-
-def test_every_public_name_is_documented(docs):
-    paths = documented(docs)
-    objects = [resolve(path) for path in paths]
+def test_every_public_name_is_documented(documented):
+    objects = [resolve(path) for path in documented]
     wanted = {f"{package}.{name}" for package in PACKAGES for name in importlib.import_module(package).__all__}
     wanted |= {f"{module}.{name}" for module, names in MODULES.items() for name in names}
     missing = []
@@ -67,8 +60,8 @@ def test_every_public_name_is_documented(docs):
     assert not missing, f"add `::: {missing[0]}` and so on to a page of docs/api: {missing}"
 
 
-def test_a_function_is_not_mistaken_for_the_module_of_its_name(docs):
-    modules = [path for path in documented(docs) if find_module(path)]
+def test_a_function_is_not_mistaken_for_the_module_of_its_name(documented):
+    modules = [path for path in documented if find_module(path)]
     assert set(modules) == {"funcenv.adapters.gymnasium.spaces", "funcenv.scene.palette"}  # these are the modules
 
 
@@ -79,6 +72,6 @@ def find_module(path):
         return False
 
 
-def test_nothing_is_documented_twice(docs):
-    objects = [resolve(path) for path in documented(docs)]
+def test_nothing_is_documented_twice(documented):
+    objects = [resolve(path) for path in documented]
     assert len(objects) == len({id(one) for one in objects})

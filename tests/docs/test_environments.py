@@ -3,61 +3,82 @@
 import dataclasses
 import doctest
 
+import pytest
+
 import funcenv
 
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
-def built_in_ids():
+@pytest.fixture
+def texts(environment_pages):
+    """Return the text of every page, by its file name."""
+    return {page.name: environment_pages.page_text(page) for page in environment_pages.env_pages()}
+
+
+def run_example(text, name):
+    session = text.split("```pycon\n")[1].split("```")[0]
+    parsed = doctest.DocTestParser().get_doctest(session, {}, name, None, 0)
+    return doctest.DocTestRunner(verbose=False, optionflags=FLAGS).run(parsed)
+
+
+def test_every_id_is_on_one_page_and_in_the_table(environment_pages, texts):
     funcenv.spec("CartPole-v1")  # loads the entry points
-    return [spec.id for spec in funcenv.registry.values() if str(spec.entry_point).startswith("funcenv.envs.")]
+    for spec in funcenv.registry.values():
+        if str(spec.entry_point).startswith("funcenv.envs."):
+            assert sum(f"| `{spec.id}` |" in text for text in texts.values()) == 1
+            assert f"`{spec.id}`" in environment_pages.table()
 
 
-def test_every_id_is_on_a_page(environment_pages):
-    texts = [environment_pages.page_text(page) for page in environment_pages.pages()]
-    for id in built_in_ids():
-        assert sum(f"| `{id}` |" in text for text in texts) == 1
-    assert all(f"`{id}`" in environment_pages.table() for id in built_in_ids())
-
-
-def test_every_part_is_there(environment_pages):
-    for page in environment_pages.pages():
-        text = environment_pages.page_text(page)
+def test_every_page_has_every_section_and_parameter(environment_pages, texts):
+    for page in environment_pages.env_pages():
+        text = texts[page.name]
         for heading in ("Observation", "Action", "Reward", "Termination", "Initial state"):
-            assert f"**{heading}:** " in text, f"{page.build.__name__} does not say {heading}"
+            assert f"**{heading}:** " in text, f"the docstring of {page.build.__name__} has no section {heading}"
         for entry in dataclasses.fields(page.build):
             assert f"| `{entry.name}` | " in text
         assert "](" not in text.replace("](../assets", "")  # a docstring has no links that a page would resolve
 
 
-def test_parameters_have_their_comments(environment_pages):
-    pages = {page.name: environment_pages.page_text(page) for page in environment_pages.pages()}
-    assert "| `gravity` | `9.8` | \\[m/s^2\\] |" in pages["cartpole"]
-    assert "| `high` | `0.05` | bounds of the initial state |" in pages["cartpole"]
-    assert "`euler`" not in pages["cartpole"] and "compile-time choice" in pages["cartpole"]
-    assert "| `l` | `1.0` | length \\[m\\] |" in pages["pendulum"]  # without the remark for ruff
-    assert "| `theta` | pole, from upright, clockwise \\[rad\\] |" in pages["cartpole"]
+def test_parameters_have_their_comments(texts):
+    assert "| `gravity` | `9.8` | \\[m/s^2\\] |" in texts["cartpole"]
+    assert "| `high` | `0.05` | bounds of the initial state |" in texts["cartpole"]
+    assert "`euler`" not in texts["cartpole"] and "fixed at compile time" in texts["cartpole"]
+    assert "| `l` | `1.0` | length \\[m\\] |" in texts["pendulum"]  # without the comment for ruff
+    assert "| `theta` | pole, from upright, clockwise \\[rad\\] |" in texts["cartpole"]
 
 
-def test_the_facts_are_those_of_the_environment(environment_pages):
-    pages = {page.name: environment_pages.page_text(page) for page in environment_pages.pages()}
-    assert "| `CartPole-v1` | 500 steps | 475 | the defaults below |" in pages["cartpole"]
-    assert "| `FrozenLake8x8-v1` | `Discrete(64)` | `Discrete(4)` | 0 to 1 |" in pages["frozen_lake"]
-    assert "| `CliffWalking-v1` | none | - | the defaults below |" in pages["cliff_walking"]
+def test_the_facts_are_those_of_the_environment(texts):
+    assert "| `CartPole-v1` | 500 steps | 475 | the defaults below |" in texts["cartpole"]
+    assert "| `FrozenLake8x8-v1` | `Discrete(64)` | `Discrete(4)` | 0 to 1 |" in texts["frozen_lake"]
+    assert "| `CliffWalking-v1` | none | - | the defaults below |" in texts["cliff_walking"]
 
 
-def test_the_examples_run(environment_pages):
-    for page in environment_pages.pages():
-        session = environment_pages.page_text(page).split("```pycon\n")[1].split("```")[0]
-        parsed = doctest.DocTestParser().get_doctest(session, {}, page.name, None, 0)
-        assert doctest.DocTestRunner(verbose=False, optionflags=FLAGS).run(parsed).failed == 0
+def test_the_examples_run(texts):
+    for name, text in texts.items():
+        assert run_example(text, name).failed == 0
 
 
-def test_a_picture_is_shown_where_there_is_one(environment_pages, tmp_path, monkeypatch):
+def test_an_animation_is_shown_where_there_is_one(environment_pages, tmp_path, monkeypatch):
     (tmp_path / "assets" / "gallery").mkdir(parents=True)
     for id in "CartPole-v0", "CartPole-v1":
         (tmp_path / "assets" / "gallery" / f"{id}.gif").touch()
     monkeypatch.setattr(environment_pages, "DOCS", tmp_path)
-    pages = {page.name: environment_pages.page_text(page) for page in environment_pages.pages()}
-    assert "![CartPole-v1](../assets/gallery/CartPole-v1.gif)" in pages["cartpole"]
-    assert "![" not in pages["pendulum"]
+    texts = {page.name: environment_pages.page_text(page) for page in environment_pages.env_pages()}
+    assert "![CartPole-v1](../assets/gallery/CartPole-v1.gif)" in texts["cartpole"]
+    assert "![" not in texts["pendulum"]
+
+
+def test_a_new_environment_is_documented_without_a_change_here(environment_pages, package):
+    (page,) = environment_pages.env_pages(package.name)
+    text = environment_pages.page_text(page)
+    assert "| `harbour/Boat-v0` | 50 steps | -3 | the defaults below |" in text
+    assert "| `stride` | `1.0` | distance covered in a step \\[m\\] |" in text
+    assert run_example(text, page.name) == (0, 3)
+    assert "[Boat](boat.md) | `harbour/Boat-v0`" in environment_pages.table(package.name)
+    listing = environment_pages.api_listing(package.name)
+    assert listing == "## Harbour\n\n::: harbour.boat.Boat\n\n::: harbour.boat.BoatState"
+
+
+def test_the_site_documents_the_environments_of_this_package_only(environment_pages, package):
+    assert "harbour" not in environment_pages.table() + environment_pages.api_listing()

@@ -32,13 +32,6 @@ def imports(notebook):
             yield from ((node.module, alias.name) for alias in node.names)
 
 
-@pytest.fixture(scope="module")
-def documented(docs):
-    """The paths of the API pages."""
-    pages = sorted((docs / "api").glob("*.md"))
-    return {path for page in pages for path in re.findall(r"^::: (\S+)$", page.read_text(), flags=re.MULTILINE)}
-
-
 def is_public(module, name, documented):
     """Whether an import is of a module that the API pages know, or of a name that they or its `__all__` hold."""
     path = module if name is None else f"{module}.{name}"
