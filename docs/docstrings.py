@@ -1,9 +1,9 @@
-"""How mkdocstrings reads the source: records are dataclasses, comments document fields, and examples are code.
+"""An extension of mkdocstrings that documents records, their fields and the examples in docstrings.
 
     theta: Float[Array, ""]  # from upright, clockwise [rad]
 
-The comment of a field becomes its documentation. Every subclass of `PyTreeNode` gets the `__init__` that it has when it
-is imported. Sessions (`>>>`) at the end of a docstring are fenced, so that they are shown as code.
+The comment of a field becomes its documentation. Every subclass of `PyTreeNode` is given the `__init__` that it has at
+run time, because mkdocstrings reads the source without importing it. Interpreter sessions (`>>>`) become code blocks.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SESSION = re.compile(r"(^[ ]*>>> .*\n(?:.*\S.*\n?)*)", flags=re.MULTILINE)
 
 
 def comment_of(lines: list[str], number: int) -> str:
-    """The comment at the end of a line (from 1), without those meant for tools.
+    """Return the comment at the end of a line (counted from 1), without comments for ruff and mypy.
 
     >>> comment_of(["l: float = 1.0  # length [m]  # noqa: E741"], 1)
     'length [m]'
@@ -34,10 +34,10 @@ def comment_of(lines: list[str], number: int) -> str:
 
 
 def field_comments(cls: type) -> dict[str, str]:
-    """The comment of every field of a class and its bases, by name."""
+    """Return the comment of every field of a record class and its bases, by name."""
     comments: dict[str, str] = {}
     for base in reversed(cls.__mro__):
-        if base.__module__.startswith("funcenv"):
+        if "__dataclass_fields__" in vars(base):
             lines = inspect.getsource(base).splitlines()
             body = ast.parse(textwrap.dedent("\n".join(lines))).body[0]
             comments.update(
@@ -49,7 +49,7 @@ def field_comments(cls: type) -> dict[str, str]:
 
 
 def escaped(text: str) -> str:
-    r"""Text in which brackets are brackets, not links; code is left as it is.
+    r"""Return text whose brackets are escaped, so that they are not links; code is left unchanged.
 
     >>> print(escaped("in [0, 1], as `x[0]`"))
     in \[0, 1\], as `x[0]`
@@ -59,7 +59,7 @@ def escaped(text: str) -> str:
 
 
 def fenced(text: str) -> str:
-    r"""A docstring with its sessions in fences.
+    r"""Return a docstring whose interpreter sessions are code blocks.
 
     >>> fenced("Add one.\n\n>>> 1 + 1\n2").replace("`", "'")
     "Add one.\n\n'''pycon\n>>> 1 + 1\n2\n'''\n"
@@ -73,10 +73,10 @@ def fenced(text: str) -> str:
 
 
 class Docstrings(griffe.Extension):
-    """What mkdocs.yml names as an extension of mkdocstrings."""
+    """The extension that mkdocs.yml names."""
 
     def on_attribute_instance(self, *, node: Any, attr: griffe.Attribute, **kwargs: Any) -> None:
-        """Called for each attribute when a module is read."""
+        """Document a field by its comment, when griffe reads an attribute."""
         if attr.docstring is None and isinstance(node, ast.AnnAssign) and isinstance(attr.parent, griffe.Class):
             number = node.end_lineno or node.lineno
             if comment := comment_of(list(attr.lines_collection[attr.filepath]), number):
@@ -84,12 +84,12 @@ class Docstrings(griffe.Extension):
                 attr.docstring = griffe.Docstring(text, parent=attr, lineno=number)
 
     def on_object(self, *, obj: griffe.Object, **kwargs: Any) -> None:
-        """Called for each object when all modules are read."""
+        """Make code blocks of the examples, when griffe has read all modules."""
         if obj.docstring is not None:
             obj.docstring.value = fenced(obj.docstring.value)
 
     def on_package(self, *, pkg: griffe.Module, **kwargs: Any) -> None:
-        """Called for each package when it is read."""
+        """Give every record class its `__init__`, when griffe has read a package."""
         for cls in _classes(pkg):
             bases = [
                 base for base in _bases(cls) if base.path == RECORD or RECORD in {far.path for far in _bases(base)}
@@ -107,7 +107,7 @@ def _classes(module: griffe.Module | griffe.Class) -> Iterator[griffe.Class]:
 
 
 def _bases(cls: griffe.Class) -> list[griffe.Class]:
-    """The classes of this package above a class, the nearest first."""
+    """Return the base classes of a class within this package, the nearest first."""
     found: list[griffe.Class] = []
     for base in cls.bases:
         path = str(getattr(base, "canonical_path", base))
@@ -134,7 +134,7 @@ def _fields(classes: list[griffe.Class]) -> dict[str, griffe.Parameter]:
 
 
 def _default(attribute: griffe.Attribute) -> Any:
-    """The value of a field that says `name: kind = value` or `= field(default=value)`."""
+    """Return the default of a field written as `name: type = value` or `= field(default=value)`."""
     value = attribute.value
     if isinstance(value, griffe.ExprCall) and str(value.function).rpartition(".")[2] == "field":
         given = {getattr(argument, "name", None): getattr(argument, "value", None) for argument in value.arguments}

@@ -1,13 +1,13 @@
-"""Run the code of a documentation page: `python docs/run_page.py docs/guides/scaling.md`.
+"""Runs the code of a documentation page: `python docs/run_page.py docs/guides/scaling.md`.
 
-The blocks of a page run from top to bottom in one namespace, in an empty folder:
+The blocks of a page run from top to bottom in one namespace, in an empty folder. The language of a block decides how:
 
-    python    plain code, in which asserts check what the text claims
-    pycon     an interpreter session (>>>), whose output must be what is shown, as in a docstring
-    sh        a shell command; run if the page says `<!-- shell: run -->`, read only if `<!-- shell: read -->`
+    python    plain code, in which `assert` checks what the text claims
+    pycon     an interpreter session (>>>); its output must be the output on the page
+    sh        a shell command; it runs if the page contains `<!-- shell: run -->`, and not if `<!-- shell: read -->`
 
-`<!-- environment: NAME=value -->` on a page runs all of it in a process of its own with that variable. Blocks in other
-languages (text, toml, ...) are not run. tests/docs/test_pages.py does this with every page.
+Blocks in other languages (text, toml, ...) are not run. A page that contains `<!-- environment: NAME=value -->` runs in
+a process of its own with that environment variable. tests/docs/test_pages.py runs every page in this way.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
 class Block(NamedTuple):
-    """A fenced block: its language, its text and the number of its first line."""
+    """A fenced block: its language, its text and its first line number."""
 
     language: str
     text: str
@@ -37,35 +37,35 @@ class Block(NamedTuple):
 
 
 class PageError(Exception):
-    """A page whose blocks cannot be run, or do not do what they show."""
+    """A block of a page that cannot run, or whose output differs from the page."""
 
 
 def blocks(page: pathlib.Path) -> list[Block]:
-    """Every fenced block of a page, in order."""
+    """Return every fenced block of a page, in order."""
     text = page.read_text()
     return [Block(match[1], match[2], text.count("\n", 0, match.start(2)) + 1) for match in _FENCE.finditer(text)]
 
 
 def markers(page: pathlib.Path) -> dict[str, str]:
-    """What a page says about how it is run: `{"shell": "run", "environment": "NAME=value"}`."""
+    """Return the markers of a page, such as `{"shell": "run", "environment": "NAME=value"}`."""
     return {match[1]: match[2] for match in _MARKER.finditer(page.read_text())}
 
 
 def run_page(page: pathlib.Path) -> dict[str, Any]:
-    """Run every block of a page in the present folder; returns the names that its Python defined."""
+    """Run every block of a page in the current folder, and return the names that its Python code defines."""
     shell = markers(page).get("shell")
-    module = sys.modules[_MODULE] = types.ModuleType(_MODULE)  # dataclasses look their module up
+    module = sys.modules[_MODULE] = types.ModuleType(_MODULE)  # dataclasses look up their module
     names = vars(module)
     for block in blocks(page):
         if block.language == "python":
-            source = "\n" * (block.line - 1) + block.text  # so that a traceback shows the line of the page
+            source = "\n" * (block.line - 1) + block.text  # so that a traceback has the page's line numbers
             exec(compile(source, str(page), "exec"), names)
         elif block.language == "pycon":
             _run_session(page, block, names)
         elif block.language == "sh":
             if shell not in ("run", "read"):
                 raise PageError(
-                    f"{page}:{block.line} is a shell block; say <!-- shell: run --> or <!-- shell: read -->"
+                    f"{page}:{block.line} is a shell block; add <!-- shell: run --> or <!-- shell: read --> to the page"
                 )
             if shell == "run":
                 _run_shell(page, block)

@@ -59,7 +59,7 @@ def test_a_page_that_is_wrong_fails(run_page, tmp_path):
     with pytest.raises(run_page.PageError, match="Expected:\n    3\nGot:\n    2"):
         run_page.run_page(page)
     page.write_text("```sh\nfalse\n```\n")
-    with pytest.raises(run_page.PageError, match="say <!-- shell: run -->"):
+    with pytest.raises(run_page.PageError, match="add <!-- shell: run -->"):
         run_page.run_page(page)
     page.write_text("<!-- shell: run -->\n```sh\necho so; false\n```\n")
     with pytest.raises(run_page.PageError, match="exits with 1:\nso"):
