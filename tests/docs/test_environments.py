@@ -74,7 +74,7 @@ def test_a_new_environment_is_documented_without_a_change_here(environment_pages
     text = environment_pages.page_text(page)
     assert "| `harbour/Boat-v0` | 50 steps | -3 | the defaults below |" in text
     assert "| `stride` | `1.0` | distance covered in a step \\[m\\] |" in text
-    assert run_example(text, page.name) .failed == 0
+    assert run_example(text, page.name).failed == 0
     assert "[Boat](boat.md) | `harbour/Boat-v0`" in environment_pages.table(package.name)
     listing = environment_pages.api_listing(package.name)
     assert listing == "## Harbour\n\n::: harbour.boat.Boat\n\n::: harbour.boat.BoatState"
