@@ -1,0 +1,118 @@
+"""Which environments the generic tests visit. All follow from the registry; there is no list to join.
+
+Every id is visited as `make` gives it; each class of environments also bare and in a deep stack of wrappers. What only
+tracing shows is tested for all of these. What must be compiled is tested once a class, and the other cases rotate: they
+have the mark `exhaustive`. Heavy classes, by the measure of `count_operations`, rotate as well.
+"""
+
+import functools
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+import pytest
+
+import funcenv
+from funcenv import wrappers
+from funcenv._compile.jaxpr import equations, operations
+from funcenv.registry import load_entry_points, registry
+from funcenv.spaces import Box
+
+MAX_LIGHT_OPERATIONS = 20_000  # of a step; what takes more is heavy physics
+
+
+def bare(id: str) -> Any:
+    """Return the environment without the wrappers that `make` adds."""
+    return funcenv.make(id).unwrapped
+
+
+def deep(id: str) -> Any:
+    """Return the environment in wrappers of every kind that suits all; the limit is short, so that episodes end."""
+    env = wrappers.ClipReward(bare(id), -100.0, 100.0)
+    space = env.action_space
+    if isinstance(space, Box) and space.is_bounded():
+        env = wrappers.ClipAction(wrappers.RescaleAction(env, -1.0, 1.0))
+    env = wrappers.TimeAwareObservation(wrappers.EpisodeStatistics(wrappers.TimeLimit(env, 20)))
+    return wrappers.FlattenObservation(wrappers.FrameStackObservation(env, 2))
+
+
+VARIANTS = {"made": funcenv.make, "bare": bare, "deep": deep}
+
+
+class Case(NamedTuple):
+    """An environment under test."""
+
+    id: str
+    variant: str
+
+    def __str__(self) -> str:
+        return f"{self.id}-{self.variant}"
+
+    def build(self) -> Any:
+        """Return the environment."""
+        return VARIANTS[self.variant](self.id)
+
+
+def ids() -> list[str]:
+    """Return every registered id."""
+    load_entry_points()
+    return list(registry)
+
+
+def cases() -> list[Case]:
+    """Return a case for each environment that differs from all earlier ones in more than a time limit."""
+    found = []
+    seen: list[tuple[Any, int, list[Any]]] = []
+    first = first_of_each_class()
+    for id in ids():
+        for variant, build in VARIANTS.items():
+            env = build(id)
+            if variant != "made" and id not in first:
+                continue
+            leaves, structure = jax.tree.flatten((env, env.unwrapped))
+            parameters = jax.tree.leaves(env.unwrapped)
+            if not any(
+                structure == other and len(leaves) == count and all(map(np.array_equal, parameters, values))
+                for other, count, values in seen
+            ):
+                seen.append((structure, len(leaves), parameters))
+                found.append(Case(id, variant))
+    return found
+
+
+def first_of_each_class() -> list[str]:
+    """Return the first id of each class of environments."""
+    return list({type(bare(id)): id for id in reversed(ids())}.values())[::-1]
+
+
+@functools.cache
+def _step(id: str) -> tuple[float, frozenset[str]]:
+    """Return how many operations a step takes, and which primitives it consists of."""
+    env, key = funcenv.make(id), funcenv.key(0)
+    state, _ = jax.eval_shape(env.reset, key)
+    action = jax.eval_shape(env.action_space.sample, key)
+    jaxpr = jax.make_jaxpr(env.step)(state, action, key).jaxpr
+    return operations(env.step, state, action, key), frozenset(eqn.primitive.name for eqn in equations(jaxpr))
+
+
+def is_heavy(id: str) -> bool:
+    """Return whether a step takes so many operations that the tests compile it once only."""
+    return _step(id)[0] > MAX_LIGHT_OPERATIONS
+
+
+def representatives() -> list[str]:
+    """Return a few light ids whose steps contain every primitive that the steps of all light ids do."""
+    light = [id for id in first_of_each_class() if not is_heavy(id)]
+    chosen: list[str] = []
+    missing = frozenset().union(*(_step(id)[1] for id in light))
+    while missing:
+        best = max(light, key=lambda id: (len(_step(id)[1] & missing), -_step(id)[0]))
+        chosen.append(best)
+        missing -= _step(best)[1]
+    return chosen
+
+
+def rotating(values: list[Any], always: list[Any]) -> list[Any]:
+    """Return the values for `pytest.mark.parametrize`: those not in `always` have the mark `exhaustive`."""
+    marks = [() if value in always else pytest.mark.exhaustive for value in values]
+    return [pytest.param(value, marks=mark, id=str(value)) for value, mark in zip(values, marks, strict=True)]
