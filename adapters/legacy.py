@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from funcenv.adapters.rendering.modes import LIST
+from funcenv.adapters.rendering.modes import LIST_SUFFIX
 from funcenv.adapters.seeding import np_random
 from funcenv.adapters.single.env import ActType, Env, ObsType
 from funcenv.adapters.wrappers.wrapper import Wrapper
@@ -90,7 +90,7 @@ class StepCompatibility(Wrapper[ObsType, ActType]):
         """
         present = self.env.render_mode
         mode = mode or present or "human"
-        modes = [known for known in self.env.metadata.get("render_modes", []) if not known.endswith(LIST)]
+        modes = [known for known in self.env.metadata.get("render_modes", []) if not known.endswith(LIST_SUFFIX)]
         if mode not in [*modes, present]:
             raise ValueError(f"mode must be one of {modes}, which {self.env} can draw, got {mode!r}")
         drawn = self.env.unwrapped

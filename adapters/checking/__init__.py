@@ -1,1 +1,1 @@
-"""Checks of stateful environments against the rules of the interface."""
+"""Checks of stateful environments."""

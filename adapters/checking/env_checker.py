@@ -1,4 +1,4 @@
-"""Find what is wrong with a stateful environment before a training run does."""
+"""A checker that finds faults of a stateful environment before a training run does."""
 
 from __future__ import annotations
 
@@ -12,7 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from funcenv.adapters.checking.api_rules import check_observation, check_picture, check_started, check_stepped, require
+from funcenv.adapters.checking.api_rules import (
+    check_frame,
+    check_observation,
+    check_reset_result,
+    check_step_result,
+    require,
+)
 from funcenv.adapters.registration import EnvSpec
 from funcenv.adapters.rendering.display import can_open_window
 from funcenv.adapters.single.env import Env
@@ -21,28 +27,29 @@ from funcenv.func_env import FuncEnv
 from funcenv.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Tuple
 from funcenv.spaces import Space as PureSpace
 
-SEED = 123  # of the checks that compare two runs
+SEED = 123  # for checks that compare two runs
+_SEED_REMEDY = "call super().reset(seed=seed) first in reset"
 
 
 def check_env(env: Env[Any, Any], warn: bool = True, skip_render_check: bool = True) -> None:
-    """Look for what is wrong with a stateful environment, one written by hand above all.
+    """Check a stateful environment, in particular a handwritten one, for broken rules.
 
-    The checks are those of `gymnasium.utils.env_checker.check_env` (1.4.0): spaces, the signatures and results of
-    `reset` and `step`, seeding, determinism, data that two calls share, metadata, pictures, and closing. Rewards
-    outside of `reward_range` and read-only arrays are found as well. `funcenv.check_func_env` does the same, and much
-    more, for a pure environment.
+    The checks are those of `gymnasium.utils.env_checker.check_env` (1.4.0): spaces, signatures and results of `reset`
+    and `step`, seeding, determinism, memory that two results share, metadata, frames, and closing. In addition, rewards
+    outside `reward_range` and read-only arrays are faults. For functional environments use `funcenv.check_func_env`,
+    which checks much more.
 
-    The environment is used: its generator and state are others afterwards.
+    The checks reset and step the environment, so its state and its generator change.
 
     Args:
-        env: the environment.
-        warn: whether to give advice, as `UserWarning`, about what works but is probably not meant.
-        skip_render_check: whether to draw nothing. Otherwise one environment is made for each render mode, if
-            `env.spec` is known, and drawn.
+        env: Environment to check.
+        warn: Whether to emit a `UserWarning` for what works but is probably unintended.
+        skip_render_check: Whether to skip rendering. Otherwise the environment renders, and if `env.spec` is known,
+            another environment is made for each render mode.
 
     Raises:
-        EnvCheckError: the first rule that is broken, what was seen, and the remedy.
-        TypeError: `env` is no stateful environment.
+        EnvCheckError: A rule is broken; the message names the rule, what was found and the remedy.
+        TypeError: `env` is not a stateful environment.
 
     >>> from funcenv import adapters
     >>> check_env(adapters.make("MountainCarContinuous-v0").unwrapped)
@@ -59,7 +66,7 @@ def check_env(env: Env[Any, Any], warn: bool = True, skip_render_check: bool = T
 
 def _check_layers(env: Env[Any, Any]) -> Iterator[str]:
     if env.unwrapped is not env:
-        yield f"{env} has wrappers, which may hide faults or add their own; check env.unwrapped as well"
+        yield f"{env} has wrappers, which may hide faults or cause their own; check env.unwrapped as well"
 
 
 def _check_spaces(env: Env[Any, Any]) -> Iterator[str]:
@@ -68,7 +75,7 @@ def _check_spaces(env: Env[Any, Any]) -> Iterator[str]:
         space = getattr(env, name)
         if not issubclass(type(space), Space):
             remedy = f"adapters.Space({space!r}) makes one" if isinstance(space, PureSpace) else "see adapters.Space"
-            require(False, f"{name} must be a stateful space, got {type(space).__name__}; {remedy}")
+            require(False, f"{name} must be a stateful space, got {type(space).__name__}", remedy=remedy)
         yield from _check_space(name, space.pure)
 
 
@@ -88,70 +95,59 @@ def _check_space(name: str, space: PureSpace[Any]) -> Iterator[str]:
 
 
 def _check_box(name: str, space: Box) -> Iterator[str]:
-    for side, bound in (("low", space.low), ("high", space.high)):
-        require(
-            np.shape(bound) == space.shape, f"{side} of {name} must have shape {space.shape}, got {np.shape(bound)}"
-        )
+    for side, shape in (("low", np.shape(space.low)), ("high", np.shape(space.high))):
+        require(shape == space.shape, f"{side} of {name} must have shape {space.shape}, got {shape}")
     require((space.low <= space.high).all(), f"{name} needs low <= high, got {space.low} and {space.high}")
     if (space.low == space.high).any():
         yield f"{name} has elements with low == high, which can only have one value: {space!r}"
-    if not space.is_bounded("below"):
-        yield f"{name} has elements that are unbounded below; give a bound where there is one: {space!r}"
-    if not space.is_bounded("above"):
-        yield f"{name} has elements that are unbounded above; give a bound where there is one: {space!r}"
-    symmetric = (space.low == 0) | (space.low == -space.high)
-    normalised = (symmetric & (space.low >= -1) & (space.high <= 1)).all()
-    if name.startswith("action_space") and len(space.shape) == 1 and not normalised:
+    for manner in ("below", "above"):
+        if not space.is_bounded(manner):
+            yield f"{name} has elements that are unbounded {manner}; give a bound where there is one: {space!r}"
+    is_centered = (space.low == 0) | (space.low == -space.high)
+    is_normalized = (is_centered & (space.low >= -1) & (space.high <= 1)).all()
+    if name.startswith("action_space") and len(space.shape) == 1 and not is_normalized:
         yield (
-            f"{name} is not [-1, 1] or [0, 1], which learning code often presumes: {space!r}; "
-            "funcenv.wrappers.RescaleAction makes it so"
+            f"{name} is not [-1, 1] or [0, 1], which learning code often assumes: {space!r}; "
+            "funcenv.wrappers.RescaleAction rescales it"
         )
 
 
 def _check_signatures(env: Env[Any, Any]) -> Iterator[str]:
     if callable(getattr(env, "seed", None)):
-        yield "the method seed() is of old Gym and will not be called; reset(seed=...) seeds"
+        yield "the method seed() belongs to old Gym and is never called; use reset(seed=...)"
     parameters = inspect.signature(env.reset).parameters
     takes_any = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values())
     for name in ("seed", "options"):
-        require(
-            name in parameters or takes_any,
-            f"reset must take {name}=; its signature is reset(self, *, seed=None, options=None)",
-        )
+        signature = "its signature is reset(self, *, seed=None, options=None)"
+        require(name in parameters or takes_any, f"reset must take {name}=", remedy=signature)
     if "seed" in parameters and parameters["seed"].default is not None:
         yield (
-            f"the default of reset(seed=...) is {parameters['seed'].default!r}, so that every episode is the same; "
+            f"the default of reset(seed=...) is {parameters['seed'].default!r}, so every episode is the same; "
             "let it be None"
         )
     if "return_info" in parameters:
-        yield "reset(return_info=...) is of old Gym; reset always returns observation and info"
+        yield "reset(return_info=...) belongs to old Gym; reset always returns observation and info"
 
 
 def _check_metadata(env: Env[Any, Any]) -> Iterator[str]:
     modes = env.metadata.get("render_modes")
     if modes is None:
-        yield 'metadata has no "render_modes"; say [] where nothing can be drawn'
+        yield 'metadata has no "render_modes"; set it to [] if there is nothing to render'
         return
-    require(
-        isinstance(modes, (list, tuple)) and all(isinstance(mode, str) for mode in modes),
-        f'metadata["render_modes"] must be a list of strings, got {modes!r}',
-    )
-    require(
-        env.render_mode is None or env.render_mode in modes,
-        f"render_mode must be None or one of {list(modes)}, got {env.render_mode!r}",
-    )
+    is_list = isinstance(modes, (list, tuple)) and all(isinstance(mode, str) for mode in modes)
+    require(is_list, f'metadata["render_modes"] must be a list of strings, got {modes!r}')
+    rule = f"render_mode must be None or one of {list(modes)}, got {env.render_mode!r}"
+    require(env.render_mode is None or env.render_mode in modes, rule)
     fps = env.metadata.get("render_fps")
     if modes and fps is None:
-        yield 'metadata has no "render_fps", so that videos have no natural speed'
-    require(
-        fps is None or (isinstance(fps, (int, float, np.number)) and fps > 0),
-        f'metadata["render_fps"] must be a number above 0, got {fps!r}',
-    )
+        yield 'metadata has no "render_fps", so videos have no defined speed; add it'
+    is_rate = fps is None or (isinstance(fps, (int, float, np.number)) and fps > 0)
+    require(is_rate, f'metadata["render_fps"] must be a number above 0, got {fps!r}')
 
 
 def _check_reset(env: Env[Any, Any]) -> Iterator[str]:
-    yield from check_started(env, env.reset())
-    yield from check_started(env, env.reset(options={}), "reset(options={})")
+    yield from check_reset_result(env, env.reset())
+    yield from check_reset_result(env, env.reset(options={}), "reset(options={})")
 
 
 def _check_seeding(env: Env[Any, Any]) -> Iterator[str]:
@@ -160,19 +156,19 @@ def _check_seeding(env: Env[Any, Any]) -> Iterator[str]:
     third, third_generator = _start(env, SEED)
     fourth, _ = _start(env, None)
     _, other_generator = _start(env, SEED + 1)
-    remedy = "call super().reset(seed=seed) first in reset, and draw from self.np_random only"
+    remedy = f"{_SEED_REMEDY}, and draw from self.np_random only"
     yield from _compare(first, third, f"the observations of two reset(seed={SEED})", remedy)
     yield from _compare(second, fourth, f"the observations of reset() after two reset(seed={SEED})", remedy)
-    require(first_generator == third_generator, f"two reset(seed={SEED}) leave np_random in two states; {remedy}")
-    require(first_generator != other_generator, f"reset with two seeds leaves np_random in one state; {remedy}")
+    require(first_generator == third_generator, f"two reset(seed={SEED}) leave np_random in two states", remedy=remedy)
+    require(first_generator != other_generator, "reset with two seeds leaves np_random in one state", remedy=remedy)
 
 
 def _start(env: Env[Any, Any], seed: int | None) -> tuple[Any, Any]:
-    """The observation of a reset, and the state of the generator then."""
+    """Reset, and return copies of the observation and of the generator's state."""
     observation, _ = env.reset(seed=seed)
     check_observation(env, observation, f"reset(seed={seed})")
     generator = env.unwrapped._np_random
-    require(generator is not None, "reset(seed=...) made no generator; call super().reset(seed=seed) first in reset")
+    require(generator is not None, "reset(seed=...) made no generator", remedy=_SEED_REMEDY)
     return copy.deepcopy(observation), copy.deepcopy(env.np_random.bit_generator.state)
 
 
@@ -182,35 +178,32 @@ def _check_step(env: Env[Any, Any]) -> Iterator[str]:
     runs = []
     for _ in range(2):
         env.reset(seed=SEED)
-        stepped = env.step(action)
-        yield from check_stepped(env, stepped)
-        if stepped[3]:
-            yield "the first step truncates the episode; is a time limit of 1 step meant?"
-        runs.append((copy.deepcopy(stepped), copy.deepcopy(env.np_random.bit_generator.state)))
+        result = env.step(action)
+        yield from check_step_result(env, result)
+        if result[3]:
+            yield "the first step truncates the episode; is a time limit of 1 step intended?"
+        runs.append((copy.deepcopy(result), copy.deepcopy(env.np_random.bit_generator.state)))
     (first, first_generator), (second, second_generator) = runs
-    remedy = "draw from self.np_random only, and begin anew in reset"
-    for name, one, other in zip(
-        ("observation", "reward", "terminated", "truncated", "info"), first, second, strict=True
-    ):
+    remedy = "draw from self.np_random only, and reinitialize all state in reset"
+    names = ("observation", "reward", "terminated", "truncated", "info")
+    for name, one, other in zip(names, first, second, strict=True):
         yield from _compare(one, other, f"{name} of the same step after reset(seed={SEED})", remedy)
-    require(first_generator == second_generator, f"the same step leaves np_random in two states; {remedy}")
+    require(first_generator == second_generator, "the same step leaves np_random in two states", remedy=remedy)
 
 
 def _check_reuse(env: Env[Any, Any]) -> Iterator[str]:
     env.action_space.seed(SEED)
-    shown: list[tuple[str, Any, Any]] = [("reset()", *env.reset(seed=SEED))]
+    results: list[tuple[str, Any, Any]] = [("reset()", *env.reset(seed=SEED))]
     for number in (1, 2):
         observation, _, terminated, truncated, info = env.step(env.action_space.sample())
-        shown.append((f"step() number {number}", observation, info))
+        results.append((f"step() number {number}", observation, info))
         if terminated or truncated:
             break
-    shown.append(("the next reset()", *env.reset(seed=SEED)))
-    for (where, observation, info), (elsewhere, another, another_info) in itertools.combinations(shown, 2):
+    results.append(("the next reset()", *env.reset(seed=SEED)))
+    for (where, observation, info), (elsewhere, another, another_info) in itertools.combinations(results, 2):
         for name, one, other in (("observation", observation, another), ("info", info, another_info)):
-            require(
-                not _shares(one, other),
-                f"{name} of {where} and of {elsewhere} share memory, and users keep what they are given; return copies",
-            )
+            rule = f"{name} of {where} and of {elsewhere} share memory, and users keep what they are given"
+            require(not _share_memory(one, other), rule, remedy="return copies")
     yield from ()
 
 
@@ -218,7 +211,7 @@ def _check_closing(env: Env[Any, Any]) -> Iterator[str]:
     if isinstance(env.spec, EnvSpec):
         another = env.spec.make()
         another.close()
-        another.close()  # whatever this raises is the finding
+        another.close()  # an exception here is the finding
     yield from ()
 
 
@@ -230,7 +223,7 @@ def _check_rendering(env: Env[Any, Any]) -> Iterator[str]:
         return
     for mode in env.metadata.get("render_modes", []):
         if mode == "human" and not can_open_window():
-            yield "render mode 'human' was not checked: there is no display; SDL_VIDEODRIVER=dummy does without one"
+            yield "render mode 'human' was not checked: there is no display; SDL_VIDEODRIVER=dummy works without one"
             continue
         with env.spec.make(render_mode=mode) as another:
             require(another.render_mode == mode, f"made with render_mode={mode!r}, it has {another.render_mode!r}")
@@ -240,11 +233,9 @@ def _check_rendering(env: Env[Any, Any]) -> Iterator[str]:
 def _check_frames(env: Env[Any, Any], mode: str) -> None:
     env.reset()
     first = env.render()
-    check_picture(mode, first)
-    require(
-        not _shares(first, env.render()),
-        f"two frames of render_mode {mode!r} share memory, and users keep what they are given; return copies",
-    )
+    check_frame(mode, first)
+    rule = f"two frames of render_mode {mode!r} share memory, and users keep what they are given"
+    require(not _share_memory(first, env.render()), rule, remedy="return copies")
 
 
 CHECKS = (
@@ -261,8 +252,8 @@ CHECKS = (
 
 
 def _compare(one: Any, other: Any, what: str, remedy: str) -> Iterator[str]:
-    """Equal is right, nearly equal is doubtful, and all else is an error."""
-    require(_same(one, other, exact=False), f"{what} differ: {one!r} and {other!r}; {remedy}")
+    """Yield a message for nearly equal values; raise an error for different ones."""
+    require(_same(one, other, exact=False), f"{what} differ: {one!r} and {other!r}", remedy=remedy)
     if not _same(one, other, exact=True):
         yield f"{what} are similar, but not equal: {one!r} and {other!r}; {remedy}"
 
@@ -285,14 +276,14 @@ def _same(one: Any, other: Any, exact: bool) -> bool:
     return bool(one == other)
 
 
-def _shares(one: Any, other: Any) -> bool:
-    """Whether a change of one would be seen in the other."""
+def _share_memory(one: Any, other: Any) -> bool:
+    """Check whether two results share memory or mutable containers."""
     if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
         return np.shares_memory(one, other)
     if isinstance(one, dict) and isinstance(other, dict):
-        return one is other or any(_shares(one[key], other[key]) for key in one.keys() & other.keys())
+        return one is other or any(_share_memory(one[key], other[key]) for key in one.keys() & other.keys())
     if isinstance(one, list) and one is other:
         return True
     if isinstance(one, (tuple, list)) and isinstance(other, (tuple, list)):
-        return any(_shares(a, b) for a, b in zip(one, other, strict=False))
+        return any(_share_memory(a, b) for a, b in zip(one, other, strict=False))
     return False

@@ -1,4 +1,4 @@
-"""How a stateful environment is shown: windows, text for terminals, videos."""
+"""Rendering of stateful environments: windows, text for terminals, frames."""
 
 from funcenv.adapters.rendering.window import Window
 

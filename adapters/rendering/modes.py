@@ -1,4 +1,4 @@
-"""Which ways of drawing an environment has."""
+"""The render modes that an environment supports."""
 
 from __future__ import annotations
 
@@ -7,54 +7,55 @@ from typing import Any
 import numpy as np
 
 from funcenv.adapters.rendering.display import require_display
-from funcenv.func_env import FuncEnv
+from funcenv.func_env import AnyEnv, FuncEnv
 
-LIST = "_list"  # ends the modes whose frames are collected
+LIST_SUFFIX = "_list"  # of modes that collect frames
 ALL_MODES = ("human", "rgb_array", "ansi", "rgb_array_list", "ansi_list")
 
 
-def render_modes(func_env: type[FuncEnv[Any, Any, Any]] | FuncEnv[Any, Any, Any]) -> list[str]:
-    """The modes of an environment, or of a class of them: what it defines, `scene` or `text`, decides.
+def render_modes(func_env: type[AnyEnv] | AnyEnv) -> list[str]:
+    """Return the render modes of an environment or environment class: all if it defines `scene`, text if only `text`.
 
-        human           a window, which `reset` and `step` keep up to date
-        rgb_array       a picture, uint8 [height, width, 3]
+        human           a window, updated by `reset` and `step`
+        rgb_array       a frame, uint8 [height, width, 3]
         ansi            a string for a terminal
-        rgb_array_list  the pictures since the last `render` or `reset`
-        ansi_list       the same, of strings
+        rgb_array_list  a list of the frames since the last `render` or `reset`
+        ansi_list       a list of the strings since the last `render` or `reset`
 
     >>> from funcenv.envs import CartPole
     >>> render_modes(CartPole)
     ['human', 'rgb_array', 'ansi', 'rgb_array_list', 'ansi_list']
     """
-    kind = func_env if isinstance(func_env, type) else type(func_env.unwrapped)
-    if kind.scene is not FuncEnv.scene:
+    env_class = func_env if isinstance(func_env, type) else type(func_env.unwrapped)
+    if env_class.scene is not FuncEnv.scene:
         return list(ALL_MODES)
-    return ["ansi", "ansi_list"] if has_text(kind) else []
+    return ["ansi", "ansi_list"] if has_text(env_class) else []
 
 
-def has_text(kind: type[FuncEnv[Any, Any, Any]]) -> bool:
-    """Whether environments of a class have a text of their own, or show their picture in a terminal."""
-    return kind.text is not FuncEnv.text
+def has_text(env_class: type[AnyEnv]) -> bool:
+    """Check whether a class defines `text`; otherwise a terminal shows its frames as characters."""
+    return env_class.text is not FuncEnv.text
 
 
-def metadata(func_env: FuncEnv[Any, Any, Any], modes: list[str]) -> dict[str, Any]:
-    """What a stateful environment says of itself: its modes, and where there are any, its frames per second.
+def metadata(func_env: AnyEnv, modes: list[str]) -> dict[str, Any]:
+    """Return the `metadata` of a stateful environment, with a frame rate if it has render modes.
 
     >>> from funcenv.envs import CartPole
     >>> metadata(CartPole(), ["rgb_array"])
     {'render_modes': ['rgb_array'], 'jax': False, 'render_fps': 50}
     """
-    slowest = {"render_fps": np.min(np.asarray(func_env.render_fps)).item()} if modes else {}
-    return {"render_modes": modes, "jax": False, **slowest}
+    # In a batch of environments the slowest determines the frame rate.
+    frame_rate = {"render_fps": np.min(np.asarray(func_env.render_fps)).item()} if modes else {}
+    return {"render_modes": modes, "jax": False, **frame_rate}
 
 
-def require_mode(mode: str | None, modes: list[str], func_env: FuncEnv[Any, Any, Any]) -> None:
-    """Raise unless an environment with these modes can be drawn in one of them, here and now.
+def require_mode(mode: str | None, modes: list[str], func_env: AnyEnv) -> None:
+    """Raise an error unless `mode` is None or one of `modes` that works on this machine.
 
     Raises:
-        ValueError: it has no such mode.
-        RuntimeError: a window is asked for and there is no display.
-        ModuleNotFoundError: a window is asked for and pygame is not installed.
+        ValueError: The environment does not have the mode.
+        RuntimeError: The mode is "human" and there is no display.
+        ModuleNotFoundError: The mode is "human" and pygame is not installed.
 
     >>> from funcenv.envs import CartPole
     >>> require_mode("rgb", ["rgb_array"], CartPole())

@@ -1,11 +1,7 @@
-"""A window that shows pictures and hears the keyboard.
+"""Windows that show frames and receive keyboard events.
 
-    show(picture)   draw it, hear what happened, wait for the time of the next picture
-    events()        what happened since the last call
-    close()         give the window back
-
-Any number of windows may be open at once, and each closes by itself: they are SDL's own, which pygame has in
-`pygame._sdl2.video`, because `pygame.display` knows one window only, which all users of a process share.
+Several windows may be open at once, and each is closed on its own. They use SDL's window interface in
+`pygame._sdl2.video`, because `pygame.display` supports only one window per process.
 """
 
 from __future__ import annotations
@@ -21,32 +17,31 @@ from funcenv.adapters._lifecycle import ClosesAtExit
 from funcenv.adapters.rendering.display import load_pygame, require_display
 from funcenv.checks import require_positive
 
-_MOST_EVENTS = 1000  # kept for who does not ask
-_SHARE_OF_SCREEN = 0.9  # that a new window takes at most, each way
+_MAX_EVENTS = 1000  # kept between two calls of `Window.events`
+_MAX_SCREEN_FRACTION = 0.9  # of a side of the screen, for a new window
 
-_shown: weakref.WeakSet[Window] = weakref.WeakSet()  # windows on the screen; SDL has one queue of events for all
+_open_windows: weakref.WeakSet[Window] = weakref.WeakSet()  # SDL has one event queue for all of them
 
 
 class Window(ClosesAtExit):
-    """A window that shows pictures and hears the keyboard.
+    """A window that shows frames and receives keyboard events.
 
-    It opens with the first picture. The user may resize it, and the picture keeps its proportions; where the user
-    closes it, it stays closed, and `show` does nothing from then on.
-
-    All calls come from the thread that opened it, as window systems demand.
+    The first frame opens the window. The user may resize the window, which keeps the aspect ratio of the frame. Once
+    the user closes the window, it stays closed and `show` does nothing. All calls must come from the thread that opened
+    the window, as window systems require.
 
     Args:
-        caption: what stands in its title bar.
-        fps: how many pictures a second `show` lets through at most; None for no limit.
-        zoom: how many pixels of the screen a pixel of the picture gets when the window opens, if there is room.
+        caption: Text in the title bar.
+        fps: Maximum frames per second, to which `show` slows down; None for no limit.
+        zoom: Screen pixels per frame pixel when the window opens, if the screen is large enough.
 
     Attributes:
-        fps: as given; it may be set at any time.
-        was_closed: whether it was closed, by the user or by `close`.
+        fps: As given; may be changed at any time.
+        was_closed: Whether the window was closed, by the user or by `close`.
 
     Raises:
         ModuleNotFoundError: pygame is not installed.
-        RuntimeError: there is no display.
+        RuntimeError: There is no display.
         ValueError: `fps` or `zoom` is not above 0.
 
     >>> with Window("a red square", fps=1000) as window:
@@ -59,24 +54,24 @@ class Window(ClosesAtExit):
 
     def __init__(self, caption: str = "funcenv", fps: float | None = 30, zoom: float = 1.0) -> None:
         require_display()
-        require_positive(zoom=zoom, **({} if fps is None else {"fps": fps}))
+        require_positive(zoom=zoom, fps=fps)
         self.fps = fps
         self.was_closed = False
         self._caption = caption
         self._zoom = zoom
-        self._events: deque[Any] = deque(maxlen=_MOST_EVENTS)
+        self._events: deque[Any] = deque(maxlen=_MAX_EVENTS)
         self._window: Any = None
         self._renderer: Any = None
         self._clock: Any = None
 
     @property
     def is_open(self) -> bool:
-        """Whether it is on the screen."""
+        """Whether the window is on the screen."""
         return self._window is not None
 
     @property
     def caption(self) -> str:
-        """What stands in the title bar."""
+        """Text in the title bar; may be changed at any time."""
         return self._caption
 
     @caption.setter
@@ -85,56 +80,60 @@ class Window(ClosesAtExit):
         if self._is_alive():
             self._window.title = caption
 
-    def show(self, picture: UInt8[np.ndarray, "height width 3"]) -> None:
-        """Show a picture, in the whole window; then wait until the next one is due.
+    def show(self, frame: UInt8[np.ndarray, "height width 3"]) -> None:
+        """Show a frame as large as the window allows, then wait until the next frame is due.
 
         Raises:
-            TypeError: something else than a picture.
+            TypeError: The argument is not a frame.
         """
-        _require_picture(picture)
+        if not isinstance(frame, np.ndarray) or frame.dtype != np.uint8 or frame.shape[2:] != (3,):
+            given = f"{frame.dtype}{list(frame.shape)}" if hasattr(frame, "shape") else repr(frame)
+            raise TypeError(
+                f"a window shows a numpy array uint8 [height, width, 3], got {type(frame).__name__} {given}"
+            )
         if self.was_closed:
             return
         pygame = load_pygame()
-        height, width, _ = picture.shape
+        height, width, _ = frame.shape
         if not self._is_alive():
             self._open(pygame, width, height)
         from pygame._sdl2 import video
 
-        surface = pygame.image.frombuffer(np.ascontiguousarray(picture), (width, height), "RGB")
+        surface = pygame.image.frombuffer(np.ascontiguousarray(frame), (width, height), "RGB")
         self._renderer.clear()
-        video.Texture.from_surface(self._renderer, surface).draw(dstrect=self._place(width, height))
+        video.Texture.from_surface(self._renderer, surface).draw(dstrect=self._frame_rectangle(width, height))
         self._renderer.present()
-        _hear(pygame)
+        _dispatch_events(pygame)
         if self.fps is not None and self._clock is not None:
             self._clock.tick(self.fps)
 
     def events(self) -> list[Any]:
-        """What happened in the window since the last call: pygame's events, keys pressed and released among them.
+        """Return pygame's events in this window since the last call, such as pressed and released keys.
 
-        That the window was closed is told by `was_closed`.
+        There is no event for a closed window; see `was_closed`.
         """
         if self._is_alive():
-            _hear(load_pygame())
-        heard = list(self._events)
+            _dispatch_events(load_pygame())
+        events = list(self._events)
         self._events.clear()
-        return heard
+        return events
 
     def pixels(self) -> UInt8[np.ndarray, "height width 3"]:
-        """What is to be seen now, a fresh array.
+        """Return the pixels of the window as a new array.
 
         Raises:
-            RuntimeError: it is not open.
+            RuntimeError: The window is not open.
         """
         if not self._is_alive():
-            raise RuntimeError("the window is not open; show a picture first")
-        shown = load_pygame().surfarray.array3d(self._renderer.to_surface())
-        return np.ascontiguousarray(shown.swapaxes(0, 1))
+            raise RuntimeError("the window is not open; show a frame first")
+        columns = load_pygame().surfarray.array3d(self._renderer.to_surface())
+        return np.ascontiguousarray(columns.swapaxes(0, 1))
 
     def close(self) -> None:
-        """Close it for good; calling it again does nothing."""
+        """Close the window for good; a second call does nothing."""
         self.was_closed = True
-        self._forget()
-        if self._clock is not None and not _shown:
+        self._release()
+        if self._clock is not None and not _open_windows:
             load_pygame().display.quit()
         self._clock = None
 
@@ -148,62 +147,55 @@ class Window(ClosesAtExit):
         from pygame._sdl2 import video
 
         pygame.display.init()
-        zoom = self._zoom
-        for room, wanted in zip(pygame.display.get_desktop_sizes()[0], (width, height), strict=True):
-            zoom = min(zoom, _SHARE_OF_SCREEN * room / wanted)
+        screen_width, screen_height = (_MAX_SCREEN_FRACTION * side for side in pygame.display.get_desktop_sizes()[0])
+        zoom = min(self._zoom, screen_width / width, screen_height / height)
         size = max(1, round(width * zoom)), max(1, round(height * zoom))
         self._window = video.Window(self._caption, size=size, resizable=True)
         self._renderer = video.Renderer(self._window)
         self._clock = pygame.time.Clock()
-        if not _shown:
-            pygame.register_quit(_forget_all)
-        _shown.add(self)
+        if not _open_windows:
+            pygame.register_quit(_release_all)
+        _open_windows.add(self)
         self.close_by_itself()
 
-    def _place(self, width: int, height: int) -> tuple[int, int, int, int]:
-        """Left, top, width and height of the picture in the window."""
-        room_x, room_y = self._window.size
-        zoom = min(room_x / width, room_y / height)
-        across, down = round(width * zoom), round(height * zoom)
-        return (room_x - across) // 2, (room_y - down) // 2, across, down
+    def _frame_rectangle(self, width: int, height: int) -> tuple[int, int, int, int]:
+        """Return the left, top, width and height of the largest centered frame in the window."""
+        window_width, window_height = self._window.size
+        zoom = min(window_width / width, window_height / height)
+        width, height = round(width * zoom), round(height * zoom)
+        return (window_width - width) // 2, (window_height - height) // 2, width, height
 
     def _is_alive(self) -> bool:
-        """Whether it is on the screen still: other code may have ended pygame, which takes every window away."""
+        """Check whether the window still exists; other code may have quit pygame, which destroys all windows."""
         if self._window is not None and not load_pygame().display.get_init():
-            self._forget()
+            self._release()
         return self._window is not None
 
-    def _take(self, event: Any, pygame: Any) -> None:
+    def _receive(self, event: Any, pygame: Any) -> None:
         if event.type in (pygame.QUIT, pygame.WINDOWCLOSE):
             self.close()
         else:
             self._events.append(event)
 
-    def _forget(self) -> None:
-        _shown.discard(self)
-        self._renderer = None  # before its window
+    def _release(self) -> None:
+        _open_windows.discard(self)
+        self._renderer = None  # SDL requires this before its window is destroyed
         if self._window is not None:
             self._window.destroy()
         self._window = None
 
 
-def _hear(pygame: Any) -> None:
-    """Hand every event to the window that it happened in; to all, where it belongs to none."""
+def _dispatch_events(pygame: Any) -> None:
+    """Give each event in SDL's queue to the window it belongs to, or to all windows if it belongs to none."""
     for event in pygame.event.get():
-        place = getattr(event, "window", None)
-        for window in list(_shown):
-            if place is None or place is window._window:
-                window._take(event, pygame)
-        if not _shown:
+        target = getattr(event, "window", None)
+        for window in list(_open_windows):
+            if target is None or target is window._window:
+                window._receive(event, pygame)
+        if not _open_windows:
             return
 
 
-def _forget_all() -> None:
-    for window in list(_shown):
-        window._forget()
-
-
-def _require_picture(picture: Any) -> None:
-    if not isinstance(picture, np.ndarray) or picture.dtype != np.uint8 or picture.shape[2:] != (3,):
-        shown = f"{picture.dtype}{list(picture.shape)}" if hasattr(picture, "shape") else repr(picture)
-        raise TypeError(f"a window shows a numpy array uint8 [height, width, 3], got {type(picture).__name__} {shown}")
+def _release_all() -> None:
+    for window in list(_open_windows):
+        window._release()

@@ -13,9 +13,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from funcenv.adapters.errors import ClosedEnvironment, ConcurrentUse, ResetNeeded
-from funcenv.adapters.rendering.modes import LIST, metadata, render_modes, require_mode
-from funcenv.adapters.rendering.pictures import require_sizes
-from funcenv.adapters.rendering.renderer import Moment, Renderer
+from funcenv.adapters.rendering.frames import require_frame_size
+from funcenv.adapters.rendering.modes import LIST_SUFFIX, metadata, render_modes, require_mode
+from funcenv.adapters.rendering.renderer import Renderer, RenderInput
 from funcenv.adapters.reset_options import with_options
 from funcenv.adapters.seeding import draw_key, np_random
 from funcenv.adapters.single.actions import action_encoder, decode_info
@@ -85,7 +85,7 @@ class FunctionalEnv(Env[ObsType, ActType]):
         require_mode(render_mode, render_modes(func_env), func_env)
         self.func_env = func_env
         self.render_mode = render_mode
-        self._render_size = require_sizes(render_height, render_width)
+        self._render_size = require_frame_size(render_height, render_width)
         self.spec = spec
         self.closed = False
         self._set_up()
@@ -104,7 +104,7 @@ class FunctionalEnv(Env[ObsType, ActType]):
         self.metadata = metadata(self.func_env, render_modes(self.func_env))
         self._renderer = Renderer(str(self), self.metadata.get("render_fps", 30), *self._render_size)
         # Whether each call shows or keeps a frame.
-        self._follows = self.render_mode == "human" or (self.render_mode or "").endswith(LIST)
+        self._follows = self.render_mode == "human" or (self.render_mode or "").endswith(LIST_SUFFIX)
         self._action: Any = None  # the last one of this episode
         self._frames: list[_Kept] = []  # since the last `render` or `reset`
         self._seen: jax.Array | None = None  # the frame that the window shows
@@ -213,9 +213,9 @@ class FunctionalEnv(Env[ObsType, ActType]):
                 return None
             if self._words is None:
                 raise ResetNeeded("call reset() before render(): there is nothing to draw yet")
-            if mode.endswith(LIST):
+            if mode.endswith(LIST_SUFFIX):
                 frames, self._frames = self._frames, []
-                return [self._renderer.draw(mode.removesuffix(LIST), self._moment(kept)) for kept in frames]
+                return [self._renderer.draw(mode.removesuffix(LIST_SUFFIX), self._moment(kept)) for kept in frames]
             if mode == "human":
                 self._show_window()
                 return None
@@ -309,9 +309,9 @@ class FunctionalEnv(Env[ObsType, ActType]):
     def _present(self) -> _Kept:
         return _Kept(self._episode_env, self._words, self._action)
 
-    def _moment(self, kept: _Kept) -> Moment:
+    def _moment(self, kept: _Kept) -> RenderInput:
         env_state = self._programs.read_env_state(np.asarray(kept.words))
-        return Moment(kept.episode_env or self.func_env, env_state, kept.action)
+        return RenderInput(kept.episode_env or self.func_env, env_state, kept.action)
 
     def _with_options(self, options: dict[str, Any] | None) -> FuncEnv[Any, Any, Any] | None:
         return with_options(self.func_env, options) if options else None

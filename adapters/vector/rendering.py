@@ -8,16 +8,16 @@ from typing import Any
 
 import jax
 
-from funcenv.adapters.rendering.modes import LIST, metadata, render_modes, require_mode
-from funcenv.adapters.rendering.pictures import (
-    Picture,
-    aspect,
-    fitted,
-    mosaic_picture,
-    pictures,
-    require_sizes,
+from funcenv.adapters.rendering.frames import (
+    Frame,
+    draw_frames,
+    draw_mosaic,
+    frame_size,
+    require_frame_size,
+    scene_aspect,
 )
-from funcenv.adapters.rendering.renderer import Moment, Renderer
+from funcenv.adapters.rendering.modes import LIST_SUFFIX, metadata, render_modes, require_mode
+from funcenv.adapters.rendering.renderer import Renderer, RenderInput
 from funcenv.adapters.rendering.window import Window
 from funcenv.adapters.single.env import ActType, ObsType
 from funcenv.adapters.vector.vector_env import VectorEnv
@@ -73,7 +73,7 @@ class RenderedVectorEnv(VectorEnv[ObsType, ActType]):
         finally:
             self._busy.release()
 
-    def render_mosaic(self, height: int | None = None, width: int | None = None, columns: int | None = None) -> Picture:
+    def render_mosaic(self, height: int | None = None, width: int | None = None, columns: int | None = None) -> Frame:
         """All environments side by side in one picture, whatever the render mode.
 
         Args:
@@ -91,7 +91,7 @@ class RenderedVectorEnv(VectorEnv[ObsType, ActType]):
         """
         self._begin()
         try:
-            return self._mosaic(*require_sizes(height, width), columns)
+            return self._mosaic(*require_frame_size(height, width), columns)
         finally:
             self._busy.release()
 
@@ -101,18 +101,18 @@ class RenderedVectorEnv(VectorEnv[ObsType, ActType]):
             self._window.close()
 
     def _set_up_rendering(self, render_mode: str | None, height: int | None, width: int | None) -> None:
-        modes = [mode for mode in render_modes(self.func_env) if not mode.endswith(LIST)]
+        modes = [mode for mode in render_modes(self.func_env) if not mode.endswith(LIST_SUFFIX)]
         require_mode(render_mode, modes, self.func_env)
         self.render_mode = render_mode
         self.metadata = metadata(self.func_env, modes)
-        self._render_size = require_sizes(height, width)
+        self._render_size = require_frame_size(height, width)
         self._follows = render_mode == "human"
         self._aspect: float | None = None
 
-    def _pictures(self) -> tuple[Picture, ...]:
+    def _pictures(self) -> tuple[Frame, ...]:
         func_envs, vstate = self._present()
-        size = fitted(self._proportion(func_envs, vstate), *self._render_size)
-        return tuple(pictures(func_envs, vstate.env_state, *size))
+        size = frame_size(self._proportion(func_envs, vstate), *self._render_size)
+        return tuple(draw_frames(func_envs, vstate.env_state, size))
 
     def _texts(self) -> tuple[str, ...]:
         func_envs, vstate = self._present()
@@ -121,7 +121,7 @@ class RenderedVectorEnv(VectorEnv[ObsType, ActType]):
         batch = jax.device_get((func_envs, vstate.env_state, self._last_actions(), vstate.episode_length))
         moments = (_row(batch, i) for i in range(self.num_envs))
         return tuple(
-            renderer.draw("ansi", Moment(func_env, env_state, action if length else None))
+            renderer.draw("ansi", RenderInput(func_env, env_state, action if length else None))
             for func_env, env_state, action, length in moments
         )
 
@@ -137,18 +137,18 @@ class RenderedVectorEnv(VectorEnv[ObsType, ActType]):
         if self._follows:
             self._show_window()
 
-    def _mosaic(self, height: int | None, width: int | None, columns: int | None) -> Picture:
+    def _mosaic(self, height: int | None, width: int | None, columns: int | None) -> Frame:
         func_envs, vstate = self._present()
         if "rgb_array" not in self.metadata["render_modes"]:
             raise ValueError(f"{type(self.func_env.unwrapped).__name__} draws nothing until it defines scene(state)")
         rows, columns = grid_shape(self.num_envs, columns)
-        size = fitted(self._proportion(func_envs, vstate) * columns / rows, height, width, _MOSAIC_SIDE)
-        return mosaic_picture(func_envs, vstate.env_state, *size, columns)
+        size = frame_size(self._proportion(func_envs, vstate) * columns / rows, height, width, _MOSAIC_SIDE)
+        return draw_mosaic(func_envs, vstate.env_state, size, columns)
 
     def _proportion(self, func_envs: FuncEnv[Any, Any, Any], vstate: VectorState[Any]) -> float:
         """Width over height of the first environment's picture when it is first drawn, and of all from then on."""
         if self._aspect is None:
-            self._aspect = aspect(*_row((func_envs, vstate.env_state), 0))
+            self._aspect = scene_aspect(*_row((func_envs, vstate.env_state), 0))
         return self._aspect
 
     def _show_window(self) -> None:

@@ -1,4 +1,4 @@
-"""Stateful wrappers: bases for code of one's own, and what lives outside of an environment."""
+"""Stateful wrappers: base classes, and wrappers that use windows, files or clocks."""
 
 from funcenv.adapters.wrappers.human_rendering import HumanRendering
 from funcenv.adapters.wrappers.order_enforcing import OrderEnforcing

@@ -1,4 +1,4 @@
-"""Show pictures in a window."""
+"""A wrapper that shows frames in a window."""
 
 from __future__ import annotations
 
@@ -6,23 +6,21 @@ from typing import Any
 
 from funcenv.adapters.rendering.window import Window
 from funcenv.adapters.single.env import ActType, Env, ObsType
-from funcenv.adapters.wrappers.wrapper import Wrapper
-
-_MODES = ("rgb_array", "rgb_array_list")
+from funcenv.adapters.wrappers._after_calls import RGB_MODES, AfterCallsWrapper
 
 
-class HumanRendering(Wrapper[ObsType, ActType]):
-    """Shows what the environment inside draws, after every `reset` and `step`, in a window.
+class HumanRendering(AfterCallsWrapper[ObsType, ActType]):
+    """A wrapper that renders the environment in a window after every `reset` and `step`.
 
-    Gymnasium's wrapper of this name, for environments written by hand that give pictures and have no window; a
-    `FunctionalEnv` has one itself. Where the user closes the window it stays closed, and the environment goes on.
+    It is Gymnasium's wrapper of this name, for handwritten environments that return frames but have no window. A
+    `FunctionalEnv` has its own window. Once the user closes the window, it stays closed and the environment continues.
 
     Args:
-        env: an environment with the render mode "rgb_array" or "rgb_array_list".
+        env: Environment with the render mode "rgb_array" or "rgb_array_list".
 
     Raises:
-        ValueError: another render mode.
-        RuntimeError: there is no display.
+        ValueError: The environment has another render mode.
+        RuntimeError: There is no display.
         ModuleNotFoundError: pygame is not installed.
 
     >>> from funcenv import adapters
@@ -35,44 +33,32 @@ class HumanRendering(Wrapper[ObsType, ActType]):
 
     def __init__(self, env: Env[Any, Any]) -> None:
         super().__init__(env)
-        if env.render_mode not in _MODES:
+        if env.render_mode not in RGB_MODES:
             raise ValueError(
-                f"HumanRendering needs an environment whose render_mode is one of {', '.join(_MODES)}, got "
+                f"HumanRendering needs an environment whose render_mode is one of {', '.join(RGB_MODES)}, got "
                 f"{env.render_mode!r}"
             )
         self._window = Window(str(env), env.metadata.get("render_fps", 30))
-        modes = env.metadata.get("render_modes", [])
-        self.metadata = {**env.metadata, "render_modes": [*modes, *({"human"} - set(modes))]}
+        self._add_render_mode("human")
 
     @property
-    def render_mode(self) -> str:  # type: ignore[override]  # it follows from this wrapper
+    def render_mode(self) -> str:  # type: ignore[override]  # determined by this wrapper
         """Always "human"."""
         return "human"
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[ObsType, dict[str, Any]]:
-        """Start an episode."""
-        started: tuple[ObsType, dict[str, Any]] = super().reset(seed=seed, options=options)
-        self._show()
-        return started
-
-    def step(self, action: ActType) -> tuple[ObsType, float, bool, bool, dict[str, Any]]:
-        """Play one action."""
-        stepped = super().step(action)
-        self._show()
-        return stepped
-
     def render(self) -> None:
-        """Nothing: the window is up to date."""
+        """Do nothing; the window already shows the current frame."""
 
     def close(self) -> None:
-        """Close the window, and the environment inside."""
+        """Close the window and the inner environment."""
         self._window.close()
         super().close()
 
-    def _show(self) -> None:
-        if self._window.was_closed:
-            return
-        picture = self.env.render()
-        self._window.show(picture[-1] if isinstance(picture, list) else picture)
+    def _after_reset(self, result: Any) -> None:
+        self._after_step(result)
+
+    def _after_step(self, result: Any) -> Any:
+        if not self._window.was_closed:
+            frame = self.env.render()
+            self._window.show(frame[-1] if isinstance(frame, list) else frame)
+        return result

@@ -1,4 +1,4 @@
-"""Refuse calls out of order."""
+"""A wrapper that rejects calls in the wrong order."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ from typing import Any
 
 from funcenv.adapters.errors import ResetNeeded
 from funcenv.adapters.single.env import ActType, Env, ObsType
-from funcenv.adapters.wrappers.wrapper import Wrapper
+from funcenv.adapters.wrappers._after_calls import AfterCallsWrapper
 
 
-class OrderEnforcing(Wrapper[ObsType, ActType]):
-    """Raises where `step` or `render` is called before `reset`, and where `step` is called after an episode's end.
+class OrderEnforcing(AfterCallsWrapper[ObsType, ActType]):
+    """A wrapper that raises an error if `step` or `render` precedes `reset`, or if `step` follows an episode's end.
 
-    For environments written by hand; a `FunctionalEnv` does so by itself.
+    It is meant for handwritten environments; a `FunctionalEnv` enforces the order itself.
 
     Args:
-        env: the environment.
-        disable_render_order_enforcing: whether `render` may be called at any time.
+        env: Environment to wrap.
+        disable_render_order_enforcing: Whether `render` may be called before `reset`.
 
     Attributes:
-        has_reset: whether `reset` was called.
+        has_reset: Whether `reset` was called.
 
     Raises:
-        ResetNeeded: at such a call.
+        ResetNeeded: A call is out of order.
 
     >>> from funcenv import adapters
     >>> OrderEnforcing(adapters.make("CartPole-v1")).step(0)
@@ -34,26 +34,24 @@ class OrderEnforcing(Wrapper[ObsType, ActType]):
     def __init__(self, env: Env[Any, Any], disable_render_order_enforcing: bool = False) -> None:
         super().__init__(env)
         self._may_render = disable_render_order_enforcing
-        self.has_reset = self._playing = False
-
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[ObsType, dict[str, Any]]:
-        """Start an episode."""
-        started: tuple[ObsType, dict[str, Any]] = super().reset(seed=seed, options=options)
-        self.has_reset = self._playing = True
-        return started
+        self.has_reset = self._is_playing = False
 
     def step(self, action: ActType) -> tuple[ObsType, float, bool, bool, dict[str, Any]]:
-        """Play one action of an episode that was started and has not ended."""
-        if not self._playing:
+        """Play one action of an episode that has begun and not ended."""
+        if not self._is_playing:
             raise ResetNeeded("call reset() before the first step, and after an episode's end")
-        observation, reward, terminated, truncated, info = super().step(action)
-        self._playing = not (terminated or truncated)
-        return observation, reward, terminated, truncated, info
+        return super().step(action)
 
     def render(self) -> Any:
-        """A picture, once there is something to draw."""
+        """Render the current state."""
         if not (self._may_render or self.has_reset):
             raise ResetNeeded("call reset() before render(), or pass disable_render_order_enforcing=True")
         return super().render()
+
+    def _after_reset(self, result: Any) -> None:
+        self.has_reset = self._is_playing = True
+
+    def _after_step(self, result: Any) -> Any:
+        _, _, terminated, truncated, _ = result
+        self._is_playing = not (terminated or truncated)
+        return result

@@ -1,4 +1,4 @@
-"""Check what an environment returns while it is used."""
+"""A wrapper that checks what an environment returns while it is used."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-from funcenv.adapters.checking.api_rules import check_picture, check_started, check_stepped
+from funcenv.adapters.checking.api_rules import check_frame, check_reset_result, check_step_result
 from funcenv.adapters.single.env import ActType, Env, ObsType
-from funcenv.adapters.wrappers.wrapper import Wrapper
+from funcenv.adapters.wrappers._after_calls import AfterCallsWrapper
 
 
-class PassiveEnvChecker(Wrapper[ObsType, ActType]):
-    """Checks the first results of `reset`, `step` and `render`; `check_env` checks more, but uses the environment up.
+class PassiveEnvChecker(AfterCallsWrapper[ObsType, ActType]):
+    """A wrapper that checks the first result of each of `reset`, `step` and `render`.
 
-    Advice is given as `UserWarning`.
+    Results that work but are probably unintended cause a `UserWarning`. `check_env` checks more, but it resets and
+    steps the environment itself.
 
     Raises:
-        EnvCheckError: from these, a result that is not as `Env` promises.
+        EnvCheckError: A result breaks the contract of `Env`.
 
     >>> from funcenv import adapters
     >>> env = PassiveEnvChecker(adapters.make("CartPole-v1"))
@@ -28,35 +29,28 @@ class PassiveEnvChecker(Wrapper[ObsType, ActType]):
         super().__init__(env)
         self._unchecked = {"reset", "step", "render"}
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[ObsType, dict[str, Any]]:
-        """Start an episode."""
-        started = self.env.reset(seed=seed, options=options)
-        if self._is_first("reset"):
-            _tell(check_started(self.env, started))
-        return started
-
-    def step(self, action: ActType) -> tuple[ObsType, float, bool, bool, dict[str, Any]]:
-        """Play one action."""
-        stepped = self.env.step(action)
-        if self._is_first("step"):
-            _tell(check_stepped(self.env, stepped))
-        return stepped
-
     def render(self) -> Any:
-        """A picture."""
-        picture = self.env.render()
+        """Render the current state."""
+        frame = self.env.render()
         if self.render_mode is not None and self._is_first("render"):
-            check_picture(self.render_mode, picture)
-        return picture
+            check_frame(self.render_mode, frame)
+        return frame
+
+    def _after_reset(self, result: Any) -> None:
+        if self._is_first("reset"):
+            _warn(check_reset_result(self.env, result))
+
+    def _after_step(self, result: Any) -> Any:
+        if self._is_first("step"):
+            _warn(check_step_result(self.env, result))
+        return result
 
     def _is_first(self, call: str) -> bool:
-        first = call in self._unchecked
+        is_first = call in self._unchecked
         self._unchecked.discard(call)
-        return first
+        return is_first
 
 
-def _tell(advice: Iterator[str]) -> None:
-    for sentence in advice:
-        warnings.warn(sentence, UserWarning, stacklevel=3)
+def _warn(messages: Iterator[str]) -> None:
+    for message in messages:
+        warnings.warn(message, UserWarning, stacklevel=4)

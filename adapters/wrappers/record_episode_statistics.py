@@ -1,4 +1,4 @@
-"""Keep the returns and lengths of the last episodes."""
+"""A wrapper that records the returns and lengths of episodes."""
 
 from __future__ import annotations
 
@@ -8,33 +8,33 @@ from collections.abc import Callable
 from typing import Any
 
 from funcenv.adapters.single.env import ActType, Env, ObsType
-from funcenv.adapters.wrappers.wrapper import Wrapper
+from funcenv.adapters.wrappers._after_calls import AfterCallsWrapper
 from funcenv.checks import require_size
 
 
-class RecordEpisodeStatistics(Wrapper[ObsType, ActType]):
-    """Adds to the `info` of an episode's last step its return `"r"`, length `"l"` and seconds since its start `"t"`.
+class RecordEpisodeStatistics(AfterCallsWrapper[ObsType, ActType]):
+    """A wrapper that adds the return `"r"`, length `"l"` and duration `"t"` of an episode to the last step's `info`.
 
-    As Gymnasium's wrapper of this name does, under `info["episode"]`. Queues keep the same of the last episodes, the
-    newest at the end. `funcenv.wrappers.EpisodeStatistics` keeps return and length inside compiled code.
+    The entries are in `info["episode"]`, as with Gymnasium's wrapper of this name. Queues hold the same figures of the
+    latest episodes, newest last. `funcenv.wrappers.EpisodeStatistics` records returns and lengths in compiled code.
 
     Args:
-        env: the environment.
-        buffer_length: of how many episodes, at least 1.
-        stats_key: under which name the three stand in `info`.
-        clock: seconds, as a function.
+        env: Environment to wrap.
+        buffer_length: Number of episodes in each queue, at least 1.
+        stats_key: Key of the entry in `info`.
+        clock: Function that returns the time in seconds.
 
     Attributes:
-        return_queue: returns.
-        length_queue: lengths, in steps.
-        time_queue: durations, in seconds.
-        episode_count: how many episodes have ended.
-        episode_returns: the return of the present episode so far.
-        episode_lengths: its length so far.
+        return_queue: Returns of the latest episodes.
+        length_queue: Lengths of the latest episodes, in steps.
+        time_queue: Durations of the latest episodes, in seconds.
+        episode_count: Number of episodes that have ended.
+        episode_returns: Return of the current episode so far.
+        episode_lengths: Length of the current episode so far.
 
     Raises:
         TypeError: `buffer_length` is not an integer.
-        ValueError: `buffer_length` below 1; and from `step`, where `info` has an entry `stats_key` already.
+        ValueError: `buffer_length` is below 1, or `step` finds an entry `stats_key` in `info`.
 
     >>> from funcenv import adapters
     >>> env = RecordEpisodeStatistics(adapters.make("CartPole-v1", max_episode_steps=3))
@@ -59,31 +59,22 @@ class RecordEpisodeStatistics(Wrapper[ObsType, ActType]):
         self.time_queue: deque[float] = deque(maxlen=buffer_length)
         self.episode_count = 0
         self._stats_key, self._clock = stats_key, clock
-        self._begin()
+        self._after_reset(None)
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[ObsType, dict[str, Any]]:
-        """Start an episode; what was played of the last one is forgotten."""
-        started: tuple[ObsType, dict[str, Any]] = super().reset(seed=seed, options=options)
-        self._begin()
-        return started
+    def _after_reset(self, result: Any) -> None:
+        self.episode_returns, self.episode_lengths, self._start_time = 0.0, 0, self._clock()
 
-    def step(self, action: ActType) -> tuple[ObsType, float, bool, bool, dict[str, Any]]:
-        """Play one action."""
-        observation, reward, terminated, truncated, info = super().step(action)
+    def _after_step(self, result: Any) -> Any:
+        observation, reward, terminated, truncated, info = result
         self.episode_returns += float(reward)
         self.episode_lengths += 1
         if terminated or truncated:
             if self._stats_key in info:
                 raise ValueError(f"info has an entry {self._stats_key!r} already; pass another stats_key")
-            seconds = round(self._clock() - self._started, 6)
+            seconds = round(self._clock() - self._start_time, 6)
             info = {**info, self._stats_key: {"r": self.episode_returns, "l": self.episode_lengths, "t": seconds}}
             self.return_queue.append(self.episode_returns)
             self.length_queue.append(self.episode_lengths)
             self.time_queue.append(seconds)
             self.episode_count += 1
         return observation, reward, terminated, truncated, info
-
-    def _begin(self) -> None:
-        self.episode_returns, self.episode_lengths, self._started = 0.0, 0, self._clock()

@@ -1,7 +1,7 @@
-"""The bases of stateful wrappers, for code of one's own: an `Env` around an `Env`.
+"""The base classes of stateful wrappers: an `Env` around an `Env`.
 
-What can be said as a pure function belongs in `funcenv.wrappers`, where it is compiled with the environment; these are
-for what lives outside of it: files, windows, records, other libraries.
+A transformation that can be written as a pure function belongs in `funcenv.wrappers`, where it is compiled with the
+environment. These classes are for what needs state outside of it: files, windows, records, other libraries.
 """
 
 from __future__ import annotations
@@ -12,18 +12,27 @@ import numpy as np
 
 from funcenv.adapters.single.env import ActType, Env, ObsType
 from funcenv.func_env import FuncEnv
-from funcenv.registry import EnvSpec
+
+
+def _inherited(name: str, doc: str, may_be_set: bool = True) -> Any:
+    """Return a property with the inner environment's value, until the wrapper sets a value of its own."""
+    own = f"_{name}"
+
+    def get(wrapper: Any) -> Any:
+        return vars(wrapper)[own] if own in vars(wrapper) else getattr(wrapper.env, name)
+
+    return property(get, (lambda wrapper, value: setattr(wrapper, own, value)) if may_be_set else None, doc=doc)
 
 
 class Wrapper(Env[ObsType, ActType]):
-    """An environment around another, which behaves like it; a subclass overrides what it changes.
+    """An environment around another one, with the same behavior; a subclass overrides what it changes.
 
-    Gymnasium's semantics (`gymnasium.Wrapper`, 1.4.0): `spec`, `render_mode`, `np_random` and `np_random_seed` are
-    those of the environment inside. So are `action_space`, `observation_space`, `metadata` and `reward_range`, until
-    they are set here. A subclass with an `__init__` calls `super().__init__(env)` first.
+    The semantics are Gymnasium's (`gymnasium.Wrapper`, 1.4.0): `spec`, `render_mode`, `np_random` and `np_random_seed`
+    are always those of the inner environment. So are `action_space`, `observation_space`, `metadata` and
+    `reward_range`, until they are set on the wrapper. A subclass that has an `__init__` calls `super().__init__(env)`.
 
     Attributes:
-        env: the environment inside.
+        env: The inner environment.
 
     Raises:
         TypeError: `env` is not an `Env`.
@@ -43,13 +52,16 @@ class Wrapper(Env[ObsType, ActType]):
 
     env: Env[Any, Any]
 
+    action_space: Any = _inherited("action_space", "Space of actions.")
+    observation_space: Any = _inherited("observation_space", "Space of observations.")
+    metadata: Any = _inherited("metadata", "Render modes and frame rate.")
+    reward_range: Any = _inherited("reward_range", "Bounds of the reward of a step.")
+    spec: Any = _inherited("spec", "Specification from which the inner environment was made.", may_be_set=False)
+    render_mode: Any = _inherited("render_mode", "Render mode of the inner environment.", may_be_set=False)
+
     def __init__(self, env: Env[Any, Any]) -> None:
         require_env(type(self).__name__, env)
         self.env = env
-        self._action_space: Any = None
-        self._observation_space: Any = None
-        self._metadata: dict[str, Any] | None = None
-        self._reward_range: tuple[float, float] | None = None
 
     def step(self, action: ActType) -> tuple[ObsType, float, bool, bool, dict[str, Any]]:
         """Play one action."""
@@ -62,67 +74,21 @@ class Wrapper(Env[ObsType, ActType]):
         return self.env.reset(seed=seed, options=options)
 
     def render(self) -> Any:
-        """A picture, as the environment inside draws it."""
+        """Render the inner environment."""
         return self.env.render()
 
     def close(self) -> None:
-        """Close the environment inside."""
+        """Close the inner environment."""
         self.env.close()
 
     @property
     def unwrapped(self) -> Env[Any, Any]:
-        """The environment beneath all stateful wrappers."""
+        """The environment inside all stateful wrappers."""
         return self.env.unwrapped
 
     @property
-    def action_space(self) -> Any:
-        """Where actions lie."""
-        return self.env.action_space if self._action_space is None else self._action_space
-
-    @action_space.setter
-    def action_space(self, space: Any) -> None:
-        self._action_space = space
-
-    @property
-    def observation_space(self) -> Any:
-        """Where observations lie."""
-        return self.env.observation_space if self._observation_space is None else self._observation_space
-
-    @observation_space.setter
-    def observation_space(self, space: Any) -> None:
-        self._observation_space = space
-
-    @property
-    def metadata(self) -> dict[str, Any]:
-        """What it can do."""
-        return self.env.metadata if self._metadata is None else self._metadata
-
-    @metadata.setter
-    def metadata(self, metadata: dict[str, Any]) -> None:
-        self._metadata = metadata
-
-    @property
-    def reward_range(self) -> tuple[float, float]:
-        """Bounds of the reward of a step."""
-        return self.env.reward_range if self._reward_range is None else self._reward_range
-
-    @reward_range.setter
-    def reward_range(self, reward_range: tuple[float, float]) -> None:
-        self._reward_range = reward_range
-
-    @property
-    def spec(self) -> EnvSpec | None:  # type: ignore[override]  # only the environment inside can change it
-        """How the environment inside was made."""
-        return self.env.spec
-
-    @property
-    def render_mode(self) -> str | None:  # type: ignore[override]  # as above
-        """How the environment inside is drawn."""
-        return self.env.render_mode
-
-    @property
     def np_random(self) -> np.random.Generator:
-        """The generator of the environment inside."""
+        """The generator of the inner environment."""
         return self.env.np_random
 
     @np_random.setter
@@ -131,18 +97,18 @@ class Wrapper(Env[ObsType, ActType]):
 
     @property
     def np_random_seed(self) -> int:
-        """What that generator was made from, or -1."""
+        """The seed of that generator, or -1 if it was set by the user."""
         return self.env.np_random_seed
 
     def has_wrapper_attr(self, name: str) -> bool:
-        """Whether this wrapper, or an environment inside, has an attribute."""
+        """Check whether this wrapper or an inner environment has an attribute."""
         return hasattr(self, name) or self.env.has_wrapper_attr(name)
 
     def get_wrapper_attr(self, name: str) -> Any:
-        """The attribute of this wrapper, or of the outermost environment inside that has it.
+        """Return an attribute of this wrapper, or of the outermost inner environment that has it.
 
         Raises:
-            AttributeError: none has it.
+            AttributeError: No environment has the attribute.
         """
         if hasattr(self, name):
             return getattr(self, name)
@@ -152,10 +118,10 @@ class Wrapper(Env[ObsType, ActType]):
             raise AttributeError(f"neither {self} nor an environment inside has an attribute {name!r}") from error
 
     def set_wrapper_attr(self, name: str, value: Any, *, force: bool = True) -> bool:
-        """Set an attribute where it is: here or inside; where it is nowhere, here, if `force`.
+        """Set an attribute on the outermost environment that has it; if none has it and `force` is true, set it here.
 
         Returns:
-            Whether it was set.
+            Whether the attribute was set.
         """
         if not hasattr(self, name) and self.env.set_wrapper_attr(name, value, force=False):
             return True
@@ -166,7 +132,7 @@ class Wrapper(Env[ObsType, ActType]):
 
 
 class ObservationWrapper(Wrapper[ObsType, ActType]):
-    """A wrapper that changes observations: a subclass defines `observation`, and sets `observation_space` if it moves.
+    """A wrapper that changes observations: a subclass defines `observation`, and `observation_space` if it changes.
 
     >>> from funcenv import adapters
     >>> class Halved(ObservationWrapper):
@@ -177,7 +143,7 @@ class ObservationWrapper(Wrapper[ObsType, ActType]):
     """
 
     def observation(self, observation: Any) -> ObsType:
-        """What the agent sees of an observation of the environment inside."""
+        """Return what the agent observes for an observation of the inner environment."""
         raise NotImplementedError(f"{type(self).__name__} must define observation(observation)")
 
     def reset(
@@ -196,7 +162,7 @@ class ObservationWrapper(Wrapper[ObsType, ActType]):
 class RewardWrapper(Wrapper[ObsType, ActType]):
     """A wrapper that changes rewards: a subclass defines `reward`.
 
-    `reward_range` is unbounded until it is set.
+    `reward_range` is unbounded until the subclass sets it.
 
     >>> from funcenv import adapters
     >>> class Doubled(RewardWrapper):
@@ -212,7 +178,7 @@ class RewardWrapper(Wrapper[ObsType, ActType]):
         self.reward_range = Env.reward_range
 
     def reward(self, reward: float) -> float:
-        """What the agent is paid for a reward of the environment inside."""
+        """Return the reward of the agent for a reward of the inner environment."""
         raise NotImplementedError(f"{type(self).__name__} must define reward(reward)")
 
     def step(self, action: ActType) -> tuple[ObsType, float, bool, bool, dict[str, Any]]:
@@ -222,7 +188,7 @@ class RewardWrapper(Wrapper[ObsType, ActType]):
 
 
 class ActionWrapper(Wrapper[ObsType, ActType]):
-    """A wrapper that changes actions: a subclass defines `action`, and sets `action_space` if it is another.
+    """A wrapper that changes actions: a subclass defines `action`, and `action_space` if it changes.
 
     >>> from funcenv import adapters
     >>> class Mirrored(ActionWrapper):
@@ -234,7 +200,7 @@ class ActionWrapper(Wrapper[ObsType, ActType]):
     """
 
     def action(self, action: ActType) -> Any:
-        """What the environment inside plays for an action of the agent."""
+        """Return the action of the inner environment for an action of the agent."""
         raise NotImplementedError(f"{type(self).__name__} must define action(action)")
 
     def step(self, action: ActType) -> tuple[ObsType, float, bool, bool, dict[str, Any]]:

@@ -287,17 +287,17 @@ class SeededByDefault(Good):
 
 ADVICE = {
     "wrapped": (adapters.Wrapper(Good()), "has wrappers, which may hide faults"),
-    "old seed": (broken(seed=lambda self, seed: [seed]), "seed.. is of old Gym"),
-    "old return_info": (TakesReturnInfo(), "return_info=.* is of old Gym"),
-    "default seed": (SeededByDefault(), "is 4, so that every episode is the same"),
+    "old seed": (broken(seed=lambda self, seed: [seed]), "seed.. belongs to old Gym"),
+    "old return_info": (TakesReturnInfo(), "return_info=.* belongs to old Gym"),
+    "default seed": (SeededByDefault(), "is 4, so every episode is the same"),
     "one value": (with_spaces(action=Space(spaces.Box([-1, 0], [1, 0]))), "low == high"),
     "unbounded below": (with_spaces(action=Space(spaces.Box(-np.inf, 1, (1,)))), "unbounded below"),
     "unbounded above": (
         type("Far", (Good,), {"look": lambda self: np.zeros(1, np.float32)})(),
         "observation_space has elements that are unbounded above",
     ),
-    "large actions": (with_spaces(action=Space(spaces.Box(-2, 2, (1,)))), "which learning code often presumes"),
-    "lopsided actions": (with_spaces(action=Space(spaces.Box(-1, 0.5, (1,)))), "RescaleAction makes it so"),
+    "large actions": (with_spaces(action=Space(spaces.Box(-2, 2, (1,)))), "which learning code often assumes"),
+    "lopsided actions": (with_spaces(action=Space(spaces.Box(-1, 0.5, (1,)))), "RescaleAction rescales it"),
     "no render modes": (broken(metadata={}), 'metadata has no "render_modes"'),
     "no frames a second": (broken(metadata={"render_modes": ["ansi"]}), 'no "render_fps"'),
     "numpy flag": (stepping(lambda o, r, d, t, i: (o, r, np.bool_(d), t, i)), "terminated of step.. is a numpy bool"),

@@ -188,8 +188,8 @@ def test_lists_are_what_collecting_every_frame_gives(dot, mode, assert_same_fram
 
 def test_frames_nobody_asks_for_are_not_drawn(dot, monkeypatch):
     calls = []
-    original = renderer.picture
-    monkeypatch.setattr(renderer, "picture", lambda *args: calls.append(args) or original(*args))
+    original = renderer.draw_frame
+    monkeypatch.setattr(renderer, "draw_frame", lambda *args: calls.append(args) or original(*args))
     env = FunctionalEnv(dot(), "rgb_array_list", render_width=30)
     env.reset(seed=0)
     for _ in range(3):

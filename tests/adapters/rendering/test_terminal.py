@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from funcenv.adapters.rendering.terminal import half_blocks, picture_size_in_terminal
+from funcenv.adapters.rendering.terminal import frame_size_in_terminal, half_blocks
 
 
 def read_back(text):
@@ -49,7 +49,7 @@ def test_equal_neighbours_share_their_code():
 @pytest.mark.parametrize("aspect", [0.1, 0.5, 1.0, 1.5, 2.3, 12.0])
 @pytest.mark.parametrize(("columns", "lines"), [(80, 24), (200, 60), (20, 50), (1, 1)])
 def test_the_largest_picture_that_fits(aspect, columns, lines):
-    height, width = picture_size_in_terminal(aspect, columns, lines)
+    height, width = frame_size_in_terminal(aspect, columns, lines)
     room = 2 * max(1, lines - 2)
     assert 1 <= width <= columns and 2 <= height <= room and height % 2 == 0
     if min(columns, room) > 10:

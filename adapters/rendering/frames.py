@@ -1,0 +1,116 @@
+"""Frames: images of environment states, drawn by compiled programs.
+
+One program is compiled for each environment class, state structure and frame size. Environment parameters are arguments
+of the program, so environments that differ only in their parameters share it.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import jax
+import numpy as np
+from jaxtyping import UInt8
+
+from funcenv.checks import require_size
+from funcenv.func_env import AnyEnv
+from funcenv.scene import rasterize
+from funcenv.scene.grid import mosaic
+
+DEFAULT_LONGER_SIDE = 600  # pixels
+
+Frame = UInt8[np.ndarray, "height width 3"]
+Frames = UInt8[np.ndarray, "num_envs height width 3"]
+
+
+def require_frame_size(height: int | None, width: int | None) -> tuple[int | None, int | None]:
+    """Return a requested frame size with each side as an `int`, or None where the scene decides.
+
+    Raises:
+        TypeError: A side is not an integer.
+        ValueError: A side is below 1.
+    """
+    return (
+        None if height is None else require_size("render_height", height),
+        None if width is None else require_size("render_width", width),
+    )
+
+
+def frame_size(
+    aspect: float, height: int | None, width: int | None, longer_side: int = DEFAULT_LONGER_SIDE
+) -> tuple[int, int]:
+    """Return the height and width of a frame in pixels; a side that is None follows from the aspect ratio.
+
+    Args:
+        aspect: Width divided by height.
+        height: Number of rows, or None.
+        width: Number of columns, or None.
+        longer_side: Length of the longer side if both sides are None. Every side that this function chooses is even,
+            as video formats require.
+
+    >>> frame_size(1.5, None, None), frame_size(0.5, None, None), frame_size(1.5, 100, None), frame_size(1.5, 90, 90)
+    ((400, 600), (600, 300), (100, 150), (90, 90))
+    """
+    if height is None and width is None:
+        height, width = (None, longer_side) if aspect >= 1 else (longer_side, None)
+    if width is None:
+        assert height is not None  # for the type checker
+        return height, _round_to_even(height * aspect)
+    return _round_to_even(width / aspect) if height is None else height, width
+
+
+def scene_aspect(func_env: AnyEnv, env_state: Any) -> float:
+    """Return the width of a scene's camera view divided by its height."""
+    width, height = jax.device_get(_camera_size(func_env, env_state))
+    return float(width) / float(height)
+
+
+def draw_frame(func_env: AnyEnv, env_state: Any, size: tuple[int, int]) -> Frame:
+    """Draw a state as a new array of `size` (height, width)."""
+    return np.array(_draw(func_env, env_state, size))
+
+
+def draw_frames(func_envs: AnyEnv, env_states: Any, size: tuple[int, int]) -> Frames:
+    """Draw the states of a batch of environments in one call.
+
+    Args:
+        func_envs: Batch of environments; every parameter has a leading axis `[num_envs]`.
+        env_states: Batch of states, likewise.
+        size: Height and width of each frame.
+    """
+    return np.array(_draw_batch(func_envs, env_states, size))
+
+
+def draw_mosaic(func_envs: AnyEnv, env_states: Any, size: tuple[int, int], columns: int | None) -> Frame:
+    """Draw the states of a batch of environments as a grid in one frame of `size` (height, width)."""
+    return np.array(_draw_mosaic(func_envs, env_states, size, columns))
+
+
+def _round_to_even(length: float) -> int:
+    return max(2, 2 * math.floor(length / 2 + 0.5))
+
+
+@jax.jit
+def _camera_size(func_env: AnyEnv, env_state: Any) -> tuple[Any, Any]:
+    camera = func_env.scene(env_state).camera
+    return camera.width, camera.height
+
+
+@functools.partial(jax.jit, static_argnames="size")
+def _draw(func_env: AnyEnv, env_state: Any, size: tuple[int, int]) -> jax.Array:
+    return rasterize(func_env.scene(env_state), *size)
+
+
+@functools.partial(jax.jit, static_argnames="size")
+def _draw_batch(func_envs: AnyEnv, env_states: Any, size: tuple[int, int]) -> jax.Array:
+    # One environment after another, so that only one needs the rasterizer's temporary memory at a time.
+    frames: jax.Array = jax.lax.map(lambda pair: _draw(*pair, size), (func_envs, env_states))
+    return frames
+
+
+@functools.partial(jax.jit, static_argnames=("size", "columns"))
+def _draw_mosaic(func_envs: AnyEnv, env_states: Any, size: tuple[int, int], columns: int | None) -> jax.Array:
+    scenes = jax.vmap(lambda func_env, env_state: func_env.scene(env_state))(func_envs, env_states)
+    return mosaic(scenes, *size, columns=columns)
