@@ -3,45 +3,48 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable
 
 import jax
 
-from funcenv.checker.actions import check_actions
-from funcenv.checker.drift import check_drift, check_whole
-from funcenv.checker.findings import EnvCheckError, Finding, Severity, error, format_findings
-from funcenv.checker.gradients import check_gradients
-from funcenv.checker.interface import examine
-from funcenv.checker.keys import check_keys
-from funcenv.checker.parameters import check_parameters
-from funcenv.checker.portable import check_pickle, check_scene
-from funcenv.checker.promotion import check_promotion
-from funcenv.checker.purity import check_purity
-from funcenv.checker.results import check_results
-from funcenv.checker.runs import Runs
-from funcenv.checker.subject import Failure, Subject
-from funcenv.checker.transforms import check_transforms
-from funcenv.checker.values import check_values
-from funcenv.checker.x64 import check_x64
-from funcenv.func_env import FuncEnv
+from funcenv.checker.checks_kinds import (
+    check_composition,
+    check_functions,
+    check_results,
+    check_scene,
+    check_spaces,
+    check_states,
+)
+from funcenv.checker.checks_parameters import (
+    check_parameter_kinds,
+    check_parameter_tracing,
+    check_parameters,
+    check_pickling,
+)
+from funcenv.checker.checks_precision import check_promotion, check_x64
+from funcenv.checker.checks_purity import check_keys, check_purity
+from funcenv.checker.checks_runs import check_runs
+from funcenv.checker.findings import EnvCheckError, Finding, Severity, format_findings
+from funcenv.checker.trace import EnvUnderTest
+from funcenv.func_env import AnyEnv, FuncEnv
 from funcenv.random import key as new_key
 from funcenv.random import require_typed_key
 
-Make = Callable[[str], FuncEnv[Any, Any, Any]]
-
-KIND_CHECKS = (check_results, check_drift, check_keys)
-TRACED_CHECKS = (
-    check_whole,
-    check_purity,
-    check_promotion,
-    check_x64,
-    check_scene,
-    check_pickle,
-    check_parameters,
+STAGES = (
+    (check_results, check_states, check_keys),
+    (
+        check_composition,
+        check_purity,
+        check_promotion,
+        check_x64,
+        check_scene,
+        check_pickling,
+        check_parameters,
+    ),
+    (check_runs,),  # the only stage that compiles and runs
 )
 
-# With one of these no program can be built, or what it does says nothing new: the checks that follow are left out.
+# After one of these findings the later stages are skipped: no program can be built, or its results say nothing new.
 BLOCKING = {
     "flag-not-bool",
     "flag-not-scalar",
@@ -58,24 +61,23 @@ BLOCKING = {
 }
 
 
-def check_func_env(env: FuncEnv[Any, Any, Any], key: jax.Array) -> list[Finding]:
-    """Look for what is wrong with an environment.
+def check_func_env(env: AnyEnv, key: jax.Array) -> list[Finding]:
+    """Check an environment against everything that the contract promises.
 
-    Everything that the contract promises is put to the test: purity, the same results under `jit`, `vmap`, and called
-    plainly, one compilation of `step`, kinds that `scan` can carry, single use of keys, members of the declared
-    spaces, strict promotion, 64-bit mode, finite numbers and gradients, parameters that can be batched and have an
-    effect, actions outside the space, steps after the end, `scene`, and pickling. A small environment takes a few
-    seconds, nearly all of it compiling.
+    The checks cover purity; equal results under `jit`, `vmap` and in plain calls; a single compilation of `step`;
+    states that `scan` can carry; single use of keys; members of the declared spaces; strict promotion; 64-bit mode;
+    finite numbers and gradients; parameters that can be batched and have an effect; actions outside the space; steps
+    after the end; `scene`; and pickling. A small environment takes a few seconds, nearly all of it compiling.
 
-    Two class attributes tell it what is meant: `fixed_start = True`, that every episode starts alike;
-    `differentiable = True` or `False`, that gradients are promised, or that there are none.
+    Two class attributes declare what is intended: `fixed_start = True`, that every episode starts alike;
+    `differentiable = True` or `False`, that a step has gradients, or none.
 
     Args:
         env: the environment, bare or in wrappers.
         key: a typed key; the recorded steps depend on it.
 
     Returns:
-        The warnings, in the order in which they were found; an empty list is a clean bill.
+        The warnings, in the order in which they were found. The list is empty if nothing was found.
 
     Raises:
         EnvCheckError: there are errors. Its `findings` holds them, and the warnings.
@@ -91,13 +93,19 @@ def check_func_env(env: FuncEnv[Any, Any, Any], key: jax.Array) -> list[Finding]
     return findings
 
 
-def find_problems(env: FuncEnv[Any, Any, Any], key: jax.Array, *, run: bool = True) -> list[Finding]:
-    """As `check_func_env`, but errors are returned like warnings instead of raised.
+def find_problems(env: AnyEnv, key: jax.Array, *, run: bool = True) -> list[Finding]:
+    """Check an environment as `check_func_env` does, and return errors as well instead of raising.
 
     Args:
         env: the environment.
         key: a typed key.
-        run: with False nothing is compiled and run; what tracing alone shows takes a fraction of a second.
+        run: whether to compile and run the environment. The checks that only trace take a fraction of a second.
+
+    Returns:
+        All findings, in the order in which they were found.
+
+    Raises:
+        TypeError: `env` is not a `FuncEnv`, or a legacy key.
 
     >>> import funcenv
     >>> class Unfinished(FuncEnv): pass
@@ -107,56 +115,42 @@ def find_problems(env: FuncEnv[Any, Any, Any], key: jax.Array, *, run: bool = Tr
     if not isinstance(env, FuncEnv):
         raise TypeError(f"the checker takes a FuncEnv, got {env!r}; build the environment first, as in CartPole()")
     require_typed_key(key)
+    # JAX's default settings; checks that need stricter ones set them.
     with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"), jax.debug_key_reuse(False):
-        return _find_problems(env, key, run)
+        return _find_problems(env, key, STAGES if run else STAGES[:-1])
 
 
-def _find_problems(env: FuncEnv[Any, Any, Any], key: jax.Array, run: bool) -> list[Finding]:
-    """Check by check, under JAX's default settings; what is stricter is tried where it is the question."""
-    subject, findings = examine(env, key)
-    if any(finding.code == "space-missing" for finding in findings) or subject.survey.failures:
+def _find_problems(
+    env: AnyEnv, key: jax.Array, stages: tuple[tuple[Callable[[EnvUnderTest], Iterable[Finding]], ...], ...]
+) -> list[Finding]:
+    tested = EnvUnderTest(env, key)
+    findings = [*check_spaces(tested)]
+    if findings:
         return findings
-    for check in KIND_CHECKS:
-        findings += check(subject)
-    if not _blocked(findings):
-        for check in TRACED_CHECKS:
-            findings += check(subject)
-    if run and not _blocked(findings):
-        findings += _run_checks(subject)
+    findings += check_parameter_kinds(tested)
+    if not findings:
+        findings += check_parameter_tracing(tested)
+    if findings:  # with constant parameters the other checks still work
+        tested = EnvUnderTest(env, key, traced_parameters=False)
+    findings += check_functions(tested)
+    if tested.report.failures:
+        return findings
+    for stage in stages:
+        if not BLOCKING.isdisjoint(finding.code for finding in findings):
+            break
+        for check in stage:
+            findings += check(tested)
     return findings
 
 
-def _blocked(findings: list[Finding]) -> bool:
-    return not BLOCKING.isdisjoint(finding.code for finding in findings)
-
-
-def _run_checks(subject: Subject) -> Iterator[Finding]:
-    runs = Runs(subject)
-    recorded = subject.attempt(lambda: runs.recorded)
-    if isinstance(recorded, Failure):
-        yield error(
-            "vmap-fails",
-            f"{subject.name}.step",
-            f"sixteen environments under jax.vmap and lax.scan raise {recorded}",
-            "use operations that can be batched",
-        )
-        return
-    yield from check_transforms(runs)
-    wrong_values = list(check_values(runs))
-    yield from wrong_values
-    if not any(finding.severity is Severity.ERROR for finding in wrong_values):  # else they only show up once more
-        yield from check_actions(runs)
-        yield from check_gradients(runs)
-
-
-def run_check(target: str, seed: int = 0, *, make: Make | None = None) -> list[Finding]:
-    """Check what a command line names.
+def run_check(target: str, seed: int = 0, *, make: Callable[[str], AnyEnv] | None = None) -> list[Finding]:
+    """Check the environment that a command line names.
 
     Args:
         target: `"module:EnvClass"`, built without arguments; `"module:function"`, which returns an environment; or,
             with `make`, a registered id, `"module:Name-v0"` included.
-        seed: of the recorded steps.
-        make: builds a registered id: `funcenv.make`.
+        seed: the seed of the recorded steps.
+        make: a function that builds a registered id, such as `funcenv.make`.
 
     Returns:
         All findings, errors and warnings.
@@ -175,8 +169,8 @@ def run_check(target: str, seed: int = 0, *, make: Make | None = None) -> list[F
     return find_problems(resolve(target, make), new_key(seed))
 
 
-def resolve(target: str, make: Make | None = None) -> FuncEnv[Any, Any, Any]:
-    """The environment that `"module:EnvClass"` or an id names; see `run_check`.
+def resolve(target: str, make: Callable[[str], AnyEnv] | None = None) -> AnyEnv:
+    """Build the environment that `"module:EnvClass"` or an id names; see `run_check`.
 
     >>> type(resolve("funcenv.envs:CartPole")).__name__
     'CartPole'
@@ -190,11 +184,9 @@ def resolve(target: str, make: Make | None = None) -> FuncEnv[Any, Any, Any]:
     try:
         env = found() if callable(found) else found
     except TypeError as missing:
-        raise TypeError(
-            f"{target} needs arguments ({missing}); name a function that builds the environment"
-        ) from missing
+        remedy = "name a function that builds the environment"
+        raise TypeError(f"{target} needs arguments ({missing}); {remedy}") from missing
     if not isinstance(env, FuncEnv):
-        raise TypeError(
-            f"{target} is not an environment but {env!r}; name a FuncEnv class or a function that builds one"
-        )
+        remedy = "name a FuncEnv class or a function that builds one"
+        raise TypeError(f"{target} is not an environment but {env!r}; {remedy}")
     return env

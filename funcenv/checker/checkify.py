@@ -1,16 +1,16 @@
 """A debug mode: report a bad action, a NaN, or a step after the end from inside compiled code, with its cause.
 
-JAX cannot raise from inside `jit` or `scan`. `jax.experimental.checkify` can collect the first error of a program and
-hand it out beside the results, and `checked(env)` puts the checks in place:
+JAX cannot raise from inside `jit` or `scan`, but `jax.experimental.checkify` can return the first error of a program
+beside its results. `checked(env)` adds the checks:
 
     env = funcenv.checked(funcenv.make("CartPole-v1"))
     step = jax.jit(checkify.checkify(env.step))
     error, (state, timestep) = step(state, action, key)
     error.throw()           # raises, with the message of the first check that failed
 
-Everything that steps the environment can be wrapped by `checkify.checkify` likewise, `rollout` included; of a batch,
-the message does not say which row it was. Compiled without `checkify`, JAX refuses a checked environment. Called
-plainly, outside of `jit`, a check that fails raises at once.
+`checkify.checkify` works for everything that steps the environment, `rollout` included. The message does not say which
+row of a batch failed. JAX refuses to compile a checked environment without `checkify`. Outside of `jit`, a check that
+fails raises at once.
 """
 
 from __future__ import annotations
@@ -28,43 +28,55 @@ from funcenv.wrappers.base import layers
 
 
 class Checked(Wrapper[Any, Action, Obs]):
-    """The environment with checks in `initial` and `transition`; `checked` says which."""
+    """An environment with the checks of `checked` in `initial` and `transition`."""
 
     after_end: bool = field(pytree_node=False, default=True)
 
     def initial(self, key: jax.Array) -> Any:
-        """The first state, which holds no NaN."""
+        """Return the first state; check that it holds no NaN."""
         state = self.env.initial(key)
-        for path, leaf in _floats(state):
-            checkify.check(~jnp.isnan(leaf).any(), f"state{path} is NaN after a reset: {{value}}", value=leaf)
+        for name, leaf in _float_leaves(state):
+            checkify.check(~jnp.isnan(leaf).any(), f"state{name} is NaN after a reset: {{value}}", value=leaf)
         return state
 
     def transition(self, state: Any, action: Action, key: jax.Array) -> Any:
-        """The inner transition of a member of the action space, in an episode that goes on, to a state without NaN."""
-        shown, values = _shown(action)
-        inside = self.action_space.contains(action)
-        checkify.check(inside, f"action {shown} is not in {_literal(self.action_space)}", **values)
+        """Return the next state; check the action, that the episode has not ended, and that there is no NaN."""
+        leaves = _leaves(action)
+        values: dict[str, Any] = {f"action_{i}": leaf for i, (_, leaf) in enumerate(leaves)}
+        shown = ", ".join(f"{name} = {{action_{i}}}".removeprefix(" = ") for i, (name, _) in enumerate(leaves))
+        is_member = self.action_space.contains(action)
+        checkify.check(is_member, f"action {shown} is not in {_escape_braces(self.action_space)}", **values)
         if self.after_end:
-            _require_going_on(self.env.terminal(state), self.env.truncated(state))
+            terminal, truncated = self.env.terminal(state), self.env.truncated(state)
+            checkify.check(
+                ~(terminal | truncated),
+                "a step was taken after the end of an episode (terminal: {terminal}, truncated: {truncated}): "
+                "reset first",
+                terminal=terminal,
+                truncated=truncated,
+            )
         next_state = self.env.transition(state, action, key)
-        for (path, before), (_, after) in zip(_floats(state), _floats(next_state), strict=True):
-            message = f"state{path} is NaN: {{after}}, was {{before}} before action {shown}"
+        for (name, before), (_, after) in zip(_float_leaves(state), _float_leaves(next_state), strict=True):
+            message = f"state{name} is NaN: {{after}}, was {{before}} before action {shown}"
             checkify.check(~jnp.isnan(after).any(), message, after=after, before=before, **values)
         return next_state
 
 
 def checked(env: FuncEnv[Any, Action, Obs], *, after_end: bool = True) -> Checked[Action, Obs]:
-    """The environment in debug mode: the same states and time steps, and errors for what has none in compiled code.
+    """Add checks that report errors from compiled code; states and time steps stay the same.
 
     Every action must be a member of `action_space`; no step may be taken after the end of an episode; and no state may
-    hold a NaN (the message names the leaf, its value before, and the action). The first failure in a program is the one
-    that is reported. Put it outermost, around all wrappers; around it comes `FuncVectorEnv`.
+    hold a NaN (the message names the leaf, its value before, and the action). The first check that fails is reported.
+    Apply `checked` after all wrappers and before `FuncVectorEnv`.
 
     Args:
         env: the environment.
         after_end: whether a step after the end is an error. Pass False for `evaluate` and for the autoreset modes
-            NEXT_STEP and DISABLED, which step environments that have ended and discard what they get. An environment
-            that begins new episodes by itself (`Autoreset`) has no end, and needs no False.
+            NEXT_STEP and DISABLED, which step environments that have ended and discard the results. An environment
+            that resets itself (`Autoreset`) has no end and needs no False.
+
+    Returns:
+        The environment with checks, to be compiled inside `checkify.checkify`.
 
     >>> import funcenv, jax
     >>> from jax.experimental import checkify
@@ -78,32 +90,15 @@ def checked(env: FuncEnv[Any, Action, Obs], *, after_end: bool = True) -> Checke
     return Checked(env, after_end=after_end and not resets_itself)
 
 
-def _require_going_on(terminal: jax.Array, truncated: jax.Array) -> None:
-    checkify.check(
-        ~(terminal | truncated),
-        "a step was taken after the end of an episode (terminal: {terminal}, truncated: {truncated}): reset first",
-        terminal=terminal,
-        truncated=truncated,
-    )
+def _leaves(tree: Any) -> list[tuple[str, jax.Array]]:
+    """Return the leaves with their names, which can be part of a format string."""
+    leaves = jax.tree_util.tree_leaves_with_path(tree)
+    return [(_escape_braces(jax.tree_util.keystr(path)), jnp.asarray(leaf)) for path, leaf in leaves]
 
 
-def _floats(tree: Any) -> list[tuple[str, jax.Array]]:
-    """The leaves that can be NaN, with their paths."""
-    leaves = [(_name(path), jnp.asarray(leaf)) for path, leaf in jax.tree_util.tree_leaves_with_path(tree)]
-    return [(name, leaf) for name, leaf in leaves if jnp.issubdtype(leaf.dtype, jnp.inexact)]
+def _float_leaves(tree: Any) -> list[tuple[str, jax.Array]]:
+    return [(name, leaf) for name, leaf in _leaves(tree) if jnp.issubdtype(leaf.dtype, jnp.inexact)]
 
 
-def _shown(action: Any) -> tuple[str, dict[str, Any]]:
-    """A format for an action, and its leaves by name."""
-    leaves = jax.tree_util.tree_leaves_with_path(action)
-    parts = [f"{_name(path)} = {{action_{i}}}".removeprefix(" = ") for i, (path, _) in enumerate(leaves)]
-    return ", ".join(parts), {f"action_{i}": jnp.asarray(leaf) for i, (_, leaf) in enumerate(leaves)}
-
-
-def _name(path: Any) -> str:
-    return _literal(jax.tree_util.keystr(path))
-
-
-def _literal(text: Any) -> str:
-    """Text as it must stand in a format."""
+def _escape_braces(text: Any) -> str:
     return str(text).replace("{", "{{").replace("}", "}}")

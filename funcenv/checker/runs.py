@@ -1,32 +1,36 @@
 """The environment under test, run: the few compiled programs that all dynamic checks share.
 
-    reset, step     one environment, compiled once, with their tracings counted
-    record          sixteen environments side by side through one scan, half of them with random actions, half with
-                    each its own action held; where an episode ends, the row starts again from its first state
+    reset, step     one environment, compiled once; how often JAX traces `step` is counted
+    record          sixteen environments in one scan: half of them play random actions, each of the others repeats one
+                    action. A row whose episode ends starts again from its first state.
 
-Compiling is what costs; a step costs next to nothing. So few programs are built, and many steps taken.
+Compiling is expensive and a step is cheap, so few programs are compiled and many steps taken.
 """
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Bool
 
 from funcenv._compile.single_kernel import quick_options
-from funcenv.checker.probe import all_inside, with_probe, without_probe
-from funcenv.checker.subject import Failure, Subject, leaves_by_path
-from funcenv.func_env import FuncEnv, Timestep
+from funcenv.checker.trace import EnvUnderTest, Failure, format_aval, leaves_by_path
+from funcenv.func_env import AnyEnv, Timestep
+from funcenv.spaces.space import AnySpace
+from funcenv.struct import NDArray, PyTreeNode
+from funcenv.wrappers import Wrapper
 
 NUM_ENVS = 16
-MAX_STEPS = 256
-MAX_BYTES = 2**24  # of recorded states and time steps; environments with images run fewer steps
+MIN_STEPS, MAX_STEPS = 8, 256
+MAX_RECORDED_BYTES = 2**24  # states and time steps; environments with images run fewer steps
 
 
-class Outcome(NamedTuple):
+class StepResult(NamedTuple):
     """What `reset` and `step` return."""
 
     state: Any
@@ -34,157 +38,157 @@ class Outcome(NamedTuple):
 
 
 class Starts(NamedTuple):
-    """What `reset` gave; every leaf has a leading axis `[NUM_ENVS]`."""
+    """What `reset` returned; every leaf has a leading axis `[NUM_ENVS]`."""
 
     state: Any
     timestep: Timestep[Any]
-    inside: Any  # whether the observation lies in its space
+    in_space: Any  # whether the observation lies in its space
     ended: Any  # whether the first state is terminal or truncated, which `reset` does not report
 
 
 class Transitions(NamedTuple):
-    """What `step` was given and what it made of it; every leaf has leading axes `[num_steps, NUM_ENVS]`."""
+    """Arguments and results of `step`; every leaf has leading axes `[num_steps, NUM_ENVS]`."""
 
     state: Any
     action: Any
     key: jax.Array
     next_state: Any
     timestep: Timestep[Any]
-    inside: Any
-    passed_on: Any  # whether the actions that wrappers made of this one, and of earlier ones, were members inside
-
-
-class Counted:
-    """A function that counts how often JAX traces it."""
-
-    def __init__(self, function: Any) -> None:
-        self.function = function
-        self.count = 0
-
-    def __call__(self, *args: Any) -> Any:
-        """Call it; under `jax.jit` this happens once for each tracing."""
-        self.count += 1
-        return self.function(*args)
+    in_space: Any
+    inner_actions_in_space: Any  # see `inner_actions_in_space`
 
 
 class Runs:
-    """Programs and recordings of one subject."""
+    """Compiled programs of the environment under test, and a recording of its steps."""
 
-    def __init__(self, subject: Subject) -> None:
-        self.subject = subject
-        self.env = subject.env
-        self.reset_key, self.step_key, self.action_key = jax.random.split(subject.key, 3)
-        self.counted_step = Counted(lambda env, *args: (env or subject.env).step(*args))
-        self._step = jax.jit(self.counted_step, compiler_options=quick_options())
-        self._reset = jax.jit(lambda env, key: (env or subject.env).reset(key), compiler_options=quick_options())
+    def __init__(self, tested: EnvUnderTest) -> None:
+        self.tested = tested
+        self.env = tested.env
+        self.num_step_traces = 0
+        self.reset_key, self.step_key, self.action_key = jax.random.split(tested.key, 3)
+        self._reset = compile_quickly(lambda env, key: (env or self.env).reset(key))
+        self._step = compile_quickly(self._traced_step)
 
-    def reset(self, key: jax.Array) -> Outcome:
-        """`env.reset`, compiled."""
-        return Outcome(*self._reset(self._argument(self.env), key))
+    def _traced_step(self, env: AnyEnv | None, *args: Any) -> Any:
+        self.num_step_traces += 1
+        return (env or self.env).step(*args)
 
-    def step(self, state: Any, action: Any, key: jax.Array, env: Any = None) -> Outcome:
-        """`env.step`, compiled; of another environment of the same kind, if one is given."""
-        return Outcome(*self._step(self._argument(env or self.env), state, action, key))
+    def argument(self, env: AnyEnv) -> AnyEnv | None:
+        """Return the environment as an argument of a program, or None where its parameters are constants."""
+        return env if self.tested.traced_parameters else None
+
+    def reset(self, key: jax.Array) -> StepResult:
+        """Call the compiled `env.reset`."""
+        return StepResult(*self._reset(self.argument(self.env), key))
+
+    def step(self, state: Any, action: Any, key: jax.Array, env: AnyEnv | None = None) -> StepResult:
+        """Call the compiled `env.step`, for another environment of the same structure if one is given."""
+        return StepResult(*self._step(self.argument(env or self.env), state, action, key))
 
     @functools.cached_property
     def reset_keys(self) -> jax.Array:
-        """`[NUM_ENVS]` keys that the rows of the recording start with."""
+        """Return the `[NUM_ENVS]` keys that the rows of the recording start with."""
         return jax.random.split(self.reset_key, NUM_ENVS)
 
     @functools.cached_property
     def recorded(self) -> tuple[Starts, Transitions]:
-        """What `reset` gave each row, and all transitions, as NumPy arrays (keys stay JAX arrays)."""
-        num_steps = self._num_steps()
+        """Return all resets and transitions as NumPy arrays; keys stay JAX arrays."""
+        values = self.tested.report.values
+        leaves = jax.tree.leaves((values["state"], values["observation"]))
+        step_bytes = NUM_ENVS * 2 * max(sum(leaf.size * leaf.dtype.itemsize for leaf in leaves), 1)
+        num_steps = max(MIN_STEPS, min(MAX_STEPS, MAX_RECORDED_BYTES // step_bytes))
         step_keys = jax.random.split(self.step_key, (num_steps, NUM_ENVS))
         actions = sample_actions(self.env.action_space, self.action_key, num_steps)
-        program = jax.jit(lambda env, *args: record(env or self.env, *args), compiler_options=quick_options())
-        env = self._argument(self._probed)
-        return _to_host(program(env, self.reset_keys, step_keys, actions))
+        program = compile_quickly(lambda env, *args: record(env or self.env, *args))
+        recorded: tuple[Starts, Transitions] = program(
+            self.argument(self._with_probe()), self.reset_keys, step_keys, actions
+        )
+        return jax.tree.map(
+            lambda leaf: leaf if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key) else np.asarray(leaf), recorded
+        )
 
-    @property
-    def _probed(self) -> FuncEnv[Any, Any, Any]:
-        """With a probe inside the wrappers, unless one depends on what it wraps, as `RandomizeParameters` does."""
-        probed: FuncEnv[Any, Any, Any] | Failure = self.subject.attempt(lambda: with_probe(self.env))
-        if isinstance(probed, Failure):
-            return self.env
-        traced = self.subject.attempt(lambda: jax.eval_shape(lambda env, key: env.reset(key), probed, self.reset_key))
-        return self.env if isinstance(traced, Failure) else probed
+    def _with_probe(self) -> AnyEnv:
+        """Put a probe inside the wrappers, unless one depends on what it wraps, as `RandomizeParameters` does."""
+
+        def probed() -> AnyEnv:
+            env = with_probe(self.env)
+            jax.eval_shape(lambda env, key: env.reset(key), env, self.reset_key)
+            return env
+
+        env: AnyEnv | Failure = self.tested.attempt(probed)
+        return self.env if isinstance(env, Failure) else env
 
     def transition(self, step: int, row: int) -> Transitions:
-        """One recorded transition."""
-        return jax.tree.map(lambda leaf: leaf[step, row], self.recorded[1])
-
-    def _argument(self, env: FuncEnv[Any, Any, Any]) -> FuncEnv[Any, Any, Any] | None:
-        return env if self.subject.traced else None
-
-    def _num_steps(self) -> int:
-        known = self.subject.survey.known
-        size = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves((known["state"], known["observation"])))
-        return max(8, min(MAX_STEPS, MAX_BYTES // (NUM_ENVS * 2 * max(size, 1))))
+        """Return one recorded transition."""
+        return take(self.recorded[1], step, row)
 
 
-def record(
-    env: FuncEnv[Any, Any, Any], reset_keys: jax.Array, step_keys: jax.Array, actions: Any
-) -> tuple[Starts, Transitions]:
-    """Play the given actions in rows side by side."""
+def compile_quickly(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile with options that suit a program which runs a few times only."""
+    return jax.jit(function, compiler_options=quick_options())
+
+
+def record(env: AnyEnv, reset_keys: jax.Array, step_keys: jax.Array, actions: Any) -> tuple[Starts, Transitions]:
+    """Play the given actions in a batch of environments."""
     first_states, timesteps = jax.vmap(env.reset)(reset_keys)
+    contains = jax.vmap(env.observation_space.contains)
     starts = Starts(
         state=without_probe(first_states),
         timestep=timesteps,
-        inside=jax.vmap(env.observation_space.contains)(timesteps.observation),
+        in_space=contains(timesteps.observation),
         ended=jax.vmap(lambda state: env.terminal(state) | env.truncated(state))(first_states),
     )
 
-    def advance(state: Any, given: tuple[jax.Array, Any]) -> tuple[Any, Transitions]:
+    def step(state: Any, given: tuple[jax.Array, Any]) -> tuple[Any, Transitions]:
         key, action = given
         next_state, timestep = jax.vmap(env.step)(state, action, key)
-        done = timestep.done
-        state_after = jax.tree.map(
-            lambda first, following: jnp.where(
-                done.reshape(done.shape + (1,) * (following.ndim - 1)), first, following
-            ),
-            first_states,
-            next_state,
-        )
-        return state_after, Transitions(
+        transitions = Transitions(
             state=without_probe(state),
             action=action,
             key=key,
             next_state=without_probe(next_state),
             timestep=timestep,
-            inside=jax.vmap(env.observation_space.contains)(timestep.observation),
-            passed_on=jax.vmap(all_inside)(next_state),
+            in_space=contains(timestep.observation),
+            inner_actions_in_space=jax.vmap(inner_actions_in_space)(next_state),
         )
+        return jax.vmap(select)(timestep.done, first_states, next_state), transitions
 
-    _, transitions = jax.lax.scan(advance, first_states, (step_keys, actions))
+    def select(done: jax.Array, first_state: Any, next_state: Any) -> Any:
+        return jax.tree.map(functools.partial(jnp.where, done), first_state, next_state)
+
+    _, transitions = jax.lax.scan(step, first_states, (step_keys, actions))
     return starts, transitions
 
 
-def sample_actions(space: Any, key: jax.Array, num_steps: int) -> Any:
-    """`[num_steps, NUM_ENVS]` members: in the first half of the rows a new one each step, in the others one for all."""
-    actions = _sample(space, key, num_steps)
+def sample_actions(space: AnySpace, key: jax.Array, num_steps: int) -> Any:
+    """Sample `[num_steps, NUM_ENVS]` actions: a new one each step in the first half of the rows, one in the others."""
 
-    def hold(leaf: Any) -> Any:
+    def hold(leaf: Any) -> NDArray:
         leaf = np.array(leaf)
         leaf[:, NUM_ENVS // 2 :] = leaf[:1, NUM_ENVS // 2 :]
         return leaf
 
-    return jax.tree.map(hold, actions)
+    return jax.tree.map(hold, _sample(space, key, num_steps))
 
 
 @functools.partial(jax.jit, static_argnames=("space", "num_steps"))
-def _sample(space: Any, key: jax.Array, num_steps: int) -> Any:
+def _sample(space: AnySpace, key: jax.Array, num_steps: int) -> Any:
     return jax.vmap(jax.vmap(space.sample))(jax.random.split(key, (num_steps, NUM_ENVS)))
 
 
 @functools.partial(jax.jit, static_argnames="space")
-def contains_each(space: Any, values: Any) -> Any:
-    """Whether each of a batch of values is a member: `[batch]`."""
+def contains_each(space: AnySpace, values: Any) -> jax.Array:
+    """Return whether each of a batch of values is a member, shape `[batch]`."""
     return jax.vmap(space.contains)(values)
 
 
+def take(tree: Any, *index: Any) -> Any:
+    """Index every leaf."""
+    return jax.tree.map(lambda leaf: leaf[index], tree)
+
+
 def differences(first: Any, second: Any) -> list[str]:
-    """Paths of unequal leaves; floats may differ by 1e-4 of their largest magnitude, pixels by 1, others not at all.
+    """Describe unequal leaves: floats may differ by 1e-4 of their largest magnitude, pixels by 1, others not at all.
 
     >>> differences({"x": np.float32(1), "n": np.int32(3)}, {"x": np.float32(1.00001), "n": np.int32(4)})
     ["['n']: 3 and 4"]
@@ -194,42 +198,87 @@ def differences(first: Any, second: Any) -> list[str]:
         return [f"the structure: {jax.tree.structure(first)} and {jax.tree.structure(second)}"]
     found = []
     for path, leaf in leaves_by_path(first).items():
-        one, other = np.asarray(leaf), np.asarray(others[path])
-        if (one.shape, one.dtype) != (other.shape, other.dtype):
-            found.append(f"{path or 'it'}: {one.dtype}{list(one.shape)} and {other.dtype}{list(other.shape)}")
-        elif not _equal(one, other):
-            found.append(f"{path}: {_show(one)} and {_show(other)}")
+        pair = np.asarray(leaf), np.asarray(others[path])
+        if format_aval(pair[0]) != format_aval(pair[1]):
+            found.append(f"{path or 'it'}: {format_aval(pair[0])} and {format_aval(pair[1])}")
+        elif not _are_close(*pair):
+            one, other = (np.array2string(array, threshold=8, precision=6) for array in pair)
+            found.append(f"{path}: {one} and {other}")
     return found
 
 
-def not_finite(tree: Any) -> list[str]:
-    """Paths of leaves that hold NaN or infinity.
-
-    >>> not_finite({"x": np.float32("nan"), "n": np.int32(3)})
-    ["['x'] = nan"]
-    """
-    return [
-        f"{path} = {_show(np.asarray(leaf))}".strip()
-        for path, leaf in leaves_by_path(tree).items()
-        if jnp.issubdtype(leaf.dtype, jnp.inexact) and not np.isfinite(leaf).all()
-    ]
-
-
-def _equal(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> bool:
+def _are_close(one: NDArray, other: NDArray) -> bool:
     if one.dtype.kind == "f":
         finite = np.abs(one[np.isfinite(one)])
         return np.allclose(one, other, rtol=1e-4, atol=1e-4 * (1 + finite.max(initial=0)), equal_nan=True)
-    if one.dtype == np.uint8 and one.ndim >= 2:  # an image: rounding may fall either way
+    if one.dtype == np.uint8 and one.ndim >= 2:  # an image, whose pixels may be rounded either way
         return bool((np.abs(one.astype(int) - other.astype(int)) <= 1).all())
     return np.array_equal(one, other)
 
 
-def _show(array: np.ndarray[Any, Any]) -> str:
-    return np.array2string(array, threshold=8, precision=6)
+def not_finite(tree: Any) -> list[str]:
+    """Describe the leaves that hold NaN or infinity, each by its first such number.
+
+    >>> not_finite({"x": np.float32("nan"), "n": np.int32(3)})
+    ["['x'] = nan"]
+    """
+    bad = {
+        path: np.asarray(leaf)[~np.isfinite(leaf)]
+        for path, leaf in leaves_by_path(tree).items()
+        if jnp.issubdtype(leaf.dtype, jnp.inexact)
+    }
+    return [f"{path} = {numbers[0]}".removeprefix(" = ") for path, numbers in bad.items() if numbers.size]
 
 
-def _to_host(tree: Any) -> Any:
-    """Arrays as NumPy arrays, with which single transitions are cut out without a dispatch; keys as they are."""
-    return jax.tree.map(
-        lambda leaf: leaf if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key) else np.asarray(leaf), tree
-    )
+class ProbeState(PyTreeNode):
+    """The state of the environment, and whether every action since the reset was a member of its action space."""
+
+    env_state: Any
+    in_space: Bool[Array, ""]
+
+
+class Probe(Wrapper[ProbeState, Any, Any]):
+    """A wrapper around the innermost environment that notes which actions reach it, and changes nothing.
+
+    >>> import funcenv
+    >>> env = with_probe(funcenv.make("CartPole-v1"))
+    >>> state, _ = env.reset(funcenv.key(0))
+    >>> state, _ = env.step(state, 7, funcenv.key(1))
+    >>> bool(inner_actions_in_space(state))
+    False
+    """
+
+    def inner(self, state: ProbeState) -> Any:
+        """Return the state of the environment inside."""
+        return state.env_state
+
+    def initial(self, key: jax.Array) -> ProbeState:
+        """Return the first state, before any action."""
+        return ProbeState(self.env.initial(key), jnp.ones((), bool))
+
+    def transition(self, state: ProbeState, action: Any, key: jax.Array) -> ProbeState:
+        """Return the next state, and note whether the action is a member."""
+        in_space = state.in_space & self.env.action_space.contains(action)
+        return ProbeState(self.env.transition(state.env_state, action, key), in_space)
+
+
+def with_probe(env: AnyEnv) -> AnyEnv:
+    """Put a probe between the wrappers and the environment; without wrappers, return the environment itself."""
+    if not isinstance(env, Wrapper):
+        return env
+    return env.replace(env=with_probe(env.env) if isinstance(env.env, Wrapper) else Probe(env.env))
+
+
+def without_probe(state: Any) -> Any:
+    """Remove the probe's part from a state."""
+    return jax.tree.map(lambda node: node.env_state if _is_probe(node) else node, state, is_leaf=_is_probe)
+
+
+def inner_actions_in_space(state: Any) -> jax.Array:
+    """Return whether all actions that reached the innermost environment were members; True without a probe."""
+    probes = [node.in_space for node in jax.tree.leaves(state, is_leaf=_is_probe) if _is_probe(node)]
+    return jnp.stack([jnp.ones((), bool), *probes]).all()
+
+
+def _is_probe(node: Any) -> bool:
+    return isinstance(node, ProbeState)

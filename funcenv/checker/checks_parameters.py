@@ -1,0 +1,228 @@
+"""Checks of the parameters: each can be traced, batched and pickled, and each has an effect."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import pickle
+from collections.abc import Iterator
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from funcenv.checker.findings import Finding, error, warning
+from funcenv.checker.trace import (
+    FUNCTIONS,
+    EnvUnderTest,
+    Failure,
+    Trace,
+    call_function,
+    inputs_used,
+    leaves_by_path,
+    same_structure,
+)
+from funcenv.func_env import AnyEnv, FuncEnv
+from funcenv.vector import parameter_axes
+from funcenv.wrappers import RandomizeParameters
+
+
+def check_parameter_kinds(tested: EnvUnderTest) -> Iterator[Finding]:
+    """Check that parameters are numbers or arrays, and that `jax.jit` can compare the static fields."""
+    for path, leaf in leaves_by_path(tested.env).items():
+        if not isinstance(leaf, (bool, int, float, complex, np.generic, np.ndarray, jax.Array)):
+            yield error(
+                "parameter-not-array",
+                f"{tested.name}.{path}",
+                f"the parameter is {leaf!r}, which is neither a number nor an array, so that jit and vmap refuse it",
+                "declare it funcenv.field(pytree_node=False)",
+            )
+    same = tested.attempt(lambda: same_structure(copy.deepcopy(tested.env), tested.env))
+    if isinstance(same, Failure):
+        yield error(
+            "static-not-comparable",
+            tested.name,
+            f"comparing its static fields with those of a copy, as jit does to find a compiled program, raises {same}",
+            "use numbers, strings and tuples in static fields, and make an array an ordinary field",
+        )
+
+
+def check_parameter_tracing(tested: EnvUnderTest) -> Iterator[Finding]:
+    """Check that functions which trace with constant parameters also trace with abstract ones, as in `rollout`."""
+    constant = EnvUnderTest(tested.env, tested.key, traced_parameters=False)
+    for name, failure in tested.report.failures.items():
+        if name in constant.report.failures:
+            continue
+        culprits = ", ".join(path for path in leaves_by_path(tested.env) if _breaks_tracing(tested, path, name))
+        yield error(
+            "parameter-not-traceable",
+            f"{tested.name}.{name}",
+            f"with the parameters {culprits or 'traced'} as arguments of a compiled function, as in rollout, it raises "
+            f"{failure}",
+            "use jnp functions, jnp.where and jax.lax.cond for what depends on a parameter, or declare it "
+            "funcenv.field(pytree_node=False)",
+        )
+
+
+def _breaks_tracing(tested: EnvUnderTest, path: str, name: str) -> bool:
+    """Return whether a function raises when this parameter alone is abstract."""
+    leaves, treedef = leaves_by_path(tested.env), jax.tree.structure(tested.env)
+    arguments = [tested.report.values[argument] for argument in FUNCTIONS[name][0]]
+
+    def with_one_traced(leaf: Any, *args: Any) -> Any:
+        return call_function(name, jax.tree.unflatten(treedef, {**leaves, path: leaf}.values()), *args)
+
+    return isinstance(tested.attempt(lambda: jax.eval_shape(with_one_traced, leaves[path], *arguments)), Failure)
+
+
+def check_parameters(tested: EnvUnderTest) -> Iterator[Finding]:
+    """Check that fields are not derived from others, that each parameter can be batched, and that each is used."""
+    for level in tested.levels:
+        yield from _derived_fields(tested, level)
+    for level in tested.levels:
+        for entry in dataclasses.fields(level):
+            if not entry.metadata.get("pytree_node", True) and isinstance(getattr(level, entry.name), float):
+                yield warning(
+                    "parameter-static",
+                    f"{type(level).__name__}.{entry.name}",
+                    "a real number is declared static: each value compiles again, and vmap and grad cannot see it",
+                    "make it an ordinary field",
+                )
+    if tested.traced_parameters:
+        yield from _unbatchable(tested)
+        yield from _unused(tested)
+
+
+def _derived_fields(tested: EnvUnderTest, level: AnyEnv) -> Iterator[Finding]:
+    """Change one field by `replace`. Another field that changes with it would be stale under `vmap` and `grad`."""
+    for entry in dataclasses.fields(level):
+        name, value = entry.name, getattr(level, entry.name)
+        is_parameter = entry.init and entry.metadata.get("pytree_node", True)
+        if not is_parameter or not isinstance(value, (float, np.ndarray, jax.Array)) or not _is_float(value):
+            continue
+        changed = tested.attempt(lambda: level.replace(**{name: value * 1.01 + 0.001}))  # noqa: B023  (called at once)
+        if isinstance(changed, Failure):
+            continue  # the environment refuses the value
+        before, after = leaves_by_path(level), leaves_by_path(changed)
+        for path in before.keys() & after.keys():
+            is_changed_one = f"{path}.".startswith((f"{name}.", f"{name}["))
+            if not is_changed_one and not np.array_equal(before[path], after[path]):
+                yield error(
+                    "parameter-derived",
+                    f"{type(level).__name__}.{path}",
+                    f"it is computed from {name} when the environment is built, but jax.vmap and jax.grad change "
+                    f"{name} without building it again",
+                    "make it a property",
+                )
+
+
+def _is_float(value: Any) -> bool:
+    return isinstance(value, float) or bool(jnp.issubdtype(value.dtype, jnp.floating))
+
+
+def _unbatchable(tested: EnvUnderTest) -> Iterator[Finding]:
+    axes = tested.attempt(lambda: parameter_axes(tested.env, num_envs=2))
+    if isinstance(axes, Failure):
+        yield error("parameter-ambiguous", tested.name, str(axes), "declare it with funcenv.field(ndim=...)")
+    paths = set(leaves_by_path(tested.env))
+    if not isinstance(_trace_batch(tested, paths), Failure):
+        return
+    for path in leaves_by_path(tested.env):
+        failure = _trace_batch(tested, {path})
+        if isinstance(failure, Failure):
+            yield error(
+                "parameter-not-batchable",
+                f"{tested.name}.{path}",
+                f"a batch of environments that differ in it raises {failure}",
+                "compute with it as with any traced scalar: no float(), no Python branch, no NumPy function",
+            )
+
+
+def _trace_batch(tested: EnvUnderTest, batched: set[str]) -> Any | Failure:
+    """Trace every function of two environments that differ in these parameters."""
+    leaves, treedef = leaves_by_path(tested.env), jax.tree.structure(tested.env)
+    axes = jax.tree.unflatten(treedef, [0 if path in batched else None for path in leaves])
+    two = [jnp.stack([jnp.asarray(leaf)] * 2) if path in batched else leaf for path, leaf in leaves.items()]
+
+    def call_all(env: Any, values: dict[str, Any]) -> Any:
+        return {
+            name: call_function(name, env, *map(values.get, arguments)) for name, (arguments, _) in FUNCTIONS.items()
+        }
+
+    def call_batch(values: dict[str, Any]) -> Any:
+        return jax.vmap(call_all, in_axes=(axes, None))(jax.tree.unflatten(treedef, two), values)
+
+    return tested.attempt(lambda: jax.eval_shape(call_batch, tested.report.values))
+
+
+def _unused(tested: EnvUnderTest) -> Iterator[Finding]:
+    """Yield a warning for each parameter that no function depends on.
+
+    Dependence is read from the traced programs. A parameter may matter only with some flag set, so each static flag is
+    tried both ways.
+    """
+    unused = set(leaves_by_path(tested.env)) - _used(tested)
+    for variant in _with_one_flag_flipped(tested, tested.env):
+        if unused:
+            unused -= _used(EnvUnderTest(variant, tested.key))
+    redrawn = tuple(
+        "env." * (depth + 1) for depth, level in enumerate(tested.levels) if isinstance(level, RandomizeParameters)
+    )  # the wrapper draws other values for the parameters inside
+    for path in sorted(unused):
+        if not path.startswith(redrawn):
+            yield warning(
+                "parameter-unused",
+                f"{tested.name}.{path}",
+                "no function and no space depends on it, so changing it changes nothing; perhaps a value derived from "
+                "it was stored in a field, which then became stale",
+                "use it, with derived values as properties, or remove it",
+            )
+
+
+def _used(tested: EnvUnderTest) -> set[str]:
+    """Return the paths of the parameters that some function depends on."""
+    traces: list[Trace | Failure] = list(tested.report.traces.values())
+    if "state" in tested.report.values:
+        traces.append(tested.trace_scene())
+    rows = [inputs_used(trace.jaxpr) for trace in traces if isinstance(trace, Trace)]
+    return {path for index, path in enumerate(leaves_by_path(tested.env)) if any(row[index] for row in rows)}
+
+
+def _with_one_flag_flipped(tested: EnvUnderTest, env: AnyEnv) -> Iterator[AnyEnv]:
+    """Yield the environment with another value of one static bool, at any level, where it accepts that value."""
+    for entry in dataclasses.fields(env):
+        value = getattr(env, entry.name)
+        others: list[Any] = []
+        if isinstance(value, FuncEnv):
+            others += _with_one_flag_flipped(tested, value)
+        elif isinstance(value, bool) and entry.init and not entry.metadata.get("pytree_node", True):
+            others.append(not value)
+        for other in others:
+            changed = tested.attempt(lambda: env.replace(**{entry.name: other}))  # noqa: B023  (called at once)
+            if not isinstance(changed, Failure):
+                yield changed
+
+
+def check_pickling(tested: EnvUnderTest) -> Iterator[Finding]:
+    """Check that a pickled copy has the same structure and the same parameters."""
+    loaded = tested.attempt(lambda: pickle.loads(pickle.dumps(tested.env)))
+    if isinstance(loaded, Failure):
+        yield warning(
+            "pickle-fails",
+            tested.name,
+            f"pickling it and loading it again raises {loaded}",
+            "define classes and functions at the top of a module, and use no lambda as a field",
+        )
+    elif tested.attempt(lambda: _are_equal(loaded, tested.env)) is False:
+        yield error(
+            "pickle-differs",
+            tested.name,
+            "a pickled copy is not equal to the original in its static fields or parameters, so that jit compiles "
+            "again for it",
+            "give what a static field holds an __eq__ and __hash__ by value",
+        )
+
+
+def _are_equal(first: AnyEnv, second: AnyEnv) -> bool:
+    return same_structure(first, second) and all(map(np.array_equal, *map(jax.tree.leaves, (first, second))))
