@@ -1,4 +1,4 @@
-"""The entry points: what raises, what is returned, what a command line can name."""
+"""The entry points of the checker: what they raise, what they return, and which targets a command line can name."""
 
 import pickle
 import time
@@ -17,15 +17,16 @@ from funcenv.checker import (
     run_check,
 )
 from funcenv.envs import CartPole
+from tests.checker import broken_envs
 
 
 def test_sound_environment_has_no_findings():
     assert check_func_env(CartPole(), funcenv.key(0)) == []
 
 
-def test_errors_raise_with_all_findings(zoo):
+def test_errors_raise_with_all_findings():
     with pytest.raises(EnvCheckError) as raised:
-        check_func_env(zoo.kinds.FloatFlag(), funcenv.key(0))
+        check_func_env(broken_envs.kinds.FloatFlag(), funcenv.key(0))
     assert [finding.code for finding in raised.value.findings] == ["flag-not-bool"]
     message = str(raised.value)
     assert "FloatFlag.terminal" in message
@@ -34,29 +35,29 @@ def test_errors_raise_with_all_findings(zoo):
     assert pickle.loads(pickle.dumps(raised.value)).findings == raised.value.findings
 
 
-def test_warnings_are_returned(zoo):
-    findings = check_func_env(zoo.purity.IgnoresKey(), funcenv.key(0))
+def test_warnings_are_returned():
+    findings = check_func_env(broken_envs.purity.IgnoresKey(), funcenv.key(0))
     assert [(finding.code, finding.severity) for finding in findings] == [("key-ignored", Severity.WARNING)]
 
 
-def test_declared_gradients_turn_a_warning_into_an_error(zoo):
-    (warned,) = find_problems(zoo.running.RootOfZero(), funcenv.key(0))
-    (failed,) = find_problems(zoo.running.PromisesGradients(), funcenv.key(0))
+def test_declared_gradients_turn_a_warning_into_an_error():
+    (warned,) = find_problems(broken_envs.runs.RootOfZero(), funcenv.key(0))
+    (failed,) = find_problems(broken_envs.runs.PromisesGradients(), funcenv.key(0))
     assert (warned.severity, failed.severity) == (Severity.WARNING, Severity.ERROR)
 
 
-def test_a_failure_in_the_environment_is_located(zoo):
-    (finding,) = find_problems(zoo.kinds.PythonBranch(), funcenv.key(0))
+def test_a_failure_in_the_environment_is_located():
+    (finding,) = find_problems(broken_envs.kinds.PythonBranch(), funcenv.key(0))
     assert "of kinds.py" in finding.seen
 
 
-def test_settings_of_the_caller_change_nothing(zoo):
-    """What is strict the checker tries by itself, so a test suite that is strict throughout gets the same findings."""
+def test_settings_of_the_caller_change_nothing():
+    """The checker sets the strict settings itself, so a strict test suite gets the same findings."""
     with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"), jax.debug_key_reuse(True):
-        (finding,) = find_problems(zoo.settings.MixedDtypes(), funcenv.key(0))
+        (finding,) = find_problems(broken_envs.precision.MixedDtypes(), funcenv.key(0))
     assert finding.code == "dtype-promotion"
     assert jax.config.jax_numpy_dtype_promotion == "strict"
-    (finding,) = find_problems(zoo.settings.MixedDtypes(), funcenv.key(0))
+    (finding,) = find_problems(broken_envs.precision.MixedDtypes(), funcenv.key(0))
     assert finding.code == "dtype-promotion"
 
 
@@ -103,9 +104,9 @@ def test_format_puts_errors_first():
 @pytest.mark.parametrize(
     ("target", "codes"),
     [
-        ("zoo.kinds:FloatFlag", ["flag-not-bool"]),
-        ("zoo.kinds:NoSpace", ["space-missing"]),
-        ("zoo.line:make_line", []),
+        ("tests.checker.broken_envs.kinds:FloatFlag", ["flag-not-bool"]),
+        ("tests.checker.broken_envs.kinds:NoSpace", ["space-missing"]),
+        ("tests.checker.broken_envs.line:make_line", []),
         ("CartPole-v1", []),
         ("funcenv.envs:CartPole-v1", []),
     ],
@@ -119,13 +120,13 @@ def test_run_check(target, codes):
     [
         ("CartPol-v1", ValueError, "did you mean CartPole-v1"),
         ("no_such_module:Env", ImportError, "no_such_module"),
-        ("zoo.kinds:NoSuchEnv", ValueError, "NoSuchEnv"),
-        ("zoo.line:Point", TypeError, "zoo.line:Point"),
-        ("zoo.line:EXHIBITS", TypeError, "is not an environment"),
+        ("tests.checker.broken_envs.kinds:NoSuchEnv", ValueError, "NoSuchEnv"),
+        ("tests.checker.broken_envs.line:Point", TypeError, "tests.checker.broken_envs.line:Point"),
+        ("tests.checker.broken_envs.line:BROKEN_ENVS", TypeError, "is not an environment"),
         ("funcenv.wrappers:TimeLimit", TypeError, "TimeLimit"),
     ],
 )
-def test_run_check_of_what_is_no_environment(zoo, target, error, message):
+def test_run_check_of_what_is_no_environment(target, error, message):
     with pytest.raises(error, match=message):
         run_check(target, make=funcenv.make)
 

@@ -1,4 +1,4 @@
-"""Errors come out of compiled programs with their cause, and a sound program is left as it is."""
+"""Checked environments report errors from compiled programs with their cause, and change no results."""
 
 import jax
 import jax.numpy as jnp
@@ -13,14 +13,14 @@ from funcenv.spaces import Dict, Discrete
 
 
 class Walk(PyTreeNode):
-    """A position, and an integer beside it."""
+    """A position and an age."""
 
     x: jax.Array
     age: jax.Array
 
 
 class Root(funcenv.FuncEnv):
-    """Steps to the root of x - 1, which is NaN from below 1; ends above 9."""
+    """An environment that steps to the root of x - 1, which is NaN below 1, and ends above 9."""
 
     start: float = 4.0
 
@@ -55,7 +55,7 @@ def actions(*pushes):
 
 
 def play(env, pushes):
-    """The message of the error of one compiled scan, or None."""
+    """Return the message of the error of one compiled scan, or None."""
     given = actions(*pushes)
 
     def program(key):

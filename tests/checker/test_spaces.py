@@ -1,4 +1,4 @@
-"""Members of every kind of space pass through the checker, as observations and as actions."""
+"""The checker finds nothing wrong with members of any kind of space, as observations and as actions."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ SPACES = [
 
 
 class Echo(funcenv.FuncEnv[jax.Array, Any, Any]):
-    """Shows random members of its space and takes others."""
+    """An environment whose observations and actions are members of a given space."""
 
     space: Any = funcenv.field(pytree_node=False)
 
@@ -56,7 +56,7 @@ class Echo(funcenv.FuncEnv[jax.Array, Any, Any]):
 
 def test_every_kind_of_space_is_tried():
     kinds = {kind for kind in vars(spaces).values() if isinstance(kind, type) and issubclass(kind, spaces.Space)}
-    untried = kinds - {type(space) for space in SPACES} - {spaces.Space, spaces.Batched}  # a base, and vectors only
+    untried = kinds - {type(space) for space in SPACES} - {spaces.Space, spaces.Batched}  # two that only others use
     assert not untried, f"add one of each of {untried} to SPACES"
 
 

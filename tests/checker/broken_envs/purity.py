@@ -1,4 +1,4 @@
-"""Impure, or careless with keys."""
+"""Environments that are impure or misuse keys."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .line import Line, Point, gives
+from .line import Line, Point, expect
 
 _calls = [0]
 _kept: dict[str, Any] = {}
 
 
-@gives("key-reuse")
+@expect("key-reuse")
 class KeyUsedTwice(Line):
     """Two draws from one key."""
 
@@ -23,9 +23,9 @@ class KeyUsedTwice(Line):
         return Point(x=0.5 * jax.random.uniform(key) - 0.5 * jax.random.uniform(key))
 
 
-@gives("key-in-state")
+@expect("key-in-state")
 class KeyInState(Line):
-    """It keeps its key."""
+    """A state that holds its key."""
 
     def initial(self, key: jax.Array) -> Any:
         return Point(x=(jnp.zeros(()), key))
@@ -43,44 +43,44 @@ class KeyInState(Line):
         return state.x[0] > 1
 
 
-@gives("key-ignored")
+@expect("key-ignored")
 class IgnoresKey(Line):
-    """It draws, and throws the draw away."""
+    """An initial state that does not use what it draws."""
 
     def initial(self, key: jax.Array) -> Any:
         jax.random.uniform(key)
         return Point(x=jnp.zeros((), float))
 
 
-@gives("impure-trace")
+@expect("impure-trace")
 class Counter(Line):
-    """It counts its calls in a global."""
+    """A transition that counts its calls in a global."""
 
     def transition(self, state: Any, action: Any, key: jax.Array) -> Any:
         _calls[0] += 1
         return super().transition(Point(x=state.x * (1 + 1e-3 * _calls[0])), action, key)
 
 
-@gives("impure-trace")
+@expect("impure-trace")
 class Clock(Line):
-    """It pays by the clock."""
+    """A reward that reads the clock."""
 
     def reward(self, state: Any, action: Any, next_state: Any) -> Any:
         return next_state.x + time.perf_counter()
 
 
-@gives("tracer-leak")
+@expect("tracer-leak")
 class KeepsState(Line):
-    """It keeps the last state in a global."""
+    """A transition that stores the state in a global."""
 
     def transition(self, state: Any, action: Any, key: jax.Array) -> Any:
         _kept["state"] = super().transition(state, action, key)
         return _kept["state"]
 
 
-@gives("impure-result")
+@expect("impure-result")
 class CallsPython(Line):
-    """It asks Python for every reward."""
+    """A reward computed by a callback to Python."""
 
     differentiable = False
 
@@ -92,17 +92,17 @@ class CallsPython(Line):
         return jax.pure_callback(draw, jax.ShapeDtypeStruct((), np.float32), next_state.x, vmap_method="sequential")
 
 
-@gives("jit-differs")
+@expect("jit-differs")
 class AsksWhetherTraced(Line):
-    """It pays more when compiled."""
+    """A reward that is higher when traced."""
 
     def reward(self, state: Any, action: Any, next_state: Any) -> Any:
         return next_state.x + float(isinstance(next_state.x, jax.core.Tracer))
 
 
-@gives("jit-differs")
+@expect("jit-differs")
 class TracedOnly(Line):
-    """It refuses to be called plainly."""
+    """An observation that raises outside of a trace."""
 
     def observation(self, state: Any, key: jax.Array) -> Any:
         if not isinstance(state.x, jax.core.Tracer):

@@ -1,4 +1,4 @@
-"""Broken in their numbers: seen only by running them."""
+"""Environments whose defects show only when they run."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ import numpy as np
 import funcenv
 from funcenv.spaces import Box, Discrete
 
-from .line import Line, Point, gives
+from .line import Line, Point, expect
 
 
-@gives("observation-outside-space")
+@expect("observation-outside-space")
 class Escapes(Line):
-    """It walks out of its space."""
+    """A state that leaves the space."""
 
     def transition(self, state: Any, action: Any, key: jax.Array) -> Any:
         return Point(x=state.x + jnp.where(action == 1, self.speed, -self.speed))
 
 
-@gives("observation-outside-space")
+@expect("observation-outside-space")
 class StartsOutside(Line):
-    """It starts out of its space."""
+    """A first state outside of the space."""
 
     def initial(self, key: jax.Array) -> Any:
         return Point(x=jax.random.uniform(key) + 2)
@@ -33,9 +33,9 @@ class StartsOutside(Line):
         return state.x < -1
 
 
-@gives("not-finite")
+@expect("not-finite")
 class DividesByZero(Line):
-    """0 / 0 for one of the actions."""
+    """A division of 0 by 0 for one action."""
 
     differentiable = False
 
@@ -47,9 +47,9 @@ class DividesByZero(Line):
         return Box(-np.inf, np.inf, (1,))
 
 
-@gives("reward-not-finite")
+@expect("reward-not-finite")
 class InfiniteReward(Line):
-    """One action costs everything."""
+    """A reward of minus infinity for one action."""
 
     differentiable = False
 
@@ -57,41 +57,41 @@ class InfiniteReward(Line):
         return jnp.where(action == 1, -jnp.inf, 0.0)
 
 
-@gives("starts-ended")
+@expect("starts-ended")
 class StartsEnded(Line):
-    """Many of its episodes are over before they begin."""
+    """First states that are often terminal."""
 
     def terminal(self, state: Any) -> Any:
         return state.x < 0.25
 
 
-@gives("gradient-not-finite")
+@expect("gradient-not-finite")
 class RootOfZero(Line):
-    """The derivative of a root at 0."""
+    """A reward with an infinite derivative, that of a root at 0."""
 
     def reward(self, state: Any, action: Any, next_state: Any) -> Any:
         return jnp.sqrt(jnp.maximum(state.x * 0, 0))
 
 
-@gives("gradient-not-finite")
+@expect("gradient-not-finite")
 class PromisesGradients(RootOfZero):
-    """The same, with a promise."""
+    """The same derivative, in an environment that declares `differentiable = True`."""
 
     differentiable = True
 
 
-@gives("gradient-fails")
+@expect("gradient-fails")
 class LoopsWithoutGradient(Line):
-    """A loop that reverse mode cannot undo."""
+    """A loop that has no reverse-mode derivative."""
 
     def transition(self, state: Any, action: Any, key: jax.Array) -> Any:
         moved = super().transition(state, action, key)
         return Point(x=jax.lax.while_loop(lambda x: x > 0.9, lambda x: x - 0.1, moved.x))
 
 
-@gives("action-undefined")
+@expect("action-undefined")
 class BlowsUp(Line):
-    """An unknown action breaks it."""
+    """A state that is NaN after an action outside the space."""
 
     differentiable = False
 
@@ -100,9 +100,9 @@ class BlowsUp(Line):
         return Point(x=jnp.where(action > 1, jnp.nan, moved.x))
 
 
-@gives("action-undefined")
+@expect("action-undefined")
 class UnclippedForce(Line):
-    """An unknown action carries it out of its space."""
+    """An observation that leaves its space after an action outside the space."""
 
     @property
     def action_space(self) -> Any:
@@ -112,9 +112,9 @@ class UnclippedForce(Line):
         return Point(x=state.x * 0.5 + self.speed * action.astype(state.x.dtype))
 
 
-@gives("end-undefined")
+@expect("end-undefined")
 class BreaksAfterTheEnd(Line):
-    """It knows nothing after the end."""
+    """A state that is NaN after the end of the episode."""
 
     differentiable = False
 
@@ -124,27 +124,77 @@ class BreaksAfterTheEnd(Line):
 
 
 class EmptySpace(Discrete):
-    """It draws 0, which it does not contain."""
+    """A space that draws 0 but does not contain it."""
 
     def contains(self, x: Any) -> Any:
         return super().contains(x) & (x > 0)
 
 
-@gives("action-outside-space")
-class DrawsStrangers(Line):
-    """Its actions are not in its action space."""
+@expect("action-outside-space")
+class DrawsNonMembers(Line):
+    """An action space that draws actions which it does not contain."""
 
     @property
     def action_space(self) -> Any:
         return EmptySpace(2)
 
 
-@gives("action-outside-space")
+@expect("action-outside-space")
 class TooFar(funcenv.Wrapper[Any, Any, Any]):
-    """Promises three actions of an environment that has two."""
+    """A wrapper that declares three actions around an environment with two."""
 
     env: Any = Line()
 
     @property
     def action_space(self) -> Any:
         return Discrete(3)
+
+
+@jax.custom_batching.custom_vmap
+def _centred(x: jax.Array) -> jax.Array:
+    return x
+
+
+@_centred.def_vmap
+def _centred_batch(axis_size: int, in_batched: Any, x: jax.Array) -> Any:
+    return x - x.mean(), in_batched[0]
+
+
+@expect("vmap-differs")
+class SubtractsBatchMean(Line):
+    """A reward minus its mean over the batch."""
+
+    differentiable = False
+
+    def reward(self, state: Any, action: Any, next_state: Any) -> Any:
+        return _centred(next_state.x)
+
+
+@expect("vmap-differs")
+class StartsRelativeToBatch(Line):
+    """A first state minus its mean over the batch."""
+
+    differentiable = False
+
+    def initial(self, key: jax.Array) -> Any:
+        return Point(x=_centred(super().initial(key).x))
+
+
+@jax.custom_batching.custom_vmap
+def _alone(x: jax.Array) -> jax.Array:
+    return x
+
+
+@_alone.def_vmap
+def _alone_batch(axis_size: int, in_batched: Any, x: jax.Array) -> Any:
+    if axis_size > 2:
+        raise RuntimeError("one at a time")
+    return x, in_batched[0]
+
+
+@expect("vmap-fails")
+class CannotBatch(Line):
+    """A reward that refuses large batches."""
+
+    def reward(self, state: Any, action: Any, next_state: Any) -> Any:
+        return _alone(next_state.x)

@@ -1,4 +1,4 @@
-"""Broken in what the functions are and return: seen without running them."""
+"""Environments whose functions are missing, do not trace, or return the wrong structure, shape or dtype."""
 
 from __future__ import annotations
 
@@ -8,50 +8,51 @@ import jax
 import jax.numpy as jnp
 
 import funcenv
+from funcenv.scene import Camera, Circle, Scene, rgba
 from funcenv.spaces import Box
 
-from .line import Line, Point, gives
+from .line import Line, Point, expect
 
 
-@gives("space-missing")
+@expect("space-missing")
 class NoSpace(Line):
-    """Its observation space is a string."""
+    """An observation space that is a string."""
 
     observation_space = "a line"
 
 
-@gives("function-missing")
+@expect("function-missing")
 class NoDynamics(Line):
-    """It has no transition."""
+    """No transition."""
 
     transition = funcenv.FuncEnv.transition
 
 
-@gives("function-fails")
+@expect("function-fails")
 class WrongAttribute(Line):
-    """It reads a field that the state does not have."""
+    """A reward that reads a field which the state does not have."""
 
     def reward(self, state: Any, action: Any, next_state: Any) -> Any:
         return next_state.y
 
 
-@gives("not-traceable")
+@expect("not-traceable")
 class PythonBranch(Line):
-    """Python chooses a branch by the action."""
+    """A Python branch on the action."""
 
     def transition(self, state: Any, action: Any, key: jax.Array) -> Any:
         return Point(x=state.x if action == 1 else -state.x)
 
 
-@gives("flag-not-bool")
+@expect("flag-not-bool")
 class FloatFlag(Line):
-    """Done is 0.0 or 1.0."""
+    """A flag that is 0.0 or 1.0."""
 
     def terminal(self, state: Any) -> Any:
         return (state.x >= 1).astype(float)
 
 
-@gives("flag-not-scalar")
+@expect("flag-not-scalar")
 class VectorFlag(Line):
     """A flag with an axis."""
 
@@ -59,7 +60,7 @@ class VectorFlag(Line):
         return state.x[None] >= 1
 
 
-@gives("reward-not-scalar")
+@expect("reward-not-scalar")
 class VectorReward(Line):
     """A reward with an axis."""
 
@@ -67,25 +68,25 @@ class VectorReward(Line):
         return next_state.x[None]
 
 
-@gives("reward-not-float")
+@expect("reward-not-float")
 class IntegerReward(Line):
-    """It pays in integers."""
+    """An integer reward."""
 
     def reward(self, state: Any, action: Any, next_state: Any) -> Any:
         return jnp.where(self.speed > 1, 2, 1)
 
 
-@gives("info-not-dict")
+@expect("info-not-dict")
 class ListInfo(Line):
-    """Its info is a list."""
+    """An info that is a list."""
 
     def state_info(self, state: Any) -> Any:
         return [state.x]
 
 
-@gives("info-clash")
+@expect("info-clash")
 class InfoClash(Line):
-    """Both infos use one name."""
+    """Two infos with an entry of the same name."""
 
     def state_info(self, state: Any) -> Any:
         return {"age": state.x}
@@ -94,9 +95,9 @@ class InfoClash(Line):
         return {"age": jnp.zeros((), jnp.int32)}
 
 
-@gives("reset-fails", "step-fails")
+@expect("reset-fails", "step-fails")
 class InfoOfMixedNames(Line):
-    """The names of its infos cannot be sorted, as JAX sorts them."""
+    """Infos whose names JAX cannot sort."""
 
     def state_info(self, state: Any) -> Any:
         return {0: state.x}
@@ -105,49 +106,49 @@ class InfoOfMixedNames(Line):
         return {"age": jnp.zeros((), jnp.int32)}
 
 
-@gives("observation-kind")
+@expect("observation-kind")
 class WideObservation(Line):
-    """Two numbers where its space has one."""
+    """An observation of two numbers in a space of one."""
 
     def observation(self, state: Any, key: jax.Array) -> Any:
         return jnp.stack([state.x, state.x]).astype(jnp.float32)
 
 
-@gives("observation-kind")
+@expect("observation-kind")
 class IntegerObservation(Line):
-    """Integers where its space has floats."""
+    """An integer observation in a space of floats."""
 
     def observation(self, state: Any, key: jax.Array) -> Any:
         return state.x[None].astype(jnp.int32)
 
 
-@gives("observation-kind")
+@expect("observation-kind")
 class TupleObservation(Line):
-    """A tuple where its space has an array."""
+    """A tuple observation in a space of arrays."""
 
     def observation(self, state: Any, key: jax.Array) -> Any:
         return (state.x[None].astype(jnp.float32),)
 
 
 class BrokenSampleSpace(Box):
-    """A box that draws nothing."""
+    """A box whose `sample` raises."""
 
     def sample(self, key: jax.Array, mask: Any = None, probability: Any = None) -> Any:
         raise RuntimeError("no generator")
 
 
-@gives("space-broken")
+@expect("space-broken")
 class BrokenSpace(Line):
-    """Its space cannot draw a member."""
+    """An observation space whose `sample` raises."""
 
     @property
     def observation_space(self) -> Any:
         return BrokenSampleSpace(-1.0, 1.0, (1,))
 
 
-@gives("state-drift")
+@expect("state-drift")
 class DtypeDrift(Line):
-    """Integers at first, floats from then on."""
+    """A state that is an integer after reset and a float afterwards."""
 
     def initial(self, key: jax.Array) -> Any:
         return Point(x=jax.random.randint(key, (), 0, 1))
@@ -156,9 +157,9 @@ class DtypeDrift(Line):
         return Point(x=state.x * jnp.float32(0.5))
 
 
-@gives("state-drift")
+@expect("state-drift")
 class ShapeDrift(Line):
-    """An axis at first, none from then on."""
+    """A state that loses its axis in the first step."""
 
     def initial(self, key: jax.Array) -> Any:
         return Point(x=jax.random.uniform(key, (1,)))
@@ -173,9 +174,9 @@ class ShapeDrift(Line):
         return jnp.zeros((), bool)
 
 
-@gives("state-drift")
+@expect("state-drift")
 class StructureDrift(Line):
-    """A tuple from the second state on."""
+    """A state that becomes a tuple in the first step."""
 
     def transition(self, state: Any, action: Any, key: jax.Array) -> Any:
         return Point(x=(state.x,))
@@ -190,11 +191,44 @@ class StructureDrift(Line):
         return jnp.zeros((), bool)
 
 
-@gives("state-weak-type")
+@expect("state-weak-type")
 class WeakState(Line):
-    """It starts from a Python number."""
+    """A first state that is a Python number."""
 
     fixed_start = True
 
     def initial(self, key: jax.Array) -> Any:
         return Point(x=0.5)
+
+
+@expect("scene-fails")
+class BrokenScene(Line):
+    """A scene that converts a traced array to float."""
+
+    def scene(self, state: Any) -> Any:
+        return float(state.x)
+
+
+@expect("scene-fails")
+class ChangingScene(Line):
+    """A scene with fewer shapes in some states."""
+
+    def scene(self, state: Any) -> Any:
+        dot = Circle((state.x, 0.0), 0.1, rgba("#203040"))
+        return Scene(Camera((0.0, 0.0), 2.0, 2.0), (dot, dot) if state.x > 0 else (dot,))
+
+
+@expect("scene-fails")
+class TransparentScene(Line):
+    """A scene with a color that has no opacity."""
+
+    def scene(self, state: Any) -> Any:
+        return Scene(Camera((0.0, 0.0), 2.0, 2.0), (Circle((state.x, 0.0), 0.1, (1.0, 0.0, 0.0)),))
+
+
+@expect("scene-fails")
+class NoScene(Line):
+    """Shapes that are not in a `Scene`."""
+
+    def scene(self, state: Any) -> Any:
+        return (Circle((state.x, 0.0), 0.1, rgba("#203040")),)

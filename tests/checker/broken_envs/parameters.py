@@ -1,4 +1,4 @@
-"""Broken in their parameters."""
+"""Environments with defective parameters."""
 
 from __future__ import annotations
 
@@ -10,47 +10,45 @@ import numpy as np
 
 import funcenv
 
-from .line import Line, Point, gives
+from .line import Line, Point, expect
 
 
-@gives("parameter-not-array")
+@expect("parameter-not-array")
 class StringParameter(Line):
-    """A string among the numbers."""
+    """A string as a parameter."""
 
     mode: str = "fast"
 
 
-@gives("static-not-comparable")
+@expect("static-not-comparable")
 class ArrayStatic(Line):
-    """An array in a static field, which has no single truth value when compared."""
+    """An array in a static field: comparing it expect no single truth value."""
 
     walls: Any = funcenv.field(pytree_node=False, default_factory=lambda: np.zeros(3))
 
 
-@gives("parameter-not-traceable")
+@expect("parameter-not-traceable")
 class FloatOfParameter(Line):
-    """`float()` of a parameter."""
+    """A transition that calls `float()` on a parameter."""
 
     def transition(self, state: Any, action: Any, key: jax.Array) -> Any:
         return Point(x=jnp.clip(state.x + float(self.speed), -1.0, 1.0))
 
 
 class Label:
-    """Compared by identity, so that an equal copy is another one."""
-
-    """Compared by identity, so that an equal copy is another one."""
+    """A label that is compared by identity, so that a copy is not equal."""
 
 
-@gives("pickle-differs")
+@expect("pickle-differs")
 class IdentityStatic(Line):
     """A static field that is compared by identity."""
 
     label: Any = funcenv.field(pytree_node=False, default_factory=Label)
 
 
-@gives("recompiles", "pickle-differs")
+@expect("recompiles", "pickle-differs")
 class MakesLabel(Line):
-    """Every construction gives it another label."""
+    """A static field that differs each time the environment is built."""
 
     label: Any = funcenv.field(pytree_node=False, default=None)
 
@@ -58,7 +56,7 @@ class MakesLabel(Line):
         object.__setattr__(self, "label", Label())
 
 
-@gives("parameter-ambiguous")
+@expect("parameter-ambiguous")
 class ArrayParameter(Line):
     """An array parameter that could be a batch of scalars."""
 
@@ -78,9 +76,9 @@ def _alone_pair_batch(axis_size: int, in_batched: Any, x: jax.Array) -> Any:
     raise RuntimeError("one parameter for all")
 
 
-@gives("parameter-not-batchable")
+@expect("parameter-not-batchable")
 class ScalarOnly(Line):
-    """It refuses a batch of speeds."""
+    """A transition that refuses a batch of speeds."""
 
     differentiable = False
 
@@ -88,16 +86,16 @@ class ScalarOnly(Line):
         return super().transition(Point(x=state.x * _alone_pair(jnp.asarray(self.speed))), action, key)
 
 
-@gives("parameter-static")
+@expect("parameter-static")
 class StaticNumber(Line):
     """A real number as a static field."""
 
     drag: float = funcenv.field(pytree_node=False, default=0.5)
 
 
-@gives("parameter-derived")
+@expect("parameter-derived")
 class DerivedField(Line):
-    """It stores twice the speed."""
+    """A field that stores twice the speed."""
 
     twice: float = 0.0
 
@@ -108,9 +106,9 @@ class DerivedField(Line):
         return next_state.x * self.twice
 
 
-@gives("parameter-unused")
+@expect("parameter-unused")
 class UnusedParameter(Line):
-    """Its mass went into `speed_per_mass` long ago."""
+    """A mass that nothing reads, because `speed_per_mass` was computed from it."""
 
     mass: float = 1.0
     speed_per_mass: float = 0.1
@@ -119,9 +117,9 @@ class UnusedParameter(Line):
         return next_state.x * self.speed_per_mass
 
 
-@gives()
+@expect()
 class UsedWithFlag(Line):
-    """Sound: its wind matters once the flag is set."""
+    """A sound environment, whose wind matters once a flag is set."""
 
     windy: bool = funcenv.field(pytree_node=False, default=False)
     wind: float = 0.01
@@ -130,9 +128,9 @@ class UsedWithFlag(Line):
         return next_state.x + (self.wind if self.windy else 0.0)
 
 
-@gives("parameter-derived")
+@expect("parameter-derived")
 class DerivedWithPrefix(Line):
-    """What it stores begins with the name of what it is computed from."""
+    """A derived field whose name begins with that of its source."""
 
     speed_squared: float = 0.0
 
@@ -141,3 +139,10 @@ class DerivedWithPrefix(Line):
 
     def reward(self, state: Any, action: Any, next_state: Any) -> Any:
         return next_state.x * self.speed_squared
+
+
+@expect("pickle-fails")
+class LambdaField(Line):
+    """A field that is a lambda."""
+
+    shape: Any = funcenv.field(pytree_node=False, default=lambda x: x)

@@ -1,4 +1,4 @@
-"""The sound original, and how its broken variants say what is wrong with them."""
+"""The sound environment that the broken ones vary, and the list of all of them with the findings to expect."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from funcenv.spaces import Box, Discrete
 
 Class = TypeVar("Class", bound=type)
 
-EXHIBITS: list[tuple[type, tuple[str, ...]]] = []
+BROKEN_ENVS: list[tuple[type, tuple[str, ...]]] = []
 
 
-def gives(*codes: str) -> Callable[[Class], Class]:
-    """Put a class on show: the checker must find exactly these problems."""
+def expect(*codes: str) -> Callable[[Class], Class]:
+    """Add a class to `BROKEN_ENVS`: the checker must report exactly these codes."""
 
-    def show(cls: Class) -> Class:
-        EXHIBITS.append((cls, codes))
+    def add(cls: Class) -> Class:
+        BROKEN_ENVS.append((cls, codes))
         return cls
 
-    return show
+    return add
 
 
 class Point(funcenv.PyTreeNode):
-    """Where the point is."""
+    """The position of the point."""
 
     x: Any
 
 
-@gives()
+@expect()
 class Line(funcenv.FuncEnv[Point, Any, Any]):
     """A point between -1 and 1 that is pushed left or right; nothing is wrong with it."""
 
