@@ -1,6 +1,6 @@
 """The picture of the layers and the map of the modules on docs/architecture.md, made from docs/layers.toml.
 
-mkdocs calls `on_page_markdown` while it builds the site (`hooks:` in mkdocs.yml). tests/test_imports.py enforces the same
+mkdocs calls `on_page_markdown` while it builds the site (`hooks:` in mkdocs.yml). tests/static/test_imports.py enforces the same
 table, so the picture cannot differ from the code.
 """
 

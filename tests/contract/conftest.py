@@ -1,9 +1,9 @@
-"""Which environments the contract tests visit: see `tests.support.environments`.
+"""Which environments the contract tests visit, all by the registry: see `tests.support.environments`.
 
-case            every environment that differs from the others, in every variant
-compiled_case   one of each class; the deep stacks of representatives; the other cases rotate
-recording       a recorded run of each class
-env_id          every id
+- `case`: every environment that differs from the others, in every variant.
+- `compiled_case`: one of each class, and the deep stacks of representatives; the other cases rotate.
+- `recording`: a recorded run of each class.
+- `env_id`: every id.
 """
 
 import pytest

@@ -2,7 +2,6 @@
 
 import ast
 import os
-import pathlib
 import subprocess
 import sys
 import tomllib
@@ -10,8 +9,8 @@ import tomllib
 import pytest
 
 import funcenv
+from tests.support.sources import ROOT, sources
 
-ROOT = pathlib.Path(__file__).parent.parent
 HEAVY = ("flax", "optax", "orbax", "chex", "matplotlib", "pygame", "gymnasium", "tyro", "rich", "PIL")
 
 
@@ -49,16 +48,6 @@ def test_the_folders_at_top_level_are_not_importable_by_their_bare_name(folder):
 
 LAYERS = tomllib.loads((ROOT / "docs" / "layers.toml").read_text())["layer"]
 LEVEL = {module: level for level, layer in enumerate(LAYERS) for module in layer["modules"]}
-
-
-def sources():
-    """Every source file of the package by the name of its module."""
-    found = {}
-    for folder, prefix in (("funcenv", "funcenv"), ("envs", "funcenv.envs"), ("adapters", "funcenv.adapters")):
-        for path in sorted((ROOT / folder).rglob("*.py")):
-            parts = path.relative_to(ROOT / folder).with_suffix("").parts
-            found[".".join((prefix, *parts)).removesuffix(".__init__")] = path
-    return found
 
 
 SOURCES = sources()
