@@ -1,4 +1,4 @@
-"""`python -m funcenv` is `funcenv`."""
+"""The entry point of `python -m funcenv`, which runs the command line."""
 
 import sys
 

@@ -1,6 +1,6 @@
 """The command line: `funcenv train`, `evaluate`, `replay`, `play`, `bench`, `check`, `list`.
 
-Each command imports what it needs when it runs, so that `funcenv list` answers at once and starts no JAX backend.
+Each command imports what it needs when it runs, so `funcenv list` is fast and starts no JAX backend.
 """
 
 from __future__ import annotations
@@ -10,31 +10,28 @@ import os
 import pathlib
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from funcenv.train.ppo import Config
+from typing import Any
 
 USAGE = """\
 usage: funcenv COMMAND ...
 
-  funcenv train [ENV_ID] [--flags]     train PPO; leaves a folder in runs/ (funcenv train --help: every hyper-parameter)
-  funcenv train --resume RUN           go on with a run that was stopped
-  funcenv evaluate RUN                 play episodes with a trained agent
+  funcenv train [ENV_ID] [--flags]     train an agent and write a run to runs/ (funcenv train --help lists all flags)
+  funcenv train --resume RUN           continue a run that was stopped
+  funcenv evaluate RUN                 evaluate a trained agent over many episodes
   funcenv replay RUN [--save x.gif]    record episodes of a trained agent, and open them in a browser
   funcenv play [ENV_ID] [--terminal]   play with the keyboard, in a window or in the terminal
-  funcenv bench ENV [--num-envs 256]   speed, compile time, memory, and where the time of a step goes
-  funcenv check TARGET ...             look for mistakes in an environment: an id, or module:EnvClass
-  funcenv list                         every environment, with its time limit and threshold
+  funcenv bench ENV [--num-envs 256]   measure speed, compile time, memory, and the cost of each part of a step
+  funcenv check TARGET ...             check an environment for mistakes: an id, or module:EnvClass
+  funcenv list                         list all environments, with time limits and reward thresholds
 """
 
 
 class UsageError(Exception):
-    """The command line makes no sense; the message says how to mend it."""
+    """The command line is not valid; the message says how to correct it."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; returns the exit status.
+    """Run a command and return its exit status.
 
     >>> main(["--version"])
     funcenv 0.1.0
@@ -64,105 +61,120 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if command not in commands:
             raise UsageError(f"there is no command {command!r}; the commands are {', '.join(commands)}")
         if os.getcwd() not in sys.path:
-            sys.path.insert(0, os.getcwd())  # "module:Env" may name a file here, as it may for python -m
+            sys.path.insert(0, os.getcwd())  # "module:Env" may name a file here, as with python -m
         return commands[command](rest)
-    except _user_errors() as error:
+    except UsageError as error:
         print(f"funcenv {command}: {error}", file=sys.stderr)
-        return 2 if isinstance(error, UsageError) else 1
+        return 2
+    except (ValueError, TypeError, ImportError, OSError, RuntimeError) as error:  # mistakes of the user
+        print(f"funcenv {command}: {error}", file=sys.stderr)
+        return 1
 
 
 @dataclasses.dataclass(frozen=True)
 class RunOptions:
-    """Where a run goes and how it is watched; none of these changes its result."""
+    """How a run is stored and shown. Only the algorithm changes its result."""
 
+    algo: str
+    """training algorithm: a module of funcenv.train, or "module:name\""""
     run_dir: str | None = None
-    """folder of this run; by default one named after the task and the time, below --runs"""
+    """folder of this run; by default a folder in --runs, named after the task and the time"""
     runs: str = "runs"
-    """folder that holds the runs"""
+    """folder for runs"""
     checkpoint_seconds: float = 30.0
-    """how often the train state is saved, besides at the end and when the run is stopped"""
+    """time between checkpoints; one is also written at the end and when the run is stopped"""
     replay_episodes: int = 3
-    """episodes of the trained agent in replay.html, 0 for none"""
+    """episodes of the trained agent in replay.html, 0 for no replay"""
     threads: int = 1
-    """threads that XLA may use on a CPU, 0 for all: a small network is no faster with more, and costs more CPU time"""
+    """threads that XLA may use on a CPU, 0 for all; more threads cost CPU time and do not speed up small networks"""
 
 
 def _train(arguments: list[str]) -> int:
     tyro = _require_tyro()
     resumed, arguments = _take_option(arguments, "--resume")
+    algorithm, _ = _take_option(arguments, "--algo")
     env_id = arguments.pop(0) if arguments and not arguments[0].startswith("-") else None
     _limit_threads(arguments)
 
-    import funcenv
+    from funcenv.registry import spec
     from funcenv.train import run
+    from funcenv.train.algorithm import DEFAULT_ALGORITHM
     from funcenv.train.presets import preset
 
     if resumed is not None:
-        _, default, _ = run.read_config(pathlib.Path(resumed))
+        started_with, default, _ = run.read_config(pathlib.Path(resumed))
+        if algorithm not in (None, started_with):
+            raise UsageError(f"{resumed} was started with --algo {started_with}, not {algorithm}; leave --algo out")
+        algorithm = started_with
         if env_id is not None:
             default = dataclasses.replace(default, env_id=env_id)
     else:
-        default = preset(env_id or "CartPole-v1")
-        funcenv.spec(default.env_id)  # a misspelt id is better heard of before the flags are
-    config, options = _parse(tyro, "funcenv train", default, arguments)
+        algorithm = algorithm or DEFAULT_ALGORITHM
+        default = preset(env_id or "CartPole-v1", algorithm)
+        spec(default.env_id)  # report a misspelt id before any mistake in the flags
+    config, options = _parse_config(tyro, default, RunOptions(algo=algorithm), arguments)
 
-    watched: dict[str, Any] = {
+    shared: dict[str, Any] = {
         "checkpoint_seconds": options.checkpoint_seconds,
         "replay_episodes": options.replay_episodes,
     }
     if resumed is not None:
-        result = run.resume(resumed, config=config, **watched)
+        result = run.resume(resumed, config=config, **shared)
     else:
-        folder = pathlib.Path(options.run_dir) if options.run_dir else run.new_folder(options.runs, config)
-        result = run.start(config, folder, **watched)
-    return _say_how_it_ended(result)
-
-
-def _say_how_it_ended(result: Any) -> int:
+        folder = options.run_dir or run.new_folder(options.runs, config, algorithm)
+        result = run.start(config, folder, algorithm=algorithm, **shared)
     if result.signal_number is not None:
         print(f"stopped and saved; go on with: funcenv train --resume {result.folder}")
         return 128 + int(result.signal_number)
     if result.solved_at_steps is not None:
         print(f"solved at {result.solved_at_steps:,} steps, {result.solved_after_seconds:.1f} s into the run")
     print(f"mean return of the last episodes {result.mean_return:.1f}; everything is in {result.folder}")
-    if (result.folder / "replay.html").exists():
-        print(f"watch it: {result.folder / 'replay.html'}")
-    print(f"see it play 100 more: funcenv evaluate {result.folder}")
+    if (result.folder / run.REPLAY_FILE).exists():
+        print(f"watch it: {result.folder / run.REPLAY_FILE}")
+    print(f"evaluate it over 100 more episodes: funcenv evaluate {result.folder}")
     return 0
+
+
+def _parse_config(tyro: Any, config: Any, options: RunOptions, arguments: list[str]) -> tuple[Any, RunOptions]:
+    """Parse flags for every field of the configuration and the options, without prefixes."""
+
+    def collect(config: Any, options: RunOptions) -> tuple[Any, RunOptions]:
+        return config, options
+
+    flat = tyro.conf.OmitArgPrefixes
+    collect.__annotations__ = {"config": flat[type(config)], "options": flat[RunOptions], "return": tuple}
+    collect.__defaults__ = (config, options)
+    collect.__doc__ = f"Train with {options.algo}, starting from its configuration for {config.env_id}."
+    return tyro.cli(collect, prog="funcenv train", args=arguments)
 
 
 @dataclasses.dataclass(frozen=True)
 class EvaluateOptions:
-    """How a trained agent is tried."""
+    """How a trained agent is evaluated."""
 
     num_episodes: int = 100
     """episodes of each of the run's agents"""
     seed: int = 0
-    """of the episodes"""
+    """seed of the episodes"""
     explore: bool = False
-    """draw actions from the policy, instead of taking the likeliest"""
+    """sample actions from the policy instead of taking the most likely ones"""
     threads: int = 1
     """threads that XLA may use on a CPU, 0 for all"""
 
 
 def _evaluate(arguments: list[str]) -> int:
-    tyro = _require_tyro()
-    _limit_threads(arguments)
-    asks_for_help = any(argument in ("-h", "--help") for argument in arguments)
-    if not asks_for_help and (not arguments or arguments[0].startswith("-")):
-        raise UsageError("evaluate needs the folder of a run: funcenv evaluate runs/...")
-    folder = "" if asks_for_help else arguments.pop(0)
-    program, about = "funcenv evaluate RUN", "Play whole episodes with the newest checkpoint of a run."
-    options = tyro.cli(EvaluateOptions, prog=program, description=about, args=arguments)
+    about = "Play whole episodes with the newest checkpoint of a run."
+    folder, options = _parse_run("evaluate", about, EvaluateOptions, arguments)
 
-    import funcenv
+    from funcenv.random import key
+    from funcenv.rollout import evaluate
     from funcenv.train.run import load
 
     learner, state = load(folder)
     num_seeds = learner.config.num_seeds
     for index in range(num_seeds):
         agent = learner.agent(state, index, explore=options.explore)
-        evaluation = funcenv.evaluate(learner.env, agent, options.num_episodes, funcenv.key(options.seed))
+        evaluation = evaluate(learner.env, agent, options.num_episodes, key(options.seed))
         returns, lengths = evaluation.episode_return, evaluation.episode_length
         name = learner.config.env_id + (f" agent {index}" if num_seeds > 1 else "")
         ends = f"{int(evaluation.terminated.sum())} terminated, {int(evaluation.truncated.sum())} truncated"
@@ -175,17 +187,24 @@ def _evaluate(arguments: list[str]) -> int:
 
 
 def _replay(arguments: list[str]) -> int:
+    from funcenv.train.replay_command import ReplayOptions, replay_run
+
+    about = "Record episodes with the newest checkpoint of a run, and open them in a browser."
+    folder, options = _parse_run("replay", about, ReplayOptions, arguments)
+    replay_run(folder, options)
+    return 0
+
+
+def _parse_run(command: str, about: str, options: type, arguments: list[str]) -> tuple[str, Any]:
+    """Parse the folder of a run and the flags that follow it."""
     tyro = _require_tyro()
     _limit_threads(arguments)
     asks_for_help = any(argument in ("-h", "--help") for argument in arguments)
     if not asks_for_help and (not arguments or arguments[0].startswith("-")):
-        raise UsageError("replay needs the folder of a run: funcenv replay runs/...")
-    folder = "" if asks_for_help else arguments.pop(0)
-    from funcenv.train.replay_command import ReplayOptions, show_run
-
-    program, about = "funcenv replay RUN", "Record episodes with the newest checkpoint of a run, and show them."
-    show_run(folder, tyro.cli(ReplayOptions, prog=program, description=about, args=arguments))
-    return 0
+        raise UsageError(f"{command} needs the folder of a run: funcenv {command} runs/...")
+    folder = "" if asks_for_help else arguments[0]
+    flags = arguments if asks_for_help else arguments[1:]
+    return folder, tyro.cli(options, prog=f"funcenv {command} RUN", description=about, args=flags)
 
 
 def _play(arguments: list[str]) -> int:
@@ -199,12 +218,12 @@ def _check(arguments: list[str]) -> int:
     seed, targets = _take_option(arguments, "--seed")
     if not targets or targets[0].startswith("-"):
         raise UsageError("check needs an environment: funcenv check [--seed 0] module:EnvClass, or a registered id")
-    import funcenv
     from funcenv.checker import Severity, format_findings, run_check
+    from funcenv.registry import make
 
     failed = False
     for target in targets:
-        findings = run_check(target, int(seed or 0), make=funcenv.make)
+        findings = run_check(target, int(seed or 0), make=make)
         failed |= any(finding.severity is Severity.ERROR for finding in findings)
         print(f"{target}: {format_findings(findings)}")
     return 1 if failed else 0
@@ -226,38 +245,24 @@ def _list(arguments: list[str]) -> int:
     return 0
 
 
-def _parse(tyro: Any, program: str, default: Config, arguments: list[str]) -> tuple[Config, RunOptions]:
-    """Flags for every field of the configuration and the options, without prefixes."""
-
-    def collect(config: Any, options: RunOptions) -> tuple[Any, RunOptions]:
-        return config, options
-
-    flat = tyro.conf.OmitArgPrefixes
-    collect.__annotations__ = {"config": flat[type(default)], "options": flat[RunOptions], "return": tuple}
-    collect.__defaults__ = (default, RunOptions())
-    collect.__doc__ = f"Train PPO, starting from the configuration for {default.env_id}."
-    return tyro.cli(collect, prog=program, args=arguments)
-
-
 def _take_option(arguments: list[str], name: str) -> tuple[str | None, list[str]]:
-    """The value of `--name VALUE` or `--name=VALUE`, and the other arguments."""
+    """Return the value of `--name VALUE` or `--name=VALUE`, and the other arguments."""
     for i, argument in enumerate(arguments):
         if argument.startswith(f"{name}="):
             return argument.partition("=")[2], arguments[:i] + arguments[i + 1 :]
         if argument == name:
             if i + 1 == len(arguments):
-                value = "a number" if name in ("--seed", "--threads") else "the folder of a run"
-                raise UsageError(f"{name} needs {value}")
+                values = {"--resume": "the folder of a run", "--algo": "the name of an algorithm"}
+                raise UsageError(f"{name} needs {values.get(name, 'a number')}")
             return arguments[i + 1], arguments[:i] + arguments[i + 2 :]
     return None, arguments
 
 
 def _limit_threads(arguments: list[str]) -> None:
-    """Tell XLA how many threads to use, before it starts; the environment variable is read by its CPU client."""
-    value, _ = _take_option(arguments, "--threads")
-    threads = value or str(RunOptions.threads)
+    """Set the environment variable from which XLA's CPU client reads its number of threads when it starts."""
+    threads, _ = _take_option(arguments, "--threads")
     if threads != "0":
-        os.environ.setdefault("PJRT_NPROC", threads)
+        os.environ.setdefault("PJRT_NPROC", threads or str(RunOptions.threads))
 
 
 def _require_tyro() -> Any:
@@ -266,8 +271,3 @@ def _require_tyro() -> Any:
     except ImportError:
         raise UsageError('this command needs tyro: pip install "funcenv[train]"') from None
     return tyro
-
-
-def _user_errors() -> tuple[type[Exception], ...]:
-    """What goes wrong through what a user asked for, and is told without a traceback."""
-    return UsageError, ValueError, TypeError, ImportError, OSError, RuntimeError

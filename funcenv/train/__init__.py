@@ -1,1 +1,1 @@
-"""Agents trained end to end: one file for each algorithm, and the runs around them."""
+"""Training algorithms, one file each, and the runs that are started, resumed and evaluated with them."""

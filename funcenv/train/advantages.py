@@ -1,4 +1,4 @@
-"""Generalised advantage estimation."""
+"""Generalized advantage estimation (GAE)."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ def generalized_advantages(
     gamma: float,
     gae_lambda: float,
 ) -> Float[Array, "num_steps *batch"]:
-    """Advantages of the actions taken.
+    """Compute the advantages of the actions taken.
 
     Schulman et al., "High-dimensional continuous control using generalized advantage estimation", 2016, equation 16.
 
         delta_t = r_t + gamma (1 - terminated_t) V(final observation_t) - V(observation_t)
         A_t     = delta_t + gamma lambda (1 - done_t) A_{t+1}
 
-    Termination means that nothing follows, so its value is 0. Truncation means that something would have followed: its
-    value is that of the observation the episode was cut off at, not of the next episode's first.
+    The value after termination is 0. The value after truncation is that of the observation on which the episode was
+    truncated, not that of the next episode's first observation.
 
     Args:
-        reward: of each step.
-        value: of the observation before each step.
-        final_value: of the observation that each step led to, before any reset.
-        terminated: whether the MDP ended at the step.
-        done: whether the episode did, by termination or truncation.
-        gamma: discount.
-        gae_lambda: weight of longer returns.
+        reward: Reward of each step.
+        value: Value of the observation before each step.
+        final_value: Value of the observation that each step led to, before any reset.
+        terminated: Whether the step terminated the episode.
+        done: Whether the step ended the episode, by termination or truncation.
+        gamma: Discount factor.
+        gae_lambda: Weight of longer returns.
 
     >>> one, ended, not_ended = jnp.ones((1,)), jnp.array([True]), jnp.array([False])
     >>> float(generalized_advantages(one, 0 * one, 10 * one, ended, done=ended, gamma=0.9, gae_lambda=1.0)[0])

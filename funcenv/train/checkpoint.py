@@ -1,8 +1,7 @@
-"""Checkpoints that survive being killed at any moment.
+"""Checkpoints that stay valid if the process is killed at any moment.
 
-A checkpoint is written by orbax under a temporary name, together with the SHA-256 of each of its files, and renamed
-when it is whole. So a folder with a proper name was whole once, and one whose files have changed since is noticed and
-passed over.
+Orbax writes a checkpoint to a temporary folder, together with the SHA-256 digest of each file. The folder is renamed
+once it is complete. A folder with a checkpoint's name was therefore complete, and the digests reveal later damage.
 """
 
 from __future__ import annotations
@@ -20,47 +19,47 @@ import jax.numpy as jnp
 
 from funcenv.random import find_impl
 
-KEEP = 3
-"""How many of the newest checkpoints are kept."""
+MAX_CHECKPOINTS = 3
+"""The number of checkpoints that are kept; older ones are removed."""
 
 _DIGESTS = "digests.json"
 _NAME = re.compile(r"update-(\d+)")
 
 
 class NoCheckpointError(RuntimeError):
-    """There is no checkpoint that can be read."""
+    """No checkpoint can be read."""
 
 
 def save(folder: pathlib.Path, number: int, state: Any) -> pathlib.Path:
-    """Write a train state as checkpoint `number`, and remove all but the newest `KEEP`."""
-    import orbax.checkpoint as ocp  # imported here: it takes a while
+    """Write a train state as the checkpoint of update `number`, and remove all but the newest `MAX_CHECKPOINTS`."""
+    import orbax.checkpoint as ocp  # slow to import
 
     folder.mkdir(parents=True, exist_ok=True)
-    whole, partial = folder / f"update-{number:08d}", folder / f".partial-{number:08d}"
+    complete, partial = folder / f"update-{number:08d}", folder / f".partial-{number:08d}"
     shutil.rmtree(partial, ignore_errors=True)
     with ocp.StandardCheckpointer() as checkpointer:
-        checkpointer.save(partial.resolve(), _plain(state))
+        checkpointer.save(partial.resolve(), _without_keys(state))
     _write_durably(partial / _DIGESTS, json.dumps(_digests(partial), indent=1))
-    shutil.rmtree(whole, ignore_errors=True)  # of an earlier attempt at the same update
-    os.rename(partial, whole)
-    for old in checkpoints(folder)[:-KEEP]:
+    shutil.rmtree(complete, ignore_errors=True)  # an earlier checkpoint of the same update
+    os.rename(partial, complete)
+    for old in checkpoints(folder)[:-MAX_CHECKPOINTS]:
         shutil.rmtree(old)
-    return whole
+    return complete
 
 
 def restore_latest(folder: pathlib.Path, template: Any, key_impl: str) -> tuple[Any, list[str]]:
-    """The newest state that is whole.
+    """Read the newest checkpoint that is not damaged.
 
     Args:
-        folder: where `save` wrote.
-        template: a state, or its shapes, of the structure that was saved.
-        key_impl: name of the generator of the keys in the state.
+        folder: The folder that `save` wrote to.
+        template: A state of the same structure, or its shapes.
+        key_impl: Name of the random generator of the keys in the state.
 
     Returns:
-        The state, and a message for each newer checkpoint that was passed over.
+        The state, and a message for each newer checkpoint that is damaged.
 
     Raises:
-        NoCheckpointError: none can be read.
+        NoCheckpointError: No checkpoint can be read.
     """
     messages: list[str] = []
     for checkpoint in reversed(checkpoints(folder)):
@@ -69,12 +68,12 @@ def restore_latest(folder: pathlib.Path, template: Any, key_impl: str) -> tuple[
             return _read(checkpoint, template, key_impl), messages
         messages.append(f"checkpoint {checkpoint} is damaged ({fault}); trying the one before it")
     raise NoCheckpointError(
-        "; ".join([*messages, f"{folder} holds no checkpoint that can be read; start the run anew"])
+        "; ".join([*messages, f"{folder} holds no checkpoint that can be read; start the run again"])
     )
 
 
 def checkpoints(folder: pathlib.Path) -> list[pathlib.Path]:
-    """Every checkpoint, oldest first."""
+    """Return the folders of all checkpoints, oldest first."""
     if not folder.is_dir():
         return []
     return sorted(path for path in folder.iterdir() if _NAME.fullmatch(path.name))
@@ -83,7 +82,7 @@ def checkpoints(folder: pathlib.Path) -> list[pathlib.Path]:
 def _read(checkpoint: pathlib.Path, template: Any, key_impl: str) -> Any:
     import orbax.checkpoint as ocp
 
-    impl, shapes = find_impl(key_impl), jax.eval_shape(_plain, template)
+    impl, shapes = find_impl(key_impl), jax.eval_shape(_without_keys, template)
     with ocp.StandardCheckpointer() as checkpointer:
         plain = checkpointer.restore(checkpoint.resolve(), shapes)
     return jax.tree.map(
@@ -92,7 +91,7 @@ def _read(checkpoint: pathlib.Path, template: Any, key_impl: str) -> Any:
 
 
 def _fault(checkpoint: pathlib.Path) -> str | None:
-    """What is wrong with a checkpoint's files, if anything."""
+    """Return what is wrong with a checkpoint's files, or None."""
     try:
         expected = json.loads((checkpoint / _DIGESTS).read_text())
     except (OSError, ValueError) as error:
@@ -122,6 +121,6 @@ def _is_key(leaf: Any) -> bool:
     return jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
 
 
-def _plain(state: Any) -> Any:
-    """Typed keys as the integers they are made of, which orbax can write."""
+def _without_keys(state: Any) -> Any:
+    """Replace typed keys by their integers, which orbax can write."""
     return jax.tree.map(lambda leaf: jax.random.key_data(leaf) if _is_key(leaf) else leaf, state)

@@ -1,28 +1,32 @@
-"""What every algorithm's configuration has in common, and how a configuration is written to a file."""
+"""The configuration that all algorithms share, and how a configuration is stored as JSON."""
 
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import typing
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from funcenv.checks import require_size
-
-Activation = Literal["tanh", "relu"]
+from funcenv.func_env import AnyEnv
+from funcenv.registry import make
 
 
 @dataclasses.dataclass(frozen=True)
 class TrainConfig:
-    """The task and the budget."""
+    """The task and the budget of a run; each algorithm adds its own settings in a subclass.
+
+    A subclass must define `batch_size`. Functions in its fields are stored as `"module:function"`.
+    """
 
     env_id: str = "CartPole-v1"
-    """which environment, an id that `funcenv list` shows or "module:Name-v0\""""
+    """the environment: an id from `funcenv list`, or "module:Name-v0\""""
     env_params: dict[str, float] = dataclasses.field(default_factory=dict)
-    """parameters of the environment, as in gravity 1.6"""
+    """parameters of the environment, for example gravity 1.6"""
     seed: int = 0
-    """root of all randomness, at least 0"""
+    """seed of all randomness in the run, at least 0"""
     num_seeds: int = 1
-    """independent agents trained side by side, with keys split from the seed"""
+    """independent agents trained in parallel, with keys split from the seed"""
     total_timesteps: int = 500_000
     """environment steps of each agent"""
 
@@ -31,20 +35,50 @@ class TrainConfig:
             require_size(name, getattr(self, name))
         if self.seed < 0:
             raise ValueError(f"seed must be at least 0, got {self.seed}")
+        if self.num_updates < 1:
+            raise ValueError(
+                f"total_timesteps must be at least one batch, {self.batch_size} steps, got {self.total_timesteps}"
+            )
+
+    @property
+    def batch_size(self) -> int:
+        """Environment steps of each agent in one update."""
+        raise NotImplementedError(f"{type(self).__name__} must define batch_size")
+
+    @property
+    def num_updates(self) -> int:
+        """Updates in the run. Steps that do not fill a last batch are left out."""
+        return self.total_timesteps // self.batch_size
+
+    def make_env(self) -> AnyEnv:
+        """Return the environment of the run.
+
+        A subclass may extend this method to check that its algorithm supports the environment's spaces.
+
+        Raises:
+            ValueError: The id is unknown, or the algorithm does not support a space.
+            TypeError: The environment has no such parameter.
+        """
+        params: dict[str, Any] = dict(self.env_params)
+        return make(self.env_id, **params)
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON values."""
-        return dataclasses.asdict(self)
+        """Return the settings as JSON values.
+
+        Raises:
+            ValueError: A field holds a function that cannot be imported by name.
+        """
+        values = dataclasses.asdict(self)
+        return {name: import_path(value) if callable(value) else value for name, value in values.items()}
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Self:
-        """From what `to_json` gave.
+        """Return the configuration that `to_json` described.
 
         Raises:
-            ValueError: a name that this configuration does not have.
+            ValueError: This configuration has no such setting.
         """
-        hints = typing.get_type_hints(cls)
-        unknown = sorted(set(values) - set(hints))
+        unknown = sorted(set(values) - set(typing.get_type_hints(cls)))
         if unknown:
             raise ValueError(f"{cls.__name__} has no setting {unknown[0]!r}; the file was written by another version")
         fields: dict[str, Any] = {
@@ -63,3 +97,38 @@ def require_fraction(name: str, value: float) -> None:
     """
     if not 0 <= value <= 1:
         raise ValueError(f"{name} must lie in [0, 1], got {value}")
+
+
+def import_path(target: Any) -> str:
+    """Return the `"module:name"` from which `import_object` gets a function or class.
+
+    Raises:
+        ValueError: It cannot be imported by that name, for example because it is a lambda.
+
+    >>> import_path(require_fraction)
+    'funcenv.train.config:require_fraction'
+    """
+    module, name = getattr(target, "__module__", None), getattr(target, "__qualname__", "?")
+    try:
+        if import_object(f"{module}:{name}") is target:
+            return f"{module}:{name}"
+    except ValueError:
+        pass
+    raise ValueError(f"{target!r} cannot be imported by name; define it at the top level of a module")
+
+
+def import_object(path: str) -> Any:
+    """Import `"module"`, or an attribute of one, `"module:name"`.
+
+    Raises:
+        ValueError: There is no such module or attribute.
+
+    >>> import_object("math:sqrt")(4.0)
+    2.0
+    """
+    module, _, name = path.partition(":")
+    try:
+        found = importlib.import_module(module)
+        return getattr(found, name) if name else found
+    except (ModuleNotFoundError, AttributeError) as error:
+        raise ValueError(f"{path!r} cannot be imported ({error}); write it as module:name") from error

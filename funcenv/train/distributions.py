@@ -1,29 +1,37 @@
-"""What a policy network says: a distribution over actions, for each kind of action space."""
+"""Probability distributions over actions, one for each kind of action space that policies support."""
 
 from __future__ import annotations
 
 import math
-from typing import Any, Protocol
+from typing import Protocol
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from funcenv.spaces import Box, Discrete, Space
+from funcenv.spaces import Box, Discrete
+from funcenv.spaces.space import AnySpace
 from funcenv.struct import PyTreeNode
 
 
 class Distribution(Protocol):
-    """A distribution over raw actions; leading axes are a batch."""
+    """A distribution over raw actions, with any leading batch axes. `to_env_action` converts its samples."""
 
-    def sample(self, key: jax.Array) -> jax.Array: ...  # noqa: D102  (the protocol says it)
-    def mode(self) -> jax.Array: ...  # noqa: D102
-    def log_prob(self, action: jax.Array) -> Float[Array, "..."]: ...  # noqa: D102
-    def entropy(self) -> Float[Array, "..."]: ...  # noqa: D102
+    def sample(self, key: jax.Array) -> jax.Array:
+        """Draw an action."""
+
+    def mode(self) -> jax.Array:
+        """Return the most likely action."""
+
+    def log_prob(self, action: jax.Array) -> Float[Array, "..."]:
+        """Return the log-probability or log-density of an action."""
+
+    def entropy(self) -> Float[Array, "..."]:
+        """Return the entropy in nats; for a density, the differential entropy."""
 
 
 class Categorical(PyTreeNode):
-    """One of n actions, given unnormalised log-probabilities `[..., n]`.
+    """A categorical distribution over n actions with unnormalized log-probabilities `[..., n]`.
 
     >>> round(float(Categorical(jnp.zeros(4)).entropy()), 4)  # ln 4
     1.3863
@@ -36,24 +44,23 @@ class Categorical(PyTreeNode):
         return jax.random.categorical(key, self.logits).astype(jnp.int32)
 
     def mode(self) -> Int[Array, "..."]:
-        """The likeliest index."""
+        """Return the most likely index."""
         return jnp.argmax(self.logits, axis=-1).astype(jnp.int32)
 
     def log_prob(self, action: jax.Array) -> Float[Array, "..."]:
-        """Log-probability of an index."""
-        chosen = jax.nn.one_hot(
-            action, self.logits.shape[-1], dtype=self.logits.dtype
-        )  # cheaper than a gather, both ways
-        return (jax.nn.log_softmax(self.logits) * chosen).sum(-1)
+        """Return the log-probability of an index."""
+        # A product with a one-hot vector is cheaper than a gather, forwards and backwards.
+        one_hot = jax.nn.one_hot(action, self.logits.shape[-1], dtype=self.logits.dtype)
+        return (jax.nn.log_softmax(self.logits) * one_hot).sum(-1)
 
     def entropy(self) -> Float[Array, "..."]:
-        """In nats."""
+        """Return the entropy in nats."""
         log_probs = jax.nn.log_softmax(self.logits)
         return -(jnp.exp(log_probs) * log_probs).sum(-1)
 
 
 class Gaussian(PyTreeNode):
-    """Independent normals with means `[..., n]` and log standard deviations of the same shape.
+    """Independent normal distributions with means `[..., n]` and log standard deviations of the same shape.
 
     >>> standard = Gaussian(mean=jnp.zeros(1), log_std=jnp.zeros(1))
     >>> round(float(standard.log_prob(jnp.zeros(1))), 4)  # -ln(2 pi) / 2
@@ -68,24 +75,24 @@ class Gaussian(PyTreeNode):
         return self.mean + jnp.exp(self.log_std) * jax.random.normal(key, self.mean.shape, self.mean.dtype)
 
     def mode(self) -> Float[Array, "... n"]:
-        """The mean."""
+        """Return the mean."""
         return self.mean
 
     def log_prob(self, action: jax.Array) -> Float[Array, "..."]:
-        """Log-density of a vector."""
+        """Return the log-density of a vector."""
         z = (action - self.mean) * jnp.exp(-self.log_std)
         return -(0.5 * z**2 + self.log_std + 0.5 * math.log(2 * math.pi)).sum(-1)
 
     def entropy(self) -> Float[Array, "..."]:
-        """Differential entropy in nats."""
+        """Return the differential entropy in nats."""
         return (self.log_std + 0.5 * math.log(2 * math.pi * math.e)).sum(-1)
 
 
-def action_size(space: Space[Any]) -> int:
-    """How many outputs a policy head needs: one for each action, or for each element of a vector.
+def action_size(space: AnySpace) -> int:
+    """Return the number of outputs of a policy network: one for each action, or for each element of a vector.
 
     Raises:
-        ValueError: an action space that these distributions do not cover.
+        ValueError: No distribution here covers the action space.
     """
     if isinstance(space, Discrete):
         return space.n
@@ -97,22 +104,15 @@ def action_size(space: Space[Any]) -> int:
     )
 
 
-def distribution(space: Space[Any], head: Float[Array, "... n"], log_std: Float[Array, "n"] | None) -> Distribution:
-    """The distribution that a policy head describes."""
-    if log_std is None or isinstance(space, Discrete):
-        return Categorical(head)
-    return Gaussian(mean=head, log_std=jnp.broadcast_to(log_std, head.shape))
+def to_env_action(space: AnySpace, action: jax.Array) -> jax.Array:
+    """Convert a raw action to a member of the action space.
 
-
-def to_env_action(space: Space[Any], action: jax.Array) -> jax.Array:
-    """The member of the space that a raw action stands for.
-
-    A discrete action counts from the space's start. A vector is in units of the box: -1 is `low` and 1 is `high`, what
-    lies beyond is clipped; open boxes take it as it is.
+    An index counts from the start of a discrete space. A vector is scaled so that -1 is `low` and 1 is `high` of a
+    bounded box, and is clipped to the box; it is not scaled for a box without bounds.
     """
     if isinstance(space, Discrete):
         return action.astype(space.dtype) + jnp.asarray(space.start, space.dtype)
-    assert isinstance(space, Box)  # action_size has refused everything else
+    assert isinstance(space, Box)  # action_size refuses all other spaces
     if not space.is_bounded():
         return jnp.clip(action, space.low, space.high).astype(space.dtype)
     middle, half = (space.high + space.low) / 2, (space.high - space.low) / 2

@@ -1,4 +1,4 @@
-"""The figures of a run: a CSV file with a row for each update of each seed, and a picture of the learning curve."""
+"""The metrics of a run: a CSV file with a row for each update of each seed, and a plot of the learning curve."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from typing import Any
 
 import numpy as np
 
-CLOCKS = ("wall_seconds", "cpu_seconds", "steps_per_second")
-"""Columns that differ from run to run; all others repeat bit for bit."""
-FIRST = ("env_steps", "episodes", "mean_return", "mean_length")
-"""Columns that every algorithm reports, which come before its own."""
+from funcenv.train.algorithm import REQUIRED_METRICS
+from funcenv.train.loop import Metrics
+
+CLOCK_COLUMNS = ("wall_seconds", "cpu_seconds", "steps_per_second")
+"""Columns that differ from run to run. All others are the same bit for bit."""
 
 
 class MetricsFile:
-    """Appends to `metrics.csv`; a row's clocks were read after the compiled call that its update was part of."""
+    """Appends to `metrics.csv`. A row's clocks are read after the compiled call that did its update."""
 
     def __init__(self, path: pathlib.Path) -> None:
         self.path = path
@@ -24,64 +25,63 @@ class MetricsFile:
         self.cpu_seconds = 0.0
 
     def keep_until(self, num_updates: int) -> None:
-        """Drop the rows that an interrupted run wrote after its last checkpoint, and go on with its clocks."""
+        """Drop rows that an interrupted run wrote after its last checkpoint, and continue its clocks."""
         if not self.path.exists():
             return
         rows = [row for row in read_metrics(self.path) if int(row["update"]) <= num_updates]
-        temporary = self.path.with_suffix(".partial")
-        with open(temporary, "w", newline="") as file:
+        partial = self.path.with_suffix(".partial")
+        with open(partial, "w", newline="") as file:
             if rows:
                 writer = csv.DictWriter(file, fieldnames=list(rows[0]))
                 writer.writeheader()
                 writer.writerows(rows)
-        os.replace(temporary, self.path)
-        if rows:
-            self.wall_seconds, self.cpu_seconds = float(rows[-1]["wall_seconds"]), float(rows[-1]["cpu_seconds"])
+                self.wall_seconds, self.cpu_seconds = float(rows[-1]["wall_seconds"]), float(rows[-1]["cpu_seconds"])
+        os.replace(partial, self.path)
 
-    def append(
-        self, first_update: int, metrics: dict[str, np.ndarray[Any, Any]], wall_seconds: float, cpu_seconds: float
-    ) -> None:
-        """Add updates `first_update`, `first_update + 1`, ..., and what the call that did them took.
+    def append(self, first_update: int, metrics: Metrics, wall_seconds: float, cpu_seconds: float) -> None:
+        """Write the rows of one compiled call.
 
-        `metrics` holds arrays `[num_updates, num_seeds]`.
+        Args:
+            first_update: Number of the first update in the call, counted from 1.
+            metrics: Arrays `[num_updates, num_seeds]`.
+            wall_seconds: Wall time of the call.
+            cpu_seconds: CPU time of the call.
         """
         self.wall_seconds += wall_seconds
         self.cpu_seconds += cpu_seconds
         num_updates, num_seeds = metrics["env_steps"].shape
         steps_before = metrics["env_steps"][0, 0] - metrics["env_steps"][0, 0] // first_update
         steps_per_second = num_seeds * (metrics["env_steps"][-1, 0] - steps_before) / max(wall_seconds, 1e-9)
-        clocks = self.wall_seconds, self.cpu_seconds, steps_per_second
-        names = [*FIRST, *sorted(set(metrics) - set(FIRST))]
+        clocks = [f"{value:.3f}" for value in (self.wall_seconds, self.cpu_seconds, steps_per_second)]
+        names = [*REQUIRED_METRICS, *sorted(set(metrics) - set(REQUIRED_METRICS))]
         is_new = not self.path.exists() or self.path.stat().st_size == 0
         with open(self.path, "a", newline="") as file:
             writer = csv.writer(file)
             if is_new:
-                writer.writerow(["update", "seed", *names[:1], *CLOCKS, *names[1:]])
+                writer.writerow(["update", "seed", *names[:1], *CLOCK_COLUMNS, *names[1:]])
             for i in range(num_updates):
                 for seed in range(num_seeds):
-                    steps, *figures = [_exact(metrics[name][i, seed]) for name in names]
-                    times = [f"{value:.3f}" for value in clocks]
-                    writer.writerow([first_update + i, seed, steps, *times, *figures])
+                    steps, *values = [_exact(metrics[name][i, seed]) for name in names]
+                    writer.writerow([first_update + i, seed, steps, *clocks, *values])
 
 
 def read_metrics(path: pathlib.Path) -> list[dict[str, str]]:
-    """The whole rows of a metrics file; a last row that was cut off in the middle is left out."""
+    """Return the rows of a metrics file, without a last row that is incomplete, or none if there is no file."""
+    if not path.exists():
+        return []
     with open(path, newline="") as file:
         rows = list(csv.DictReader(file, restval=None))
     return [row for row in rows if None not in row.values()]
 
 
-def draw_learning_curve(
-    metrics_path: pathlib.Path, picture_path: pathlib.Path, title: str, threshold: float | None
-) -> None:
-    """Mean return against environment steps: each seed, their mean, and the threshold of a solved task."""
+def draw_learning_curve(path: pathlib.Path, rows: list[dict[str, str]], title: str, threshold: float | None) -> None:
+    """Plot the mean return against environment steps: each seed, their mean, and the threshold of a solved task."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    rows = read_metrics(metrics_path)
-    seeds = sorted({int(row["seed"]) for row in rows})
-    steps = np.array([float(row["env_steps"]) for row in rows if int(row["seed"]) == seeds[0]])
-    returns = np.array([[float(row["mean_return"]) for row in rows if int(row["seed"]) == seed] for seed in seeds])
+    num_seeds = len({row["seed"] for row in rows})
+    steps = np.array([float(row["env_steps"]) for row in rows[::num_seeds]])
+    returns = np.array([float(row["mean_return"]) for row in rows]).reshape(-1, num_seeds)
 
     figure = Figure(figsize=(7, 4.2), dpi=150, layout="constrained")
     FigureCanvasAgg(figure)
@@ -97,11 +97,10 @@ def draw_learning_curve(
             fontsize=8,
             color="#666666",
         )
-    if len(seeds) > 1:
-        for row in returns:
-            axes.plot(steps, row, color="#2a6fbb", alpha=0.25, linewidth=0.8)
-    present = ~np.isnan(returns).all(axis=0)
-    axes.plot(steps[present], np.nanmean(returns[:, present], axis=0), color="#2a6fbb", linewidth=2)
+    if num_seeds > 1:
+        axes.plot(steps, returns, color="#2a6fbb", alpha=0.25, linewidth=0.8)
+    has_return = ~np.isnan(returns).all(axis=1)
+    axes.plot(steps[has_return], np.nanmean(returns[has_return], axis=1), color="#2a6fbb", linewidth=2)
     axes.set(xlabel="environment steps", ylabel="return, mean of last 100 episodes")
     axes.set_title(title, fontsize=10, loc="left")
     axes.xaxis.set_major_formatter(
@@ -110,11 +109,11 @@ def draw_learning_curve(
     axes.grid(alpha=0.25, linewidth=0.6)
     axes.spines[["top", "right"]].set_visible(False)
     axes.margins(x=0.01)
-    temporary = picture_path.with_suffix(".partial.png")
-    figure.savefig(temporary)
-    os.replace(temporary, picture_path)
+    partial = path.with_suffix(".partial.png")
+    figure.savefig(partial)
+    os.replace(partial, path)
 
 
 def _exact(value: Any) -> str:
-    """Shortest text that reads back as the same number."""
+    """Return the shortest text that reads back as the same number."""
     return str(value.item()) if value.dtype.kind in "iu" else np.format_float_positional(value, unique=True, trim="0")

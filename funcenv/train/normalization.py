@@ -1,4 +1,4 @@
-"""Running mean and variance of a stream of batches."""
+"""Running mean and variance of a stream of batches, and normalization by them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from funcenv.struct import PyTreeNode
 
 
 class RunningMoments(PyTreeNode):
-    """Mean and variance of all vectors seen so far, combined batch by batch.
+    """Mean and variance of all vectors so far, updated batch by batch.
 
     Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances", 1982.
 
@@ -24,11 +24,11 @@ class RunningMoments(PyTreeNode):
 
     @classmethod
     def empty(cls, shape: tuple[int, ...]) -> RunningMoments:
-        """Nothing seen: mean 0, variance 1."""
+        """Return the moments before the first batch: mean 0, variance 1."""
         return cls(count=jnp.zeros((), float), mean=jnp.zeros(shape, float), variance=jnp.ones(shape, float))
 
     def update(self, batch: Float[Array, "... *shape"]) -> RunningMoments:
-        """With the vectors of a batch, whose leading axes are all counted."""
+        """Return the moments after a batch with any leading axes."""
         rows = batch.reshape(-1, *self.mean.shape)
         batch_mean = rows.mean(0)
         batch_variance = ((rows - batch_mean[None]) ** 2).mean(0)
@@ -42,10 +42,10 @@ class RunningMoments(PyTreeNode):
         )
 
     def normalize(self, vector: Float[Array, "... *shape"], clip: float = 10.0) -> Float[Array, "... *shape"]:
-        """Shift to mean 0, scale to variance 1, clip to `[-clip, clip]`."""
+        """Shift to mean 0, scale to variance 1, and clip to `[-clip, clip]`."""
         mean, deviation = (jnp.broadcast_to(m, vector.shape) for m in (self.mean, jnp.sqrt(self.variance + 1e-8)))
         return jnp.clip((vector - mean) / deviation, -clip, clip)
 
     def scale(self, vector: Float[Array, "... *shape"], clip: float = 10.0) -> Float[Array, "... *shape"]:
-        """Scale to variance 1 without shifting, clip to `[-clip, clip]`; the sign of a reward matters."""
+        """Scale to variance 1 and clip to `[-clip, clip]`, without a shift, which would change the signs of rewards."""
         return jnp.clip(vector / jnp.sqrt(self.variance + 1e-8), -clip, clip)

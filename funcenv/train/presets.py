@@ -1,19 +1,18 @@
-"""Configurations that are known to solve a task: `funcenv train ENV_ID` starts from these.
+"""Configurations that are known to solve a task; `funcenv train ENV_ID` starts from them.
 
-Each row was tried on 10 seeds; docs/benchmarks.md has the figures. Other environments start from the algorithm's
-defaults.
+Each was tried on 10 seeds; docs/benchmarks.md has the results. Other environments start from the algorithm's defaults.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from funcenv.train import ppo
+from funcenv.train.algorithm import DEFAULT_ALGORITHM, find_algorithm
 
-PPO: dict[str, dict[str, Any]] = {
-    "CartPole-v0": {"total_timesteps": 200_000},
-    "CartPole-v1": {"total_timesteps": 200_000},
-    "Pendulum-v1": {
+PRESETS: dict[tuple[str, str], dict[str, Any]] = {
+    ("ppo", "CartPole-v0"): {"total_timesteps": 200_000},
+    ("ppo", "CartPole-v1"): {"total_timesteps": 200_000},
+    ("ppo", "Pendulum-v1"): {
         "total_timesteps": 200_000,
         "num_envs": 16,
         "num_steps": 128,
@@ -24,12 +23,13 @@ PPO: dict[str, dict[str, Any]] = {
         "normalize_observation": True,
     },
 }
+"""Settings that differ from the algorithm's defaults, by the names of the algorithm and the environment."""
 
 
-def preset(env_id: str) -> ppo.Config:
-    """Where a run in this environment starts from.
+def preset(env_id: str, algorithm: str = DEFAULT_ALGORITHM) -> Any:
+    """Return the configuration from which an algorithm starts in an environment.
 
     >>> preset("Pendulum-v1").gamma
     0.95
     """
-    return ppo.Config(env_id=env_id, **PPO.get(env_id, {}))
+    return find_algorithm(algorithm).Config(env_id=env_id, **PRESETS.get((algorithm, env_id), {}))

@@ -1,4 +1,4 @@
-"""Shows how training goes: a live bar on a terminal, plain lines elsewhere."""
+"""Progress of a training run: a bar on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Self
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-PLAIN_LINES = 20
-"""How many lines a whole run prints where there is no terminal."""
+MAX_PLAIN_LINES = 20
+"""The largest number of lines that a run prints without a terminal."""
 
 
 class ProgressReport:
-    """A context manager; call `advance` after every chunk of updates."""
+    """A context manager that reports progress whenever `advance` is called."""
 
     def __init__(self, title: str, total_steps: int, console: Console) -> None:
         self._console = console
@@ -44,16 +44,16 @@ class ProgressReport:
         self._bar.__exit__(kind, error, trace)
 
     def advance(self, steps: int, mean_return: float) -> None:
-        """Tell how many environment steps are done, and the mean return of late."""
+        """Report the number of environment steps done and the mean return of recent episodes."""
         now = time.perf_counter()
         speed = "-"
         if self._last is not None and steps > self._last[0]:
             speed = f"{(steps - self._last[0]) / max(now - self._last[1], 1e-9):,.0f}"
         self._last = steps, now
-        shown = "-" if mean_return != mean_return else f"{mean_return:.1f}"
-        self._bar.update(self._task, completed=steps, mean_return=shown, speed=speed)
+        text = "-" if mean_return != mean_return else f"{mean_return:.1f}"
+        self._bar.update(self._task, completed=steps, mean_return=text, speed=speed)
         if not self._console.is_terminal and (steps >= self._next_line or steps >= self._total):
             share = steps / self._total
-            self._next_line = steps + self._total / PLAIN_LINES
-            line = f"{self._title}  {steps:>10,} steps  {share:>4.0%}  return {shown:>8}  {speed:>10} steps/s"
+            self._next_line = steps + self._total / MAX_PLAIN_LINES
+            line = f"{self._title}  {steps:>10,} steps  {share:>4.0%}  return {text:>8}  {speed:>10} steps/s"
             self._console.print(line, highlight=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""`funcenv replay RUN`: episodes of a trained agent, as a page that a browser opens."""
+"""The command `funcenv replay RUN`, which records episodes of a trained agent and opens them in a browser."""
 
 from __future__ import annotations
 
@@ -6,51 +6,46 @@ import dataclasses
 import os
 import pathlib
 import webbrowser
-from typing import Any
 
-import funcenv
 from funcenv.display import has_display
 from funcenv.replay.files import require_destination
-from funcenv.replay.record import record
 from funcenv.replay.replay import Replay
-
-PAGE = "replay.html"
+from funcenv.train.agent_replay import record_agent
+from funcenv.train.run import REPLAY_FILE, load
 
 
 @dataclasses.dataclass(frozen=True)
 class ReplayOptions:
-    """Which episodes are shown, and where."""
+    """Which episodes are recorded, and where they are saved."""
 
     num_episodes: int = 4
-    """episodes, side by side"""
+    """episodes, shown next to each other"""
     seed: int = 0
-    """of the episodes"""
+    """seed of the episodes"""
     agent: int = 0
-    """which of the run's agents, where it trained several seeds"""
+    """index of the agent, if the run trained several seeds"""
     explore: bool = False
-    """draw actions from the policy, instead of taking the likeliest"""
+    """sample actions from the policy instead of taking the most likely ones"""
     max_steps: int = 1000
-    """stop an episode here, even if it has not ended"""
+    """largest number of steps in an episode"""
     save: str | None = None
-    """a file instead of replay.html in the folder of the run: .html, .gif, .webp or .mp4"""
+    """file to write instead of replay.html in the run's folder: .html, .gif, .webp or .mp4"""
     open: bool = True
-    """show the page in a browser, where there is a display"""
+    """open an HTML replay in a browser, if there is a display"""
     threads: int = 1
     """threads that XLA may use on a CPU, 0 for all"""
 
 
-def show_run(folder: str | os.PathLike[str], options: ReplayOptions) -> Replay:
-    """Play episodes with the newest checkpoint of a run, write them, and open the page.
+def replay_run(folder: str | os.PathLike[str], options: ReplayOptions) -> Replay:
+    """Record episodes with the newest checkpoint of a run, save them, and open them in a browser.
 
     Raises:
-        FileNotFoundError: there is no run, or no folder for the file.
-        ValueError: there is no such agent, or a file cannot have this suffix.
+        FileNotFoundError: There is no run, or no folder for the file.
+        ValueError: There is no such agent, or the file's suffix is not supported.
     """
-    from funcenv.train.run import load
-
     folder = pathlib.Path(folder)
     learner, state = load(folder)
-    path = require_destination(folder / PAGE if options.save is None else options.save)
+    path = require_destination(folder / REPLAY_FILE if options.save is None else options.save)
     replay = record_agent(
         learner,
         state,
@@ -66,22 +61,3 @@ def show_run(folder: str | os.PathLike[str], options: ReplayOptions) -> Replay:
     if options.open and path.suffix.lower() == ".html" and has_display():
         webbrowser.open(path.resolve().as_uri())
     return replay
-
-
-def record_agent(
-    learner: Any,
-    state: Any,
-    num_episodes: int,
-    *,
-    seed: int = 0,
-    agent: int = 0,
-    explore: bool = False,
-    max_steps: int = 1000,
-) -> Replay:
-    """Episodes of one of the agents that a `funcenv.train.loop.Learner` has trained."""
-    config = learner.config
-    if not 0 <= agent < config.num_seeds:
-        raise ValueError(f"the run trained {config.num_seeds} agents, numbered from 0; there is no agent {agent}")
-    title = config.env_id + (f", agent {agent}" if config.num_seeds > 1 else "")
-    policy = learner.agent(state, agent, explore=explore)
-    return record(learner.env, policy, funcenv.key(seed), num_episodes, max_steps=max_steps, title=title)

@@ -22,17 +22,17 @@ PACKAGES = (
 # Modules that are read by their own names, and what of them is public.
 MODULES = {
     "funcenv.train.ppo": (
-        "ActorCritic",
         "Agent",
         "Batch",
         "Config",
         "TrainState",
         "init",
         "make_agent",
-        "make_env",
         "update",
     ),
-    "funcenv.train.loop": ("Algorithm", "Learner", "MAX_UPDATES_PER_CALL", "train"),
+    "funcenv.train.networks": ("ActorCritic", "ImageEncoder", "make_actor_critic"),
+    "funcenv.train.algorithm": ("Algorithm", "REQUIRED_METRICS", "TrainState", "find_algorithm"),
+    "funcenv.train.loop": ("Learner", "MAX_UPDATES_PER_CALL", "train"),
     "funcenv.train.run": ("RunResult", "load", "new_folder", "read_config", "resume", "start"),
     "funcenv.train.presets": ("preset",),
     "funcenv.vector": ("call_key",),

@@ -11,7 +11,7 @@ import funcenv
 from funcenv.spaces import Box, Discrete, Tuple
 from funcenv.train import ppo
 from funcenv.train.loop import Learner, train
-from funcenv.train.presets import PPO, preset
+from funcenv.train.presets import PRESETS, preset
 
 GAMMA = 0.9
 
@@ -142,9 +142,9 @@ def test_observations_are_normalised_by_what_was_seen():
     assert moments.count[0] == 512 * 3 and 1 < moments.variance[0, 2] < 64
 
 
-@pytest.mark.parametrize("env_id", sorted(PPO))
-def test_presets_are_configurations(env_id):
-    assert preset(env_id).env_id == env_id
+@pytest.mark.parametrize(("algorithm", "env_id"), sorted(PRESETS))
+def test_presets_are_configurations(algorithm, env_id):
+    assert preset(env_id, algorithm).env_id == env_id
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import pytest
 
 from funcenv.cli import main
-from funcenv.train import replay_command as command
+from funcenv.train.run import REPLAY_FILE
 
 TINY = ["--num-envs", "4", "--num-steps", "16", "--total-timesteps", "128", "--hidden-sizes", "8", "--num-minibatches"]
 
@@ -18,7 +18,7 @@ def trained(tmp_path_factory):
 
 
 def test_training_was_told_to_leave_no_page(trained):
-    assert not (trained / command.PAGE).exists()
+    assert not (trained / REPLAY_FILE).exists()
 
 
 def test_it_writes_the_page_into_the_run_and_opens_it(trained, monkeypatch, capsys):
@@ -26,7 +26,7 @@ def test_it_writes_the_page_into_the_run_and_opens_it(trained, monkeypatch, caps
     monkeypatch.setattr("webbrowser.open", opened.append)
     monkeypatch.setenv("DISPLAY", ":0")
     assert main(["replay", str(trained), "--num-episodes", "2", "--max-steps", "20"]) == 0
-    page = trained / command.PAGE
+    page = trained / REPLAY_FILE
     assert opened == [page.resolve().as_uri()]
     assert "CartPole-v1, agent 0" in page.read_text() and str(page) in capsys.readouterr().out
 

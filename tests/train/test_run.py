@@ -21,7 +21,7 @@ import funcenv
 from funcenv.envs import Pendulum
 from funcenv.train import checkpoint, ppo, run
 from funcenv.train.loop import Learner
-from funcenv.train.metrics import CLOCKS
+from funcenv.train.metrics import CLOCK_COLUMNS
 
 
 class Poisoned(Pendulum):
@@ -52,7 +52,9 @@ def whole(tiny, tmp_path_factory):
 def figures(folder):
     """Every column that repeats from run to run."""
     with open(folder / "metrics.csv") as file:
-        return [{name: value for name, value in row.items() if name not in CLOCKS} for row in csv.DictReader(file)]
+        return [
+            {name: value for name, value in row.items() if name not in CLOCK_COLUMNS} for row in csv.DictReader(file)
+        ]
 
 
 def assert_same(a, b):
@@ -93,7 +95,7 @@ def test_a_run_leaves_its_folder(whole, tiny):
     assert [(int(row["update"]), int(row["seed"])) for row in rows] == [(i, s) for i in range(1, 13) for s in (0, 1)]
     assert {"env_steps", "mean_return", "policy_loss", "approx_kl", "entropy", "explained_variance"} <= set(rows[0])
     assert (whole.folder / "learning_curve.png").read_bytes().startswith(b"\x89PNG")
-    assert len(checkpoint.checkpoints(whole.folder / "checkpoints")) <= checkpoint.KEEP
+    assert len(checkpoint.checkpoints(whole.folder / "checkpoints")) <= checkpoint.MAX_CHECKPOINTS
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

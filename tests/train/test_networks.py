@@ -13,22 +13,22 @@ from funcenv.scene import Camera, Rectangle, Scene
 from funcenv.spaces import Box, Discrete
 from funcenv.train import ppo
 from funcenv.train.loop import Learner
-from funcenv.train.pictures import ImageEncoder, is_picture, with_channels
+from funcenv.train.networks import ImageEncoder, channels_last, is_image
 from funcenv.wrappers import FrameStackObservation, PixelObservation
 
 
 def test_which_spaces_hold_pictures():
-    assert is_picture(Box(0, 255, (8, 8), np.uint8))
-    assert is_picture(Box(0, 255, (2, 8, 8, 3), np.uint8))
-    assert not is_picture(Box(0, 255, (8,), np.uint8))
-    assert not is_picture(Box(0, 1, (8, 8), np.float32))
-    assert not is_picture(Discrete(3))
+    assert is_image(Box(0, 255, (8, 8), np.uint8))
+    assert is_image(Box(0, 255, (2, 8, 8, 3), np.uint8))
+    assert not is_image(Box(0, 255, (8,), np.uint8))
+    assert not is_image(Box(0, 1, (8, 8), np.float32))
+    assert not is_image(Discrete(3))
 
 
 @pytest.mark.parametrize("shape", [(5, 6), (5, 6, 3), (2, 5, 6), (2, 5, 6, 3)])
 def test_channels_are_colours_of_frames(shape):
     picture = np.arange(np.prod(shape)).reshape(shape).astype(np.uint8)
-    channels = with_channels(jnp.asarray(picture))
+    channels = channels_last(jnp.asarray(picture))
     assert channels.shape[:2] == (5, 6)
     frames = picture.reshape(-1, 5, 6, 3) if shape[-1] == 3 else picture.reshape(-1, 5, 6, 1)
     np.testing.assert_array_equal(channels, np.concatenate(list(frames), axis=-1))
@@ -38,7 +38,7 @@ def test_channels_are_colours_of_frames(shape):
 def test_the_encoder_is_a_convolution_with_strides(height, width):
     """The same weights in flax's own convolution, with zeros at the right and at the bottom."""
     picture = np.random.default_rng(0).integers(0, 256, (3, height, width, 2)).astype(np.uint8)
-    encoder = ImageEncoder(sizes=(3, 2), channels=(4, 5))
+    encoder = ImageEncoder(patch_sizes=(3, 2), patch_channels=(4, 5))
     ours, params = encoder.init_with_output(jax.random.key(0), jnp.asarray(picture))
     x = jnp.asarray(picture / 255, jnp.float32)
     for number, (size, channels) in enumerate(((3, 4), (2, 5))):
@@ -94,8 +94,8 @@ CONFIG = ppo.Config(
     num_seeds=2,
     hidden_sizes=(16,),
     activation="relu",
-    window_sizes=(4,),
-    window_channels=(4,),
+    patch_sizes=(4,),
+    patch_channels=(4,),
     learning_rate=5e-3,
     gamma=0.5,
     normalize_reward=False,
@@ -126,4 +126,4 @@ def test_pictures_can_be_normalised_by_what_was_seen():
 
 def test_windows_that_do_not_fit_together():
     with pytest.raises(ValueError, match=r"one number for each convolution, got \(7, 3\) and \(16,\)"):
-        ppo.Config(window_channels=(16,))
+        ppo.Config(patch_channels=(16,))

@@ -1,0 +1,101 @@
+"""What training needs from an algorithm, and how an algorithm is found by its name.
+
+An algorithm is usually a module, such as `funcenv.train.ppo`. Any module or class that offers the four names of
+`Algorithm` can be trained in the same way: `funcenv.train.loop` compiles it, and `funcenv.train.run` stores its runs.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from types import ModuleType
+from typing import Any, Protocol
+
+import jax
+from jaxtyping import Array, Int
+
+from funcenv.func_env import AnyEnv
+from funcenv.train.config import TrainConfig, import_object, import_path
+
+DEFAULT_ALGORITHM = "ppo"
+REQUIRED_METRICS = ("env_steps", "episodes", "mean_return", "mean_length")
+"""Scalars that every `update` must return: environment steps so far, episodes so far, and means of recent episodes."""
+
+
+class TrainState(Protocol):
+    """A pytree that holds everything an algorithm carries from one update to the next.
+
+    Its leaves are arrays and typed keys, so that a checkpoint can store them.
+    """
+
+    @property
+    def update(self) -> Int[Array, ""]:
+        """The number of updates done."""
+
+
+class Algorithm(Protocol):
+    """The four names that a training algorithm offers. All functions are pure and see a single seed."""
+
+    @property
+    def Config(self) -> type[TrainConfig]:  # noqa: N802
+        """The frozen dataclass of settings. It defines `batch_size`, and `make_env` may check the spaces."""
+
+    def init(self, config: Any, env: AnyEnv, key: jax.Array) -> Any:
+        """Return the `TrainState` before the first update."""
+
+    def update(self, config: Any, env: AnyEnv, state: Any) -> tuple[Any, dict[str, jax.Array]]:
+        """Take `config.batch_size` environment steps, learn from them, and add 1 to `state.update`.
+
+        Returns:
+            The next state and scalar metrics: `REQUIRED_METRICS`, and any others. A metric named `loss` must stay
+            finite; a run stops where it does not.
+        """
+
+    def make_agent(self, config: Any, env: AnyEnv, state: Any, explore: bool = False) -> Any:
+        """Return the policy of a state, a pytree with `agent(observation, key) -> action`.
+
+        It samples actions if `explore` is true and acts as well as it can otherwise.
+        """
+
+
+def find_algorithm(algorithm: str | Algorithm) -> Any:
+    """Return the algorithm with a name; one that is given as an object is only checked.
+
+    Args:
+        algorithm: A module of `funcenv.train` such as `"ppo"`, any other module that can be imported, or
+            `"module:name"` for an attribute of one.
+
+    Raises:
+        ValueError: There is no such module, or it lacks a part of an `Algorithm`.
+
+    >>> find_algorithm("ppo").__name__
+    'funcenv.train.ppo'
+    """
+    found: Any = algorithm
+    if isinstance(algorithm, str):
+        builtin = f"{__package__}.{algorithm}"
+        is_builtin = algorithm.isidentifier() and importlib.util.find_spec(builtin) is not None
+        found = import_object(builtin if is_builtin else algorithm)
+    missing = [name for name in ("Config", "init", "update", "make_agent") if not hasattr(found, name)]
+    if missing:
+        raise ValueError(f"{algorithm!r} is not a training algorithm: it lacks {', '.join(missing)}; see {__name__}")
+    return found
+
+
+def algorithm_name(algorithm: str | Algorithm) -> str:
+    """Return the name by which `find_algorithm` finds an algorithm again.
+
+    >>> from funcenv.train import ppo
+    >>> algorithm_name(ppo)
+    'ppo'
+    """
+    if isinstance(algorithm, str):
+        return algorithm
+    if isinstance(algorithm, ModuleType):
+        return algorithm.__name__.removeprefix(f"{__package__}.")
+    return import_path(algorithm)
+
+
+def algorithm_of(config: TrainConfig) -> Any:
+    """Return the algorithm of a configuration: the module that defines its class."""
+    return find_algorithm(sys.modules[type(config).__module__])
