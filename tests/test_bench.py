@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import funcenv
 from funcenv.bench import PARTS, footprint, time_in_turns
-from funcenv.bench.reduced import Fixed, LookingPolicy, Reduced
+from funcenv.bench.breakdown import Constants, ReadingPolicy, ReducedEnv
 from funcenv.cli import main
 
 ROOT = pathlib.Path(__file__).parent.parent
@@ -83,23 +83,23 @@ def test_what_is_carried_are_the_fields_and_does_not_grow_with_the_number_of_ste
 
 def test_nothing_taken_away_leaves_the_environment_as_it_is(walk):
     env = walk.Walk()
-    reduced = Reduced(env, Fixed(env, funcenv.key(3)))
+    reduced = ReducedEnv(env, Constants(env, funcenv.key(3)))
     policy = funcenv.random_policy(env)
     outcomes = [
         funcenv.rollout(funcenv.FuncVectorEnv(each, 4), act, funcenv.key(0), 30)[1]
-        for each, act in ((env, policy), (reduced, LookingPolicy(policy)))
+        for each, act in ((env, policy), (reduced, ReadingPolicy(policy)))
     ]
     jax.tree.map(np.testing.assert_array_equal, *outcomes)
 
 
 def test_what_is_taken_away_is_gone(walk):
     env = walk.Walk()
-    fixed = Fixed(env, funcenv.key(3))
-    still = Reduced(env, fixed, physics=False)
+    constants = Constants(env, funcenv.key(3))
+    still = ReducedEnv(env, constants, physics=False)
     state, _ = still.reset(funcenv.key(0))
     after, timestep = still.step(state, jnp.int32(1), funcenv.key(1))
     assert after == state and timestep.reward == 0 and not timestep.done
-    starts = [Reduced(env, fixed, resets=False).reset(funcenv.key(seed))[0] for seed in (0, 1)]
+    starts = [ReducedEnv(env, constants, resets=False).reset(funcenv.key(seed))[0] for seed in (0, 1)]
     assert starts[0] == starts[1]
 
 

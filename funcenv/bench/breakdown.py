@@ -1,4 +1,8 @@
-"""Where the time of a step goes, found by timing reduced programs."""
+"""The cost of each part of a step, measured as the difference between programs with and without that part.
+
+XLA fuses the parts into each other, so parts that are timed alone would be other programs. `ReducedEnv` is an
+environment without some of its work.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +10,18 @@ import dataclasses
 import statistics
 from typing import Any
 
-from funcenv.bench.reduced import ConstantPolicy, Fixed, LookingPolicy, Reduced
-from funcenv.bench.timing import clock_name, time_in_turns
-from funcenv.func_env import FuncEnv
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+
+from funcenv.bench.measure import clock_name, default_num_steps, time_in_turns
+from funcenv.func_env import Action, AnyEnv, Obs, State
 from funcenv.random import key as new_key
-from funcenv.rollout import random_policy, rollout
+from funcenv.rollout import RandomPolicy, random_policy, rollout
+from funcenv.struct import PyTreeNode, field
 from funcenv.vector import FuncVectorEnv
+from funcenv.wrappers import Wrapper
 
 PARTS = ("bookkeeping", "physics", "randomness", "reset", "observation")
 """The parts of a step, in the order in which they are added to the program."""
@@ -19,15 +29,15 @@ PARTS = ("bookkeeping", "physics", "randomness", "reset", "observation")
 
 @dataclasses.dataclass(frozen=True)
 class Breakdown:
-    """Nanoseconds of each part of one environment's step."""
+    """The duration of each part of a step, for one environment."""
 
     num_envs: int
     clock: str
-    """"cpu" or "wall\""""
+    """the clock of the durations: "cpu" or "wall\""""
     nanoseconds: dict[str, float]
-    """by part; a part that costs less than the noise may come out slightly below 0"""
+    """nanoseconds of each part; noise may make a cheap part slightly negative"""
     spread: dict[str, tuple[float, float]]
-    """the least and the greatest over rounds"""
+    """smallest and largest value over rounds"""
 
     @property
     def total(self) -> float:
@@ -36,7 +46,7 @@ class Breakdown:
 
 
 def break_down(
-    env: FuncEnv[Any, Any, Any],
+    env: AnyEnv,
     num_envs: int,
     *,
     num_steps: int | None = None,
@@ -44,20 +54,22 @@ def break_down(
     rounds: int = 7,
     impl: str | None = None,
 ) -> Breakdown:
-    """Time five programs, each with one part more than the one before, and take the differences.
+    """Time five programs, each with one part more than the one before, and return the differences.
 
-    bookkeeping: the loop, episode statistics, counters and the choice of who begins anew, around a state that stands
-    still. physics: transition, reward and flags, with a constant action and the same key every time. randomness:
-    drawing actions, deriving keys, and what the dynamics draw. reset: drawing first states. observation: making what
-    the policy sees, and reading it.
+    - bookkeeping: the loop, episode statistics, counters, and the selection of environments to reset, around a state
+      that never changes
+    - physics: transition, reward and flags, with a constant action and a constant key
+    - randomness: sampling actions, deriving keys, and the random numbers of the dynamics
+    - reset: sampling initial states
+    - observation: computing the observations and reading them
 
     Args:
-        env: one environment.
-        num_envs: how many are stepped together.
-        num_steps: steps of one rollout; by default such that it makes about 2**18 environment steps.
-        seconds: about how long each program runs in a round.
-        rounds: how often each has its turn.
-        impl: the random generator, as `funcenv.key` takes it.
+        env: One environment.
+        num_envs: Number of environments in the batch.
+        num_steps: Steps of one rollout; by default so many that it takes about 2**18 environment steps.
+        seconds: Approximate duration of each program in each round.
+        rounds: Number of rounds.
+        impl: The random generator; see `funcenv.key`.
 
     >>> import funcenv
     >>> breakdown = break_down(funcenv.make("CartPole-v1"), num_envs=8, num_steps=10, seconds=0.001, rounds=1)
@@ -65,15 +77,23 @@ def break_down(
     True
     """
     num_steps = num_steps or default_num_steps(num_envs)
-    programs = {name: _program(*pieces, num_envs, num_steps, impl) for name, pieces in _pieces(env, impl).items()}
+    constants, random, key = Constants(env, new_key(0, impl)), random_policy(env), new_key(1, impl)
+    constant = ConstantPolicy(constants)
+
+    def program(policy: Any, **included: bool) -> Any:
+        venv: Any = FuncVectorEnv(ReducedEnv(env, constants, **included), num_envs)
+        return lambda: rollout(venv, policy, key, num_steps, collect=None)
+
+    programs = {
+        "bookkeeping": program(constant, physics=False, draws=False, resets=False),
+        "physics": program(constant, draws=False, resets=False),
+        "randomness": program(random, resets=False),
+        "reset": program(random),
+        "observation": program(ReadingPolicy(random)),
+    }
     timings = time_in_turns(programs, seconds=seconds, rounds=rounds)
-    scale = 1e9 / (num_envs * num_steps)
-    differences: dict[str, list[float]] = {}
-    before = [0.0] * len(timings[PARTS[0]].seconds)
-    for name in PARTS:
-        now = [scale * turn for turn in timings[name].seconds]
-        differences[name] = [later - earlier for later, earlier in zip(now, before, strict=True)]
-        before = now
+    turns = np.array([timings[name].seconds for name in PARTS]) * 1e9 / (num_envs * num_steps)
+    differences = dict(zip(PARTS, np.diff(turns, axis=0, prepend=0.0).tolist(), strict=True))
     return Breakdown(
         num_envs=num_envs,
         clock=clock_name(),
@@ -82,28 +102,99 @@ def break_down(
     )
 
 
-def default_num_steps(num_envs: int) -> int:
-    """Steps of a rollout that is long enough to forget how it began, and short enough to be repeated.
+class Constants:
+    """An initial state, an action and a key that replace random ones. Instances are hashed by identity."""
 
-    >>> default_num_steps(1), default_num_steps(256), default_num_steps(65536)
-    (8192, 1024, 64)
+    def __init__(self, env: AnyEnv, key: jax.Array) -> None:
+        reset_key, action_key, draw_key = jax.random.split(key, 3)
+        self._impl = jax.random.key_impl(key)
+        self._key_data = np.asarray(jax.random.key_data(draw_key))
+        self.initial_state = jax.tree.map(np.asarray, jax.jit(lambda env, key: env.reset(key)[0])(env, reset_key))
+        self.action = jax.tree.map(np.asarray, env.action_space.sample(action_key))
+
+    def key(self) -> jax.Array:
+        """Return the key, which is always the same."""
+        return jax.random.wrap_key_data(jnp.asarray(self._key_data), impl=self._impl)
+
+
+class ReducedEnv(Wrapper[State, Action, Obs]):
+    """An environment without its physics, its random numbers, or its random initial states.
+
+    Without `physics`, the state never changes, rewards are 0 and no episode ends. The terminal flag still depends on
+    the state, so XLA does not remove what follows from it. Without `draws`, the functions get a constant key, so random
+    numbers are drawn once for the whole batch. Without `resets`, every episode starts in the same state.
+
+    >>> import funcenv
+    >>> env = funcenv.make("CartPole-v1")
+    >>> still = ReducedEnv(env, Constants(env, funcenv.key(0)), physics=False, draws=False, resets=False)
+    >>> state, _ = still.reset(funcenv.key(1))
+    >>> bool(still.step(state, 0, funcenv.key(2))[0].env_state.x == state.env_state.x)
+    True
     """
-    return min(max(2**18 // num_envs, 64), 8192)
+
+    constants: Constants = field(pytree_node=False)
+    physics: bool = field(pytree_node=False, default=True)
+    draws: bool = field(pytree_node=False, default=True)
+    resets: bool = field(pytree_node=False, default=True)
+
+    def initial(self, key: jax.Array) -> State:
+        """Return a random or the constant initial state."""
+        if self.resets:
+            return self.env.initial(key)
+        state: State = jax.tree.map(jnp.asarray, self.constants.initial_state)
+        return state
+
+    def transition(self, state: State, action: Action, key: jax.Array) -> State:
+        """Return the next state, or the same state without physics."""
+        return self.env.transition(state, action, self._key(key)) if self.physics else state
+
+    def observation(self, state: State, key: jax.Array) -> Obs:
+        """Return the observation."""
+        return self.env.observation(state, self._key(key))
+
+    def reward(self, state: State, action: Action, next_state: State) -> Float[Array, ""]:
+        """Return the reward, or 0 without physics."""
+        return self.env.reward(state, action, next_state) if self.physics else jnp.zeros((), float)
+
+    def terminal(self, state: State) -> Bool[Array, ""]:
+        """Check whether the state is terminal; none is without physics."""
+        return self.env.terminal(state) if self.physics else _opaque_false(state)
+
+    def truncated(self, state: State) -> Bool[Array, ""]:
+        """Check whether the episode is truncated; none is without physics."""
+        return self.env.truncated(state) if self.physics else jnp.zeros((), bool)
+
+    def _key(self, key: jax.Array) -> jax.Array:
+        return key if self.draws else self.constants.key()
 
 
-def _pieces(env: FuncEnv[Any, Any, Any], impl: str | None) -> dict[str, tuple[FuncEnv[Any, Any, Any], Any]]:
-    """The environment and the policy of each program, by the part that it adds."""
-    fixed = Fixed(env, new_key(0, impl))
-    constant, random = ConstantPolicy(fixed), random_policy(env)
-    return {
-        "bookkeeping": (Reduced(env, fixed, physics=False, draws=False, resets=False), constant),
-        "physics": (Reduced(env, fixed, draws=False, resets=False), constant),
-        "randomness": (Reduced(env, fixed, resets=False), random),
-        "reset": (Reduced(env, fixed), random),
-        "observation": (Reduced(env, fixed), LookingPolicy(random)),
-    }
+class ConstantPolicy(PyTreeNode):
+    """A policy that always takes the same action."""
+
+    constants: Constants = field(pytree_node=False)
+
+    def __call__(self, observation: Any, key: jax.Array) -> Any:
+        """Return the action."""
+        del observation, key
+        return jax.tree.map(jnp.asarray, self.constants.action)
 
 
-def _program(env: FuncEnv[Any, Any, Any], policy: Any, num_envs: int, num_steps: int, impl: str | None) -> Any:
-    venv, key = FuncVectorEnv(env, num_envs), new_key(1, impl)
-    return lambda: rollout(venv, policy, key, num_steps, collect=None)
+class ReadingPolicy(PyTreeNode):
+    """A random policy that reads every number of the observation, so XLA must compute the observation."""
+
+    random: RandomPolicy
+
+    def key_of_step(self, policy_key: jax.Array, number: jax.Array) -> jax.Array:
+        """Return the key that the random policy would use."""
+        return self.random.key_of_step(policy_key, number)
+
+    def __call__(self, observation: Any, key: jax.Array) -> Any:
+        """Return a random action."""
+        never = _opaque_false(observation)
+        return jax.tree.map(lambda leaf: jnp.where(never, jnp.zeros_like(leaf), leaf), self.random(observation, key))
+
+
+def _opaque_false(tree: Any) -> jax.Array:
+    """Return a bool that is never true, but depends on every number in the tree as far as XLA can tell."""
+    total = sum((leaf.astype(jnp.float32).sum() for leaf in jax.tree.leaves(tree)), start=jnp.zeros((), jnp.float32))
+    return total == np.float32(1.2345678e33)

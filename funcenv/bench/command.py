@@ -1,10 +1,11 @@
-"""`funcenv bench ENV`: arguments, tables, and the JSON that goes with them."""
+"""The command `funcenv bench ENV`: its flags, tables and JSON file."""
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
 import datetime
+import importlib.metadata
 import json
 import math
 import pathlib
@@ -12,28 +13,27 @@ from typing import Any
 
 import jax
 
-import funcenv
 from funcenv.bench.breakdown import PARTS, Breakdown, break_down
 from funcenv.bench.measure import Measurement, measure
 from funcenv.checker.check import resolve
 from funcenv.registry import make
 
-ABOUT = """\
-Speed, compile time, memory and a cost breakdown of an environment under a random policy that keeps no trajectory.
-On a CPU all seconds are CPU seconds of this process; on an accelerator they are the wall's."""
+DESCRIPTION = """\
+Measure the speed, compile time and memory of an environment under a random policy without a trajectory, and the cost of
+each part of a step. Seconds are CPU seconds of this process on a CPU, and wall time on an accelerator."""
 
 
 def run(arguments: list[str]) -> int:
-    """Measure what the command line names, print tables, write JSON if asked; returns the exit status.
+    """Measure an environment, print tables, write JSON if asked, and return the exit status.
 
     Args:
-        arguments: what follows `funcenv bench`.
+        arguments: The arguments after `funcenv bench`.
 
     Raises:
-        SystemExit: flags that make no sense, after a line that says what is wrong with them.
-        ValueError: an unknown environment.
-        TypeError, ImportError: one that cannot be built.
-        FileNotFoundError: no folder to write the JSON to.
+        SystemExit: A flag is not valid; a line that says why is printed first.
+        ValueError: The environment is unknown.
+        TypeError, ImportError: The environment cannot be built.
+        FileNotFoundError: The folder for the JSON file does not exist.
 
     >>> run(["CartPole-v1", "--num-envs", "8", "--seconds", "0.001", "--rounds", "1", "--no-breakdown"])
     CartPole-v1, random policy...
@@ -42,14 +42,11 @@ def run(arguments: list[str]) -> int:
     options = _parser().parse_args(arguments)
     out = None if options.json is None else _writable(options.json)
     env = resolve(options.env, make)
-    measurements, breakdown = [], None
-    for num_envs in options.num_envs:
-        measurements.append(measure(env, num_envs, seconds=options.seconds, rounds=options.rounds, impl=options.impl))
+    seconds, rounds, impl = options.seconds, options.rounds, options.impl
+    measurements = [measure(env, num, seconds=seconds, rounds=rounds, impl=impl) for num in options.num_envs]
+    breakdown = None
     if not options.no_breakdown:
-        largest = max(options.num_envs)
-        breakdown = break_down(
-            env, largest, seconds=options.seconds / 2, rounds=max(options.rounds, 3), impl=options.impl
-        )
+        breakdown = break_down(env, max(options.num_envs), seconds=seconds / 2, rounds=max(rounds, 3), impl=impl)
     _print(options.env, measurements, breakdown)
     if out is not None:
         out.write_text(json.dumps(_report(options.env, measurements, breakdown), indent=2) + "\n")
@@ -58,16 +55,14 @@ def run(arguments: list[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="funcenv bench", description=ABOUT)
+    parser = argparse.ArgumentParser(prog="funcenv bench", description=DESCRIPTION)
     parser.add_argument("env", metavar="ENV", help="an id, or module:EnvClass, or module:function that returns one")
-    parser.add_argument(
-        "--num-envs", type=_size, nargs="+", default=[1, 256, 4096], help="how many are stepped together"
-    )
-    parser.add_argument("--impl", help='the random generator, such as "feistel2x32"; by default that of funcenv.key')
-    parser.add_argument("--json", metavar="FILE", help="write every figure here, too")
-    parser.add_argument("--seconds", type=float, default=0.2, help="about how long each program runs in a round")
-    parser.add_argument("--rounds", type=_size, default=5, help="medians are taken over these")
-    parser.add_argument("--no-breakdown", action="store_true", help="leave out where the time of a step goes")
+    parser.add_argument("--num-envs", type=_size, nargs="+", default=[1, 256, 4096], help="sizes of the batch")
+    parser.add_argument("--impl", help='random generator, such as "threefry"; by default that of funcenv.key')
+    parser.add_argument("--json", metavar="FILE", help="also write all results to this file")
+    parser.add_argument("--seconds", type=float, default=0.2, help="approximate duration of each program in a round")
+    parser.add_argument("--rounds", type=_size, default=5, help="rounds over which medians are taken")
+    parser.add_argument("--no-breakdown", action="store_true", help="do not measure the parts of a step")
     parser.add_argument("--threads", type=int, default=1, help="threads that XLA may use on a CPU, 0 for all")
     return parser
 
@@ -79,7 +74,7 @@ def _size(text: str) -> int:
 
 
 def _writable(name: str) -> pathlib.Path:
-    """Heard of before minutes are spent on measuring."""
+    """Check the name of the JSON file before the measurements, which take minutes."""
     path = pathlib.Path(name)
     if not path.parent.is_dir():
         raise FileNotFoundError(f"--json: there is no folder {path.parent}; make it first")
@@ -92,17 +87,15 @@ def _report(target: str, measurements: list[Measurement], breakdown: Breakdown |
     return {
         "env": target,
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "funcenv": funcenv.__version__,
+        "funcenv": importlib.metadata.version("funcenv"),
         "jax": jax.__version__,
         "device": jax.devices()[0].device_kind,
-        "measurements": [_finite(dataclasses.asdict(measurement)) for measurement in measurements],
+        "measurements": [
+            {name: None if value != value else value for name, value in dataclasses.asdict(measurement).items()}
+            for measurement in measurements  # JSON has no NaN
+        ],
         "breakdown": None if breakdown is None else dataclasses.asdict(breakdown),
     }
-
-
-def _finite(figures: dict[str, Any]) -> dict[str, Any]:
-    """JSON knows no NaN."""
-    return {name: None if value != value else value for name, value in figures.items()}
 
 
 def _print(target: str, measurements: list[Measurement], breakdown: Breakdown | None) -> None:
@@ -112,12 +105,12 @@ def _print(target: str, measurements: list[Measurement], breakdown: Breakdown | 
     unit = "CPU-s" if measurements[0].clock == "cpu" else "s"
     engine = ", ".join(f"{name}: {choice}" for name, choice in measurements[0].engine.items())
     console.print(f"{target}, random policy, no trajectory kept, jax {jax.__version__} ({engine})", soft_wrap=True)
-    console.print(_table_of_measurements(measurements, unit))
+    console.print(_measurement_table(measurements, unit))
     if breakdown is not None:
-        console.print(_table_of_parts(breakdown))
+        console.print(_part_table(breakdown))
 
 
-def _table_of_measurements(measurements: list[Measurement], unit: str) -> Any:
+def _measurement_table(measurements: list[Measurement], unit: str) -> Any:
     table = _table(
         "\nenvs",
         f"M steps\n/{unit}",
@@ -144,7 +137,7 @@ def _table_of_measurements(measurements: list[Measurement], unit: str) -> Any:
     return table
 
 
-def _table_of_parts(breakdown: Breakdown) -> Any:
+def _part_table(breakdown: Breakdown) -> Any:
     clock = "of CPU" if breakdown.clock == "cpu" else "of wall time"
     table = _table(f"a step at {breakdown.num_envs:,} envs", f"ns {clock}", "share", "")
     table.columns[0].justify = table.columns[-1].justify = "left"
@@ -152,7 +145,7 @@ def _table_of_parts(breakdown: Breakdown) -> Any:
     for name in PARTS:
         share = breakdown.nanoseconds[name] / total
         table.add_row(name, _digits(breakdown.nanoseconds[name]), f"{share:.0%}", "█" * round(30 * max(share, 0)))
-    table.add_row("all of it", _digits(total), "", "")
+    table.add_row("total", _digits(total), "", "")
     return table
 
 
@@ -167,7 +160,7 @@ def _table(*headers: str) -> Any:
 
 
 def _digits(number: float) -> str:
-    """Three significant digits.
+    """Format a number with three significant digits.
 
     >>> _digits(123.456), _digits(12.3456), _digits(0.0123456)
     ('123', '12.3', '0.0123')

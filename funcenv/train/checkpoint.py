@@ -39,7 +39,11 @@ def save(folder: pathlib.Path, number: int, state: Any) -> pathlib.Path:
     shutil.rmtree(partial, ignore_errors=True)
     with ocp.StandardCheckpointer() as checkpointer:
         checkpointer.save(partial.resolve(), _without_keys(state))
-    _write_durably(partial / _DIGESTS, json.dumps(_digests(partial), indent=1))
+    digests = _digests(partial)
+    with open(partial / _DIGESTS, "w") as file:
+        json.dump(digests, file, indent=1)
+        file.flush()
+        os.fsync(file.fileno())
     shutil.rmtree(complete, ignore_errors=True)  # an earlier checkpoint of the same update
     os.rename(partial, complete)
     for old in checkpoints(folder)[:-MAX_CHECKPOINTS]:
@@ -108,13 +112,6 @@ def _fault(checkpoint: pathlib.Path) -> str | None:
 def _digests(folder: pathlib.Path) -> dict[str, str]:
     files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != _DIGESTS)
     return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
-
-
-def _write_durably(path: pathlib.Path, text: str) -> None:
-    with open(path, "w") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def _is_key(leaf: Any) -> bool:

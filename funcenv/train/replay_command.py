@@ -10,24 +10,14 @@ import webbrowser
 from funcenv.display import has_display
 from funcenv.replay.files import require_destination
 from funcenv.replay.replay import Replay
-from funcenv.train.agent_replay import record_agent
+from funcenv.train.agent_replay import RecordOptions, record_agent
 from funcenv.train.run import REPLAY_FILE, load
 
 
 @dataclasses.dataclass(frozen=True)
-class ReplayOptions:
-    """Which episodes are recorded, and where they are saved."""
+class ReplayOptions(RecordOptions):
+    """Which episodes are recorded, and where they are saved and shown."""
 
-    num_episodes: int = 4
-    """episodes, shown next to each other"""
-    seed: int = 0
-    """seed of the episodes"""
-    agent: int = 0
-    """index of the agent, if the run trained several seeds"""
-    explore: bool = False
-    """sample actions from the policy instead of taking the most likely ones"""
-    max_steps: int = 1000
-    """largest number of steps in an episode"""
     save: str | None = None
     """file to write instead of replay.html in the run's folder: .html, .gif, .webp or .mp4"""
     open: bool = True
@@ -46,15 +36,7 @@ def replay_run(folder: str | os.PathLike[str], options: ReplayOptions) -> Replay
     folder = pathlib.Path(folder)
     learner, state = load(folder)
     path = require_destination(folder / REPLAY_FILE if options.save is None else options.save)
-    replay = record_agent(
-        learner,
-        state,
-        options.num_episodes,
-        seed=options.seed,
-        agent=options.agent,
-        explore=options.explore,
-        max_steps=options.max_steps,
-    )
+    replay = record_agent(learner, state, options)
     replay.save(path)
     returns = ", ".join(f"{value:.1f}" for value in replay.episode_return)
     print(f"{replay.title}: returns {returns}; {path}")

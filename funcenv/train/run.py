@@ -38,7 +38,7 @@ from funcenv.random import key as new_key
 from funcenv.registry import spec
 from funcenv.replay import can_draw
 from funcenv.train import checkpoint
-from funcenv.train.agent_replay import record_agent
+from funcenv.train.agent_replay import RecordOptions, record_agent
 from funcenv.train.algorithm import Algorithm, algorithm_name, algorithm_of, find_algorithm
 from funcenv.train.loop import MAX_UPDATES_PER_CALL, Learner, Metrics
 from funcenv.train.metrics import MetricsFile, draw_learning_curve, read_metrics
@@ -214,7 +214,7 @@ def _train(
             state = next_state
             wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
             metrics_file.append(done + 1, metrics, wall, cpu)
-            report.advance(int(metrics["env_steps"][-1, 0]), float(metrics["mean_return"][-1].mean()))
+            report.report(int(metrics["env_steps"][-1, 0]), float(metrics["mean_return"][-1].mean()))
             # The duration of the first call includes compilation. A second call of a few updates shows their speed.
             is_first, advanced = num_updates == 1, learner.num_updates_done(state) - done
             num_updates = 4 if is_first else _updates_in(SECONDS_PER_CALL, wall / advanced)
@@ -228,7 +228,7 @@ def _train(
         draw_learning_curve(folder / "learning_curve.png", rows, title, threshold)
     is_finished = done == config.num_updates
     if has_replay and is_finished:
-        record_agent(learner, state, replay_episodes).save(folder / REPLAY_FILE)
+        record_agent(learner, state, RecordOptions(replay_episodes)).save(folder / REPLAY_FILE)
     return _result(folder, state, config, threshold, [] if is_finished else signals)
 
 
