@@ -2,12 +2,13 @@
 
     initial(key)                        -> state          the first state of an episode
     transition(state, action, key)      -> next_state     the dynamics
-    observation(state, key)             -> observation    what the agent sees
-    reward(state, action, next_state)   -> reward         a function of its arguments alone
+    observation(state, key)             -> observation    what the agent observes
+    reward(state, action, next_state)   -> reward         depends on its arguments only
     terminal(state)                     -> bool           the MDP ended here
-    truncated(state)                    -> bool           stopped from outside the MDP
+    truncated(state)                    -> bool           the episode was stopped from outside the MDP
 
-`reset` and `step` are composed from these, here and nowhere else.
+An environment defines these functions and its two spaces. `reset` and `step` are composed from them in this file, and
+nowhere else. Everything works for one environment and one state; `jax.vmap` makes batches.
 """
 
 from __future__ import annotations
@@ -31,10 +32,10 @@ Obs = TypeVar("Obs")
 
 
 class Timestep(PyTreeNode, Generic[Obs]):
-    """What an agent is told after `reset` or `step`.
+    """What the agent receives from `reset` or `step`.
 
-    The two give the same structure, shapes and dtypes, so a time step can be carried through `jax.lax.scan`. After
-    `reset` the reward is 0, both flags are False, and the keys that `transition_info` adds hold zeros.
+    Both return the same structure, shapes and dtypes, so that `jax.lax.scan` can carry a time step. After `reset` the
+    reward is 0, both flags are False, and the entries of `info` that come from `transition_info` are zeros.
     """
 
     observation: Obs
@@ -45,20 +46,20 @@ class Timestep(PyTreeNode, Generic[Obs]):
 
     @property
     def done(self) -> Bool[Array, ""]:
-        """The episode ended here, for either reason."""
+        """Whether the episode ended here, for either reason."""
         return self.terminated | self.truncated
 
 
 class FuncEnv(PyTreeNode, Generic[State, Action, Obs]):
-    """An environment whose parameters are its fields.
+    """An environment whose fields are its parameters.
 
     A subclass is a frozen dataclass and a pytree: `env.replace(gravity=1.6)` is another environment,
     `jax.vmap(lambda g: Env(gravity=g))(gs)` is a batch of them, and `jax.grad` with respect to `env` differentiates
-    through the dynamics. Mark sizes, flags and other compile-time choices with `funcenv.field(pytree_node=False)`.
+    through the dynamics. Declare sizes, flags and other compile-time choices `funcenv.field(pytree_node=False)`.
     Derived values are properties, never fields.
 
-    The state is a `PyTreeNode` of arrays whose shapes and dtypes never change. Randomness enters through the explicit
-    keys of `initial`, `transition` and `observation` only.
+    The state is a `PyTreeNode` of arrays whose shapes and dtypes never change. Randomness enters only through the keys
+    of `initial`, `transition` and `observation`.
 
     >>> import funcenv
     >>> class Walk(FuncEnv[jax.Array, jax.Array, jax.Array]):
@@ -90,107 +91,113 @@ class FuncEnv(PyTreeNode, Generic[State, Action, Obs]):
 
     @property
     def observation_space(self) -> Space[Obs]:
-        """The set that every observation lies in."""
+        """The space that contains every observation."""
         raise NotImplementedError(f"{type(self).__name__} must define the property observation_space")
 
     @property
     def action_space(self) -> Space[Action]:
-        """The set of actions that the dynamics are defined for."""
+        """The space of the actions that the dynamics are defined for."""
         raise NotImplementedError(f"{type(self).__name__} must define the property action_space")
+
+    def initial(self, key: jax.Array) -> State:
+        """Return the first state of an episode."""
+        raise NotImplementedError(f"{type(self).__name__} must define initial(key)")
+
+    def transition(self, state: State, action: Action, key: jax.Array) -> State:
+        """Return the next state, with the structure, shapes and dtypes of the first one."""
+        raise NotImplementedError(f"{type(self).__name__} must define transition(state, action, key)")
+
+    def observation(self, state: State, key: jax.Array) -> Obs:
+        """Return what the agent observes in a state, a member of `observation_space`."""
+        raise NotImplementedError(f"{type(self).__name__} must define observation(state, key)")
+
+    def reward(self, state: State, action: Action, next_state: State) -> Float[Array, ""]:
+        """Return the reward of a transition. Draw a random reward in `transition` and keep it in the state."""
+        raise NotImplementedError(f"{type(self).__name__} must define reward(state, action, next_state)")
+
+    def terminal(self, state: State) -> Bool[Array, ""]:
+        """Return whether the MDP ended in this state."""
+        raise NotImplementedError(f"{type(self).__name__} must define terminal(state)")
+
+    def truncated(self, state: State) -> Bool[Array, ""]:
+        """Return whether the episode is stopped here from outside the MDP; never by default."""
+        del state
+        return jnp.zeros((), bool)
+
+    def state_info(self, state: State) -> dict[str, Any]:
+        """Return extra arrays about a state, by name, for `Timestep.info`; none by default."""
+        del state
+        return {}
+
+    def transition_info(self, state: State, action: Action, next_state: State) -> dict[str, Any]:
+        """Return extra arrays about a transition, by name, for `Timestep.info`; none by default."""
+        del state, action, next_state
+        return {}
+
+    def scene(self, state: State) -> Scene:
+        """Return a drawing of the state, with the same number of shapes for every state so that it can be traced."""
+        del state
+        raise NotImplementedError(f"{type(self).__name__} draws nothing: define scene(state) to draw it")
+
+    def text(self, state: State, action: Action | None = None) -> str:
+        """Return a text rendering of the state for a terminal, where characters suit the environment.
+
+        This is the one function that is never traced.
+
+        Args:
+            state: a state whose leaves are NumPy arrays.
+            action: the action that led to the state, None after `reset`.
+        """
+        del state, action
+        raise NotImplementedError(f"{type(self).__name__} has no text: define text(state, action) to give it one")
 
     @property
     def reward_range(self) -> tuple[float, float]:
-        """The least and the greatest reward of a step of an episode, for actions in the space; unbounded by default.
+        """The lowest and the highest reward of a step with an action in `action_space`; unbounded by default.
 
-        Read on the host, from concrete parameters; for a batch of environments the loosest bounds. They are those of
-        exact arithmetic: a computed reward may lie beyond by a rounding error.
+        It is computed on the host from concrete parameters. A batch of environments has the loosest bounds. The bounds
+        are those of exact arithmetic, which a computed reward may exceed by a rounding error.
         """
         return -math.inf, math.inf
 
     @property
-    def unwrapped(self) -> FuncEnv[Any, Any, Any]:
-        """The environment beneath every wrapper: this one."""
-        return self
+    def render_fps(self) -> float:
+        """The number of steps a second that a window or a video shows. A class attribute can set it."""
+        return 30
 
     @property
     def fixed_start(self) -> bool:
-        """Whether every episode is meant to start alike, so that `initial` may ignore its key; False by default.
+        """Whether every episode is meant to start alike, so that `initial` may ignore its key.
 
-        For `check_func_env`; a class attribute `fixed_start = True` says the same.
+        `check_func_env` reads this. A class attribute `fixed_start = True` can set it.
         """
         return False
 
     @property
     def differentiable(self) -> bool | None:
-        """Whether a step has finite gradients: promised (True), denied (False), or not said (None, the default).
+        """Whether a step is meant to have finite gradients, or None if the environment does not say.
 
-        For `check_func_env`; a class attribute `differentiable = False` says the same.
+        `check_func_env` reads this. A class attribute such as `differentiable = False` can set it.
         """
         return None
 
     @property
-    def render_fps(self) -> float:
-        """How many steps a second a window or a video shows; 30 by default. A class attribute says the same."""
-        return 30
-
-    def initial(self, key: jax.Array) -> State:
-        """The first state of an episode."""
-        raise NotImplementedError(f"{type(self).__name__} must define initial(key)")
-
-    def transition(self, state: State, action: Action, key: jax.Array) -> State:
-        """The state that follows."""
-        raise NotImplementedError(f"{type(self).__name__} must define transition(state, action, key)")
-
-    def observation(self, state: State, key: jax.Array) -> Obs:
-        """What the agent sees of a state."""
-        raise NotImplementedError(f"{type(self).__name__} must define observation(state, key)")
-
-    def reward(self, state: State, action: Action, next_state: State) -> Float[Array, ""]:
-        """The reward of a transition; a random one is drawn in `transition` and kept in the state."""
-        raise NotImplementedError(f"{type(self).__name__} must define reward(state, action, next_state)")
-
-    def terminal(self, state: State) -> Bool[Array, ""]:
-        """Whether the MDP ended here."""
-        raise NotImplementedError(f"{type(self).__name__} must define terminal(state)")
-
-    def truncated(self, state: State) -> Bool[Array, ""]:
-        """Whether the episode is stopped here from outside the MDP; never, unless overridden."""
-        del state
-        return jnp.zeros((), bool)
-
-    def state_info(self, state: State) -> dict[str, Any]:
-        """Extra facts about a state, for `Timestep.info`."""
-        del state
-        return {}
-
-    def transition_info(self, state: State, action: Action, next_state: State) -> dict[str, Any]:
-        """Extra facts about a transition, for `Timestep.info`."""
-        del state, action, next_state
-        return {}
-
-    def scene(self, state: State) -> Scene:
-        """A picture of the state: the same number of shapes whatever the state, so that it traces and batches."""
-        del state
-        raise NotImplementedError(f"{type(self).__name__} draws nothing: define scene(state) to give it a picture")
-
-    def text(self, state: State, action: Action | None = None) -> str:
-        """The state in a terminal, for environments that are told in characters better than in a picture.
-
-        Unlike all else here it runs on the host, never traced: `state` holds numpy arrays. `action` is the one that led
-        here, None after `reset`.
-        """
-        del state, action
-        raise NotImplementedError(f"{type(self).__name__} has no text: define text(state, action) to give it one")
+    def unwrapped(self) -> AnyEnv:
+        """The environment inside all wrappers."""
+        return self
 
     @final
     def reset(self, key: jax.Array) -> tuple[State, Timestep[Obs]]:
         """Start an episode.
 
         Args:
-            key: a typed key; legacy uint32 keys raise `TypeError`.
+            key: a typed key.
 
         Returns:
-            The first state and its time step (reward 0, not ended).
+            The first state and its time step, with reward 0 and both flags False.
+
+        Raises:
+            TypeError: a legacy uint32 key.
         """
         initial_key, observation_key = _split_call_key(key)
         state = _strip_weak_types(self.initial(initial_key))
@@ -200,19 +207,21 @@ class FuncEnv(PyTreeNode, Generic[State, Action, Obs]):
 
     @final
     def step(self, state: State, action: Action, key: jax.Array) -> tuple[State, Timestep[Obs]]:
-        """Play one action.
+        """Perform one action.
+
+        Nothing resets the environment when an episode ends; that is up to the caller. A step after the end is defined
+        by the environment, which usually continues its dynamics.
 
         Args:
-            state: from `reset` or an earlier `step`; it is not changed, so it can be stepped from again.
+            state: a state that `reset` or `step` returned. It is not changed, so it can be stepped from again.
             action: a member of `action_space`.
-            key: a typed key, a fresh one for every call.
+            key: a typed key, a new one for every call.
 
         Returns:
-            The next state and its time step. What follows the end of an episode is defined by the environment, usually
-            more of the same dynamics: resetting is the caller's choice.
+            The next state and its time step.
 
         Raises:
-            TypeError: a legacy key, or a flag that is not a bool.
+            TypeError: a legacy uint32 key, or a flag that is not a bool.
             ValueError: a reward or a flag that is not a scalar.
         """
         transition_key, observation_key = _split_call_key(key)
@@ -228,30 +237,27 @@ class FuncEnv(PyTreeNode, Generic[State, Action, Obs]):
 
     @final
     def observe(self, state: State, key: jax.Array) -> Timestep[Obs]:
-        """The time step of a state without a transition, with the observation that the call with this key gave.
+        """Observe a state again, without a transition.
 
-        `reset` and `step` draw the observation with a part of their key. Given the same key and the state they
-        returned, `look` draws it again, bit for bit. The reward and the keys of `transition_info` are 0, as after
-        `reset`; the flags are those of the state.
+        Given a state and the key of the `reset` or `step` that returned it, the observation is the one of that call,
+        bit for bit. The flags are those of the state. The reward and the entries of `transition_info` are 0.
         """
-        return self._timestep_without_transition(state, _split_call_key(key)[1])
+        _, observation_key = _split_call_key(key)
+        return self._timestep_without_transition(state, observation_key)
 
     def _timestep_without_transition(self, state: State, observation_key: jax.Array) -> Timestep[Obs]:
+        def transition_outputs(state: State, action: Action) -> Any:
+            return _strip_weak_types((self.reward(state, action, state), self.transition_info(state, action, state)))
+
         action = jax.eval_shape(self.action_space.sample, observation_key)
-        reward, transition_info = jax.eval_shape(
-            lambda state, action: _strip_weak_types(
-                (self.reward(state, action, state), self.transition_info(state, action, state))
-            ),
-            state,
-            action,
-        )
-        nothing = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), transition_info)
+        outputs = jax.eval_shape(transition_outputs, state, action)
+        reward, transition_info = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), outputs)
         return Timestep(
             observation=_strip_weak_types(self.observation(state, observation_key)),
-            reward=jnp.zeros(reward.shape, reward.dtype),
+            reward=reward,
             terminated=self._flag("terminal", self.terminal(state)),
             truncated=self._flag("truncated", self.truncated(state)),
-            info={**nothing, **_strip_weak_types(self.state_info(state))},
+            info={**transition_info, **_strip_weak_types(self.state_info(state))},
         )
 
     def _scalar(self, name: str, value: Any) -> jax.Array:
@@ -276,7 +282,7 @@ AnyEnv: TypeAlias = FuncEnv[Any, Any, Any]
 
 
 def reward_bounds(*rewards: Any) -> tuple[float, float]:
-    """The least and the greatest of some numbers, or arrays of them where parameters are batched: a `reward_range`.
+    """Return the lowest and the highest of some rewards, which may be arrays where parameters are batched.
 
     >>> reward_bounds(-1.0, jnp.array([20.0, 10.0]))
     (-1.0, 20.0)
@@ -285,16 +291,16 @@ def reward_bounds(*rewards: Any) -> tuple[float, float]:
 
 
 def _split_call_key(key: jax.Array) -> jax.Array:
-    """The two keys of one call: for the state (`initial` or `transition`) and for `observation`."""
+    """Split the key of one call: one for the state (`initial` or `transition`), one for `observation`."""
     require_typed_key(key)
     return jax.random.split(key)
 
 
 def _strip_weak_types(tree: Any) -> Any:
-    """Python scalars become arrays and weak types strong ones, so that a state has the same type after every step."""
-    return jax.tree.map(_strong_leaf, tree)
+    """Convert Python scalars and weakly typed leaves to strongly typed arrays, so that every state has equal types."""
 
+    def strip(leaf: Any) -> jax.Array:
+        array = leaf if isinstance(leaf, jax.Array) else jnp.asarray(leaf)
+        return jax.lax.convert_element_type(array, array.dtype) if array.weak_type else array
 
-def _strong_leaf(leaf: Any) -> jax.Array:
-    array = leaf if isinstance(leaf, jax.Array) else jnp.asarray(leaf)
-    return jax.lax.convert_element_type(array, array.dtype) if array.weak_type else array
+    return jax.tree.map(strip, tree)

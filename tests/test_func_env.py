@@ -1,4 +1,4 @@
-"""The composition of reset and step."""
+"""`reset` and `step` are composed from the six functions, and refuse results of the wrong kind."""
 
 import jax
 import jax.numpy as jnp
@@ -15,7 +15,7 @@ class CountState(funcenv.PyTreeNode):
 
 
 class Count(funcenv.FuncEnv):
-    """Draws in all three functions that may; returns Python scalars where it can."""
+    """An environment that draws in all three functions with a key, and returns Python scalars where it can."""
 
     @property
     def observation_space(self):
@@ -57,7 +57,7 @@ def test_reset_and_step_have_one_structure_and_no_weak_types():
     assert not any(leaf.weak_type for leaf in jax.tree.leaves((state, first)))
 
 
-def test_reset_pays_nothing_and_ends_nothing():
+def test_reset_has_no_reward_and_ends_nothing():
     _, timestep = Count().reset(funcenv.key(0))
     assert timestep.reward == 0 and not timestep.terminated and not timestep.truncated and not timestep.info["moved"]
 
@@ -72,14 +72,14 @@ def test_every_function_gets_a_key_of_its_own():
     assert len({float(draw) for draw in draws}) >= 2
 
 
-def test_look_shows_what_the_call_with_that_key_showed():
+def test_observe_repeats_the_observation_of_the_call_with_that_key():
     env, key = Count(), funcenv.key(3)
     state, timestep = env.reset(key)
     np.testing.assert_array_equal(env.observe(state, key).observation, timestep.observation)
     state, timestep = env.step(state, jnp.int32(2), key)
-    seen = env.observe(state, key)
-    np.testing.assert_array_equal(seen.observation, timestep.observation)
-    assert seen.reward == 0
+    again = env.observe(state, key)
+    np.testing.assert_array_equal(again.observation, timestep.observation)
+    assert again.reward == 0
 
 
 def test_step_compiles_once():
