@@ -1,8 +1,8 @@
-"""Environments by name.
+"""The registry: environments by name.
 
-Ids are Gymnasium's, `[namespace/]Name[-vN]`. The core knows no environment: a package offers its own by the entry-point
-group `funcenv.envs`, whose values are functions that call `register`; they are loaded at the first look-up.
-`"module:Name-v0"` imports a module first.
+Ids have Gymnasium's form, `[namespace/]Name[-vN]`. An installed package registers its environments through the
+entry-point group `funcenv.envs`, whose values are functions that call `register`. The first lookup calls them. The
+environments of this package are registered in the same way. An id such as `"module:Name-v0"` imports `module` first.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from types import MappingProxyType
 from typing import Any, Self
 
 from funcenv.checks import require_size
-from funcenv.func_env import FuncEnv
+from funcenv.func_env import AnyEnv
 from funcenv.wrappers.time_limit import TimeLimit
 
 ENTRY_POINT_GROUP = "funcenv.envs"
@@ -32,7 +32,7 @@ _UNSET: Any = object()
 
 @dataclasses.dataclass(frozen=True)
 class EnvSpec:
-    """How an id becomes an environment.
+    """A registered id, and how to build its environment.
 
     >>> import funcenv
     >>> spec = funcenv.spec("CartPole-v1")
@@ -43,65 +43,62 @@ class EnvSpec:
     """
 
     id: str
-    entry_point: str | Callable[..., FuncEnv[Any, Any, Any]]  # "module:attribute" or a callable
+    entry_point: str | Callable[..., AnyEnv]  # "module:attribute" or a callable
     max_episode_steps: int | None = None
     reward_threshold: float | None = None
     kwargs: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     @property
     def namespace(self) -> str | None:
-        """The part before the slash."""
+        """The part of the id before the slash."""
         return parse_id(self.id)[0]
 
     @property
     def name(self) -> str:
-        """The id without namespace and version."""
+        """The part of the id without namespace and version."""
         return parse_id(self.id)[1]
 
     @property
     def version(self) -> int | None:
-        """The N of `-vN`."""
+        """The N of `-vN` in the id."""
         return parse_id(self.id)[2]
 
-    def load(self) -> Callable[..., FuncEnv[Any, Any, Any]]:
-        """The class or function that builds the environment."""
+    def load(self) -> Callable[..., AnyEnv]:
+        """Import the class or function that builds the environment."""
         if callable(self.entry_point):
             return self.entry_point
         module, _, attribute = self.entry_point.partition(":")
         return getattr(importlib.import_module(module), attribute)
 
-    def make(self, *, max_episode_steps: int | None = _UNSET, **params: Any) -> FuncEnv[Any, Any, Any]:
-        """Build the environment; the arguments are those of `funcenv.make`."""
+    def make(self, *, max_episode_steps: int | None = _UNSET, **params: Any) -> AnyEnv:
+        """Build the environment, as `funcenv.make` does."""
         build = self.load()
         _require_known_parameters(self.id, build, params)
         env = build(**{**self.kwargs, **params})
         limit = self.max_episode_steps if max_episode_steps is _UNSET else max_episode_steps
-        if limit is None or limit == -1:
-            return env
-        return TimeLimit(env, max_episode_steps=limit)
+        return env if limit in (None, -1) else TimeLimit(env, max_episode_steps=limit)
 
     def to_json(self) -> str:
-        """The spec as text, from which `from_json` makes an equal one, also in another process.
+        """Serialize the spec, also for another process; `from_json` restores an equal one.
 
         Raises:
-            TypeError: `entry_point` is not a string, or a value in `kwargs` is something else than None, a bool, a
-                finite number, a string, or a list, tuple or dict (with strings as keys) of these.
+            TypeError: `entry_point` is not a string, or a value in `kwargs` is anything but None, a bool, a finite
+                number, a string, or a list, tuple or dict (with strings as keys) of these.
         """
         if not isinstance(self.entry_point, str):
             raise TypeError(
                 f"the entry point of {self.id} is {self.entry_point!r}, which has no JSON form; "
                 'register it as "module:attribute"'
             )
-        fields = {entry.name: getattr(self, entry.name) for entry in dataclasses.fields(self)}
-        fields["kwargs"] = {name: _to_json(f"kwargs[{name!r}]", value) for name, value in self.kwargs.items()}
-        return json.dumps(fields)
+        kwargs = {name: _to_json(f"kwargs[{name!r}]", value) for name, value in self.kwargs.items()}
+        return json.dumps({**vars(self), "kwargs": kwargs})
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """The spec that `to_json` wrote.
+        """Restore a spec from the output of `to_json`.
 
         Raises:
-            ValueError: the text is no JSON, or holds something else than a spec.
+            ValueError: the text is not JSON, or not that of a spec.
         """
         fields = json.loads(text, object_hook=_from_json)
         names = [entry.name for entry in dataclasses.fields(cls)]
@@ -110,42 +107,41 @@ class EnvSpec:
         return cls(**fields)
 
     def pprint(self) -> str:
-        """The spec as lines of text, without what is at its default.
+        """Format the spec as lines of text, without fields that are None or empty.
 
         >>> print(EnvSpec("lab/Moon-v0", "lab.moon:Moon", kwargs={"gravity": 1.6}).pprint())
         id=lab/Moon-v0
         entry_point=lab.moon:Moon
         kwargs={'gravity': 1.6}
         """
-        values = {entry.name: getattr(self, entry.name) for entry in dataclasses.fields(self)}
-        return "\n".join(f"{name}={value}" for name, value in values.items() if value is not None and value != {})
+        return "\n".join(f"{name}={value}" for name, value in vars(self).items() if value is not None and value != {})
 
 
 _specs: dict[str, EnvSpec] = {}
-_asked: set[str] = set()  # entry points whose packages have registered
+_loaded: set[str] = set()  # the entry points whose functions were called
 registry: Mapping[str, EnvSpec] = MappingProxyType(_specs)
-"""Every registered id and its spec, a read-only view; `spec(id)` loads the installed packages first."""
+"""A read-only view of all registered ids and their specs. Unlike `spec(id)`, it does not load installed packages."""
 
 
 def register(
     id: str,
-    entry_point: str | Callable[..., FuncEnv[Any, Any, Any]],
+    entry_point: str | Callable[..., AnyEnv],
     max_episode_steps: int | None = None,
     reward_threshold: float | None = None,
     kwargs: Mapping[str, Any] | None = None,
 ) -> None:
-    """Give an environment a name.
+    """Register an environment under an id.
 
     Args:
         id: `[namespace/]Name[-vN]`.
-        entry_point: `"module:attribute"`, imported when first needed, or a callable; it takes the parameters and
-            returns a `FuncEnv`.
-        max_episode_steps: `make` adds `TimeLimit` with it.
-        reward_threshold: mean return from which the task counts as solved.
-        kwargs: parameters that differ from the class's defaults.
+        entry_point: a callable that takes the parameters and returns a `FuncEnv`, or `"module:attribute"`, which is
+            imported when first needed.
+        max_episode_steps: the limit of the `TimeLimit` that `make` adds; None for no limit.
+        reward_threshold: the mean return from which the task counts as solved.
+        kwargs: parameters that differ from the defaults of the class.
 
     Raises:
-        ValueError: a malformed id or entry point, or an id that names another environment already.
+        ValueError: a malformed id or entry point, or an id that is registered for another environment.
 
     >>> from funcenv.envs import CartPole
     >>> register("doc/Moon-v0", CartPole, max_episode_steps=100, kwargs={"gravity": 1.6})
@@ -164,13 +160,16 @@ def register(
 
 
 def spec(id: str) -> EnvSpec:
-    """Look an id up.
+    """Look up the spec of an id.
 
-    Without a version the newest one is taken, with a warning. `"module:Name-v0"` imports `module` first.
+    Args:
+        id: `[module:][namespace/]Name[-vN]`. The module is imported first. Without a version the newest one is taken,
+            with a warning.
 
     Raises:
-        ValueError: nothing has that name (the message suggests the closest one), or it has no such version (the
-            message names them).
+        TypeError: the id is not a string.
+        ValueError: a malformed or unknown id (the message suggests the closest one), or an unknown version (the message
+            lists the known ones).
 
     >>> spec("CartPoel-v1")
     Traceback (most recent call last):
@@ -186,30 +185,31 @@ def spec(id: str) -> EnvSpec:
     if id in _specs:
         return _specs[id]
     namespace, name, version = parse_id(id)
-    versions = sorted(
-        (other.version, other)
-        for other in _specs.values()
-        if (other.namespace, other.name) == (namespace, name) and other.version is not None
-    )
-    if version is None and versions:
-        newest = versions[-1][1]
+    versions = {
+        known.version: known
+        for known in _specs.values()
+        if (known.namespace, known.name) == (namespace, name) and known.version is not None
+    }
+    if versions and version is None:
+        newest = versions[max(versions)]
         warnings.warn(f"{id} names no version; using the newest, {newest.id}", UserWarning, stacklevel=2)
         return newest
-    if versions and version is not None and version < versions[0][0]:
-        raise ValueError(f"{id} is deprecated and has no implementation here; use {versions[-1][1].id}")
-    raise ValueError(f"no environment is registered as {id!r}; {_suggestion(id, [other.id for _, other in versions])}")
+    if versions and version is not None and version < min(versions):
+        raise ValueError(f"{id} is deprecated and has no implementation here; use {versions[max(versions)].id}")
+    suggestion = _suggest_id(id, [versions[number].id for number in sorted(versions)])
+    raise ValueError(f"no environment is registered as {id!r}; {suggestion}")
 
 
-def make(id: str, *, max_episode_steps: int | None = _UNSET, **params: Any) -> FuncEnv[Any, Any, Any]:
+def make(id: str, *, max_episode_steps: int | None = _UNSET, **params: Any) -> AnyEnv:
     """Build a registered environment.
 
     Args:
-        id: as for `spec`.
-        max_episode_steps: a time limit instead of the registered one; `None` or -1 for no limit.
-        **params: fields of the environment, say `gravity=1.6`.
+        id: `[module:][namespace/]Name[-vN]`, as for `spec`.
+        max_episode_steps: a time limit that replaces the registered one; None or -1 for no limit.
+        **params: fields of the environment, such as `gravity=1.6`.
 
     Returns:
-        The environment, in a `TimeLimit` unless there is no limit.
+        The environment, inside a `TimeLimit` unless there is no limit.
 
     Raises:
         ValueError: an unknown id, or a value that the environment refuses.
@@ -226,22 +226,25 @@ def make(id: str, *, max_episode_steps: int | None = _UNSET, **params: Any) -> F
 
 
 def pprint_registry() -> str:
-    """A table of every id, with its limit and threshold, as text.
+    """Format all ids, with their time limits and reward thresholds, as a table.
 
     >>> print(pprint_registry().splitlines()[0])
     id                            max steps  solved at
     """
     load_entry_points()
     rows = [f"{'id':<28}  {'max steps':>9}  {'solved at':>9}"]
-    for other in sorted(_specs.values(), key=lambda other: (other.namespace or "", other.name, other.version or 0)):
-        limit = "" if other.max_episode_steps is None else str(other.max_episode_steps)
-        threshold = "" if other.reward_threshold is None else f"{other.reward_threshold:g}"
-        rows.append(f"{other.id:<28}  {limit:>9}  {threshold:>9}".rstrip())
+    for known in sorted(_specs.values(), key=lambda known: (known.namespace or "", known.name, known.version or 0)):
+        limit = "" if known.max_episode_steps is None else str(known.max_episode_steps)
+        threshold = "" if known.reward_threshold is None else f"{known.reward_threshold:g}"
+        rows.append(f"{known.id:<28}  {limit:>9}  {threshold:>9}".rstrip())
     return "\n".join(rows)
 
 
 def parse_id(id: str) -> tuple[str | None, str, int | None]:
-    """Namespace, name and version of an id.
+    """Split an id into namespace, name and version; the first and the last are None where the id has none.
+
+    Raises:
+        ValueError: a malformed id.
 
     >>> parse_id("lab/Maze-v3")
     ('lab', 'Maze', 3)
@@ -254,14 +257,14 @@ def parse_id(id: str) -> tuple[str | None, str, int | None]:
 
 
 def load_entry_points() -> None:
-    """Let every installed package that offers environments register them; each is asked once.
+    """Call the function of every entry point in the group `funcenv.envs`, each of them once.
 
-    A package that fails is named in a warning, and the others still load.
+    One that fails gives a warning with its name, and the others are still loaded.
     """
     for entry in _entry_points():
-        if entry.value in _asked:
+        if entry.value in _loaded:
             continue
-        _asked.add(entry.value)
+        _loaded.add(entry.value)
         try:
             entry.load()()
         except Exception as error:
@@ -274,7 +277,7 @@ def _entry_points() -> importlib.metadata.EntryPoints:
     return importlib.metadata.entry_points(group=ENTRY_POINT_GROUP)
 
 
-def _suggestion(id: str, versions: list[str]) -> str:
+def _suggest_id(id: str, versions: list[str]) -> str:
     if versions:
         return f"its versions are {', '.join(versions)}"
     if not _specs:
@@ -292,11 +295,11 @@ def _require_known_parameters(id: str, build: Any, params: dict[str, Any]) -> No
         if name not in names:
             close = difflib.get_close_matches(name.lower(), names, n=1)
             remedy = f"did you mean {close[0]}?" if close else f"it has: {', '.join(names)}"
-            # Python's own words: libraries that try an argument look for them.
+            # Python's own wording, which libraries search for when they try whether an argument is accepted.
             raise TypeError(f"{id} got an unexpected keyword argument {name!r}; {remedy}")
 
 
-_TUPLE = "__tuple__"  # JSON has no tuples, and a parameter may have to be one
+_TUPLE = "__tuple__"  # the key that marks a list in JSON as a tuple, which some parameters must be
 
 
 def _to_json(where: str, value: Any) -> Any:

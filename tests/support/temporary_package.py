@@ -142,7 +142,7 @@ def temporary_package(folder: pathlib.Path, name: str = "harbour") -> Iterator[T
         (folder / path).write_text(text)
     registry = importlib.import_module("funcenv.registry")  # the attribute funcenv.registry is the mapping
     registry.load_entry_points()
-    before = dict(registry._specs), set(registry._asked)
+    before = dict(registry._specs), set(registry._loaded)
     sys.path.insert(0, str(folder))
     registry._entry_points.cache_clear()
     importlib.invalidate_caches()
@@ -151,7 +151,7 @@ def temporary_package(folder: pathlib.Path, name: str = "harbour") -> Iterator[T
     finally:
         sys.path.remove(str(folder))
         registry._entry_points.cache_clear()
-        for present, kept in zip((registry._specs, registry._asked), before, strict=True):
+        for present, kept in zip((registry._specs, registry._loaded), before, strict=True):
             present.clear()
             present.update(kept)
         for module in [module for module in sys.modules if module.partition(".")[0] == name]:
