@@ -1,4 +1,4 @@
-"""Stateful faces of the pure environments."""
+"""Stateful (Gymnasium-style) interfaces to functional environments."""
 
 if __name__ != "funcenv.adapters":
     raise ImportError("import funcenv.adapters")

@@ -1,13 +1,13 @@
-"""What goes wrong when a stateful environment is used out of order."""
+"""Errors that stateful environments raise when they are used incorrectly."""
 
 
 class ResetNeeded(RuntimeError):
-    """`step` or `render` was called before `reset`, or after an episode's end."""
+    """Raised when `step` or `render` precedes `reset`, or when `step` follows an episode's end."""
 
 
 class ClosedEnvironment(RuntimeError):
-    """An environment was used after `close`."""
+    """Raised when an environment is used after `close`."""
 
 
 class ConcurrentUse(RuntimeError):
-    """One environment was used by two threads at once."""
+    """Raised when two threads use one environment at the same time."""

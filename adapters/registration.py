@@ -1,21 +1,19 @@
-"""Stateful environments by name."""
+"""Creation of stateful environments by id."""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from funcenv.adapters.legacy import StepCompatibility
 from funcenv.adapters.single.env import Env
 from funcenv.adapters.single.functional_env import FunctionalEnv
-from funcenv.func_env import FuncEnv
-from funcenv.registry import EnvSpec as PureEnvSpec
+from funcenv.adapters.vector.functional_vector_env import FunctionalVectorEnv
+from funcenv.func_env import AnyEnv
+from funcenv.registry import EnvSpec as FuncEnvSpec
 from funcenv.registry import pprint_registry, register
 from funcenv.registry import spec as find_spec
 from funcenv.vector import AutoresetMode
-
-if TYPE_CHECKING:
-    from funcenv.adapters.vector.functional_vector_env import FunctionalVectorEnv
 
 __all__ = ["EnvSpec", "make", "make_vec", "pprint_registry", "register", "spec"]
 
@@ -23,11 +21,11 @@ _UNSET: Any = object()
 
 
 @dataclasses.dataclass(frozen=True)
-class EnvSpec(PureEnvSpec):
-    """How a stateful environment was made, and how to make another.
+class EnvSpec(FuncEnvSpec):
+    """A record of how a stateful environment was made, from which others can be made.
 
-    >>> recipe = make("CartPole-v1", gravity=1.6).spec
-    >>> recipe.kwargs, EnvSpec.from_json(recipe.to_json()).make().get_wrapper_attr("gravity")
+    >>> spec = make("CartPole-v1", gravity=1.6).spec
+    >>> spec.kwargs, EnvSpec.from_json(spec.to_json()).make().get_wrapper_attr("gravity")
     ({'gravity': 1.6}, 1.6)
     """
 
@@ -35,37 +33,25 @@ class EnvSpec(PureEnvSpec):
     render_height: int | None = None
     render_width: int | None = None
 
-    def make(  # type: ignore[override]  # the same recipe for another kind of environment
-        self,
-        render_mode: str | None = _UNSET,
-        *,
-        render_height: int | None = _UNSET,
-        render_width: int | None = _UNSET,
-        max_episode_steps: int | None = _UNSET,
-        **params: Any,
-    ) -> Env[Any, Any]:
-        """Build the environment; the arguments are those of `make`, and what is left out is as recorded."""
-        return make(
-            self,
-            self.render_mode if render_mode is _UNSET else render_mode,
-            render_height=self.render_height if render_height is _UNSET else render_height,
-            render_width=self.render_width if render_width is _UNSET else render_width,
-            max_episode_steps=max_episode_steps,
-            **params,
-        )
+    def make(self, render_mode: str | None = _UNSET, **arguments: Any) -> Env[Any, Any]:  # type: ignore[override]  # returns a stateful environment
+        """Build the environment; the arguments are those of `make`, with the recorded values as defaults."""
+        if render_mode is not _UNSET:
+            arguments["render_mode"] = render_mode
+        recorded = {name: getattr(self, name) for name in ("render_mode", "render_height", "render_width")}
+        return make(self, **{**recorded, **arguments})
 
 
 def spec(id: str) -> EnvSpec:
-    """Look an id up, as `funcenv.spec` does.
+    """Return the specification of an id, as `funcenv.spec` does.
 
     >>> spec("CartPole-v1").make()
     <TimeLimit<CartPole<CartPole-v1>>>
     """
-    return _stateful(find_spec(id))
+    return _stateful_spec(find_spec(id))
 
 
 def make(
-    id: str | PureEnvSpec,
+    id: str | FuncEnvSpec,
     render_mode: str | None = None,
     *,
     render_height: int | None = None,
@@ -77,22 +63,22 @@ def make(
     """Build a registered environment with the stateful interface.
 
     Args:
-        id: `[module:][namespace/]Name[-vN]`, as for `funcenv.spec`, or a spec.
-        render_mode: how it is drawn, as for `FunctionalEnv`.
-        render_height: rows of a picture, as for `FunctionalEnv`.
-        render_width: columns of a picture, likewise.
-        max_episode_steps: a time limit instead of the registered one; `None` or -1 for no limit.
-        return_two_dones: for code written against old Gym, which gets a `StepCompatibility` with this argument. By
-            default the interface is that of Gymnasium.
-        **params: fields of the environment, say `gravity=1.6`.
+        id: `[module:][namespace/]Name[-vN]`, as for `funcenv.spec`, or a specification.
+        render_mode: Render mode, as for `FunctionalEnv`.
+        render_height: Rows of a frame, as for `FunctionalEnv`.
+        render_width: Columns of a frame, as for `FunctionalEnv`.
+        max_episode_steps: Time limit that replaces the registered one; None or -1 for no limit.
+        return_two_dones: For code written for old Gym: return a `StepCompatibility` with this argument. By default the
+            interface is Gymnasium's.
+        **params: Parameters of the environment, for example `gravity=1.6`.
 
     Returns:
-        The environment. Its `spec` records the arguments: `env.spec.make()` makes another.
+        The environment. Its `spec` records the arguments: `env.spec.make()` makes another one.
 
     Raises:
-        ValueError: an unknown id or render mode, or a value that the environment refuses.
-        TypeError: a parameter that the environment does not have.
-        RuntimeError: the render mode is "human" and there is no display.
+        ValueError: The id or render mode is unknown, or the environment rejects a parameter.
+        TypeError: The environment does not have a parameter of that name.
+        RuntimeError: The render mode is "human" and there is no display.
 
     >>> env = make("CartPole-v1", gravity=1.6)
     >>> observation, info = env.reset(seed=0)
@@ -100,84 +86,79 @@ def make(
     >>> reward, env.spec.kwargs
     (1.0, {'gravity': 1.6})
     """
-    found = _stateful(find_spec(id) if isinstance(id, str) else id)
-    size = {"render_height": render_height, "render_width": render_width}
-    func_env, recipe = _built(found, max_episode_steps, params, render_mode=render_mode, **size)
-    env = FunctionalEnv[Any, Any](func_env, render_mode, **size, spec=recipe)
+    rendering: dict[str, Any] = {
+        "render_mode": render_mode,
+        "render_height": render_height,
+        "render_width": render_width,
+    }
+    func_env, spec = _build(id, max_episode_steps, params, rendering)
+    env = FunctionalEnv[Any, Any](func_env, **rendering, spec=spec)
     return env if return_two_dones is None else StepCompatibility(env, return_two_dones)
 
 
 def make_vec(
-    id: str | PureEnvSpec,
+    id: str | FuncEnvSpec,
     num_envs: int = 1,
     *,
     autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
     output: str = "numpy",
+    max_episode_steps: int | None = _UNSET,
     render_mode: str | None = None,
     render_height: int | None = None,
     render_width: int | None = None,
-    max_episode_steps: int | None = _UNSET,
     **params: Any,
 ) -> FunctionalVectorEnv[Any, Any]:
     """Build a batch of a registered environment with the stateful vector interface.
 
     Args:
-        id: as for `make`.
-        num_envs: how many.
-        autoreset_mode: when an environment begins again, as for `FunctionalVectorEnv`.
-        output: "numpy", "jax" or "torch": of which library the arrays are that are returned.
-        render_mode: how they are drawn, as for `FunctionalVectorEnv`.
-        render_height: rows of a picture, of one environment.
-        render_width: columns of a picture, likewise.
-        max_episode_steps: as for `make`.
-        **params: fields of the environment; arrays with a row for each one make the environments differ.
+        id: As for `make`.
+        num_envs: Number of environments.
+        autoreset_mode: When an environment is reset, as for `FunctionalVectorEnv`.
+        output: Library of the returned arrays: "numpy", "jax" or "torch".
+        max_episode_steps: As for `make`.
+        render_mode: Render mode, as for `FunctionalVectorEnv`.
+        render_height: Rows of one environment's frame.
+        render_width: Columns of one environment's frame.
+        **params: Parameters of the environment. An array with an entry for each environment gives each its own value.
 
     Returns:
         The vector environment. Its `spec` records the arguments of the single environment.
 
     Raises:
-        ValueError: as from `make`, and an unknown `output` or mode, or fewer than one environment.
-        TypeError: as from `make`.
+        ValueError: As for `make`; or `output` or the mode is unknown, or there is no environment.
+        TypeError: As for `make`.
 
     >>> envs = make_vec("CartPole-v1", num_envs=3, gravity=1.6)
     >>> observations, infos = envs.reset(seed=0)
     >>> observations.shape
     (3, 4)
     """
-    from funcenv.adapters.vector.functional_vector_env import FunctionalVectorEnv
-
-    found = _stateful(find_spec(id) if isinstance(id, str) else id)
-    size = {"render_height": render_height, "render_width": render_width}
-    func_env, recipe = _built(found, max_episode_steps, params, render_mode=render_mode, **size)
-    return FunctionalVectorEnv(
-        func_env,
-        num_envs,
-        autoreset_mode=autoreset_mode,
-        output=output,
-        render_mode=render_mode,
-        **size,
-        spec=recipe,
-    )
+    rendering: dict[str, Any] = {
+        "render_mode": render_mode,
+        "render_height": render_height,
+        "render_width": render_width,
+    }
+    func_env, spec = _build(id, max_episode_steps, params, rendering)
+    return FunctionalVectorEnv(func_env, num_envs, autoreset_mode=autoreset_mode, output=output, **rendering, spec=spec)
 
 
-def _stateful(found: PureEnvSpec) -> EnvSpec:
-    """A spec of the core as one of this module."""
-    if isinstance(found, EnvSpec):
-        return found
-    if not isinstance(found, PureEnvSpec):
-        raise TypeError(f"an environment is made from an id such as 'CartPole-v1' or from a spec, got {found!r}")
-    return EnvSpec(**{entry.name: getattr(found, entry.name) for entry in dataclasses.fields(found)})
+def _stateful_spec(spec: FuncEnvSpec) -> EnvSpec:
+    if isinstance(spec, EnvSpec):
+        return spec
+    if not isinstance(spec, FuncEnvSpec):
+        raise TypeError(f"an environment is made from an id such as 'CartPole-v1' or from a spec, got {spec!r}")
+    return EnvSpec(**{entry.name: getattr(spec, entry.name) for entry in dataclasses.fields(spec)})
 
 
-def _built(
-    found: EnvSpec, max_episode_steps: int | None, params: dict[str, Any], **rendering: Any
-) -> tuple[FuncEnv[Any, Any, Any], EnvSpec]:
-    """The pure environment, and the spec with the arguments that were used."""
-    limit = found.max_episode_steps if max_episode_steps is _UNSET else max_episode_steps
-    func_env = PureEnvSpec.make(found, max_episode_steps=limit, **params)
-    return func_env, dataclasses.replace(
-        found,
-        max_episode_steps=None if limit == -1 else limit,
-        kwargs={**found.kwargs, **params},
-        **rendering,
-    )
+def _build(
+    id: str | FuncEnvSpec, max_episode_steps: int | None, params: dict[str, Any], rendering: dict[str, Any]
+) -> tuple[AnyEnv, EnvSpec]:
+    """Return the functional environment, and a specification that records all arguments."""
+    spec = _stateful_spec(find_spec(id) if isinstance(id, str) else id)
+    limit = spec.max_episode_steps if max_episode_steps is _UNSET else max_episode_steps
+    func_env = FuncEnvSpec.make(spec, max_episode_steps=limit, **params)
+    recorded: dict[str, Any] = {
+        "max_episode_steps": None if limit == -1 else limit,
+        "kwargs": {**spec.kwargs, **params},
+    }
+    return func_env, dataclasses.replace(spec, **recorded, **rendering)

@@ -1,6 +1,6 @@
-"""Which keys play which action.
+"""The mapping from pressed keys to actions.
 
-A key is named by the character it types, or by a word: "left", "right", "up", "down", "space", "return", "escape".
+A key has as its name the character it types, or one of "left", "right", "up", "down", "space", "return", "escape".
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ Keys = frozenset[str]  # pressed together
 
 
 class Keymap:
-    """From the keys that are pressed together to an action.
+    """A mapping from the set of pressed keys to an action.
 
     Args:
-        keys_to_action: as `play` takes it.
-        noop: played when nothing is pressed, or a combination that plays nothing.
-        action_space: with `contains`: every action must lie in it.
+        keys_to_action: Mapping from key combinations to actions, as `play` takes it.
+        noop: Action for no key and for unknown combinations. If actions are arrays, 0 stands for zeros.
+        action_space: Space with a method `contains`, which every action must belong to.
 
     Attributes:
-        keys: all keys that mean something.
+        keys: All keys that occur in a combination.
 
     Raises:
-        TypeError: not a mapping, or a key that is neither a string, nor an integer, nor a tuple of these.
-        ValueError: an empty combination, two for the same keys, or an action outside of the space.
+        TypeError: `keys_to_action` is not a mapping, or a combination is not a string, an integer or a tuple of these.
+        ValueError: A combination is empty or occurs twice, or an action is not in the space.
 
     >>> from funcenv.adapters import Space
     >>> from funcenv.spaces import Discrete
@@ -41,37 +41,41 @@ class Keymap:
                 f"keys_to_action must be a dictionary from keys to actions, got {type(keys_to_action).__name__}; "
                 'write {("left",): 0, "wd": 1}'
             )
-        self.noop = _noop(noop, action_space)
+        shape = getattr(action_space, "shape", None)
+        if np.ndim(noop) == 0 and noop == 0 and shape:
+            noop = np.zeros(shape, action_space.dtype)
+        self.noop = _require_member("noop", noop, action_space)
         self._actions: dict[Keys, Any] = {}
         for combination, action in keys_to_action.items():
-            keys = keys_of(combination)
+            keys = parse_combination(combination)
             if keys in self._actions:
                 raise ValueError(f"keys_to_action names {' + '.join(sorted(keys))} twice; give each its one action")
-            self._actions[keys] = _member(action, action_space, f"the action of {combination!r}")
+            self._actions[keys] = _require_member(f"the action of {combination!r}", action, action_space)
         self.keys: Keys = frozenset().union(*self._actions)
 
     def action(self, pressed: Iterable[str]) -> Any:
-        """What the pressed keys play."""
+        """Return the action for the pressed keys; keys that occur in no combination are ignored."""
         return self._actions.get(frozenset(pressed) & self.keys, self.noop)
 
     def lines(self) -> list[str]:
-        """One line for each combination, to be shown.
+        """Return a line of text for each combination.
 
         >>> from funcenv.adapters import Space
         >>> from funcenv.spaces import Discrete
         >>> Keymap({("left",): 0, "wd": 1}, 0, Space(Discrete(2))).lines()
         ['left: 0', 'd + w: 1']
         """
-        return [f"{' + '.join(sorted(keys))}: {_shown(action)}" for keys, action in self._actions.items()]
+        plain = [(keys, getattr(action, "tolist", lambda a=action: a)()) for keys, action in self._actions.items()]
+        return [f"{' + '.join(sorted(keys))}: {action}" for keys, action in plain]
 
 
-def keys_of(combination: Any) -> Keys:
-    """The keys of a combination, in any of the forms that Gymnasium takes, and by name.
+def parse_combination(combination: Any) -> Keys:
+    """Return the keys of a combination, given by name or in any form that Gymnasium accepts.
 
-    A string is the keys that type its characters; a tuple holds characters, code points or names.
+    A string stands for the keys that type its characters. A tuple contains characters, code points or names.
 
-    >>> sorted(keys_of("w ")), sorted(keys_of((ord("w"), ord(" ")))), sorted(keys_of(("left", "space")))
-    (['space', 'w'], ['space', 'w'], ['left', 'space'])
+    >>> sorted(parse_combination("w ")), sorted(parse_combination((ord("w"), " "))), parse_combination(("left",))
+    (['space', 'w'], ['space', 'w'], frozenset({'left'}))
     """
     parts = (combination,) if isinstance(combination, int) else combination
     if not isinstance(parts, (str, tuple)) or not all(isinstance(part, (str, int)) for part in parts):
@@ -85,13 +89,13 @@ def keys_of(combination: Any) -> Keys:
 
 
 def key_name(key: str | int) -> str:
-    """The name of a key given by a character, a name or a code: a code point, or pygame's.
+    """Return the name of a key given by a character, a name, a code point or a pygame key code.
 
     >>> key_name("W"), key_name(13), key_name(" "), key_name("Left")
     ('w', 'return', 'space', 'left')
     """
     if isinstance(key, int):
-        if key > 0x10FFFF:  # pygame's codes for keys that type nothing
+        if key > 0x10FFFF:  # the last code point; pygame's codes of keys that type no character are larger
             from funcenv.adapters.rendering.display import load_pygame
 
             return str(load_pygame().key.name(key))
@@ -100,15 +104,7 @@ def key_name(key: str | int) -> str:
     return named.get(key, key.lower())
 
 
-def _noop(noop: Any, action_space: Any) -> Any:
-    """The action for no key; 0 means all zeros where an action is an array."""
-    shape = getattr(action_space, "shape", None)
-    if np.ndim(noop) == 0 and noop == 0 and shape:
-        noop = np.zeros(shape, action_space.dtype)
-    return _member(noop, action_space, "noop")
-
-
-def _member(action: Any, action_space: Any, what: str) -> Any:
+def _require_member(what: str, action: Any, action_space: Any) -> Any:
     dtype = getattr(action_space, "dtype", None)
     if isinstance(action, (list, float)) and dtype is not None:
         action = np.asarray(action, dtype)
@@ -117,7 +113,3 @@ def _member(action: Any, action_space: Any, what: str) -> Any:
             f"{what} must be in the action space {action_space}, got {action!r}; choose one of its members"
         )
     return action
-
-
-def _shown(action: Any) -> str:
-    return str(action.tolist() if isinstance(action, np.ndarray) else action)

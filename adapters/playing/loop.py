@@ -1,4 +1,4 @@
-"""Play an environment with the keyboard: the loop, whatever the screen."""
+"""The game loop, independent of where the game is shown."""
 
 from __future__ import annotations
 
@@ -9,29 +9,39 @@ from funcenv.adapters.playing.keys import Keymap
 
 
 class Score(NamedTuple):
-    """What is written over the picture."""
+    """The progress of a game."""
 
-    episode: int  # the first is 1
+    episode: int  # counted from 1
     step: int
     episode_return: float
-    last: str  # how the episode before ended; empty in the first
+    last: str  # how the previous episode ended; empty in the first
+
+    @property
+    def status(self) -> str:
+        """Text about the current episode."""
+        return f"episode {self.episode}  step {self.step}  return {self.episode_return:g}"
+
+    @property
+    def last_status(self) -> str:
+        """Text about the previous episode; empty in the first."""
+        return self.last and f"last: {self.last}"
 
 
 class Screen(Protocol):
-    """Where a game is shown and its keys are read."""
+    """A place that shows a game and reads its keys."""
 
-    def show(self, picture: Any, score: Score) -> None:
-        """Show what `env.render()` gave, and wait until the next frame is due."""
+    def show(self, frame: Any, score: Score) -> None:
+        """Show a result of `env.render()`, then wait until the next frame is due."""
 
     def pressed(self) -> frozenset[str]:
-        """The keys that were down at any time since the last call, also those released since."""
+        """Return the keys that were down at any time since the last call."""
 
     @property
     def is_open(self) -> bool:
         """False once the player has left."""
 
     def close(self) -> None:
-        """Give the screen back."""
+        """Release the window or terminal."""
 
 
 Callback = Callable[[Any, Any, Any, float, bool, bool, dict[str, Any]], Any]
@@ -49,12 +59,12 @@ def run(
     """Play until the player leaves.
 
     Args:
-        env: it was reset just before.
-        screen: where it is shown.
-        keymap: what the keys play.
-        observation: of that reset.
-        callback: called after every step.
-        wait_on_player: take a step only when a key is pressed.
+        env: Environment, just reset.
+        screen: Screen of the game.
+        keymap: Mapping from keys to actions.
+        observation: Observation of that reset.
+        callback: Function called after every step.
+        wait_on_player: Whether to step only when a key is pressed.
     """
     episode, step, episode_return, last, done = 1, 0, 0.0, "", False
     while True:
@@ -63,23 +73,23 @@ def run(
         if not screen.is_open:
             return
         if done:
-            observation, _ = env.reset()  # with no seed: the stream goes on, and no two episodes are alike
+            observation, _ = env.reset()  # without a seed, so that episodes differ
             episode, step, episode_return, done = episode + 1, 0, 0.0, False
         elif pressed & keymap.keys or not wait_on_player:
-            action, before = keymap.action(pressed), observation
+            action, previous = keymap.action(pressed), observation
             observation, reward, terminated, truncated, info = env.step(action)
             step, episode_return, done = step + 1, episode_return + float(reward), terminated or truncated
             if done:
                 last = f"{'terminated' if terminated else 'truncated'} after {step}, return {episode_return:g}"
             if callback is not None:
-                callback(before, observation, action, reward, terminated, truncated, info)
+                callback(previous, observation, action, reward, terminated, truncated, info)
 
 
 def default_keys(env: Any) -> dict[Any, Any]:
-    """The environment's own keys; `()` among them stands for no key.
+    """Return the environment's own mapping from keys to actions, where the key `()` stands for no key.
 
     Raises:
-        ValueError: it has none.
+        ValueError: The environment has no such mapping.
     """
     if not env.has_wrapper_attr("get_keys_to_action"):
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Curves that grow while a game is played."""
+"""Plots of a game, updated at every step."""
 
 from __future__ import annotations
 
@@ -8,20 +8,22 @@ from typing import Any
 
 import numpy as np
 
+from funcenv.checks import require_size
+
 
 class PlayPlot:
-    """Plots figures of each step as `play` goes on: `play(env, callback=PlayPlot(...).callback)`.
+    """Plots of numbers that each step of a game yields: `play(env, callback=PlayPlot(...).callback)`.
 
     Args:
-        callback: gets what the callback of `play` gets, and returns a number for each plot.
-        horizon_timesteps: how many of the last steps are shown.
-        plot_names: a title for each plot.
+        callback: Function with the arguments of `play`'s callback that returns one number for each plot.
+        horizon_timesteps: Number of latest steps to show.
+        plot_names: Title of each plot.
 
     Attributes:
-        figure: the Matplotlib figure.
+        figure: Matplotlib figure.
 
     Raises:
-        ValueError: a horizon below 1, or no names.
+        ValueError: `horizon_timesteps` is below 1, or there are no plots.
         ImportError: matplotlib is not installed.
 
     >>> import matplotlib
@@ -36,10 +38,9 @@ class PlayPlot:
     def __init__(
         self, callback: Callable[..., Sequence[float]], horizon_timesteps: int, plot_names: Sequence[str]
     ) -> None:
-        if horizon_timesteps < 1:
-            raise ValueError(f"horizon_timesteps must be at least 1, got {horizon_timesteps}")
+        require_size("horizon_timesteps", horizon_timesteps)
         if not plot_names:
-            raise ValueError('plot_names must have a title for each plot, got none; pass ["reward"], say')
+            raise ValueError('plot_names must have a title for each plot, got none; for example ["reward"]')
         try:
             import matplotlib.pyplot
         except ImportError as error:
@@ -74,20 +75,20 @@ class PlayPlot:
         truncated: bool,
         info: dict[str, Any],
     ) -> None:
-        """Add a step; the arguments are those of the callback of `play`.
+        """Plot a step; the arguments are those of `play`'s callback.
 
         Raises:
-            ValueError: the user's callback returned another number of figures than there are plots.
+            ValueError: The user's callback did not return one number for each plot.
         """
-        figures = list(self._compute(obs_t, obs_tp1, action, rew, terminated, truncated, info))
-        if len(figures) != len(self._names):
+        numbers = list(self._compute(obs_t, obs_tp1, action, rew, terminated, truncated, info))
+        if len(numbers) != len(self._names):
             raise ValueError(
-                f"the callback must return one number for each of the {len(self._names)} plots, got {len(figures)}; "
+                f"the callback must return one number for each of the {len(self._names)} plots, got {len(numbers)}; "
                 "return a list as long as plot_names"
             )
         self.num_steps += 1
-        for values, figure in zip(self.values, figures, strict=True):
-            values.append(float(figure))
+        for values, number in zip(self.values, numbers, strict=True):
+            values.append(float(number))
         steps = np.arange(self.num_steps - len(self.values[0]), self.num_steps) + 1
         for axis, line, values in zip(self._axes, self._lines, self.values, strict=True):
             line.set_data(steps, list(values))
@@ -96,11 +97,11 @@ class PlayPlot:
         self._show()
 
     def close(self) -> None:
-        """Take the figure away."""
+        """Close the figure."""
         self._pyplot.close(self.figure)
 
     def _show(self) -> None:
-        """Draw, where the backend has a window."""
+        """Draw the figure if the Matplotlib backend has windows."""
         canvas = self.figure.canvas
         if getattr(canvas, "required_interactive_framework", None) is not None:
             self.figure.show()

@@ -1,7 +1,7 @@
-"""A terminal to play in, say over SSH: frames as text, keys as they are typed.
+"""A terminal to play in: frames as text, and the keys that are typed.
 
-A terminal tells which keys are typed, not which are held. In a game that goes on by itself a key therefore counts as
-held until another is typed; where each step waits for the player, a key plays one step.
+A terminal reports which keys are typed, but not how long they are held. If the game runs at its own pace, a key counts
+as held until another one is typed. If each step waits for the player, a key plays one step.
 """
 
 from __future__ import annotations
@@ -10,26 +10,27 @@ import os
 import select
 import sys
 import time
-from typing import Any, TextIO
+from typing import Any
 
 from funcenv.adapters.playing.keys import key_name
 from funcenv.adapters.playing.loop import Score
 
-_ESCAPES = {"A": "up", "B": "down", "C": "right", "D": "left"}
-_ALTERNATE, _ORDINARY = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"  # screen and cursor
-_HOME, _TO_LINE_END, _TO_SCREEN_END = "\x1b[H", "\x1b[K", "\x1b[J"
+_ARROWS = {"A": "up", "B": "down", "C": "right", "D": "left"}  # last characters of escape sequences
+# Escape sequences of the output.
+_OPEN_SCREEN, _CLOSE_SCREEN = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"
+_HOME, _CLEAR_LINE, _CLEAR_BELOW = "\x1b[H", "\x1b[K", "\x1b[J"
 
 
 class TerminalScreen:
-    """Shows text frames on the whole terminal and reads keys without waiting for a line.
+    """A screen of `loop.run` that covers the terminal and reads each key as it is typed.
 
     Args:
-        fps: frames a second.
-        holds: whether a key counts as held until another one is typed.
-        keys: a line that says what plays what.
+        fps: Frames per second.
+        holds: Whether a key counts as held until another one is typed.
+        keys: Line of text that explains the keys.
 
     Raises:
-        RuntimeError: the standard input or output is no terminal, or the system has none.
+        RuntimeError: Standard input or output is not a Unix terminal.
     """
 
     def __init__(self, fps: float, holds: bool, keys: str = "") -> None:
@@ -48,30 +49,37 @@ class TerminalScreen:
             ) from None
         self._termios = termios
         self._fps, self._holds, self._keys = fps, holds, keys
-        self._typed: list[str] = []  # and not played yet
+        self._typed: list[str] = []  # keys that are not played yet
         self._held: frozenset[str] = frozenset()
         self._open, self._due = True, time.monotonic()
-        self._before: Any = termios.tcgetattr(self._input)
+        self._original: Any = termios.tcgetattr(self._input)
         tty.setcbreak(self._input)
-        self._say(_ALTERNATE)
+        self._write(_OPEN_SCREEN)
 
-    def show(self, picture: Any, score: Score) -> None:
-        """A frame of text, or the last of a list of them; then wait until the next one is due."""
-        text = str(picture[-1] if isinstance(picture, list) else picture)
-        status = f"episode {score.episode}  step {score.step}  return {score.episode_return:g}"
-        lines = [*text.rstrip("\n").split("\n"), status, score.last and f"last: {score.last}", self._keys]
-        self._say(_HOME + f"{_TO_LINE_END}\n".join(lines) + _TO_LINE_END + _TO_SCREEN_END)
-        self._wait()
+    def show(self, frame: Any, score: Score) -> None:
+        """Show a text frame, or the last of a list of them, then wait until the next one is due.
+
+        Where the game waits for the player, a typed key ends the wait early.
+        """
+        text = str(frame[-1] if isinstance(frame, list) else frame)
+        lines = [*text.rstrip("\n").split("\n"), score.status, score.last_status, self._keys]
+        self._write(_HOME + f"{_CLEAR_LINE}\n".join(lines) + _CLEAR_LINE + _CLEAR_BELOW)
+        self._due = max(self._due + 1 / self._fps, time.monotonic())
+        seconds = max(self._due - time.monotonic(), 0.0)
+        if self._holds:
+            time.sleep(seconds)
+        else:
+            select.select([self._input], [], [], seconds)
 
     def pressed(self) -> frozenset[str]:
-        """The next key typed; or, where keys are held, the last one."""
+        """Return the next typed key, or the last one if keys count as held."""
         self._typed += parse(self._read())
         if self._holds:
             if self._typed:
                 self._held = frozenset(self._typed[-1:])
             played, self._typed = self._typed, []
         else:
-            played, self._typed = self._typed[:1], self._typed[1:]  # no move is lost, however fast it was typed
+            played, self._typed = self._typed[:1], self._typed[1:]  # the others are played in later steps
         if {"escape", "\x03", "\x04"}.intersection(played):
             self._open = False
         return self._held if self._holds else frozenset(played)
@@ -82,40 +90,30 @@ class TerminalScreen:
         return self._open
 
     def close(self) -> None:
-        """Put the terminal back as it was; calling it again does nothing."""
-        if self._before is not None:
-            self._say(_ORDINARY)
-            self._termios.tcsetattr(self._input, self._termios.TCSADRAIN, self._before)
-            self._before = None
+        """Restore the terminal; a second call does nothing."""
+        if self._original is not None:
+            self._write(_CLOSE_SCREEN)
+            self._termios.tcsetattr(self._input, self._termios.TCSADRAIN, self._original)
+            self._original = None
         self._open = False
-
-    def _wait(self) -> None:
-        """A key cuts it short where the game waits for keys."""
-        self._due = max(self._due + 1 / self._fps, time.monotonic())
-        rest = max(self._due - time.monotonic(), 0.0)
-        if self._holds:
-            time.sleep(rest)
-        else:
-            select.select([self._input], [], [], rest)
 
     def _read(self) -> str:
         characters = b""
         while select.select([self._input], [], [], 0)[0]:
             chunk = os.read(self._input.fileno(), 1024)
-            if not chunk:  # the other end is gone
+            if not chunk:  # the terminal was disconnected
                 self._open = False
                 break
             characters += chunk
         return characters.decode(errors="ignore")
 
-    def _say(self, text: str) -> None:
-        output: TextIO = self._output
-        output.write(text)
-        output.flush()
+    def _write(self, text: str) -> None:
+        self._output.write(text)
+        self._output.flush()
 
 
 def parse(characters: str) -> list[str]:
-    r"""The keys that typed some characters, in order.
+    r"""Return the names of the keys that typed some characters, in order.
 
     >>> parse("a\x1b[Cw \x1b")
     ['a', 'right', 'w', 'space', 'escape']
@@ -123,8 +121,8 @@ def parse(characters: str) -> list[str]:
     keys, at = [], 0
     while at < len(characters):
         start, name = characters[at : at + 2], characters[at + 2 : at + 3]
-        if start in ("\x1b[", "\x1bO") and name in _ESCAPES:
-            keys.append(_ESCAPES[name])
+        if start in ("\x1b[", "\x1bO") and name in _ARROWS:
+            keys.append(_ARROWS[name])
             at += 3
         else:
             keys.append(key_name(characters[at]))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from funcenv.adapters import Space
-from funcenv.adapters.playing.keys import Keymap, key_name, keys_of
+from funcenv.adapters.playing.keys import Keymap, key_name, parse_combination
 from funcenv.spaces import Box, Discrete
 
 THREE = Space(Discrete(3))
@@ -12,7 +12,7 @@ THREE = Space(Discrete(3))
 
 @pytest.mark.parametrize("combination", ["wd", ("w", "d"), (ord("w"), ord("d")), ("d", ord("w"))])
 def test_gymnasiums_forms_mean_the_same(combination):
-    assert keys_of(combination) == {"w", "d"}
+    assert parse_combination(combination) == {"w", "d"}
 
 
 def test_pygames_codes_and_names_mean_the_same(monkeypatch):
@@ -23,8 +23,12 @@ def test_pygames_codes_and_names_mean_the_same(monkeypatch):
     pygame.display.init()
     for code, name in [(pygame.K_LEFT, "left"), (pygame.K_UP, "up"), (pygame.K_SPACE, "space"), (pygame.K_a, "a")]:
         assert key_name(code) == name
-    assert keys_of((pygame.K_LEFT, pygame.K_RETURN)) == {"left", "return"} == keys_of(("left", "return"))
-    assert keys_of(pygame.K_RIGHT) == {"right"}
+    assert (
+        parse_combination((pygame.K_LEFT, pygame.K_RETURN))
+        == {"left", "return"}
+        == parse_combination(("left", "return"))
+    )
+    assert parse_combination(pygame.K_RIGHT) == {"right"}
 
 
 def test_only_the_whole_combination_plays_it():

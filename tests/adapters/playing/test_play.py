@@ -78,8 +78,8 @@ def test_the_window_shows_the_frame_and_the_score(corridor, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"zoom": 0}, "zoom must be above 0, got 0"),
-        ({"fps": -1}, "fps must be above 0, got -1"),
+        ({"zoom": 0}, "zoom must be a finite number above 0, got 0"),
+        ({"fps": -1}, "fps must be a finite number above 0, got -1"),
         ({"keys_to_action": {"a": 9}}, "the action of 'a' must be in the action space"),
     ],
 )
