@@ -8,30 +8,24 @@ import numpy as np
 import pytest
 
 import funcenv
-from funcenv.envs import (
-    Acrobot,
-    Blackjack,
-    CartPole,
-    CliffWalking,
-    FrozenLake,
-    MountainCar,
-    MountainCarContinuous,
-    Pendulum,
-    Taxi,
-)
+from funcenv.envs import Blackjack, CliffWalking, Taxi
 from funcenv.scene import require_same_structure
+from tests.support import environments
 
-ENVS = {
-    "acrobot": Acrobot(),
-    "blackjack": Blackjack(sab=True),
-    "cartpole": CartPole(),
-    "cliff_walking": CliffWalking(is_slippery=True),
-    "frozen_lake": FrozenLake(),
-    "mountain_car": MountainCar(),
-    "mountain_car_continuous": MountainCarContinuous(),
-    "pendulum": Pendulum(),
-    "taxi": Taxi(is_rainy=True, fickle_passenger=True),
+FLAGS = {
+    Blackjack: {"sab": True},
+    CliffWalking: {"is_slippery": True},
+    Taxi: {"is_rainy": True, "fickle_passenger": True},
 }
+
+
+def every_class() -> dict[str, Any]:
+    """Return an environment of every registered class, with the flags that change what is drawn."""
+    envs = [environments.bare(id) for id in environments.first_of_each_class()]
+    return {type(env).__name__: env.replace(**FLAGS.get(type(env), {})) for env in envs}
+
+
+ENVS = every_class()
 NUM_STEPS = 20
 MOST_SHAPES = 12  # each is painted again for every member of a batch
 STILL = ("camera", "backdrop", "background")
