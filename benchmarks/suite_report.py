@@ -1,4 +1,4 @@
-"""What the suite writes into the documentation: `docs/benchmarks_suite.md`, its plots, and the figures as JSON."""
+"""The documentation of a benchmark run: `docs/benchmarks_suite.md`, its plots, and the figures as JSON."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CAPTIONS = {
 
 
 def write_docs(results: Results, docs: pathlib.Path) -> list[pathlib.Path]:
-    """Write the page, the plots and the JSON; returns the files."""
+    """Write the page, the plots and the JSON, and return their paths."""
     folder = docs / "assets" / "bench"
     plots = draw_all(results, folder)
     for stale in set(folder.glob("*.svg")) - set(plots):
@@ -36,22 +36,22 @@ def write_docs(results: Results, docs: pathlib.Path) -> list[pathlib.Path]:
 
 
 def render(results: Results, plots: set[str]) -> str:
-    """The page, in Markdown."""
+    """Return the page in Markdown."""
     parts = [
         *_head(results),
-        *_goals(results),
         *_speed(results, plots),
         *_anatomy(results, plots),
         *_compile(results),
         *_memory(results),
         *_latency(results),
         *_peers(results),
+        *_goals(results),
     ]
     return "\n\n".join(parts) + "\n"
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:
-    """A table whose first `left` columns are aligned to the left and the others to the right."""
+    """Return a table whose first `left` columns are aligned to the left and the others to the right."""
     marks = ["---"] * left + ["---:"] * (len(head) - left)
     return "\n".join("| " + " | ".join(cells) + " |" for cells in (head, marks, *rows))
 
@@ -67,29 +67,30 @@ def _head(results: Results) -> list[str]:
         ("system", f"{machine['system']}, {machine['architecture']}, Python {versions['python']}"),
         ("versions", f"funcenv {versions['funcenv']}, jax {versions['jax']}; the others below"),
         ("flags", flags),
-        ("load when it began", "unknown" if load is None else f"{load[0]} on {machine['cores']} cores"),
+        ("load at the start", "unknown" if load is None else f"{load[0]} on {machine['cores']} cores"),
     ]
     pinned = "pinned to one core" if results["pinned_to_one_core"] else "not pinned to a core"
     intro = (
-        f"Every figure on this page comes from one run of `{results['command']}` ({results['mode']}), "
-        f"{results['date']}, which wrote the page; edit `benchmarks/`, not the page. The same figures, and more, are "
-        "in [results.json](assets/bench/results.json)."
+        "How fast are rollouts in funcenv, and how fast are they elsewhere? Every figure on this page comes from one run "
+        f"of `{results['command']}` ({results['mode']}) on {results['date']}, which wrote the page; edit `benchmarks/`, "
+        "not the page. The figures are also in [results.json](assets/bench/results.json)."
     )
     method = (
-        "Each row starts one process for each contestant, every one in a virtual environment of its own and all "
-        f"{pinned}, one thread each. They take turns within the same minute; the clock is the CPU time of the process, "
-        "so neighbours on a shared machine disturb little; a ratio is taken within a round, and the median over rounds "
-        "is given, with the least and the greatest. One thread matters: with its default pool of threads XLA "
-        "spends CPU time on handing work around, about half of it for gymnax's CartPole at 4,096 environments "
-        "(`benchmarks/suite.py --all-cores` measures that), which would be unfair to gymnax."
+        "Each library runs in a process and a virtual environment of its own, with one thread, "
+        f"{pinned}. The processes of a row take turns within the same minute, and the clock is the CPU time of the "
+        "process, so that other work on the machine disturbs little. A ratio is computed within a round; the tables give "
+        "the median over rounds, with the least and the greatest value. Each process has one thread because XLA's "
+        "thread pool costs CPU time: about half of it for gymnax's CartPole with 4,096 environments "
+        "(`benchmarks/suite.py --all-cores` measures that). This would be unfair to gymnax."
     )
     notes = [f"Not complete: {section} ({error})." for section, error in results.get("errors", {}).items()]
-    return ["# Benchmark suite", intro, table(("", "measured on"), rows, left=2), method, *notes]
+    return ["# Random-policy stepping", intro, method, *notes, "## Machine", table(("", "measured on"), rows, left=2)]
 
 
 def _goals(results: Results) -> list[str]:
     rows = [(goal["what"], goal["goal"], goal["measured"], f"**{goal['verdict']}**") for goal in results["goals"]]
-    return ["## Goals", table(("what", "goal", "measured", ""), rows, left=4)]
+    about = "Goals that were set before the suite ran, and whether this run met them."
+    return ["## Goals met and missed", about, table(("what", "goal", "measured", "verdict"), rows, left=4)]
 
 
 def _speed(results: Results, plots: set[str]) -> list[str]:
@@ -97,20 +98,20 @@ def _speed(results: Results, plots: set[str]) -> list[str]:
     if not rows:
         return []
     parts = [
-        "## Stepping under a random policy",
-        "No trajectory kept: millions of environment steps per CPU-second, and in brackets how many times as fast "
-        "funcenv is (median of the ratios within rounds). Contestants marked * do a comparable task, not the same one; "
-        "those stepped from Python are given actions that were drawn beforehand. A compiled rollout resets all "
-        "environments and then makes about 524,288 steps (at least 64 of each environment, at most 8,192), over and "
-        "over.",
+        "## Speed without a trajectory",
+        "Millions of environment steps per CPU-second, and in brackets how many times as fast funcenv is. Nothing but "
+        "episode statistics is kept. Libraries marked * perform a comparable task, not the same one. Libraries that are "
+        "stepped from Python receive actions that were drawn beforehand. A compiled rollout resets all environments and "
+        "then makes about 524,288 steps (at least 64 and at most 8,192 of each environment), repeatedly.",
         *_figure("speed_cartpole", plots),
         *_figure("speed_envs", plots),
         *(_speed_table(env, rows, keep=False) for env in ENVS),
     ]
     if any(row["keep"] for row in rows):
         parts += [
-            "### Trajectories kept",
-            "Observation, action, reward and both flags of every step, as arrays `[num_steps, num_envs, ...]`.",
+            "## Speed with a trajectory",
+            "The rollout keeps the observation, action, reward and both flags of every step, as arrays "
+            "`[num_steps, num_envs, ...]`.",
             *_figure("speed_kept", plots),
             *(_speed_table(env, rows, keep=True) for env in ENVS),
         ]
@@ -154,14 +155,14 @@ def _anatomy(results: Results, plots: set[str]) -> list[str]:
         for row in rows
     ]
     about = (
-        f"Nanoseconds of CPU for each environment's step, {rows[0]['breakdown']['num_envs']:,} environments, from the "
-        "differences between five programs: one whose state stands still (bookkeeping: loop, counters, statistics of "
-        "episodes), then with physics, random numbers, resets and observations added one after another, every one run "
-        "by `funcenv.rollout`. A part that costs less than the noise may come out below 0. `funcenv bench ENV` does "
-        "the same for an environment of yours."
+        f"Nanoseconds of CPU time for a step of each of {rows[0]['breakdown']['num_envs']:,} environments. They are the "
+        "differences between five programs that `funcenv.rollout` runs: in the first the state does not change "
+        "(bookkeeping: loop, counters, episode statistics); physics, random numbers, resets and observations are then "
+        "added one after another. A part that costs less than the noise may come out below 0. `funcenv bench ENV` does "
+        "the same for your own environment."
     )
     return [
-        "## Where the time goes",
+        "## Where the time of a step goes",
         about,
         *_figure("breakdown", plots),
         table(("environment", *parts, "engine"), body),
@@ -178,9 +179,9 @@ def _compile(results: Results) -> list[str]:
         return []
     body = [(row["env"], f"{row['cold']:.2f}", f"{row['cached']:.2f}") for row in rows]
     about = (
-        "CPU seconds from making the environment to a compiled rollout of 256 environments that has run once, less one "
-        "more run; imports and the start of JAX's backend are not counted. From the cache: a second process with the "
-        "same `JAX_COMPILATION_CACHE_DIR`."
+        "CPU seconds from making the environment until a rollout of 256 environments has been compiled and has run once, "
+        "minus the time of a second run. Imports and the start of JAX's backend are not counted. The last column is "
+        "the time of a second process that uses the same `JAX_COMPILATION_CACHE_DIR`."
     )
     return ["## Compile time", about, table(("environment", "CPU-s", "from JAX's persistent cache"), body)]
 
@@ -194,16 +195,16 @@ def _memory(results: Results) -> list[str]:
             sizes = (row["footprint"][name] for name in ("state", "outputs", "temporaries"))
             body.append((row["env"], *("-" if size is None else f"{size:.0f}" for size in sizes)))
         parts += [
-            "Bytes for each environment: what is carried from step to step, and by XLA's `memory_analysis` what the "
-            "rollout returns and what it works in, when it is a part of a larger compiled program.",
+            "Bytes for each environment if the rollout is a part of a larger compiled program: the state that is carried "
+            "from step to step, and by XLA's `memory_analysis` the results and the working memory.",
             table(("environment", "carried", "returned", "working memory"), body),
         ]
     soak = results.get("soak")
     if soak:
         parts.append(
-            f"{soak['steps']:,} steps of {soak['num_envs']:,} {soak['env']} (after a tenth as many to warm up), "
-            f"{soak['cpu']:.0f} CPU-s: resident memory went from {soak['rss_mb'][0]:.1f} to "
-            f"{soak['rss_mb'][-1]:.1f} MB ({soak['growth_mb']:+.2f} MB)."
+            f"{soak['steps']:,} steps of {soak['num_envs']:,} {soak['env']} "
+            f"took {soak['cpu']:.0f} CPU-s. Resident memory went from {soak['rss_mb'][0]:.1f} to "
+            f"{soak['rss_mb'][-1]:.1f} MB ({soak['growth_mb']:+.2f} MB), after a tenth as many steps to warm up."
         )
     kept = [row for row in results.get("speed", []) if row["env"] == "CartPole-v1" and "funcenv" in row["peers"]]
     sized = [row for row in kept if "peak_mb" in row["peers"]["funcenv"]]
@@ -217,8 +218,7 @@ def _memory(results: Results) -> list[str]:
             for row in sized
         ]
         parts += [
-            "Peak resident memory of the whole process while it runs, in MB (the libraries and what the compiler "
-            "leaves behind are most of it):",
+            "Peak resident memory of the whole process, in MB. Most of it belongs to the libraries and the compiler:",
             table(("CartPole-v1, environments", "trajectory", "funcenv", "gymnax"), body, left=2),
         ]
     return ["## Memory", *parts] if parts else []
@@ -234,10 +234,11 @@ def _latency(results: Results) -> list[str]:
         return []
     single = [(name, _microseconds(row), _times(row)) for name, row in section["single"].items()]
     parts = [
-        "## Stepping from Python",
-        "One CartPole-v1, `env.step(action)` in a Python loop, reset where episodes end.",
-        table(("", "CPU us a step", "funcenv is as fast, times"), single),
-        "Many CartPoles, `envs.step(actions)`, numpy in and out, NEXT_STEP.",
+        "## Speed of steps from Python",
+        "One CartPole-v1, stepped by `env.step(action)` in a Python loop that resets at the end of an episode:",
+        table(("", "CPU us a step", "speed of funcenv relative to it"), single),
+        "A vector environment of CartPoles, stepped by `envs.step(actions)` with NumPy arrays and the autoreset mode "
+        "NEXT_STEP. The factor in brackets is the speed of the first column relative to this one:",
     ]
     names = list(next(iter(section["vector"].values())))
     body = [
@@ -245,7 +246,7 @@ def _latency(results: Results) -> list[str]:
         for number, rows in section["vector"].items()
     ]
     head = ("environments", *(f"{name}, CPU us a step" for name in names))
-    return [*parts, table(head, body), f"In brackets: how many times as fast the first column, {names[0]}, is."]
+    return [*parts, table(head, body)]
 
 
 def _microseconds(row: dict[str, Any]) -> str:
@@ -263,10 +264,10 @@ def _peers(results: Results) -> list[str]:
             versions[name] = figures.get("version") or versions.get(name, "-")
     body = [(peer.name.replace(" (comparable)", "*"), versions.get(peer.name, "-"), peer.about) for peer in PEERS]
     about = (
-        "Nothing here is tuned against a contestant: each is used as its own documentation shows. Their environments "
-        f"are made by the suite, from {', '.join(f'`{pins[0]}`' for pins in REQUIREMENTS.values())}."
+        "Each library is used as its own documentation describes, and nothing is tuned against it. The suite installs "
+        f"{', '.join(f'`{pins[0]}`' for pins in REQUIREMENTS.values())}."
     )
-    return ["## Contestants", about, table(("", "version", "what is run"), body, left=3)]
+    return ["## Other libraries and programs", about, table(("", "version", "what is run"), body, left=3)]
 
 
 def _figure(name: str, plots: set[str]) -> list[str]:
@@ -274,7 +275,7 @@ def _figure(name: str, plots: set[str]) -> list[str]:
 
 
 def _rounded(value: Any) -> Any:
-    """Five significant digits are more than the machine repeats."""
+    """Round to five significant digits, which is more than a repeated run reproduces."""
     if isinstance(value, dict):
         return {name: _rounded(item) for name, item in value.items()}
     if isinstance(value, list):
