@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 
 import jax
 
@@ -30,7 +30,7 @@ from funcenv.func_env import AnyEnv, FuncEnv
 from funcenv.random import key as new_key
 from funcenv.random import require_typed_key
 
-STAGES = (
+STAGES: tuple[tuple[Callable[[EnvUnderTest], Iterator[Finding]], ...], ...] = (
     (check_results, check_states, check_keys),
     (
         check_composition,
@@ -117,12 +117,10 @@ def find_problems(env: AnyEnv, key: jax.Array, *, run: bool = True) -> list[Find
     require_typed_key(key)
     # JAX's default settings; checks that need stricter ones set them.
     with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"), jax.debug_key_reuse(False):
-        return _find_problems(env, key, STAGES if run else STAGES[:-1])
+        return _find_problems(env, key, run)
 
 
-def _find_problems(
-    env: AnyEnv, key: jax.Array, stages: tuple[tuple[Callable[[EnvUnderTest], Iterable[Finding]], ...], ...]
-) -> list[Finding]:
+def _find_problems(env: AnyEnv, key: jax.Array, run: bool) -> list[Finding]:
     tested = EnvUnderTest(env, key)
     findings = [*check_spaces(tested)]
     if findings:
@@ -135,7 +133,7 @@ def _find_problems(
     findings += check_functions(tested)
     if tested.report.failures:
         return findings
-    for stage in stages:
+    for stage in STAGES if run else STAGES[:-1]:
         if not BLOCKING.isdisjoint(finding.code for finding in findings):
             break
         for check in stage:
