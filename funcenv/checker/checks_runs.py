@@ -151,8 +151,8 @@ def check_values(runs: Runs) -> Iterator[Finding]:
         code = "reward-not-finite" if function == "reward" else "not-finite"
         remedy = "guard divisions, roots and logarithms with jnp.where on their arguments, and clip what can grow"
         yield error(code, f"{name}.{function}", f"it gave {bad}", remedy)
-    outside = [("reset", take(starts.timestep.observation, *row)) for row in _where_false(starts.in_space)]
-    outside += [("step", take(timesteps.observation, *row)) for row in _where_false(transitions.in_space)]
+    outside = [("reset", take(starts.timestep.observation, *row)) for row in _first_false(starts.in_space)]
+    outside += [("step", take(timesteps.observation, *row)) for row in _first_false(transitions.in_space)]
     for function, observation in outside[:1] if not bad_numbers else ():
         seen = f"{function} gave {format_values(observation)}, which is not in {runs.env.observation_space!r}"
         remedy = "widen the space, or clip the state or the observation"
@@ -163,7 +163,7 @@ def check_values(runs: Runs) -> Iterator[Finding]:
         yield warning("starts-ended", f"{name}.initial", seen, "draw first states that an episode can continue from")
 
 
-def _where_false(flags: Any) -> Any:
+def _first_false(flags: Any) -> Any:
     """Return the index of the first flag that is False, as an array `[0 or 1, flags.ndim]`."""
     return np.argwhere(~np.asarray(flags))[:1]
 
@@ -172,11 +172,11 @@ def check_actions(runs: Runs) -> Iterator[Finding]:
     """Check that actions reach the environment as members, and that other actions and late steps are defined."""
     name, env, transitions = runs.tested.name, runs.env, runs.recorded[1]
     actions = take(transitions.action, slice(None), 0)
-    for row in _where_false(contains_each(env.action_space, actions)):
+    for row in _first_false(contains_each(env.action_space, actions)):
         seen = f"{env.action_space!r} drew {format_values(take(actions, *row))}, which it does not contain"
         remedy = "make sample and contains of the space agree"
         yield error("action-outside-space", f"{name}.action_space", seen, remedy)
-    for row in _where_false(transitions.inner_actions_in_space):
+    for row in _first_false(transitions.inner_actions_in_space):
         inner = env.unwrapped
         seen = f"action {format_values(take(transitions.action, *row))} of {env.action_space!r} reaches "
         seen += f"{type(inner).__name__} as an action outside {inner.action_space!r}"
