@@ -16,18 +16,20 @@ from funcenv._compile.rollout import EPISODES, Policy, dispatch, run
 from funcenv._compile.rollout.chunks import Chunks
 from funcenv.envs import CartPole
 from funcenv.wrappers import TimeLimit
+from tests.support import environments
 
 pytestmark = pytest.mark.fast_path
 
 NUM_ENVS, NUM_STEPS = 10, 24
 NEW_EPISODE = 9  # steps: every environment begins anew more than once
 
-funcenv.spec("CartPole-v1")  # the registry fills when it is first asked
-IDS = [id for id in funcenv.registry if id not in ("CartPole-v0", "FrozenLake8x8-v1")]  # the same code as others
+IDS = [case.id for case in environments.cases() if case.variant == "made"]
+ALWAYS = [*environments.representatives(), "CartPole-v0"]
+OTHERS = [id for id in IDS if id not in ALWAYS]
 
 
 def in_chunks_of(size, monkeypatch):
-    monkeypatch.setattr(launch, "chunks_of", lambda num_envs, bytes_per_env: Chunks(num_envs, size))
+    monkeypatch.setattr(dispatch, "chunks_of", lambda num_envs, bytes_per_env: Chunks(num_envs, size))
     dispatch._programs.cache_clear()
 
 
@@ -68,7 +70,7 @@ def assert_same(ours, theirs, floats_rounded=True):
 
 
 @pytest.mark.parametrize("mode", AutoresetMode)
-@pytest.mark.parametrize("id", IDS)
+@pytest.mark.parametrize("id", environments.rotating(IDS, ALWAYS))
 def test_chunks_of_every_environment_are_the_plain_batch(id, mode, monkeypatch):
     in_chunks_of(4, monkeypatch)  # the third chunk reaches back into the second
     venv = FuncVectorEnv(funcenv.make(id, max_episode_steps=NEW_EPISODE), NUM_ENVS, mode)
@@ -135,10 +137,11 @@ for id in sys.argv[1:]:
 """
 
 
-def test_every_environment_sharded_over_eight_devices():
+@pytest.mark.parametrize("ids", [ALWAYS, pytest.param(OTHERS, marks=pytest.mark.exhaustive)], ids=["always", "others"])
+def test_environments_sharded_over_eight_devices(ids):
     flags = {
-        "XLA_FLAGS": "--xla_force_host_platform_device_count=8 --xla_backend_optimization_level=0",
+        "XLA_FLAGS": f"{os.environ['XLA_FLAGS']} --xla_force_host_platform_device_count=8",
         "FUNCENV_NO_FAST_PATH": "1",  # what is spread is; so half as much is compiled
     }
-    command, folder = [sys.executable, "-c", SHARDED, *IDS], pathlib.Path(__file__).parents[2]
+    command, folder = [sys.executable, "-c", SHARDED, *ids], pathlib.Path(__file__).parents[2]
     subprocess.run(command, check=True, env={**os.environ, **flags}, cwd=folder)
