@@ -7,23 +7,7 @@ from collections.abc import Callable, Iterator
 
 import jax
 
-from funcenv.checker.checks_kinds import (
-    check_composition,
-    check_functions,
-    check_results,
-    check_scene,
-    check_spaces,
-    check_states,
-)
-from funcenv.checker.checks_parameters import (
-    check_parameter_kinds,
-    check_parameter_tracing,
-    check_parameters,
-    check_pickling,
-)
-from funcenv.checker.checks_precision import check_promotion, check_x64
-from funcenv.checker.checks_purity import check_keys, check_purity
-from funcenv.checker.checks_runs import check_runs
+from funcenv.checker import checks_kinds, checks_parameters, checks_precision, checks_purity, checks_runs
 from funcenv.checker.findings import EnvCheckError, Finding, Severity, format_findings
 from funcenv.checker.trace import EnvUnderTest
 from funcenv.func_env import AnyEnv, FuncEnv
@@ -31,17 +15,17 @@ from funcenv.random import key as new_key
 from funcenv.random import require_typed_key
 
 STAGES: tuple[tuple[Callable[[EnvUnderTest], Iterator[Finding]], ...], ...] = (
-    (check_results, check_states, check_keys),
+    (checks_kinds.check_results, checks_kinds.check_states, checks_purity.check_keys),
     (
-        check_composition,
-        check_purity,
-        check_promotion,
-        check_x64,
-        check_scene,
-        check_pickling,
-        check_parameters,
+        checks_kinds.check_composition,
+        checks_purity.check_purity,
+        checks_precision.check_promotion,
+        checks_precision.check_x64,
+        checks_kinds.check_scene,
+        checks_parameters.check_pickling,
+        checks_parameters.check_parameters,
     ),
-    (check_runs,),  # the only stage that compiles and runs
+    (checks_runs.check_runs,),  # the only stage that compiles and runs
 )
 
 # After one of these findings the later stages are skipped: no program can be built, or its results say nothing new.
@@ -122,15 +106,15 @@ def find_problems(env: AnyEnv, key: jax.Array, *, run: bool = True) -> list[Find
 
 def _find_problems(env: AnyEnv, key: jax.Array, run: bool) -> list[Finding]:
     tested = EnvUnderTest(env, key)
-    findings = [*check_spaces(tested)]
+    findings = [*checks_kinds.check_spaces(tested)]
     if findings:
         return findings
-    findings += check_parameter_kinds(tested)
+    findings += checks_parameters.check_parameter_kinds(tested)
     if not findings:
-        findings += check_parameter_tracing(tested)
+        findings += checks_parameters.check_parameter_tracing(tested)
     if findings:  # with constant parameters the other checks still work
         tested = EnvUnderTest(env, key, traced_parameters=False)
-    findings += check_functions(tested)
+    findings += checks_kinds.check_functions(tested)
     if tested.report.failures:
         return findings
     for stage in STAGES if run else STAGES[:-1]:
