@@ -1,9 +1,9 @@
-"""Q-learning as scripts around Gymnasium are written; it does not know whose environment it runs.
+"""Q-learning in the style of a script for Gymnasium, which also trains on environments of funcenv.
 
     python docs/examples/gymnasium_style_script.py --env-id FrozenLake-v1
     python docs/examples/gymnasium_style_script.py --env-id funcenv/FrozenLake-v1
 
-The import of `funcenv.adapters.gymnasium`, which registers the ids, is all that was added.
+Only the import of `funcenv.adapters.gymnasium`, which registers the ids, was added.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import funcenv.adapters.gymnasium  # noqa: F401  (registers funcenv/...)
 
 
 def train(env_id: str, num_episodes: int = 400, seed: int = 0) -> list[float]:
-    """The return of every episode; the agent starts with optimistic values and explores a tenth of the time."""
+    """Train an agent with optimistic initial values that explores in a tenth of its steps; return every episode's return."""
     rng = np.random.default_rng(seed)
     env = gym.wrappers.RecordEpisodeStatistics(gym.make(env_id, is_slippery=False))
     values = np.ones((int(env.observation_space.n), int(env.action_space.n)))
@@ -28,10 +28,10 @@ def train(env_id: str, num_episodes: int = 400, seed: int = 0) -> list[float]:
         while not ended:
             greedy = int(rng.choice(np.flatnonzero(values[observation] == values[observation].max())))
             action = int(rng.integers(values.shape[1])) if rng.random() < 0.1 else greedy
-            following, reward, terminated, truncated, info = env.step(action)
-            target = reward + 0.95 * (not terminated) * values[following].max()
+            next_observation, reward, terminated, truncated, info = env.step(action)
+            target = reward + 0.95 * (not terminated) * values[next_observation].max()
             values[observation, action] += 0.5 * (target - values[observation, action])
-            observation, ended = following, terminated or truncated
+            observation, ended = next_observation, terminated or truncated
         returns.append(float(info["episode"]["r"]))
     env.close()
     return returns

@@ -1,7 +1,7 @@
-"""A training loop in the structure that gymnax programs have, on funcenv: `train(key)`, jitted and mapped over seeds.
+"""A training loop with the structure of gymnax programs: `train(key)`, compiled and mapped over seeds.
 
-Ported call by call. What gymnax 1.0.1 writes is in the comment above each call that changed; the rest stands as it was.
-The learner is REINFORCE with a learned baseline, on one network of a hidden layer.
+A comment above each call that changed gives the call in gymnax 1.0.1; the rest is unchanged. The learner is REINFORCE
+with a learned baseline, and one network with one hidden layer.
 
     python docs/examples/gymnax_style_loop.py --num-seeds 4 --num-updates 200
 """
@@ -30,7 +30,7 @@ class Config(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What is kept of a step, `[num_steps, num_envs, ...]`."""
+    """The part of a step that is kept, `[num_steps, num_envs, ...]`."""
 
     observation: jax.Array
     action: jax.Array
@@ -42,7 +42,7 @@ class Step(NamedTuple):
 
 
 def make_train(config: Config) -> Any:
-    """The function `train(key) -> (params, mean return of the episodes of each update)`."""
+    """Return the function `train(key) -> (params, mean return of the episodes of each update)`."""
     # gymnax: env, params = gymnax.make(config.env_id)
     env = funcenv.make(config.env_id)
     # gymnax: env = LogWrapper(env); jax.vmap(env.reset, (0, None)); jax.vmap(env.step, (0, 0, 0, None))
@@ -83,17 +83,17 @@ def make_train(config: Config) -> Any:
         return jax.lax.scan(step, (vstate, observation), jax.random.split(key, config.num_steps))
 
     def targets(params: Any, steps: Step) -> jax.Array:
-        """Discounted returns, bootstrapped where an episode was cut off or goes on, and not where it terminated."""
+        """Compute discounted returns, bootstrapped unless the episode terminated."""
         after = network(params, steps.final_observation.reshape(-1, num_inputs))[1].reshape(steps.reward.shape)
 
-        def backwards(later: jax.Array, step: Any) -> tuple[jax.Array, jax.Array]:
+        def accumulate(later: jax.Array, step: Any) -> tuple[jax.Array, jax.Array]:
             reward, terminated, done, after = step
             follows = jnp.where(done, jnp.where(terminated, 0.0, after), later)
             target = reward + config.discount * follows
             return target, target
 
         rows = steps.reward, steps.terminated, steps.done, after
-        return jax.lax.scan(backwards, after[-1], rows, reverse=True)[1]
+        return jax.lax.scan(accumulate, after[-1], rows, reverse=True)[1]
 
     def loss(params: Any, steps: Step, target: jax.Array) -> jax.Array:
         scores, value = network(params, steps.observation.reshape(-1, num_inputs))
@@ -126,7 +126,7 @@ def make_train(config: Config) -> Any:
 
 
 def main() -> None:
-    """Train a few seeds side by side and print how they do."""
+    """Train a few seeds in one program and print their returns."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--num-seeds", type=int, default=4)
     parser.add_argument("--num-updates", type=int, default=Config().num_updates)

@@ -17,7 +17,13 @@ def name(page):
     return str(page.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name)
+def dear(page):
+    """Mark a page that trains an agent in a shell."""
+    marks = [pytest.mark.dear] if "<!-- shell: run -->" in page.read_text() else []
+    return pytest.param(page, marks=marks, id=name(page))
+
+
+@pytest.mark.parametrize("page", map(dear, PAGES))
 def test_the_code_of_a_page_runs(page, run_page, registries, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     environment = run_page.markers(page).get("environment")

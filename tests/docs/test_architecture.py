@@ -1,0 +1,39 @@
+"""The architecture page: its picture has every layer, and the files and names that it mentions exist."""
+
+import importlib
+import re
+
+import pytest
+
+
+@pytest.fixture(scope="module")
+def text(docs):
+    return (docs / "architecture.md").read_text()
+
+
+def test_the_picture_has_every_module_of_every_layer(architecture):
+    picture = architecture.picture()
+    for layer in architecture.load_layers():
+        assert layer["about"] in picture
+        for module in layer["modules"]:
+            assert importlib.import_module(module).__doc__, f"{module} needs a docstring for the map of the modules"
+            assert f"<code>{module.removeprefix('funcenv.')}</code>" in picture
+            assert f"| `{module}` | " in architecture.module_table()
+    assert picture.index("Composition root") < picture.index("Adapters") < picture.index("Ground")  # highest first
+
+
+def test_every_file_exists(text, docs):
+    paths = re.findall(r"`((?:funcenv|envs|adapters|benchmarks|tests|docs)/[\w./]*)`", text)
+    assert len(paths) > 15
+    missing = [path for path in paths if not (docs.parent / path).exists()]
+    assert not missing
+
+
+def test_every_function_is_defined_in_the_file_beside_it(text, docs):
+    rows = re.findall(r"^\| \d+ \| `([\w/]+\.py)` \| (.*) \|$", text, flags=re.MULTILINE)
+    assert len(rows) > 10
+    for path, what in rows:
+        source = (docs.parent / path).read_text()
+        for class_name, function in re.findall(r"`(?:([A-Z]\w+)\.)?(\w+)(?:\(.*?\))?` (?:checks|maps|splits|draws)", what):
+            assert f"def {function}(" in source, f"{path} does not define {function}"
+            assert not class_name or f"class {class_name}" in source, f"{path} does not define {class_name}"
