@@ -43,7 +43,7 @@ MODULES = {
 
 
 def resolve(path):
-    """The object that a name of a module has, even where a submodule is called the same."""
+    """Return what a module defines under a name, even if a submodule has the same name."""
     module, _, name = path.rpartition(".")
     return getattr(importlib.import_module(module), name)
 

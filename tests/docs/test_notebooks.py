@@ -1,4 +1,4 @@
-"""The notebooks: what is in the repository, not what they do (`make notebooks` runs them)."""
+"""The notebooks as they are in the repository; `make notebooks` runs them."""
 
 import ast
 import importlib
@@ -10,7 +10,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
-# What a notebook may import besides funcenv: what `pip install "funcenv[notebooks]"` brings, and the standard library.
+# Packages that `pip install "funcenv[notebooks]"` installs, and the standard library.
 OTHERS = {"flax", "gymnasium", "jax", "jaxtyping", "matplotlib", "numpy", "optax", "typing"}
 
 
@@ -19,12 +19,12 @@ def cells(notebook, kind):
 
 
 def tree(notebook):
-    """The code of a notebook."""
+    """Return the syntax tree of all code of a notebook."""
     return ast.parse("\n\n".join("".join(cell["source"]) for cell in cells(notebook, "code")))
 
 
 def imports(notebook):
-    """Every imported path: `("funcenv.envs", "CartPole")`, or `("jax", None)` of `import jax`."""
+    """Yield every imported path: `("funcenv.envs", "CartPole")`, or `("jax", None)` for `import jax`."""
     for node in ast.walk(tree(notebook)):
         if isinstance(node, ast.Import):
             yield from ((alias.name, None) for alias in node.names)
@@ -33,7 +33,7 @@ def imports(notebook):
 
 
 def is_public(module, name, documented):
-    """Whether an import is of a module that the API pages know, or of a name that they or its `__all__` hold."""
+    """Return whether an import names a documented module, or a name that is documented or in its `__all__`."""
     path = module if name is None else f"{module}.{name}"
     if path in documented or any(one.startswith(f"{path}.") for one in documented):
         return True
@@ -76,7 +76,7 @@ def test_no_private_attribute_is_used(notebook):
 def test_links_resolve(notebook):
     text = "\n".join("".join(cell["source"]) for cell in cells(notebook, "markdown"))
     links = re.findall(r"\]\(([^)]+)\)", text)
-    assert links, "the last cell says where to go on"
+    assert links, "the last cell links to the next notebook"
     for link in links:
         assert (notebook.parent / link).is_file(), link
 
