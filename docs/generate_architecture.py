@@ -1,7 +1,7 @@
-"""The picture of the layers and the map of the modules on docs/architecture.md, made from docs/layers.toml.
+"""The diagram of the layers and the map of the modules on docs/architecture.md, made from docs/layers.toml.
 
 mkdocs calls `on_page_markdown` while it builds the site (`hooks:` in mkdocs.yml). tests/static/test_imports.py enforces the same
-table, so the picture cannot differ from the code.
+table, so the diagram cannot differ from the code.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def load_layers() -> list[dict[str, Any]]:
     return [{**layer, "modules": [m for m in layer["modules"] if _source(m).exists()]} for layer in layers]
 
 
-def picture() -> str:
+def diagram() -> str:
     """Return the layers as HTML, the highest first; assets/site.css draws it in both colour schemes."""
     rows = []
     for layer in reversed(load_layers()):
@@ -54,7 +54,7 @@ def on_page_markdown(markdown: str, page: Any, **kwargs: Any) -> str:
     """Replace the markers of the architecture page (called by mkdocs)."""
     del kwargs
     if page.file.src_uri == "architecture.md":
-        markdown = markdown.replace("<!-- layers -->", picture()).replace("<!-- modules -->", module_table())
+        markdown = markdown.replace("<!-- layers -->", diagram()).replace("<!-- modules -->", module_table())
     return markdown
 
 

@@ -1,4 +1,4 @@
-"""The architecture page: its picture has every layer, and the files and names that it mentions exist."""
+"""The architecture page: its diagram has every layer, and the files and names that it mentions exist."""
 
 import importlib
 import re
@@ -12,14 +12,14 @@ def text(docs):
 
 
 def test_the_picture_has_every_module_of_every_layer(architecture):
-    picture = architecture.picture()
+    diagram = architecture.diagram()
     for layer in architecture.load_layers():
-        assert layer["about"] in picture
+        assert layer["about"] in diagram
         for module in layer["modules"]:
             assert importlib.import_module(module).__doc__, f"{module} needs a docstring for the map of the modules"
-            assert f"<code>{module.removeprefix('funcenv.')}</code>" in picture
+            assert f"<code>{module.removeprefix('funcenv.')}</code>" in diagram
             assert f"| `{module}` | " in architecture.module_table()
-    assert picture.index("Composition root") < picture.index("Adapters") < picture.index("Ground")  # highest first
+    assert diagram.index("Composition root") < diagram.index("Adapters") < diagram.index("Ground")  # highest first
 
 
 def test_every_file_exists(text, docs):
