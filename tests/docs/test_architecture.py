@@ -34,6 +34,8 @@ def test_every_function_is_defined_in_the_file_beside_it(text, docs):
     assert len(rows) > 10
     for path, what in rows:
         source = (docs.parent / path).read_text()
-        for class_name, function in re.findall(r"`(?:([A-Z]\w+)\.)?(\w+)(?:\(.*?\))?` (?:checks|maps|splits|draws)", what):
+        for class_name, function in re.findall(
+            r"`(?:([A-Z]\w+)\.)?(\w+)(?:\(.*?\))?` (?:checks|maps|splits|draws)", what
+        ):
             assert f"def {function}(" in source, f"{path} does not define {function}"
             assert not class_name or f"class {class_name}" in source, f"{path} does not define {class_name}"
