@@ -23,7 +23,7 @@ def dear(page):
     return pytest.param(page, marks=marks, id=name(page))
 
 
-@pytest.mark.parametrize("page", map(dear, PAGES))
+@pytest.mark.parametrize("page", [dear(page) for page in PAGES])
 def test_the_code_of_a_page_runs(page, run_page, registries, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     environment = run_page.markers(page).get("environment")
