@@ -1,22 +1,22 @@
-"""Play many steps in one compiled program: collect experience, or evaluate a policy.
+"""Rollouts and evaluations: many steps of many environments in one compiled program.
 
-A policy is a function `policy(observation, key) -> action` of one environment; it is mapped over all of them, and
-every environment has its own stream of policy keys. A policy that is a pytree, such as `jax.tree_util.Partial(apply,
-params)`, is an argument of the compiled program: new parameters do not compile it again. A plain function is a part of
-the program, compiled once for each function object. The policy's key at step t is `fold_in(policy key, t)`, the policy
-keys being the split of one key; or what a method `key_of_step(policy_key, t)` of the policy says. The random policy has
-one, `funcenv.random.indexed_key`, which halves what its actions cost.
+A policy is a function `policy(observation, key) -> action` of one environment. It is mapped over all environments, and
+every environment has a stream of policy keys of its own. A policy that is a pytree, such as
+`jax.tree_util.Partial(apply, params)`, is an argument of the compiled program, so that new parameters do not compile it
+again. Any other function is part of the program, which is compiled once for each function object. The policy's key at
+step t is `fold_in(policy_key, t)`, where the policy keys are a split of one key. A policy with a method
+`key_of_step(policy_key, t)` derives its keys by that method instead, as the random policy does with
+`funcenv.random.indexed_key`, which costs nothing.
 
-On a CPU a rollout runs as one function, a chunk of environments after the other (`funcenv._compile.rollout`), and resets lazily
-unless the vector environment says "select". A long one of many environments that keeps no trajectory is divided among
-threads, as many as XLA has: one for each core, or what the environment variable `PJRT_NPROC` says.
+On a CPU a rollout compiles to a single kernel where possible (`funcenv._compile.rollout`) and resets lazily unless the
+vector environment says "select". A long rollout of many environments that keeps no trajectory runs on several threads,
+one for each core, or as many as the environment variable `PJRT_NPROC` says. On an NVIDIA GPU a rollout is one CUDA
+graph, loop included (`funcenv._compile.cuda_graph`).
 
-On an NVIDIA GPU a rollout is one CUDA graph, its loop included (`funcenv._compile.cuda_graph`).
-
-The first call of a kind compares steps with the plain program's. If they differ, if XLA cannot compile it as one, on
-other devices, over several devices, inside a traced function and with the environment variable `FUNCENV_NO_FAST_PATH=1`, the
-plain program runs. Keys, integers and flags are the same in every way; floats are, too, where XLA contracts a*b+c
-alike, and else differ by a unit or two in the last place at each step.
+The first call of a kind verifies the kernel against the plain program. The plain program runs if the results differ, if
+XLA cannot compile a single kernel, on other devices, over several devices, inside a traced function, and with the
+environment variable `FUNCENV_NO_FAST_PATH=1`. Keys, integers and flags are the same in every case. Floats are the same
+where XLA contracts a*b+c alike, and else differ by a unit or two in the last place at each step.
 """
 
 from __future__ import annotations
@@ -30,16 +30,17 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from funcenv._compile import rollout as engine
 from funcenv._compile.cuda_graph import CudaGraphJit
-from funcenv._compile.rollout import EPISODES, RolloutStatistics, advance
-from funcenv._compile.single_kernel import quick_options
+from funcenv._compile.options import quick_options
+from funcenv._compile.rollout import Accumulator, as_policy, policy_step, run
 from funcenv.checks import require_size
 from funcenv.func_env import FuncEnv
 from funcenv.random import indexed_key, require_typed_key
 from funcenv.spaces import Space
+from funcenv.statistics import EPISODE_TOTALS, RolloutStatistics
 from funcenv.struct import PyTreeNode, field
 from funcenv.vector import AutoresetMode, FuncVectorEnv, VectorState, VectorTimestep
+from funcenv.vector_step import rollout_keys
 
 __all__ = [
     "Evaluation",
@@ -57,14 +58,14 @@ Collect = Callable[[VectorTimestep[Any], Any], Any]
 
 
 class Trajectory(NamedTuple):
-    """Everything that happened; every leaf has leading axes `[num_steps, num_envs]`."""
+    """All time steps and actions of a rollout; every leaf has leading axes `[num_steps, num_envs]`."""
 
     timestep: VectorTimestep[Any]  # what each action led to
     action: Any
 
 
 class Evaluation(PyTreeNode):
-    """The episodes of an evaluation, one after another; every field has shape `[num_episodes]`."""
+    """The episodes of an evaluation; every field has shape `[num_episodes]`."""
 
     episode_return: Float[Array, "num_episodes"]
     episode_length: Int[Array, "num_episodes"]
@@ -73,8 +74,8 @@ class Evaluation(PyTreeNode):
     finished: Bool[Array, "num_episodes"]  # False where the evaluation stopped at `max_steps`
 
     @classmethod
-    def start(cls, venv: FuncVectorEnv[Any, Any, Any], vstate: VectorState[Any]) -> Evaluation:
-        """Before the first step of each episode."""
+    def init(cls, venv: FuncVectorEnv[Any, Any, Any], vstate: VectorState[Any]) -> Evaluation:
+        """Return the evaluation before the first step of each episode."""
         del venv
         return cls(
             episode_return=vstate.episode_return,
@@ -84,8 +85,8 @@ class Evaluation(PyTreeNode):
             finished=vstate.done,
         )
 
-    def add(self, timestep: VectorTimestep[Any]) -> Evaluation:
-        """After a step; finished episodes stay as they are."""
+    def update(self, timestep: VectorTimestep[Any]) -> Evaluation:
+        """Return the evaluation after a step, which leaves finished episodes as they are."""
         latest = Evaluation(
             episode_return=timestep.episode_return,
             episode_length=timestep.episode_length,
@@ -93,8 +94,8 @@ class Evaluation(PyTreeNode):
             truncated=timestep.truncated,
             finished=timestep.done,
         )
-        added: Evaluation = jax.tree.map(lambda old, new: jnp.where(self.finished, old, new), self, latest)
-        return added
+        updated: Evaluation = jax.tree.map(lambda old, new: jnp.where(self.finished, old, new), self, latest)
+        return updated
 
     @property
     def mean_return(self) -> Float[Array, ""]:
@@ -108,23 +109,23 @@ class Evaluation(PyTreeNode):
 
 
 class RandomPolicy(PyTreeNode):
-    """Draws actions from a space, whatever it sees."""
+    """A policy that samples its action space, whatever the observation."""
 
     action_space: Space[Any] = field(pytree_node=False)
 
     @staticmethod
-    def key_of_step(policy_key: jax.Array, number: jax.Array) -> jax.Array:
-        """The key of a rollout's step: one that costs nothing, where a fold costs as much as a draw."""
-        return indexed_key(policy_key, number)
+    def key_of_step(policy_key: jax.Array, step_index: jax.Array) -> jax.Array:
+        """Return the key of a step, at no cost where a fold would cost as much as a draw."""
+        return indexed_key(policy_key, step_index)
 
     def __call__(self, observation: Any, key: jax.Array) -> Any:
-        """An action; the observation is not looked at."""
+        """Sample an action."""
         del observation
         return self.action_space.sample(key)
 
 
 def random_policy(env: FuncEnv[Any, Any, Any] | FuncVectorEnv[Any, Any, Any]) -> RandomPolicy:
-    """The policy that samples the action space of an environment, or of each one in a vector environment.
+    """Return the policy that samples the action space of an environment, or of each one in a vector environment.
 
     >>> import funcenv
     >>> policy = random_policy(funcenv.make("Pendulum-v1"))
@@ -135,7 +136,7 @@ def random_policy(env: FuncEnv[Any, Any, Any] | FuncVectorEnv[Any, Any, Any]) ->
 
 
 def everything(timestep: VectorTimestep[Any], action: Any) -> Trajectory:
-    """The default of `rollout(collect=...)`: keep all."""
+    """Keep all of a step; the default of `rollout(collect=...)`."""
     return Trajectory(timestep=timestep, action=action)
 
 
@@ -155,18 +156,18 @@ def rollout(
         policy: `policy(observation, key) -> action`, for one environment.
         key: split into a key for `venv.reset` and a key for the policy. With `vstate` all of it is the policy's.
         num_steps: at least 1.
-        vstate: where to go on; by default the environments are reset first.
-        collect: `collect(timestep, action)` says what to keep of a step: the `VectorTimestep` that the actions led to,
-            and the actions, both `[num_envs, ...]`. None keeps nothing.
+        vstate: the state to resume from; by default the environments are reset first.
+        collect: `collect(timestep, action)` returns what to keep of a step. It receives the `VectorTimestep` that the
+            actions led to, and the actions, both `[num_envs, ...]`. None keeps nothing.
 
     Returns:
         The last vector state, what `collect` kept with a leading axis `[num_steps]` (None for nothing), and statistics
-        of the episodes that ended. What the agents saw before the first action is `venv.observation(vstate)` of the
+        of the episodes that ended. The observations before the first action are `venv.observation(vstate)` of the
         `vstate` passed in.
 
     Raises:
-        ValueError: `num_steps` below 1.
-        TypeError: a legacy key.
+        ValueError: `num_steps` is below 1.
+        TypeError: the key is a legacy key.
 
     >>> import funcenv
     >>> env = funcenv.make("CartPole-v1")
@@ -178,11 +179,11 @@ def rollout(
     """
     num_steps = require_size("num_steps", num_steps)
     require_typed_key(key)
-    parts, apart = engine.Policy.of(policy), collect is everything
-    outcome = engine.run(EPISODES, venv, parts, key, vstate, num_steps, collect=collect, keeps_apart=apart)
-    if outcome is not None:
-        return outcome.vstate, outcome.kept, _statistics(outcome.totals)
-    return _rollout(venv, parts.tree, key, vstate, parts.function, num_steps, collect)
+    policy = as_policy(policy)
+    result = run(EPISODE_TOTALS, venv, policy, key, vstate, num_steps, collect)
+    if result is not None:
+        return result.vstate, result.collected, _statistics_program()(result.totals)
+    return _rollout(venv, policy, key, vstate, num_steps, collect)
 
 
 def evaluate(
@@ -197,8 +198,8 @@ def evaluate(
         policy: `policy(observation, key) -> action`.
         num_episodes: at least 1.
         key: episode i depends on the key and i alone.
-        max_steps: stop here even if episodes are unfinished, as those of an environment without end would be; they are
-            marked in `finished`.
+        max_steps: where to stop even if episodes have not ended, which an environment without end needs. `finished`
+            is False for such episodes.
 
     >>> import funcenv
     >>> env = funcenv.make("CartPole-v1")
@@ -208,78 +209,68 @@ def evaluate(
     """
     num_episodes, max_steps = require_size("num_episodes", num_episodes), require_size("max_steps", max_steps)
     require_typed_key(key)
-    parts = engine.Policy.of(policy)
+    policy = as_policy(policy)
     venv = FuncVectorEnv(env, num_episodes, AutoresetMode.DISABLED)
-    outcome = engine.run(_WHOLE_EPISODES, venv, parts, key, None, max_steps)
-    if outcome is not None:
-        evaluation: Evaluation = outcome.totals
-        return evaluation
-    return _evaluate(venv, parts.tree, key, parts.function, max_steps)
+    result = run(_WHOLE_EPISODES, venv, policy, key, None, max_steps)
+    evaluation: Evaluation = _evaluate(venv, policy, key, max_steps) if result is None else result.totals
+    return evaluation
 
 
-@functools.partial(CudaGraphJit, static_argnames=("function", "num_steps", "collect"))
+@functools.partial(CudaGraphJit, static_argnames=("num_steps", "collect"))
 def _rollout(
     venv: FuncVectorEnv[Any, Any, Any],
     policy: Any,
     key: jax.Array,
     vstate: VectorState[Any] | None,
-    function: Policy | None,
     num_steps: int,
     collect: Collect | None,
 ) -> tuple[VectorState[Any], Any, RolloutStatistics]:
     if vstate is None:
-        reset_key, key = jax.random.split(key)
+        reset_key, key = rollout_keys(key)
         vstate, timestep = venv.reset(reset_key)
         observation = timestep.observation
     else:
         observation = venv.observation(vstate)
     policy_keys = jax.random.split(key, venv.num_envs)
 
-    def step(carry: Any, number: jax.Array) -> tuple[Any, Any]:
-        carry, shown = advance(EPISODES, venv, engine.Policy(function, policy), carry, policy_keys, number)
-        return carry, None if collect is None else collect(*shown)
+    def step(carry: Any, step_index: jax.Array) -> tuple[Any, Any]:
+        carry, kept = policy_step(venv, policy, policy_keys, EPISODE_TOTALS, carry, step_index)
+        return carry, None if collect is None else collect(*kept)
 
-    carry = vstate, observation, EPISODES.start(venv, vstate)
-    numbers = jnp.arange(num_steps, dtype=jnp.uint32)  # not counted in the carry: a second count is a second GPU kernel
-    (vstate, _, episodes), kept = jax.lax.scan(step, carry, numbers)
-    return vstate, kept, episodes.statistics()
+    carry = vstate, observation, EPISODE_TOTALS.init(venv, vstate)
+    indices = jnp.arange(num_steps, dtype=jnp.uint32)  # Counted in the carry, they would be one more kernel on a GPU.
+    (vstate, _, totals), collected = jax.lax.scan(step, carry, indices)
+    return vstate, collected, totals.statistics()
 
 
-@functools.partial(CudaGraphJit, static_argnames=("function", "max_steps"))
-def _evaluate(
-    venv: FuncVectorEnv[Any, Any, Any], policy: Any, key: jax.Array, function: Policy | None, max_steps: int
-) -> Evaluation:
-    reset_key, policy_key = jax.random.split(key)
+@functools.partial(CudaGraphJit, static_argnames=("max_steps",))
+def _evaluate(venv: FuncVectorEnv[Any, Any, Any], policy: Any, key: jax.Array, max_steps: int) -> Evaluation:
+    reset_key, policy_key = rollout_keys(key)
     vstate, timestep = venv.reset(reset_key)
     policy_keys = jax.random.split(policy_key, venv.num_envs)
 
-    def goes_on(state: Any) -> jax.Array:
-        number, (_, _, evaluation) = state
-        return (number < max_steps) & ~evaluation.finished.all()
+    def goes_on(loop: Any) -> jax.Array:
+        step_index, (_, _, evaluation) = loop
+        return (step_index < max_steps) & ~evaluation.finished.all()
 
-    def step(state: Any) -> Any:
-        number, carry = state
-        carry, _ = advance(_WHOLE_EPISODES, venv, engine.Policy(function, policy), carry, policy_keys, number)
-        return number + np.uint32(1), carry
+    def step(loop: Any) -> Any:
+        step_index, carry = loop
+        carry, _ = policy_step(venv, policy, policy_keys, _WHOLE_EPISODES, carry, step_index)
+        return step_index + np.uint32(1), carry
 
-    carry = vstate, timestep.observation, Evaluation.start(venv, vstate)
+    carry = vstate, timestep.observation, Evaluation.init(venv, vstate)
     _, (_, _, evaluation) = jax.lax.while_loop(goes_on, step, (jnp.zeros((), jnp.uint32), carry))
     return evaluation
 
 
-def _statistics(episodes: Any) -> RolloutStatistics:
-    statistics: RolloutStatistics = _statistics_program()(episodes)
-    return statistics
-
-
 @functools.cache
 def _statistics_program() -> Any:
-    """Of few numbers, so it is compiled quickly."""
-    return jax.jit(lambda episodes: episodes.statistics(), compiler_options=quick_options(level=1))
+    """Compile the statistics quickly, because they concern few numbers."""
+    return jax.jit(lambda totals: totals.statistics(), compiler_options=quick_options(level=1))
 
 
-_WHOLE_EPISODES = engine.Play(
-    start=Evaluation.start,
-    add=lambda timestep, evaluation: evaluation.add(timestep),
-    over=lambda evaluation: evaluation.finished.all(),
+_WHOLE_EPISODES = Accumulator(
+    init=Evaluation.init,
+    update=lambda timestep, evaluation: evaluation.update(timestep),
+    is_finished=lambda evaluation: evaluation.finished.all(),
 )

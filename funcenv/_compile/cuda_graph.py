@@ -1,8 +1,8 @@
 """Programs whose loops run within one CUDA graph.
 
-XLA's GPU backend collects the kernels of a program in CUDA graphs, each of which is started at once. A loop it leaves
-out, unless it is asked: the host then starts the kernels of every turn, which takes longer than small kernels run. With
-the documented option `xla_gpu_enable_command_buffer` loops are a part of the graph, and so a whole rollout is one.
+XLA's GPU backend collects the kernels of a program in CUDA graphs, and each graph is launched at once. By default loops
+stay outside, and the host launches the kernels of every iteration, which takes longer than small kernels run. With the
+documented option `xla_gpu_enable_command_buffer` loops become part of the graph, so a whole rollout is one.
 `benchmarks/gpu_program.py` shows it, also on a machine without a GPU.
 """
 
@@ -14,14 +14,14 @@ from typing import Any
 
 import jax
 
-from funcenv._compile.single_kernel import applies_to, known_options
+from funcenv._compile.options import applies_to, graph_options
 
 
 class CudaGraphJit:
     """A jitted function that becomes one CUDA graph, loops included, where JAX's default backend is a GPU.
 
-    Elsewhere, as a part of a traced function, with the environment variable `FUNCENV_NO_FAST_PATH=1`, and where XLA refuses,
-    it is what `jax.jit` makes of it. The results are the same.
+    It is what `jax.jit` makes of it on other backends, inside a traced function, with `FUNCENV_NO_FAST_PATH=1`, and if
+    XLA refuses the graph. The results are the same.
 
     Args:
         function: a pure function.
@@ -49,16 +49,6 @@ class CudaGraphJit:
         try:
             return self._captured(*args)
         except jax.errors.JaxRuntimeError:
-            result = self._plain(*args)  # fails, too, if it is not the graph that is at fault
+            result = self._plain(*args)  # This raises, too, if the graph is not the cause.
             self._is_refused = True
             return result
-
-
-@functools.cache
-def graph_options() -> dict[str, Any]:
-    """The options that put loops, too, into CUDA graphs, as far as this XLA knows them."""
-    return known_options(xla_gpu_enable_command_buffer=",".join([*_USUAL, "WHILE"]))
-
-
-_USUAL = ("FUSION", "CUBLAS", "CUBLASLT", "CUSTOM_CALL", "CUDNN", "DYNAMIC_SLICE_FUSION")
-"""What XLA puts into graphs without being asked."""

@@ -1,7 +1,6 @@
-"""How whole rollouts run on a CPU: chunks of environments, each played to its end by one compiled function."""
+"""Rollouts as single-kernel programs on a CPU: chunks of environments, each played to its end within one kernel."""
 
 from funcenv._compile.rollout.dispatch import run
-from funcenv._compile.rollout.step import Play, Policy, advance
-from funcenv.statistics import EPISODES, RolloutStatistics
+from funcenv._compile.rollout.step import Accumulator, as_policy, policy_actions, policy_step, rollout_step
 
-__all__ = ["EPISODES", "Play", "Policy", "RolloutStatistics", "advance", "run"]
+__all__ = ["Accumulator", "as_policy", "policy_actions", "policy_step", "rollout_step", "run"]

@@ -1,4 +1,4 @@
-"""Run a rollout as one function where that is possible and known to be right; else say so."""
+"""The choice between a verified single-kernel program and the plain program of a rollout."""
 
 from __future__ import annotations
 
@@ -11,182 +11,168 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from funcenv._compile.rollout.chunks import chunks_of
-from funcenv._compile.rollout.program import Outcome, Rules, Situation, compile_as_one, is_elementwise, play_on
-from funcenv._compile.rollout.step import Play, Policy
-from funcenv._compile.rollout.threads import num_parts, num_threads, parts_of, play_parts
-from funcenv._compile.rollout.verify import is_faithful
-from funcenv._compile.single_kernel import applies_to, compiler_options
+from funcenv._compile.options import applies_to, single_kernel_options
+from funcenv._compile.rollout.chunks import Chunks
+from funcenv._compile.rollout.program import RolloutArgs, RolloutResult, RolloutSpec, is_elementwise, run_steps
+from funcenv._compile.rollout.step import Accumulator
+from funcenv._compile.rollout.threads import cut_shards, num_shards, num_threads, run_shards
+from funcenv._compile.rollout.verify import matches_reference
+from funcenv._compile.single_kernel import compile_single_kernel
 from funcenv.vector import FuncVectorEnv, VectorState
+from funcenv.vector_step import rollout_keys
+
+_MIN_BATCHED_ENVS = 4  # For fewer environments, each draws its numbers together faster than one by one.
+_DEBUG_OPTIONS = ("jax_disable_jit", "jax_debug_nans", "jax_debug_infs")
 
 
 def run(
-    play: Play,
+    accumulator: Accumulator,
     venv: FuncVectorEnv[Any, Any, Any],
-    policy: Policy,
+    policy: Any,
     key: jax.Array,
     vstate: VectorState[Any] | None,
     num_steps: int,
-    *,
     collect: Callable[[Any, Any], Any] | None = None,
-    keeps_apart: bool = False,
-) -> Outcome | None:
-    """Play `num_steps` steps.
+) -> RolloutResult | None:
+    """Play `num_steps` steps by a single-kernel program.
 
     Args:
-        play: the totals to keep.
+        accumulator: which totals to keep.
         venv: the environments.
-        policy: of one environment.
+        policy: from `as_policy`.
         key: split into a key for the reset and one for the policy; with `vstate` all of it is the policy's.
-        vstate: where to go on; None resets first.
+        vstate: the state to resume from; None resets first.
         num_steps: at least 1.
         collect: what to keep of a step, from the time step and the actions of all environments.
-        keeps_apart: whether `collect` is known to keep the environments apart.
 
     Returns:
-        The outcome, with keys in its vector state; or None where this way is closed: inside a traced function, on
-        another device than one CPU, for a program that XLA cannot compile as one or whose results differ from the
-        plain one's, and with `FUNCENV_NO_FAST_PATH=1`.
+        The result, with keys in its vector state. None where the fast path does not apply: inside a traced function,
+        on any device other than a single CPU, for a program that XLA cannot compile to one kernel or whose results
+        differ from the plain program's, and with `FUNCENV_NO_FAST_PATH=1`.
     """
-    device = _only_device((venv, policy.tree, key, vstate))
+    device = _single_cpu((venv, policy, key, vstate))
     if num_steps >= 2**31 or device is None:
         return None
-    venv, tree = jax.tree.map(functools.partial(_placed, device), (venv, policy.tree))
-    reset_keys, policy_keys = _streams(key, venv.num_envs, vstate is None)
+    venv, policy = jax.tree.map(functools.partial(_to_cached_array, device), (venv, policy))
+    reset_keys, policy_keys = _env_and_policy_keys()(key, venv.num_envs, vstate is None)
     keys = reset_keys if vstate is None else vstate.key
-    situation = Situation(venv, tree, keys, policy_keys)
-    pieces = [(situation, vstate)]
+    args = RolloutArgs(venv, policy, keys, policy_keys)
+    shards = [(args, vstate)]
     if collect is None:
-        pieces = parts_of(situation, vstate, num_parts(venv.num_envs, num_steps, num_threads()))
+        shards = cut_shards(args, vstate, num_shards(venv.num_envs, num_steps, num_threads()))
     capacity = 0 if collect is None else num_steps
-    programs = _programs(play, policy.function, collect, keeps_apart, capacity, device, *_kinds(pieces[0]))
-    if not programs.prepare(*pieces[0], num_steps):
+    program = _program(accumulator, collect, capacity, device, *_signature(shards[0]))
+    if not program.prepare(*shards[0], num_steps):
         return None
-    return play_parts(functools.partial(programs.run, num_steps=num_steps), pieces, keys)
+    return run_shards(functools.partial(program.run, num_steps=num_steps), shards, keys)
 
 
-class _Programs:
-    """The programs of rollouts of one kind, compiled when they are first needed."""
+class _RolloutProgram:
+    """The program of rollouts with the same signature, compiled and verified when it is first needed."""
 
-    def __init__(self, play: Play, function: Any, collect: Any, keeps_apart: bool, capacity: int) -> None:
-        self._play, self._function, self._collect, self._capacity = play, function, collect, capacity
-        self._keeps_apart = keeps_apart
+    def __init__(self, accumulator: Accumulator, collect: Any, capacity: int) -> None:
+        self._accumulator, self._collect, self._capacity = accumulator, collect, capacity
         self._lock = threading.Lock()
-        self._is_usable: bool | None = None  # None: not known yet
-        self._program: Callable[..., Outcome] | None = None
-        self._nothing: Any = None  # takes the place of a vector state where there is none yet
+        self._is_usable: bool | None = None  # None until it is compiled
+        self._program: Callable[..., RolloutResult] | None = None
+        self._empty_vstate: Any = None  # stands for `vstate` where the environments are reset first
 
-    def prepare(self, situation: Situation, vstate: VectorState[Any] | None, num_steps: int) -> bool:
-        """Compile what is not compiled yet; whether `run` may be called."""
+    def prepare(self, args: RolloutArgs, vstate: VectorState[Any] | None, num_steps: int) -> bool:
+        """Compile the program if it is not compiled yet; return whether `run` may be called."""
         with self._lock:
             if self._is_usable is None:
-                self._is_usable = self._build(situation, vstate, num_steps)
+                self._is_usable = self._compile(args, vstate, num_steps)
         return self._is_usable
 
-    def run(self, situation: Situation, vstate: VectorState[Any] | None, num_steps: int) -> Outcome:
+    def run(self, args: RolloutArgs, vstate: VectorState[Any] | None, num_steps: int) -> RolloutResult:
         """Play."""
         assert self._program is not None
-        outcome = self._program(*self._start(situation, vstate), np.uint32(0), np.int32(num_steps))
-        return outcome._replace(vstate=outcome.vstate.replace(key=situation.keys))
+        result = self._program(*self._start(args, vstate), np.uint32(0), np.int32(num_steps))
+        return result._replace(vstate=result.vstate.replace(key=args.keys))
 
-    def _build(self, situation: Situation, vstate: VectorState[Any] | None, num_steps: int) -> bool:
-        """Compile and examine; whether the programs may be used."""
-        venv = situation.venv
-        shown = jax.eval_shape(lambda venv, key: venv.reset(key), venv, situation.keys)
-        chunks = chunks_of(venv.num_envs, _bytes(shown) // venv.num_envs)
-        collect = self._collect
-        if collect is not None and not (chunks.whole or self._keeps_apart):
-            actions = jax.eval_shape(jax.vmap(venv.single_action_space.sample), situation.keys)
-            if not is_elementwise(collect, shown[1], actions):
+    def _compile(self, args: RolloutArgs, vstate: VectorState[Any] | None, num_steps: int) -> bool:
+        venv = args.venv
+        first = jax.eval_shape(lambda venv, key: venv.reset(key), venv, args.keys)
+        chunks = Chunks.fit(venv.num_envs, _num_bytes(first) // venv.num_envs)
+        if self._collect is not None and not chunks.is_whole:
+            actions = jax.eval_shape(jax.vmap(venv.single_action_space.sample), args.keys)
+            if not is_elementwise(self._collect, first[1], actions):
                 return False
-        rules = Rules(self._play, self._function, collect, self._capacity, chunks)
+        spec = RolloutSpec(self._accumulator, self._collect, self._capacity, chunks)
         if vstate is None:
-            shapes = jax.eval_shape(lambda vstate: vstate.replace(key=None), shown[0])
-            self._nothing = jax.device_put(jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), shapes))
-        start = self._start(situation, vstate)
-        program = compile_as_one(
-            functools.partial(play_on, rules), *start, np.uint32(0), np.int32(1), mapped=chunks.size >= _MANY
-        )
+            shapes = jax.eval_shape(lambda vstate: vstate.replace(key=None), first[0])
+            self._empty_vstate = jax.device_put(jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), shapes))
+        start = self._start(args, vstate)
+        function = functools.partial(run_steps, spec)
+        batched = chunks.size >= _MIN_BATCHED_ENVS
+        program = compile_single_kernel(function, *start, np.uint32(0), np.int32(1), batched=batched)
         self._program = program
-        return program is not None and is_faithful(program, rules, *start, num_steps)
+        return program is not None and matches_reference(program, spec, *start, num_steps)
 
-    def _start(self, situation: Situation, vstate: VectorState[Any] | None) -> tuple[Situation, VectorState[Any], Any]:
-        """What a program is told: the situation, where to go on, and whether it begins anew."""
+    def _start(self, args: RolloutArgs, vstate: VectorState[Any] | None) -> tuple[RolloutArgs, VectorState[Any], Any]:
+        """Return the first arguments of `run_steps`."""
         if vstate is None:
-            return situation, self._nothing, np.True_
-        return situation, vstate.replace(key=None), np.False_
+            return args, self._empty_vstate, np.True_
+        return args, vstate.replace(key=None), np.False_
 
 
 @functools.lru_cache(maxsize=128)
-def _programs(play: Play, function: Any, collect: Any, keeps_apart: bool, capacity: int, *kinds: Any) -> _Programs:
-    del kinds  # a part of what the programs depend on
-    return _Programs(play, function, collect, keeps_apart, capacity)
+def _program(accumulator: Accumulator, collect: Any, capacity: int, *signature: Any) -> _RolloutProgram:
+    del signature  # It only keeps programs apart that are compiled for other arguments.
+    return _RolloutProgram(accumulator, collect, capacity)
 
 
-def _kinds(tree: Any) -> tuple[Any, ...]:
-    """What a compiled program depends on of its arguments."""
+def _signature(tree: Any) -> tuple[Any, ...]:
+    """Return what a compiled program depends on in its arguments."""
     leaves, structure = jax.tree.flatten(tree)
-    return structure, jax.config.jax_enable_x64, *map(_kind, leaves)  # type: ignore[attr-defined]  # set by JAX
+    wide = jax.config.jax_enable_x64  # type: ignore[attr-defined]  # JAX adds its options at run time.
+    return structure, wide, *map(_leaf_signature, leaves)
 
 
-def _kind(leaf: Any) -> Any:
-    """What `jax.typeof` tells, which takes its time."""
+def _leaf_signature(leaf: Any) -> Any:
+    """Return shape, dtype and weak type, as `jax.typeof` does more slowly."""
     if isinstance(leaf, jax.Array):
-        return leaf.shape, leaf.dtype, getattr(leaf, "weak_type", False)  # keys have none
+        return leaf.shape, leaf.dtype, getattr(leaf, "weak_type", False)  # Keys have no weak type.
     return jax.typeof(leaf)
 
 
-def _only_device(args: Any) -> jax.Device | None:
-    """The device that the arguments lie on, if a rollout can be one function there."""
+def _single_cpu(args: Any) -> jax.Device | None:
+    """Return the CPU device that all arguments lie on, or None if the fast path does not apply."""
     leaves = jax.tree.leaves(args)
-    if not applies_to("cpu", leaves):
+    if not applies_to("cpu", leaves) or any(getattr(jax.config, name) for name in _DEBUG_OPTIONS):
         return None
     devices = {device for leaf in leaves if isinstance(leaf, jax.Array) for device in leaf.devices()}
-    if len(devices) != 1 or any(getattr(jax.config, name) for name in _DEBUGGING):
-        return None
-    return next(iter(devices))
+    return next(iter(devices)) if len(devices) == 1 else None
 
 
-def _placed(device: jax.Device, leaf: Any) -> Any:
-    """A number of Python's on the device, where it is put once, because that takes three microseconds; or the leaf."""
+def _to_cached_array(device: jax.Device, leaf: Any) -> Any:
+    """Convert a Python scalar to a cached device array; return any other leaf unchanged."""
     kind: Any = type(leaf)
     if kind not in (bool, int, float):
         return leaf
-    wide: bool = jax.config.jax_enable_x64  # type: ignore[attr-defined]  # set by JAX
+    wide: bool = jax.config.jax_enable_x64  # type: ignore[attr-defined]  # JAX adds its options at run time.
     return _array_of(leaf or str(leaf), kind, wide, device)
 
 
 @functools.lru_cache(maxsize=1024)
 def _array_of(number: Any, kind: type, wide: bool, device: jax.Device) -> jax.Array:
-    """A scalar. Zeros come in writing, because 0.0 and -0.0 are the same to a cache."""
-    del wide  # a part of what the array depends on
+    """Make a scalar array. Zeros come as strings, because a cache takes 0.0 and -0.0 for equal."""
+    del wide  # It only keeps the dtypes apart.
     with jax.default_device(device):
         return jnp.asarray(number != "False" if kind is bool else kind(number))
 
 
-_MANY = 4  # environments: one by one, they draw faster what each of them draws together
-
-_DEBUGGING = ("jax_disable_jit", "jax_debug_nans", "jax_debug_infs")
-
-
-def _streams(key: jax.Array, num_envs: int, resets: bool) -> Any:
-    """The keys of environments that are reset, None if none are; and of their policies."""
-    return _streams_program()(key, num_envs, resets)
-
-
 @functools.cache
-def _streams_program() -> Any:
-    return jax.jit(_streams_of, static_argnums=(1, 2), compiler_options=compiler_options(level=1))
+def _env_and_policy_keys() -> Any:
+    def split(key: jax.Array, num_envs: int, resets: bool) -> tuple[jax.Array | None, jax.Array]:
+        if not resets:
+            return None, jax.random.split(key, num_envs)
+        reset_key, policy_key = rollout_keys(key)
+        return jax.random.split(reset_key, num_envs), jax.random.split(policy_key, num_envs)
+
+    return jax.jit(split, static_argnums=(1, 2), compiler_options=single_kernel_options(level=1))
 
 
-def _streams_of(key: jax.Array, num_envs: int, resets: bool) -> tuple[jax.Array | None, jax.Array]:
-    if not resets:
-        return None, jax.random.split(key, num_envs)
-    reset_key, policy_key = jax.random.split(key)
-    return jax.random.split(reset_key, num_envs), jax.random.split(policy_key, num_envs)
-
-
-def _bytes(shapes: Any) -> int:
-    return sum(
-        leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(shapes) if jnp.issubdtype(leaf.dtype, jnp.number)
-    )
+def _num_bytes(shapes: Any) -> int:
+    leaves = (leaf for leaf in jax.tree.leaves(shapes) if jnp.issubdtype(leaf.dtype, jnp.number))
+    return sum(leaf.size * leaf.dtype.itemsize for leaf in leaves)

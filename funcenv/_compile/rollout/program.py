@@ -1,8 +1,4 @@
-"""A rollout as one function: for each chunk of environments a loop over the steps, and nothing leaves the cache.
-
-XLA's CPU backend makes of a marked program (`funcenv._compile.single_kernel`) one function, loops and all. What it cannot put into one
-is refused before it is compiled; what remains is tried, and checked (`funcenv._compile.rollout.verify`).
-"""
+"""A rollout as one CPU kernel: a loop over the steps for each chunk of environments, with all state in the cache."""
 
 from __future__ import annotations
 
@@ -12,123 +8,123 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from funcenv._compile.jaxpr import equations
-from funcenv._compile.rollout.chunks import Chunks, chunk_of, for_each_chunk, put_rows, put_step, rows
-from funcenv._compile.rollout.step import Play, Policy, advance
-from funcenv._compile.single_kernel import compiler_options, fuse, is_supported
-from funcenv.random._counter_based import lowered_for_one_function
+from funcenv._compile.jaxpr import iter_eqns
+from funcenv._compile.rollout.chunks import Chunks
+from funcenv._compile.rollout.step import Accumulator, policy_step
 from funcenv.vector import FuncVectorEnv, VectorState
 
 
-class Rules(NamedTuple):
-    """What a program is made for beside its arguments: fixed when it is compiled, and hashable."""
+class RolloutSpec(NamedTuple):
+    """What a rollout program is compiled for, besides its arguments; hashable."""
 
-    play: Play
-    function: Callable[[Any, jax.Array], Any] | None  # a policy that is no argument
-    collect: Callable[[Any, Any], Any] | None
-    capacity: int  # steps that can be collected
+    accumulator: Accumulator
+    collect: Callable[[Any, Any], Any] | None  # what to keep of a step
+    capacity: int  # how many steps can be kept
     chunks: Chunks
 
 
-class Situation(NamedTuple):
-    """The arguments that all programs of a rollout share."""
+class RolloutArgs(NamedTuple):
+    """The arguments that do not change from step to step."""
 
     venv: FuncVectorEnv[Any, Any, Any]
-    policy: Any  # a pytree, or None
-    keys: jax.Array  # of each environment
-    policy_keys: jax.Array  # likewise
+    policy: Any  # a pytree, from `as_policy`
+    keys: jax.Array  # [num_envs], of the environments
+    policy_keys: jax.Array  # [num_envs]
 
 
-class Outcome(NamedTuple):
-    """What a rollout leaves."""
+class RolloutResult(NamedTuple):
+    """The result of a rollout."""
 
-    vstate: VectorState[Any]  # without its keys, which do not change
-    kept: Any
-    totals: Any
+    vstate: VectorState[Any]  # with `key=None` inside compiled programs, because keys do not change
+    collected: Any  # [num_steps, num_envs, ...], or None
+    totals: Any  # of the accumulator
 
 
-def play_on(
-    rules: Rules,
-    situation: Situation,
+def run_steps(
+    spec: RolloutSpec,
+    args: RolloutArgs,
     vstate: VectorState[Any],
-    anew: jax.Array,
-    number: jax.Array,
+    reset_first: jax.Array,
+    step_index: jax.Array,
     num_steps: jax.Array,
-) -> Outcome:
-    """Play.
+) -> RolloutResult:
+    """Play `num_steps` steps in every environment, chunk by chunk.
 
     Args:
-        rules: what the program is made for.
-        situation: environments, policy and keys.
-        vstate: where to go on, without keys; of no account where all begin anew.
-        anew: whether the environments are reset first, a bool.
-        number: of the first step.
-        num_steps: how many steps, at most `rules.capacity` if they are collected.
+        spec: what the program is compiled for.
+        args: environments, policy and keys.
+        vstate: the state to resume from, with `key=None`. Ignored when `reset_first` is true.
+        reset_first: whether to reset all environments first, a bool scalar.
+        step_index: of the first step, a uint32 scalar.
+        num_steps: an int32 scalar, at most `spec.capacity` if steps are collected.
     """
-    chunks, play, collect = rules.chunks, rules.play, rules.collect
-    policy = Policy(rules.function, situation.policy)
+    chunks, accumulator, collect = spec.chunks, spec.accumulator, spec.collect
 
-    def play_chunk(start: jax.Array, outcome: Outcome) -> Outcome:
-        venv = chunk_of(chunks, situation.venv, start)
-        keys, policy_keys = rows(chunks, (situation.keys, situation.policy_keys), start)
+    def run_chunk(start: jax.Array, result: RolloutResult) -> RolloutResult:
+        venv = args.venv.subset(chunks.size, lambda leaf: chunks.slice(leaf, start))
+        keys, policy_keys = chunks.slice((args.keys, args.policy_keys), start)
 
         def reset() -> VectorState[Any]:
             fresh: VectorState[Any] = venv.reset(keys)[0].replace(key=None)
             return fresh
 
-        some = jax.lax.cond(anew, reset, lambda: rows(chunks, vstate, start))
-        observation, totals = venv.observation(some.replace(key=keys)), play.start(venv, some)
-        unseen = collect is None and not policy.looks(observation, policy_keys)
+        first = jax.lax.cond(reset_first, reset, lambda: chunks.slice(vstate, start))
+        observation, totals = venv.observation(first.replace(key=keys)), accumulator.init(venv, first)
 
-        def goes_on(state: Any) -> jax.Array:
-            step, (_, _, totals), _ = state
-            return step < num_steps if play.over is None else (step < num_steps) & ~play.over(totals)
+        def goes_on(loop: Any) -> jax.Array:
+            step, (_, _, totals), _ = loop
+            unfinished = True if accumulator.is_finished is None else ~accumulator.is_finished(totals)
+            return (step < num_steps) & unfinished
 
-        def one_step(state: Any) -> Any:
-            step, (some, observation, totals), kept = state
-            carry, shown = advance(
-                play,
-                venv,
-                policy,
-                (some.replace(key=keys), observation, totals),
-                policy_keys,
-                number + step.astype(jnp.uint32),
-                one_function=True,
-                unseen=unseen,
+        def one_step(loop: Any) -> Any:
+            step, (state, observation, totals), collected = loop
+            carry = state.replace(key=keys), observation, totals
+            index = step_index + step.astype(jnp.uint32)
+            carry, kept = policy_step(
+                venv, args.policy, policy_keys, accumulator, carry, index, single_kernel=True
             )
             if collect is not None:
-                kept = put_step(chunks, kept, collect(*shown), step, start)
-            some, observation, totals = carry
-            return step + 1, (some.replace(key=None), observation, totals), kept
+                collected = chunks.write_step(collected, collect(*kept), step, start)
+            state, observation, totals = carry
+            return step + 1, (state.replace(key=None), observation, totals), collected
 
-        first = jnp.zeros((), jnp.int32), (some, observation, totals), outcome.kept
-        _, (some, _, totals), kept = jax.lax.while_loop(goes_on, one_step, first)
-        return Outcome(
-            put_rows(chunks, outcome.vstate, some, start), kept, put_rows(chunks, outcome.totals, totals, start)
+        loop = jnp.zeros((), jnp.int32), (first, observation, totals), result.collected
+        _, (last, _, totals), collected = jax.lax.while_loop(goes_on, one_step, loop)
+        return RolloutResult(
+            chunks.write(result.vstate, last, start), collected, chunks.write(result.totals, totals, start)
         )
 
-    return for_each_chunk(chunks, play_chunk, _zeros(_shapes(rules, situation, vstate)))
+    shapes = _result_shapes(spec, args, vstate)
+    return chunks.for_each(run_chunk, jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes))
 
 
-def compile_as_one(function: Callable[..., Any], *args: Any, mapped: bool = True) -> Callable[..., Any] | None:
-    """The function compiled as one, for arguments like these; None if XLA cannot.
+def _result_shapes(spec: RolloutSpec, args: RolloutArgs, vstate: VectorState[Any]) -> RolloutResult:
+    def collect_once(args: RolloutArgs, vstate: VectorState[Any]) -> Any:
+        if spec.collect is None:
+            return None
+        venv = args.venv.replace(reset_strategy="select")
+        return spec.collect(*reference_step(spec, args, vstate, jnp.uint32(0), venv)[1])
 
-    `mapped` is as `funcenv.random._counter_based.lowered_for_one_function` takes it.
-    """
-    traced = jax.jit(fuse(function)).trace(*args)
-    if not is_supported(traced.jaxpr.jaxpr):
-        return None
-    try:
-        with lowered_for_one_function(mapped):
-            lowered = traced.lower()
-        program: Callable[..., Any] = lowered.compile(compiler_options=compiler_options())
-    except jax.errors.JaxRuntimeError:  # of the compiler
-        return None
-    return program
+    one_step = jax.eval_shape(collect_once, args, vstate)
+    collected = jax.tree.map(lambda leaf: leaf.update(shape=(spec.capacity, *leaf.shape)), one_step)
+    return RolloutResult(vstate, collected, jax.eval_shape(spec.accumulator.init, args.venv, vstate))
+
+
+def reference_step(
+    spec: RolloutSpec,
+    args: RolloutArgs,
+    vstate: VectorState[Any],
+    step_index: jax.Array,
+    venv: FuncVectorEnv[Any, Any, Any],
+) -> tuple[tuple[VectorState[Any], Any, Any], tuple[Any, Any]]:
+    """Take one step of the plain program from `vstate`, with `key=None`, and return what `policy_step` does."""
+    vstate = vstate.replace(key=args.keys)
+    carry = vstate, venv.observation(vstate), spec.accumulator.init(venv, vstate)
+    return policy_step(venv, args.policy, args.policy_keys, spec.accumulator, carry, step_index)
 
 
 def is_elementwise(function: Callable[..., Any], *shapes: Any) -> bool:
-    """Whether each entry of the results depends on the entries at the same place alone, as far as is easy to see.
+    """Return whether each entry of the results depends only on entries at the same position, as the jaxpr shows.
 
     >>> shape = jax.ShapeDtypeStruct((3,), "float32")
     >>> is_elementwise(lambda x, y: {"both": (x > 0) & (y > 0), "x": x}, shape, shape)
@@ -137,30 +133,12 @@ def is_elementwise(function: Callable[..., Any], *shapes: Any) -> bool:
     False
     """
     closed = jax.make_jaxpr(function)(*shapes)
-    return not closed.consts and all(map(_is_elementwise, equations(closed.jaxpr)))
+    return not closed.consts and all(map(_is_elementwise, iter_eqns(closed.jaxpr)))
 
 
-def _is_elementwise(equation: Any) -> bool:
-    name, of_scalar = equation.primitive.name, not any(variable.aval.shape for variable in equation.invars)
-    return name in _ELEMENTWISE or (name == "broadcast_in_dim" and of_scalar)
-
-
-def _shapes(rules: Rules, situation: Situation, vstate: VectorState[Any]) -> Outcome:
-    def of_step(situation: Situation, vstate: VectorState[Any]) -> Any:
-        assert rules.collect is not None
-        venv = situation.venv.replace(reset_strategy="select")
-        vstate = vstate.replace(key=situation.keys)
-        carry = vstate, venv.observation(vstate), rules.play.start(venv, vstate)
-        policy = Policy(rules.function, situation.policy)
-        return rules.collect(*advance(rules.play, venv, policy, carry, situation.policy_keys, jnp.uint32(0))[1])
-
-    kept = None if rules.collect is None else jax.eval_shape(of_step, situation, vstate)
-    longer = jax.tree.map(lambda leaf: leaf.update(shape=(rules.capacity, *leaf.shape)), kept)
-    return Outcome(vstate, longer, jax.eval_shape(rules.play.start, situation.venv, vstate))
-
-
-def _zeros(shapes: Any) -> Any:
-    return jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
+def _is_elementwise(eqn: Any) -> bool:
+    name, takes_scalars = eqn.primitive.name, not any(variable.aval.shape for variable in eqn.invars)
+    return name in _ELEMENTWISE or (name == "broadcast_in_dim" and takes_scalars)
 
 
 _ELEMENTWISE = frozenset(

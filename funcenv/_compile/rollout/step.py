@@ -1,4 +1,7 @@
-"""One step of playing: act, step every environment, keep totals. The same for every way to run it."""
+"""One step of a rollout: the policy acts, every environment is stepped, totals are updated.
+
+Every way of running a rollout is a loop over `rollout_step`, and so is the collection of experience in training.
+"""
 
 from __future__ import annotations
 
@@ -7,151 +10,135 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
-import numpy as np
 
-from funcenv._compile.lazy_reset import (
-    no_rows,
-    replace_rows_in_turn,
-    step_before_resets,
-    with_flagged,
-)
-from funcenv.vector import AutoresetMode, FuncVectorEnv, VectorState, VectorTimestep, call_key
+from funcenv._compile.lazy_reset import replace_one_by_one
+from funcenv.vector import AutoresetMode, FuncVectorEnv, VectorState, VectorTimestep
+from funcenv.vector_step import call_key, step_and_reset
 
-_BLOCK = 16  # resets together; the lanes of a 512-bit register
-_SMALL_BLOCK = 4  # in a small batch, where more than one end at a step is rare
-_SMALL = 64
+_RESET_BLOCK_ENVS = 16  # environments reset together: the lanes of a 512-bit register
+_SMALL_RESET_BLOCK_ENVS = 4  # the same in a small batch, where more ends in one step are rare
+_MAX_SMALL_BATCH_ENVS = 64
+
+Act = Callable[[Any], tuple[Any, Any]]
+Step = Callable[[FuncVectorEnv[Any, Any, Any], VectorState[Any], Any], tuple[VectorState[Any], VectorTimestep[Any]]]
 
 
-class Play(NamedTuple):
-    """What is kept of a game beside the environments' states: totals, with a leading axis `[num_envs]`.
+class Accumulator(NamedTuple):
+    """Per-environment totals kept during a rollout, with a leading axis `[num_envs]`.
 
-    All functions are made of operations on each environment by itself.
+    The functions treat each environment by itself.
     """
 
-    start: Callable[[FuncVectorEnv[Any, Any, Any], VectorState[Any]], Any]  # the totals before the first step
-    add: Callable[[VectorTimestep[Any], Any], Any]  # the totals after a time step, from those before
-    over: Callable[[Any], jax.Array] | None = None  # from the totals: whether there is nothing left to play
-    idle_without_ends: bool = False  # whether `add` changes nothing where no episode ended
+    init: Callable[[FuncVectorEnv[Any, Any, Any], VectorState[Any]], Any]  # the totals before the first step
+    update: Callable[[VectorTimestep[Any], Any], Any]  # the totals after a time step
+    is_finished: Callable[[Any], jax.Array] | None = None  # whether the rollout can stop, given the totals
+    changes_only_at_ends: bool = False  # whether `update` changes nothing where no episode ended
 
 
-class Policy(NamedTuple):
-    """A policy is a plain function, which is a part of a program, or a pytree, which is an argument."""
+def as_policy(policy: Any) -> Any:
+    """Return a policy as a pytree.
 
-    function: Callable[[Any, jax.Array], Any] | None
-    tree: Any
-
-    @classmethod
-    def of(cls, policy: Any) -> Policy:
-        """From what users pass."""
-        return cls(policy, None) if jax.tree_util.all_leaves([policy]) else cls(None, policy)
-
-    def actions(self, observation: Any, policy_keys: jax.Array, number: jax.Array) -> Any:
-        """What it does in every environment.
-
-        Args:
-            observation: what the environments show, `[num_envs, ...]`.
-            policy_keys: of each environment.
-            number: of the step, a uint32.
-        """
-        return _actions(self.function, self.tree, observation, policy_keys, number)
-
-    def act(self, observation: Any, policy_key: jax.Array, number: jax.Array) -> Any:
-        """What it does in one environment."""
-        act: Any = self.function or self.tree
-        key_of_step = getattr(act, "key_of_step", call_key)
-        return act(observation, key_of_step(policy_key, number))
-
-    def looks(self, observation: Any, policy_keys: jax.Array) -> bool:
-        """Whether what it does depends on what it is shown, as far as is easy to see; arguments of a batch.
-
-        >>> policy = Policy.of(lambda observation, key: observation > 0)
-        >>> policy.looks(jax.numpy.zeros(3), jax.random.split(jax.random.key(0), 3))
-        True
-        """
-        kinds = jax.tree.map(jax.typeof, (observation, policy_keys))
-        shape_of: Any = jax.ShapeDtypeStruct  # for which JAX has no types
-        single = jax.tree.map(lambda kind: shape_of(kind.shape[1:], kind.dtype), kinds)
-        jaxpr = jax.make_jaxpr(self.act)(*single, shape_of((), np.uint32)).jaxpr
-        used = [*jaxpr.outvars, *(variable for equation in jaxpr.eqns for variable in equation.invars)]
-        seen = jaxpr.invars[: len(jax.tree.leaves(observation))]
-        return any(variable in seen for variable in used)
+    A pytree is an argument of compiled programs: new parameters do not compile them again. Any other function becomes
+    a `jax.tree_util.Partial`, a pytree without leaves, whose function is part of the program.
+    """
+    return jax.tree_util.Partial(policy) if jax.tree_util.all_leaves([policy]) else policy
 
 
-def advance(
-    play: Play,
-    venv: FuncVectorEnv[Any, Any, Any],
-    policy: Policy,
-    carry: tuple[VectorState[Any], Any, Any],
-    policy_keys: jax.Array,
-    number: jax.Array,
-    one_function: bool = False,
-    unseen: bool = False,
-) -> tuple[tuple[VectorState[Any], Any, Any], tuple[VectorTimestep[Any], Any]]:
-    """Step number `number`.
+@functools.partial(jax.jit, inline=True)  # traced once for all programs that contain it
+def policy_actions(policy: Any, policy_keys: jax.Array, step_index: jax.Array, observation: Any) -> Any:
+    """Return the action of a policy in every environment.
 
     Args:
-        play: the totals.
+        policy: from `as_policy`.
+        policy_keys: `[num_envs]`.
+        step_index: of the rollout, a uint32 scalar.
+        observation: `[num_envs, ...]`.
+    """
+    function = policy.func if isinstance(policy, jax.tree_util.Partial) else policy
+    key_of_step = getattr(function, "key_of_step", call_key)
+
+    def act(observation: Any, policy_key: jax.Array) -> Any:
+        return policy(observation, key_of_step(policy_key, step_index))
+
+    return jax.vmap(act)(observation, policy_keys)
+
+
+@functools.partial(jax.jit, inline=True)  # traced once for all programs that contain it
+def plain_step(
+    venv: FuncVectorEnv[Any, Any, Any], vstate: VectorState[Any], actions: Any
+) -> tuple[VectorState[Any], VectorTimestep[Any]]:
+    """Step every environment, in any program."""
+    return venv.step(vstate, actions)
+
+
+def single_kernel_step(
+    venv: FuncVectorEnv[Any, Any, Any], vstate: VectorState[Any], actions: Any
+) -> tuple[VectorState[Any], VectorTimestep[Any]]:
+    """Step every environment in a program that becomes a single kernel, where resets one by one are cheap."""
+    if venv.reset_strategy == "select" or venv.autoreset_mode is AutoresetMode.DISABLED:
+        return venv.step(vstate, actions)
+    is_small = venv.num_envs <= _MAX_SMALL_BATCH_ENVS
+    block = _SMALL_RESET_BLOCK_ENVS if is_small else _RESET_BLOCK_ENVS
+    replace = functools.partial(replace_one_by_one, block=block)
+    return step_and_reset(venv.env, venv.num_envs, venv.autoreset_mode, vstate, actions, replace)
+
+
+def rollout_step(
+    venv: FuncVectorEnv[Any, Any, Any], act: Act, carry: tuple[VectorState[Any], Any], step: Step = plain_step
+) -> tuple[tuple[VectorState[Any], Any], tuple[VectorTimestep[Any], Any, Any]]:
+    """Act on an observation, and step every environment.
+
+    Args:
         venv: the environments.
-        policy: of one environment.
-        carry: the vector state, what the environments show, and the totals.
-        policy_keys: of each environment.
-        number: of the step, a uint32.
-        one_function: whether the program becomes one function (`funcenv._compile.single_kernel`), where short loops cost nothing.
-        unseen: whether nobody, the policy included, looks at what the environments show. It is then not kept up to date
-            in a program that becomes one function, where XLA does not find out by itself.
+        act: from the observation `[num_envs, ...]` to the actions `[num_envs, ...]` and anything else to keep.
+        carry: the vector state and the observation.
+        step: how the environments are stepped.
+
+    Returns:
+        The next carry; the time step, the actions, and what else `act` returned.
+    """
+    vstate, observation = carry
+    actions, extras = act(observation)
+    vstate, timestep = step(venv, vstate, actions)
+    return (vstate, timestep.observation), (timestep, actions, extras)
+
+
+def policy_step(
+    venv: FuncVectorEnv[Any, Any, Any],
+    policy: Any,
+    policy_keys: jax.Array,
+    accumulator: Accumulator,
+    carry: tuple[VectorState[Any], Any, Any],
+    step_index: jax.Array,
+    *,
+    single_kernel: bool = False,
+) -> tuple[tuple[VectorState[Any], Any, Any], tuple[VectorTimestep[Any], Any]]:
+    """Take one step of a rollout with a policy, and update the totals.
+
+    Args:
+        venv: the environments.
+        policy: from `as_policy`.
+        policy_keys: `[num_envs]`.
+        accumulator: which totals to keep.
+        carry: the vector state, the observation and the totals.
+        step_index: of the rollout, a uint32 scalar.
+        single_kernel: whether the program becomes a single kernel.
 
     Returns:
         The next carry; the time step and the actions.
     """
-    vstate, observation, totals = carry
-    actions = policy.actions(observation, policy_keys, number)
-    if not one_function:
-        vstate, timestep = _step(venv, vstate, actions)
-        return (vstate, timestep.observation, play.add(timestep, totals)), (timestep, actions)
-    vstate, timestep, any_ended = _step_in_one(venv, vstate, actions, unseen)
-    if play.idle_without_ends and venv.autoreset_mode is not AutoresetMode.DISABLED:  # there, ended is ended for long
-        totals = _add_where_any_ended(play, timestep, totals, any_ended)
+    *carried, totals = carry
+
+    def act(observation: Any) -> tuple[Any, None]:
+        return policy_actions(policy, policy_keys, step_index, observation), None
+
+    step = single_kernel_step if single_kernel else plain_step
+    (vstate, observation), (timestep, actions, _) = rollout_step(venv, act, (carried[0], carried[1]), step)
+    if single_kernel and accumulator.changes_only_at_ends and venv.autoreset_mode is not AutoresetMode.DISABLED:
+        # A loop of no iteration or one updates the totals in place, which a branch may not. In the mode DISABLED an
+        # episode stays ended, so the loop would nearly always run.
+        iterations = timestep.done.any().astype("int32")
+        totals = jax.lax.fori_loop(0, iterations, lambda _, totals: accumulator.update(timestep, totals), totals)
     else:
-        totals = play.add(timestep, totals)
-    return (vstate, observation if unseen else timestep.observation, totals), (timestep, actions)
-
-
-def _add_where_any_ended(play: Play, timestep: VectorTimestep[Any], totals: Any, any_ended: jax.Array) -> Any:
-    """The totals after a time step, which stay as they are where no episode ended.
-
-    All environments are gone through, even for a single end: to find the places of its totals costs as much as that. A
-    loop that runs once or not at all changes them in place, which a branch may not.
-    """
-    times = any_ended.astype(jnp.int32)
-    return jax.lax.fori_loop(0, times, lambda _, totals: play.add(timestep, totals), totals)
-
-
-# Traced once for arguments of one kind, however many programs they become a part of.
-
-
-@functools.partial(jax.jit, static_argnums=0, inline=True)
-def _actions(function: Any, tree: Any, observation: Any, policy_keys: jax.Array, number: jax.Array) -> Any:
-    return jax.vmap(Policy(function, tree).act, in_axes=(0, 0, None))(observation, policy_keys, number)
-
-
-@functools.partial(jax.jit, inline=True)
-def _step(venv: FuncVectorEnv[Any, Any, Any], vstate: VectorState[Any], actions: Any) -> Any:
-    return venv.step(vstate, actions)
-
-
-def _step_in_one(
-    venv: FuncVectorEnv[Any, Any, Any], vstate: VectorState[Any], actions: Any, unseen: bool
-) -> tuple[VectorState[Any], VectorTimestep[Any], jax.Array]:
-    """A step, and whether an episode ended in it."""
-    if venv.reset_strategy == "select" or venv.autoreset_mode is AutoresetMode.DISABLED:
-        vstate, timestep = venv.step(vstate, actions)
-        return vstate, timestep, timestep.done.any()
-    block = min(_BLOCK if venv.num_envs > _SMALL else _SMALL_BLOCK, venv.num_envs)
-    step = step_before_resets(venv, vstate, actions)
-    if unseen:
-        step = step._replace(names=tuple(name for name in step.names if name not in ("observation", "info")))
-    listed = with_flagged(no_rows(venv.num_envs, block), step.anew)
-    replaced = replace_rows_in_turn(step.anew, step.overwritten(), step.fresh, block, listed)
-    same_step = venv.autoreset_mode is AutoresetMode.SAME_STEP  # what begins anew has just ended, and is listed
-    return *step.finished(*replaced), listed.length > 0 if same_step else step.timestep.done.any()
+        totals = accumulator.update(timestep, totals)
+    return (vstate, observation, totals), (timestep, actions)

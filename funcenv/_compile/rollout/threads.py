@@ -1,8 +1,8 @@
-"""Parts of a batch, played side by side: a thread for each, as many as XLA has.
+"""Shards of a batch of environments, played at the same time on one thread each.
 
-A rollout that is one function keeps one core busy. Its environments do not know of each other, so a part of them plays
-on each core, by one program, and what they leave is put together. That copies it; so a rollout that keeps a trajectory
-stays whole, which would need its memory twice.
+A rollout that is a single kernel keeps one core busy. Environments are independent, so each core can play a shard of
+them with the same program, and the results are concatenated. Concatenation copies: a rollout that keeps a trajectory is
+therefore not sharded, which would need its memory twice.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from funcenv._compile.rollout.program import Outcome, Situation
-from funcenv.vector import VectorState, map_batched
+from funcenv._compile.rollout.chunks import MAX_CHUNK_ENVS
+from funcenv._compile.rollout.program import RolloutArgs, RolloutResult
+from funcenv.vector import VectorState
 
-_FEWEST_ENVS = 256  # of a part, which is a chunk
-_FEWEST_ENV_STEPS = 2**18  # of a rollout: some milliseconds, where threads cost a tenth of one
+_MIN_SHARDED_ENV_STEPS = 2**18  # A rollout of this size takes milliseconds; starting threads takes a tenth of one.
 
-Part = tuple[Situation, VectorState[Any] | None]
+Shard = tuple[RolloutArgs, VectorState[Any] | None]
 
 
 def num_threads() -> int:
-    """How many threads XLA's CPU backend has: `PJRT_NPROC` if that is set, else one for each core it may use.
+    """Return how many threads XLA's CPU backend uses: `PJRT_NPROC` if that is set, else one for each available core.
 
     >>> num_threads() >= 1
     True
@@ -41,54 +41,53 @@ def num_threads() -> int:
     return os.cpu_count() or 1
 
 
-def num_parts(num_envs: int, num_steps: int, threads: int) -> int:
-    """How many equal parts a rollout has, so that one program serves all; at most one for each thread.
+def num_shards(num_envs: int, num_steps: int, threads: int) -> int:
+    """Return how many equal shards a rollout is cut into, at most one for each thread and one for each full chunk.
 
-    >>> num_parts(4096, 1000, threads=8), num_parts(4096, 1, threads=8), num_parts(256, 10**6, threads=8)
+    >>> num_shards(4096, 1000, threads=8), num_shards(4096, 1, threads=8), num_shards(256, 10**6, threads=8)
     (8, 1, 1)
     """
-    if num_envs * num_steps < _FEWEST_ENV_STEPS:
+    if num_envs * num_steps < _MIN_SHARDED_ENV_STEPS:
         return 1
-    most = min(threads, num_envs // _FEWEST_ENVS)
-    return max((parts for parts in range(1, most + 1) if num_envs % parts == 0), default=1)
+    max_shards = min(threads, num_envs // MAX_CHUNK_ENVS)
+    return max((shards for shards in range(1, max_shards + 1) if num_envs % shards == 0), default=1)
 
 
-def parts_of(situation: Situation, vstate: VectorState[Any] | None, number: int) -> list[Part]:
-    """So many equal parts, in order."""
+def cut_shards(args: RolloutArgs, vstate: VectorState[Any] | None, number: int) -> list[Shard]:
+    """Cut the arguments of a rollout into `number` equal shards, in order."""
     if number == 1:
-        return [(situation, vstate)]
-    venv, arrays = situation.venv, (situation.keys, situation.policy_keys, vstate)
-    size = venv.num_envs // number
-    parts: list[Part] = []
-    for start in range(0, venv.num_envs, size):
-        keys, policy_keys, some = _rows(arrays, start, size)
-        env = map_batched(venv.env, venv.num_envs, operator.itemgetter(slice(start, start + size)))
-        parts.append((Situation(venv.replace(env=env, num_envs=size), situation.policy, keys, policy_keys), some))
-    return parts
+        return [(args, vstate)]
+    size = args.venv.num_envs // number
+    shards: list[Shard] = []
+    for start in range(0, args.venv.num_envs, size):
+        keys, policy_keys, rows = _rows((args.keys, args.policy_keys, vstate), start, size)
+        venv = args.venv.subset(size, operator.itemgetter(slice(start, start + size)))
+        shards.append((RolloutArgs(venv, args.policy, keys, policy_keys), rows))
+    return shards
 
 
-def play_parts(run: Callable[..., Outcome], parts: list[Part], keys: jax.Array) -> Outcome:
-    """Play all parts at once; what they leave, put together.
+def run_shards(run: Callable[..., RolloutResult], shards: list[Shard], keys: jax.Array) -> RolloutResult:
+    """Play all shards at the same time, and concatenate their results.
 
     Args:
-        run: plays a part; its program is compiled already.
-        parts: in order.
+        run: plays one shard, by a program that is compiled already.
+        shards: in order.
         keys: of all environments.
     """
-    if len(parts) == 1:
-        return run(*parts[0])
-    start = threading.Barrier(len(parts))  # a thread for each: what one dispatches is computed one after the other
-    wide: bool = jax.config.jax_enable_x64  # type: ignore[attr-defined]  # set by JAX
+    if len(shards) == 1:
+        return run(*shards[0])
+    start = threading.Barrier(len(shards))  # JAX computes what one thread dispatches in sequence, so each needs its own.
+    wide: bool = jax.config.jax_enable_x64  # type: ignore[attr-defined]  # JAX adds its options at run time.
 
-    def play(part: Part) -> Outcome:
+    def play(shard: Shard) -> RolloutResult:
         start.wait()
-        with jax.enable_x64(wide):  # a new thread has the process's settings, not those of a `with`
-            return run(*part)
+        with jax.enable_x64(wide):  # A new thread has the settings of the process, not those of a `with` block.
+            return run(*shard)
 
-    with concurrent.futures.ThreadPoolExecutor(len(parts)) as pool:
-        outcomes = list(pool.map(play, parts))
-    outcome: Outcome = _joined([outcome._replace(vstate=outcome.vstate.replace(key=None)) for outcome in outcomes])
-    return outcome._replace(vstate=outcome.vstate.replace(key=keys))
+    with concurrent.futures.ThreadPoolExecutor(len(shards)) as pool:
+        results = list(pool.map(play, shards))
+    result: RolloutResult = _concatenate([r._replace(vstate=r.vstate.replace(key=None)) for r in results])
+    return result._replace(vstate=result.vstate.replace(key=keys))
 
 
 @functools.partial(jax.jit, static_argnums=2)
@@ -97,5 +96,5 @@ def _rows(tree: Any, start: jax.Array, size: int) -> Any:
 
 
 @jax.jit
-def _joined(trees: list[Any]) -> Any:
+def _concatenate(trees: list[Any]) -> Any:
     return jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *trees)

@@ -1,0 +1,93 @@
+"""Compiler options by purpose, as far as the installed XLA knows them, and the switch that turns fast paths off."""
+
+from __future__ import annotations
+
+import functools
+import os
+from typing import Any
+
+import jax
+import numpy as np
+
+
+@functools.cache
+def single_kernel_options(level: int = 2) -> dict[str, Any]:
+    """Return the options for a program that is compiled to a single CPU kernel.
+
+    They ask for wide vectors. They also turn off two emitters whose output cannot be called from within a kernel:
+    XLA then writes matrix products, large sums and scatters as loops.
+
+    Args:
+        level: of optimisation, 0 to 3. Level 2 compiles faster than 3, to programs as fast.
+    """
+    return known_options(
+        xla_cpu_prefer_vector_width=512,
+        xla_cpu_experimental_ynn_fusion_type="",
+        xla_cpu_use_fusion_emitters=False,
+        xla_backend_optimization_level=level,
+    )
+
+
+@functools.cache
+def quick_options(level: int = 0) -> dict[str, Any]:
+    """Return the options for a program that runs only a few times, so that compiling must be quick.
+
+    Args:
+        level: of optimisation, 0 to 3.
+    """
+    return known_options(xla_backend_optimization_level=level, xla_cpu_use_fusion_emitters=False)
+
+
+@functools.cache
+def graph_options() -> dict[str, Any]:
+    """Return the options with which XLA:GPU puts loops, too, into CUDA graphs.
+
+    The list names what XLA puts there by default, and `WHILE`.
+    """
+    kinds = "FUSION,CUBLAS,CUBLASLT,CUSTOM_CALL,CUDNN,DYNAMIC_SLICE_FUSION,WHILE"
+    return known_options(xla_gpu_enable_command_buffer=kinds)
+
+
+def known_options(**options: Any) -> dict[str, Any]:
+    """Return the given options without those that this XLA refuses."""
+    if _is_known(options):
+        return options
+    return {name: value for name, value in options.items() if _is_known({name: value})}
+
+
+def _is_known(options: dict[str, Any]) -> bool:
+    try:
+        jax.jit(lambda x: x + 1).lower(0).compile(compiler_options=options)
+    except jax.errors.JaxRuntimeError:  # There is no such option.
+        return False
+    return True
+
+
+def is_enabled() -> bool:
+    """Return whether fast paths are enabled: `FUNCENV_NO_FAST_PATH=1` in the environment turns all of them off."""
+    return os.environ.get("FUNCENV_NO_FAST_PATH", "0") in ("", "0")
+
+
+def applies_to(platform: str, args: Any) -> bool:
+    """Return whether a fast path applies: right backend, not disabled, not inside a trace.
+
+    Args:
+        platform: what `jax.default_backend()` must be.
+        args: the arguments of the program.
+
+    >>> applies_to("no such platform", ())
+    False
+    """
+    if not is_enabled() or jax.default_backend() != platform:
+        return False
+    return not (any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(args)) or is_tracing())
+
+
+def is_tracing() -> bool:
+    """Return whether the caller runs inside a function that is being traced.
+
+    >>> import jax.numpy as jnp
+    >>> is_tracing(), jax.jit(lambda: jnp.asarray(is_tracing()))()
+    (False, Array(True, dtype=bool))
+    """
+    return isinstance(jax.lax.neg(np.float32(0)), jax.core.Tracer)

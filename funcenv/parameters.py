@@ -1,0 +1,83 @@
+"""Batches of environments: which parameters differ from one environment to the next."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+
+from funcenv.func_env import FuncEnv
+
+
+def parameter_axes(env: FuncEnv[Any, Any, Any], num_envs: int) -> Any:
+    """Return the batch axis of every parameter, 0 or None, as `jax.vmap` takes it in `in_axes`.
+
+    A parameter is batched if it has one axis more than the parameter of a single environment (`parameter_ndim`).
+
+    Raises:
+        ValueError: a batched parameter has a leading axis other than `num_envs`.
+
+    >>> import jax.numpy as jnp
+    >>> from funcenv.envs import CartPole
+    >>> axes = parameter_axes(CartPole(gravity=jnp.array([9.8, 1.6])), num_envs=2)
+    >>> axes.gravity, axes.length
+    (0, None)
+    """
+
+    def axis(path: tuple[Any, ...], leaf: Any) -> int | None:
+        ndim = parameter_ndim(env, path)
+        if np.ndim(leaf) == ndim:
+            return None
+        if np.ndim(leaf) != ndim + 1 or np.shape(leaf)[0] != num_envs:
+            raise ValueError(
+                f"parameter {jax.tree_util.keystr(path)} has shape {np.shape(leaf)}; a batch of environments needs "
+                f"one value for each of num_envs={num_envs}, along the first axis. If it is one array-valued "
+                "parameter, declare it with funcenv.field(ndim=...)"
+            )
+        return 0
+
+    return jax.tree_util.tree_map_with_path(axis, env)
+
+
+def map_batched(env: FuncEnv[Any, Any, Any], num_envs: int, pick: Callable[[Any], Any]) -> Any:
+    """Apply `pick` to the batched parameters and keep the others.
+
+    Args:
+        env: an environment, or a batch of `num_envs`.
+        num_envs: the size of the batch.
+        pick: maps a parameter `[num_envs, ...]` to its replacement, such as the rows of some environments.
+
+    >>> import jax.numpy as jnp
+    >>> from funcenv.envs import CartPole
+    >>> second = map_batched(CartPole(gravity=jnp.array([9.8, 1.5])), 2, lambda values: values[1])
+    >>> float(second.gravity), second.length
+    (1.5, 0.5)
+    """
+    axes = parameter_axes(env, num_envs)
+    return jax.tree.map(
+        lambda axis, leaf: leaf if axis is None else pick(leaf), axes, env, is_leaf=lambda axis: axis is None
+    )
+
+
+def parameter_ndim(env: FuncEnv[Any, Any, Any], path: tuple[Any, ...]) -> int:
+    """Return how many axes the parameter at `path` has in a single environment.
+
+    `funcenv.field(ndim=...)` decides; else the default of the field; else the parameter is a scalar.
+    """
+    owner: Any = env
+    entry = None
+    for step in path:
+        if not isinstance(step, jax.tree_util.GetAttrKey):
+            break  # The rest of the path lies inside a list or dict, which is the value of the field.
+        owner = owner if entry is None else getattr(owner, entry.name)
+        entry = next(entry for entry in dataclasses.fields(owner) if entry.name == step.name)
+    if entry is None:
+        return 0
+    declared: int | None = entry.metadata.get("ndim")
+    if declared is not None:
+        return declared
+    default = entry.default
+    return int(np.ndim(default)) if isinstance(default, (int, float, np.generic, np.ndarray, jax.Array)) else 0
