@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from funcenv.func_env import FuncEnv
-from funcenv.vector import parameter_axes
+from funcenv.parameters import parameter_axes
 
 
 def with_options(func_env: FuncEnv[Any, Any, Any], options: Mapping[str, Any]) -> FuncEnv[Any, Any, Any]:

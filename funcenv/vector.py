@@ -201,8 +201,9 @@ class FuncVectorEnv(PyTreeNode, Generic[State, Action, Obs]):
     def _loosest(self, name: str) -> Any:
         if not jax.tree.leaves(parameter_axes(self.env, self.num_envs)):
             return getattr(self.env, name)
-        envs = (map_batched(self.env, self.num_envs, lambda leaf, i=i: np.asarray(leaf)[i]) for i in range(self.num_envs))
-        return functools.reduce(
-            lambda loosest, space: loosest if loosest == space else loosest.union(space),
-            (getattr(env, name) for env in envs),
-        )
+        spaces = [getattr(self._row(i), name) for i in range(self.num_envs)]
+        return functools.reduce(lambda loosest, space: loosest if loosest == space else loosest.union(space), spaces)
+
+    def _row(self, i: int) -> Any:
+        """Return environment i, with its own parameters as numpy values."""
+        return map_batched(self.env, self.num_envs, lambda leaf: np.asarray(leaf)[i])

@@ -154,9 +154,7 @@ class StepBeforeReset(NamedTuple):
         """Return the same of new episodes in some environments."""
         return self._select_fields(*self.begin(rows))
 
-    def finish(
-        self, vstate: VectorState[Any], fields: dict[str, Any]
-    ) -> tuple[VectorState[Any], VectorTimestep[Any]]:
+    def finish(self, vstate: VectorState[Any], fields: dict[str, Any]) -> tuple[VectorState[Any], VectorTimestep[Any]]:
         """Return the whole step, given `replaceable()` with the new episodes put in."""
         return vstate.replace(key=self.vstate.key), self.timestep.replace(**fields)
 
@@ -235,7 +233,11 @@ def reset_rows(
 ) -> tuple[VectorState[Any], VectorTimestep[Any]]:
     """Start episodes in the environments with the indices `rows`, which must be in range; in all for None."""
     if rows is not None:
-        env, keys, calls = map_batched(env, num_envs, lambda leaf: take(leaf, rows)), take(keys, rows), take(calls, rows)
+        env, keys, calls = (
+            map_batched(env, num_envs, lambda leaf: take(leaf, rows)),
+            take(keys, rows),
+            take(calls, rows),
+        )
         num_envs = rows.size
     vstate, timestep = map_rows(reset_row, env, num_envs, keys, calls)
     return vstate, timestep

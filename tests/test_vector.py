@@ -306,7 +306,7 @@ class Table(funcenv.FuncEnv):
 
 
 def test_an_array_valued_parameter_is_not_a_batch():
-    from funcenv.vector import parameter_axes
+    from funcenv.parameters import parameter_axes
 
     assert parameter_axes(Table(np.zeros(5)), 3).entries is None
     assert parameter_axes(Table(np.zeros((3, 5))), 3).entries == 0

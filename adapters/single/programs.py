@@ -11,7 +11,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from funcenv._compile.single_kernel import SingleKernel, is_enabled
+from funcenv._compile.options import is_enabled
+from funcenv._compile.single_kernel import SingleKernel
 from funcenv.adapters.packing import Packing
 from funcenv.func_env import FuncEnv, Timestep
 from funcenv.vector import call_key

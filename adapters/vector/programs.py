@@ -26,22 +26,22 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from funcenv._compile.lazy_reset import (
-    Rows,
-    begin,
-    for_each_listed,
-    no_rows,
-    put_where,
-    split_constants,
-    step_before_resets,
-    take,
-    take_row,
-    with_flagged,
-)
-from funcenv._compile.single_kernel import SingleKernel, is_enabled, quick_options
+from funcenv._compile.options import is_enabled, quick_options
+from funcenv._compile.rows import IndexList, read_row, split_constants, write_constants
+from funcenv._compile.single_kernel import SingleKernel
 from funcenv.adapters.vector.observation_aliases import Shared, shared_words
 from funcenv.adapters.vector.packing import BatchPacking
-from funcenv.vector import AutoresetMode, FuncVectorEnv, VectorState, VectorTimestep, map_batched, select
+from funcenv.parameters import map_batched
+from funcenv.vector import AutoresetMode, FuncVectorEnv, VectorState, VectorTimestep
+from funcenv.vector_step import (
+    map_rows,
+    replace_by_select,
+    reset_call,
+    reset_row,
+    select,
+    step_before_reset,
+    take,
+)
 
 _MOST_ENVS = 256  # in a chunk: with more, XLA splits the work among threads, which a fused function cannot
 _FEWEST_ENVS = 16  # in each of several chunks: fewer do not fill the vector registers
@@ -115,9 +115,9 @@ class VectorPrograms:
         """Make the functions that depend on it; None: no fused ones."""
         self._chunk_size = chunk or self._venv.num_envs
         fused, plain, attempt = self._fused_step, self._step, chunk is not None
-        self.step = SingleKernel(fused, self._view, plain, attempt, mapped=True)
+        self.step = SingleKernel(fused, self._view, plain, attempt, batched=True)
         self.play = SingleKernel(
-            self._played_by(fused), self._view_of_many, self._played_by(plain), attempt, mapped=True
+            self._played_by(fused), self._view_of_many, self._played_by(plain), attempt, batched=True
         )
 
     def _shared_words(self, vstate: Any) -> Shared:
@@ -146,7 +146,7 @@ class VectorPrograms:
         carried = jax.eval_shape(self._restore, self._shapes[1])
         actions = jax.eval_shape(jax.vmap(self._venv.single_action_space.sample), self._keys)
         try:
-            program = self.step.lowered(words, carried, actions).compile(compiler_options=quick_options())
+            program = self.step.lower(words, carried, actions).compile(compiler_options=quick_options())
         except jax.errors.JaxRuntimeError:
             return math.inf
         return float((program.cost_analysis() or {}).get("flops", math.inf))
@@ -157,11 +157,10 @@ class VectorPrograms:
         mode, size = self._venv.autoreset_mode, self._chunk_size
         block = _MOST_FRESH if size >= _FEWEST_ENVS else 1
 
-        def fresh(rows: jax.Array) -> tuple[Shown, VectorState[Any]]:
-            before = self._layout.take_rows(carried, rows)[1].replace(key=take(keys, rows))
-            if mode is AutoresetMode.SAME_STEP:  # the step that ended the episode was a call, too
-                before = before.replace(num_calls=before.num_calls + np.uint32(1))
-            vstate, timestep = begin(self._venv, rows, before)
+        def fresh(rows: Any) -> tuple[Shown, VectorState[Any]]:
+            calls = reset_call(mode, self._layout.take_rows(carried, rows)[1].num_calls)
+            env = map_batched(self._venv.env, num_envs, lambda leaf: take(leaf, rows))
+            vstate, timestep = map_rows(reset_row, env, rows.size, take(keys, rows), calls)
             shown = self._show(timestep)
             if mode is AutoresetMode.SAME_STEP:
                 nothing = jax.tree.map(lambda _: None, self._shapes[0])
@@ -171,7 +170,7 @@ class VectorPrograms:
         resets = mode is not AutoresetMode.DISABLED
         common, rest = split_constants(fresh, block) if resets else (None, fresh)
 
-        def step_chunk(number: jax.Array, carry: tuple[Any, Any]) -> tuple[Any, Rows | None]:
+        def step_chunk(number: jax.Array, carry: tuple[Any, Any]) -> tuple[Any, IndexList | None]:
             output, anew = carry
             start = number * size
 
@@ -179,21 +178,20 @@ class VectorPrograms:
                 return jax.lax.dynamic_slice_in_dim(leaf, start, size, allow_negative_indices=False)
 
             env = map_batched(self._venv.env, num_envs, rows)
-            venv = self._venv.replace(env=env, num_envs=size)
             vstate = self._layout.take(carried, start, size)[1].replace(key=rows(keys))
-            step = step_before_resets(venv, vstate, jax.tree.map(rows, actions))
+            step = step_before_reset(env, size, mode, vstate, jax.tree.map(rows, actions))
             after = self._show(step.timestep), step.vstate.replace(key=None)
             if resets:
-                after, anew = put_where(step.anew, common, after), with_flagged(anew, step.anew, start)
+                after, anew = write_constants(step.mask, common, after), anew.extend(step.mask, start)
             return self._put(output, *after, start), anew
 
         def put(output: Any, new: Any, number: jax.Array, row: jax.Array) -> Any:
-            shown, vstate = take_row(new, number)
+            shown, vstate = read_row(new, number)
             return self._put(output, shown, vstate, row)
 
-        first = self._unwritten(), no_rows(num_envs, block) if resets else None
+        first = self._unwritten(), IndexList.empty(num_envs, block) if resets else None
         output, anew = jax.lax.fori_loop(0, num_envs // size, step_chunk, first)
-        return for_each_listed(anew, output, rest, put, block) if resets else output
+        return anew.for_each(output, rest, put, block) if resets else output
 
     def _unwritten(self) -> Any:
         """An output, to be put together."""
@@ -248,19 +246,14 @@ class VectorPrograms:
 
         Both are batched throughout. Returns the output and the parameters for the next step.
         """
-        venv = self._venv.replace(env=present, autoreset_mode=AutoresetMode.DISABLED)
-        before = self._vstate(words, carried)
-        vstate, timestep = venv.step(before, actions)
-        if self._venv.autoreset_mode is AutoresetMode.DISABLED:
-            return self._output(vstate, timestep), present
-        at_once = self._venv.autoreset_mode is AutoresetMode.SAME_STEP
-        ended, origin = (timestep.done, vstate) if at_once else (before.done, before)
-        fresh_vstate, fresh_timestep = venv.replace(env=usual).reset(vstate=origin)
-        if at_once:
-            shown = {"observation": fresh_timestep.observation, "info": fresh_timestep.info}
-            fresh_timestep = timestep.replace(**shown)
-        vstate = select(ended, fresh_vstate.replace(key=None), vstate.replace(key=None))
-        return self._output(vstate, select(ended, fresh_timestep, timestep)), select(ended, usual, present)
+        mode = self._venv.autoreset_mode
+        step = step_before_reset(
+            present, self._venv.num_envs, mode, self._vstate(words, carried), actions, reset_env=usual
+        )
+        if mode is AutoresetMode.DISABLED:
+            return self._output(step.vstate, step.timestep), present
+        vstate, timestep = step.finish(*replace_by_select(step.mask, step.replaceable(), step.fresh))
+        return self._output(vstate, timestep), select(step.mask, usual, present)
 
     def _begin(self, env: Any, words: jax.Array) -> Any:
         """Every environment's first episode."""

@@ -48,9 +48,7 @@ def step_lazily(
     """
     # Keys enter as integers: JAX's key-reuse check counts a key that enters a custom rule as consumed.
     key_data, impl = jax.random.key_data(vstate.key), jax.random.key_impl(vstate.key)
-    next_vstate, timestep = _step_lazily(
-        impl, num_envs, mode, env, vstate.replace(key=None), key_data, actions
-    )
+    next_vstate, timestep = _step_lazily(impl, num_envs, mode, env, vstate.replace(key=None), key_data, actions)
     return next_vstate.replace(key=vstate.key), timestep
 
 

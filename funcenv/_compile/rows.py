@@ -117,7 +117,8 @@ def split_constants(fresh: Fresh, block: int) -> tuple[Any, Fresh]:
     >>> constants["row"], float(constants["steps"]), rest(jnp.array([3, 4]))
     (None, 0.0, {'row': Array([3, 4], dtype=int32), 'steps': None})
     """
-    rows: Any = jax.ShapeDtypeStruct((block,), jnp.int32)
+    shape_of: Any = jax.ShapeDtypeStruct  # JAX declares no types for it.
+    rows = shape_of((block,), jnp.int32)
     closed, shapes = jax.make_jaxpr(fresh, return_shape=True)(rows)
     literals = {eqn.outvars[0]: broadcast_literal(eqn) for eqn in closed.jaxpr.eqns}
     structure: Any = jax.tree.structure(shapes)

@@ -16,12 +16,13 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from funcenv._compile import rollout as engine
+from funcenv._compile.rollout import as_policy, run
 from funcenv.checks import require_size
 from funcenv.func_env import AnyEnv
 from funcenv.random import impl_name
 from funcenv.random import key as new_key
 from funcenv.rollout import random_policy, rollout
+from funcenv.statistics import EPISODE_TOTALS
 from funcenv.vector import FuncVectorEnv
 
 
@@ -187,8 +188,8 @@ def describe_engine(
     (['backend', 'program', 'resets', 'generator'], 'threefry')
     """
     key, num_steps = new_key(0, impl), num_steps or default_num_steps(venv.num_envs)
-    policy = engine.Policy.of(random_policy(venv))
-    fused = engine.run(engine.EPISODES, venv, policy, key, None, num_steps) is not None
+    policy = as_policy(random_policy(venv))
+    fused = run(EPISODE_TOTALS, venv, policy, key, None, num_steps) is not None
     as_needed = venv.chosen_reset_strategy() == "lazy" or (fused and venv.reset_strategy == "auto")
     return {
         "backend": jax.default_backend(),

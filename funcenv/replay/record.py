@@ -5,22 +5,23 @@ from __future__ import annotations
 import functools
 import operator
 import os
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from funcenv._compile import rollout as engine
+from funcenv._compile.rollout import as_policy, policy_actions, rollout_step
 from funcenv.checks import require_size
 from funcenv.func_env import FuncEnv
+from funcenv.parameters import map_batched
 from funcenv.random import require_typed_key
 from funcenv.replay.files import require_destination
 from funcenv.replay.replay import Episode, Replay, natural_fps, natural_title
 from funcenv.replay.scene_stack import draw_states
 from funcenv.rollout import Policy
-from funcenv.vector import AutoresetMode, FuncVectorEnv, VectorState, map_batched
+from funcenv.vector import AutoresetMode, FuncVectorEnv, VectorState
+from funcenv.vector_step import rollout_keys
 
 _STEPS_PER_CALL = 256
 
@@ -109,9 +110,8 @@ def _play_whole(
     env: FuncEnv[Any, Any, Any], policy: Policy, key: jax.Array, num_episodes: int, max_steps: int
 ) -> tuple[Any, _Steps]:
     """The first states, and the steps up to the end of the last episode, on the host."""
-    function, tree = engine.Policy.of(policy)
     venv = FuncVectorEnv(env, num_episodes, AutoresetMode.DISABLED)
-    reset_key, policy_key = jax.random.split(key)
+    reset_key, policy_key = rollout_keys(key)
     vstate, observation = _start(venv, reset_key)
     first, policy_keys = jax.device_get(vstate.env_state), jax.random.split(policy_key, num_episodes)
     parts: list[_Steps] = []
@@ -119,7 +119,7 @@ def _play_whole(
     for number in range(0, max_steps, _STEPS_PER_CALL):
         size = min(_STEPS_PER_CALL, max_steps)
         begin = np.uint32(number)
-        vstate, observation, steps = _play(venv, tree, policy_keys, vstate, observation, begin, function, size)
+        vstate, observation, steps = _play(venv, as_policy(policy), policy_keys, vstate, observation, begin, size)
         parts.append(jax.tree.map(lambda leaf, left=max_steps - number: leaf[:left], jax.device_get(steps)))
         ended |= (parts[-1].terminated | parts[-1].truncated).any(axis=0)
         if ended.all():
@@ -133,23 +133,23 @@ def _start(venv: FuncVectorEnv[Any, Any, Any], key: jax.Array) -> tuple[VectorSt
     return vstate, timestep.observation
 
 
-@functools.partial(jax.jit, static_argnames=("function", "num_steps"))
+@functools.partial(jax.jit, static_argnames=("num_steps",))
 def _play(
     venv: FuncVectorEnv[Any, Any, Any],
-    tree: Any,
+    policy: Any,
     policy_keys: jax.Array,
     vstate: VectorState[Any],
     observation: Any,
     begin: jax.Array,
-    function: Callable[..., Any] | None,
     num_steps: int,
 ) -> tuple[VectorState[Any], Any, _Steps]:
     def step(carry: Any, number: jax.Array) -> tuple[Any, _Steps]:
-        vstate, observation = carry
-        actions = engine.Policy(function, tree).actions(observation, policy_keys, number)
-        vstate, timestep = venv.step(vstate, actions)
-        played = _Steps(vstate.env_state, actions, timestep.reward, timestep.terminated, timestep.truncated)
-        return (vstate, timestep.observation), played
+        def act(observation: Any) -> tuple[Any, None]:
+            return policy_actions(policy, policy_keys, number, observation), None
+
+        carry, (timestep, actions, _) = rollout_step(venv, act, carry)
+        played = _Steps(carry[0].env_state, actions, timestep.reward, timestep.terminated, timestep.truncated)
+        return carry, played
 
     numbers = begin + jnp.arange(num_steps, dtype=jnp.uint32)
     (vstate, observation), steps = jax.lax.scan(step, (vstate, observation), numbers)

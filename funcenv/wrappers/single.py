@@ -13,7 +13,7 @@ import numpy as np
 
 from funcenv.func_env import FuncEnv
 from funcenv.spaces import Box, Space
-from funcenv.vector import parameter_ndim
+from funcenv.parameters import parameter_ndim
 
 Env = TypeVar("Env", bound=FuncEnv[Any, Any, Any])
 

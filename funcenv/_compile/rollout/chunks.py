@@ -36,7 +36,9 @@ class Chunks(NamedTuple):
         if num_envs <= max_size:
             return cls(num_envs, num_envs)
         size = -(-num_envs // math.ceil(num_envs / max_size))
-        return cls(num_envs, min(-(-size // _VECTOR_LANES) * _VECTOR_LANES, max_size) if max_size >= _VECTOR_LANES else size)
+        return cls(
+            num_envs, min(-(-size // _VECTOR_LANES) * _VECTOR_LANES, max_size) if max_size >= _VECTOR_LANES else size
+        )
 
     @property
     def is_whole(self) -> bool:

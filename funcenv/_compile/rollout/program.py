@@ -80,9 +80,7 @@ def run_steps(
             step, (state, observation, totals), collected = loop
             carry = state.replace(key=keys), observation, totals
             index = step_index + step.astype(jnp.uint32)
-            carry, kept = policy_step(
-                venv, args.policy, policy_keys, accumulator, carry, index, single_kernel=True
-            )
+            carry, kept = policy_step(venv, args.policy, policy_keys, accumulator, carry, index, single_kernel=True)
             if collect is not None:
                 collected = chunks.write_step(collected, collect(*kept), step, start)
             state, observation, totals = carry

@@ -41,7 +41,8 @@ def as_policy(policy: Any) -> Any:
     A pytree is an argument of compiled programs: new parameters do not compile them again. Any other function becomes
     a `jax.tree_util.Partial`, a pytree without leaves, whose function is part of the program.
     """
-    return jax.tree_util.Partial(policy) if jax.tree_util.all_leaves([policy]) else policy
+    as_pytree: Any = jax.tree_util.Partial  # JAX declares no types for it.
+    return as_pytree(policy) if jax.tree_util.all_leaves([policy]) else policy
 
 
 @functools.partial(jax.jit, inline=True)  # traced once for all programs that contain it

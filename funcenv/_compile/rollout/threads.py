@@ -76,7 +76,9 @@ def run_shards(run: Callable[..., RolloutResult], shards: list[Shard], keys: jax
     """
     if len(shards) == 1:
         return run(*shards[0])
-    start = threading.Barrier(len(shards))  # JAX computes what one thread dispatches in sequence, so each needs its own.
+    start = threading.Barrier(
+        len(shards)
+    )  # JAX computes what one thread dispatches in sequence, so each needs its own.
     wide: bool = jax.config.jax_enable_x64  # type: ignore[attr-defined]  # JAX adds its options at run time.
 
     def play(shard: Shard) -> RolloutResult:
