@@ -38,11 +38,11 @@ def bounded_memory():
     """Drop compiled programs between files when they take too much memory; the cache on disk still has them."""
     yield
     if STATM.exists() and int(STATM.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") > MAX_MEMORY_BYTES:
-        from funcenv._compile.rollout import dispatch as launch
+        from funcenv._compile.rollout import dispatch
         from funcenv.adapters.single import programs
         from funcenv.adapters.vector import programs as vector_programs
 
-        for cache in (programs._shared, vector_programs._shared_programs, launch._programs):
+        for cache in (programs._shared, vector_programs._shared_programs, dispatch._program):
             cache.cache_clear()
         jax.clear_caches()
         gc.collect()

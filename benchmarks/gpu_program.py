@@ -26,8 +26,7 @@ import jax  # noqa: E402  (what is above is read when it is imported)
 from jax.experimental import topologies  # noqa: E402
 
 import funcenv  # noqa: E402
-from funcenv._compile import rollout as engine  # noqa: E402
-from funcenv._compile.cuda_graph import graph_options  # noqa: E402
+from funcenv._compile.options import graph_options  # noqa: E402
 from funcenv.random._counter_based import lowered_for  # noqa: E402
 
 rollout = importlib.import_module("funcenv.rollout")
@@ -57,16 +56,12 @@ BYTES = {"pred": 1, "f32": 4, "s32": 4, "u32": 4}
 def compiled_for(device: Any, env_id: str, num_envs: int, num_steps: int) -> str:
     """The optimized program of a rollout; XLA leaves how it is run in the folder `DUMP`."""
     env = funcenv.make(env_id)
-    venv, policy, key = (
-        funcenv.FuncVectorEnv(env, num_envs),
-        engine.Policy.of(funcenv.random_policy(env)),
-        funcenv.key(0),
-    )
+    venv, policy, key = funcenv.FuncVectorEnv(env, num_envs), funcenv.random_policy(env), funcenv.key(0)
     impl = jax.random.key_impl(key)
 
     def play(words: jax.Array) -> Any:
         root = jax.random.wrap_key_data(words, impl=impl)
-        _, _, statistics = rollout._rollout.__wrapped__(venv, policy.tree, root, None, policy.function, num_steps, None)
+        _, _, statistics = rollout._rollout.__wrapped__(venv, policy, root, None, num_steps, None)
         return statistics
 
     there = jax.sharding.SingleDeviceSharding(device)

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 
 import funcenv
 from funcenv import FuncVectorEnv
-from funcenv._compile.rollout.program import compile_as_one
+from funcenv._compile.single_kernel import compile_single_kernel
 from funcenv.random import find_impl
 from funcenv.rollout import random_policy, rollout
 
@@ -52,7 +52,7 @@ def repeated(draw: Callable[[Any, Any], Any], name: str, steps: int) -> Callable
 
         return jax.lax.scan(step, jnp.zeros(NUM_KEYS), jnp.arange(steps, dtype=jnp.uint32))[0]
 
-    program = compile_as_one(run, keys)
+    program = compile_single_kernel(run, keys)
     if program is None:
         raise RuntimeError(
             f"XLA does not compile {draw.__name__} with {name} as one kernel; unset FUNCENV_NO_FAST_PATH"

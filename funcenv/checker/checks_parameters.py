@@ -24,7 +24,7 @@ from funcenv.checker.trace import (
     same_structure,
 )
 from funcenv.func_env import AnyEnv, FuncEnv
-from funcenv.vector import parameter_axes
+from funcenv.parameters import parameter_axes
 from funcenv.wrappers import RandomizeParameters
 
 

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool
 
-from funcenv._compile.single_kernel import quick_options
+from funcenv._compile.options import quick_options
 from funcenv.checker.trace import EnvUnderTest, Failure, format_aval, leaves_by_path
 from funcenv.func_env import AnyEnv, Timestep
 from funcenv.spaces.space import AnySpace

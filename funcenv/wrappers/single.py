@@ -12,8 +12,8 @@ import jax
 import numpy as np
 
 from funcenv.func_env import FuncEnv
-from funcenv.spaces import Box, Space
 from funcenv.parameters import parameter_ndim
+from funcenv.spaces import Box, Space
 
 Env = TypeVar("Env", bound=FuncEnv[Any, Any, Any])
 

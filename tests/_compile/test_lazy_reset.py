@@ -7,14 +7,7 @@ import pytest
 
 import funcenv
 from funcenv import AutoresetMode, FuncEnv, FuncVectorEnv, spaces
-from funcenv._compile.lazy_reset import (
-    lazy_step,
-    no_rows,
-    replace_rows,
-    replace_rows_in_turn,
-    split_constants,
-    with_flagged,
-)
+from funcenv._compile.lazy_reset import replace_in_blocks, replace_one_by_one
 from funcenv.envs import Pendulum
 from funcenv.wrappers import TimeLimit
 
@@ -90,13 +83,13 @@ def test_many_ends_at_once_take_several_turns():
     vstate, _ = venv.reset(funcenv.key(0))
     actions = jnp.full(100, 100, jnp.int32)
     expected = jax.jit(venv.replace(reset_strategy="select").step)(vstate, actions)
-    actual = jax.jit(lambda vstate, actions: lazy_step(venv, vstate, actions))(vstate, actions)
+    actual = jax.jit(venv.replace(reset_strategy="lazy").step)(vstate, actions)
     assert expected[1].done.all()
     for a, b in zip(*map(jax.tree.leaves, (actual, expected)), strict=True):
         np.testing.assert_array_equal(_bits(a), _bits(b))
 
 
-@pytest.mark.parametrize("replace", [replace_rows, replace_rows_in_turn])
+@pytest.mark.parametrize("replace", [replace_in_blocks, replace_one_by_one])
 @pytest.mark.parametrize("share", [0.0, 0.03, 0.5, 1.0])
 @pytest.mark.parametrize("size", [1, 15, 200])
 def test_rows_are_replaced_where_flags_are_set(replace, share, size):
@@ -107,30 +100,6 @@ def test_rows_are_replaced_where_flags_are_set(replace, share, size):
     )(flags, old)
     np.testing.assert_array_equal(new["a"], np.where(flags, -old["a"], old["a"]))
     np.testing.assert_array_equal(new["b"], old["b"] & ~flags[:, None])
-
-
-def test_what_all_new_rows_share_is_set_apart():
-    """Numbers that are written down as such, and no others: equal by chance, or by a computation, is not shared."""
-
-    def fresh(rows):
-        shared = {"zero": jnp.zeros(rows.shape), "flag": jnp.zeros((rows.size, 2), bool), "large": rows * 0 + 7}
-        return {**shared, "row": rows, "key": jax.random.split(funcenv.key(0), rows.size), "none": None}
-
-    common, rest = split_constants(fresh, 4)
-    assert {name: float(value) for name, value in common.items() if value is not None} == {"zero": 0, "flag": 0}
-    made = jax.jit(rest)(jnp.array([3, 1, 0, 2]))
-    assert made["zero"] is None and made["flag"] is None
-    assert made["row"].tolist() == [3, 1, 0, 2] and made["large"].tolist() == [7] * 4 and made["key"].shape == (4,)
-
-
-@pytest.mark.parametrize("sizes", [[5, 3], [40, 32, 100], [1]])
-def test_a_list_is_put_together_chunk_by_chunk(sizes):
-    flags = np.random.default_rng(7).random(sum(sizes)) < 0.4
-    listed, first = no_rows(sum(sizes), block=4), 0
-    for size in sizes:
-        listed = jax.jit(with_flagged)(listed, flags[first : first + size], jnp.int32(first))
-        first += size
-    assert sorted(listed.numbers[: int(listed.length)].tolist()) == np.flatnonzero(flags).tolist()
 
 
 def test_the_strategy_is_chosen_by_cost():

@@ -1,4 +1,4 @@
-"""A fused program gives what the plain one gives, or is not used."""
+"""A single-kernel program returns what the plain one returns, or is not used."""
 
 import os
 import subprocess
@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import funcenv
-from funcenv._compile import single_kernel as fused
+from funcenv._compile import single_kernel
 from funcenv._compile.single_kernel import SingleKernel
 from funcenv.adapters import FunctionalEnv
 
@@ -21,7 +21,7 @@ funcenv.spec("CartPole-v1")  # the registry fills when it is first asked
 
 
 @pytest.mark.parametrize("id", funcenv.registry)
-def test_a_step_and_a_reset_of_every_environment_are_one_function(id):
+def test_a_step_and_a_reset_of_every_environment_are_single_kernels(id):
     """They compare themselves with the plain ones, and would not be chosen if they differed."""
     env = FunctionalEnv(funcenv.make(id))
     env.reset(seed=0)
@@ -31,23 +31,23 @@ def test_a_step_and_a_reset_of_every_environment_are_one_function(id):
 
 
 @pytest.mark.parametrize("id", ["CartPole-v1", "Blackjack-v1", "Pendulum-v1"])
-def test_fused_programs_show_what_plain_ones_show(id):
+def test_single_kernels_return_what_plain_programs_return(id):
     env = FunctionalEnv(funcenv.make(id))
     env.reset(seed=0)
     programs, words = env._programs, env._words
     rng = np.random.default_rng(0)
     for _ in range(20):
         action = rng.uniform(-2, 2, 1).astype(np.float32) if id == "Pendulum-v1" else jnp.int32(rng.integers(2))
-        plain, marked = (program(words, action) for program in (programs.step._plain, programs.step.marked))
+        plain, marked = (program(words, action) for program in (programs.step._plain, programs.step.kernel))
         for a, b in zip(*map(jax.tree.leaves, map(programs._layout.read, (plain, marked))), strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
         words = programs.reset(plain) if any(programs.read_scalars(np.asarray(plain))[1:]) else plain
 
 
 def test_a_program_that_gives_another_result_is_not_used(monkeypatch):
-    monkeypatch.setattr(fused, "fuse", lambda function: lambda *args: function(*args) + 1)
+    monkeypatch.setattr(single_kernel, "mark_single_kernel", lambda function: lambda *args: function(*args) + 1)
     add = SingleKernel(lambda x: x + 2)
-    assert add(jnp.int32(1)) == 3 and add.program is add._plain
+    assert add(jnp.int32(1)) == 3 and add.is_plain
     assert add(jnp.int32(1)) == 3
 
 
@@ -58,9 +58,9 @@ def test_a_program_that_does_not_compile_is_not_used(monkeypatch):
 
         return marked
 
-    monkeypatch.setattr(fused, "fuse", fails)
+    monkeypatch.setattr(single_kernel, "mark_single_kernel", fails)
     add = SingleKernel(lambda x: x + 2)
-    assert add(jnp.int32(1)) == 3 and add.program is add._plain
+    assert add(jnp.int32(1)) == 3 and add.is_plain
 
 
 def test_errors_of_the_function_itself_are_not_hidden():
@@ -72,5 +72,13 @@ def test_errors_of_the_function_itself_are_not_hidden():
 
 
 def test_it_can_be_turned_off():
-    code = "from funcenv._compile.single_kernel import SingleKernel; f = SingleKernel(lambda x: x + 1); f(1); assert f.program is f._plain"
+    code = "from funcenv._compile.single_kernel import SingleKernel; f = SingleKernel(lambda x: x + 1); f(1); assert f.is_plain"
     subprocess.run([sys.executable, "-c", code], env={**os.environ, "FUNCENV_NO_FAST_PATH": "1"}, check=True)
+
+
+def test_every_new_shape_is_verified():
+    """A kernel that is right for one shape and wrong for another is given up."""
+    double = SingleKernel(lambda x: x * 2 if x.ndim == 0 else x * 3, plain=lambda x: x * 2)
+    assert double(jnp.int32(4)) == 8 and not double.is_plain
+    np.testing.assert_array_equal(double(jnp.arange(3)), [0, 2, 4])
+    assert double.is_plain and double(jnp.int32(5)) == 10

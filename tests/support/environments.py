@@ -14,7 +14,7 @@ import pytest
 
 import funcenv
 from funcenv import wrappers
-from funcenv._compile.jaxpr import equations, operations
+from funcenv._compile.jaxpr import count_operations, iter_eqns
 from funcenv.registry import load_entry_points, registry
 from funcenv.spaces import Box
 
@@ -92,7 +92,7 @@ def _step(id: str) -> tuple[float, frozenset[str]]:
     state, _ = jax.eval_shape(env.reset, key)
     action = jax.eval_shape(env.action_space.sample, key)
     jaxpr = jax.make_jaxpr(env.step)(state, action, key).jaxpr
-    return operations(env.step, state, action, key), frozenset(eqn.primitive.name for eqn in equations(jaxpr))
+    return count_operations(env.step, state, action, key), frozenset(eqn.primitive.name for eqn in iter_eqns(jaxpr))
 
 
 def is_heavy(id: str) -> bool:

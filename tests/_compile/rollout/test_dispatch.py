@@ -1,4 +1,4 @@
-"""Which programs run as one function, what they keep in memory, and when they are compiled."""
+"""Which rollouts run as a single kernel, what they keep in memory, and when they are compiled."""
 
 import functools
 import os
@@ -12,10 +12,12 @@ import pytest
 
 import funcenv
 from funcenv import FuncEnv, FuncVectorEnv, spaces
-from funcenv._compile.rollout import EPISODES, Policy, dispatch, run, verify
-from funcenv._compile.rollout.chunks import chunks_of
-from funcenv._compile.rollout.program import Rules, Situation, compile_as_one, play_on
+from funcenv._compile.rollout import as_policy, dispatch, run, verify
+from funcenv._compile.rollout.chunks import Chunks
+from funcenv._compile.rollout.program import RolloutArgs, RolloutSpec, run_steps
+from funcenv._compile.single_kernel import compile_single_kernel
 from funcenv.envs import CartPole
+from funcenv.statistics import EPISODE_TOTALS
 from funcenv.wrappers import TimeLimit
 
 pytestmark = pytest.mark.fast_path
@@ -24,9 +26,14 @@ ENV = TimeLimit(CartPole(), 9)
 QUICKLY = {"xla_backend_optimization_level": 0}
 
 
-def outcome_of(venv, policy=None, num_steps=12, **options):
-    policy = Policy.of(policy or funcenv.random_policy(venv))
-    return run(EPISODES, venv, policy, funcenv.key(0), None, num_steps, **options)
+def result_of(venv, policy=None, num_steps=12, **options):
+    policy = as_policy(policy or funcenv.random_policy(venv))
+    return run(EPISODE_TOTALS, venv, policy, funcenv.key(0), None, num_steps, **options)
+
+
+def rollout_args(venv):
+    keys, policy_keys = dispatch._env_and_policy_keys()(funcenv.key(0), venv.num_envs, True)
+    return RolloutArgs(venv, funcenv.random_policy(venv), keys, policy_keys)
 
 
 class Walk(FuncEnv):
@@ -70,7 +77,7 @@ class Board(Walk):
 
 def test_what_cannot_be_one_function_runs_as_before():
     venv = FuncVectorEnv(Sorted(), 5)
-    assert outcome_of(venv) is None
+    assert result_of(venv) is None
     _, trajectory, _ = funcenv.rollout(venv, funcenv.random_policy(venv), funcenv.key(0), 3)
     assert (jnp.diff(trajectory.timestep.observation) >= 0).all()
 
@@ -81,41 +88,41 @@ def test_scatters_and_matrix_products_can():
     def network(observation, key):
         return jnp.argmax(jnp.tanh(observation @ weights) @ weights.T[:, :2]).astype(jnp.int32)
 
-    assert outcome_of(FuncVectorEnv(Board(), 300), network) is not None
+    assert result_of(FuncVectorEnv(Board(), 300), network) is not None
 
 
 def test_a_program_that_differs_is_not_used(monkeypatch):
-    monkeypatch.setattr(launch, "compile_as_one", lambda function, *args, mapped: jax.jit(spoilt(function)))
-    dispatch._programs.cache_clear()
-    assert outcome_of(FuncVectorEnv(ENV, 3)) is None
-    dispatch._programs.cache_clear()
+    monkeypatch.setattr(dispatch, "compile_single_kernel", lambda function, *args, batched: jax.jit(spoilt(function)))
+    dispatch._program.cache_clear()
+    assert result_of(FuncVectorEnv(ENV, 3)) is None
+    dispatch._program.cache_clear()
 
 
 def spoilt(function):
     """One return in a thousand is wrong."""
 
     def play(*args):
-        outcome = function(*args)
-        wrong = outcome.vstate.episode_return.at[-1].mul(1.001)
-        return outcome._replace(vstate=outcome.vstate.replace(episode_return=wrong))
+        result = function(*args)
+        wrong = result.vstate.episode_return.at[-1].mul(1.001)
+        return result._replace(vstate=result.vstate.replace(episode_return=wrong))
 
     return play
 
 
-def test_the_examination_sees_an_episode_end():
+def test_verification_lasts_until_an_episode_ends():
     """Up to the first end, and no further."""
     venv, numbers = FuncVectorEnv(ENV, 3), []
-    rules = Rules(EPISODES, None, None, 0, chunks_of(3, 100))
-    keys, policy_keys = dispatch._streams(funcenv.key(0), 3, True)
-    situation = Situation(venv, funcenv.random_policy(venv), keys, policy_keys)
+    spec = RolloutSpec(EPISODE_TOTALS, None, 0, Chunks.fit(3, 100))
+    args = rollout_args(venv)
+    keys = args.keys
     vstate = venv.reset(keys)[0].replace(key=None)
-    program = jax.jit(functools.partial(play_on, rules))
+    program = jax.jit(functools.partial(run_steps, spec))
 
-    def watched(*args):
-        numbers.append(int(args[-2]))
-        return program(*args)
+    def watched(*arguments):
+        numbers.append(int(arguments[-2]))
+        return program(*arguments)
 
-    assert verify.is_faithful(watched, rules, situation, vstate, False, 1000)
+    assert verify.matches_reference(watched, spec, args, vstate, False, 1000)
     assert max(numbers) == 8
 
 
@@ -130,13 +137,13 @@ def test_the_examination_sees_an_episode_end():
 )
 def test_chunks_need_a_collect_that_keeps_environments_apart(collect, possible):
     venv = FuncVectorEnv(ENV, 300)
-    outcome = outcome_of(venv, collect=collect, num_steps=3)
-    assert (outcome is not None) == possible
+    result = result_of(venv, collect=collect, num_steps=3)
+    assert (result is not None) == possible
 
 
 def test_a_single_chunk_takes_any_collect():
     venv = FuncVectorEnv(ENV, 7)
-    outcome = outcome_of(venv, collect=lambda timestep, action: timestep.observation.mean())
+    result = result_of(venv, collect=lambda timestep, action: timestep.observation.mean())
     plain = jax.jit(
         lambda key: funcenv.rollout(
             venv, funcenv.random_policy(venv), key, 12, collect=lambda timestep, action: timestep.observation.mean()
@@ -144,12 +151,12 @@ def test_a_single_chunk_takes_any_collect():
         compiler_options=QUICKLY,
     )
     _, kept, _ = plain(funcenv.key(0))
-    np.testing.assert_allclose(outcome.kept, kept, atol=1e-6)
+    np.testing.assert_allclose(result.collected, kept, atol=1e-6)
 
 
 def test_plain_means_plain(monkeypatch):
     monkeypatch.setenv("FUNCENV_NO_FAST_PATH", "1")
-    assert outcome_of(FuncVectorEnv(ENV, 3)) is None
+    assert result_of(FuncVectorEnv(ENV, 3)) is None
 
 
 def test_inside_a_traced_function_it_is_plain():
@@ -157,7 +164,7 @@ def test_inside_a_traced_function_it_is_plain():
 
     @jax.jit
     def program():
-        seen.append(outcome_of(venv))
+        seen.append(result_of(venv))
         return 0
 
     program()
@@ -174,10 +181,10 @@ def test_other_numbers_of_steps_and_parameters_compile_nothing():
             traces.append(1)
             return self.scale * next_state.sum()
 
-    assert outcome_of(FuncVectorEnv(Traced(), 6), num_steps=5) is not None
+    assert result_of(FuncVectorEnv(Traced(), 6), num_steps=5) is not None
     first = len(traces)
     for num_steps, scale in ((50, 2.0), (500, 3.0)):
-        outcome_of(FuncVectorEnv(Traced(scale=scale), 6), num_steps=num_steps)
+        result_of(FuncVectorEnv(Traced(scale=scale), 6), num_steps=num_steps)
     assert len(traces) == first
 
 
@@ -185,15 +192,14 @@ def test_other_numbers_of_steps_and_parameters_compile_nothing():
 def test_memory_is_what_is_carried(num_envs, bytes_per_env):
     """Whatever the number of steps, which the program learns when it runs."""
     venv = FuncVectorEnv(funcenv.make("CartPole-v1"), num_envs)
-    rules = Rules(EPISODES, None, None, 0, chunks_of(num_envs, 100))
-    keys, policy_keys = dispatch._streams(funcenv.key(0), num_envs, True)
-    situation = Situation(venv, funcenv.random_policy(venv), keys, policy_keys)
-    vstate = jax.jit(venv.reset)(keys)[0].replace(key=None)
-    program = compile_as_one(
-        functools.partial(play_on, rules), situation, vstate, np.True_, np.uint32(0), np.int32(10**9)
+    spec = RolloutSpec(EPISODE_TOTALS, None, 0, Chunks.fit(num_envs, 100))
+    args = rollout_args(venv)
+    vstate = jax.jit(venv.reset)(args.keys)[0].replace(key=None)
+    program = compile_single_kernel(
+        functools.partial(run_steps, spec), args, vstate, np.True_, np.uint32(0), np.int32(10**9)
     )
     memory = program.memory_analysis()
-    state = sum(leaf.nbytes for leaf in jax.tree.leaves((vstate, EPISODES.start(venv, vstate))))
+    state = sum(leaf.nbytes for leaf in jax.tree.leaves((vstate, EPISODE_TOTALS.init(venv, vstate))))
     assert memory.output_size_in_bytes <= state + 1024
     assert memory.temp_size_in_bytes + memory.output_size_in_bytes <= bytes_per_env * num_envs
 
@@ -207,40 +213,18 @@ def test_evaluations_are_those_of_the_plain_program():
         np.testing.assert_array_equal(a, b)
 
 
-def test_a_policy_that_looks_is_told_from_one_that_does_not():
-    shown, keys = jnp.zeros((3, 2)), jax.random.split(funcenv.key(0), 3)
-    looking = [lambda seen, key: seen, lambda seen, key: jax.jit(jnp.sum)(seen), lambda seen, key: (key, seen.sum())]
-    blind = [lambda seen, key: jax.random.bits(key), lambda seen, key: jnp.zeros(seen.shape, seen.dtype)]
-    assert all(Policy.of(policy).looks(shown, keys) for policy in looking)
-    assert not any(Policy.of(policy).looks(shown, keys) for policy in blind)
-
-
-def test_what_nobody_sees_is_kept_up_to_date_as_soon_as_somebody_looks():
-    """The same actions, chosen by a policy that looks away from what it is shown, and by one that does not look."""
-    space = ENV.action_space
-
-    def looks_away(seen, key):
-        return jnp.where(jnp.isfinite(seen).all(), space.sample(key), 5)
-
-    venv = FuncVectorEnv(ENV, 300)
-    one, other = (outcome_of(venv, policy, 40) for policy in (looks_away, lambda seen, key: space.sample(key)))
-    results = [(outcome.vstate.replace(key=None), outcome.totals) for outcome in (one, other)]
-    for a, b in zip(*map(jax.tree.leaves, results), strict=True):
-        np.testing.assert_array_equal(a, b)
-
-
-def test_numbers_are_placed_once_and_stay_what_they_are():
+def test_scalars_are_converted_once_and_keep_their_value():
     device = jax.devices()[0]
     numbers = [0, 0.0, -0.0, False, True, 1, 1.0, 2.5, float("nan"), float("-inf"), -(2**31)]
     for number in numbers * 2:
-        placed, expected = dispatch._placed(device, number), jnp.asarray(number)
+        placed, expected = dispatch._to_cached_array(device, number), jnp.asarray(number)
         np.testing.assert_array_equal(np.asarray(placed).tobytes(), np.asarray(expected).tobytes())
         assert (placed.dtype, placed.weak_type) == (expected.dtype, expected.weak_type)
-        assert dispatch._placed(device, number) is placed
+        assert dispatch._to_cached_array(device, number) is placed
     array = np.float32(3)
-    assert dispatch._placed(device, array) is array
+    assert dispatch._to_cached_array(device, array) is array
     with jax.enable_x64(True):
-        assert dispatch._placed(device, 2.5).dtype == np.float64
+        assert dispatch._to_cached_array(device, 2.5).dtype == np.float64
 
 
 DEVICES = """

@@ -12,9 +12,10 @@ import pytest
 
 import funcenv
 from funcenv import AutoresetMode, FuncVectorEnv
-from funcenv._compile.rollout import EPISODES, Policy, dispatch, run
+from funcenv._compile.rollout import as_policy, dispatch, run
 from funcenv._compile.rollout.chunks import Chunks
 from funcenv.envs import CartPole
+from funcenv.statistics import EPISODE_TOTALS
 from funcenv.wrappers import TimeLimit
 from tests.support import environments
 
@@ -29,8 +30,8 @@ OTHERS = [id for id in IDS if id not in ALWAYS]
 
 
 def in_chunks_of(size, monkeypatch):
-    monkeypatch.setattr(dispatch, "chunks_of", lambda num_envs, bytes_per_env: Chunks(num_envs, size))
-    dispatch._programs.cache_clear()
+    monkeypatch.setattr(Chunks, "fit", lambda num_envs, bytes_per_env: Chunks(num_envs, size))
+    dispatch._program.cache_clear()
 
 
 def plain(venv, num_steps=NUM_STEPS, **options):
@@ -44,18 +45,9 @@ def plain(venv, num_steps=NUM_STEPS, **options):
 
 
 def as_one(venv, num_steps=NUM_STEPS, collect=funcenv.rollout.__kwdefaults__["collect"]):
-    outcome = run(
-        EPISODES,
-        venv,
-        Policy.of(funcenv.random_policy(venv)),
-        funcenv.key(0),
-        None,
-        num_steps,
-        collect=collect,
-        keeps_apart=True,
-    )
-    assert outcome is not None, "it is not known to be faithful"
-    return outcome.vstate, outcome.kept, outcome.totals.statistics()
+    result = run(EPISODE_TOTALS, venv, as_policy(funcenv.random_policy(venv)), funcenv.key(0), None, num_steps, collect)
+    assert result is not None, "the kernel is not verified"
+    return result.vstate, result.collected, result.totals.statistics()
 
 
 def assert_same(ours, theirs, floats_rounded=True):
@@ -99,13 +91,13 @@ def test_every_strategy(strategy):
 
 
 def test_an_environment_lives_alike_in_every_batch():
-    keys, policy = jax.random.split(funcenv.key(5), 300), Policy.of(lambda observation, key: observation % 4)
+    keys, policy = jax.random.split(funcenv.key(5), 300), as_policy(lambda observation, key: observation % 4)
     kept = []
     for num_envs in (3, 300):
         venv = FuncVectorEnv(funcenv.make("FrozenLake-v1"), num_envs)
         vstate, _ = jax.jit(venv.reset)(keys[:num_envs])
-        outcome = run(EPISODES, venv, policy, funcenv.key(1), vstate, 40, collect=observation_of)
-        kept.append(outcome.kept[:, :3])
+        result = run(EPISODE_TOTALS, venv, policy, funcenv.key(1), vstate, 40, collect=observation_of)
+        kept.append(result.collected[:, :3])
     np.testing.assert_array_equal(*kept)
 
 

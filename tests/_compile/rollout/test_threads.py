@@ -1,4 +1,4 @@
-"""Parts that play side by side leave what the whole leaves."""
+"""Shards that play at the same time give the results of the whole batch."""
 
 import os
 import threading
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.fast_path
 NUM_ENVS, NUM_STEPS, THREADS = 24, 40, 3
 
 
-def results_on(threads, monkeypatch, function):
+def results_on(num_threads, monkeypatch, function):
     """What a function returns where even small rollouts are divided, and the threads that played."""
     played, original = set(), jax.stages.Compiled.__call__
 
@@ -27,9 +27,9 @@ def results_on(threads, monkeypatch, function):
         return original(self, *args)
 
     with monkeypatch.context() as patch:
-        patch.setenv("PJRT_NPROC", str(threads))
-        patch.setattr(parts, "_FEWEST_ENVS", 4)
-        patch.setattr(parts, "_FEWEST_ENV_STEPS", 1)
+        patch.setenv("PJRT_NPROC", str(num_threads))
+        patch.setattr(threads, "MAX_CHUNK_ENVS", 4)
+        patch.setattr(threads, "_MIN_SHARDED_ENV_STEPS", 1)
         patch.setattr(jax.stages.Compiled, "__call__", spy)
         results = jax.block_until_ready(function())
     return results, played - {threading.get_ident()}
@@ -44,7 +44,7 @@ def assert_equal(ours, theirs):
 
 @pytest.mark.parametrize("mode", AutoresetMode)
 @pytest.mark.parametrize("goes_on", [False, True])
-def test_a_rollout_in_parts_is_the_whole(mode, goes_on, monkeypatch):
+def test_a_sharded_rollout_equals_the_whole(mode, goes_on, monkeypatch):
     gravities = np.linspace(5, 15, NUM_ENVS, dtype=np.float32)  # parameters follow their environments
     venv = FuncVectorEnv(TimeLimit(CartPole(gravity=gravities), 30), NUM_ENVS, mode)
     policy = funcenv.random_policy(venv)
@@ -53,21 +53,21 @@ def test_a_rollout_in_parts_is_the_whole(mode, goes_on, monkeypatch):
     def play():
         return funcenv.rollout(venv, policy, funcenv.key(1), NUM_STEPS, vstate=start, collect=None)
 
-    (whole, alone), (divided, threads) = results_on(1, monkeypatch, play), results_on(THREADS, monkeypatch, play)
-    assert not alone and len(threads) == THREADS
+    (whole, alone), (divided, used) = results_on(1, monkeypatch, play), results_on(THREADS, monkeypatch, play)
+    assert not alone and len(used) == THREADS
     assert whole[2].count >= NUM_ENVS
     assert_equal(divided, whole)
 
 
-def test_an_evaluation_in_parts_is_the_whole(monkeypatch):
+def test_a_sharded_evaluation_equals_the_whole(monkeypatch):
     env = funcenv.make("CartPole-v1")
     policy = funcenv.random_policy(env)
 
     def play():
         return funcenv.evaluate(env, policy, NUM_ENVS, funcenv.key(2))
 
-    (whole, _), (divided, threads) = results_on(1, monkeypatch, play), results_on(THREADS, monkeypatch, play)
-    assert len(threads) == THREADS and whole.finished.all()
+    (whole, _), (divided, used) = results_on(1, monkeypatch, play), results_on(THREADS, monkeypatch, play)
+    assert len(used) == THREADS and whole.finished.all()
     assert_equal(divided, whole)
 
 
@@ -79,25 +79,25 @@ def test_doubles_stay_doubles(monkeypatch):
         def play():
             return funcenv.rollout(venv, policy, funcenv.key(1), NUM_STEPS, collect=None)
 
-        (whole, _), (divided, threads) = results_on(1, monkeypatch, play), results_on(THREADS, monkeypatch, play)
-    assert len(threads) == THREADS and whole[0].env_state.env_state.x.dtype == np.float64
+        (whole, _), (divided, used) = results_on(1, monkeypatch, play), results_on(THREADS, monkeypatch, play)
+    assert len(used) == THREADS and whole[0].env_state.env_state.x.dtype == np.float64
     assert_equal(divided, whole)
 
 
-def test_a_rollout_that_keeps_a_trajectory_stays_whole(monkeypatch):
+def test_a_rollout_that_keeps_a_trajectory_is_not_sharded(monkeypatch):
     venv = FuncVectorEnv(funcenv.make("CartPole-v1"), NUM_ENVS)
     policy = funcenv.random_policy(venv)
-    _, threads = results_on(THREADS, monkeypatch, lambda: funcenv.rollout(venv, policy, funcenv.key(1), NUM_STEPS))
-    assert not threads
+    _, used = results_on(THREADS, monkeypatch, lambda: funcenv.rollout(venv, policy, funcenv.key(1), NUM_STEPS))
+    assert not used
 
 
-def test_parts_are_equal_and_worth_a_thread():
-    assert threads.num_parts(65536, 1000, threads=16) == 16
-    assert threads.num_parts(3 * 2**12, 1000, threads=8) == 8
-    assert threads.num_parts(5 * 2**10, 1000, threads=3) == 2  # three do not divide it
-    assert threads.num_parts(521, 10**6, threads=2) == 1  # a prime
-    assert threads.num_parts(4096, 2, threads=2) == 1  # too short
-    assert threads.num_parts(256, 10**6, threads=2) == 1  # too small
+def test_shards_are_equal_and_worth_a_thread():
+    assert threads.num_shards(65536, 1000, threads=16) == 16
+    assert threads.num_shards(3 * 2**12, 1000, threads=8) == 8
+    assert threads.num_shards(5 * 2**10, 1000, threads=3) == 2  # three do not divide it
+    assert threads.num_shards(521, 10**6, threads=2) == 1  # a prime
+    assert threads.num_shards(4096, 2, threads=2) == 1  # too short
+    assert threads.num_shards(256, 10**6, threads=2) == 1  # too small
 
 
 def test_as_many_threads_as_xla(monkeypatch):
