@@ -80,8 +80,12 @@ def _reference(
 def _at_rows(result: RolloutResult, rows: Any) -> RolloutResult:
     """Return some rows of a result of one step, on the host."""
     vstate, collected, totals = jax.device_get(result)
-    vstate, totals = jax.tree.map(lambda leaf: leaf[rows], (vstate, totals))
-    return RolloutResult(vstate, jax.tree.map(lambda leaf: leaf[0][rows], collected), totals)
+    collected = jax.tree.map(lambda leaf: leaf[0], collected)
+    result = RolloutResult(vstate, collected, totals)
+    if rows.size == vstate.done.size:  # All rows: what is collected need not have a leading axis `[num_envs]`.
+        return result
+    some: RolloutResult = jax.tree.map(lambda leaf: leaf[rows], result)
+    return some
 
 
 def _ended(before: VectorState[Any], after: VectorState[Any]) -> np.ndarray[Any, Any]:
