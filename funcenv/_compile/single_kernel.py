@@ -98,9 +98,9 @@ class SingleKernel:
 
     def _kernel_result(self, args: tuple[Any, ...]) -> Any:
         """Return what the kernel returns, or None if XLA cannot compile it."""
-        if not is_supported(self.kernel.trace(*args).jaxpr.jaxpr):
-            return None
         try:
+            if not is_supported(self.kernel.trace(*args).jaxpr.jaxpr):
+                return None
             with lowered_for_one_function(self._batched):
                 return self.kernel(*args)
         except jax.errors.JaxRuntimeError:  # The compiler refuses.
