@@ -1,7 +1,7 @@
-"""What Gymnasium's specs name: for every id, an attribute of this module that builds the environment.
+"""Functions that Gymnasium's specifications name: attributes of this module, one or two for each registered id.
 
-A spec must be text to be saved, and its `kwargs` belong to the user; so the id stands in the entry point,
-`"funcenv.adapters.gymnasium.entry_points:CartPole-v1"`.
+A specification must be text to be saved, and its `kwargs` belong to the user. Therefore the entry point contains the
+id: `"funcenv.adapters.gymnasium.entry_points:CartPole-v1"`, with `VECTOR_PREFIX` before the id for `make_vec`.
 """
 
 from __future__ import annotations
@@ -9,16 +9,20 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-import funcenv
 from funcenv.adapters.gymnasium.env import GymnasiumEnv
+from funcenv.adapters.gymnasium.vector_env import GymnasiumVectorEnv
 from funcenv.adapters.rendering.modes import ALL_MODES, render_modes
 from funcenv.func_env import FuncEnv
-from funcenv.registry import load_entry_points, registry
+from funcenv.registry import load_entry_points, make, registry
+
+VECTOR_PREFIX = "vector "  # no id contains a space
+
+_RENDERING = ("render_mode", "render_height", "render_width")
 
 
 @dataclasses.dataclass(frozen=True)
 class EnvCreator:
-    """Builds one environment by its id.
+    """A function that builds the environment of one id. It adds no time limit, because Gymnasium adds it.
 
     >>> EnvCreator("Pendulum-v1")(g=1.6).func_env.g
     1.6
@@ -28,29 +32,43 @@ class EnvCreator:
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """The render modes, which Gymnasium looks up before it builds anything.
+        """The render modes, which Gymnasium reads before it builds an environment.
 
-        Those of an environment that a function builds are known only then; until then it may have all of them.
+        If a function builds the environment, its modes are not known yet, so all modes are listed.
         """
         build: Any = registry[self.id].load()
         is_class = isinstance(build, type) and issubclass(build, FuncEnv)
         return {**GymnasiumEnv.metadata, "render_modes": render_modes(build) if is_class else list(ALL_MODES)}
 
+    def __call__(self, **arguments: Any) -> GymnasiumEnv[Any, Any]:
+        """Build the environment; the arguments are its parameters and the rendering options of `GymnasiumEnv`."""
+        options = {name: arguments.pop(name) for name in _RENDERING if name in arguments}
+        return GymnasiumEnv(make(self.id, max_episode_steps=None, **arguments), **options)
+
+
+@dataclasses.dataclass(frozen=True)
+class VectorEnvCreator:
+    """A function that builds the vector environment of one id, with the time limit that Gymnasium passes on.
+
+    >>> VectorEnvCreator("Pendulum-v1")(num_envs=2, max_episode_steps=9, g=1.6)
+    GymnasiumVectorEnv(num_envs=2)
+    """
+
+    id: str
+
     def __call__(
-        self,
-        render_mode: str | None = None,
-        *,
-        render_height: int | None = None,
-        render_width: int | None = None,
-        **params: Any,
-    ) -> GymnasiumEnv[Any, Any]:
-        """The environment without a time limit: that is Gymnasium's to add."""
-        func_env = funcenv.make(self.id, max_episode_steps=None, **params)
-        return GymnasiumEnv(func_env, render_mode, render_height=render_height, render_width=render_width)
+        self, num_envs: int, *, max_episode_steps: int | None = None, **arguments: Any
+    ) -> GymnasiumVectorEnv[Any, Any]:
+        """Build the environment; the arguments are its parameters and the options of `GymnasiumVectorEnv`."""
+        names = ("autoreset_mode", "output", *_RENDERING)
+        options = {name: arguments.pop(name) for name in names if name in arguments}
+        func_env = make(self.id, max_episode_steps=max_episode_steps, **arguments)
+        return GymnasiumVectorEnv(func_env, num_envs, **options)
 
 
-def __getattr__(name: str) -> EnvCreator:
+def __getattr__(name: str) -> EnvCreator | VectorEnvCreator:
     load_entry_points()
-    if name not in registry:
-        raise AttributeError(f"no environment is registered as {name!r}; import the module that registers it")
-    return EnvCreator(name)
+    id = name.removeprefix(VECTOR_PREFIX)
+    if id not in registry:
+        raise AttributeError(f"no environment is registered as {id!r}; import the module that registers it")
+    return EnvCreator(id) if id == name else VectorEnvCreator(id)

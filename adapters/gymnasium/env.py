@@ -1,10 +1,10 @@
-"""A real Gymnasium environment over a pure one."""
+"""A Gymnasium environment over a functional one."""
 
 from __future__ import annotations
 
 import gymnasium
 
-from funcenv.adapters.gymnasium.member_conversion import is_padded, plain_decoder
+from funcenv.adapters.gymnasium.member_conversion import has_own_form, member_decoder
 from funcenv.adapters.gymnasium.spaces import to_gymnasium
 from funcenv.adapters.single.env import ActType, ObsType
 from funcenv.adapters.single.functional_env import FunctionalEnv
@@ -13,21 +13,20 @@ from funcenv.adapters.single.functional_env import FunctionalEnv
 class GymnasiumEnv(FunctionalEnv[ObsType, ActType], gymnasium.Env[ObsType, ActType]):  # type: ignore[misc]  # it has two specs
     """A `gymnasium.Env` over any `FuncEnv`: `FunctionalEnv` with Gymnasium's spaces.
 
-    Everything that Gymnasium wraps, checks or vectorises takes it. All code is that of `FunctionalEnv`, so a step costs
-    the same. The functional wrappers of `func_env` are a part of the environment: `unwrapped` is the whole. Time limits
-    are best left to Gymnasium, as `gymnasium.make` does.
+    It works with Gymnasium's wrappers, checkers and vector environments, and a step is as fast as that of
+    `FunctionalEnv`. The functional wrappers of `func_env` are part of the environment, so `unwrapped` includes them.
+    Time limits are best left to Gymnasium, as `gymnasium.make` does.
 
-    Observations and actions are members of Gymnasium's spaces: ints, strings and tuples, where arrays of fixed size
-    stand for them here.
+    Observations and actions are members of Gymnasium's spaces: ints, strings and tuples instead of padded arrays.
 
     Args:
-        func_env: the pure environment, with its wrappers.
-        render_mode: as for `FunctionalEnv`; so are `render_height`, `render_width` and `spec`.
+        func_env: Functional environment with its wrappers.
+        render_mode: As for `FunctionalEnv`, like `render_height`, `render_width` and `spec`.
 
     Raises:
-        ValueError: as for `FunctionalEnv`.
-        RuntimeError: likewise.
-        TypeError: a space that Gymnasium has no counterpart of.
+        ValueError: As for `FunctionalEnv`.
+        RuntimeError: As for `FunctionalEnv`.
+        TypeError: A space has no counterpart in Gymnasium.
 
     >>> import funcenv
     >>> from funcenv.wrappers import RescaleAction
@@ -41,7 +40,7 @@ class GymnasiumEnv(FunctionalEnv[ObsType, ActType], gymnasium.Env[ObsType, ActTy
         observation_space, action_space = self.func_env.observation_space, self.func_env.action_space
         self.observation_space = to_gymnasium(observation_space)
         self.action_space = to_gymnasium(action_space)
-        self._decode = plain_decoder(observation_space)
-        if is_padded(action_space):
+        self._decode = member_decoder(observation_space)
+        if has_own_form(action_space):
             encode = self._encode
             self._encode = lambda action: encode(action_space.pack(action))

@@ -14,7 +14,7 @@ import numpy as np
 from jax.experimental import io_callback
 from jaxtyping import Array, Bool, Float, UInt
 
-from funcenv.adapters.gymnasium.member_conversion import member_encoder, plain_decoder
+from funcenv.adapters.gymnasium.member_conversion import member_decoder, member_encoder
 from funcenv.adapters.gymnasium.spaces import from_gymnasium as space_from_gymnasium
 from funcenv.adapters.single.functional_env import FunctionalEnv
 from funcenv.func_env import FuncEnv
@@ -148,7 +148,7 @@ class Host:
         )
         self.shapes = number, struct_of(observation_space), reward, terminated, truncated  # of a ticket
         self._number = 0
-        self._encode, self._decode = member_encoder(observation_space), plain_decoder(action_space)
+        self._encode, self._decode = member_encoder(observation_space), member_decoder(action_space)
         self._busy = threading.Lock()
 
     def reset(self, seed: Any) -> Any:

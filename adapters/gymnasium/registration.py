@@ -1,6 +1,6 @@
-"""Every environment under a Gymnasium id.
+"""Registration of every environment with Gymnasium.
 
-Gymnasium 1.4 has no plugin entry points (version 1.0 dropped them): a module registers when it is imported, and
+Gymnasium has had no plugin entry points since version 1.0. A module registers its environments when it is imported, and
 `gymnasium.make("module:id")` imports it.
 """
 
@@ -10,16 +10,17 @@ import re
 
 import gymnasium
 
+from funcenv.adapters.gymnasium.entry_points import VECTOR_PREFIX
 from funcenv.registry import load_entry_points, parse_id, registry
 
 NAMESPACE = "funcenv"
-_PACKAGE = "funcenv.adapters.gymnasium"
+_ENTRY_POINTS = "funcenv.adapters.gymnasium.entry_points"
 
 
 def gymnasium_id(id: str) -> str:
-    """What Gymnasium calls an environment that is registered here: `funcenv/Name-vN`.
+    """Return the id of an environment in Gymnasium: `funcenv/Name-vN`.
 
-    A namespace joins the first one, as Gymnasium allows one only.
+    A namespace is appended to "funcenv", because Gymnasium allows only one.
 
     >>> gymnasium_id("CartPole-v1"), gymnasium_id("lab/Maze-v0")
     ('funcenv/CartPole-v1', 'funcenv-lab/Maze-v0')
@@ -32,9 +33,9 @@ def gymnasium_id(id: str) -> str:
 def register_envs() -> None:
     """Register every id of `funcenv.registry` with Gymnasium.
 
-    Importing `funcenv.adapters.gymnasium` does it. Call it again after a `funcenv.register` of your own; what is
-    registered already stays. The time limit is left to `gymnasium.make`, whose wrapper and `max_episode_steps` argument
-    then work as ever; all other arguments are parameters of the environment.
+    Importing `funcenv.adapters.gymnasium` calls this function. Call it again after a `funcenv.register` of your own;
+    ids that are already registered are skipped. `gymnasium.make` adds the time limit, so its argument
+    `max_episode_steps` works as usual. All other arguments are parameters of the environment.
 
     >>> import funcenv
     >>> funcenv.register("doc/Feather-v0", "funcenv.envs:CartPole", max_episode_steps=50, kwargs={"masspole": 0.01})
@@ -50,8 +51,8 @@ def register_envs() -> None:
             continue
         gymnasium.register(
             id,
-            entry_point=f"{_PACKAGE}.entry_points:{spec.id}",
-            vector_entry_point=f"{_PACKAGE}.vector_entry_points:{spec.id}",
+            entry_point=f"{_ENTRY_POINTS}:{spec.id}",
+            vector_entry_point=f"{_ENTRY_POINTS}:{VECTOR_PREFIX}{spec.id}",
             reward_threshold=spec.reward_threshold,
             max_episode_steps=spec.max_episode_steps,
             kwargs=dict(spec.kwargs),

@@ -1,4 +1,4 @@
-"""A real Gymnasium vector environment over a pure environment."""
+"""A Gymnasium vector environment over a functional environment."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ import gymnasium
 import numpy as np
 from gymnasium.vector.utils import batch_space as gymnasium_batch_space
 
-from funcenv.adapters.gymnasium.member_conversion import is_padded, member_encoder, plain_decoder
+from funcenv.adapters.gymnasium.member_conversion import has_own_form, member_decoder, member_encoder
 from funcenv.adapters.gymnasium.spaces import to_gymnasium
 from funcenv.adapters.single.env import ActType, ObsType
 from funcenv.adapters.vector.functional_vector_env import FunctionalVectorEnv
-from funcenv.func_env import FuncEnv
+from funcenv.func_env import AnyEnv
 from funcenv.spaces import batch_space
+from funcenv.struct import NDArray
 from funcenv.vector import AutoresetMode
 
 
@@ -22,21 +23,20 @@ class GymnasiumVectorEnv(  # type: ignore[misc]  # it has two specs, one of each
 ):
     """A `gymnasium.vector.VectorEnv` over any `FuncEnv`: `FunctionalVectorEnv` with Gymnasium's spaces and infos.
 
-    `metadata["autoreset_mode"]` is Gymnasium's enum; `final_obs` is an array of objects, None where no episode ended,
-    which Gymnasium's vector wrappers write to. With numpy output, observations and actions are members of Gymnasium's
-    spaces; `rollout`, which Gymnasium does not know, shows them as `FunctionalVectorEnv` does, and so do the outputs
-    "jax" and "torch".
+    `metadata["autoreset_mode"]` is Gymnasium's enum. `final_obs` is an array of objects with None where no episode
+    ended, which Gymnasium's vector wrappers write to. With NumPy output, observations and actions are members of
+    Gymnasium's spaces. `rollout` and the outputs "jax" and "torch" are those of `FunctionalVectorEnv`.
 
     Args:
-        func_env: as for `FunctionalVectorEnv`.
-        num_envs: likewise.
-        autoreset_mode: likewise; Gymnasium's enum is welcome.
-        output: likewise.
-        render_mode: likewise; so are `render_height` and `render_width`.
+        func_env: As for `FunctionalVectorEnv`.
+        num_envs: As for `FunctionalVectorEnv`.
+        autoreset_mode: As for `FunctionalVectorEnv`; Gymnasium's enum is accepted too.
+        output: As for `FunctionalVectorEnv`.
+        **rendering: `render_mode`, `render_height` and `render_width`, as for `FunctionalVectorEnv`.
 
     Raises:
-        ValueError: as for `FunctionalVectorEnv`.
-        TypeError: a space that Gymnasium has no counterpart of.
+        ValueError: As for `FunctionalVectorEnv`.
+        TypeError: A space has no counterpart in Gymnasium.
 
     >>> import funcenv
     >>> envs = GymnasiumVectorEnv(funcenv.make("Blackjack-v1"), 2)
@@ -46,26 +46,16 @@ class GymnasiumVectorEnv(  # type: ignore[misc]  # it has two specs, one of each
 
     def __init__(
         self,
-        func_env: FuncEnv[Any, Any, Any],
+        func_env: AnyEnv,
         num_envs: int = 1,
         *,
         autoreset_mode: Any = AutoresetMode.NEXT_STEP,
         output: str = "numpy",
-        render_mode: str | None = None,
-        render_height: int | None = None,
-        render_width: int | None = None,
+        **rendering: Any,
     ) -> None:
         if isinstance(autoreset_mode, gymnasium.vector.AutoresetMode):
             autoreset_mode = autoreset_mode.value
-        super().__init__(
-            func_env,
-            num_envs,
-            autoreset_mode=autoreset_mode,
-            output=output,
-            render_mode=render_mode,
-            render_height=render_height,
-            render_width=render_width,
-        )
+        super().__init__(func_env, num_envs, autoreset_mode=autoreset_mode, output=output, **rendering)
         mode = gymnasium.vector.AutoresetMode(self.autoreset_mode.value)
         self.metadata = {**self.metadata, "jax": output == "jax", "autoreset_mode": mode}
         self.single_observation_space = to_gymnasium(self._venv.single_observation_space)
@@ -75,33 +65,33 @@ class GymnasiumVectorEnv(  # type: ignore[misc]  # it has two specs, one of each
 
     def _set_up(self) -> None:
         super()._set_up()
-        single, action = self._venv.single_observation_space, self._venv.single_action_space
-        self._plain = plain_decoder(batch_space(single, self.num_envs))
-        self._single_plain = plain_decoder(single)
-        if self.output == "numpy" and is_padded(action):
-            encode, pack = self._encode, member_encoder(batch_space(action, self.num_envs))
+        observation_space, action_space = self._venv.single_observation_space, self._venv.single_action_space
+        self._decode_batch = member_decoder(batch_space(observation_space, self.num_envs))
+        self._decode_single = member_decoder(observation_space)
+        if self.output == "numpy" and has_own_form(action_space):
+            encode, pack = self._encode, member_encoder(batch_space(action_space, self.num_envs))
             self._encode = lambda actions, leading: encode(pack(actions), leading)
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[ObsType, dict[str, Any]]:
-        """As `FunctionalVectorEnv.reset`."""
+        """Reset environments as `FunctionalVectorEnv.reset` does."""
         observations, infos = super().reset(seed=seed, options=options)
-        return (self._plain(observations) if self.output == "numpy" else observations), infos
+        return (self._decode_batch(observations) if self.output == "numpy" else observations), infos
 
     def _receive(self, output: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         observations, rewards, terminations, truncations, infos = super()._receive(output)
         if self.output == "numpy":
-            observations = self._plain(observations)
+            observations = self._decode_batch(observations)
             if "final_obs" in infos:
-                infos["final_obs"] = self._final(infos["final_obs"], infos["_final_obs"])
+                infos["final_obs"] = self._final_observations(infos["final_obs"], infos["_final_obs"])
         return observations, rewards, terminations, truncations, infos
 
-    def _final(self, observations: Any, ended: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """The last observations of the episodes that ended, as an array of objects."""
+    def _final_observations(self, observations: Any, ended: NDArray) -> NDArray:
+        """Return an array of objects with the last observations of the episodes that ended."""
         rows = np.full(self.num_envs, None, object)
         for i in np.flatnonzero(ended):
-            rows[i] = self._single_plain(observations[i])
+            rows[i] = self._decode_single(observations[i])
         return rows
 
     def __getstate__(self) -> dict[str, Any]:
-        derived = ("_plain", "_single_plain")
+        derived = ("_decode_batch", "_decode_single")
         return {name: value for name, value in super().__getstate__().items() if name not in derived}

@@ -11,7 +11,7 @@ from gymnasium.vector.utils import batch_space
 
 import funcenv
 from funcenv import spaces as ours
-from funcenv.adapters.gymnasium.member_conversion import member_encoder, plain_decoder
+from funcenv.adapters.gymnasium.member_conversion import member_decoder, member_encoder
 from funcenv.adapters.gymnasium.spaces import BoundedGraph, BoundedSequence, from_gymnasium, to_gymnasium
 
 
@@ -71,7 +71,7 @@ def test_open_sides_and_character_order_survive(space, reference):
 
 @ALL
 def test_members_pass_from_either_side_to_the_other(space, reference):
-    encode, decode = member_encoder(space), plain_decoder(space)
+    encode, decode = member_encoder(space), member_decoder(space)
     converted = to_gymnasium(space)
     converted.seed(0), reference.seed(0)
     shapes = jax.eval_shape(space.sample, funcenv.key(0))
@@ -134,7 +134,7 @@ def test_a_batch_of_members_that_vary_in_size_is_a_tuple():
     assert batched == batch_space(theirs.Text(3, charset="ab"), 2)
     space = ours.batch_space(ours.Text(3, charset="ab"), 2)
     member = member_encoder(space)(("ab", "b"))
-    assert plain_decoder(space)(member) == ("ab", "b")
+    assert member_decoder(space)(member) == ("ab", "b")
 
 
 def test_what_does_not_fit_is_refused():
