@@ -1,6 +1,6 @@
-"""Real Gymnasium objects over pure environments, and pure environments over Gymnasium's.
+"""Gymnasium environments over functional ones, and functional environments over Gymnasium's.
 
-Importing this registers every environment with Gymnasium, in the namespace `funcenv`:
+Importing this package registers every environment with Gymnasium, in the namespace `funcenv`:
 
 >>> import gymnasium
 >>> import funcenv.adapters.gymnasium
@@ -12,18 +12,18 @@ Importing this registers every environment with Gymnasium, in the namespace `fun
 >>> envs.reset(seed=0)[0].shape
 (8, 4)
 
-`make_vec` compiles one program for all of them, and takes `autoreset_mode` and `output` of `GymnasiumVectorEnv` besides
-parameters; `vectorization_mode="sync"` or `"async"` gives Gymnasium's loops over single environments instead.
+`make_vec` compiles one program for all environments. Besides parameters it takes `autoreset_mode` and `output` of
+`GymnasiumVectorEnv`. `vectorization_mode="sync"` or `"async"` selects Gymnasium's loops over single environments.
 
-Without that import, `gymnasium.make("funcenv.adapters.gymnasium:funcenv/CartPole-v1")` does the same; in processes of
-their own, as those of `AsyncVectorEnv`, it is the way. Give `AsyncVectorEnv` the argument `context="spawn"` where JAX
-has run before: a fork does not copy JAX's threads. It needs Gymnasium 1.4: `pip install "funcenv[gymnasium]"`.
+`gymnasium.make("funcenv.adapters.gymnasium:funcenv/CartPole-v1")` works without that import, for example in the
+processes of `AsyncVectorEnv`. If JAX has run before, pass `context="spawn"` to `AsyncVectorEnv`, because a fork does
+not copy JAX's threads. The package needs Gymnasium 1.4: `pip install "funcenv[gymnasium]"`.
 """
 
 from __future__ import annotations
 
 try:
-    import gymnasium as _gymnasium  # noqa: F401  (the library itself; imports here are absolute)
+    import gymnasium as _gymnasium  # noqa: F401  (the library, because imports are absolute)
 except ModuleNotFoundError as error:
     if error.name != "gymnasium":
         raise

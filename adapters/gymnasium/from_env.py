@@ -1,8 +1,7 @@
-"""Ordinary Gymnasium environments inside compiled code."""
+"""Gymnasium environments in compiled code."""
 
 from __future__ import annotations
 
-import functools
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -18,42 +17,41 @@ from funcenv.adapters.gymnasium.member_conversion import member_decoder, member_
 from funcenv.adapters.gymnasium.spaces import from_gymnasium as space_from_gymnasium
 from funcenv.adapters.single.functional_env import FunctionalEnv
 from funcenv.func_env import FuncEnv
-from funcenv.spaces import Space
 from funcenv.spaces._dtypes import canonical
-from funcenv.spaces._padded import struct_of
+from funcenv.spaces.space import AnySpace
 from funcenv.struct import PyTreeNode, field
 
 
 def from_gymnasium(
     env: gymnasium.Env[Any, Any],
     *,
-    observation_space: Space[Any] | None = None,
-    action_space: Space[Any] | None = None,
+    observation_space: AnySpace | None = None,
+    action_space: AnySpace | None = None,
 ) -> FromGymnasium:
-    """An ordinary `gymnasium.Env` as a `FuncEnv`: compiled code calls back into Python for every reset and step.
+    """Convert a `gymnasium.Env` to a `FuncEnv` that calls back into Python for every reset and step.
 
-    It is slow, by the price of a callback (some 80 us on a CPU, more from a GPU) on top of the environment's own step:
-    a way to run a training loop on something that exists only as Python, not to train fast.
+    A callback costs some 80 us on a CPU, and more from a GPU, in addition to the environment's own step. The function
+    is meant for running a training loop on something that exists only in Python, not for fast training.
 
-    There is one environment, and it is where it is. A state is a claim ticket: what the environment showed when it was
-    issued, and its number. The functions of a state are as pure as ever, but only the newest state can be stepped from;
-    to step from an older one, after a reset or twice from the same, raises an error. So a program must call `reset` and
-    `step` one after the other, and neither for nothing: write `jax.lax.cond(done, reset, step)`, where
-    `Autoreset` and the autoreset modes of `FuncVectorEnv` compute both and choose. `jax.vmap` is refused.
-    The callbacks run in the order of the program (`io_callback(ordered=True)`).
+    There is one environment, which cannot go back. A state holds the number of calls that led to it and the results of
+    the last one. The functions of a state are pure, but only the newest state can be stepped from: a step from an older
+    state, for example a second step from the same state, raises an error. A program must therefore call `reset` and
+    `step` in turn and use each result. Write `jax.lax.cond(done, reset, step)`; `Autoreset` and the autoreset modes of
+    `FuncVectorEnv` do not work, because they compute both and select one. `jax.vmap` raises an error. The callbacks run
+    in program order (`io_callback(ordered=True)`).
 
-    `reset(key)` calls `env.reset(seed=...)` with 31 bits of the key, so the same key begins the same episode; the keys
-    of steps are not used. Wrappers, a time limit among them, may stand on either side. `info` stays behind: its keys
-    are not known beforehand.
+    `reset(key)` calls `env.reset(seed=...)` with 31 bits of the key, so equal keys start equal episodes. The keys of
+    steps are not used. Wrappers, such as a time limit, may be applied on either side. `info` is dropped, because its
+    entries are not known in advance.
 
     Args:
-        env: the environment, with its wrappers. From now on nobody else should step it.
-        observation_space: in place of the converted space of the environment: say, one with larger capacities.
-        action_space: likewise.
+        env: Environment with its wrappers. Nothing else may step it from now on.
+        observation_space: Replacement for the converted observation space, for example with larger capacities.
+        action_space: Replacement for the converted action space.
 
     Raises:
-        TypeError: not a Gymnasium environment, one that runs JAX itself (which must not be entered from a callback), or
-            a space that has no counterpart here.
+        TypeError: `env` is not a Gymnasium environment, it runs JAX itself, which a callback must not do, or one of its
+            spaces has no counterpart in funcenv.
 
     >>> import funcenv
     >>> env = from_gymnasium(gymnasium.make("FrozenLake-v1", is_slippery=False))
@@ -75,115 +73,119 @@ def from_gymnasium(
     return FromGymnasium(host=Host(env, observation_space, action_space))
 
 
-class Ticket(PyTreeNode):
-    """What the environment showed at one moment, and which moment it was."""
+class HostState(PyTreeNode):
+    """What the environment returned from a call, and the number of that call."""
 
-    number: UInt[Array, ""]  # of the call that led here
+    call_count: UInt[Array, ""]  # calls that led here
     observation: Any
     reward: Float[Array, ""]
     terminated: Bool[Array, ""]
     truncated: Bool[Array, ""]
 
 
-class FromGymnasium(FuncEnv[Ticket, Any, Any]):
-    """What `from_gymnasium` returns."""
+class FromGymnasium(FuncEnv[HostState, Any, Any]):
+    """The environment that `from_gymnasium` returns."""
 
     host: Host = field(pytree_node=False)
 
     @property
-    def observation_space(self) -> Space[Any]:
+    def observation_space(self) -> AnySpace:
         """The space of observations."""
         return self.host.observation_space
 
     @property
-    def action_space(self) -> Space[Any]:
+    def action_space(self) -> AnySpace:
         """The space of actions."""
         return self.host.action_space
 
-    def initial(self, key: jax.Array) -> Ticket:
-        """Reset the environment, with a seed drawn from the key."""
-        seed = jax.random.bits(key, (), jnp.uint32) >> 1
-        return self._ask(self.host.reset, seed)
+    def initial(self, key: jax.Array) -> HostState:
+        """Reset the environment with a seed drawn from the key."""
+        return self._call(self.host.reset, jax.random.bits(key, (), jnp.uint32) >> 1)
 
-    def transition(self, state: Ticket, action: Any, key: jax.Array) -> Ticket:
-        """Step the environment; it draws from its own generator."""
+    def transition(self, state: HostState, action: Any, key: jax.Array) -> HostState:
+        """Step the environment, which uses its own generator instead of the key."""
         del key
-        return self._ask(self.host.step, state.number, jax.tree.map(jnp.asarray, action))
+        return self._call(self.host.step, state.call_count, jax.tree.map(jnp.asarray, action))
 
-    def observation(self, state: Ticket, key: jax.Array) -> Any:
-        """What the environment showed."""
+    def observation(self, state: HostState, key: jax.Array) -> Any:
+        """Return the observation of the last call."""
         del key
         return state.observation
 
-    def reward(self, state: Ticket, action: Any, next_state: Ticket) -> Float[Array, ""]:
-        """What the environment paid for the step to `next_state`."""
+    def reward(self, state: HostState, action: Any, next_state: HostState) -> Float[Array, ""]:
+        """Return the reward of the step to `next_state`."""
         del state, action
         return next_state.reward
 
-    def terminal(self, state: Ticket) -> Bool[Array, ""]:
-        """Whether the environment said terminated."""
+    def terminal(self, state: HostState) -> Bool[Array, ""]:
+        """Return whether the last step returned terminated."""
         return state.terminated
 
-    def truncated(self, state: Ticket) -> Bool[Array, ""]:
-        """Whether the environment said truncated."""
+    def truncated(self, state: HostState) -> Bool[Array, ""]:
+        """Return whether the last step returned truncated."""
         return state.truncated
 
-    def _ask(self, function: Callable[..., Any], *args: Any) -> Ticket:
-        """Call back into Python."""
-        shown = _alone(lambda *args: io_callback(function, self.host.shapes, *args, ordered=True))(*args)
-        number, observation, reward, terminated, truncated = shown
-        return Ticket(number=number, observation=observation, reward=reward, terminated=terminated, truncated=truncated)
+    def _call(self, function: Callable[..., Any], *args: Any) -> HostState:
+        """Call a function of the host from compiled code."""
+        state: HostState = _without_vmap(
+            lambda *args: io_callback(function, self.host.state_struct, *args, ordered=True)
+        )(*args)
+        return state
 
 
 class Host:
-    """The environment and the number of calls it has answered; the Python side of the callbacks."""
+    """The Python side of the callbacks: the environment, and the number of calls it has answered."""
 
-    def __init__(self, env: gymnasium.Env[Any, Any], observation_space: Space[Any], action_space: Space[Any]) -> None:
+    def __init__(self, env: gymnasium.Env[Any, Any], observation_space: AnySpace, action_space: AnySpace) -> None:
         self.env = env
         self.observation_space, self.action_space = observation_space, action_space
-        self._real = canonical(np.dtype(float))
-        scalars = (np.dtype(np.uint32), self._real, np.dtype(bool), np.dtype(bool))
-        number, reward, terminated, truncated = (
-            jax.eval_shape(functools.partial(jnp.zeros, (), dtype)) for dtype in scalars
-        )
-        self.shapes = number, struct_of(observation_space), reward, terminated, truncated  # of a ticket
-        self._number = 0
-        self._encode, self._decode = member_encoder(observation_space), member_decoder(action_space)
-        self._busy = threading.Lock()
-
-    def reset(self, seed: Any) -> Any:
-        """Begin an episode."""
-        with self._busy:
-            observation, _ = self.env.reset(seed=int(seed))
-            return self._issue(observation, 0.0, False, False)
-
-    def step(self, number: Any, action: Any) -> Any:
-        """Go on, if `number` is the present moment."""
-        with self._busy:
-            if int(number) != self._number:
-                raise RuntimeError(
-                    f"{self.env} has answered {self._number} calls, so it cannot step from its state after {number}: "
-                    "it is one environment, and cannot go back. Step from the newest state only, and call reset and "
-                    "step in turn (jax.lax.cond), not both to choose between them, as Autoreset and FuncVectorEnv do"
-                )
-            observation, reward, terminated, truncated, _ = self.env.step(
-                self._decode(jax.tree.map(np.asarray, action))
+        self._reward_dtype = canonical(np.dtype(float))
+        self.state_struct = jax.eval_shape(
+            lambda: HostState(
+                call_count=jnp.zeros((), jnp.uint32),
+                observation=observation_space.sample(jax.random.key(0)),
+                reward=jnp.zeros((), self._reward_dtype),
+                terminated=jnp.zeros((), bool),
+                truncated=jnp.zeros((), bool),
             )
-            return self._issue(observation, reward, terminated, truncated)
-
-    def _issue(self, observation: Any, reward: Any, terminated: Any, truncated: Any) -> Any:
-        self._number = (self._number + 1) % 2**32
-        return (
-            np.asarray(self._number, np.uint32),
-            self._encode(observation),
-            np.asarray(reward, self._real),
-            np.asarray(terminated, bool),
-            np.asarray(truncated, bool),
         )
+        self._call_count = 0
+        self._encode, self._decode = member_encoder(observation_space), member_decoder(action_space)
+        self._lock = threading.Lock()
+
+    def reset(self, seed: Any) -> HostState:
+        """Start an episode."""
+        with self._lock:
+            observation, _ = self.env.reset(seed=int(seed))
+            return self._next_state(observation, 0.0, False, False)
+
+    def step(self, call_count: Any, action: Any) -> HostState:
+        """Step the environment if `call_count` identifies the newest state."""
+        with self._lock:
+            if int(call_count) != self._call_count:
+                raise RuntimeError(
+                    f"{self.env} has answered {self._call_count} calls, so it cannot step from its state after "
+                    f"{call_count}: it is one environment, and cannot go back. Step from the newest state only, and "
+                    "call reset and step in turn (jax.lax.cond), not both to select one, as Autoreset and "
+                    "FuncVectorEnv do"
+                )
+            result = self.env.step(self._decode(jax.tree.map(np.asarray, action)))
+            return self._next_state(*result[:4])
+
+    def _next_state(self, observation: Any, reward: Any, terminated: Any, truncated: Any) -> HostState:
+        self._call_count = (self._call_count + 1) % 2**32
+        values: dict[str, Any] = {
+            "call_count": np.asarray(self._call_count, np.uint32),
+            "observation": self._encode(observation),
+            "reward": np.asarray(reward, self._reward_dtype),
+            "terminated": np.asarray(terminated, bool),
+            "truncated": np.asarray(truncated, bool),
+        }
+        return HostState(**values)
 
 
-def _alone(call: Callable[..., Any]) -> Callable[..., Any]:
-    """`call`, which `jax.vmap` cannot map."""
+def _without_vmap(call: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `call` with an error under `jax.vmap`."""
     guarded = jax.custom_batching.custom_vmap(call)
 
     @guarded.def_vmap
@@ -191,7 +193,7 @@ def _alone(call: Callable[..., Any]) -> Callable[..., Any]:
         del in_batched, args
         raise TypeError(
             f"from_gymnasium holds one environment, which cannot be mapped over {axis_size} states; "
-            "step it alone, or vectorise with gymnasium.make_vec before it meets JAX"
+            "step it alone, or vectorize it with gymnasium.make_vec outside of JAX"
         )
 
     return guarded

@@ -1,4 +1,4 @@
-"""Gymnasium's functional environments as ours."""
+"""Conversion of Gymnasium's functional environments."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from jaxtyping import Array, Bool, Float
 
 from funcenv.adapters.gymnasium.spaces import from_gymnasium as space_from_gymnasium
 from funcenv.func_env import FuncEnv
-from funcenv.spaces import Space
 from funcenv.spaces._dtypes import promote
 from funcenv.spaces._padded import struct_of
+from funcenv.spaces.space import AnySpace
 from funcenv.struct import PyTreeNode, field
 
 
 def from_gymnasium_functional(
     env: functional.FuncEnv[Any, Any, Any, Any, Any, Any, Any], params: Any = None
 ) -> FromFunctional:
-    """A `gymnasium.experimental.functional.FuncEnv` as a `funcenv.FuncEnv`.
+    """Convert a `gymnasium.experimental.functional.FuncEnv` to a `funcenv.FuncEnv`.
 
-    What Gymnasium's own adapters get wrong does not come along: each function gets a key of its own; the state keeps
-    its shapes and dtypes, so that it can be scanned; observations have the dtype of their space; the parameters are
-    those of the environment, and can be changed.
+    Faults of Gymnasium's own adapters are corrected: each function receives its own key, the state keeps its shapes and
+    dtypes so that `jax.lax.scan` can carry it, observations have the dtype of their space, and the parameters belong to
+    the environment and can be changed.
 
     Args:
-        env: the functional environment. Its functions may lack `rng` and `params` where they need none.
-        params: its parameters; by default, what it names as its default.
+        env: Functional environment. Its functions may omit `rng` and `params` if they do not need them.
+        params: Parameters; by default the result of `env.get_default_params()`.
 
     Raises:
-        TypeError: not a functional environment, or a space that has no counterpart here.
+        TypeError: `env` is not such an environment, or one of its spaces has no counterpart in funcenv.
 
     >>> import funcenv, gymnasium
     >>> class Walk(functional.FuncEnv):
@@ -64,8 +64,11 @@ def from_gymnasium_functional(
     return adopted.with_params(env.get_default_params() if params is None else params)
 
 
+_MAX_PROMOTIONS = 4  # transitions until dtypes are stable: bool to integer to float, and one change of shape
+
+
 class FromFunctionalState(PyTreeNode):
-    """The state inside, and what was drawn about it, once."""
+    """The inner state, with the reward and the terminal flag that were drawn for it."""
 
     env_state: Any
     reward: Float[Array, ""]  # of the transition that led here
@@ -73,43 +76,43 @@ class FromFunctionalState(PyTreeNode):
 
 
 class FromFunctional(FuncEnv[FromFunctionalState, Any, Any]):
-    """What `from_gymnasium_functional` returns.
+    """The environment that `from_gymnasium_functional` returns.
 
-    Of its parameters, those that are real numbers or arrays can be batched and differentiated by; all others are fixed
-    when a program is compiled. `params` shows them and `with_params` changes them.
+    Parameters that are real numbers or arrays can be batched and differentiated; all others are fixed at compile time.
+    `params` returns the parameters and `with_params` changes them.
 
-    Gymnasium lets a reward, and whether a state is terminal, depend on a key. So both are drawn in the transition, and
-    kept in the state: `reward` and `terminal` read them from there.
+    In Gymnasium the reward and the terminal flag may depend on a key. Both are therefore drawn in `transition` and kept
+    in the state, from which `reward` and `terminal` read them.
     """
 
-    reals: tuple[Any, ...]
-    others: tuple[Any, ...] = field(pytree_node=False)  # the other leaves of the parameters; None where a real one is
+    reals: tuple[Any, ...]  # leaves of the parameters that are real numbers or arrays
+    others: tuple[Any, ...] = field(pytree_node=False)  # the other leaves, and None in place of real ones
     structure: Any = field(pytree_node=False)
     functional_env: Any = field(pytree_node=False)
-    spaces: tuple[Space[Any], Space[Any]] = field(pytree_node=False)  # of observations and of actions
+    spaces: tuple[AnySpace, AnySpace] = field(pytree_node=False)  # observations and actions
 
     @property
-    def observation_space(self) -> Space[Any]:
+    def observation_space(self) -> AnySpace:
         """The space of observations."""
         return self.spaces[0]
 
     @property
-    def action_space(self) -> Space[Any]:
+    def action_space(self) -> AnySpace:
         """The space of actions."""
         return self.spaces[1]
 
     @property
     def params(self) -> Any:
-        """The parameters, as the functional environment takes them."""
+        """The parameters as the functional environment takes them."""
         reals = iter(self.reals)
         leaves = [next(reals) if other is None else other for other in self.others]
         return jax.tree.unflatten(self.structure, leaves)
 
     def with_params(self, params: Any) -> Self:
-        """The same environment with other parameters.
+        """Return the environment with other parameters.
 
         Raises:
-            TypeError: one that is neither a number nor an array and cannot be hashed.
+            TypeError: A parameter is neither a number nor an array, and cannot be hashed.
         """
         leaves, structure = jax.tree.flatten(params)
         others = tuple(None if _is_real(leaf) else leaf for leaf in leaves)
@@ -119,101 +122,97 @@ class FromFunctional(FuncEnv[FromFunctionalState, Any, Any]):
         return self.replace(reals=tuple(filter(_is_real, leaves)), others=others, structure=structure)
 
     def initial(self, key: jax.Array) -> FromFunctionalState:
-        """The first state, in the shapes and dtypes that the transitions give."""
+        """Return an initial state, with the shapes and dtypes that transitions keep."""
         state_key, terminal_key = jax.random.split(key)
-        env_state = self._ask("initial", key=state_key)
-        env_state = _conform(env_state, self._lasting(env_state))
+        env_state = self._call("initial", key=state_key)
+        env_state = _conform(env_state, self._stable_struct(env_state))
         return self._state(env_state, jnp.zeros((), float), terminal_key)
 
     def transition(self, state: FromFunctionalState, action: Any, key: jax.Array) -> FromFunctionalState:
-        """The state that follows, with its reward."""
+        """Return the next state, with its reward."""
         state_key, reward_key, terminal_key = jax.random.split(key, 3)
-        env_state = _conform(self._ask("transition", state.env_state, action, key=state_key), state.env_state)
-        reward = self._ask("reward", state.env_state, action, env_state, key=reward_key)
+        env_state = _conform(self._call("transition", state.env_state, action, key=state_key), state.env_state)
+        reward = self._call("reward", state.env_state, action, env_state, key=reward_key)
         return self._state(env_state, reward, terminal_key)
 
     def observation(self, state: FromFunctionalState, key: jax.Array) -> Any:
-        """The observation, in the shape and dtype of its space."""
-        return _conform(self._ask("observation", state.env_state, key=key), struct_of(self.observation_space))
+        """Return an observation with the shape and dtype of its space."""
+        return _conform(self._call("observation", state.env_state, key=key), struct_of(self.observation_space))
 
     def reward(self, state: FromFunctionalState, action: Any, next_state: FromFunctionalState) -> Float[Array, ""]:
-        """What the transition to `next_state` drew."""
+        """Return the reward that the transition to `next_state` drew."""
         del state, action
         return next_state.reward
 
     def terminal(self, state: FromFunctionalState) -> Bool[Array, ""]:
-        """What the transition to `state` drew."""
+        """Return the flag that the transition to `state` drew."""
         return state.terminal
 
     def state_info(self, state: FromFunctionalState) -> dict[str, Any]:
-        """As the functional environment says."""
-        return self._ask("state_info", state.env_state)
+        """Return the info of the functional environment."""
+        return self._call("state_info", state.env_state)
 
     def transition_info(
         self, state: FromFunctionalState, action: Any, next_state: FromFunctionalState
     ) -> dict[str, Any]:
-        """As the functional environment says."""
-        return self._ask("transition_info", state.env_state, action, next_state.env_state)
+        """Return the info of the functional environment."""
+        return self._call("transition_info", state.env_state, action, next_state.env_state)
 
     def _state(self, env_state: Any, reward: Any, terminal_key: jax.Array) -> FromFunctionalState:
-        terminal = jnp.asarray(self._ask("terminal", env_state, key=terminal_key))
+        terminal = jnp.asarray(self._call("terminal", env_state, key=terminal_key))
         return FromFunctionalState(
             env_state=env_state,
             reward=jnp.asarray(reward).astype(float).reshape(()),
             terminal=terminal.astype(bool).reshape(()),
         )
 
-    def _ask(self, name: str, *args: Any, key: jax.Array | None = None) -> Any:
-        """One function of the functional environment, with a key and parameters if it takes them."""
+    def _call(self, name: str, *args: Any, key: jax.Array | None = None) -> Any:
+        """Call a function of the functional environment, with a key and parameters if it takes them."""
         function = getattr(self.functional_env, name)
         parameters = inspect.signature(function).parameters.values()
         names = [parameter.name for parameter in parameters if parameter.kind is not parameter.VAR_KEYWORD]
-        further = names[len(args) :]
-        if key is not None and further[:1] not in ([], ["params"]):
+        remaining = names[len(args) :]
+        if key is not None and remaining[:1] not in ([], ["params"]):
             args = (*args, key)
         params = self.params
-        options = {"params": params} if "params" in further and params is not None else {}
-        # The author may not have written for strict settings, which the user of this environment may have chosen.
+        options = {"params": params} if "params" in remaining and params is not None else {}
+        # The user may have chosen strict settings that the author of the environment did not.
         with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
             return function(*args, **options)
 
-    def _lasting(self, env_state: Any) -> Any:
-        """Shapes and dtypes that hold the first state and those after it: what a transition makes of them, it keeps."""
+    def _stable_struct(self, env_state: Any) -> Any:
+        """Return shapes and dtypes that hold the initial state and that a transition does not change."""
         action, key = struct_of(self.action_space), jax.eval_shape(lambda: jax.random.key(0))
         struct = jax.eval_shape(lambda: jax.tree.map(jnp.asarray, env_state))
-        for _ in range(_MOST_CHANGES):
+        for _ in range(_MAX_PROMOTIONS):
             after = jax.eval_shape(
-                lambda state, action, key: self._ask("transition", state, action, key=key), struct, action, key
+                lambda state, action, key: self._call("transition", state, action, key=key), struct, action, key
             )
-            before_structure: Any = jax.tree.structure(struct)
-            after_structure: Any = jax.tree.structure(after)
-            if after_structure != before_structure:
+            structures: Any = jax.tree.structure(struct), jax.tree.structure(after)
+            if structures[0] != structures[1]:
                 raise ValueError(
                     f"{type(self.functional_env).__name__}.transition must return a state of the structure that "
-                    f"initial returns, {before_structure}, got {after_structure}"
+                    f"initial returns, {structures[0]}, got {structures[1]}"
                 )
-            joined = jax.tree.map(_join, struct, after)
-            if joined == struct:
+            promoted = jax.tree.map(_promote, struct, after)
+            if promoted == struct:
                 break
-            struct = joined
+            struct = promoted
         return struct
-
-
-_MOST_CHANGES = 4  # from bool to integer to float, and once more in shape
 
 
 def _is_real(leaf: Any) -> bool:
     return isinstance(leaf, (float, np.floating, np.ndarray, jax.Array))
 
 
-def _join(a: Any, b: Any) -> Any:
-    """What both become when they are joined."""
+def _promote(a: Any, b: Any) -> Any:
+    """Return the shape and dtype that two arrays have in common after broadcasting and promotion."""
     dtype = a.dtype if a.dtype == b.dtype else promote([a.dtype, b.dtype])
     return jax.ShapeDtypeStruct(np.broadcast_shapes(a.shape, b.shape), dtype)  # type: ignore[no-untyped-call]
 
 
 def _conform(tree: Any, like: Any) -> Any:
-    """`tree` in the shapes and dtypes of `like`."""
+    """Broadcast and cast the leaves of `tree` to the shapes and dtypes of `like`."""
 
     def conform(leaf: Any, like: Any) -> jax.Array:
         array = jnp.asarray(leaf)
