@@ -10,6 +10,7 @@ from funcenv.adapters.rendering.display import require_display
 from funcenv.func_env import AnyEnv, FuncEnv
 
 LIST_SUFFIX = "_list"  # of modes that collect frames
+RGB_MODES = ("rgb_array", "rgb_array_list")
 ALL_MODES = ("human", "rgb_array", "ansi", "rgb_array_list", "ansi_list")
 
 
@@ -47,6 +48,12 @@ def metadata(func_env: AnyEnv, modes: list[str]) -> dict[str, Any]:
     # In a batch of environments the slowest determines the frame rate.
     frame_rate = {"render_fps": np.min(np.asarray(func_env.render_fps)).item()} if modes else {}
     return {"render_modes": modes, "jax": False, **frame_rate}
+
+
+def add_render_mode(metadata: dict[str, Any], mode: str) -> dict[str, Any]:
+    """Return a copy of an environment's `metadata` with another render mode."""
+    modes = metadata.get("render_modes", [])
+    return {**metadata, "render_modes": [*modes, *({mode} - set(modes))]}
 
 
 def require_mode(mode: str | None, modes: list[str], func_env: AnyEnv) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from funcenv.adapters.rendering.modes import RGB_MODES, add_render_mode
 from funcenv.adapters.rendering.window import Window
 from funcenv.adapters.single.env import ActType, Env, ObsType
-from funcenv.adapters.wrappers._after_calls import RGB_MODES, AfterCallsWrapper
+from funcenv.adapters.wrappers.wrapper import Wrapper
 
 
-class HumanRendering(AfterCallsWrapper[ObsType, ActType]):
+class HumanRendering(Wrapper[ObsType, ActType]):
     """A wrapper that renders the environment in a window after every `reset` and `step`.
 
     It is Gymnasium's wrapper of this name, for handwritten environments that return frames but have no window. A
@@ -39,7 +40,7 @@ class HumanRendering(AfterCallsWrapper[ObsType, ActType]):
                 f"{env.render_mode!r}"
             )
         self._window = Window(str(env), env.metadata.get("render_fps", 30))
-        self._add_render_mode("human")
+        self.metadata = add_render_mode(env.metadata, "human")
 
     @property
     def render_mode(self) -> str:  # type: ignore[override]  # determined by this wrapper
@@ -54,11 +55,10 @@ class HumanRendering(AfterCallsWrapper[ObsType, ActType]):
         self._window.close()
         super().close()
 
-    def _after_reset(self, result: Any) -> None:
-        self._after_step(result)
-
     def _after_step(self, result: Any) -> Any:
         if not self._window.was_closed:
             frame = self.env.render()
             self._window.show(frame[-1] if isinstance(frame, list) else frame)
         return result
+
+    _after_reset = _after_step

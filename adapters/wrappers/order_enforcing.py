@@ -6,10 +6,10 @@ from typing import Any
 
 from funcenv.adapters.errors import ResetNeeded
 from funcenv.adapters.single.env import ActType, Env, ObsType
-from funcenv.adapters.wrappers._after_calls import AfterCallsWrapper
+from funcenv.adapters.wrappers.wrapper import Wrapper
 
 
-class OrderEnforcing(AfterCallsWrapper[ObsType, ActType]):
+class OrderEnforcing(Wrapper[ObsType, ActType]):
     """A wrapper that raises an error if `step` or `render` precedes `reset`, or if `step` follows an episode's end.
 
     It is meant for handwritten environments; a `FunctionalEnv` enforces the order itself.
@@ -48,8 +48,9 @@ class OrderEnforcing(AfterCallsWrapper[ObsType, ActType]):
             raise ResetNeeded("call reset() before render(), or pass disable_render_order_enforcing=True")
         return super().render()
 
-    def _after_reset(self, result: Any) -> None:
+    def _after_reset(self, result: Any) -> Any:
         self.has_reset = self._is_playing = True
+        return result
 
     def _after_step(self, result: Any) -> Any:
         _, _, terminated, truncated, _ = result

@@ -8,10 +8,10 @@ from typing import Any
 
 from funcenv.adapters.checking.api_rules import check_frame, check_reset_result, check_step_result
 from funcenv.adapters.single.env import ActType, Env, ObsType
-from funcenv.adapters.wrappers._after_calls import AfterCallsWrapper
+from funcenv.adapters.wrappers.wrapper import Wrapper
 
 
-class PassiveEnvChecker(AfterCallsWrapper[ObsType, ActType]):
+class PassiveEnvChecker(Wrapper[ObsType, ActType]):
     """A wrapper that checks the first result of each of `reset`, `step` and `render`.
 
     Results that work but are probably unintended cause a `UserWarning`. `check_env` checks more, but it resets and
@@ -36,9 +36,10 @@ class PassiveEnvChecker(AfterCallsWrapper[ObsType, ActType]):
             check_frame(self.render_mode, frame)
         return frame
 
-    def _after_reset(self, result: Any) -> None:
+    def _after_reset(self, result: Any) -> Any:
         if self._is_first("reset"):
             _warn(check_reset_result(self.env, result))
+        return result
 
     def _after_step(self, result: Any) -> Any:
         if self._is_first("step"):

@@ -8,11 +8,11 @@ from collections.abc import Callable
 from typing import Any
 
 from funcenv.adapters.single.env import ActType, Env, ObsType
-from funcenv.adapters.wrappers._after_calls import AfterCallsWrapper
+from funcenv.adapters.wrappers.wrapper import Wrapper
 from funcenv.checks import require_size
 
 
-class RecordEpisodeStatistics(AfterCallsWrapper[ObsType, ActType]):
+class RecordEpisodeStatistics(Wrapper[ObsType, ActType]):
     """A wrapper that adds the return `"r"`, length `"l"` and duration `"t"` of an episode to the last step's `info`.
 
     The entries are in `info["episode"]`, as with Gymnasium's wrapper of this name. Queues hold the same figures of the
@@ -61,8 +61,9 @@ class RecordEpisodeStatistics(AfterCallsWrapper[ObsType, ActType]):
         self._stats_key, self._clock = stats_key, clock
         self._after_reset(None)
 
-    def _after_reset(self, result: Any) -> None:
+    def _after_reset(self, result: Any) -> Any:
         self.episode_returns, self.episode_lengths, self._start_time = 0.0, 0, self._clock()
+        return result
 
     def _after_step(self, result: Any) -> Any:
         observation, reward, terminated, truncated, info = result

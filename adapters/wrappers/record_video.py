@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from funcenv.adapters.rendering.modes import RGB_MODES
 from funcenv.adapters.single.env import ActType, Env, ObsType
-from funcenv.adapters.wrappers._after_calls import RGB_MODES, AfterCallsWrapper
+from funcenv.adapters.wrappers.wrapper import Wrapper
 from funcenv.checks import require_at_least, require_positive
 from funcenv.replay.mp4 import VideoWriter, require_ffmpeg, require_folder
 
@@ -25,7 +26,7 @@ def capped_cubic_video_schedule(episode_id: int) -> bool:
     return round(episode_id ** (1 / 3)) ** 3 == episode_id if episode_id < 1000 else episode_id % 1000 == 0
 
 
-class RecordVideo(AfterCallsWrapper[ObsType, ActType]):
+class RecordVideo(Wrapper[ObsType, ActType]):
     """A wrapper that records episodes, or pieces of `video_length` frames, as MP4 files.
 
     It is Gymnasium's wrapper of this name (1.4.0), with its triggers and file names: `rl-video-episode-0.mp4` for a
@@ -139,11 +140,12 @@ class RecordVideo(AfterCallsWrapper[ObsType, ActType]):
         super().close()
         self.stop_recording()
 
-    def _after_reset(self, result: Any) -> None:
+    def _after_reset(self, result: Any) -> Any:
         self.episode_id += 1
         if self.video_length == math.inf:
             self.stop_recording()
         self._record("episode", self.episode_id, self.episode_trigger)
+        return result
 
     def _after_step(self, result: Any) -> Any:
         self.step_id += 1

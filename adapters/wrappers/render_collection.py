@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from funcenv.adapters.rendering.modes import LIST_SUFFIX
+from funcenv.adapters.rendering.modes import LIST_SUFFIX, add_render_mode
 from funcenv.adapters.single.env import ActType, Env, ObsType
-from funcenv.adapters.wrappers._after_calls import AfterCallsWrapper
+from funcenv.adapters.wrappers.wrapper import Wrapper
 
 
-class RenderCollection(AfterCallsWrapper[ObsType, ActType]):
+class RenderCollection(Wrapper[ObsType, ActType]):
     """A wrapper that renders after every `reset` and `step`, and whose `render` returns the list of frames.
 
     It is Gymnasium's wrapper of this name. It turns a render mode into the mode with the suffix `_list`, for
@@ -43,7 +43,7 @@ class RenderCollection(AfterCallsWrapper[ObsType, ActType]):
             )
         self.pop_frames, self.reset_clean = pop_frames, reset_clean
         self.frame_list: list[Any] = []
-        self._add_render_mode(self.render_mode)
+        self.metadata = add_render_mode(env.metadata, self.render_mode)
 
     @property
     def render_mode(self) -> str:  # type: ignore[override]  # determined by this wrapper
@@ -57,10 +57,10 @@ class RenderCollection(AfterCallsWrapper[ObsType, ActType]):
             self.frame_list = []
         return frames
 
-    def _after_reset(self, result: Any) -> None:
+    def _after_reset(self, result: Any) -> Any:
         if self.reset_clean:
             self.frame_list = []
-        self._after_step(result)
+        return self._after_step(result)
 
     def _after_step(self, result: Any) -> Any:
         self.frame_list.append(self.env.render())

@@ -65,13 +65,21 @@ class Wrapper(Env[ObsType, ActType]):
 
     def step(self, action: ActType) -> tuple[ObsType, float, bool, bool, dict[str, Any]]:
         """Play one action."""
-        return self.env.step(action)
+        return self._after_step(self.env.step(action))
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[ObsType, dict[str, Any]]:
         """Start an episode."""
-        return self.env.reset(seed=seed, options=options)
+        return self._after_reset(self.env.reset(seed=seed, options=options))
+
+    def _after_step(self, result: tuple[Any, float, bool, bool, dict[str, Any]]) -> Any:
+        """Return what `step` returns for a result of the inner environment."""
+        return result
+
+    def _after_reset(self, result: tuple[Any, dict[str, Any]]) -> Any:
+        """Return what `reset` returns for a result of the inner environment."""
+        return result
 
     def render(self) -> Any:
         """Render the inner environment."""
@@ -146,17 +154,13 @@ class ObservationWrapper(Wrapper[ObsType, ActType]):
         """Return what the agent observes for an observation of the inner environment."""
         raise NotImplementedError(f"{type(self).__name__} must define observation(observation)")
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[ObsType, dict[str, Any]]:
-        """Start an episode."""
-        observation, info = self.env.reset(seed=seed, options=options)
+    def _after_reset(self, result: Any) -> Any:
+        observation, info = result
         return self.observation(observation), info
 
-    def step(self, action: ActType) -> tuple[ObsType, float, bool, bool, dict[str, Any]]:
-        """Play one action."""
-        observation, reward, terminated, truncated, info = self.env.step(action)
-        return self.observation(observation), reward, terminated, truncated, info
+    def _after_step(self, result: Any) -> Any:
+        observation, *rest = result
+        return (self.observation(observation), *rest)
 
 
 class RewardWrapper(Wrapper[ObsType, ActType]):
@@ -181,10 +185,9 @@ class RewardWrapper(Wrapper[ObsType, ActType]):
         """Return the reward of the agent for a reward of the inner environment."""
         raise NotImplementedError(f"{type(self).__name__} must define reward(reward)")
 
-    def step(self, action: ActType) -> tuple[ObsType, float, bool, bool, dict[str, Any]]:
-        """Play one action."""
-        observation, reward, terminated, truncated, info = self.env.step(action)
-        return observation, self.reward(reward), terminated, truncated, info
+    def _after_step(self, result: Any) -> Any:
+        observation, reward, *rest = result
+        return (observation, self.reward(reward), *rest)
 
 
 class ActionWrapper(Wrapper[ObsType, ActType]):
@@ -205,7 +208,7 @@ class ActionWrapper(Wrapper[ObsType, ActType]):
 
     def step(self, action: ActType) -> tuple[ObsType, float, bool, bool, dict[str, Any]]:
         """Play one action."""
-        return self.env.step(self.action(action))
+        return super().step(self.action(action))
 
 
 def require_env(name: str, env: Any) -> None:
