@@ -1,4 +1,4 @@
-"""Compiles and starts the C program that shows what the silicon can do."""
+"""Compilation and start of the C program, which measures what the hardware can do."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from harness import CACHE, HERE, PeerError, Worker
 SOURCE = HERE / "c" / "cartpole.c"
 FLAGS = ["-std=c11", "-O3", "-march=native", "-ffast-math"]
 WIDE = "-mprefer-vector-width=512"
-"""Used where the compiler knows it and the machine has such registers; the faster of the two programs is kept."""
+"""An additional flag. The program is compiled with and without it, and the faster one is used."""
 GENERATORS = {"C": 1, "C, cheap hash": 2}
-"""Threefry, as good as funcenv's streams; and a hash that costs next to nothing, for the limit of the physics."""
+"""Threefry, as in funcenv, and a hash of little cost, which shows the limit of the physics."""
 
 
 def compile_program(generator: int, folder: pathlib.Path = CACHE.parent / "c") -> tuple[pathlib.Path, list[str]]:
-    """The program, compiled for this machine, and the flags it was compiled with.
+    """Compile the program for this machine, and return it with its compiler flags.
 
     Raises:
-        PeerError: no C compiler, or it refuses.
+        PeerError: There is no C compiler, or it fails.
     """
     compiler = shutil.which("cc")
     if compiler is None:
@@ -45,7 +45,7 @@ def compile_program(generator: int, folder: pathlib.Path = CACHE.parent / "c") -
 
 
 def start(name: str, num_envs: int, num_steps: int, seconds: float) -> Worker:
-    """A worker that runs the program; `num_envs` must be a multiple of its chunk, 256."""
+    """Start a worker that runs the program; `num_envs` must be a multiple of its chunk, 256."""
     program, flags = compile_program(GENERATORS[name])
     worker = Worker.program(name, [str(program), str(num_envs), str(num_steps), str(seconds)])
     worker.facts["version"] = f"cc {worker.facts['compiler']} {' '.join(flags)}"
@@ -53,7 +53,7 @@ def start(name: str, num_envs: int, num_steps: int, seconds: float) -> Worker:
 
 
 def _seconds(program: pathlib.Path) -> float:
-    """A short run, the better of three."""
+    """Return the wall time of a short run, the best of three."""
     times = []
     for _ in range(3):
         before = time.perf_counter()

@@ -1,7 +1,6 @@
 """A single-file PPO in CleanRL's style, on funcenv's CartPole and on Gymnasium's: only the id differs.
 
-`python benchmarks/cleanrl_ppo_cartpole.py` (needs `pip install torch`). The loop is written as users of CleanRL write
-it (Huang et al., "CleanRL: High-quality Single-file Implementations of Deep Reinforcement Learning Algorithms", JMLR
+`python benchmarks/cleanrl_ppo_cartpole.py` (needs `pip install torch`). The loop follows CleanRL (Huang et al., "CleanRL: High-quality Single-file Implementations of Deep Reinforcement Learning Algorithms", JMLR
 23, 2022): torch, `SyncVectorEnv` over `gymnasium.make`, `RecordEpisodeStatistics`, next-step autoreset.
 """
 
@@ -45,7 +44,7 @@ def make_env(env_id: str):
 
 
 def train(env_id: str, total_timesteps: int, seed: int = 1) -> list[float]:
-    """Returns of all episodes, in the order they ended."""
+    """Train, and return the returns of all episodes in the order in which they ended."""
     np.random.seed(seed)
     torch.manual_seed(seed)
     envs = gymnasium.vector.SyncVectorEnv([make_env(env_id) for _ in range(NUM_ENVS)])

@@ -1,9 +1,9 @@
-"""What XLA makes of rollouts for a GPU, without one: `python benchmarks/gpu_program.py`.
+"""The programs that XLA compiles for rollouts on a GPU, without a GPU: `python benchmarks/gpu_program.py`.
 
-Needs JAX with its CUDA plugin (`pip install "jax[cuda12]"`), no GPU: programs are compiled for the description of an
-H200. For each environment it tells, under a random policy with nothing kept, how many kernels a step is, how many
-blocks of Threefry those compute for an environment, how many bytes they read and write for it, and whether the
-loop over the steps is part of a CUDA graph.
+This needs JAX with its CUDA plugin (`pip install "jax[cuda12]"`), but no GPU: programs are compiled for the description
+of an H200. For a random-policy rollout without a trajectory of each environment, the script reports the kernels of a
+step, the blocks of Threefry that they compute for an environment, the bytes that they read and write for it, and
+whether the loop over the steps is part of a CUDA graph.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ DUMP = tempfile.mkdtemp(prefix="gpu_program")
 os.environ["JAX_PLATFORMS"] = "cpu"
 os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_dump_to={DUMP} --xla_dump_hlo_as_text"
 
-import jax  # noqa: E402  (what is above is read when it is imported)
+import jax  # noqa: E402  (it reads the variables above when it is imported)
 from jax.experimental import topologies  # noqa: E402
 
 import funcenv  # noqa: E402
@@ -47,14 +47,14 @@ gpu_device_info {
 }
 platform_name: "CUDA" device_description_str: "NVIDIA H200" dnn_version_info { major: 9 minor: 10 }
 """
-"""The device as XLA is told of it: limits of compute capability 9.0, sizes from NVIDIA's data sheet."""
+"""The description of the device for XLA: limits of compute capability 9.0, sizes from NVIDIA's data sheet."""
 
 NO_KERNELS = {"get-tuple-element", "tuple", "parameter", "constant", "bitcast"}
 BYTES = {"pred": 1, "f32": 4, "s32": 4, "u32": 4}
 
 
 def compiled_for(device: Any, env_id: str, num_envs: int, num_steps: int) -> str:
-    """The optimized program of a rollout; XLA leaves how it is run in the folder `DUMP`."""
+    """Return the optimized program of a rollout. XLA writes its execution plan to the folder `DUMP`."""
     env = funcenv.make(env_id)
     venv, policy, key = funcenv.FuncVectorEnv(env, num_envs), funcenv.random_policy(env), funcenv.key(0)
     impl = jax.random.key_impl(key)
@@ -72,7 +72,7 @@ def compiled_for(device: Any, env_id: str, num_envs: int, num_steps: int) -> str
 
 
 def computations(text: str) -> dict[str, list[str]]:
-    """The lines of every computation in an HLO module."""
+    """Return the lines of each computation in an HLO module."""
     found: dict[str, list[str]] = {}
     lines: list[str] = []
     for line in text.splitlines():
@@ -85,13 +85,13 @@ def computations(text: str) -> dict[str, list[str]]:
 
 
 def operation(line: str) -> tuple[str, str] | None:
-    """The type of the result and the name of the operation."""
+    """Return the result type and the name of the operation in a line."""
     match = re.search(r" = (\(.*?\)|\S+) ([\w\-]+)\(", line)
     return (match.group(1), match.group(2)) if match else None
 
 
 def body_of_steps(found: dict[str, list[str]]) -> str:
-    """The computation that is a step: the body of the only loop over steps."""
+    """Return the name of the body of the only loop, which is a step."""
     (body,) = {
         match
         for lines in found.values()
@@ -102,19 +102,19 @@ def body_of_steps(found: dict[str, list[str]]) -> str:
 
 
 def kernels(found: dict[str, list[str]], body: str) -> list[str]:
-    """The lines that become kernels."""
+    """Return the lines that become kernels."""
     named = [(line, operation(line)) for line in found[body]]
     return [line for line, what in named if what and what[1] not in NO_KERNELS]
 
 
 def blocks(found: dict[str, list[str]], lines: list[str]) -> float:
-    """Blocks of Threefry, by their twenty rotations; of a kernel over several numbers an environment, once for each."""
+    """Count blocks of Threefry for an environment by their twenty rotations."""
     called = [name for line in lines for name in re.findall(r"calls=%?([\w.\-]+)", line)]
     return sum(line.count(" shift-left(") for name in called for line in found[name]) / 20
 
 
 def traffic(found: dict[str, list[str]], lines: list[str], body: str, num_envs: int) -> float:
-    """Bytes that kernels read and write for each environment, each operand and each result once."""
+    """Return the bytes that kernels read and write for each environment; each operand and result counts once."""
     types = {}
     for line in found[body]:
         what = operation(line)
@@ -129,7 +129,7 @@ def traffic(found: dict[str, list[str]], lines: list[str], body: str, num_envs: 
 
 
 def size(shapes: str) -> int:
-    """Bytes of all arrays in a type."""
+    """Return the bytes of all arrays in a type."""
     total = 0
     for kind, dims in re.findall(r"(pred|f32|s32|u32)\[([\d,]*)\]", shapes):
         count = 1
@@ -140,10 +140,10 @@ def size(shapes: str) -> int:
 
 
 def is_in_graph() -> bool:
-    """Whether the loop is run by a CUDA graph, as XLA's dump of how the program is run shows."""
+    """Check whether the loop is part of a CUDA graph, according to the execution plan that XLA wrote."""
     (path,) = pathlib.Path(DUMP).glob("*thunk_sequence_after_thunk_passes*")
     loops = [line for line in path.read_text().splitlines() if "kWhile" in line]
-    return all(line.startswith(" ") for line in loops) and bool(loops)  # what a graph holds is indented
+    return all(line.startswith(" ") for line in loops) and bool(loops)  # the contents of a graph are indented
 
 
 def main() -> None:

@@ -1,11 +1,12 @@
-"""Runs workers in turn and compares their CPU seconds.
+"""Comparison of worker processes by their CPU seconds.
 
-Figures are process CPU seconds, because the machines are shared: wall time measures the neighbours. A ratio is taken
-within each round, in which every worker ran once, and the median over rounds is reported.
+Results are CPU seconds of a process, because wall time on a shared machine depends on the other processes. Every worker
+runs once in each round. A ratio is taken within a round, and the median over rounds is reported.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import pathlib
@@ -28,18 +29,18 @@ PEERS = {
     "brax": ["brax==0.14.2", *JAX],
     "jumanji": ["jumanji==1.1.2", *JAX],
 }
-"""What each peer's virtual environment holds: the peer, and the JAX that funcenv was measured with."""
+"""Requirements of each peer's virtual environment: the peer, and the JAX that funcenv was measured with."""
 
 ONE_CORE = {name: "1" for name in ("PJRT_NPROC", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
-"""One thread each: CPU seconds are compared, and a pool of threads on a single core only waits for itself."""
+"""Environment variables for one thread each, because several threads on one core would only wait for each other."""
 
 
 class PeerError(RuntimeError):
-    """A peer cannot be installed or does not run here; the message is what its table row says."""
+    """A peer cannot be installed or run here. The message appears in its table row."""
 
 
 class Worker:
-    """A benchmark process, prepared and waiting."""
+    """A benchmark process that has prepared its work and waits for turns."""
 
     def __init__(
         self,
@@ -53,23 +54,23 @@ class Worker:
 
     @classmethod
     def program(cls, name: str, command: Sequence[str]) -> Worker:
-        """Any program that speaks the protocol."""
+        """Start any program that follows `protocol`."""
         worker = cls.__new__(cls)
         worker._start(name, list(command), {})
         return worker
 
     def run(self) -> dict[str, Any]:
-        """The work once; its CPU and wall seconds and its result."""
+        """Run the work once and return its CPU seconds, wall seconds and result."""
         assert self._process.stdin is not None
         try:
             self._process.stdin.write("\n")
             self._process.stdin.flush()
         except BrokenPipeError:
-            pass  # it has ended; what it left behind says why
+            pass  # the process has ended, and its output says why
         return self._read()
 
     def close(self) -> None:
-        """End the process."""
+        """Stop the process."""
         self._process.communicate()
         self._errors.close()
 
@@ -91,21 +92,21 @@ class Worker:
     def _read(self) -> dict[str, Any]:
         assert self._process.stdout is not None
         while line := self._process.stdout.readline():
-            if line.startswith("{"):  # a library may print lines of its own
+            if line.startswith("{"):  # libraries may print other lines
                 return json.loads(line)
         status = self._process.wait()
         self._errors.seek(0)
         said = [text.strip() for text in self._errors if text.strip()]
-        said = [text for text in said if "Check failed" in text] or said or ["no message"]  # XLA aborts so
+        said = [text for text in said if "Check failed" in text] or said or ["no message"]  # how XLA aborts
         self.close()
         raise PeerError(f"{self.name} ended with exit status {status}: {said[-1][:300]}")
 
 
 def peer_python(peer: str) -> str:
-    """The interpreter of a peer's virtual environment, which is made if it does not exist or holds other versions.
+    """Return the interpreter of a peer's virtual environment; create it if it is missing or has other versions.
 
     Raises:
-        PeerError: it cannot be installed for this Python.
+        PeerError: The peer cannot be installed for this Python.
     """
     home, requirements = CACHE / peer, "\n".join(PEERS[peer])
     python, ready = home / "bin" / "python", home / "ready"
@@ -122,7 +123,7 @@ def peer_python(peer: str) -> str:
 
 
 def pin(core: int | None = None) -> int | None:
-    """Keep this process and those that it starts on one core; None where the system cannot."""
+    """Pin this process and its children to one core and return it; return None if the system cannot do this."""
     if not hasattr(os, "sched_setaffinity"):
         return None
     cores = os.sched_getaffinity(0)
@@ -134,18 +135,26 @@ def pin(core: int | None = None) -> int | None:
 
 
 def compare(workers: list[Worker], rounds: int) -> dict[str, Any]:
-    """Let all workers take turns; steps per CPU second of each, and the ratio of the first to each other one.
+    """Let all workers take turns, stop them, and return their speeds and the ratios of the first one's speed to theirs.
 
     Args:
-        workers: prepared; the first is the one that is compared.
-        rounds: how often each has its turn.
+        workers: Prepared workers. The first one is compared with all others.
+        rounds: Number of turns of each worker.
 
     Returns:
-        A row for each worker; `{"error": ...}` for one that broke down.
+        A row for each worker, or `{"error": ...}` if it failed.
 
     Raises:
-        PeerError: the first one broke down.
+        PeerError: The first worker failed.
     """
+    try:
+        return _compare(workers, rounds)
+    finally:
+        for worker in workers:
+            worker.close()
+
+
+def _compare(workers: list[Worker], rounds: int) -> dict[str, Any]:
     turns: dict[str, list[dict[str, Any]]] = {worker.name: [] for worker in workers}
     failed: dict[str, dict[str, Any]] = {}
     for _ in range(rounds):
@@ -158,11 +167,30 @@ def compare(workers: list[Worker], rounds: int) -> dict[str, Any]:
                 if worker is workers[0]:
                     raise
                 failed[worker.name] = {"error": str(error)}
-    able = [worker for worker in workers if worker.name not in failed]
-    speeds = {worker.name: [worker.facts["steps"] / turn["cpu"] for turn in turns[worker.name]] for worker in able}
+    working = [worker for worker in workers if worker.name not in failed]
+    speeds = {worker.name: [worker.facts["steps"] / turn["cpu"] for turn in turns[worker.name]] for worker in working}
     first = speeds[workers[0].name]
-    rows = {worker.name: _row(worker, turns[worker.name], speeds[worker.name], first) for worker in able}
+    rows = {worker.name: _row(worker, turns[worker.name], speeds[worker.name], first) for worker in working}
     return {**rows, **failed}
+
+
+def parser(description: str | None, rounds: int) -> argparse.ArgumentParser:
+    """Return a parser with the flags that most scripts have."""
+    arguments = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--rounds", type=int, default=rounds, help="turns of each worker")
+    arguments.add_argument("--json", type=pathlib.Path, help="write the results to this file")
+    return arguments
+
+
+def write_json(path: pathlib.Path | None, results: Any) -> None:
+    """Write results to the file of `--json`, if there is one."""
+    if path is not None:
+        path.write_text(json.dumps(results, indent=2) + "\n")
+
+
+def microseconds(row: dict[str, Any]) -> float:
+    """Return the CPU time of one step from a row of `compare`."""
+    return 1e6 / row["steps_per_cpu_second"]
 
 
 def _row(worker: Worker, turns: list[dict[str, Any]], speeds: list[float], firsts: list[float]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""CPU seconds that `import funcenv` adds to `import jax`: `python benchmarks/import_time.py`."""
+"""CPU time that `import funcenv` adds to `import jax`: `python benchmarks/import_time.py`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the figures were measured on."""
+"""A description of the machine on which a benchmark ran."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ THREAD_NAMES = ("PJRT_NPROC", "OMP_NUM_THREADS")
 
 
 def describe() -> dict[str, Any]:
-    """Processor, caches, memory and system; nothing that names the machine or its owner."""
+    """Describe processor, caches, memory and system, without anything that names the machine or its owner."""
     return {
         "cpu": cpu_model(),
         "cores": os.cpu_count(),
@@ -28,25 +28,25 @@ def describe() -> dict[str, Any]:
 
 
 def flags() -> dict[str, str]:
-    """The environment variables that change how fast things run."""
+    """Return the environment variables that affect speed."""
     return {name: os.environ[name] for name in (*FLAG_NAMES, *THREAD_NAMES) if name in os.environ}
 
 
 def cpu_model() -> str:
-    """As the processor says, with its family and model where its name alone says little."""
+    """Return the name of the processor, with its family and model if they are known."""
     info = _cpu_info()
     name = info.get("model name") or platform.processor() or platform.machine()
     return f"{name} (family {info['cpu family']}, model {info['model']})" if "cpu family" in info else name
 
 
 def vectors() -> str:
-    """The widest vector instructions that matter here."""
+    """Return the widest vector instructions of the processor."""
     known = _cpu_info().get("flags", "").split()
     return next((name for name in ("avx512f", "avx2", "avx", "sse4_2") if name in known), "")
 
 
 def caches() -> dict[str, str]:
-    """Sizes of the caches of the first core."""
+    """Return the sizes of the first core's caches."""
     found = {}
     for index in sorted(pathlib.Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
         kind, level, size = ((index / name).read_text().strip() for name in ("type", "level", "size"))
@@ -56,14 +56,14 @@ def caches() -> dict[str, str]:
 
 
 def memory_gib() -> int | None:
-    """Memory of the machine."""
+    """Return the memory of the machine in GiB."""
     if not hasattr(os, "sysconf") or "SC_PHYS_PAGES" not in os.sysconf_names:
         return None
     return round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30)
 
 
 def load_average() -> list[float] | None:
-    """How busy the machine is: with more than its cores the caches are shared with strangers."""
+    """Return the load averages. Above the number of cores, other processes compete for the caches."""
     return [round(number, 2) for number in os.getloadavg()] if hasattr(os, "getloadavg") else None
 
 

@@ -1,17 +1,15 @@
-"""Training end to end: cost against a gymnax loop, and what is learnt: `python benchmarks/ppo.py`."""
+"""PPO end to end: its cost against a gymnax loop, and what it learns: `python benchmarks/ppo.py`."""
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import statistics
 
-os.environ.setdefault("PJRT_NPROC", "1")  # one thread each: CPU seconds, not wall time, are compared
+os.environ.setdefault("PJRT_NPROC", "1")  # one thread each, because CPU seconds are compared
 
-from harness import Worker, compare, peer_python  # noqa: E402  (after the variable that its workers inherit)
+from harness import Worker, compare, parser, peer_python, write_json  # noqa: E402  (workers inherit the variable)
 
-# The shape that published end-to-end PPO loops use for CartPole.
+# The sizes that published end-to-end PPO loops use for CartPole.
 SMALL = {
     "env_id": "CartPole-v1",
     "num_envs": 4,
@@ -24,14 +22,13 @@ SMALL = {
 
 
 def cost(rounds: int) -> dict:
-    """One seed of the same work on both sides."""
+    """Measure one seed of the same work in funcenv and gymnax."""
     workers = [
         Worker("funcenv", "ppo_funcenv.py", {"config": SMALL, "threshold": 475}),
         Worker("gymnax", "ppo_gymnax.py", {"config": SMALL}, peer_python("gymnax")),
     ]
     rows = compare(workers, rounds)
     for worker in workers:
-        worker.close()
         row = rows[worker.name]
         seconds = worker.facts["steps"] / row["steps_per_cpu_second"]
         row["run_cpu"], row["compile_cpu"] = seconds, worker.facts["prepare_cpu"]
@@ -43,7 +40,7 @@ def cost(rounds: int) -> dict:
 
 
 def learning(name: str, config: dict, threshold: float) -> dict:
-    """Ten seeds: when each reached the threshold, and what its final policy earns."""
+    """Train ten seeds; return when each reached the threshold, and the return of its final policy."""
     options = {"config": {**config, "num_seeds": 10}, "threshold": threshold, "evaluate": True}
     worker = Worker(name, "ppo_funcenv.py", options)
     result = worker.facts["result"]
@@ -59,22 +56,15 @@ def learning(name: str, config: dict, threshold: float) -> dict:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--json", help="write the figures here")
-    arguments = parser.parse_args()
+    arguments = parser(__doc__, rounds=5).parse_args()
 
-    from funcenv.train.presets import PPO
+    from funcenv.train.presets import PRESETS
 
-    figures = {
-        "cost": cost(arguments.rounds),
-        "small": learning("CartPole-v1, 4 x 128", SMALL, 475),
-        "cartpole": learning("CartPole-v1, preset", {"env_id": "CartPole-v1", **PPO["CartPole-v1"]}, 475),
-        "pendulum": learning("Pendulum-v1, preset", {"env_id": "Pendulum-v1", **PPO["Pendulum-v1"]}, -250),
-    }
-    if arguments.json:
-        with open(arguments.json, "w") as file:
-            json.dump(figures, file, indent=2)
+    results = {"cost": cost(arguments.rounds), "small": learning("CartPole-v1, 4 x 128", SMALL, 475)}
+    for name, env_id, threshold in (("cartpole", "CartPole-v1", 475), ("pendulum", "Pendulum-v1", -250)):
+        config = {"env_id": env_id, **PRESETS["ppo", env_id]}
+        results[name] = learning(f"{env_id}, preset", config, threshold)
+    write_json(arguments.json, results)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""CartPole learned by PPO from grey pictures of 84 x 84 pixels: `python benchmarks/ppo_pixels.py`.
+"""CartPole learned by PPO from grey images of 84 x 84 pixels: `python benchmarks/ppo_pixels.py`.
 
-The agent sees the last few pictures and nothing else. Training stops when the mean return of the last 100 episodes
-reaches the goal; then the agent, which acts as it thinks best, plays whole episodes.
+The agent observes only the last few frames. Training stops when the mean return of the last 100 episodes reaches the
+goal. The deterministic agent is then evaluated over whole episodes.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ def make_pixels(env_id: str, size: int, frames: int) -> funcenv.FuncEnv:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--env", default="CartPole-v1")
-    parser.add_argument("--size", type=int, default=84, help="height and width of a picture")
-    parser.add_argument("--frames", type=int, default=2, help="pictures that the agent sees")
+    parser.add_argument("--size", type=int, default=84, help="height and width of a frame")
+    parser.add_argument("--frames", type=int, default=2, help="frames in an observation")
     parser.add_argument("--goal", type=float, default=150.0, help="mean return of 100 episodes")
-    parser.add_argument("--total", type=int, default=2_000_000, help="frames at most")
+    parser.add_argument("--total", type=int, default=2_000_000, help="largest number of environment steps")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--num-envs", type=int, default=64)
     parser.add_argument("--num-steps", type=int, default=32)
     parser.add_argument("--learning-rate", type=float, default=1e-3)
     parser.add_argument("--num-epochs", type=int, default=4)
-    parser.add_argument("--json", help="write the figures here")
+    parser.add_argument("--json", help="write the results to this file")
     arguments = parser.parse_args()
-    made_of = {"env_id": arguments.env, "size": arguments.size, "frames": arguments.frames}
-    funcenv.register("Pixels-v0", entry_point=make_pixels, kwargs=made_of)
+    kwargs = {"env_id": arguments.env, "size": arguments.size, "frames": arguments.frames}
+    funcenv.register("Pixels-v0", entry_point=make_pixels, kwargs=kwargs)
     config = ppo.Config(
         env_id="Pixels-v0",
         total_timesteps=arguments.total,

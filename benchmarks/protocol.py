@@ -1,8 +1,8 @@
-"""How a benchmark process talks to the one that measures it: a line of JSON for each line it is sent.
+"""The protocol between a benchmark worker and the process that measures it: a line of JSON for each line of input.
 
-A worker prepares its work (imports, compiles), says what that cost, and then repeats the work whenever it is asked. So
-two libraries, each in its own process and virtual environment, take turns within one run, and a machine that slows
-down slows both. This file imports nothing but the standard library, because it runs in every peer's environment.
+A worker prepares its work (imports, compiles), reports what that cost, and then repeats the work whenever it is asked.
+Two libraries, each in its own process and virtual environment, can thus take turns, and a machine that slows down slows
+both. This file only imports the standard library, because it runs in every peer's environment.
 """
 
 from __future__ import annotations
@@ -22,9 +22,8 @@ SELF = pathlib.Path("/proc/self")
 def serve(prepare: Callable[[dict[str, Any]], tuple[Callable[[], Any], dict[str, Any]]]) -> None:
     """Prepare the work that the first argument describes, then run it once for each line on standard input.
 
-    `prepare(options)` returns the work and facts about it, such as `{"steps": ...}`. With `options["seconds"]` a turn
-    is as many repetitions of the work as take about that many CPU seconds, so that the slow and the fast are timed
-    alike.
+    `prepare(options)` returns the work and facts about it, such as `{"steps": ...}`. With `options["seconds"]`, a turn
+    repeats the work for about that many CPU seconds, so that fast and slow workers are timed equally well.
     """
     options = json.loads(sys.argv[1])
     base = resident_megabytes()
@@ -33,7 +32,7 @@ def serve(prepare: Callable[[dict[str, Any]], tuple[Callable[[], Any], dict[str,
     ready = time.process_time()
     result = work()
     first = time.process_time() - ready
-    forget_peak()
+    reset_peak()
     repeats = 1
     if "seconds" in options:
         again = time.process_time()
@@ -53,27 +52,27 @@ def serve(prepare: Callable[[dict[str, Any]], tuple[Callable[[], Any], dict[str,
 
 
 def tell(**facts: Any) -> None:
-    """One line of JSON."""
+    """Print a line of JSON."""
     print(json.dumps(facts), flush=True)
 
 
 def resident_megabytes() -> float:
-    """Memory of this process, resident now; the most it ever had, where the system does not say."""
+    """Return the resident memory of this process, or its peak if the system does not report the current value."""
     statm = SELF / "statm"
     if not statm.exists():
         return peak_megabytes()
     return int(statm.read_text().split()[1]) * resource.getpagesize() / 1e6
 
 
-def forget_peak() -> None:
-    """From here on `peak_megabytes` is the peak of what follows, where the system can forget (Linux)."""
+def reset_peak() -> None:
+    """Reset the peak that `peak_megabytes` returns, if the system can (Linux)."""
     clear = SELF / "clear_refs"
     if clear.exists():
         clear.write_text("5")
 
 
 def peak_megabytes() -> float:
-    """The most memory that was resident since `forget_peak`, or since the start."""
+    """Return the peak resident memory since `reset_peak`, or since the start."""
     status = SELF / "status"
     if status.exists():
         line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))

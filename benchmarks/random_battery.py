@@ -1,17 +1,17 @@
-"""Statistical tests of a generator's streams, as environments use them: `python benchmarks/random_battery.py`.
+"""Statistical tests of a generator's streams in the way environments use them: `python benchmarks/random_battery.py`.
 
-Each stream is piped, as raw 32-bit words, into a battery that is installed: `dieharder` (Debian has it as a package),
-TestU01 (`--testu01 PREFIX`, where it was installed; a small C program is built against it), or PractRand (`--practrand
-PATH` of its RNG_test). The streams:
+Each stream is piped as raw 32-bit words into an installed battery: `dieharder` (a package in Debian), TestU01
+(`--testu01 PREFIX` of its installation, for which a small C program is compiled), or PractRand (`--practrand PATH` of
+its RNG_test). The streams:
 
     draws      long draws from one key after the other
     seeds      one word from each of the keys of seeds 0, 1, 2, ...
-    envs       256 environments side by side: env key by split, call key by fold_in, its state key by split, four words
+    envs       256 environments: the env key by split, the call key by fold_in, its state key by split, four words
     tree       one word from each leaf of binary trees of splits, 18 deep
     splits     the keys themselves that splits give, as words
     folds      the keys themselves that fold_in(key, 0), fold_in(key, 1), ... give, as words
-    raw_low    one word from each of the keys that are the numbers 0, 1, 2, ... (no generator need stand this)
-    raw_high   likewise with the bits of the number reversed
+    raw_low    one word from each of the keys whose data are 0, 1, 2, ... (a generator may fail this)
+    raw_high   as raw_low, with the bits of the number reversed
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from funcenv.random import feistel2x32, find_impl
 
 CHUNK = 2**20
 NUM_ENVS, CALLS, DEPTH = 256, 1024, 18
-# The tests that dieharder calls good, but for its rgb family over tuples of many sizes, which takes an hour.
+# The tests that dieharder calls good, except its rgb family over tuples of many sizes, which takes an hour.
 DIEHARDER = (0, 1, 2, 3, 4, 8, 9, 10, 11, 12, 13, 15, 16, 17, 100, 101, 102, 204, 205, 206, 207, 208, 209)
 
 Chunk = Callable[[jax.Array], jax.Array]
 
 
 def streams(name: str, seed: int = 20) -> dict[str, Chunk]:
-    """Functions from the number of a chunk to its words."""
+    """Return functions from the index of a chunk to its words, by the name of the stream."""
     impl = find_impl(name)
     root = jax.random.key(seed, impl=impl)
     data, one = jax.vmap(jax.random.key_data), jax.vmap(jax.random.bits)
@@ -91,14 +91,14 @@ def streams(name: str, seed: int = 20) -> dict[str, Chunk]:
 
 
 def chunks(function: Chunk) -> Iterator[bytes]:
-    """A stream's bytes, until its 32-bit count of seeds, folds, raw keys or calls begins again."""
+    """Yield the bytes of a stream until its 32-bit counter of seeds, folds, raw keys or calls would overflow."""
     counted = {"draws": 1, "splits": 1, "tree": 1, "envs": CALLS}.get(function.__name__, CHUNK)
     for number in range(2**32 // counted):
         yield np.asarray(function(jnp.uint32(number))).tobytes()
 
 
 def feed(function: Chunk, command: list[str]) -> str:
-    """What a battery says of a stream; it is fed until it has read enough."""
+    """Pipe a stream into a battery until it has read enough, and return its output."""
     with tempfile.TemporaryFile("w+") as said:
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=said, stderr=subprocess.STDOUT)
         assert process.stdin is not None
@@ -114,7 +114,7 @@ def feed(function: Chunk, command: list[str]) -> str:
 
 
 def dieharder(function: Chunk, tests: tuple[int, ...]) -> str:
-    """The rows of its table, one test after the other, each on words of its own."""
+    """Run one test after the other, each on other words, and return the rows of the tables."""
     rows = []
     for test in tests:
         said = feed(function, ["dieharder", "-g", "200", "-d", str(test)])
@@ -129,7 +129,7 @@ def practrand(function: Chunk, program: str, limit: str) -> str:
 
 @functools.cache
 def testu01_program(prefix: str) -> str:
-    """The C program beside this file, built against an installed TestU01."""
+    """Compile the C program in this folder against an installed TestU01, and return its path."""
     source, program = pathlib.Path(__file__).parent / "random_testu01.c", pathlib.Path(tempfile.mkdtemp()) / "testu01"
     libraries = [f"-I{prefix}/include", f"-L{prefix}/lib", "-ltestu01", "-lprobdist", "-lmylib", "-lm"]
     subprocess.run(["cc", "-O2", str(source), "-o", str(program), *libraries], check=True)
@@ -143,8 +143,8 @@ def testu01(function: Chunk, prefix: str, battery: str) -> str:
 
 def duplicates(name: str, number: int) -> None:
     keys = np.asarray(jax.random.key_data(jax.random.split(jax.random.key(1, impl=find_impl(name)), number)))
-    different = len(np.unique(keys.view(np.uint64)))
-    print(f"{name}: {number:,} split keys, {number - different} duplicates", flush=True)
+    num_distinct = len(np.unique(keys.view(np.uint64)))
+    print(f"{name}: {number:,} split keys, {number - num_distinct} duplicates", flush=True)
 
 
 def _reversed(words: jax.Array) -> jax.Array:
@@ -160,14 +160,18 @@ def main() -> None:
     parser.add_argument("--streams", nargs="+", default=list(streams("feistel2x32")))
     parser.add_argument("--dieharder", action="store_true")
     parser.add_argument("--dieharder-tests", type=int, nargs="+", default=DIEHARDER)
-    parser.add_argument("--testu01", metavar="PREFIX", help="where TestU01 was installed")
+    parser.add_argument("--testu01", metavar="PREFIX", help="where TestU01 is installed")
     parser.add_argument("--battery", default="SmallCrush", choices=["SmallCrush", "Crush", "BigCrush"])
     parser.add_argument("--practrand", metavar="PATH", help="PractRand's RNG_test")
-    parser.add_argument("--limit", default="1GB", help="how much PractRand reads of a stream")
-    parser.add_argument("--duplicates", type=int, metavar="NUMBER", help="split so many keys and count duplicates")
-    parser.add_argument("--rounds", type=int, default=8, choices=[2, 4, 6, 8], help="weaken feistel2x32 to so many")
-    parser.add_argument("--seed", type=int, default=20, help="of all streams but seeds and raw: for words not seen yet")
-    parser.add_argument("--write", metavar="STREAM", help="write a stream to standard output and test nothing")
+    parser.add_argument("--limit", default="1GB", help="how much of a stream PractRand reads")
+    parser.add_argument(
+        "--duplicates", type=int, metavar="NUMBER", help="split a key into this many and count duplicates"
+    )
+    parser.add_argument(
+        "--rounds", type=int, default=8, choices=[2, 4, 6, 8], help="weaken feistel2x32 to this many rounds"
+    )
+    parser.add_argument("--seed", type=int, default=20, help="seed of all streams except seeds and raw")
+    parser.add_argument("--write", metavar="STREAM", help="write a stream to standard output without tests")
     arguments = parser.parse_args()
     feistel2x32.MULTIPLIERS = feistel2x32.MULTIPLIERS[: arguments.rounds]
     feistel2x32.SCHEDULE = feistel2x32.SCHEDULE[: arguments.rounds]

@@ -1,10 +1,8 @@
-"""What randomness costs on a CPU, generator by generator, taking turns: `python benchmarks/random_speed.py`."""
+"""The cost of random numbers on a CPU, by generator: `python benchmarks/random_speed.py`."""
 
 from __future__ import annotations
 
 import argparse
-import statistics
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +12,7 @@ import jax.numpy as jnp
 import funcenv
 from funcenv import FuncVectorEnv
 from funcenv._compile.single_kernel import compile_single_kernel
+from funcenv.bench import time_in_turns
 from funcenv.random import find_impl
 from funcenv.rollout import random_policy, rollout
 
@@ -22,7 +21,7 @@ NUM_KEYS = 256
 
 
 def scalar(key: jax.Array, number: jax.Array) -> jax.Array:
-    """One word from a key that differs at each step, for next to nothing."""
+    """Draw one word from a key that differs at each step, at little cost."""
     data = jax.random.key_data(key) ^ number
     return jax.random.bits(jax.random.wrap_key_data(data, impl=jax.random.key_impl(key)))
 
@@ -43,7 +42,7 @@ def fold_then_uniform_4(key: jax.Array, number: jax.Array) -> jax.Array:
 
 
 def repeated(draw: Callable[[Any, Any], Any], name: str, steps: int) -> Callable[[], Any]:
-    """The draw from each of many keys, over and over, compiled as one kernel, as a rollout is."""
+    """Return a program that repeats a draw from each of many keys, compiled as one kernel like a rollout."""
     keys = jax.random.split(jax.random.key(0, impl=find_impl(name)), NUM_KEYS)
 
     def run(keys: jax.Array) -> jax.Array:
@@ -60,43 +59,35 @@ def repeated(draw: Callable[[Any, Any], Any], name: str, steps: int) -> Callable
     return lambda: program(keys).block_until_ready()
 
 
-def played(env_id: str, num_envs: int, name: str, steps: int) -> Callable[[], Any]:
+def rolled_out(env_id: str, num_envs: int, name: str, steps: int) -> Callable[[], Any]:
     env, key = funcenv.make(env_id), funcenv.key(0, name)
     venv, policy = FuncVectorEnv(env, num_envs), random_policy(env)
     return lambda: jax.block_until_ready(rollout(venv, policy, key, steps, collect=None))
 
 
-def in_turn(works: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
-    """CPU seconds of each, the median over rounds, after a first run that compiles."""
-    for work in works.values():
-        work()
-    seconds: dict[str, list[float]] = {name: [] for name in works}
-    for _ in range(rounds):
-        for name, work in works.items():
-            before = time.process_time()
-            work()
-            seconds[name].append(time.process_time() - before)
-    return {name: statistics.median(measured) for name, measured in seconds.items()}
+def median_seconds(programs: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
+    timings = time_in_turns(programs, seconds=0.0, rounds=rounds)
+    return {name: timing.median for name, timing in timings.items()}
 
 
-def show(title: str, figures: dict[str, float], unit: str) -> None:
-    print(f"{title:<24}" + "  ".join(f"{name} {figure:7.2f}" for name, figure in figures.items()), unit, flush=True)
+def show(title: str, results: dict[str, float], unit: str) -> None:
+    print(f"{title:<24}" + "  ".join(f"{name} {result:7.2f}" for name, result in results.items()), unit, flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--env", default="CartPole-v1")
     parser.add_argument("--num-envs", type=int, nargs="*", default=[1, 16, 256])
-    parser.add_argument("--steps", type=int, default=150_000, help="of the loops of draws")
+    parser.add_argument("--steps", type=int, default=150_000, help="length of the loops of draws")
     parser.add_argument("--rounds", type=int, default=5)
     arguments = parser.parse_args()
     for draw in (scalar, fold, fold_then_split, fold_then_uniform_4):
-        seconds = in_turn({name: repeated(draw, name, arguments.steps) for name in NAMES}, arguments.rounds)
+        seconds = median_seconds({name: repeated(draw, name, arguments.steps) for name in NAMES}, arguments.rounds)
         show(draw.__name__, {name: 1e9 * s / arguments.steps / NUM_KEYS for name, s in seconds.items()}, "ns")
     for num_envs in arguments.num_envs:
         steps = max(200, min(200_000, 2_000_000 // num_envs))
-        works = {name: played(arguments.env, num_envs, name, steps) for name in NAMES}
-        speeds = {name: 1e-6 * num_envs * steps / s for name, s in in_turn(works, arguments.rounds).items()}
+        programs = {name: rolled_out(arguments.env, num_envs, name, steps) for name in NAMES}
+        speeds = {name: 1e-6 * num_envs * steps / s for name, s in median_seconds(programs, arguments.rounds).items()}
         show(f"{arguments.env} x {num_envs}", speeds, "M steps/CPU-s")
 
 

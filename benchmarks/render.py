@@ -1,6 +1,6 @@
-"""CPU time of the first `render()`, compiling included, and of later ones: `python benchmarks/render.py`.
+"""CPU time of the first `render()`, with compilation, and of later ones: `python benchmarks/render.py`.
 
-At 600x400 pixels, each environment in a process of its own, and on one core.
+Frames have 600x400 pixels. Each environment runs in its own process on one core.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FRAMES = 50
 
 
 def measure(env_id: str) -> tuple[float, float]:
-    """CPU seconds of the first picture after a reset, and the median of later ones, a step between each two."""
+    """Return the CPU seconds of the first frame after a reset, and the median of later ones, with steps in between."""
     env = adapters.make(env_id, render_mode="rgb_array", render_width=600, render_height=400)
     env.reset(seed=0)
     seconds = []

@@ -1,31 +1,22 @@
-"""Random-policy stepping, no trajectory kept, against gymnax: `python benchmarks/rollout.py`."""
+"""Random-policy rollouts without a trajectory, against gymnax: `python benchmarks/rollout.py`."""
 
 from __future__ import annotations
 
-import argparse
-import json
-
-from harness import Worker, compare, peer_python
+from harness import Worker, compare, parser, peer_python, write_json
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--env", default="CartPole-v1")
-    parser.add_argument("--num-envs", type=int, nargs="+", default=[256])
-    parser.add_argument("--steps", type=int, default=4_000_000, help="environment steps in one run of the work")
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--json", help="write the figures here")
-    arguments = parser.parse_args()
+    flags = parser(__doc__, rounds=7)
+    flags.add_argument("--env", default="CartPole-v1")
+    flags.add_argument("--num-envs", type=int, nargs="+", default=[256])
+    flags.add_argument("--steps", type=int, default=4_000_000, help="environment steps in one run of the work")
+    arguments = flags.parse_args()
     table = {}
     for num_envs in arguments.num_envs:
         options = {"env": arguments.env, "num_envs": num_envs, "num_steps": max(arguments.steps // num_envs, 1)}
-        workers = [
-            Worker("funcenv", "rollout_funcenv.py", options),
-            Worker("gymnax", "rollout_gymnax.py", options, peer_python("gymnax")),
-        ]
-        table[num_envs] = compare(workers, arguments.rounds)
-        for worker in workers:
-            worker.close()
+        ours = Worker("funcenv", "rollout_funcenv.py", options)
+        gymnax = Worker("gymnax", "rollout_gymnax.py", options, peer_python("gymnax"))
+        table[num_envs] = compare([ours, gymnax], arguments.rounds)
         for name, row in table[num_envs].items():
             speed, ratio, (low, high) = row["steps_per_cpu_second"] / 1e6, row["ratio_of_first"], row["ratio_range"]
             print(
@@ -33,9 +24,7 @@ def main() -> None:
                 f"funcenv/{name} {ratio:5.2f} ({low:.2f}-{high:.2f})   "
                 f"compile and first run {row['prepare_and_first_cpu']:.2f} CPU-s"
             )
-    if arguments.json:
-        with open(arguments.json, "w") as file:
-            json.dump(table, file, indent=2)
+    write_json(arguments.json, table)
 
 
 if __name__ == "__main__":

@@ -1,20 +1,15 @@
-"""Millions of steps of one stateful environment: time, memory, compilations: `python benchmarks/soak.py` (Linux)."""
+"""Time, memory and compilations of many steps of one stateful environment: `python benchmarks/soak.py` (Linux)."""
 
 from __future__ import annotations
 
 import argparse
 import gc
-import pathlib
-import resource
 import time
+
+from protocol import resident_megabytes
 
 import funcenv
 from funcenv.adapters import FunctionalEnv
-
-
-def resident_megabytes() -> float:
-    pages = int(pathlib.Path("/proc/self/statm").read_text().split()[1])
-    return pages * resource.getpagesize() / 1e6
 
 
 def play(env: FunctionalEnv, num_steps: int) -> None:

@@ -1,6 +1,6 @@
 """stable-baselines3 on funcenv's CartPole and on Gymnasium's: `python benchmarks/stable_baselines3_cartpole.py`.
 
-Needs `pip install stable-baselines3`, which brings torch.
+Needs `pip install stable-baselines3`, which installs torch.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Every figure against every peer, in one run: `make bench` (minutes) or `make bench-full`.
+"""The benchmark suite: all measurements against all peers, by `make bench` (minutes) or `make bench-full`.
 
-Each row starts our worker and the peers', lets them take turns on one core, and takes the median of the ratios of their
-CPU seconds. Results go to a JSON file after every row; `--write-docs` makes the page and the plots of it.
+Each row starts one worker for funcenv and one for each peer, which take turns on one core. The row holds the medians of
+the ratios of their CPU seconds. Results are written to a JSON file after every row. `--write-docs` writes the page and
+the plots from them.
 """
 
 from __future__ import annotations
@@ -17,14 +18,13 @@ import tempfile
 from collections.abc import Iterator
 from typing import Any
 
+import latency
 import machine
-from harness import CACHE, HERE, ONE_CORE, PEERS, PeerError, Worker, compare, pin
-from latency import KINDS
+import vector_latency
+from harness import CACHE, HERE, ONE_CORE, PEERS, PeerError, Worker, compare, microseconds, pin, write_json
 from suite_goals import judge
 from suite_rows import ENVS, FULL, QUICK, Plan, speed_rows, start_all
-from vector_latency import MODES
 
-SECTIONS = ("speed", "compile", "soak", "latency", "anatomy")
 RESULTS = CACHE.parent / "bench" / "results.json"
 DOCS = HERE.parent / "docs"
 
@@ -37,23 +37,23 @@ def main(arguments: list[str] | None = None) -> None:
         os.environ.update({} if options.all_cores else ONE_CORE)
         os.environ.setdefault("JAX_PLATFORMS", "cpu")
         for name in ("JAX_COMPILATION_CACHE_DIR", "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"):
-            os.environ.pop(name, None)  # compile times are those of a first run
+            os.environ.pop(name, None)  # so that compile times are those of a first run
         plan = FULL if options.full else QUICK
         results.update(_header(options, core))
         for section in options.only:
             results.pop(section, None)
             try:
-                for rows in _measure(section, plan, options):
+                for rows in MEASURE[section](plan, options):
                     results[section] = rows
                     _save(results, options.json)
-            except PeerError as error:  # the other sections have their turn all the same
+            except PeerError as error:  # the other sections are measured nevertheless
                 results["errors"][section] = str(error)
                 print(f"{section} stopped: {error}", flush=True)
     results["goals"] = judge(results)
     _save(results, options.json)
     for goal in results["goals"]:
         print(f"{goal['verdict']:<8} {goal['what']}: {goal['measured']} (goal: {goal['goal']})")
-    print(f"figures: {options.json}")
+    print(f"results: {options.json}")
     for section, error in results.get("errors", {}).items():
         print(f"incomplete: {section}: {error}")
     if options.write_docs:
@@ -66,21 +66,21 @@ def main(arguments: list[str] | None = None) -> None:
 def _parse(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--full", action="store_true", help="all environments at every size, against everyone")
-    parser.add_argument("--only", nargs="+", choices=SECTIONS, default=list(SECTIONS), help="sections to measure")
+    parser.add_argument("--only", nargs="+", choices=list(MEASURE), default=list(MEASURE), help="sections to measure")
     parser.add_argument("--envs", nargs="+", choices=ENVS, default=list(ENVS), help="environments to measure")
-    parser.add_argument("--num-envs", nargs="+", type=int, help="numbers of environments to measure")
-    parser.add_argument("--peers", nargs="*", help="names of the peers that take part; by default all that can")
-    parser.add_argument("--core", type=int, help="the core that everything runs on; by default the last")
-    parser.add_argument("--all-cores", action="store_true", help="pin nothing, let every library use its threads")
-    parser.add_argument("--json", type=pathlib.Path, default=RESULTS, help="where the figures go")
-    parser.add_argument("--update", action="store_true", help="keep the sections of that file that are not measured")
-    parser.add_argument("--report-only", action="store_true", help="measure nothing, judge and report that file")
+    parser.add_argument("--num-envs", nargs="+", type=int, help="batch sizes to measure")
+    parser.add_argument("--peers", nargs="*", help="names of the peers; by default all that can run")
+    parser.add_argument("--core", type=int, help="the core to run on; by default the last")
+    parser.add_argument("--all-cores", action="store_true", help="do not pin; let every library use its threads")
+    parser.add_argument("--json", type=pathlib.Path, default=RESULTS, help="file for the results")
+    parser.add_argument("--update", action="store_true", help="keep the sections of --json that are not measured")
+    parser.add_argument("--report-only", action="store_true", help="measure nothing; judge and report --json")
     parser.add_argument("--write-docs", action="store_true", help="write docs/benchmarks_suite.md and its plots")
     options = parser.parse_args(arguments)
     if options.report_only:
         options.update = True
         if not options.json.exists():
-            parser.error(f"--report-only needs figures, and there is no {options.json}; leave it out to measure them")
+            parser.error(f"--report-only needs results, but {options.json} does not exist; leave it out to measure")
     return options
 
 
@@ -105,13 +105,7 @@ def _header(options: argparse.Namespace, core: int | None) -> dict[str, Any]:
 
 def _save(results: dict[str, Any], path: pathlib.Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(results, indent=1) + "\n")
-
-
-def _measure(section: str, plan: Plan, options: argparse.Namespace) -> Iterator[Any]:
-    """What the section has so far, after each of its rows."""
-    measure = {"speed": _speed, "compile": _compile, "soak": _soak, "latency": _latency, "anatomy": _anatomy}
-    return measure[section](plan, options)
+    write_json(path, results)
 
 
 def _speed(plan: Plan, options: argparse.Namespace) -> Iterator[list[dict[str, Any]]]:
@@ -122,7 +116,7 @@ def _speed(plan: Plan, options: argparse.Namespace) -> Iterator[list[dict[str, A
         rows.append({"env": env, "num_envs": num_envs, "keep": keep})
         try:
             rows[-1]["peers"] = _speed_row(plan, env, num_envs, keep, options.peers)
-        except PeerError as error:  # ours
+        except PeerError as error:  # the worker of funcenv failed
             rows[-1]["peers"] = {"funcenv": {"error": str(error)}}
         _print_row(rows[-1])
         yield rows
@@ -130,31 +124,22 @@ def _speed(plan: Plan, options: argparse.Namespace) -> Iterator[list[dict[str, A
 
 def _speed_row(plan: Plan, env: str, num_envs: int, keep: bool, names: list[str] | None) -> dict[str, Any]:
     workers, absent = start_all(plan, env, num_envs, keep, names)
-    try:
-        return {**compare(workers, plan.rounds), **absent}
-    finally:
-        for worker in workers:
-            worker.close()
+    return {**compare(workers, plan.rounds), **absent}
 
 
 def _print_row(row: dict[str, Any]) -> None:
-    where = f"{row['env']:<24} n={row['num_envs']:<6}{'kept' if row['keep'] else '':<5}"
-    for name, figures in row["peers"].items():
-        if "error" in figures:
-            print(f"{where} {name:<21} absent: {figures['error']}", flush=True)
+    case = f"{row['env']:<24} n={row['num_envs']:<6}{'kept' if row['keep'] else '':<5}"
+    for name, peer in row["peers"].items():
+        if "error" in peer:
+            print(f"{case} {name:<21} absent: {peer['error']}", flush=True)
             continue
-        speed, ratio, (low, high) = (
-            figures["steps_per_cpu_second"] / 1e6,
-            figures["ratio_of_first"],
-            figures["ratio_range"],
-        )
-        print(
-            f"{where} {name:<21} {speed:10.3f} M steps/CPU-s, we are {ratio:8.2f}x ({low:.2f}-{high:.2f})", flush=True
-        )
+        speed, ratio, (low, high) = peer["steps_per_cpu_second"] / 1e6, peer["ratio_of_first"], peer["ratio_range"]
+        speeds = f"{speed:10.3f} M steps/CPU-s, funcenv is {ratio:8.2f}x as fast ({low:.2f}-{high:.2f})"
+        print(f"{case} {name:<21} {speeds}", flush=True)
 
 
 def _compile(plan: Plan, options: argparse.Namespace) -> Iterator[list[dict[str, Any]]]:
-    """From nothing to a program that has run, without and with JAX's persistent cache."""
+    """Measure the time until a program has run once, without and with JAX's persistent cache."""
     rows: list[dict[str, Any]] = []
     for env in (env for env in ENVS if env in options.envs):
         try:
@@ -184,7 +169,7 @@ def _compile_seconds(env: str, rounds: int) -> dict[str, float]:
 
 
 def _soak(plan: Plan, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    """A tenth of the steps to warm up, then all of them in ten turns."""
+    """Measure memory over many steps: a tenth of them to warm up, then all of them in ten turns."""
     work = {"env": "CartPole-v1", "num_envs": 4096, "num_steps": 256, "steps": plan.soak_steps // 10}
     worker = Worker("funcenv", "soak_funcenv.py", work)
     resident, cpu = [worker.facts["result"]["rss_mb"]], 0.0
@@ -206,32 +191,19 @@ def _soak(plan: Plan, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
 
 
 def _latency(plan: Plan, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    """Stepping from Python: the workers of `latency.py` and `vector_latency.py`."""
+    """Measure steps from Python, as `latency.py` and `vector_latency.py` do."""
     steps = plan.latency_steps
-    kinds = {kind: {"kind": kind, "env": "CartPole-v1", "num_steps": steps} for kind in KINDS}
-    kinds["phys2d"]["num_steps"] = steps // 10
-    workers = [Worker(kind, "latency.py", work) for kind, work in kinds.items()]
-    sections: dict[str, Any] = {"single": compare(workers, plan.rounds), "vector": {}}
-    for worker in workers:
-        worker.close()
-        print(f"one CartPole, {worker.name:<22} {_microseconds(sections['single'][worker.name]):8.2f} CPU-us a step")
+    single = compare(latency.start("CartPole-v1", latency.KINDS, steps), plan.rounds)
+    sections: dict[str, Any] = {"single": single, "vector": {}}
+    for name, row in single.items():
+        print(f"one CartPole, {name:<22} {microseconds(row):8.2f} CPU-us a step")
     for num_envs in (16, 256, 4096):
-        work = {"num_envs": num_envs, "steps": int(steps / (10 + num_envs / 40))}
-        choices = {**work, "output": "numpy", "autoreset_mode": "NextStep"}
-        workers = [
-            Worker(f"funcenv, {name}", "vector_funcenv.py", {**choices, "asynchronous": is_asynchronous})
-            for name, is_asynchronous in reversed(MODES.items())
-        ]
-        workers.append(Worker("CartPoleVectorEnv", "vector_gymnasium.py", work))
+        num_steps = int(steps / (10 + num_envs / 40))
+        workers = vector_latency.start(num_envs, num_steps, output="numpy", autoreset_mode="NextStep")
         sections["vector"][str(num_envs)] = rows = compare(workers, plan.rounds)
-        for worker in workers:
-            worker.close()
-            print(f"{num_envs} CartPoles, {worker.name:<32} {_microseconds(rows[worker.name]):8.1f} CPU-us a step")
+        for name, row in rows.items():
+            print(f"{num_envs} CartPoles, {name:<32} {microseconds(row):8.1f} CPU-us a step")
     yield sections
-
-
-def _microseconds(row: dict[str, Any]) -> float:
-    return 1e6 / row["steps_per_cpu_second"]
 
 
 def _anatomy(plan: Plan, options: argparse.Namespace) -> Iterator[list[dict[str, Any]]]:
@@ -250,6 +222,9 @@ def _anatomy(plan: Plan, options: argparse.Namespace) -> Iterator[list[dict[str,
         print(f"{env:<24} ns a step: {parts}", flush=True)
         yield rows
 
+
+MEASURE = {"speed": _speed, "compile": _compile, "soak": _soak, "latency": _latency, "anatomy": _anatomy}
+"""Generators that yield the rows of a section so far, after each new row."""
 
 if __name__ == "__main__":
     main()

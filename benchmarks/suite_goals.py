@@ -1,4 +1,4 @@
-"""What the figures are held against, and how each one came out."""
+"""The goals of the suite, and whether the results meet them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 Results = dict[str, Any]
 
 GYMNAX = {"CartPole-v1": 10, "Pendulum-v1": 7, "Acrobot-v1": 10, "MountainCar-v0": 30}
-"""Times as fast as gymnax at 1 to 4096 environments, no trajectory kept."""
+"""Smallest ratio of speeds to gymnax, by environment, at 1 to 4096 environments without a trajectory."""
 AT_65536 = 5
 KEPT = 8
 OF_C = 0.4
@@ -19,16 +19,16 @@ COLD_SECONDS = 2.0
 CACHED_SECONDS = 0.3
 GROWTH_MB = 1.0
 SAME_WORK = 5
-"""Percent; if they differ more, the two play different games."""
+"""Percent; with a larger difference the two environments are not the same."""
 
 
 def judge(results: Results) -> list[dict[str, str]]:
-    """Every goal with its figure: met, missed, or not measured."""
+    """Return every goal with its results and a verdict: met, missed, or not run."""
     return [_verdict(what, goal, figures, is_met) for what, goal, figures, is_met in _goals(results)]
 
 
 def speed_row(results: Results, env: str, num_envs: int, keep: bool = False) -> dict[str, Any]:
-    """The row of the speed section, or an empty one."""
+    """Return a row of the speed section, or an empty one."""
     for row in results.get("speed", []):
         if (row["env"], row["num_envs"], row["keep"]) == (env, num_envs, keep):
             return row["peers"]
@@ -84,7 +84,7 @@ def _ratios(results: Results, peer: str, rows: list[tuple[str, int, bool]], by_e
 
 
 def _disagreements(results: Results) -> Figures:
-    """How far our rewards, or the number of our episodes, are from gymnax's, at 16 environments: percent."""
+    """Yield the difference between funcenv's and gymnax's rewards or episodes at 16 environments, in percent."""
     for env in GYMNAX:
         both = [speed_row(results, env, 16).get(name, {}).get("result") for name in ("funcenv", "gymnax")]
         if all(both):
@@ -112,7 +112,7 @@ def _verdict(what: str, goal: str, figures: Figures, is_met: Callable[[float], b
 
 
 def digits(number: float, count: int = 3) -> str:
-    """A number with so many significant digits, and no exponent."""
+    """Format a number with `count` significant digits and no exponent."""
     if not number or not math.isfinite(number):
         return f"{number:g}"
     places = max(0, count - 1 - math.floor(math.log10(abs(number))))

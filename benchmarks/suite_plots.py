@@ -1,4 +1,4 @@
-"""Plots of the suite's figures: speed against the number of environments, and where the time of a step goes."""
+"""Plots of the suite's results: speed against the number of environments, and the cost of each part of a step."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ COLORS = {
     "jumanji (comparable)": "#12858d",
 }
 LEVELS = ("Gymnasium",)
-"""Speeds of one environment alone, drawn from side to side."""
+"""Peers that step one environment; their speed is drawn as a horizontal line."""
 TITLES = {"Gymnasium": "Gymnasium (1 env)", "brax (comparable)": "brax*", "jumanji (comparable)": "jumanji*"}
 STYLES = {"C": (0, (6, 2)), "C, cheap hash": (0, (1.5, 1.8))}
 PART_COLORS = {
@@ -38,10 +38,10 @@ MAX_BYTES = 100_000
 
 
 def draw_all(results: dict[str, Any], folder: pathlib.Path) -> list[pathlib.Path]:
-    """Every plot that there are figures for, as SVG; returns the files.
+    """Draw every plot for which there are results as SVG, and return the files.
 
     Raises:
-        ImportError: matplotlib is missing; the message says how to install it.
+        ImportError: matplotlib is missing.
     """
     try:
         import matplotlib
@@ -76,7 +76,7 @@ def draw_all(results: dict[str, Any], folder: pathlib.Path) -> list[pathlib.Path
 
 
 def series(rows: list[dict[str, Any]]) -> dict[tuple[str, bool], dict[str, list[tuple[int, float, float, float]]]]:
-    """For each environment, kept or not, and each peer: num_envs, and the median, least and greatest speed."""
+    """Return the batch size and the median, smallest and largest speed of each point, by (env, keep) and by peer."""
     found: dict[tuple[str, bool], dict[str, list[tuple[int, float, float, float]]]] = {}
     for row in sorted(rows, key=lambda row: (ENVS.index(row["env"]), row["num_envs"])):
         lines = found.setdefault((row["env"], row["keep"]), {})
@@ -88,7 +88,7 @@ def series(rows: list[dict[str, Any]]) -> dict[tuple[str, bool], dict[str, list[
 
 
 def _some(speeds: dict[tuple[str, bool], Any], wanted: Callable[[str, bool], bool]) -> dict[str, Any]:
-    """Lines of some environments for small plots, which have no room for the slowest peers."""
+    """Return the lines of some environments for small plots, which have no room for the slowest peers."""
     return {
         env: {name: points for name, points in lines.items() if name not in ("phys2d", "brax (comparable)")}
         for (env, keep), lines in speeds.items()
@@ -101,7 +101,7 @@ def _dissected(results: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _draw_one(data: dict[str, Any]) -> Any:
-    """One environment against everyone."""
+    """Draw one environment with all peers."""
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(figsize=(8.2, 4.8))
@@ -110,7 +110,7 @@ def _draw_one(data: dict[str, Any]) -> Any:
     axes.set_title(f"{env}, random policy, no trajectory kept", loc="left", fontsize=11, fontweight="bold", pad=12)
     axes.set_ylabel("environment steps per CPU-second")
     axes.set_xlabel("environments")
-    note = "one core; medians of interleaved runs, bands from the least to the greatest"
+    note = "one core; medians of interleaved runs, bands from the smallest to the largest"
     if any(name.endswith("(comparable)") for name in lines):
         note += "; * a comparable task, not the same"
     figure.text(0.012, 0.012, note, fontsize=7.5, color=SOFT)
@@ -120,7 +120,7 @@ def _draw_one(data: dict[str, Any]) -> Any:
 
 
 def _draw_many(data: dict[str, Any]) -> Any:
-    """Small multiples on common axes."""
+    """Draw several environments on common axes."""
     import matplotlib.pyplot as plt
     import matplotlib.ticker
 
@@ -135,7 +135,7 @@ def _draw_many(data: dict[str, Any]) -> Any:
         _draw_lines(axes, lines, numbers_of(data))
         axes.set_title(env, loc="left", fontsize=10, fontweight="bold")
     bottom, top = grid[0, 0].get_ylim()
-    if top < 100 * bottom:  # too few powers of ten for a scale
+    if top < 100 * bottom:  # too few powers of ten for labels
         grid[0, 0].yaxis.set_major_locator(matplotlib.ticker.LogLocator(subs=(1, 2, 5)))
     for axes in grid[:, 0]:
         axes.set_ylabel("steps per CPU-second")
@@ -148,12 +148,12 @@ def _draw_many(data: dict[str, Any]) -> Any:
 
 
 def numbers_of(data: dict[str, Any]) -> list[int]:
-    """How many environments there are figures for, in any of the plots that share an axis."""
+    """Return the batch sizes in any of the plots that share an axis."""
     return sorted({point[0] for lines in data.values() for points in lines.values() for point in points})
 
 
 def _draw_lines(axes: Any, lines: dict[str, Any], all_numbers: list[int]) -> None:
-    """Speed against the number of environments, both logarithmic; one environment alone is a level."""
+    """Draw speed against the number of environments, both logarithmic."""
     for name, points in lines.items():
         numbers, speeds, low, high = zip(*points, strict=True)
         color, first = COLORS[name], name == "funcenv"
@@ -191,7 +191,7 @@ def _draw_lines(axes: Any, lines: dict[str, Any], all_numbers: list[int]) -> Non
 
 
 def _label_lines(axes: Any, lines: dict[str, Any], size: float) -> None:
-    """Each line's name at its end; once the axes have their limits and places."""
+    """Write each line's name at its end. The axes must have their final limits and positions."""
     last = max(points[-1][0] for points in lines.values())
     ends = [(last if name in LEVELS else points[-1][0], points[-1][1], name) for name, points in lines.items()]
     for number, speed, name in ends:
@@ -201,7 +201,7 @@ def _label_lines(axes: Any, lines: dict[str, Any], size: float) -> None:
 
 
 def _label_here(axes: Any, number: float, speed: float, name: str, size: float) -> None:
-    """The name of a line that ends inside of the plot, right where it ends."""
+    """Write the name of a line that ends inside the plot."""
     axes.annotate(
         TITLES.get(name, name),
         xy=(number, speed),
@@ -216,7 +216,7 @@ def _label_here(axes: Any, number: float, speed: float, name: str, size: float) 
 
 
 def _label_ends(axes: Any, ends: list[tuple[float, float, str]], size: float) -> None:
-    """Names to the right of the plot at the heights of their lines, moved apart where they would overlap."""
+    """Write names to the right of the plot at the heights of their lines, moved apart so that none overlap."""
     bottom, top = (math.log10(limit) for limit in axes.get_ylim())
     gap = 1.35 * size / (axes.get_position().height * axes.figure.get_figheight() * 72)
     heights = {name: (math.log10(speed) - bottom) / (top - bottom) for _, speed, name in ends}
@@ -239,7 +239,7 @@ def _label_ends(axes: Any, ends: list[tuple[float, float, str]], size: float) ->
 
 
 def spread(heights: dict[str, float], gap: float) -> dict[str, float]:
-    """Places at least `gap` apart, in the same order, each near its height.
+    """Return positions at least `gap` apart, in the order of the heights and close to them.
 
     Neighbours that are too close become a group, which is centred on the mean of its members' heights.
     """
@@ -260,7 +260,7 @@ def _top(group: list[str], heights: dict[str, float], gap: float) -> float:
 
 
 def _draw_breakdown(data: dict[str, Any]) -> Any:
-    """Stacked bars: nanoseconds of each part of a step."""
+    """Draw the nanoseconds of each part of a step as stacked bars."""
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(figsize=(8.2, 0.46 * len(data) + 1.7))
@@ -284,8 +284,7 @@ def _draw_breakdown(data: dict[str, Any]) -> Any:
     for spine in axes.spines.values():
         spine.set_visible(False)
     axes.set_xlabel(f"nanoseconds of CPU for each environment's step, {num_envs:,} environments")
-    title = "Where the time of a step goes"
-    axes.set_title(title, loc="left", fontsize=11, fontweight="bold", pad=28, x=0)
+    axes.set_title("The cost of each part of a step", loc="left", fontsize=11, fontweight="bold", pad=28, x=0)
     handles = [plt.Rectangle((0, 0), 1, 1, color=color) for color in PART_COLORS.values()]
     axes.legend(
         handles,
@@ -304,7 +303,7 @@ def _draw_breakdown(data: dict[str, Any]) -> Any:
 
 
 def _rounded(number: re.Match[str]) -> str:
-    """Hundredths of a point are enough; factors below 1 stay as they are."""
+    """Round coordinates to hundredths of a point, and leave factors below 1 as they are."""
     return f"{float(number[0]):.2f}" if float(number[0]) >= 1 else number[0]
 
 
@@ -315,7 +314,7 @@ def _no_locator() -> Any:
 
 
 def _short(value: float) -> str:
-    """1 k, 10 M, 1 G."""
+    """Format a number as 1 k, 10 M or 1 G."""
     for size, unit in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
         if value >= size:
             return f"{value / size:g}{unit}"
@@ -331,5 +330,7 @@ def _save(figure: Any, path: pathlib.Path) -> pathlib.Path:
     path.write_text(re.sub(r"\d+\.\d{3,}", _rounded, path.read_text()))
     size = path.stat().st_size
     if size > MAX_BYTES:
-        raise ValueError(f"{path.name} has {size:,} bytes, more than the {MAX_BYTES:,} that a picture in the docs may")
+        raise ValueError(
+            f"{path.name} has {size:,} bytes, but a plot in the docs may have at most {MAX_BYTES:,}; draw fewer points"
+        )
     return path

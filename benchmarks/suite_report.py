@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from harness import PEERS as REQUIREMENTS
+from harness import microseconds
 from suite_goals import digits
 from suite_plots import draw_all
 from suite_rows import ENVS, PEERS
@@ -232,7 +233,7 @@ def _latency(results: Results) -> list[str]:
     section = results.get("latency")
     if not section:
         return []
-    single = [(name, _microseconds(row), _times(row)) for name, row in section["single"].items()]
+    single = [(name, digits(microseconds(row)), _times(row)) for name, row in section["single"].items()]
     parts = [
         "## Speed of steps from Python",
         "One CartPole-v1, stepped by `env.step(action)` in a Python loop that resets at the end of an episode:",
@@ -242,15 +243,11 @@ def _latency(results: Results) -> list[str]:
     ]
     names = list(next(iter(section["vector"].values())))
     body = [
-        [f"{int(number):,}", *(f"{_microseconds(rows[name])} ({_times(rows[name])}x)" for name in names)]
+        [f"{int(number):,}", *(f"{digits(microseconds(rows[name]))} ({_times(rows[name])}x)" for name in names)]
         for number, rows in section["vector"].items()
     ]
     head = ("environments", *(f"{name}, CPU us a step" for name in names))
     return [*parts, table(head, body)]
-
-
-def _microseconds(row: dict[str, Any]) -> str:
-    return digits(1e6 / row["steps_per_cpu_second"])
 
 
 def _times(row: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""What the suite measures: which environments, how many of them, and against whom."""
+"""What the suite measures: environments, batch sizes and peers."""
 
 from __future__ import annotations
 
@@ -14,42 +14,44 @@ ENVS = CLASSIC + TOY_TEXT
 WITH_GOALS = CLASSIC[:4]
 
 SAME = {env: env for env in CLASSIC}
+CARTPOLE = {"CartPole-v1": "CartPole-v1"}
 
 
 @dataclasses.dataclass(frozen=True)
 class Peer:
-    """Somebody else's way to do the same work, or comparable work."""
+    """Another program that does the same work, or comparable work."""
 
     name: str
     script: str
-    """of `workers/`; empty for the C program"""
+    """file in `workers/`; empty for the C program"""
     ids: dict[str, str]
-    """what it calls each of our environments"""
+    """its id for each environment"""
     about: str
-    """what exactly is run, for the table of peers"""
+    """description for the table of peers"""
     venv: str = ""
     options: dict[str, Any] = dataclasses.field(default_factory=dict)
     keeps: bool = False
-    """whether it also has a row where trajectories are kept"""
+    """whether it is also measured with trajectories kept"""
     num_envs: tuple[int, int] = (1, 65536)
-    """the least and the most environments that it is asked for"""
+    """smallest and largest batch size"""
     multiple: int = 1
+    """divisor of all its batch sizes"""
     work: int = 2**19
-    """environment steps of one call, about"""
+    """approximate number of environment steps in one call"""
     least_steps: int = 64
-    """of each environment in one call; those that reset first in every call need as many as we do"""
+    """smallest number of steps of each environment in one call; it dilutes the reset at the start of a call"""
 
     def takes(self, env: str, num_envs: int, keep: bool) -> bool:
-        """Whether it has a place in a row."""
+        """Return whether the peer is part of a row."""
         low, high = self.num_envs
         fits = low <= num_envs <= high and num_envs % self.multiple == 0
         return env in self.ids and fits and (self.keeps or not keep)
 
     def start(self, env: str, num_envs: int, keep: bool, seconds: float) -> Worker:
-        """A worker for a row.
+        """Start a worker for a row.
 
         Raises:
-            PeerError: it cannot be installed, built or run.
+            PeerError: The peer cannot be installed, built or run.
         """
         num_steps = min(max(self.work // num_envs, self.least_steps), 8192)
         if not self.script:
@@ -58,6 +60,35 @@ class Peer:
         return Worker(self.name, self.script, {**options, **self.options}, peer_python(self.venv))
 
 
+C = Peer(
+    name="C",
+    script="",
+    ids=CARTPOLE,
+    num_envs=(256, 65536),
+    multiple=256,
+    about="`benchmarks/c/cartpole.c`: the same equations in float32, a threefry2x32 stream for each environment, "
+    "vector instructions, chunks of 256 environments in L1; written to be as fast as the machine allows",
+)
+GYMNASIUM = Peer(
+    name="Gymnasium",
+    script="step_gymnasium.py",
+    ids={env: env for env in ENVS},
+    venv="gymnasium",
+    options={"kind": "single"},
+    num_envs=(1, 1),
+    work=2**10,
+    least_steps=16,
+    about="one NumPy environment from `gymnasium.make`, stepped and reset from Python; actions drawn beforehand",
+)
+VECTOR_ENV = dataclasses.replace(
+    GYMNASIUM,
+    name="CartPoleVectorEnv",
+    ids=CARTPOLE,
+    options={"kind": "vector"},
+    num_envs=(1, 65536),
+    work=2**16,
+    about="Gymnasium's own vector environment in NumPy, stepped from Python; actions drawn beforehand",
+)
 PEERS = (
     Peer(
         name="gymnax",
@@ -67,55 +98,22 @@ PEERS = (
         keeps=True,
         about="the loop of its README under `jax.lax.scan`, its default generator, in one compiled program",
     ),
-    Peer(
-        name="C",
-        script="",
-        ids={"CartPole-v1": "CartPole-v1"},
-        num_envs=(256, 65536),
-        multiple=256,
-        about="`benchmarks/c/cartpole.c`: the same equations in float32, a threefry2x32 stream for each environment, "
-        "vector instructions, chunks of 256 environments in L1; written to be as fast as the machine allows",
-    ),
-    Peer(
+    C,
+    dataclasses.replace(
+        C,
         name="C, cheap hash",
-        script="",
-        ids={"CartPole-v1": "CartPole-v1"},
-        num_envs=(256, 65536),
-        multiple=256,
-        about="the same with random numbers that cost next to nothing (and are not to be relied on)",
+        about="the same with a cheap hash as generator, whose random numbers are of low quality",
     ),
-    Peer(
-        name="Gymnasium",
-        script="step_gymnasium.py",
-        ids={env: env for env in ENVS},
-        venv="gymnasium",
-        options={"kind": "single"},
-        num_envs=(1, 1),
-        work=2**10,
-        least_steps=16,
-        about="one numpy environment from `gymnasium.make`, stepped and reset from Python; actions drawn beforehand",
-    ),
-    Peer(
-        name="CartPoleVectorEnv",
-        script="step_gymnasium.py",
-        ids={"CartPole-v1": "CartPole-v1"},
-        venv="gymnasium",
-        options={"kind": "vector"},
-        work=2**16,
-        least_steps=16,
-        about="Gymnasium's own vector environment in numpy, stepped from Python; actions drawn beforehand",
-    ),
-    Peer(
+    GYMNASIUM,
+    VECTOR_ENV,
+    dataclasses.replace(
+        VECTOR_ENV,
         name="phys2d",
-        script="step_gymnasium.py",
         ids={"CartPole-v1": "phys2d/CartPole-v1", "Pendulum-v1": "phys2d/Pendulum-v0"},
-        venv="gymnasium",
-        options={"kind": "vector"},
         num_envs=(1, 256),
         work=2**8,
-        least_steps=16,
-        about="Gymnasium's functional JAX environments, as the vector environment that `gymnasium.make_vec` gives; "
-        "it resets ended environments one by one in Python, so it is asked for 256 at most",
+        about="Gymnasium's functional JAX environments, as the vector environment of `gymnasium.make_vec`; it resets "
+        "ended environments one by one in Python, so the batch size is 256 at most",
     ),
     Peer(
         name="envpool",
@@ -148,7 +146,7 @@ PEERS = (
 
 
 def ours(env: str, num_envs: int, keep: bool, seconds: float) -> Worker:
-    """Our side of a row."""
+    """Start funcenv's worker of a row."""
     num_steps = min(max(2**19 // num_envs, 64), 8192)
     options = {"env": env, "num_envs": num_envs, "num_steps": num_steps, "seconds": seconds, "keep": keep}
     return Worker("funcenv", "rollout_funcenv.py", options)
@@ -156,18 +154,18 @@ def ours(env: str, num_envs: int, keep: bool, seconds: float) -> Worker:
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """How much is measured."""
+    """How much the suite measures."""
 
     rounds: int
     seconds: float
-    """of CPU time that a turn takes"""
+    """CPU seconds of a turn"""
     classic: tuple[int, ...]
-    """numbers of environments where goals are set"""
+    """batch sizes of environments with goals"""
     others: tuple[int, ...]
     toy_text: tuple[int, ...]
     kept: tuple[int, ...]
     most_for_slow_peers: int
-    """environments that phys2d and brax are asked for, who need minutes for more"""
+    """largest batch size for phys2d and brax, which need minutes for more"""
     compile_rounds: int
     soak_steps: int
     latency_steps: int
@@ -206,7 +204,7 @@ FULL = Plan(
 
 
 def speed_rows(plan: Plan) -> list[tuple[str, int, bool]]:
-    """Environment, number of them, and whether trajectories are kept, for every row."""
+    """Return the environment, the batch size and whether trajectories are kept, for each row."""
     rows = []
     for env in ENVS:
         sizes = plan.classic if env in WITH_GOALS else plan.others if env in CLASSIC else plan.toy_text
@@ -215,7 +213,7 @@ def speed_rows(plan: Plan) -> list[tuple[str, int, bool]]:
 
 
 def peers_of(plan: Plan, env: str, num_envs: int, keep: bool) -> list[Peer]:
-    """Who takes part in a row."""
+    """Return the peers of a row."""
     slow = ("phys2d", "brax (comparable)")
     return [
         peer
@@ -225,7 +223,7 @@ def peers_of(plan: Plan, env: str, num_envs: int, keep: bool) -> list[Peer]:
 
 
 def start_all(plan: Plan, env: str, num_envs: int, keep: bool, names: list[str] | None) -> tuple[list[Worker], dict]:
-    """The workers of a row, ours first, and what the others said who cannot take part."""
+    """Start the workers of a row, funcenv's first; also return the errors of the peers that cannot run."""
     workers, absent = [ours(env, num_envs, keep, plan.seconds)], {}
     for peer in peers_of(plan, env, num_envs, keep):
         if names is not None and peer.name not in names:

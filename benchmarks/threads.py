@@ -1,6 +1,6 @@
-"""A long rollout that keeps no trajectory, by the clock: `PJRT_NPROC=1 python benchmarks/threads.py`, then with 2.
+"""Wall time of a long rollout without a trajectory: `PJRT_NPROC=1 python benchmarks/threads.py`, then with 2.
 
-It plays in as many equal parts as XLA has threads, which `PJRT_NPROC` says; without it, one for each core.
+The rollout is divided into one part for each thread of XLA: `PJRT_NPROC`, or by default the number of cores.
 """
 
 import argparse
@@ -23,14 +23,14 @@ def main() -> None:
     venv = funcenv.FuncVectorEnv(funcenv.make(arguments.env), arguments.num_envs)
     policy = funcenv.random_policy(venv)
 
-    def play() -> tuple[float, float]:
+    def run() -> tuple[float, float]:
         wall, cpu = time.perf_counter(), time.process_time()
         jax.block_until_ready(funcenv.rollout(venv, policy, funcenv.key(0), arguments.num_steps, collect=None))
         return time.perf_counter() - wall, time.process_time() - cpu
 
-    play()  # compiled
-    wall, cpu = (statistics.median(seconds) for seconds in zip(*(play() for _ in range(arguments.rounds)), strict=True))
-    print(f"threads: {num_threads()}, {wall:.3f} s by the clock, {cpu:.3f} CPU-s (medians of {arguments.rounds})")
+    run()  # compiles
+    wall, cpu = (statistics.median(seconds) for seconds in zip(*(run() for _ in range(arguments.rounds)), strict=True))
+    print(f"threads: {num_threads()}, {wall:.3f} s wall time, {cpu:.3f} CPU-s (medians of {arguments.rounds})")
 
 
 if __name__ == "__main__":

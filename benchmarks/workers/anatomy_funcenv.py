@@ -1,4 +1,4 @@
-"""Where the time of a step goes in one environment, and the bytes that it takes."""
+"""The cost of each part of a step of one environment, and its memory."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""One environment stepped from Python, with a reset at each episode's end."""
+"""Steps of one environment from Python, with a reset after each episode."""
 
 import importlib.metadata
 
@@ -23,7 +23,7 @@ def make(kind, env_id):
 def prepare(options):
     env, num_steps = make(options["kind"], options["env"]), options["num_steps"]
     env.reset(seed=0)
-    space = gymnasium.make(options["env"]).action_space  # the same actions for all
+    space = gymnasium.make(options["env"]).action_space  # the same actions for every kind
     space.seed(0)
     actions = [space.sample() for _ in range(1024)]
 

@@ -1,7 +1,7 @@
-"""Grey pictures of funcenv's environments, inside compiled code.
+"""Grey images of funcenv's environments, rendered in compiled code.
 
-`options["kind"]`: "step", random actions in a `jax.lax.scan`, as a training loop has it, and every picture is kept;
-"draw", pictures of given states alone.
+`options["kind"]` is "step" for random actions in a `jax.lax.scan` that keeps every image, as in a training loop, or
+"draw" for images of given states.
 """
 
 import jax
@@ -9,9 +9,9 @@ import jax.numpy as jnp
 from protocol import serve
 
 import funcenv
-import funcenv.envs  # noqa: F401  (imported before the clock starts, as the peers' environments are)
+import funcenv.envs  # noqa: F401  (imported before the clock starts, like the peers' environments)
 
-jax.devices()  # the backend starts before the clock does
+jax.devices()  # start the backend before the clock starts
 
 
 def prepare(options):
@@ -24,7 +24,7 @@ def prepare(options):
         return jax.vmap(env.action_space.sample)(jax.random.split(key, num_envs))
 
     @jax.jit
-    def play(vstate, key):
+    def step_and_keep(vstate, key):
         def step(vstate, key):
             vstate, timestep = venv.step(vstate, draw_actions(key))
             return vstate, timestep.observation
@@ -35,15 +35,15 @@ def prepare(options):
     def draw(env_state):
         return jax.vmap(lambda state: env.observation(state, key))(env_state)
 
-    def play_on():
+    def step_all():
         nonlocal vstate
-        vstate, pictures = play(vstate, key)
-        return pictures[-1]
+        vstate, images = step_and_keep(vstate, key)
+        return images[-1]
 
-    def draw_again():
+    def draw_all():
         for _ in range(num_steps):
-            pictures = draw(vstate.env_state)
-        return pictures
+            images = draw(vstate.env_state)
+        return images
 
     program = (
         jax.jit(venv.step).lower(vstate, draw_actions(key))
@@ -51,7 +51,7 @@ def prepare(options):
         else draw.lower(vstate.env_state)
     )
     memory = program.compile().memory_analysis()
-    work = play_on if options["kind"] == "step" else draw_again
+    work = step_all if options["kind"] == "step" else draw_all
     return lambda: float(jnp.mean(jax.block_until_ready(work()).astype(jnp.float32))), {
         "steps": num_envs * num_steps,
         "version": funcenv.__version__,

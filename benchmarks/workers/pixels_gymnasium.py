@@ -1,6 +1,6 @@
-"""The same pictures from Gymnasium: `render()` of an rgb_array, then grey, then reduced by Pillow to means of areas.
+"""Grey images from Gymnasium: `render()` as an rgb_array, which Pillow converts to grey and averages over areas.
 
-`options["kind"]`: "step", random actions, a picture after each; "draw", pictures of one state alone.
+`options["kind"]` is "step" for random actions with an image after each, or "draw" for images of one state.
 """
 
 import os
@@ -24,23 +24,23 @@ def prepare(options):
     actions = np.random.default_rng(0).integers(0, env.action_space.n, 1024)
     env.reset(seed=0)
 
-    def picture():
+    def image():
         return Image.fromarray(env.render()).convert("L").resize((size, size), Image.Resampling.BOX)
 
-    def play():
+    def step():
         for number in range(num_steps):
             _, _, terminated, truncated, _ = env.step(actions[number % 1024])
             if terminated or truncated:
                 env.reset()
-            shown = picture()
-        return shown
+            frame = image()
+        return frame
 
     def draw():
         for _ in range(num_steps):
-            shown = picture()
-        return shown
+            frame = image()
+        return frame
 
-    work = play if options["kind"] == "step" else draw
+    work = step if options["kind"] == "step" else draw
     return lambda: float(np.asarray(work()).mean()), {"steps": num_steps, "version": gymnasium.__version__}
 
 

@@ -1,4 +1,4 @@
-"""PPO in funcenv, from a new train state to the last update, without a run folder."""
+"""PPO in funcenv from a new train state to the last update, without a run folder."""
 
 import jax
 import numpy as np

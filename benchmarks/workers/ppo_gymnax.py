@@ -1,7 +1,7 @@
-"""PPO on gymnax in the usual end-to-end form: one scan over updates, fresh keys split for every step.
+"""PPO on gymnax in the usual end-to-end form: one scan over updates, with keys split at every step.
 
-The same algorithm, networks and sizes as funcenv's, written as such loops commonly are: values and log-probabilities
-are computed while stepping, and the end of an episode by time counts as termination.
+The algorithm, networks and sizes are funcenv's. As is common in such loops, values and log-probabilities are computed
+while stepping, and a time limit counts as termination.
 """
 
 import importlib.metadata

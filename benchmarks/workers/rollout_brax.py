@@ -1,45 +1,27 @@
-"""Random policy in brax's inverted pendulum, a pole on a cart in a general rigid-body engine, in one compiled program.
+"""Random policy in brax's inverted pendulum: a pole on a cart, in a general rigid-body engine.
 
-As `brax.envs.create` makes it: default engine ("generalized"), episodes of at most 1000 steps, and a reset that goes
-back to each environment's first state.
+The environment is made by `brax.envs.create`: engine "generalized", episodes of at most 1000 steps, and resets to each
+environment's first state.
 """
 
-import importlib.metadata
-
 import jax
-import jax.numpy as jnp
 from brax import envs
 from protocol import serve
-
-jax.devices()
+from random_policy import prepare_rollout
 
 
 def prepare(options):
-    num_envs = options["num_envs"]
-    env = envs.create("inverted_pendulum", batch_size=num_envs)
+    env = envs.create("inverted_pendulum", batch_size=options["num_envs"])
+    shape = options["num_envs"], env.action_size
 
-    @jax.jit
-    def run(key):
-        key, reset_key = jax.random.split(key)
-        state = env.reset(reset_key)
+    def draw_actions(key):
+        return jax.random.uniform(key, shape, minval=-1.0, maxval=1.0)
 
-        def step(carry, _):
-            key, state, episodes = carry
-            key, action_key = jax.random.split(key)
-            action = jax.random.uniform(action_key, (num_envs, env.action_size), minval=-1.0, maxval=1.0)
-            state = env.step(state, action)
-            return (key, state, episodes + state.done), None
+    def step(state, action):
+        state = env.step(state, action)
+        return state, state.done
 
-        (_, _, episodes), _ = jax.lax.scan(step, (key, state, jnp.zeros(num_envs)), None, options["num_steps"])
-        return episodes.sum()
-
-    key = jax.random.key(0)
-
-    def work():
-        return {"episodes": int(run(key))}
-
-    version = importlib.metadata.version("brax")
-    return work, {"steps": num_envs * options["num_steps"], "version": version, "jax": jax.__version__}
+    return prepare_rollout("brax", options, env.reset, draw_actions, step)
 
 
 serve(prepare)

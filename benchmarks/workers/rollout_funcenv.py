@@ -1,13 +1,13 @@
-"""Random policy in funcenv, in one compiled program; the trajectory is kept with `options["keep"]`."""
+"""Random policy in funcenv, in one compiled program. `options["keep"]` keeps the trajectory."""
 
 import jax
 import numpy as np
 from protocol import serve
 
 import funcenv
-import funcenv.envs  # noqa: F401  (imported before the clock starts, as the peers' environments are)
+import funcenv.envs  # noqa: F401  (imported before the clock starts, like the peers' environments)
 
-jax.devices()  # the backend starts before the clock does
+jax.devices()  # start the backend before the clock starts
 
 
 def whole_trajectory(timestep, action):

@@ -1,6 +1,6 @@
-"""Random policy in gymnax: the loop that its README shows, under `jax.lax.scan`, with its default generator.
+"""Random policy in gymnax: the loop of its README in a `jax.lax.scan`, with its default generator.
 
-The trajectory is kept with `options["keep"]`; else the scan carries the rewards and the number of episodes.
+`options["keep"]` keeps the trajectory. Otherwise the scan only carries the rewards and the number of episodes.
 """
 
 import importlib.metadata
@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from protocol import serve
 
-jax.devices()  # the backend starts before the clock does
+jax.devices()  # start the backend before the clock starts
 
 
 def prepare(options):

@@ -1,4 +1,4 @@
-"""The same environments stepped on and on, no trajectory kept: memory must not grow. A turn is `options["steps"]`."""
+"""A long rollout without a trajectory, during which memory must not grow. A turn takes `options["steps"]` steps."""
 
 import gc
 

@@ -1,4 +1,4 @@
-"""envpool (C++), stepped from Python as its users do, with one thread and actions that were drawn beforehand."""
+"""Steps of envpool (C++) from Python, with one thread and actions that are drawn before the clock starts."""
 
 import importlib.metadata
 import warnings

@@ -1,7 +1,7 @@
-"""Gymnasium's environments, stepped from Python as their users do, with actions that were drawn beforehand.
+"""Steps of Gymnasium's environments from Python, with actions that are drawn before the clock starts.
 
-`options["kind"]`: "single", one numpy environment that is reset where its episode ends; "vector", the vector
-environment that `gymnasium.make_vec` gives: for CartPole-v1 its own, in numpy; for phys2d ids its own, in JAX.
+`options["kind"]` is "single" for one NumPy environment, which is reset after each episode, or "vector" for the vector
+environment of `gymnasium.make_vec`: written in NumPy for CartPole-v1, and in JAX for phys2d ids.
 """
 
 import warnings
@@ -42,7 +42,7 @@ def prepare_vector(options):
     envs = gymnasium.make_vec(options["env"], num_envs=num_envs, vectorization_mode="vector_entry_point")
     actions = draw(envs.single_action_space, 64, num_envs)
     envs.reset(seed=0)
-    for number in range(max(20, 400 // num_envs)):  # the JAX ones compile a program for each number of resets
+    for number in range(max(20, 400 // num_envs)):  # those in JAX compile a program for each number of resets
         envs.step(actions[number % 64])
 
     def work():
