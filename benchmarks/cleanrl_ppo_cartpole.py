@@ -1,7 +1,8 @@
 """A single-file PPO in CleanRL's style, on funcenv's CartPole and on Gymnasium's: only the id differs.
 
-`python benchmarks/cleanrl_ppo_cartpole.py` (needs `pip install torch`). The loop follows CleanRL (Huang et al., "CleanRL: High-quality Single-file Implementations of Deep Reinforcement Learning Algorithms", JMLR
-23, 2022): torch, `SyncVectorEnv` over `gymnasium.make`, `RecordEpisodeStatistics`, next-step autoreset.
+`python benchmarks/cleanrl_ppo_cartpole.py` (needs `pip install torch`). The loop follows CleanRL (Huang et al.,
+"CleanRL: High-quality Single-file Implementations of Deep Reinforcement Learning Algorithms", JMLR 23, 2022):
+torch, `SyncVectorEnv` over `gymnasium.make`, `RecordEpisodeStatistics`, next-step autoreset.
 """
 
 from __future__ import annotations

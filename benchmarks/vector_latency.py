@@ -1,7 +1,7 @@
 """CPU time of a vector step from Python, against `CartPoleVectorEnv`: `python benchmarks/vector_latency.py`.
 
-All environments take the same random actions. funcenv is measured with JAX's default asynchronous dispatch and without it, because
-JAX hands a program of 1000 operations or more to another thread.
+All environments take the same random actions. funcenv is measured with JAX's default asynchronous dispatch and without
+it, because JAX hands a program of 1000 operations or more to another thread.
 """
 
 from __future__ import annotations
