@@ -4,6 +4,7 @@ The fast paths (`funcenv._compile`) compile each program twice, to compare the r
 `FUNCENV_NO_FAST_PATH=1`, except those with the mark `fast_path`.
 """
 
+import functools
 import gc
 import os
 import pathlib
@@ -38,11 +39,8 @@ def bounded_memory():
     """Drop compiled programs between files when they take too much memory; the cache on disk still has them."""
     yield
     if STATM.exists() and int(STATM.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") > MAX_MEMORY_BYTES:
-        from funcenv._compile.rollout import dispatch
-        from funcenv.adapters.single import programs
-        from funcenv.adapters.vector import programs as vector_programs
-
-        for cache in (programs._shared, vector_programs._shared_programs, dispatch._program):
-            cache.cache_clear()
+        for cache in gc.get_objects():
+            if type(cache) is functools._lru_cache_wrapper and cache.__module__.startswith(("funcenv.", "tests.")):
+                cache.cache_clear()
         jax.clear_caches()
         gc.collect()
