@@ -16,7 +16,7 @@ from funcenv.bench import time_in_turns
 from funcenv.random import find_impl
 from funcenv.rollout import random_policy, rollout
 
-NAMES = ("threefry2x32", "philox4x32", "threefry", "feistel2x32")
+NAMES = ("threefry2x32", "philox4x32", "threefry")
 NUM_KEYS = 256
 
 

@@ -1,4 +1,4 @@
-"""What the counter-based generators share: numbering the words of an array, and words from integers of any width."""
+"""Building blocks of a counter-based generator: the index of each array element, and 64-bit numbers as two words."""
 
 from __future__ import annotations
 
@@ -14,110 +14,107 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, UInt
 
-MOST_BLOCKS = 2**32
-"""How many blocks a key has for one use: counters here have 32 bits."""
+MAX_BLOCKS = 2**32
+"""The number of blocks that one key can produce, because the counters here have 32 bits."""
 
-Words = tuple[jax.Array, jax.Array]
-"""The two words of 32 bits of a block, or of many."""
+MAX_UNROLLED_ELEMENTS = 8
+"""The largest number of elements, such as the keys of one split, that are computed one by one.
 
-Block = Callable[[jax.Array], Words]
-
-UNROLLED = 8
-"""Up to this many keys of a split are computed one by one.
-
-A split into a few named keys is soon taken apart, and mapped over a thousand environments an axis of 2 vectorises
-badly; scalars, each of them an array over the environments, vectorise well, and no array of keys need exist. Draws stay
-arrays: taken apart, XLA's CPU backend was seen to compute the block of every word anew for each.
+A split into a few named keys is soon taken apart. Mapped over a thousand environments, an axis of size 2 vectorises
+badly, but scalars become arrays over the environments, which vectorise well, and no array of keys need exist. Random
+bits stay arrays on a CPU: taken apart, XLA's CPU backend was seen to compute the block of every word repeatedly.
 """
 
-UINT = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
+UINT_DTYPES = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
+
+Words = tuple[jax.Array, jax.Array]
+"""The two 32-bit words of a block, or of an array of blocks."""
 
 
-def numbered(shape: tuple[int, ...]) -> UInt[Array, "..."]:
-    """Each element's place in row-major order, as sums over axes, which a partitioner can divide.
+def element_indices(shape: tuple[int, ...]) -> UInt[Array, "..."]:
+    """Compute each element's row-major index, as a sum over axes, which XLA can partition over devices.
 
     Raises:
-        ValueError: more than 2**32 elements.
+        ValueError: The array has more than 2**32 elements.
 
-    >>> numbered((2, 3)).tolist()
+    >>> element_indices((2, 3)).tolist()
     [[0, 1, 2], [3, 4, 5]]
     """
-    if math.prod(shape) > MOST_BLOCKS:
+    if math.prod(shape) > MAX_BLOCKS:
         raise ValueError(
             f"at most 2**32 blocks can be drawn with one key, got an array of shape {shape}; split the key"
         )
-    places = jnp.zeros(shape, np.uint32)
+    indices = jnp.zeros(shape, np.uint32)
     stride = 1
     for axis in reversed(range(len(shape))):
         if shape[axis] > 1:
-            places = places + lax.broadcasted_iota(np.uint32, shape, axis) * np.uint32(stride)
+            indices = indices + lax.broadcasted_iota(np.uint32, shape, axis) * np.uint32(stride)
         stride *= shape[axis]
-    return places
+    return indices
 
 
-def keys_of_blocks(key_of: Callable[[jax.Array], tuple[jax.Array, ...]], shape: tuple[int, ...]) -> jax.Array:
-    """The keys of a split, `[*shape, words]`: those of the blocks 0, 1, ... in row-major order.
+def split_elementwise(key_at: Callable[[jax.Array], tuple[jax.Array, ...]], shape: tuple[int, ...]) -> jax.Array:
+    """Compute the keys of a split, `[*shape, words]`, from the blocks 0, 1, ... in row-major order.
 
     Args:
-        key_of: from the number of a block to the words of its key.
-        shape: of the array of keys.
+        key_at: maps the index of a block to the words of its key.
+        shape: the shape of the array of keys.
 
-    >>> keys_of_blocks(lambda number: (number, number), (2,)).tolist()
+    >>> split_elementwise(lambda index: (index, index), (2,)).tolist()
     [[0, 0], [1, 1]]
     """
-    if 0 < math.prod(shape) <= UNROLLED:
-        keys = _one_by_one(key_of, math.prod(shape))
-        return _computed_once(_assembled([word for key in keys for word in key], (*shape, len(keys[0]))))
-    return _computed_once(joined(key_of(numbered(shape)), len(shape)))
+    if 0 < math.prod(shape) <= MAX_UNROLLED_ELEMENTS:
+        keys = _one_by_one(key_at, math.prod(shape))
+        return _prevent_recomputation(_stack_nested([word for key in keys for word in key], (*shape, len(keys[0]))))
+    return _prevent_recomputation(stack_words(key_at(element_indices(shape)), len(shape)))
 
 
-def drawn(draw: Callable[[jax.Array], Any], shape: tuple[int, ...]) -> Any:
-    """What is drawn for the numbers 0, 1, ... in row-major order.
+def draw_elementwise(draw: Callable[[jax.Array], Any], shape: tuple[int, ...]) -> Any:
+    """Apply `draw` to the indices 0, 1, ... in row-major order.
 
-    On a GPU a few are drawn one by one: XLA sees through to each, and puts them into the kernel that needs them.
+    On a GPU, a few elements are drawn one by one: XLA then moves each into the kernel that needs it.
 
     Args:
-        draw: elementwise, from the numbers of elements to what is drawn for them.
-        shape: of what is drawn.
+        draw: an elementwise function of the indices.
+        shape: the shape of the result.
 
-    >>> drawn(lambda number: 2 * number, (3,)).tolist()
+    >>> draw_elementwise(lambda index: 2 * index, (3,)).tolist()
     [0, 2, 4]
     """
-    numbers = numbered(shape)
-    if not 1 < numbers.size <= UNROLLED:
-        return draw(numbers)
+    indices = element_indices(shape)
+    if not 1 < indices.size <= MAX_UNROLLED_ELEMENTS:
+        return draw(indices)
     if _mapped.get():
-        return jax.tree.map(lambda leaf: leaf.reshape(shape), lax.map(draw, numbers.reshape(-1)))
-    return draw(numbers) if _is_for_cpu() else _drawn_apart(draw, numbers)
+        return jax.tree.map(lambda leaf: leaf.reshape(shape), lax.map(draw, indices.reshape(-1)))
+    if _is_for_cpu():
+        return draw(indices)
+    return jax.tree.map(lambda *leaves: _stack_nested(leaves, shape), *_one_by_one(draw, indices.size))
 
 
-def _drawn_apart(draw: Callable[[jax.Array], Any], numbers: jax.Array) -> Any:
-    """Number by number, put together so that XLA sees through to each."""
-    return jax.tree.map(lambda *leaves: _assembled(leaves, numbers.shape), *_one_by_one(draw, numbers.size))
+def stack_words(parts: Sequence[jax.Array], axis: int) -> jax.Array:
+    """Stack arrays of one shape along a new axis."""
+    return lax.concatenate([lax.expand_dims(part, (axis,)) for part in parts], axis)
 
 
-def _one_by_one(function: Callable[[jax.Array], Any], count: int) -> list[Any]:
-    return [function(jnp.asarray(np.uint32(number))) for number in range(count)]
+def split_uint64(number: jax.Array) -> Words:
+    """Split a scalar integer of any width into its high and its low 32 bits, as JAX's generators read a seed.
 
-
-def _computed_once(keys: jax.Array) -> jax.Array:
-    """Keys that were split, which the programs that draw with them do not compute again.
-
-    Left to itself, XLA's CPU backend writes the computation of a key into each program that draws with it, and into
-    those of the keys that are split from it again: what it compiles then grows with the power of the depth of the
-    splits. Members of nested spaces took it minutes. Few keys in a program that becomes one function
-    (`funcenv._compile.single_kernel`) are left alone: it is compiled in another manner, and faster with them; and so they are on a GPU,
-    where an array in between is a kernel more.
+    Raises:
+        TypeError: `number` is not a scalar, or not an integer.
     """
-    few = math.prod(keys.shape[:-1]) <= UNROLLED
-    if few and (_becomes_one_function.get() or not _is_for_cpu()):
-        return keys
-    barrier: Any = lax.optimization_barrier  # for which JAX has no types
-    return barrier(keys)
+    if number.shape or not jnp.issubdtype(number.dtype, np.integer):
+        raise TypeError(f"a seed must be a scalar integer, got {number.dtype}{list(number.shape)}")
+    low = lax.convert_element_type(number, np.uint32)
+    if number.dtype.itemsize < 8:
+        return jnp.zeros_like(low), low
+    high = lax.shift_right_logical(number, lax.full_like(number, 32))
+    return lax.convert_element_type(high, np.uint32), low
 
 
-def _is_for_cpu() -> bool:
-    return (_platform.get() or jax.default_backend()) == "cpu"
+def join_uint64(words: Words) -> UInt[Array, "..."]:
+    """Join the high and the low 32 bits to 64-bit integers, which need `jax_enable_x64`."""
+    high, low = (lax.convert_element_type(word, np.uint64) for word in words)
+    return lax.shift_left(high, lax.full_like(high, 32)) | low
 
 
 _platform: contextvars.ContextVar[str | None] = contextvars.ContextVar("_platform", default=None)
@@ -127,13 +124,13 @@ _mapped: contextvars.ContextVar[bool] = contextvars.ContextVar("_mapped", defaul
 
 @contextlib.contextmanager
 def lowered_for_one_function(mapped: bool = False) -> Iterator[None]:
-    """In which programs are lowered that become one function; JAX calls a generator only then.
+    """Lower programs that are compiled as one function; JAX calls a generator only while it lowers a program.
 
     Args:
-        mapped: the program is mapped over environments. A few numbers that each of them draws are then drawn one after
-            another, each for all environments at once, because an axis of 4 fills no vector register; and in a loop,
-            whose body XLA counts once: what it counts decides whether asynchronous dispatch hands a program to another
-            thread (`adapters.vector.programs`).
+        mapped: Whether the program is mapped over environments. The few numbers that each environment draws are then
+            drawn in a loop, one after another for all environments at once, because an axis of size 4 fills no vector
+            register. XLA counts the operations of a loop's body once, and asynchronous dispatch depends on that count
+            (`adapters.vector.programs`).
 
     >>> with lowered_for_one_function():
     ...     lowered = jax.jit(jax.random.split).lower(jax.random.key(0))
@@ -148,9 +145,9 @@ def lowered_for_one_function(mapped: bool = False) -> Iterator[None]:
 
 @contextlib.contextmanager
 def lowered_for(platform: str) -> Iterator[None]:
-    """In which programs are lowered for another platform than JAX's default backend, such as "gpu" where there is none.
+    """Lower programs for another platform than JAX's default backend, such as "gpu" on a machine without one.
 
-    What is drawn is the same everywhere; how it is written suits one platform.
+    The numbers drawn are the same on every platform; only the operations that compute them differ.
 
     >>> with lowered_for("gpu"):
     ...     lowered = jax.jit(jax.random.split).lower(jax.random.key(0))
@@ -162,49 +159,35 @@ def lowered_for(platform: str) -> Iterator[None]:
         _platform.reset(token)
 
 
-def joined(parts: Sequence[jax.Array], axis: int) -> jax.Array:
-    """Arrays of one shape along a new axis."""
-    return lax.concatenate([lax.expand_dims(part, (axis,)) for part in parts], axis)
+def _one_by_one(function: Callable[[jax.Array], Any], count: int) -> list[Any]:
+    return [function(jnp.asarray(np.uint32(index))) for index in range(count)]
 
 
-def words_of(number: jax.Array) -> Words:
-    """The high and the low 32 bits of a scalar integer of any width, as JAX's generators read a seed.
+def _prevent_recomputation(keys: jax.Array) -> jax.Array:
+    """Keep XLA's CPU backend from copying the computation of keys into every program that draws with them.
 
-    Raises:
-        TypeError: not a scalar, or not an integer.
+    The size of the compiled code would grow exponentially with the depth of the splits: members of nested spaces took
+    minutes to compile. Few keys need no barrier in a program that is compiled as one function, which is faster without
+    it, nor on a GPU, where an intermediate array costs a kernel.
     """
-    if number.shape or not jnp.issubdtype(number.dtype, np.integer):
-        raise TypeError(f"a seed must be a scalar integer, got {number.dtype}{list(number.shape)}")
-    low = lax.convert_element_type(number, np.uint32)
-    if number.dtype.itemsize < 8:
-        return jnp.zeros_like(low), low
-    high = lax.shift_right_logical(number, lax.full_like(number, 32))
-    return lax.convert_element_type(high, np.uint32), low
+    few = math.prod(keys.shape[:-1]) <= MAX_UNROLLED_ELEMENTS
+    if few and (_becomes_one_function.get() or not _is_for_cpu()):
+        return keys
+    barrier: Any = lax.optimization_barrier  # JAX has no types for it
+    return barrier(keys)
 
 
-def widened(words: Words) -> UInt[Array, "..."]:
-    """64-bit words from their halves, the higher first; needs `jax_enable_x64`."""
-    high, low = (lax.convert_element_type(word, np.uint64) for word in words)
-    return lax.shift_left(high, lax.full_like(high, 32)) | low
+def _is_for_cpu() -> bool:
+    return (_platform.get() or jax.default_backend()) == "cpu"
 
 
-def require_width(bit_width: int) -> None:
-    """Refuse a width that is not 8, 16, 32 or 64.
+def _stack_nested(words: Sequence[jax.Array], shape: tuple[int, ...]) -> jax.Array:
+    """Stack words in row-major order axis by axis, which lets XLA replace an element that is taken out by its word.
 
-    Raises:
-        TypeError: as JAX's generators do.
-    """
-    if bit_width not in UINT:
-        raise TypeError(f"random bits come in words of 8, 16, 32 or 64, got {bit_width}")
-
-
-def _assembled(words: Sequence[jax.Array], shape: tuple[int, ...]) -> jax.Array:
-    """Words in row-major order as an array, put together axis by axis, because XLA then sees through it.
-
-    Code that takes an element out again gets the element. A reshape would hide that, and so would the axis order of a
-    mapped `jnp.stack`.
+    A reshape would hide the words from XLA, and so would the axis order of a mapped `jnp.stack`.
     """
     if not shape:
         return words[0]
     step = len(words) // shape[0]
-    return joined([_assembled(words[start : start + step], shape[1:]) for start in range(0, len(words), step)], 0)
+    rows = [_stack_nested(words[start : start + step], shape[1:]) for start in range(0, len(words), step)]
+    return stack_words(rows, 0)

@@ -1,74 +1,66 @@
-"""The generators by name: ours, plugged into JAX by `jax.extend.random.define_prng_impl`, and JAX's own.
+"""Random generators by name: funcenv's Threefry, which is plugged into JAX, and JAX's own.
 
-JAX knows its own generators by a string; a generator that is plugged in has no name in JAX's table, and is passed as
-the object that describes it. So names are looked up here: `find_impl(name)` gives what JAX takes as `impl=`, and
-`impl_name(key)` the name again, which is what configurations and checkpoints keep.
+JAX finds its own generators by a string. A generator defined with `jax.extend.random.define_prng_impl` is passed as an
+object instead, so names are looked up here: `find_impl(name)` returns what JAX takes as `impl=`, and `impl_name(key)`
+returns the name again, which configurations and checkpoints store.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Hashable
-from types import ModuleType
-from typing import Any
 
 import jax
 import jax.extend.random
 import jax.numpy as jnp
 from jaxtyping import Array, Key, UInt
 
-from funcenv.random import feistel2x32, threefry
-from funcenv.random._counter_based import joined
+from funcenv.random import threefry
+from funcenv.random._counter_based import stack_words
 
-DEFAULT = "threefry"
-"""The generator that `key` picks."""
+THREEFRY = "threefry"
+"""The name of the default generator of `funcenv.key`."""
 
-COUNTED = "threefry with a counter"
-"""The generator of `indexed_key`."""
-
-OURS: dict[str, ModuleType] = {"threefry": threefry, "feistel2x32": feistel2x32}
-"""A generator is a module with `seed`, `split`, `fold_in` and `random_bits`, on keys of two 32-bit words."""
+INDEXED_THREEFRY = "threefry with a counter"
+"""The name of the generator that the keys of `indexed_key` belong to."""
 
 
 def default_impl() -> Hashable:
-    """The generator that `key` uses when it is not told, as JAX takes it.
+    """Return the default generator of `funcenv.key`, as JAX takes it.
 
-    It is "threefry", unless `jax_default_prng_impl` was changed, by which a user has chosen.
+    It is "threefry" unless the user has changed `jax_default_prng_impl`.
 
     >>> with jax.default_prng_impl("rbg"):
     ...     default_impl()
     'rbg'
     """
     chosen: str = jax.config.jax_default_prng_impl  # type: ignore[attr-defined]  # JAX adds its options at run time
-    return find_impl(DEFAULT if chosen == "threefry2x32" else chosen)
+    return find_impl(THREEFRY if chosen == "threefry2x32" else chosen)
 
 
 def find_impl(name: str) -> Hashable:
-    """What JAX takes as `impl=` for the generator of this name.
+    """Return what JAX takes as `impl=` for the generator of this name.
 
     Args:
-        name: "threefry", "feistel2x32", or the name of one of JAX's own, which is returned as it is.
+        name: "threefry", or the name of one of JAX's own generators, which is returned unchanged.
 
     Raises:
-        ValueError: neither we nor JAX know it.
+        ValueError: Neither funcenv nor JAX knows the name.
 
-    >>> jax.random.key(0, impl=find_impl("feistel2x32")).shape
+    >>> jax.random.key(0, impl=find_impl("threefry")).shape
     ()
     """
-    if name in OURS:
-        return _defined(name)
-    if name == COUNTED:
-        return counted_impl()
+    if name in (THREEFRY, INDEXED_THREEFRY):
+        return _define_threefry(name)
     try:
         words_in_key(name)
     except ValueError as error:
-        ours = ", ".join(f'"{known}"' for known in OURS)
-        raise ValueError(f"no generator is named {name!r}: funcenv has {ours}; and of JAX: {error}") from None
+        raise ValueError(f'no generator is named {name!r}: funcenv has "{THREEFRY}"; JAX says: {error}') from None
     return name
 
 
 def impl_name(key: jax.Array) -> str:
-    """The name of a key's generator, which `find_impl` understands, also of a batch of keys.
+    """Return the name of a key's generator, which `find_impl` understands; `key` may be a batch of keys.
 
     >>> impl_name(jax.random.key(0, impl=find_impl("threefry"))), impl_name(jax.random.key(0, impl="threefry2x32"))
     ('threefry', 'threefry2x32')
@@ -77,7 +69,7 @@ def impl_name(key: jax.Array) -> str:
 
 
 def words_in_key(impl: Hashable) -> int:
-    """How many 32-bit words a key of a generator has.
+    """Return the number of 32-bit words in a generator's key.
 
     >>> words_in_key("threefry2x32"), words_in_key(default_impl())
     (2, 2)
@@ -85,22 +77,22 @@ def words_in_key(impl: Hashable) -> int:
     return int(jax.eval_shape(lambda: jax.random.key_data(jax.random.key(0, impl=impl))).size)
 
 
-def indexed_key(key: Key[Array, ""], number: int | UInt[Array, ""]) -> Key[Array, ""]:
-    """A key for number `number` of many things that are drawn with one key, which then serves nothing else.
+def indexed_key(key: Key[Array, ""], index: int | UInt[Array, ""]) -> Key[Array, ""]:
+    """Derive key number `index` from a key that serves no other purpose than to derive such keys.
 
-    With Threefry it costs nothing, where `jax.random.fold_in(key, number)` costs a block: the number becomes the high
-    word of the counters. The key of number 0 draws what `key` does. Of other generators it is
-    `jax.random.fold_in(key, number)`.
+    With Threefry this is free, because the index becomes the high word of the counters; `jax.random.fold_in(key, index)`
+    computes a block. Key number 0 draws what `key` draws. With other generators the result is
+    `jax.random.fold_in(key, index)`.
 
     Args:
         key: a typed key.
-        number: below 2**32.
+        index: an integer from 0 to 2**32 - 1.
 
     Returns:
-        A typed key, with Threefry of another dtype than `key`: of three words.
+        A typed key. With Threefry it has three words, so its dtype differs from that of `key`.
 
     Raises:
-        ValueError: more than one key, or a number out of range.
+        ValueError: `key` is an array of keys, or `index` is out of range.
 
     >>> import funcenv
     >>> root = funcenv.key(0)
@@ -111,33 +103,23 @@ def indexed_key(key: Key[Array, ""], number: int | UInt[Array, ""]) -> Key[Array
     """
     if key.shape:
         raise ValueError(f"indexed_key takes a single key, got keys of shape {key.shape}; map it with jax.vmap")
-    if isinstance(number, int) and not 0 <= number < 2**32:
-        raise ValueError(f"number must be at least 0 and below 2**32, got {number}")
-    if impl_name(key) not in ("threefry", "threefry2x32"):
-        return jax.random.fold_in(key, number)
-    first, second = jax.random.key_data(key)
-    words = joined((first, second, jnp.asarray(number, jnp.uint32)), 0)
-    return jax.random.wrap_key_data(words, impl=counted_impl())
+    if isinstance(index, int) and not 0 <= index < 2**32:
+        raise ValueError(f"index must be at least 0 and below 2**32, got {index}")
+    if impl_name(key) not in (THREEFRY, "threefry2x32"):
+        return jax.random.fold_in(key, index)
+    words = (*jax.random.key_data(key), jnp.asarray(index, jnp.uint32))
+    return jax.random.wrap_key_data(stack_words(words, 0), impl=_define_threefry(INDEXED_THREEFRY))
 
 
 @functools.cache
-def _defined(name: str) -> Hashable:
-    return _define(OURS[name], name, OURS[name].seed, num_words=2)
-
-
-@functools.cache
-def counted_impl() -> Hashable:
-    """The generator of the keys of `indexed_key`: Threefry, with the high word of its counters in the key."""
-    return _define(threefry, COUNTED, threefry.seed_with_counter, num_words=3)
-
-
-def _define(module: ModuleType, name: str, seed: Any, num_words: int) -> Hashable:
+def _define_threefry(name: str) -> Hashable:
+    num_words, seed = (3, threefry.seed_indexed) if name == INDEXED_THREEFRY else (2, threefry.seed)
     return jax.extend.random.define_prng_impl(
         key_shape=(num_words,),
-        seed=seed,
-        split=module.split,
-        random_bits=module.random_bits,
-        fold_in=module.fold_in,
+        seed=seed,  # a module-level function, so that keys can be pickled
+        split=threefry.split,
+        random_bits=threefry.random_bits,
+        fold_in=threefry.fold_in,
         name=name,
-        tag=name,  # what str() of a key's generator shows
+        tag=name,  # str() of a key's generator shows it
     )

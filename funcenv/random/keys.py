@@ -1,7 +1,6 @@
-"""Where keys come from: one function that makes the root of a random stream.
+"""Typed keys from seeds, and checks of seeds and keys.
 
-Environments draw with `jax.random` from whatever typed key they are given. `key` only chooses a good generator and
-accepts a seed of any size.
+Environments draw with `jax.random` from any typed key. `key` chooses a fast generator and accepts seeds of any size.
 """
 
 from __future__ import annotations
@@ -17,21 +16,21 @@ from funcenv.random.generators import default_impl, find_impl, words_in_key
 
 
 def key(seed: int, impl: str | None = None) -> jax.Array:
-    """A typed key from a seed.
+    """Create a typed key from a seed.
 
     Args:
-        seed: any non-negative integer. Below 2**32 it gives the key that `jax.random.key(seed, impl=...)` gives; larger
-            seeds are hashed to a full-width key, so that no two seeds share a stream.
-        impl: name of a generator: "threefry" (the default: the bits of JAX's "threefry2x32", several times faster on a
-            CPU), "feistel2x32" (the fastest with 64-bit keys), or one of JAX's own ("threefry2x32", "philox4x32",
-            "rbg", ...). Where `jax_default_prng_impl` was changed, the default is what it names.
+        seed: a non-negative integer. A seed below 2**32 gives the key of `jax.random.key(seed, impl=...)`. Larger seeds
+            are hashed to a full-width key, so different seeds have different streams.
+        impl: the name of a generator: "threefry", which gives the bits of JAX's "threefry2x32" several times faster on
+            a CPU, or one of JAX's own ("threefry2x32", "philox4x32", "rbg", ...). The default is "threefry", or what
+            `jax_default_prng_impl` names if it has been changed.
 
     Returns:
         A scalar key array (`jax.dtypes.prng_key`).
 
     Raises:
-        TypeError: the seed is not an integer.
-        ValueError: the seed is negative, or nobody knows `impl`.
+        TypeError: The seed is not an integer.
+        ValueError: The seed is negative, or no generator is named `impl`.
 
     >>> key(0).shape
     ()
@@ -52,7 +51,11 @@ def key(seed: int, impl: str | None = None) -> jax.Array:
 
 
 def require_seed(seed: Any) -> int:
-    """A non-negative integer of any kind and size, as an `int`.
+    """Return a non-negative integer of any type and size as an `int`.
+
+    Raises:
+        TypeError: `seed` is not an integer.
+        ValueError: `seed` is negative.
 
     >>> require_seed(np.uint8(7))
     7
@@ -71,7 +74,7 @@ def require_seed(seed: Any) -> int:
 
 
 def require_typed_key(value: Any) -> None:
-    """Refuse what `jax.random.PRNGKey` makes: a raw uint32 array could be any array.
+    """Raise `TypeError` unless `value` is a typed key. A legacy key of `jax.random.PRNGKey` is a plain uint32 array.
 
     >>> require_typed_key(jax.numpy.zeros(2, "uint32"))
     Traceback (most recent call last):

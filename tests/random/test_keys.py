@@ -15,8 +15,6 @@ from funcenv.random import default_impl, find_impl, impl_name, words_in_key
 from funcenv.rollout import random_policy, rollout
 from funcenv.train import checkpoint
 
-OURS = ["threefry", "feistel2x32"]
-
 
 def words(key):
     return np.asarray(jax.random.key_data(key)).tolist()
@@ -27,7 +25,7 @@ def test_small_seeds_give_the_keys_that_jax_gives():
     assert funcenv.key(7, "threefry2x32") == jax.random.key(7, impl="threefry2x32")
 
 
-@pytest.mark.parametrize("impl", [None, *OURS])
+@pytest.mark.parametrize("impl", [None, "threefry", "philox4x32"])
 def test_seeds_of_any_size_differ(impl):
     seeds = [0, 1, 2**31, 2**32 - 1, 2**32, 2**32 + 1, 2**64, 2**64 + 1, 10**40, np.int64(5), np.uint64(2**63)]
     assert len({tuple(words(funcenv.key(seed, impl))) for seed in seeds}) == len(seeds)
@@ -45,7 +43,7 @@ def test_bad_seeds(seed, error):
 
 
 def test_an_unknown_generator_is_named_with_those_that_are_known():
-    with pytest.raises(ValueError, match='\'fast\'.*"feistel2x32".*"philox4x32"'):
+    with pytest.raises(ValueError, match='\'fast\'.*"threefry".*"philox4x32"'):
         funcenv.key(0, "fast")
 
 
@@ -54,7 +52,7 @@ def test_a_default_that_the_user_chose_is_kept():
         assert default_impl() == "rbg"
 
 
-@pytest.mark.parametrize("name", [*OURS, "threefry2x32", "rbg"])
+@pytest.mark.parametrize("name", ["threefry", "threefry2x32", "rbg"])
 def test_a_name_leads_to_the_generator_and_back(name):
     key = funcenv.key(3, name)
     assert impl_name(key) == impl_name(jax.random.split(key)) == name
@@ -62,14 +60,14 @@ def test_a_name_leads_to_the_generator_and_back(name):
     assert again.dtype == key.dtype and again == key
 
 
-@pytest.mark.parametrize("name", OURS)
+@pytest.mark.parametrize("name", ["threefry", "philox4x32"])
 def test_generators_and_their_keys_travel(name):
     assert pickle.loads(pickle.dumps(find_impl(name))) == find_impl(name)
     key = funcenv.key(3, name)
     assert pickle.loads(pickle.dumps(key)) == key
 
 
-@pytest.mark.parametrize("name", OURS)
+@pytest.mark.parametrize("name", ["threefry", "philox4x32"])
 def test_keys_survive_a_checkpoint(name, tmp_path):
     state = {"key": jax.random.split(funcenv.key(3, name), 4), "number": jnp.ones(3)}
     checkpoint.save(tmp_path, 1, state)
@@ -86,7 +84,7 @@ def test_a_pickled_vector_environment_lives_on():
     assert impl_name(other.state.key) == "threefry"
 
 
-@pytest.mark.parametrize("name", OURS)
+@pytest.mark.parametrize("name", ["threefry", "philox4x32"])
 def test_rollouts_reuse_no_key(name):
     env = funcenv.make("CartPole-v1")
     with jax.debug_key_reuse(True):
