@@ -15,7 +15,6 @@ from jaxtyping import Array, Bool, Float
 from funcenv.adapters.gymnasium.spaces import from_gymnasium as space_from_gymnasium
 from funcenv.func_env import FuncEnv
 from funcenv.spaces._dtypes import promote
-from funcenv.spaces._padded import struct_of
 from funcenv.spaces.space import AnySpace
 from funcenv.struct import PyTreeNode, field
 
@@ -137,7 +136,7 @@ class FromFunctional(FuncEnv[FromFunctionalState, Any, Any]):
 
     def observation(self, state: FromFunctionalState, key: jax.Array) -> Any:
         """Return an observation with the shape and dtype of its space."""
-        return _conform(self._call("observation", state.env_state, key=key), struct_of(self.observation_space))
+        return _conform(self._call("observation", state.env_state, key=key), self.observation_space.abstract_member())
 
     def reward(self, state: FromFunctionalState, action: Any, next_state: FromFunctionalState) -> Float[Array, ""]:
         """Return the reward that the transition to `next_state` drew."""
@@ -182,7 +181,7 @@ class FromFunctional(FuncEnv[FromFunctionalState, Any, Any]):
 
     def _stable_struct(self, env_state: Any) -> Any:
         """Return shapes and dtypes that hold the initial state and that a transition does not change."""
-        action, key = struct_of(self.action_space), jax.eval_shape(lambda: jax.random.key(0))
+        action, key = self.action_space.abstract_member(), jax.eval_shape(lambda: jax.random.key(0))
         struct = jax.eval_shape(lambda: jax.tree.map(jnp.asarray, env_state))
         for _ in range(_MAX_PROMOTIONS):
             after = jax.eval_shape(

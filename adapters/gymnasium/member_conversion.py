@@ -16,7 +16,7 @@ from gymnasium.spaces import GraphInstance
 
 from funcenv.adapters.gymnasium.spaces import to_gymnasium
 from funcenv.spaces import Batched, Dict, Discrete, Graph, OneOf, PlainGraph, Sequence, Text, Tuple
-from funcenv.spaces._padded import require_fitting, struct_of
+from funcenv.spaces._padded import require_fitting
 from funcenv.spaces.space import AnySpace
 from funcenv.struct import NDArray
 
@@ -43,7 +43,7 @@ def member_decoder(space: AnySpace) -> Callable[[Any], Any]:
     if space.shape is None:
         return lambda member: _with_gymnasium_graphs(space.unpack(member))
     dtype = to_gymnasium(space).dtype  # without 64-bit mode, JAX replaces a 64-bit dtype
-    return _identity if struct_of(space).dtype == dtype else lambda member: member.astype(dtype)
+    return _identity if space.abstract_member().dtype == dtype else lambda member: member.astype(dtype)
 
 
 @member_decoder.register
@@ -71,7 +71,7 @@ def member_encoder(space: AnySpace) -> Callable[[Any], Any]:
     >>> member_encoder(Text(4, charset="ab"))("ba")
     TextInstance(codes=array([1, 0, 2, 2], dtype=int32), length=array(2, dtype=int32))
     """
-    zeros = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), struct_of(space))
+    zeros = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), space.abstract_member())
     return lambda plain: _encode(space, plain, zeros)
 
 

@@ -12,7 +12,6 @@ import tyro
 from funcenv.adapters.playing.play import play, play_in_terminal
 from funcenv.adapters.registration import make
 from funcenv.func_env import AnyEnv
-from funcenv.spaces._padded import struct_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,5 +52,5 @@ def is_turn_based(env: AnyEnv) -> bool:
     >>> is_turn_based(funcenv.make("Blackjack-v1")), is_turn_based(funcenv.make("Pendulum-v1"))
     (True, False)
     """
-    leaves = jax.tree.leaves(struct_of(env.unwrapped.observation_space))
+    leaves = jax.tree.leaves(env.unwrapped.observation_space.abstract_member())
     return not any(jnp.issubdtype(leaf.dtype, jnp.floating) for leaf in leaves)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -67,7 +68,7 @@ def seed_indexed(number: jax.Array) -> UInt[Array, "3"]:
     return stack_words((high, low, jnp.zeros_like(low)), 0)
 
 
-def fold_in(key: UInt[Array, "words"], data: jax.Array) -> UInt[Array, "words"]:
+def fold_in(key: UInt[Array, "words"], data: Any) -> UInt[Array, "words"]:
     """Compute the key of block `data`, which is also key `data` of a split."""
     return stack_words(_key_at(key)(data.astype(np.uint32)), 0)
 

@@ -1,4 +1,4 @@
-"""How a box reads its bounds: shapes, NaN, open sides, and numbers that its dtype cannot hold."""
+"""The bounds of a box: their shape, checks for NaN, open sides, and numbers that the box's dtype cannot represent."""
 
 from __future__ import annotations
 
@@ -13,22 +13,23 @@ from funcenv.spaces._dtypes import canonical
 
 
 def common_shape(low: Any, high: Any) -> tuple[int, ...]:
-    """The shape that two bounds say: (1,) for two scalars, as in Gymnasium; () only for NumPy arrays without axes.
+    """Return the shape that two bounds imply: (1,) for two scalars, as in Gymnasium, and () for 0-d NumPy arrays.
 
     >>> common_shape([0, 0, 0], 1), common_shape(0, 1)
     ((3,), (1,))
     """
+    shapes = [_shape_of(bound) for bound in (low, high)]
     try:
-        shape = np.broadcast_shapes(_shape_of(low), _shape_of(high))
+        shape = np.broadcast_shapes(*shapes)
     except ValueError:
         raise ValueError(
-            f"Box bounds must have shapes that broadcast, got low of {_shape_of(low)} and high of {_shape_of(high)}"
+            f"Box bounds must have shapes that broadcast, got low of {shapes[0]} and high of {shapes[1]}"
         ) from None
     return shape if shape or isinstance(low, np.ndarray) or isinstance(high, np.ndarray) else (1,)
 
 
 def require_shape(shape: Any) -> tuple[int, ...]:
-    """A shape as a tuple of sizes.
+    """Return a shape as a tuple of sizes.
 
     >>> require_shape(3)
     Traceback (most recent call last):
@@ -44,11 +45,13 @@ def require_shape(shape: Any) -> tuple[int, ...]:
     return sizes
 
 
-def bound_of(name: str, value: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[Any, Any]:
-    """A bound as a read-only array of the member's shape and dtype, or as a traced array; and where it is finite.
+def read_bound(name: str, value: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[Any, Any]:
+    """Convert a bound to a read-only array of the member's shape and dtype, and say where it is finite.
+
+    A traced bound becomes a traced array.
 
     Raises:
-        ValueError: NaN, a shape that does not broadcast to `shape`, or a number that `dtype` cannot hold.
+        ValueError: The bound holds NaN, does not broadcast to `shape`, or holds numbers outside `dtype`.
     """
     if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(value)):
         traced = jnp.broadcast_to(jnp.asarray(value).astype(canonical(dtype)), shape)
@@ -71,7 +74,7 @@ def bound_of(name: str, value: Any, shape: tuple[int, ...], dtype: np.dtype[Any]
 
 
 def as_array(x: Any, dtype: np.dtype[Any]) -> Any:
-    """Numbers and nested lists as an array, in `dtype` unless that would round; None for everything else.
+    """Convert numbers and nested lists to an array, of `dtype` unless that rounds; return None for everything else.
 
     >>> as_array([1, 2], np.dtype("float32")), as_array([[1], [1, 2]], np.dtype("float32")) is None
     (array([1., 2.], dtype=float32), True)
@@ -87,13 +90,12 @@ def as_array(x: Any, dtype: np.dtype[Any]) -> Any:
             return None
         with np.errstate(all="ignore"):
             cast = np.asarray(x, dtype)
-    except (ValueError, TypeError, OverflowError):  # ragged, not numbers, or out of the range of the dtype
+    except (ValueError, TypeError, OverflowError):  # ragged lists, no numbers, or numbers outside the dtype
         return None
     return cast if dtype.kind == "f" or np.array_equal(cast, array) else array
 
 
 def _shape_of(value: Any) -> tuple[int, ...]:
-    """Shape of nested lists, arrays or traced values."""
     if isinstance(value, (list, tuple)):
         return (len(value), *(_shape_of(value[0]) if value else ()))
     return tuple(np.shape(value))

@@ -1,4 +1,4 @@
-"""Dtypes of members: what JAX makes of them, how they combine, and exact comparison of integers."""
+"""Dtypes of members: their form inside JAX, their promotion, and exact comparison of integers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool
 
 
 def dtype_of(x: Any) -> np.dtype[Any] | None:
-    """Dtype of an array or of a NumPy scalar; None for everything else, random keys included.
+    """Return the dtype of an array or NumPy scalar, and None for everything else, including random keys.
 
     >>> dtype_of(np.zeros(3)), dtype_of("text")
     (dtype('float64'), None)
@@ -22,8 +22,18 @@ def dtype_of(x: Any) -> np.dtype[Any] | None:
     return dtype if isinstance(dtype, np.dtype) else None
 
 
+def is_array(x: Any, kinds: str, shape: tuple[int, ...]) -> bool:
+    """Return whether `x` is an array or NumPy scalar of this shape, with a dtype of one of these kinds.
+
+    >>> is_array(np.zeros(3), "iu", (3,))
+    False
+    """
+    dtype = dtype_of(x)
+    return dtype is not None and dtype.kind in kinds and np.shape(x) == shape
+
+
 def canonical(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The dtype that an array of this dtype has inside JAX: 32 bits wide at most, unless `jax_enable_x64` is on.
+    """Return the dtype that an array of `dtype` has inside JAX: at most 32 bits wide unless `jax_enable_x64` is on.
 
     >>> canonical(np.dtype("uint8"))
     dtype('uint8')
@@ -32,7 +42,7 @@ def canonical(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def promote(dtypes: Iterable[np.dtype[Any]]) -> np.dtype[Any]:
-    """The dtype that holds them all by JAX's rules, under which int32 and float32 make float32 (in NumPy, float64).
+    """Return the dtype that dtypes promote to by JAX's rules: int32 and float32 give float32 (in NumPy, float64).
 
     >>> promote([np.dtype("int32"), np.dtype("float32")])
     dtype('float32')
@@ -42,10 +52,10 @@ def promote(dtypes: Iterable[np.dtype[Any]]) -> np.dtype[Any]:
 
 
 def with_shape(what: str, x: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> jax.Array:
-    """`x` as a JAX array of this shape and dtype.
+    """Convert `x` to a JAX array of this dtype, and check its shape.
 
     Raises:
-        ValueError: another shape.
+        ValueError: `x` has another shape.
 
     >>> with_shape("a flattened member", [1, 2, 3], (2,), np.dtype("int32"))
     Traceback (most recent call last):
@@ -59,26 +69,25 @@ def with_shape(what: str, x: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) 
 
 
 def require_range(space: Any, dtype: np.dtype[Any], lowest: int, highest: int) -> np.dtype[Any]:
-    """The dtype that draws from an integer space have inside JAX.
+    """Return the dtype inside JAX of the members of an integer space.
 
     Raises:
-        ValueError: the space holds numbers that JAX cannot hold without x64.
+        ValueError: JAX cannot represent some members without `jax_enable_x64`.
     """
-    drawn = canonical(dtype)
-    limits = np.iinfo(drawn)
+    inside = canonical(dtype)
+    limits = np.iinfo(inside)
     if lowest < limits.min or highest > limits.max:
         raise ValueError(
-            f"{space!r} holds integers from {lowest} to {highest}, which do not fit {drawn}; "
+            f"{space!r} holds integers from {lowest} to {highest}, which do not fit {inside}; "
             'turn 64-bit numbers on with jax.config.update("jax_enable_x64", True), or narrow the space'
         )
-    return drawn
+    return inside
 
 
 def integers_within(x: Any, low: Any, high: Any) -> Bool[Array, ""]:
-    """Whether all integers (or bools) of the array `x` lie in `[low, high]`, whatever its dtype.
+    """Return whether all elements of an integer or bool array lie in `[low, high]`, compared exactly for every dtype.
 
-    The bounds are integers or integer arrays of the shape of `x`, known on the host. Values are compared exactly: none
-    is cast to a dtype that cannot hold it.
+    The bounds are integers, or integer arrays of the shape of `x`, on the host.
 
     >>> bool(integers_within(np.uint64(2**63), np.int64(-1), np.int64(2)))
     False
@@ -94,6 +103,5 @@ def integers_within(x: Any, low: Any, high: Any) -> Bool[Array, ""]:
 
 
 def _clip(bound: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """The nearest number that `dtype` holds."""
     own, limits = np.iinfo(bound.dtype), np.iinfo(dtype)
     return np.clip(bound, max(own.min, limits.min), min(own.max, limits.max)).astype(dtype)

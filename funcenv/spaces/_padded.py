@@ -1,4 +1,4 @@
-"""Variable size in arrays of fixed size: how many entries count, and zeros beyond."""
+"""Members of variable size in arrays of fixed size: a count of the valid entries, and zeros after them."""
 
 from __future__ import annotations
 
@@ -10,13 +10,21 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int32
 
-from funcenv.spaces._dtypes import dtype_of
-from funcenv.spaces._sampling import uniform_below
-from funcenv.spaces.space import Space
+from funcenv.spaces._dtypes import dtype_of, is_array
+from funcenv.spaces._sampling import require_one, uniform_below
+from funcenv.spaces.space import Space, T_cov
+
+
+class PaddedSpace(Space[T_cov]):
+    """A space whose members are padded arrays, and have another plain form, which `pack` and `unpack` convert."""
+
+    def decode(self, member: Any) -> Any:
+        """Convert a member to its plain form."""
+        return self.unpack(member)
 
 
 def within_length(length: Int32[Array, ""], capacity: int) -> Bool[Array, "capacity"]:
-    """Which entries count: the first `length`.
+    """Return the mask of the first `length` entries.
 
     >>> within_length(jnp.int32(2), 4).tolist()
     [True, True, False, False]
@@ -25,13 +33,13 @@ def within_length(length: Int32[Array, ""], capacity: int) -> Bool[Array, "capac
 
 
 def is_integer(value: Any) -> bool:
-    """Whether `value` is an integer scalar, seen on the host."""
-    dtype = dtype_of(value)
-    return isinstance(value, int) or (dtype is not None and dtype.kind in "iu" and np.shape(value) == ())
+    """Return whether `value` is an integer scalar; it may be traced."""
+    return isinstance(value, int) or is_array(value, "iu", ())
 
 
-def zero_beyond(items: Any, inside: Bool[Array, "capacity"]) -> Any:
-    """Stacked items with zeros where they do not count, so that equal members are equal bit by bit."""
+def zero_beyond(items: Any, length: Int32[Array, ""], capacity: int) -> Any:
+    """Set the stacked items after the first `length` to zero, so that equal members have equal bits."""
+    inside = within_length(length, capacity)
 
     def clear(leaf: jax.Array) -> jax.Array:
         mask = inside.reshape(-1, *(1,) * (leaf.ndim - 1))
@@ -40,13 +48,8 @@ def zero_beyond(items: Any, inside: Bool[Array, "capacity"]) -> Any:
     return jax.tree.map(clear, items)
 
 
-def struct_of(space: Space[Any]) -> Any:
-    """The structure of a member, with the shape and dtype of each array."""
-    return jax.eval_shape(lambda: space.sample(jax.random.key(0)))
-
-
 def stacked_length(items: Any) -> int | None:
-    """How many items are stacked: the size of the first axis, which all arrays share; None if they don't."""
+    """Return the number of stacked items: the size of the first axis if all arrays share it, and None otherwise."""
     leaves = jax.tree.leaves(items)
     if not leaves or any(dtype_of(leaf) is None or np.ndim(leaf) == 0 for leaf in leaves):
         return None
@@ -55,10 +58,10 @@ def stacked_length(items: Any) -> int | None:
 
 
 def require_fitting(what: str, items: Any, capacity: int) -> int:
-    """How many items are stacked.
+    """Return the number of stacked items.
 
     Raises:
-        ValueError: they are not stacked, or more than `capacity`.
+        ValueError: The items are not stacked, or there are more than `capacity`.
 
     >>> require_fitting("items", np.zeros((5, 2)), 4)
     Traceback (most recent call last):
@@ -76,21 +79,21 @@ def require_fitting(what: str, items: Any, capacity: int) -> int:
 
 
 def stack_items(space: Space[Any], items: Iterable[Any]) -> Any:
-    """Members of a space, in plain form or not, stacked leaf by leaf."""
+    """Pack members of a space, and stack them leaf by leaf."""
     members = [
         pad_items(space, jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], space.pack(item)), 1) for item in items
     ]
     if not members:
-        return jax.tree.map(lambda leaf: jnp.zeros((0, *leaf.shape), leaf.dtype), struct_of(space))
+        return jax.tree.map(lambda leaf: jnp.zeros((0, *leaf.shape), leaf.dtype), space.abstract_member())
     return jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *members)
 
 
 def pad_items(space: Space[Any], items: Any, capacity: int) -> Any:
-    """Stacked members of a space with zeros after them, up to `capacity`, in the dtypes of the space.
+    """Pad stacked members of a space with zeros to `capacity`, in the dtypes of the space.
 
     Raises:
-        ValueError: arrays of another structure or shape.
-        TypeError: arrays of another kind: floats for integers, say.
+        ValueError: The arrays have another structure or shape than members have.
+        TypeError: The arrays have another kind of dtype, such as floats for integers.
     """
 
     def pad(leaf: jax.ShapeDtypeStruct, item: Any) -> jax.Array:
@@ -101,49 +104,51 @@ def pad_items(space: Space[Any], items: Any, capacity: int) -> Any:
             raise TypeError(f"an item of {space!r} must have arrays of {leaf.dtype}, got {array.dtype}")
         return jnp.pad(array.astype(leaf.dtype), [(0, capacity - len(array)), *[(0, 0)] * len(leaf.shape)])
 
-    return jax.tree.map(pad, struct_of(space), items)
+    return jax.tree.map(pad, space.abstract_member(), items)
 
 
-def unstack_items(space: Space[Any], items: Any, length: int, stack: bool) -> Any:
-    """The first `length` items: still stacked, or as a tuple in plain form."""
-    if stack:
-        return jax.tree.map(lambda leaf: np.asarray(leaf)[:length], items)
+def first_items(items: Any, length: int) -> Any:
+    """Return the first `length` of stacked items as NumPy arrays, still stacked."""
+    return jax.tree.map(lambda leaf: np.asarray(leaf)[:length], items)
+
+
+def unstack_items(space: Space[Any], items: Any, length: int) -> tuple[Any, ...]:
+    """Unpack the first `length` of stacked items, one by one."""
     return tuple(space.unpack(jax.tree.map(lambda leaf: leaf[i], items)) for i in range(length))  # noqa: B023
 
 
 def draw_items(space: Space[Any], key: jax.Array, n: int, **choice: Any) -> Any:
-    """`n` members of a space, stacked leaf by leaf, drawn independently under the same mask or probability."""
+    """Draw `n` independent members, stacked leaf by leaf, under the same mask or probability."""
     return jax.vmap(lambda key: space.sample(key, **choice))(jax.random.split(key, n))
 
 
-def as_pair(name: str, value: Any, parts: str) -> tuple[Any, Any]:
-    """A pair of masks or of probabilities, None for either.
+def read_choice(mask: Any, probability: Any, parts: str) -> tuple[str, Any, Any]:
+    """Return which of `mask` and `probability` is given, and the two entries of the pair; both None if neither is.
 
-    >>> as_pair("mask", 3, "a length and a mask of the items")
+    Raises:
+        ValueError: Both are given.
+        TypeError: The given one is not a pair.
+
+    >>> read_choice(3, None, "a length and a {} of the items")
     Traceback (most recent call last):
         ...
     TypeError: mask must be a tuple of a length and a mask of the items, None for either, got 3
     """
-    if value is None:
-        return None, None
-    if not isinstance(value, tuple) or len(value) != 2:
-        raise TypeError(f"{name} must be a tuple of {parts}, None for either, got {value!r}")
-    return value
-
-
-def geometric_length(key: jax.Array, longest: int) -> Int32[Array, ""]:
-    """A length from 1 up with probability proportional to 0.75**length, no more than `longest`."""
-    weights = np.cumsum(0.75 ** np.arange(longest))
-    bounds = (weights[:-1] / weights[-1]).astype(np.float32)
-    return 1 + jnp.sum(jax.random.uniform(key, (), jnp.float32) >= bounds, dtype=jnp.int32)
+    require_one(mask, probability)
+    name, pair = ("mask", mask) if probability is None else ("probability", probability)
+    if pair is None:
+        return name, None, None
+    if not isinstance(pair, tuple) or len(pair) != 2:
+        raise TypeError(f"{name} must be a tuple of {parts.format(name)}, None for either, got {pair!r}")
+    return name, *pair
 
 
 def choose_length(key: jax.Array, length: Any, shortest: int, longest: int) -> Int32[Array, ""]:
-    """A given length, or one of an array of lengths, each as likely as the next.
+    """Return a given length, or draw one uniformly from an array of lengths.
 
     Raises:
-        ValueError: a length that is known and outside `[shortest, longest]`, or more than one axis.
-        TypeError: lengths that are not integers.
+        ValueError: A concrete length lies outside `[shortest, longest]`, or the array has more than one axis.
+        TypeError: The lengths are not integers.
     """
     traced = isinstance(length, jax.core.Tracer)
     lengths = length if traced else np.asarray(length)

@@ -1,4 +1,4 @@
-"""How finite choices are drawn: uniform integers, and indices under a mask or with given probabilities."""
+"""Draws from finite sets: uniform integers, and indices under a mask or with given probabilities."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, UInt
 
-ONE_WORD = 2**16
-"""Up to here one 32-bit word modulo n is uniform to within n / 2**32 < 2e-5 of each probability."""
+MAX_ONE_WORD_CHOICES = 2**16
+"""The largest number of choices drawn as a 32-bit word modulo n; each probability is exact to within 2e-5 of itself."""
 
 
 def require_one(mask: Any, probability: Any) -> None:
@@ -27,11 +27,11 @@ def require_one(mask: Any, probability: Any) -> None:
 
 
 def require_mask(mask: Any, n: int, name: str = "mask", may_be_empty: bool = False) -> Bool[Array, "n"]:
-    """A mask of `n` entries as a bool array.
+    """Convert a mask of `n` entries to a bool array.
 
     Raises:
-        ValueError: another shape; and, where the numbers are known, an entry that is neither 0 nor 1, or, unless
-            it `may_be_empty`, none that is 1.
+        ValueError: The mask has another shape, or a concrete mask has an entry that is neither 0 nor 1, or has no 1
+            and not `may_be_empty`.
 
     >>> require_mask([0, 0], 2)
     Traceback (most recent call last):
@@ -48,10 +48,10 @@ def require_mask(mask: Any, n: int, name: str = "mask", may_be_empty: bool = Fal
 
 
 def require_probability(probability: Any, n: int, name: str = "probability") -> Float[Array, "n"]:
-    """Probabilities of `n` choices as a float array.
+    """Convert the probabilities of `n` choices to a float array.
 
     Raises:
-        ValueError: another shape; and, where the numbers are known, one outside [0, 1] or another sum than 1.
+        ValueError: The array has another shape, or concrete probabilities lie outside [0, 1] or do not sum to 1.
 
     >>> require_probability([0.5, 0.6], 2)
     Traceback (most recent call last):
@@ -71,10 +71,10 @@ def require_probability(probability: Any, n: int, name: str = "probability") -> 
 def require_entries(
     name: str, values: Any, shape: tuple[int, ...], rule: str, holds: Callable[[np.ndarray[Any, Any]], Any]
 ) -> jax.Array:
-    """One number for each element of a member.
+    """Convert numbers, one for each element of a member, to an array.
 
     Raises:
-        ValueError: another shape; and, where the numbers are known, one for which `holds` is false.
+        ValueError: The array has another shape, or `holds` is false for a concrete number.
 
     >>> require_entries("mask", [0, 3], (2,), "0, 1 or 2", lambda numbers: numbers <= 2)
     Traceback (most recent call last):
@@ -88,36 +88,36 @@ def require_entries(
 
 
 def uniform_below(key: jax.Array, count: UInt[Array, "*shape"], largest: int) -> UInt[Array, "*shape"]:
-    """Integers from 0 to `count - 1`, uniform and independent.
+    """Draw independent uniform integers from 0 to `count - 1`.
 
     Args:
         key: a typed key.
-        count: how many integers, for each element; 0 stands for as many as its dtype holds.
-        largest: no count is larger. Up to 2**16 one word an element is drawn, else two.
+        count: the number of choices for each element; 0 stands for all integers of its dtype.
+        largest: an upper bound of all counts. One word an element is drawn up to 2**16, and two words above.
     """
     word = count.dtype
-    if largest <= ONE_WORD:
+    if largest <= MAX_ONE_WORD_CHOICES:
         return jax.random.bits(key, count.shape, word) % count
-    # The integer part of count times a fraction of two words: exact but for less than count / 2**64.
+    # The integer part of count times a fraction of two words; the error of each probability is below count / 2**64.
     high, low = jax.random.bits(key, (2, *count.shape), word)
     carry = (high * count) + _high_word(low, count) < high * count
     return jnp.where(count == 0, high, _high_word(high, count) + carry.astype(word))
 
 
 def draw_allowed(key: jax.Array, allowed: Bool[Array, "*shape n"]) -> Int[Array, "*shape"]:
-    """The index of a true entry along the last axis, uniform among them; 0 where none is true."""
+    """Draw the index of a true entry along the last axis uniformly, or return 0 where none is true."""
     rank = jnp.cumsum(allowed.astype(jnp.uint32), axis=-1)
     position = uniform_below(key, jnp.maximum(rank[..., -1], jnp.uint32(1)), largest=allowed.shape[-1])
     return jnp.argmax(rank > position[..., None], axis=-1).astype(jnp.int32)
 
 
 def draw_weighted(key: jax.Array, probability: Float[Array, "*shape n"]) -> Int[Array, "*shape"]:
-    """An index along the last axis, each with its probability; one of probability 0 is never drawn."""
+    """Draw an index along the last axis with the given probabilities; probability 0 is never drawn."""
     return jax.random.categorical(key, jnp.log(probability), axis=-1).astype(jnp.int32)
 
 
 def _high_word(a: jax.Array, b: jax.Array) -> jax.Array:
-    """The upper word of the product of two words, by schoolbook multiplication of half words."""
+    """Compute the upper word of the product of two words, from products of half words."""
     half = a.dtype.type(a.dtype.itemsize * 4)
     low_half = a.dtype.type(2 ** int(half) - 1)
     a_high, a_low, b_high, b_low = a >> half, a & low_half, b >> half, b & low_half
@@ -127,9 +127,9 @@ def _high_word(a: jax.Array, b: jax.Array) -> jax.Array:
 
 
 def _numbers(name: str, values: Any, shape: tuple[int, ...]) -> Any:
-    """The array on the host where its numbers are known, else as it is; of this shape."""
+    """Convert values to an array, on the host unless they are traced, and check its shape."""
     traced = any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(values))
-    array = jnp.asarray(values) if traced else np.asarray(values)
+    array: Any = jnp.asarray(values) if traced else np.asarray(values)
     if array.shape != shape:
         raise ValueError(f"{name} must have shape {shape}, one entry for each choice, got {array.shape}")
     if array.dtype.kind not in "biuf":

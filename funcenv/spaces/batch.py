@@ -1,4 +1,4 @@
-"""Many members of a space, stacked leaf by leaf as `jax.vmap` stacks them."""
+"""Batches: many members of a space, stacked leaf by leaf as `jax.vmap` stacks them."""
 
 from __future__ import annotations
 
@@ -7,23 +7,22 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Bool
 
 from funcenv.checks import require_size
-from funcenv.spaces._dtypes import dtype_of
-from funcenv.spaces.space import Space
+from funcenv.spaces._padded import draw_items, stacked_length, unstack_items
+from funcenv.spaces.space import Space, require_alike
 
 
 def batch_space(space: Space[Any], n: int) -> Space[Any]:
-    """The space of `n` members of `space`, stacked: every array has a leading axis of size `n`.
+    """Return the space of `n` stacked members of `space`: every array has a leading axis of size `n`.
 
-    As in Gymnasium, a batch of `Discrete` is a `MultiDiscrete`, one of `MultiDiscrete` or `MultiBinary` a `Box`, and
-    `Tuple` and `Dict` are batched part by part. What Gymnasium makes a tuple of `n` members is a `Batched` here, with
-    the stacked members that `jax.vmap` gives.
+    As in Gymnasium, a batch of a `Discrete` is a `MultiDiscrete`, a batch of a `MultiDiscrete` or `MultiBinary` is a
+    `Box`, and `Tuple` and `Dict` are batched part by part. For other spaces Gymnasium has a tuple of `n` members; the
+    batch here is a `Batched`, which holds them as `jax.vmap` stacks them.
 
     Raises:
-        ValueError: `n` below 1.
+        ValueError: `n` is below 1.
         TypeError: `n` is not an integer, or `space` is not a space.
 
     >>> from funcenv.spaces import Box, Dict, Discrete
@@ -37,17 +36,17 @@ def batch_space(space: Space[Any], n: int) -> Space[Any]:
 
 @functools.singledispatch
 def stack_space(space: Space[Any], n: int) -> Space[Any]:
-    """Return what `batch_space` returns. Register a case for each kind of space whose batch is not a `Batched`."""
+    """Return what `batch_space` returns; a kind of space whose batch is not a `Batched` registers its own."""
     return Batched(space, n)
 
 
 def contains_each(space: Space[Any], items: Any, n: int) -> Bool[Array, "n"]:
-    """Which of `n` stacked values are members; none, if an array among them has no leading axis of size `n`."""
+    """Return which of `n` stacked values are members: none unless every array has a leading axis of size `n`."""
     leaves = jax.tree.leaves(items)
-    if any(dtype_of(leaf) is None or np.shape(leaf)[:1] != (n,) for leaf in leaves):
+    if leaves and stacked_length(leaves) != n:
         return jnp.zeros(n, bool)
     if n and not any(isinstance(leaf, jax.Array) for leaf in leaves):
-        # NumPy arrays keep their 64 bits only as long as JAX does not see them.
+        # NumPy arrays keep their 64 bits only as long as JAX does not convert them.
         return jnp.stack([space.contains(jax.tree.map(lambda leaf: leaf[i], items)) for i in range(n)])  # noqa: B023
     return jax.vmap(space.contains, axis_size=n)(items)
 
@@ -70,19 +69,17 @@ class Batched(Space[Any]):
         self.n = require_size("n", n)
 
     def sample(self, key: jax.Array, mask: Any = None, probability: Any = None) -> Any:
-        """Draw `n` members, independently, each under the same `mask` or `probability`."""
-        return jax.vmap(lambda key: self.space.sample(key, mask=mask, probability=probability))(
-            jax.random.split(key, self.n)
-        )
+        """Draw `n` independent members, each under the same `mask` or `probability`."""
+        return draw_items(self.space, key, self.n, mask=mask, probability=probability)
 
     def contains(self, x: Any) -> Bool[Array, ""]:
-        """Whether `x` stacks `n` members."""
+        """Return whether `x` stacks `n` members."""
         return contains_each(self.space, x, self.n).all()
 
     def union(self, other: Space[Any]) -> Batched:
-        """The batch of the union."""
-        if not isinstance(other, Batched) or other.n != self.n:
-            raise TypeError(f"{self!r} and {other!r} differ in kind or size; a union needs spaces alike in these")
+        """Return the batch of the union."""
+        require_alike("kind or size", lambda space: space.n, self, other)
+        assert isinstance(other, Batched)
         return Batched(self.space.union(other.space), self.n)
 
     @property
@@ -92,25 +89,23 @@ class Batched(Space[Any]):
         return flat if flat.shape is None else flat.flattened
 
     def flatten(self, x: Any) -> Any:
-        """Each member flattened, and all of them end to end where they are vectors."""
+        """Flatten each member, and join them end to end where they are vectors."""
         flat = jax.vmap(self.space.flatten, axis_size=self.n)(x)
         return flat.reshape(-1) if self.space.is_np_flattenable else flat
 
     def unflatten(self, flat: Any) -> Any:
-        """The stacked members."""
+        """Return the stacked members."""
         if self.space.is_np_flattenable:
             flat = jnp.asarray(flat).reshape(self.n, -1)
         return jax.vmap(self.space.unflatten, axis_size=self.n)(flat)
 
     def unpack(self, member: Any) -> tuple[Any, ...]:
-        """The plain forms of the members: what Gymnasium's batch of this space holds."""
-        return tuple(self.space.unpack(jax.tree.map(lambda leaf: leaf[i], member)) for i in range(self.n))  # noqa: B023
+        """Return a tuple of the members' plain forms, which Gymnasium's batch of this space holds."""
+        return unstack_items(self.space, member, self.n)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Batched) and (self.space, self.n) == (other.space, other.n)
-
-    def __hash__(self) -> int:
-        return hash((Batched, self.space, self.n))
+    def parts(self) -> tuple[Any, ...]:
+        """Return the space and `n`."""
+        return self.space, self.n
 
     def __repr__(self) -> str:
         return f"Batched({self.space!r}, {self.n})"

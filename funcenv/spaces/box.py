@@ -10,30 +10,37 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Shaped
 
-from funcenv.spaces._bounds import as_array, bound_of, common_shape, require_shape
+from funcenv.spaces._bounds import as_array, common_shape, read_bound, require_shape
 from funcenv.spaces._dtypes import canonical, dtype_of, integers_within, require_range, with_shape
 from funcenv.spaces._sampling import uniform_below
 from funcenv.spaces.batch import stack_space
-from funcenv.spaces.space import Space
+from funcenv.spaces.space import Space, require_alike
 
 
 class Box(Space[jax.Array]):
     """Arrays with `low <= x <= high`, element by element.
 
+    The bounds may be traced values, for example where they depend on the parameters of an environment inside
+    `jax.jit`. Shape, dtype, `sample` and `contains` then work as usual; `==`, `hash` and the bounds in `repr` need
+    concrete values.
+
     Args:
         low: lower bounds, a scalar or an array; `-inf` leaves a side open.
         high: upper bounds; `inf` leaves a side open.
-        shape: shape of a member; by default the shape of the bounds, which are broadcast together, or (1,), as in
-            Gymnasium, if both are scalars.
-        dtype: dtype of a member: a float, integer or bool dtype. An open side of a signed integer box ends where the
-            dtype does.
+        shape: shape of a member; by default the shape that the bounds broadcast to, or (1,) if both are scalars, as in
+            Gymnasium.
+        dtype: dtype of a member: a float, integer or bool dtype. An open side of a signed integer box ends at the
+            limit of the dtype.
 
-    Bounds may be traced values, as when they depend on the parameters of an environment inside `jax.jit`. Shape,
-    dtype, `sample` and `contains` then work as always; `==`, `hash` and the bounds in `repr` need concrete values.
+    Attributes:
+        low: lower bounds, an array of the shape and dtype of a member.
+        high: upper bounds.
+        bounded_below: a bool array of the shape of a member: where a finite lower bound was given.
+        bounded_above: where a finite upper bound was given.
 
     Raises:
-        ValueError: NaN bounds, `low > high`, or bounds that do not fit `shape` or `dtype`.
-        TypeError: a shape that is not a sequence of integers.
+        ValueError: The bounds hold NaN, cross (`low > high`), or do not fit `shape` or `dtype`.
+        TypeError: The shape is not a sequence of integers.
 
     >>> import funcenv
     >>> Box(-1, 1, (3,))
@@ -43,43 +50,22 @@ class Box(Space[jax.Array]):
     True
     """
 
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
     def __init__(self, low: Any, high: Any, shape: Any = None, dtype: Any = np.float32) -> None:
-        self._dtype = np.dtype(dtype)
-        if self._dtype.kind not in "fiub":
-            raise ValueError(f"Box needs a float, integer or bool dtype, got {self._dtype}")
-        self._shape = common_shape(low, high) if shape is None else require_shape(shape)
-        self.low, self._bounded_below = bound_of("low", low, self._shape, self._dtype)
-        self.high, self._bounded_above = bound_of("high", high, self._shape, self._dtype)
+        self.dtype = np.dtype(dtype)
+        if self.dtype.kind not in "fiub":
+            raise ValueError(f"Box needs a float, integer or bool dtype, got {self.dtype}")
+        self.shape = common_shape(low, high) if shape is None else require_shape(shape)
+        self.low, self.bounded_below = read_bound("low", low, self.shape, self.dtype)
+        self.high, self.bounded_above = read_bound("high", high, self.shape, self.dtype)
+        self.concrete = isinstance(self.low, np.ndarray) and isinstance(self.high, np.ndarray)
         if self.concrete and np.any(self.low > self.high):
             raise ValueError(f"Box needs low <= high in every element, got low={low!r} and high={high!r}; swap them")
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Shape of a member."""
-        return self._shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Dtype of a member."""
-        return self._dtype
-
-    @property
-    def concrete(self) -> bool:
-        """Whether the bounds are values, rather than traced."""
-        return isinstance(self.low, np.ndarray) and isinstance(self.high, np.ndarray)
-
-    @property
-    def bounded_below(self) -> Bool[Array, "*shape"]:
-        """Where a lower bound was given that is finite; a bool array of the shape of a member."""
-        return self._bounded_below
-
-    @property
-    def bounded_above(self) -> Bool[Array, "*shape"]:
-        """Where an upper bound was given that is finite; a bool array of the shape of a member."""
-        return self._bounded_above
-
     def is_bounded(self, manner: str = "both") -> bool:
-        """Whether every element has a finite bound `"below"`, `"above"` or on `"both"` sides."""
+        """Return whether every element has a finite bound `"below"`, `"above"` or on `"both"` sides."""
         sides = {
             "below": self.bounded_below,
             "above": self.bounded_above,
@@ -90,15 +76,15 @@ class Box(Space[jax.Array]):
         return bool(sides[manner].all())
 
     def sample(self, key: jax.Array, mask: Any = None, probability: Any = None) -> Shaped[Array, "*shape"]:
-        """Draw a member, as Gymnasium does.
+        """Draw a member with Gymnasium's distribution.
 
-        Elements bounded on both sides are uniform (integers include both bounds). Open sides sample beyond their
-        finite bound by a standard exponential, or a standard normal where both are open; an integer box rounds down
-        the distance from the bound, or the normal, and stays within its dtype.
+        Elements that are bounded on both sides are uniform; integers include both bounds. Elements with one finite
+        bound differ from it by a standard exponential, and unbounded elements are standard normal. An integer box
+        rounds these down and clips them to its dtype.
 
         Raises:
-            ValueError: `mask` or `probability` is given, as a box takes neither; or an integer box of 64 bits holds
-                numbers that need `jax_enable_x64`.
+            ValueError: `mask` or `probability` is given; a box takes neither. Or a box of 64-bit integers has members
+                that need `jax_enable_x64`.
         """
         if mask is not None or probability is not None:
             raise ValueError("Box.sample takes neither mask nor probability; leave them out")
@@ -109,8 +95,7 @@ class Box(Space[jax.Array]):
 
     def _sample_integers(self, key: jax.Array) -> jax.Array:
         low, high, dtype = self._drawable_range()
-        # In unsigned arithmetic modulo 2**bits, high - low is right for every pair, and low + offset comes back in
-        # range.
+        # Unsigned arithmetic modulo 2**bits computes high - low correctly for every pair, and low + offset.
         wide = np.dtype(f"u{max(dtype.itemsize, 4)}")
         start = jnp.asarray(low).astype(wide)
         reach = jnp.asarray(high).astype(wide) - start
@@ -126,7 +111,7 @@ class Box(Space[jax.Array]):
         return jnp.where(below | above, value.astype(dtype), normal)
 
     def _drawable_range(self) -> tuple[Any, Any, np.dtype[Any]]:
-        """Bounds of an integer box inside the dtype that draws have; open sides end where it does."""
+        """Return the bounds of an integer box within the dtype that it has inside JAX, and that dtype."""
         if not self.concrete or canonical(self.dtype) == self.dtype or self.low.size == 0:
             return self.low, self.high, canonical(self.dtype)
         limits = np.iinfo(canonical(self.dtype))
@@ -158,9 +143,9 @@ class Box(Space[jax.Array]):
             return bool(np.isfinite(self.high - self.low).all())
 
     def contains(self, x: Any) -> Bool[Array, ""]:
-        """Whether `x` has the shape, a dtype that casts safely to this one, and lies within the bounds.
+        """Return whether `x` has the shape and a dtype that casts safely to this one, and lies within the bounds.
 
-        Both bounds are included; NaN never is. Python numbers and lists of them are taken as an array of this dtype.
+        Both bounds are included; NaN is never a member. Python numbers and lists are read as arrays of this dtype.
         """
         if not isinstance(x, (np.ndarray, jax.Array)):
             x = as_array(x, self.dtype)
@@ -175,13 +160,11 @@ class Box(Space[jax.Array]):
         return jnp.all((x >= jnp.asarray(self.low)) & (x <= jnp.asarray(self.high)))
 
     def union(self, other: Space[Any]) -> Box:
-        """The smallest box around both: the loosest bounds."""
-        if not isinstance(other, Box) or (other.shape, other.dtype) != (self.shape, self.dtype):
-            raise TypeError(
-                f"{self!r} and {other!r} differ in kind, shape or dtype; a union needs spaces alike in these"
-            )
+        """Return the smallest box that contains both."""
+        require_alike("kind, shape or dtype", lambda box: (box.shape, box.dtype), self, other)
+        assert isinstance(other, Box)
         xp: Any = np if self.concrete and other.concrete else jnp
-        return Box._of(
+        return _from_arrays(
             self.dtype,
             xp.minimum(self.low, other.low),
             xp.maximum(self.high, other.high),
@@ -192,14 +175,14 @@ class Box(Space[jax.Array]):
     @property
     def flattened(self) -> Box:
         """The box of the same elements with one axis."""
-        return self._map(lambda part: part.reshape(-1))
+        return _map_arrays(lambda array: array.reshape(-1), self)
 
     def flatten(self, x: Any) -> Shaped[Array, "size"]:
-        """The elements in row-major order."""
+        """Return the elements in row-major order."""
         return with_shape("a member of Box", x, self.shape, self.dtype).reshape(-1)
 
     def unflatten(self, flat: Any) -> Shaped[Array, "*shape"]:
-        """The vector in the shape of a member."""
+        """Reshape the vector to the shape of a member."""
         return with_shape("a flattened member of Box", flat, (self.low.size,), self.dtype).reshape(self.shape)
 
     @property
@@ -222,53 +205,34 @@ class Box(Space[jax.Array]):
         if not self.concrete:
             return super().encode_action(x)
         array = np.asarray(x)
-        same_kind = np.can_cast(array.dtype, self._dtype, "same_kind") or array.dtype.kind in "iu"
-        if array.shape != self._shape or not same_kind:
+        same_kind = np.can_cast(array.dtype, self.dtype, "same_kind") or array.dtype.kind in "iu"
+        if array.shape != self.shape or not same_kind:
             raise self.refuse_action(x)
-        array = array.astype(self._dtype, copy=False)
+        array = array.astype(self.dtype, copy=False)
         if not ((array >= self.low) & (array <= self.high)).all():
             raise self.refuse_action(x)
         return array
 
-    def _parts(self) -> tuple[Any, Any, Any, Any]:
-        return self.low, self.high, self.bounded_below, self.bounded_above
-
-    def _map(self, function: Callable[[Any], Any]) -> Box:
-        return Box._of(self.dtype, *map(function, self._parts()))
-
-    @staticmethod
-    def _of(dtype: np.dtype[Any], low: Any, high: Any, below: Any, above: Any) -> Box:
-        """A box from its parts: an integer box does not show in its bounds which sides are open."""
-        box = Box(low, high, low.shape, dtype)
-        if box.concrete and dtype.kind == "i":
-            box._bounded_below, box._bounded_above = below, above
-        return box
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Box) or (self.shape, self.dtype) != (other.shape, other.dtype):
-            return False
-        if not (self.concrete and other.concrete):
-            return self is other
-        return all(map(np.array_equal, self._parts(), other._parts()))
-
-    def __hash__(self) -> int:
+    def parts(self) -> tuple[Any, ...]:
+        """Return shape, dtype and the bytes of the bounds."""
         if not self.concrete:
             raise TypeError("this Box has traced bounds, which cannot be hashed; read the space outside of jax.jit")
-        # Adding 0 turns -0.0, which is equal to 0.0, into it.
-        return hash((Box, self.shape, self.dtype, *((part + 0).tobytes() for part in self._parts())))
+        # Adding 0 turns -0.0 into 0.0, which it equals.
+        return self.shape, self.dtype, *((array + 0).tobytes() for array in _arrays(self))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Box) or not (self.concrete and other.concrete):
+            return self is other
+        return super().__eq__(other)
+
+    __hash__ = Space.__hash__
 
     def __repr__(self) -> str:
         return f"Box({_show(self.low)}, {_show(self.high)}, {self.shape}, {self.dtype})"
 
 
-@stack_space.register
-def _(space: Box, n: int) -> Box:
-    xp: Any = np if space.concrete else jnp
-    return space._map(lambda part: xp.broadcast_to(part, (n, *space.shape)))
-
-
 def concatenate_boxes(boxes: Sequence[Box], dtype: np.dtype[Any]) -> Box:
-    """The box of vectors made of a member of each box, all of which have one axis.
+    """Return the box of vectors that hold a member of each box, all of which have one axis.
 
     >>> concatenate_boxes([Box(0, 1, (2,)), Box(-1, 1, (1,))], np.dtype("float32"))
     Box([ 0.  0. -1.], 1.0, (3,), float32)
@@ -276,12 +240,34 @@ def concatenate_boxes(boxes: Sequence[Box], dtype: np.dtype[Any]) -> Box:
     if not boxes:
         return Box(0, 0, (0,), dtype)
     if all(box.concrete for box in boxes):
-        return Box._of(dtype, *(np.concatenate(parts) for parts in zip(*(box._parts() for box in boxes), strict=True)))
+        return _from_arrays(dtype, *map(np.concatenate, zip(*map(_arrays, boxes), strict=True)))
     low, high = (
         jnp.concatenate([jnp.asarray(bound).astype(canonical(dtype)) for bound in bounds])
         for bounds in ([box.low for box in boxes], [box.high for box in boxes])
     )
     return Box(low, high, low.shape, dtype)
+
+
+@stack_space.register
+def _(space: Box, n: int) -> Box:
+    xp: Any = np if space.concrete else jnp
+    return _map_arrays(lambda array: xp.broadcast_to(array, (n, *space.shape)), space)
+
+
+def _arrays(box: Box) -> tuple[Any, Any, Any, Any]:
+    return box.low, box.high, box.bounded_below, box.bounded_above
+
+
+def _map_arrays(function: Callable[[Any], Any], box: Box) -> Box:
+    return _from_arrays(box.dtype, *map(function, _arrays(box)))
+
+
+def _from_arrays(dtype: np.dtype[Any], low: Any, high: Any, bounded_below: Any, bounded_above: Any) -> Box:
+    """Build a box whose open sides are given, because the bounds of an integer box do not show them."""
+    box = Box(low, high, low.shape, dtype)
+    if box.concrete and dtype.kind == "i":
+        box.bounded_below, box.bounded_above = bounded_below, bounded_above
+    return box
 
 
 def _show(bound: Any) -> str:

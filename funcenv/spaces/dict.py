@@ -1,36 +1,34 @@
-"""The product of a few spaces, by name."""
+"""The product of named spaces."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, KeysView, Mapping, Sequence
+from collections.abc import Iterable, KeysView, Mapping, Sequence
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool
 
-from funcenv.spaces._composite import contains_parts, join_boxes, join_flat, require_space, sample_parts, split_flat
-from funcenv.spaces.batch import batch_space, stack_space
-from funcenv.spaces.flatten import flatdim
-from funcenv.spaces.space import Space
+from funcenv.spaces._composite import ProductSpace, contains_all, require_space
+from funcenv.spaces.space import Space, require_alike
 
 
-class Dict(Space[dict[Any, Any]], Mapping[Any, Space[Any]]):
-    """Plain dicts with one member of each space.
+class Dict(ProductSpace[dict[Any, Any]], Mapping[Any, Space[Any]]):
+    """Dicts with one member of each space.
 
-    The order of the keys fixes the layout of `flatten`; it is that of Gymnasium: sorted, unless the spaces come as an
-    `OrderedDict` or as pairs, or with `sort_keys=False`. A member itself has no order that counts: JAX sorts the
-    keys of every dict that passes through a transformation. Two spaces that differ in order are not equal.
+    The order of the keys fixes the layout of flattened members, so spaces that differ in order are not equal. As in
+    Gymnasium, the keys are sorted unless the spaces are given as an `OrderedDict` or as pairs, or with
+    `sort_keys=False`. The order of a member's keys has no meaning, because JAX sorts the keys of every dict.
 
     Args:
-        spaces: a mapping from keys to spaces, or pairs of them. The keys can be sorted: all of them strings, say.
+        spaces: a mapping from keys to spaces, or pairs of a key and a space. The keys must be comparable, for example
+            all of them strings.
         sort_keys: whether the keys of a mapping are sorted.
-        **named_spaces: more spaces, after those.
+        **named_spaces: spaces that follow those of `spaces`.
 
     Raises:
-        TypeError: an entry that is not a space, or keys that cannot be compared with one another.
-        ValueError: a key that is given twice.
+        TypeError: An entry is not a space, or the keys cannot be compared.
+        ValueError: A key is given twice.
 
     >>> import funcenv
     >>> from funcenv.spaces import Box, Discrete
@@ -49,11 +47,11 @@ class Dict(Space[dict[Any, Any]], Mapping[Any, Space[Any]]):
         **named_spaces: Space[Any],
     ) -> None:
         pairs = list(spaces.items() if isinstance(spaces, Mapping) else spaces)
+        keys = [key for key, _ in pairs] + list(named_spaces)
         try:
             in_order = sorted(pairs, key=lambda pair: pair[0])
-            sorted([*(key for key, _ in pairs), *named_spaces])
+            sorted(keys)
         except TypeError:
-            keys = [key for key, _ in pairs] + list(named_spaces)
             raise TypeError(
                 f"the keys of Dict must be of one kind that can be sorted, got {keys}; use strings"
             ) from None
@@ -67,109 +65,54 @@ class Dict(Space[dict[Any, Any]], Mapping[Any, Space[Any]]):
             self.spaces[key] = space
         self.sort_keys = sort_keys
 
-    def sample(self, key: jax.Array, mask: Any = None, probability: Any = None) -> dict[Any, Any]:
-        """Draw a member of each space, independently.
-
-        Args:
-            key: a typed key.
-            mask: a dict with the keys of the space: the mask of each entry, or None.
-            probability: likewise, with probabilities. Not together with `mask`.
-
-        Raises:
-            TypeError: `mask` or `probability` is not a dict.
-            ValueError: both are given, or one has unknown or missing keys.
-        """
-        entries = sample_parts(self.spaces, key, self._entries("mask", mask), self._entries("probability", probability))
-        return dict(zip(self.spaces, entries, strict=True))
-
     def contains(self, x: Any) -> Bool[Array, ""]:
-        """Whether `x` is a dict with exactly these keys and a member of its space at each."""
+        """Return whether `x` is a dict with exactly these keys, and a member of its space at each key."""
         if not isinstance(x, dict) or x.keys() != self.spaces.keys():
             return jnp.zeros((), bool)
-        return contains_parts((space, x[key]) for key, space in self.spaces.items())
+        return contains_all(self._children, self._entries(x))
 
-    def union(self, other: Space[Any]) -> Dict:
-        """Entry by entry."""
-        if not isinstance(other, Dict) or list(other.spaces) != list(self.spaces):
-            raise TypeError(f"{self!r} and {other!r} differ in kind or keys; a union needs spaces alike in these")
-        return Dict([(key, space.union(other.spaces[key])) for key, space in self.spaces.items()])
-
-    @property
-    def flattened(self) -> Space[Any]:
-        """The vectors of the parts end to end, in the order of the keys; a dict of them where one is no vector."""
-        parts = {key: space.flattened for key, space in self.spaces.items()}
-        return join_boxes(parts.values()) or Dict(list(parts.items()))
-
-    def flatten(self, x: Any) -> Any:
-        """The parts flattened, end to end where they are vectors."""
-        if x.keys() != self.spaces.keys():
-            raise ValueError(f"a member of Dict must have the keys {list(self.spaces)}, got {list(x)}")
-        flats = {key: space.flatten(x[key]) for key, space in self.spaces.items()}
-        flattened = self.flattened
-        return flats if flattened.dtype is None else join_flat(list(flats.values()), flattened.dtype)
-
-    def unflatten(self, flat: Any) -> dict[Any, Any]:
-        """The parts that `flatten` joined."""
-        flattened = self.flattened
-        if flattened.dtype is not None:
-            parts = split_flat(flat, map(flatdim, self.spaces.values()), flattened.dtype)
-            flat = dict(zip(self.spaces, parts, strict=True))
-        return {key: space.unflatten(flat[key]) for key, space in self.spaces.items()}
-
-    def pack(self, x: Any) -> dict[Any, Any]:
-        """Each entry packed."""
-        return {key: space.pack(x[key]) for key, space in self.spaces.items()}
-
-    def unpack(self, member: dict[Any, Any]) -> dict[Any, Any]:
-        """Each entry unpacked."""
-        return {key: space.unpack(member[key]) for key, space in self.spaces.items()}
-
-    def zero(self) -> dict[Any, Any]:
-        """Return the zero of each space."""
-        return {key: space.zero() for key, space in self.spaces.items()}
-
-    def decode(self, member: Any) -> dict[Any, Any]:
-        """Decode each entry."""
-        return {key: space.decode(member[key]) for key, space in self.spaces.items()}
+    def union(self, other: Space[Any]) -> Any:
+        """Return the space of the unions of both spaces' entries."""
+        require_alike("kind or keys", list, self, other)
+        return super().union(other)
 
     def keys(self) -> KeysView[Any]:
-        """The keys, in the order of the space."""
+        """Return the keys, in the order of the space."""
         return self.spaces.keys()
 
-    def _entries(self, name: str, entries: Any) -> dict[Any, Any] | None:
-        if entries is None:
-            return None
-        if not isinstance(entries, dict):
-            raise TypeError(f"{name} must be a dict with an entry or None for each key, got {entries!r}")
-        if entries.keys() != self.spaces.keys():
-            unknown, missing = (
-                sorted(keys) for keys in (entries.keys() - self.spaces, self.spaces.keys() - entries.keys())
-            )
+    def parts(self) -> tuple[Any, ...]:
+        """Return the pairs of keys and spaces, in order."""
+        return tuple(self.spaces.items())
+
+    @property
+    def _children(self) -> tuple[Space[Any], ...]:
+        return tuple(self.spaces.values())
+
+    def _with_children(self, spaces: Iterable[Space[Any]]) -> Dict:
+        return Dict(list(zip(self.spaces, spaces, strict=True)))
+
+    def _entries(self, x: Any) -> list[Any]:
+        return [x[key] for key in self.spaces]
+
+    def _require_entries(self, x: Any) -> None:
+        if x.keys() != self.spaces.keys():
+            raise ValueError(f"a member of Dict must have the keys {list(self.spaces)}, got {list(x)}")
+
+    def _member(self, entries: Iterable[Any]) -> dict[Any, Any]:
+        return dict(zip(self.spaces, entries, strict=True))
+
+    def _choices(self, name: str, given: Any) -> list[Any]:
+        if given is None:
+            return [None] * len(self.spaces)
+        if not isinstance(given, dict):
+            raise TypeError(f"{name} must be a dict with an entry or None for each key, got {given!r}")
+        if given.keys() != self.spaces.keys():
+            unknown, missing = sorted(given.keys() - self.spaces), sorted(self.spaces.keys() - given.keys())
             raise ValueError(
                 f"{name} must have the keys {list(self.spaces)}, got unknown keys {unknown} and no {missing}; "
                 "None stands for no restriction"
             )
-        return entries
-
-    def __getitem__(self, key: Any) -> Space[Any]:
-        return self.spaces[key]
-
-    def __len__(self) -> int:
-        return len(self.spaces)
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.spaces)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Dict) and list(self.spaces.items()) == list(other.spaces.items())
-
-    def __hash__(self) -> int:
-        return hash((Dict, tuple(self.spaces.items())))
+        return self._entries(given)
 
     def __repr__(self) -> str:
         return f"Dict({', '.join(f'{key!r}: {space!r}' for key, space in self.spaces.items())})"
-
-
-@stack_space.register
-def _(space: Dict, n: int) -> Dict:
-    return Dict([(key, batch_space(part, n)) for key, part in space.spaces.items()])

@@ -10,9 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int
 
-from funcenv.spaces._dtypes import canonical, dtype_of, integers_within, require_range, with_shape
+from funcenv.spaces._dtypes import canonical, integers_within, is_array, require_range, with_shape
 from funcenv.spaces._sampling import (
-    ONE_WORD,
+    MAX_ONE_WORD_CHOICES,
     draw_allowed,
     draw_weighted,
     require_mask,
@@ -21,7 +21,7 @@ from funcenv.spaces._sampling import (
     uniform_below,
 )
 from funcenv.spaces.box import Box
-from funcenv.spaces.space import Space
+from funcenv.spaces.space import Space, require_alike
 
 
 class Discrete(Space[jax.Array]):
@@ -30,11 +30,11 @@ class Discrete(Space[jax.Array]):
     Args:
         n: number of members, at least 1.
         start: the smallest member.
-        dtype: an integer dtype that holds all of them; int32 by default, where Gymnasium has int64, because JAX has no
-            int64 without x64.
+        dtype: an integer dtype that can represent all members. The default is int32, because JAX has no int64 without
+            `jax_enable_x64`; Gymnasium's default is int64.
 
     Raises:
-        ValueError: `n` below 1, or a dtype that is not an integer dtype or does not hold the members.
+        ValueError: `n` is below 1, or `dtype` is not an integer dtype or cannot represent all members.
         TypeError: `n` or `start` is not an integer.
 
     >>> import funcenv
@@ -45,44 +45,32 @@ class Discrete(Space[jax.Array]):
     (True, False)
     """
 
+    shape: tuple[int, ...] = ()
+    dtype: np.dtype[Any]
+
     def __init__(self, n: int, start: int = 0, dtype: Any = np.int32) -> None:
-        self.n = _integer("n", n)
-        self.start = _integer("start", start)
-        self._dtype = np.dtype(dtype)
+        self.n, self.start, self.dtype = _integer("n", n), _integer("start", start), np.dtype(dtype)
+        self._last = self.start + self.n - 1
         if self.n < 1:
             raise ValueError(f"Discrete needs n of at least 1, got {self.n}")
-        if self._dtype.kind not in "iu":
-            raise ValueError(f"Discrete needs an integer dtype, got {self._dtype}")
-        limits = np.iinfo(self._dtype)
+        if self.dtype.kind not in "iu":
+            raise ValueError(f"Discrete needs an integer dtype, got {self.dtype}")
+        limits = np.iinfo(self.dtype)
         if self.start < limits.min or self._last > limits.max:
-            raise ValueError(f"Discrete({self.n}, start={self.start}) does not fit {self._dtype}; pass a wider dtype")
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Members are scalars: ()."""
-        return ()
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """The integer dtype of members."""
-        return self._dtype
-
-    @property
-    def _last(self) -> int:
-        return self.start + self.n - 1
+            raise ValueError(f"Discrete({self.n}, start={self.start}) does not fit {self.dtype}; pass a wider dtype")
 
     def sample(self, key: jax.Array, mask: Any = None, probability: Any = None) -> Int[Array, ""]:
-        """Draw a member uniformly, or from a part of the space.
+        """Draw a member: uniformly, or under a mask or with given probabilities.
 
         Args:
             key: a typed key.
-            mask: `[n]` bool or 0/1; only members with a true entry are drawn, uniformly. If none is true, `start`,
-                where the mask is traced and cannot be refused.
-            probability: `[n]`, non-negative and summing to 1; the probability of each member. Not together with `mask`.
+            mask: `[n]` bool or 0/1. Members with a true entry are drawn uniformly. A traced mask without a true entry
+                gives `start`.
+            probability: `[n]`, the probability of each member: non-negative numbers that sum to 1.
 
         Raises:
-            ValueError: both are given, or one has the wrong shape or impossible entries: a mask that allows nothing,
-                probabilities that do not sum to 1.
+            ValueError: Both `mask` and `probability` are given, or one has a wrong shape or wrong entries: a mask that
+                allows nothing, or probabilities that do not sum to 1.
         """
         require_one(mask, probability)
         dtype = require_range(self, self.dtype, self.start, self._last)
@@ -90,46 +78,39 @@ class Discrete(Space[jax.Array]):
             index = draw_allowed(key, require_mask(mask, self.n))
         elif probability is not None:
             index = draw_weighted(key, require_probability(probability, self.n))
-        elif self.n <= ONE_WORD:
-            index = jax.random.bits(key, (), np.uint32) % np.uint32(self.n)
         else:
-            word = np.dtype(f"u{max(dtype.itemsize, 4)}")
+            word = np.dtype("u4" if self.n <= MAX_ONE_WORD_CHOICES else f"u{max(dtype.itemsize, 4)}")
             index = uniform_below(key, jnp.asarray(np.uint64(self.n % 2**64).astype(word)), self.n)
         return index.astype(dtype) + np.asarray(self.start).astype(dtype)
 
     def contains(self, x: Any) -> Bool[Array, ""]:
-        """Whether `x` is an integer scalar in range.
-
-        Any integer dtype is accepted, also one that does not cast to the dtype of the space; a float is not.
-        """
+        """Return whether `x` is an integer scalar in range, of any integer dtype; a float is not a member."""
         if isinstance(x, int):
             return jnp.asarray(self.start <= x <= self._last)
-        dtype = dtype_of(x)
-        if dtype is None or dtype.kind not in "iu" or np.shape(x) != ():
+        if not is_array(x, "iu", ()):
             return jnp.zeros((), bool)
         return integers_within(x, self.start, self._last)
 
     def union(self, other: Space[Any]) -> Discrete:
-        """The range that spans both."""
-        if not isinstance(other, Discrete) or other.dtype != self.dtype:
-            raise TypeError(f"{self!r} and {other!r} are of different kinds; a union needs spaces of one kind")
+        """Return the range that spans both."""
+        require_alike("kind or dtype", lambda space: space.dtype, self, other)
+        assert isinstance(other, Discrete)
         start = min(self.start, other.start)
         return Discrete(max(self._last, other._last) + 1 - start, start, self.dtype)
 
     @property
     def flattened(self) -> Box:
-        """One-hot vectors, among all vectors between 0 and 1."""
+        """Vectors between 0 and 1, which include the one-hot vectors."""
         return Box(0, 1, (self.n,), self.dtype)
 
     def flatten(self, x: Any) -> Int[Array, "n"]:
-        """A one-hot vector, all zeros where `x` is no member."""
-        index = with_shape("a member of Discrete", x, (), self.dtype) - np.asarray(self.start).astype(
-            canonical(self.dtype)
-        )
+        """Return a one-hot vector, or zeros if `x` is not a member."""
+        start = np.asarray(self.start).astype(canonical(self.dtype))
+        index = with_shape("a member of Discrete", x, (), self.dtype) - start
         return (jnp.arange(self.n, dtype=index.dtype) == index).astype(index.dtype)
 
     def unflatten(self, flat: Any) -> Int[Array, ""]:
-        """The member whose entry is the first that is not 0; `start` if all are."""
+        """Return the member at the first entry that is not 0, or `start` if all entries are 0."""
         index = jnp.argmax(with_shape("a flattened member of Discrete", flat, (self.n,), self.dtype) != 0)
         return index.astype(canonical(self.dtype)) + np.asarray(self.start).astype(canonical(self.dtype))
 
@@ -152,18 +133,15 @@ class Discrete(Space[jax.Array]):
         Raises:
             ValueError: `x` is out of range or not an integer; a bool is none.
         """
-        is_array = getattr(getattr(x, "dtype", None), "kind", "") in ("i", "u") and np.shape(x) == ()
-        if isinstance(x, bool) or not (isinstance(x, int) or is_array):
+        if isinstance(x, bool) or not (isinstance(x, int) or is_array(x, "iu", ())):
             raise self.refuse_action(x)
         if not self.start <= int(x) <= self._last:
             raise self.refuse_action(int(x))
         return np.asarray(int(x), self.dtype)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Discrete) and (self.n, self.start, self.dtype) == (other.n, other.start, other.dtype)
-
-    def __hash__(self) -> int:
-        return hash((Discrete, self.n, self.start, self.dtype))
+    def parts(self) -> tuple[Any, ...]:
+        """Return `n`, `start` and `dtype`."""
+        return self.n, self.start, self.dtype
 
     def __repr__(self) -> str:
         start = f", start={self.start}" if self.start else ""

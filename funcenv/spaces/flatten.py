@@ -1,9 +1,9 @@
-"""Members as vectors, for learning code that knows nothing else: functions with the names that Gymnasium gives them.
+"""Members as vectors, for learning code: functions with the names and arguments that Gymnasium gives them.
 
-Each space says itself how it flattens (`Space.flattened`, `flatten`, `unflatten`). `Sequence` and `Graph`, and products
-that hold one, flatten to a space of the same kind with flat parts, as in Gymnasium; everything else to a `Box` with one
-axis. Parts of different dtypes meet in the dtype that JAX promotes them to: int32 and float32 in float32 (Gymnasium:
-float64), so an integer beyond 2**24 is rounded there.
+Each space defines how it flattens (`Space.flattened`, `flatten`, `unflatten`). As in Gymnasium, `Sequence` and `Graph`,
+and products that contain one, flatten to a space of the same kind with flat parts. Every other space flattens to a
+`Box` with one axis. Parts of different dtypes are promoted by JAX's rules: int32 and float32 to float32 (in Gymnasium,
+to float64), which rounds integers beyond 2**24.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ T = TypeVar("T")
 
 
 def flatdim(space: Space[Any]) -> int:
-    """Length of a flattened member.
+    """Return the length of a flattened member.
 
     Raises:
-        ValueError: members of the space do not flatten to a vector.
+        ValueError: Members of the space do not flatten to a vector.
 
     >>> from funcenv.spaces import Dict, Discrete
     >>> flatdim(Dict(position=Discrete(2), velocity=Discrete(3)))
@@ -35,7 +35,7 @@ def flatdim(space: Space[Any]) -> int:
 
 
 def flatten_space(space: Space[Any]) -> Space[Any]:
-    """The space of the flattened members: a `Box` with one axis, unless the space holds a `Sequence` or a `Graph`.
+    """Return the space of flattened members: a `Box` with one axis, unless `space` contains a `Sequence` or `Graph`.
 
     >>> from funcenv.spaces import Box, Discrete, Tuple
     >>> flatten_space(Tuple([Discrete(2), Box(0, 1, (2, 2))]))
@@ -45,12 +45,13 @@ def flatten_space(space: Space[Any]) -> Space[Any]:
 
 
 def flatten(space: Space[Any], x: Any) -> Any:
-    """A member as a member of `flatten_space(space)`.
+    """Convert a member to a member of `flatten_space(space)`.
 
-    Boxes are read row by row, integers become one-hot vectors, products the vectors of their parts end to end.
+    Arrays of a box are read in row-major order, integers become one-hot vectors, and the vectors of a product's parts
+    are joined end to end.
 
     Raises:
-        ValueError: an array in `x` has another shape than members have.
+        ValueError: An array in `x` has another shape than members have.
 
     >>> from funcenv.spaces import Discrete, Tuple
     >>> flatten(Tuple([Discrete(2), Discrete(3, start=-1)]), (1, -1)).tolist()
@@ -60,10 +61,10 @@ def flatten(space: Space[Any], x: Any) -> Any:
 
 
 def unflatten(space: Space[T], x: Any) -> T:
-    """The member that `flatten` made `x` of.
+    """Convert a flattened member back to a member.
 
-    A vector that no member flattens to is read as well as it can be: a one-hot vector by its first entry that is not
-    0, as `start` where there is none (Gymnasium raises there).
+    A vector that is not one-hot stands for the member at its first entry that is not 0, or for the smallest member if
+    all entries are 0, where Gymnasium raises an error.
 
     Raises:
         ValueError: `x` has another length.

@@ -11,71 +11,74 @@ from jaxtyping import Array, Bool, Int32
 
 from funcenv.checks import require_size
 from funcenv.spaces._composite import require_space
-from funcenv.spaces._dtypes import canonical, dtype_of, integers_within, promote
+from funcenv.spaces._dtypes import canonical, dtype_of, integers_within, is_array, promote
 from funcenv.spaces._padded import (
-    as_pair,
+    PaddedSpace,
     choose_length,
     draw_items,
+    first_items,
     is_integer,
     pad_items,
+    read_choice,
     require_fitting,
     stack_items,
     stacked_length,
     within_length,
     zero_beyond,
 )
-from funcenv.spaces._sampling import require_one, uniform_below
+from funcenv.spaces._sampling import uniform_below
 from funcenv.spaces.batch import contains_each
-from funcenv.spaces.space import Space
+from funcenv.spaces.space import Space, require_alike
 from funcenv.struct import PyTreeNode
 
 MAX_NODES = 10
-"""The number of nodes that Gymnasium draws unless told otherwise."""
+"""The default capacity: the number of nodes that Gymnasium draws by default."""
 
 
 class GraphInstance(PyTreeNode):
-    """A graph as arrays: `Graph.pack` makes one, `Graph.unpack` reads it. Beyond the counts stands anything."""
+    """A graph as arrays. `Graph.pack` makes one, and `Graph.unpack` reads it. Entries after the counts have no meaning."""
 
     nodes: Any  # features, stacked leaf by leaf: `[max_nodes, ...]`
-    edges: Any  # likewise `[max_edges, ...]`, or None where the space has no edges
-    edge_links: Int32[Array, "max_edges 2"] | None  # from and to: indices of nodes
+    edges: Any  # features, `[max_edges, ...]`, or None where the space has no edges
+    edge_links: Int32[Array, "max_edges 2"] | None  # indices of the nodes that each edge leads from and to
     num_nodes: Int32[Array, ""]
     num_edges: Int32[Array, ""]
 
     @property
     def node_mask(self) -> Bool[Array, "max_nodes"]:
-        """Which nodes count."""
+        """The mask of the nodes within `num_nodes`."""
         return within_length(self.num_nodes, jax.tree.leaves(self.nodes)[0].shape[0])
 
     @property
     def edge_mask(self) -> Bool[Array, "max_edges"]:
-        """Which edges count."""
+        """The mask of the edges within `num_edges`."""
         return within_length(self.num_edges, 0 if self.edge_links is None else self.edge_links.shape[0])
 
 
 class PlainGraph(NamedTuple):
-    """A graph of the size it has: what Gymnasium calls a `GraphInstance`."""
+    """A graph without padding: the plain form, which Gymnasium calls `GraphInstance`."""
 
     nodes: Any
     edges: Any
     edge_links: Any
 
 
-class Graph(Space[GraphInstance]):
+class Graph(PaddedSpace[GraphInstance]):
     """Directed graphs of up to `max_nodes` nodes and `max_edges` edges, each with a feature.
 
-    A member is a `GraphInstance`. `pack`, `contains` and `flatten` take what Gymnasium's space holds as well: a named
-    tuple of `nodes`, `edges` and `edge_links`.
+    A member is a `GraphInstance`. `pack`, `contains` and `flatten` also take the plain form, which Gymnasium's space
+    holds: a named tuple of `nodes`, `edges` and `edge_links`.
 
     Args:
         node_space: the space of a node's feature.
         edge_space: the space of an edge's feature; None for graphs without edges.
         max_nodes: the capacity of a member, at least 1.
-        max_edges: by default `max_nodes * (max_nodes - 1)`, but at least 1.
+        max_edges: the number of edges that a member has room for, at least 1; by default
+            `max_nodes * (max_nodes - 1)`, but at least 1.
 
     Raises:
-        TypeError: a feature space that is not a space.
-        ValueError: a capacity below 1.
+        TypeError: `node_space` or `edge_space` is not a space.
+        ValueError: A capacity is below 1.
 
     >>> import funcenv
     >>> from funcenv.spaces import Box, Discrete
@@ -99,7 +102,9 @@ class Graph(Space[GraphInstance]):
             require_space("the edge_space of a Graph, unless None,", edge_space)
         self.node_space, self.edge_space = node_space, edge_space
         self.max_nodes = require_size("max_nodes", max_nodes)
-        self.max_edges = _most_edges(self.max_nodes) if max_edges is None else require_size("max_edges", max_edges)
+        self.max_edges = (
+            _max_simple_edges(self.max_nodes) if max_edges is None else require_size("max_edges", max_edges)
+        )
 
     def sample(
         self,
@@ -109,20 +114,21 @@ class Graph(Space[GraphInstance]):
         num_nodes: Any = None,
         num_edges: Any = None,
     ) -> GraphInstance:
-        """Draw a graph: sizes, then independent features, then links between any two of its nodes.
+        """Draw a graph: its size, then independent features, then links between any two of its nodes.
 
         Args:
             key: a typed key.
-            mask: a tuple of a mask for every node and one for every edge, None for either.
-            probability: likewise, with probabilities. Not together with `mask`.
-            num_nodes: how many nodes, at least 1; by default uniform from 1 to `max_nodes`.
-            num_edges: how many edges; by default uniform below `num_nodes * (num_nodes - 1)` and up to `max_edges`.
+            mask: a pair of a mask for every node and a mask for every edge; either may be None.
+            probability: a pair of probabilities for every node and for every edge; either may be None.
+            num_nodes: the number of nodes, at least 1; by default uniform from 1 to `max_nodes`.
+            num_edges: the number of edges; by default uniform below `num_nodes * (num_nodes - 1)` and up to
+                `max_edges`.
 
         Raises:
             ValueError: `mask` and `probability` are both given, or a number exceeds its capacity.
             TypeError: `mask` or `probability` is not a pair.
         """
-        require_one(mask, probability)
+        name, node_choice, edge_choice = read_choice(mask, probability, "a {0} of the nodes and one of the edges")
         node_count_key, edge_count_key, node_key, edge_key, link_key = jax.random.split(key, 5)
         if num_nodes is None:
             num_nodes = 1 + uniform_below(node_count_key, jnp.uint32(self.max_nodes), self.max_nodes).astype(jnp.int32)
@@ -136,8 +142,6 @@ class Graph(Space[GraphInstance]):
         else:
             num_edges = choose_length(edge_count_key, num_edges, 0, self.max_edges)
 
-        name, value = ("mask", mask) if probability is None else ("probability", probability)
-        node_choice, edge_choice = as_pair(name, value, f"a {name} of the nodes and one of the edges")
         nodes = draw_items(self.node_space, node_key, self.max_nodes, **{name: node_choice})
         if self.edge_space is None:
             return self._member(nodes, None, None, num_nodes, num_edges)
@@ -147,9 +151,9 @@ class Graph(Space[GraphInstance]):
         return self._member(nodes, edges, links, num_nodes, num_edges)
 
     def _member(self, nodes: Any, edges: Any, links: Any, num_nodes: Any, num_edges: Any) -> GraphInstance:
-        edges, links = zero_beyond((edges, links), within_length(num_edges, self.max_edges))
+        edges, links = zero_beyond((edges, links), num_edges, self.max_edges)
         return GraphInstance(
-            nodes=zero_beyond(nodes, within_length(num_nodes, self.max_nodes)),
+            nodes=zero_beyond(nodes, num_nodes, self.max_nodes),
             edges=edges,
             edge_links=links,
             num_nodes=jnp.asarray(num_nodes),
@@ -157,11 +161,13 @@ class Graph(Space[GraphInstance]):
         )
 
     def pack(self, x: Any) -> GraphInstance:
-        """A named tuple of `nodes`, `edges` and `edge_links`, the last two None where there are no edges, as a member.
+        """Convert a named tuple of `nodes`, `edges` and `edge_links` to a member.
+
+        The last two are None for a graph without edges.
 
         Raises:
-            ValueError: more nodes or edges than there is room for, or links that do not match the edges.
-            TypeError: `x` is no graph.
+            ValueError: There are more nodes or edges than the capacity, or the links do not match the edges.
+            TypeError: `x` is not such a tuple.
         """
         if isinstance(x, GraphInstance):
             return x
@@ -179,22 +185,16 @@ class Graph(Space[GraphInstance]):
         return self._member(nodes, pad_items(self.edge_space, edges, self.max_edges), links, num_nodes, num_edges)
 
     def unpack(self, member: GraphInstance) -> PlainGraph:
-        """The nodes, edges and links that count; None for the last two where there are no edges."""
-        num_nodes, num_edges = int(member.num_nodes), int(member.num_edges)
-        nodes = jax.tree.map(lambda leaf: np.asarray(leaf)[:num_nodes], member.nodes)
+        """Return the nodes, edges and links without padding; the last two are None for a graph without edges."""
+        nodes, num_edges = first_items(member.nodes, int(member.num_nodes)), int(member.num_edges)
         if not num_edges:
             return PlainGraph(nodes, None, None)
-        edges, links = jax.tree.map(lambda leaf: np.asarray(leaf)[:num_edges], (member.edges, member.edge_links))
-        return PlainGraph(nodes, edges, links)
-
-    def decode(self, member: Any) -> Any:
-        """Convert a member to its plain form."""
-        return self.unpack(member)
+        return PlainGraph(nodes, *first_items((member.edges, member.edge_links), num_edges))
 
     def contains(self, x: Any) -> Bool[Array, ""]:
-        """Whether the counts fit, and all nodes, edges and links that count are members, in either form.
+        """Return whether `x` is a graph, in either form, of at most the capacity with features and links in range.
 
-        What stands beyond the counts of a `GraphInstance` does not count.
+        Entries after the counts of a `GraphInstance` are ignored.
         """
         if _is_plain(x):
             num_nodes, num_edges = stacked_length(x.nodes), 0 if x.edges is None else stacked_length(x.edges)
@@ -209,14 +209,12 @@ class Graph(Space[GraphInstance]):
         return fits & self._holds(x, x.num_nodes, x.num_edges, self.max_nodes, self.max_edges)
 
     def _holds(self, x: Any, num_nodes: Any, num_edges: Any, max_nodes: int, max_edges: int) -> Bool[Array, ""]:
-        """Whether the first nodes and edges, of arrays of the given sizes, are members, and linked to such nodes."""
+        """Return whether the first nodes and edges, in arrays of the given sizes, are members with links in range."""
         inside = jnp.all(contains_each(self.node_space, x.nodes, max_nodes) | ~within_length(num_nodes, max_nodes))
         if x.edges is None and x.edge_links is None:
             return inside & (jnp.asarray(num_edges) == 0)
         dtype = dtype_of(x.edge_links)
-        if self.edge_space is None or dtype is None or dtype.kind not in "iu":
-            return jnp.zeros((), bool)
-        if np.shape(x.edge_links) != (max_edges, 2):
+        if self.edge_space is None or dtype is None or not is_array(x.edge_links, "iu", (max_edges, 2)):
             return jnp.zeros((), bool)
         links = x.edge_links if isinstance(x.edge_links, jax.Array) else np.clip(x.edge_links, -1, _MAX_INT32)
         wide = canonical(promote([dtype, np.dtype(np.int32)]))
@@ -226,64 +224,56 @@ class Graph(Space[GraphInstance]):
         return inside & jnp.all(edges | ~within_length(num_edges, max_edges))
 
     def union(self, other: Space[Any]) -> Graph:
-        """Graphs with features in the unions."""
-        if not isinstance(other, Graph) or self._parts()[2:] != other._parts()[2:]:
-            raise TypeError(f"{self!r} and {other!r} differ in kind or capacity; a union needs spaces alike in these")
-        edge_space = None
-        if self.edge_space is not None and other.edge_space is not None:
-            edge_space = self.edge_space.union(other.edge_space)
-        elif self.edge_space is not other.edge_space:
-            raise TypeError(
-                f"{self!r} and {other!r} differ in whether they have edges; a union needs spaces alike in this"
-            )
+        """Return the graphs whose features lie in the unions."""
+        require_alike(
+            "kind, capacity or whether they have edges",
+            lambda space: (space.max_nodes, space.max_edges, space.edge_space is None),
+            self,
+            other,
+        )
+        assert isinstance(other, Graph)
+        edge_space = None if self.edge_space is None else self.edge_space.union(other.edge_space)  # type: ignore[arg-type]  # both have edges
         return self._of(self.node_space.union(other.node_space), edge_space)
 
     @property
     def flattened(self) -> Graph:
-        """Graphs with flattened features."""
+        """Graphs of flattened features."""
         return self._of(self.node_space.flattened, None if self.edge_space is None else self.edge_space.flattened)
 
     def flatten(self, x: Any) -> GraphInstance:
-        """The graph with its features flattened."""
-        member = self.pack(x)
-        edges = None if self.edge_space is None else jax.vmap(self.edge_space.flatten)(member.edges)
-        return self._with_features(member, jax.vmap(self.node_space.flatten)(member.nodes), edges)
+        """Flatten the features."""
+        return self._map_features("flatten", self.pack(x))
 
     def unflatten(self, flat: Any) -> GraphInstance:
-        """The graph with its features as they were."""
-        member = self.flattened.pack(flat)
-        edges = None if self.edge_space is None else jax.vmap(self.edge_space.unflatten)(member.edges)
-        return self._with_features(member, jax.vmap(self.node_space.unflatten)(member.nodes), edges)
+        """Unflatten the features."""
+        return self._map_features("unflatten", self.flattened.pack(flat))
 
-    def _with_features(self, member: GraphInstance, nodes: Any, edges: Any) -> GraphInstance:
+    def _map_features(self, method: str, member: GraphInstance) -> GraphInstance:
+        edges = None if self.edge_space is None else jax.vmap(getattr(self.edge_space, method))(member.edges)
+        nodes = jax.vmap(getattr(self.node_space, method))(member.nodes)
         return self._member(nodes, edges, member.edge_links, member.num_nodes, member.num_edges)
 
     def _of(self, node_space: Space[Any], edge_space: Space[Any] | None) -> Graph:
         return Graph(node_space, edge_space, self.max_nodes, self.max_edges)
 
-    def _parts(self) -> tuple[Any, ...]:
+    def parts(self) -> tuple[Any, ...]:
+        """Return the spaces of nodes and edges, and the capacities."""
         return self.node_space, self.edge_space, self.max_nodes, self.max_edges
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Graph) and self._parts() == other._parts()
-
-    def __hash__(self) -> int:
-        return hash((Graph, *self._parts()))
 
     def __repr__(self) -> str:
         nodes = f", max_nodes={self.max_nodes}" if self.max_nodes != MAX_NODES else ""
-        edges = f", max_edges={self.max_edges}" if self.max_edges != _most_edges(self.max_nodes) else ""
+        edges = f", max_edges={self.max_edges}" if self.max_edges != _max_simple_edges(self.max_nodes) else ""
         return f"Graph({self.node_space!r}, {self.edge_space!r}{nodes}{edges})"
 
 
 _MAX_INT32 = 2**31 - 1
 
 
-def _most_edges(num_nodes: int) -> int:
-    """Edges between different nodes, in both directions; a graph of one node still has room for one."""
+def _max_simple_edges(num_nodes: int) -> int:
+    """Return the number of ordered pairs of different nodes, but at least 1."""
     return max(num_nodes * (num_nodes - 1), 1)
 
 
 def _is_plain(x: Any) -> bool:
-    """Whether `x` is what Gymnasium's space holds."""
+    """Return whether `x` is a named tuple with the fields of `PlainGraph`."""
     return isinstance(x, tuple) and getattr(x, "_fields", ()) == PlainGraph._fields

@@ -12,22 +12,22 @@ import numpy as np
 from jaxtyping import Array, Bool, Int8
 
 from funcenv.spaces._bounds import as_array
-from funcenv.spaces._dtypes import dtype_of, with_shape
+from funcenv.spaces._dtypes import dtype_of, is_array, with_shape
 from funcenv.spaces._sampling import require_entries, require_one
 from funcenv.spaces.batch import stack_space
 from funcenv.spaces.box import Box
-from funcenv.spaces.space import Space
+from funcenv.spaces.space import Space, require_alike
 
 
 class MultiBinary(Space[jax.Array]):
-    """Arrays of zeros and ones: int8, of shape `[n]` or of the shape `n`.
+    """Arrays of zeros and ones: int8, of shape `[n]`, or of the shape `n`.
 
     Args:
-        n: number of entries, or a shape.
+        n: the number of entries, or a shape.
 
     Raises:
-        ValueError: a size below 1.
-        TypeError: `n` is neither an integer nor a sequence of them.
+        ValueError: A size is below 1.
+        TypeError: `n` is neither an integer nor a sequence of integers.
 
     >>> import funcenv
     >>> space = MultiBinary([3, 2])
@@ -37,34 +37,28 @@ class MultiBinary(Space[jax.Array]):
     True
     """
 
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any] = np.dtype(np.int8)
+
     def __init__(self, n: int | Sequence[int]) -> None:
         try:
             self.n: int | tuple[int, ...] = tuple(map(operator.index, n)) if np.iterable(n) else operator.index(n)
         except TypeError:
             raise TypeError(f"MultiBinary needs an integer or a shape, got {n!r}") from None
-        if min((self.n,) if isinstance(self.n, int) else self.n, default=1) < 1:
+        self.shape = (self.n,) if isinstance(self.n, int) else self.n
+        if min(self.shape, default=1) < 1:
             raise ValueError(f"MultiBinary needs sizes of at least 1, got {n!r}")
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Shape of a member."""
-        return (self.n,) if isinstance(self.n, int) else self.n
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Members are int8."""
-        return np.dtype(np.int8)
-
     def sample(self, key: jax.Array, mask: Any = None, probability: Any = None) -> Int8[Array, "*shape"]:
-        """Draw a member: every entry a fair coin, unless told otherwise.
+        """Draw a member: independent entries, each 1 with probability 1/2 by default.
 
         Args:
             key: a typed key.
             mask: an array of the shape of a member: 0 and 1 fix an entry, 2 leaves it free.
-            probability: an array of that shape: the probability of a 1. Not together with `mask`.
+            probability: an array of the shape of a member: the probability of a 1.
 
         Raises:
-            ValueError: both are given, or one has the wrong shape or impossible entries.
+            ValueError: Both `mask` and `probability` are given, or one has a wrong shape or wrong entries.
         """
         require_one(mask, probability)
         if probability is not None:
@@ -78,17 +72,15 @@ class MultiBinary(Space[jax.Array]):
         return jnp.where(fixed == 2, coins, fixed)
 
     def contains(self, x: Any) -> Bool[Array, ""]:
-        """Whether `x` has the shape, and every entry equals 0 or 1, whatever its dtype."""
+        """Return whether `x` has the shape, and every entry equals 0 or 1, of any number dtype."""
         x = as_array(x, np.dtype(float)) if dtype_of(x) is None else x
-        dtype = dtype_of(x)
-        if dtype is None or dtype.kind not in "biuf" or np.shape(x) != self.shape:
+        if not is_array(x, "biuf", self.shape):
             return jnp.zeros((), bool)
         return jnp.asarray(((x == 0) | (x == 1)).all())
 
     def union(self, other: Space[Any]) -> MultiBinary:
-        """The space itself: there is no other of its shape."""
-        if self != other:
-            raise TypeError(f"{self!r} and {other!r} differ in kind or shape; a union needs spaces alike in these")
+        """Return the space itself, because no other space has its shape."""
+        require_alike("kind or shape", lambda space: space.n, self, other)
         return self
 
     @property
@@ -97,11 +89,11 @@ class MultiBinary(Space[jax.Array]):
         return Box(0, 1, (int(np.prod(self.shape)),), self.dtype)
 
     def flatten(self, x: Any) -> Int8[Array, "size"]:
-        """The entries in row-major order."""
+        """Return the entries in row-major order."""
         return with_shape("a member of MultiBinary", x, self.shape, self.dtype).reshape(-1)
 
     def unflatten(self, flat: Any) -> Int8[Array, "*shape"]:
-        """The vector in the shape of a member."""
+        """Reshape the vector to the shape of a member."""
         size = (int(np.prod(self.shape)),)
         return with_shape("a flattened member of MultiBinary", flat, size, self.dtype).reshape(self.shape)
 
@@ -114,11 +106,9 @@ class MultiBinary(Space[jax.Array]):
         """Return zeros."""
         return jnp.zeros(self.shape, self.dtype)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, MultiBinary) and self.n == other.n
-
-    def __hash__(self) -> int:
-        return hash((MultiBinary, self.n))
+    def parts(self) -> tuple[Any, ...]:
+        """Return `n`."""
+        return (self.n,)
 
     def __repr__(self) -> str:
         return f"MultiBinary({self.n})"

@@ -1,4 +1,4 @@
-"""Arrays of integers, each with a range of its own."""
+"""Arrays of integers, where each element has its own range."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Int
 
 from funcenv.spaces._bounds import as_array
-from funcenv.spaces._dtypes import canonical, dtype_of, integers_within, require_range, with_shape
+from funcenv.spaces._dtypes import canonical, dtype_of, integers_within, is_array, require_range, with_shape
 from funcenv.spaces._sampling import (
     draw_allowed,
     draw_weighted,
@@ -22,20 +22,20 @@ from funcenv.spaces._sampling import (
 from funcenv.spaces.batch import stack_space
 from funcenv.spaces.box import Box
 from funcenv.spaces.discrete import Discrete
-from funcenv.spaces.space import Space
+from funcenv.spaces.space import Space, require_alike
 
 
 class MultiDiscrete(Space[jax.Array]):
     """Arrays whose element i lies in `start[i], ..., start[i] + nvec[i] - 1`.
 
     Args:
-        nvec: how many values each element has, at least 1: an array of the shape of a member.
+        nvec: the number of values of each element, at least 1: an array of the shape of a member.
         start: the smallest value of each element, 0 by default.
-        dtype: an integer dtype that holds all values; int32 by default, where Gymnasium has int64.
+        dtype: an integer dtype that can represent all values. The default is int32; Gymnasium's is int64.
 
     Raises:
-        ValueError: a count below 1, a `start` of another shape, or a dtype that does not hold the members.
-        TypeError: counts or starts that are not integers.
+        ValueError: A count is below 1, `start` has another shape, or `dtype` cannot represent all values.
+        TypeError: The counts or starts are not integers.
 
     >>> import funcenv
     >>> space = MultiDiscrete([5, 2], start=[0, -1])
@@ -45,10 +45,13 @@ class MultiDiscrete(Space[jax.Array]):
     (True, Discrete(5))
     """
 
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
     def __init__(self, nvec: Any, start: Any = None, dtype: Any = np.int32) -> None:
-        self._dtype = np.dtype(dtype)
-        if self._dtype.kind not in "iu":
-            raise ValueError(f"MultiDiscrete needs an integer dtype, got {self._dtype}")
+        self.dtype = np.dtype(dtype)
+        if self.dtype.kind not in "iu":
+            raise ValueError(f"MultiDiscrete needs an integer dtype, got {self.dtype}")
         counts = _integers("nvec", nvec)
         starts = np.zeros(counts.shape, np.int64) if start is None else _integers("start", start)
         if starts.shape != counts.shape:
@@ -57,39 +60,26 @@ class MultiDiscrete(Space[jax.Array]):
             )
         if (counts < 1).any():
             raise ValueError(f"MultiDiscrete needs counts of at least 1, got nvec={counts}")
-        limits = np.iinfo(self._dtype)
-        lasts = starts.astype(object) + counts - 1  # of Python integers, which do not overflow
+        limits = np.iinfo(self.dtype)
+        lasts = starts.astype(object) + counts - 1  # Python integers do not overflow
         if (starts < limits.min).any() or (lasts > limits.max).any():
-            raise ValueError(f"MultiDiscrete({counts}, start={starts}) does not fit {self._dtype}; pass a wider dtype")
-        self.nvec, self.start = counts, starts
+            raise ValueError(f"MultiDiscrete({counts}, start={starts}) does not fit {self.dtype}; pass a wider dtype")
+        self.nvec, self.start, self._last = counts, starts, starts + (counts - 1)
+        self.shape = counts.shape
         self.nvec.setflags(write=False)
         self.start.setflags(write=False)
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Shape of a member."""
-        return self.nvec.shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """The integer dtype of members."""
-        return self._dtype
-
-    @property
-    def _last(self) -> np.ndarray[Any, Any]:
-        return self.start + (self.nvec - 1)
-
     def sample(self, key: jax.Array, mask: Any = None, probability: Any = None) -> Int[Array, "*shape"]:
-        """Draw a member: elements independent, each uniform or from a part of its range.
+        """Draw a member: independent elements, each uniform, or under a mask or with given probabilities.
 
         Args:
             key: a typed key.
-            mask: a tuple with a mask for each element (tuples of tuples for several axes), as `Discrete.sample` takes
-                it, or None; or an array, where all counts are the same.
-            probability: likewise, with probabilities. Not together with `mask`.
+            mask: a tuple with a mask or None for each element, as `Discrete.sample` takes them (nested tuples for
+                several axes); or an array, where all counts are equal.
+            probability: a tuple with probabilities or None for each element, in the same form.
 
         Raises:
-            ValueError: both are given, or one has the wrong shape or impossible entries.
+            ValueError: Both are given, or one has a wrong shape or wrong entries.
             TypeError: `mask` or `probability` is not a tuple.
         """
         require_one(mask, probability)
@@ -106,7 +96,7 @@ class MultiDiscrete(Space[jax.Array]):
         return index.astype(dtype) + jnp.asarray(self.start.astype(dtype))
 
     def _rows(self, name: str, choices: Any, require: Any) -> Array:
-        """The choices of all elements, one row each, with zeros up to the longest."""
+        """Stack the masks or probabilities of all elements, padded with zeros to the largest count."""
         counts = self.nvec.reshape(-1)
         rows = []
         for count, choice in zip(counts, _leaves(name, choices, self.shape), strict=True):
@@ -118,49 +108,42 @@ class MultiDiscrete(Space[jax.Array]):
         return jnp.stack(rows)
 
     def contains(self, x: Any) -> Bool[Array, ""]:
-        """Whether `x` has the shape and every element is an integer in its range, whatever its integer dtype."""
+        """Return whether `x` has the shape and holds integers, of any integer dtype, in their ranges."""
         x = as_array(x, self.dtype) if dtype_of(x) is None else x
-        dtype = dtype_of(x)
-        if dtype is None or dtype.kind not in "biu" or np.shape(x) != self.shape:
+        if not is_array(x, "biu", self.shape):
             return jnp.zeros((), bool)
         return integers_within(x, self.start, self._last)
 
     def union(self, other: Space[Any]) -> MultiDiscrete:
-        """The ranges that span both."""
-        if not isinstance(other, MultiDiscrete) or (other.shape, other.dtype) != (self.shape, self.dtype):
-            raise TypeError(
-                f"{self!r} and {other!r} differ in kind, shape or dtype; a union needs spaces alike in these"
-            )
+        """Return the ranges that span both."""
+        require_alike("kind, shape or dtype", lambda space: (space.shape, space.dtype), self, other)
+        assert isinstance(other, MultiDiscrete)
         start = np.minimum(self.start, other.start)
         return MultiDiscrete(np.maximum(self._last, other._last) - start + 1, start, self.dtype)
 
     @property
     def flattened(self) -> Box:
-        """One-hot vectors, one after the other, among all vectors between 0 and 1."""
+        """Vectors between 0 and 1, which include the elements' one-hot vectors end to end."""
         return Box(0, 1, (int(self.nvec.sum()),), self.dtype)
 
     def flatten(self, x: Any) -> Int[Array, "size"]:
-        """The one-hot vectors of the elements in row-major order; zeros where one is no member."""
-        element, value = self._layout()
+        """Return the one-hot vectors of the elements in row-major order, with zeros for values out of range."""
+        counts = self.nvec.reshape(-1)
+        element = np.repeat(np.arange(counts.size), counts)  # which element each entry of the vector belongs to
+        position = np.arange(element.size) - (np.cumsum(counts) - counts)[element]
+        value = position + self.start.reshape(-1)[element]
         flat = with_shape("a member of MultiDiscrete", x, self.shape, self.dtype).reshape(-1)
         return (flat[element] == jnp.asarray(value.astype(flat.dtype))).astype(flat.dtype)
 
     def unflatten(self, flat: Any) -> Int[Array, "*shape"]:
-        """The value of each element whose entry is the first that is not 0; `start` if all are."""
+        """Return for each element the value at its first entry that is not 0, or its `start` if all are 0."""
         counts = self.nvec.reshape(-1)
         hot = with_shape("a flattened member of MultiDiscrete", flat, (int(counts.sum()),), self.dtype) != 0
-        place = np.arange(counts.max(initial=1))
-        offset = np.minimum((np.cumsum(counts) - counts)[:, None] + place, max(hot.size - 1, 0))
-        index = jnp.argmax(hot[offset] & (place < counts[:, None]), axis=1).reshape(self.shape)
+        position = np.arange(counts.max(initial=1))
+        offset = np.minimum((np.cumsum(counts) - counts)[:, None] + position, max(hot.size - 1, 0))
+        index = jnp.argmax(hot[offset] & (position < counts[:, None]), axis=1).reshape(self.shape)
         dtype = canonical(self.dtype)
         return index.astype(dtype) + jnp.asarray(self.start.astype(dtype))
-
-    def _layout(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-        """Which element each entry of the flattened vector belongs to, and which of its values it stands for."""
-        counts = self.nvec.reshape(-1)
-        element = np.repeat(np.arange(counts.size), counts)
-        place = np.arange(element.size) - (np.cumsum(counts) - counts)[element]
-        return element, place + self.start.reshape(-1)[element]
 
     @property
     def bounds(self) -> tuple[Any, Any]:
@@ -171,6 +154,10 @@ class MultiDiscrete(Space[jax.Array]):
         """Return the smallest value of each element."""
         return jnp.asarray(self.start, self.dtype)
 
+    def parts(self) -> tuple[Any, ...]:
+        """Return dtype, shape, counts and starts."""
+        return self.dtype, self.shape, self.nvec.tobytes(), self.start.tobytes()
+
     def __getitem__(self, index: Any) -> Space[Any]:
         counts, starts = self.nvec[index], self.start[index]
         if np.ndim(counts) == 0:
@@ -179,17 +166,6 @@ class MultiDiscrete(Space[jax.Array]):
 
     def __len__(self) -> int:
         return len(self.nvec)
-
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, MultiDiscrete)
-            and self.dtype == other.dtype
-            and np.array_equal(self.nvec, other.nvec)
-            and np.array_equal(self.start, other.start)
-        )
-
-    def __hash__(self) -> int:
-        return hash((MultiDiscrete, self.dtype, self.shape, self.nvec.tobytes(), self.start.tobytes()))
 
     def __repr__(self) -> str:
         start = f", start={self.start}" if self.start.any() else ""
@@ -217,7 +193,7 @@ def _integers(name: str, values: Any) -> np.ndarray[Any, Any]:
 
 
 def _leaves(name: str, choices: Any, shape: tuple[int, ...]) -> list[Any]:
-    """The entries of nested tuples of this shape, in row-major order."""
+    """List the entries of nested tuples of this shape, in row-major order."""
     if not shape:
         return [choices]
     if choices is None:

@@ -1,9 +1,9 @@
-"""The choice between a few spaces."""
+"""The union of several spaces, with the index of the space."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import jax
@@ -11,9 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int32, Shaped
 
-from funcenv.spaces._composite import entries_by_index, require_space, sample_parts
+from funcenv.spaces._composite import CompositeSpace
 from funcenv.spaces._dtypes import canonical, integers_within, promote, with_shape
-from funcenv.spaces._padded import is_integer, pad_items, stack_items
+from funcenv.spaces._padded import PaddedSpace, is_integer, pad_items, stack_items
 from funcenv.spaces._sampling import uniform_below
 from funcenv.spaces.box import Box, concatenate_boxes
 from funcenv.spaces.space import Space
@@ -21,24 +21,24 @@ from funcenv.struct import PyTreeNode
 
 
 class OneOfInstance(PyTreeNode):
-    """A member of one of the spaces as arrays: `OneOf.pack` makes one, `OneOf.unpack` reads it."""
+    """A member of one of several spaces, as arrays. `OneOf.pack` makes one, and `OneOf.unpack` reads it."""
 
-    index: Int32[Array, ""]  # of the space
-    values: tuple[Any, ...]  # a value for each space; only the one at `index` counts, the others are zeros
+    index: Int32[Array, ""]  # the index of the space
+    values: tuple[Any, ...]  # a value for each space; only the value at `index` counts, and the others are zeros
 
 
-class OneOf(Space[OneOfInstance]):
-    """Members of any one of a few spaces, with the index of that space.
+class OneOf(CompositeSpace[OneOfInstance], PaddedSpace[OneOfInstance]):
+    """Members of any one of several spaces, with the index of that space.
 
-    A member is a `OneOfInstance`, which has room for a member of each. `pack`, `contains` and `flatten` take what
-    Gymnasium's space holds as well: a pair of an index and a member.
+    A member is a `OneOfInstance`, which has room for a member of each space. `pack`, `contains` and `flatten` also
+    take the plain form, which Gymnasium's space holds: a pair of an index and a member.
 
     Args:
         spaces: the spaces, at least one.
 
     Raises:
-        ValueError: no space.
-        TypeError: an entry that is not a space.
+        ValueError: There is no space.
+        TypeError: An entry is not a space.
 
     >>> import funcenv
     >>> from funcenv.spaces import Box, Discrete
@@ -52,30 +52,24 @@ class OneOf(Space[OneOfInstance]):
     """
 
     def __init__(self, spaces: Iterable[Space[Any]]) -> None:
-        self.spaces = tuple(spaces)
+        super().__init__(spaces)
         if not self.spaces:
             raise ValueError("OneOf needs at least one space, got none")
-        for i, space in enumerate(self.spaces):
-            require_space(f"OneOf entry {i}", space)
 
     def sample(self, key: jax.Array, mask: Any = None, probability: Any = None) -> OneOfInstance:
         """Draw a space uniformly, then a member of it.
 
         Args:
             key: a typed key.
-            mask: a tuple with one entry for each space: its mask, or None.
-            probability: likewise, with probabilities. Not together with `mask`.
+            mask: a tuple with a mask or None for each space.
+            probability: a tuple with probabilities or None for each space.
 
         Raises:
             TypeError: `mask` or `probability` is not a tuple.
-            ValueError: both are given, or one has another length than the space.
+            ValueError: Both are given, or one has another length than the space.
         """
         index_key, value_key = jax.random.split(key)
-        masks, probabilities = (
-            entries_by_index(name, entries, len(self.spaces))
-            for name, entries in (("mask", mask), ("probability", probability))
-        )
-        values = sample_parts(dict(enumerate(self.spaces)), value_key, masks, probabilities)
+        values = self._sample_children(value_key, mask, probability)
         index = uniform_below(index_key, jnp.uint32(len(self.spaces)), len(self.spaces))
         return self._member(index.astype(jnp.int32), values)
 
@@ -87,11 +81,11 @@ class OneOf(Space[OneOfInstance]):
         return OneOfInstance(index=index, values=kept)
 
     def pack(self, x: Any) -> OneOfInstance:
-        """A pair of an index and a member of that space as a member.
+        """Convert a pair of an index and a member of that space to a member.
 
         Raises:
-            ValueError: an index without a space, or a value of another shape than members of its space have.
-            TypeError: `x` is no such pair.
+            ValueError: No space has the index, or the value has another shape than members of its space.
+            TypeError: `x` is not such a pair.
         """
         if isinstance(x, OneOfInstance):
             return x
@@ -105,18 +99,14 @@ class OneOf(Space[OneOfInstance]):
         return OneOfInstance(index=jnp.asarray(np.int32(index)), values=jax.tree.map(lambda leaf: leaf[0], padded))
 
     def unpack(self, member: OneOfInstance) -> tuple[int, Any]:
-        """The index, and the value in plain form."""
+        """Return the index, and the plain form of the value."""
         index = int(member.index)
         return index, self.spaces[index].unpack(member.values[index])
 
-    def decode(self, member: Any) -> Any:
-        """Convert a member to its plain form."""
-        return self.unpack(member)
-
     def contains(self, x: Any) -> Bool[Array, ""]:
-        """Whether the index has a space and the value at it is a member of that, in either form.
+        """Return whether the index has a space that contains the value, in either form.
 
-        The other values of a `OneOfInstance` do not count, not even their shapes.
+        The other values of a `OneOfInstance` do not count, nor do their shapes.
         """
         if _is_plain(x):
             known = 0 <= int(x[0]) < len(self.spaces)
@@ -126,25 +116,19 @@ class OneOf(Space[OneOfInstance]):
         inside = jnp.stack([space.contains(value) for space, value in zip(self.spaces, x.values, strict=True)])
         return integers_within(x.index, 0, len(self.spaces) - 1) & inside[jnp.asarray(x.index)]
 
-    def union(self, other: Space[Any]) -> OneOf:
-        """Space by space."""
-        if not isinstance(other, OneOf) or len(other) != len(self):
-            raise TypeError(f"{self!r} and {other!r} differ in kind or length; a union needs spaces alike in these")
-        return OneOf(mine.union(theirs) for mine, theirs in zip(self.spaces, other.spaces, strict=True))
-
     @property
     def flattened(self) -> Box:
-        """The index, then the flattened value, in vectors as long as the longest; bounds are the loosest of all.
+        """Vectors of the index and the flattened value, as long as the longest, within the loosest bounds of all.
 
         Raises:
-            ValueError: one of the spaces does not flatten to a vector.
+            ValueError: One of the spaces does not flatten to a vector.
         """
         boxes, dtype, width = self._flat_layout()
         index = Box(0, len(self.spaces) - 1, (1,), dtype)
-        return concatenate_boxes([index, Box(*_loosest(boxes), (width,), dtype)], dtype)
+        return concatenate_boxes([index, Box(*_loosest_bounds(boxes), (width,), dtype)], dtype)
 
     def flatten(self, x: Any) -> Shaped[Array, "size"]:
-        """The index, then the flattened value, padded with its first entry as in Gymnasium."""
+        """Return the index and the flattened value, padded with its first entry as in Gymnasium."""
         _, dtype, width = self._flat_layout()
         member = self.pack(x)
         flats = [space.flatten(value) for space, value in zip(self.spaces, member.values, strict=True)]
@@ -153,14 +137,14 @@ class OneOf(Space[OneOfInstance]):
         return jnp.concatenate([jnp.asarray(member.index).astype(rows.dtype)[None], rows[member.index]])
 
     def unflatten(self, flat: Any) -> OneOfInstance:
-        """The member of the space whose index comes first."""
+        """Return the member of the space whose index comes first."""
         boxes, dtype, width = self._flat_layout()
         vector = with_shape("a flattened member of OneOf", flat, (1 + width,), dtype)
         values = [space.unflatten(vector[1 : 1 + box.low.size]) for space, box in zip(self.spaces, boxes, strict=True)]
         return self._member(vector[0].astype(jnp.int32), values)
 
     def _flat_layout(self) -> tuple[list[Box], np.dtype[Any], int]:
-        """The flattened spaces, the dtype that holds all of them and the index, and the length of the longest."""
+        """Return the flattened spaces, the dtype that represents their values and the index, and the largest length."""
         boxes = [space.flattened for space in self.spaces]
         vectors = [box for box in boxes if isinstance(box, Box)]
         if len(vectors) != len(boxes):
@@ -173,27 +157,8 @@ class OneOf(Space[OneOfInstance]):
         narrow = dtype.kind == "b" or (dtype.kind in "iu" and np.iinfo(dtype).max < len(boxes) - 1)
         return vectors, promote([dtype, index_dtype]) if narrow else dtype, max(box.low.size for box in vectors)
 
-    def __getitem__(self, index: int) -> Space[Any]:
-        return self.spaces[index]
 
-    def __len__(self) -> int:
-        return len(self.spaces)
-
-    def __iter__(self) -> Iterator[Space[Any]]:
-        return iter(self.spaces)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, OneOf) and self.spaces == other.spaces
-
-    def __hash__(self) -> int:
-        return hash((OneOf, self.spaces))
-
-    def __repr__(self) -> str:
-        return f"OneOf({', '.join(map(repr, self.spaces))})"
-
-
-def _loosest(boxes: list[Box]) -> tuple[Any, Any]:
-    """The lowest and the highest bound in any of the boxes."""
+def _loosest_bounds(boxes: list[Box]) -> tuple[Any, Any]:
     lows, highs = (
         [part for part in parts if part.size] for parts in zip(*((b.low, b.high) for b in boxes), strict=True)
     )
@@ -206,5 +171,5 @@ def _loosest(boxes: list[Box]) -> tuple[Any, Any]:
 
 
 def _is_plain(x: Any) -> bool:
-    """Whether `x` is a pair with a known index."""
+    """Return whether `x` is a pair whose first entry is a concrete integer."""
     return isinstance(x, tuple) and len(x) == 2 and is_integer(x[0]) and not isinstance(x[0], jax.core.Tracer)

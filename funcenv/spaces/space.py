@@ -1,9 +1,10 @@
-"""The base of all spaces: pure, hashable descriptions of a set of values."""
+"""The base class of all spaces."""
 
 from __future__ import annotations
 
 import abc
-from typing import Any, Generic, TypeAlias, TypeVar
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
 
 import jax
 import numpy as np
@@ -13,13 +14,21 @@ T_cov = TypeVar("T_cov", covariant=True)
 
 
 class Space(abc.ABC, Generic[T_cov]):
-    """A set of values: what an observation or an action can be.
+    """A set of values that an observation or an action can have.
 
-    A space holds no generator: `sample` takes a key. `sample` and `contains` work inside `jax.jit` and `jax.vmap`. To
-    add a space, define `sample`, `contains` and `union`, and `==`, `hash` and `repr` in one file. The other methods
-    have defaults. Define `flattened`, `flatten` and `unflatten` where members can become a vector, `zero` where a
-    member can stand for zero, and register a case of `funcenv.spaces.batch.stack_space` where `n` stacked members form
-    a space of another kind than `Batched`.
+    A space holds no random generator: `sample` takes a key. `sample` and `contains` work inside `jax.jit` and
+    `jax.vmap`.
+
+    To add a space, define `sample`, `contains` and `union` in one file. Every other method has a default:
+
+    - `parts` lists what the space is made of, for `==` and `hash`; by default a space equals only itself.
+    - `flattened`, `flatten` and `unflatten` make vectors of members; by default they raise an error.
+    - `zero`, `bounds`, `decode`, `encode_action`, `pack` and `unpack` do what their docstrings say.
+    - `funcenv.spaces.batch.stack_space.register` adds a batch of another kind than `Batched`.
+
+    Attributes:
+        shape: the shape of a member, or None where members are not single arrays.
+        dtype: the dtype of a member, or None where members are not single arrays.
 
     >>> import jax.numpy as jnp
     >>> class Even(Space[jax.Array]):
@@ -30,27 +39,28 @@ class Space(abc.ABC, Generic[T_cov]):
     (True, False)
     """
 
-    @property
-    def shape(self) -> tuple[int, ...] | None:
-        """Shape of a member, or None where members are not single arrays."""
-        return None
-
-    @property
-    def dtype(self) -> np.dtype[Any] | None:
-        """Dtype of a member, or None where members are not single arrays."""
-        return None
+    shape: tuple[int, ...] | None = None
+    dtype: np.dtype[Any] | None = None
 
     @abc.abstractmethod
     def sample(self, key: jax.Array, mask: Any = None, probability: Any = None) -> T_cov:
-        """Draw a member; which distribution, and what `mask` and `probability` mean, is up to the space."""
+        """Draw a member; the space defines its distribution, and what `mask` and `probability` mean."""
 
     @abc.abstractmethod
     def contains(self, x: Any) -> Bool[Array, ""]:
-        """Whether `x` is a member, as a bool array; a wrong shape or dtype is seen on the host and gives False."""
+        """Return whether `x` is a member, as a bool array; a wrong shape or dtype is found without tracing `x`."""
 
     @abc.abstractmethod
     def union(self, other: Space[Any]) -> Space[Any]:
-        """The smallest space of the same kind that holds both; how one space describes many environments."""
+        """Return the smallest space of this kind that contains both, which describes an environment with parameters.
+
+        Raises:
+            TypeError: The spaces differ in kind or structure.
+        """
+
+    def parts(self) -> tuple[Any, ...]:
+        """Return hashable values, equal for equal spaces of this kind."""
+        return (id(self),)
 
     @property
     def flattened(self) -> Space[Any]:
@@ -58,28 +68,17 @@ class Space(abc.ABC, Generic[T_cov]):
         raise NotImplementedError(f"{type(self).__name__} must define flattened, flatten and unflatten to be flattened")
 
     def flatten(self, x: Any) -> Any:
-        """A member as a member of `flattened`."""
+        """Convert a member to a member of `flattened`."""
         raise NotImplementedError(f"{type(self).__name__} must define flatten(x) to be flattened")
 
     def unflatten(self, flat: Any) -> T_cov:
-        """The member that `flatten` made `flat` of."""
+        """Convert a member of `flattened` back to the member that it was made from."""
         raise NotImplementedError(f"{type(self).__name__} must define unflatten(flat) to be flattened")
 
     @property
     def is_np_flattenable(self) -> bool:
-        """Whether members flatten to a single vector; the name is Gymnasium's."""
+        """Whether members flatten to a single vector. The name is Gymnasium's."""
         return self.flattened.shape is not None
-
-    def pack(self, x: Any) -> T_cov:
-        """A member from its plain form: what the Gymnasium space of this name holds, such as a string for `Text`.
-
-        The two differ only where members vary in size, which here are padded arrays. A member is returned as it is.
-        """
-        return x
-
-    def unpack(self, member: Any) -> Any:
-        """The plain form of a member, in NumPy arrays."""
-        return jax.tree.map(np.asarray, member)
 
     @property
     def bounds(self) -> tuple[Any, Any] | None:
@@ -93,13 +92,25 @@ class Space(abc.ABC, Generic[T_cov]):
         """Return the member closest to zero, which padding uses: the smallest member of a `Discrete`, for example.
 
         Raises:
-            TypeError: the space has no such member.
+            TypeError: The space has no such member.
 
         >>> from funcenv.spaces import Box, Discrete
         >>> Box(1, 3, (2,)).zero(), Discrete(3, start=-1).zero()
         (Array([1., 1.], dtype=float32), Array(-1, dtype=int32))
         """
         raise TypeError(f"no member of {self!r} stands for zero; pad with a member of your own choice")
+
+    def pack(self, x: Any) -> T_cov:
+        """Convert the plain form of a member, which Gymnasium's space of this name holds, to a member.
+
+        The two forms differ only for members that vary in size: the plain form of a `Text` member is a string, and the
+        member itself is a padded array. Other members are returned unchanged.
+        """
+        return x
+
+    def unpack(self, member: Any) -> Any:
+        """Convert a member to its plain form, in NumPy arrays."""
+        return jax.tree.map(np.asarray, member)
 
     def decode(self, member: Any) -> Any:
         """Convert a member with NumPy leaves to what the stateful interfaces return, such as an int for `Discrete`."""
@@ -121,8 +132,33 @@ class Space(abc.ABC, Generic[T_cov]):
             f"action {x!r} of type {type(x).__name__} is not in {self!r}; sample one with action_space.sample()"
         )
 
+    def abstract_member(self) -> Any:
+        """Return a member's structure, shapes and dtypes, as `jax.ShapeDtypeStruct`s.
+
+        >>> from funcenv.spaces import Discrete
+        >>> Discrete(2).abstract_member()
+        ShapeDtypeStruct(shape=(), dtype=int32)
+        """
+        return jax.eval_shape(lambda: self.sample(jax.random.key(0)))
+
     def __contains__(self, x: Any) -> bool:
         return bool(self.contains(x))
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, type(self)) and self.parts() == other.parts()
 
-AnySpace: TypeAlias = Space[Any]
+    def __hash__(self) -> int:
+        return hash(self.parts())
+
+
+def require_alike(what: str, read: Callable[[Any], Any], one: Space[Any], other: Any) -> None:
+    """Raise `TypeError` unless two spaces are of one kind, and `read` gives the same value for both.
+
+    >>> from funcenv.spaces import Discrete
+    >>> require_alike("kind or dtype", lambda space: space.dtype, Discrete(2), Discrete(2, dtype="int8"))
+    Traceback (most recent call last):
+        ...
+    TypeError: Discrete(2) and Discrete(2, dtype=int8) differ in kind or dtype; a union needs spaces alike in these
+    """
+    if not isinstance(other, type(one)) or read(one) != read(other):
+        raise TypeError(f"{one!r} and {other!r} differ in {what}; a union needs spaces alike in these")

@@ -11,43 +11,37 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int32
 
-from funcenv.spaces._dtypes import dtype_of, integers_within, with_shape
-from funcenv.spaces._padded import as_pair, choose_length, is_integer, within_length
-from funcenv.spaces._sampling import (
-    draw_allowed,
-    draw_weighted,
-    require_mask,
-    require_one,
-    require_probability,
-    uniform_below,
-)
+from funcenv.spaces._dtypes import integers_within, is_array, with_shape
+from funcenv.spaces._padded import PaddedSpace, choose_length, is_integer, read_choice, within_length
+from funcenv.spaces._sampling import draw_allowed, draw_weighted, require_mask, require_probability, uniform_below
 from funcenv.spaces.box import Box
-from funcenv.spaces.space import Space
+from funcenv.spaces.space import Space, require_alike
 from funcenv.struct import PyTreeNode
 
 alphanumeric = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
 
 
 class TextInstance(PyTreeNode):
-    """A string as arrays: `Text.pack` makes one, `Text.unpack` reads it."""
+    """A string as arrays. `Text.pack` makes one, and `Text.unpack` reads it."""
 
-    codes: Int32[Array, "max_length"]  # places in `character_list`; beyond `length`, its size
+    codes: Int32[Array, "max_length"]  # indices into `character_list`; after `length` entries, the size of the list
     length: Int32[Array, ""]
 
 
-class Text(Space[TextInstance]):
+class Text(PaddedSpace[TextInstance]):
     """Strings of `min_length` to `max_length` characters, both included.
 
-    A member is a `TextInstance`; `contains` and `flatten` take a Python string as well.
+    A member is a `TextInstance`; `contains` and `flatten` also take a Python string.
 
     Args:
         max_length: the capacity of a member.
         min_length: at least 0.
-        charset: the characters. A set is sorted; a string keeps its order, without repetitions.
+        charset: the characters. A set is sorted; a string keeps its order, and repeated characters are dropped.
 
     Raises:
-        ValueError: a negative length, `min_length > max_length`, no character, or one of several letters.
-        TypeError: a length that is not an integer.
+        ValueError: A length is negative, `min_length > max_length`, or `charset` is empty or has an entry of several
+            characters.
+        TypeError: A length is not an integer.
 
     >>> import funcenv
     >>> space = Text(5, charset="ab")
@@ -59,6 +53,8 @@ class Text(Space[TextInstance]):
     >>> bool(space.contains(space.sample(funcenv.key(0)))), "abc" in space
     (True, False)
     """
+
+    dtype: np.dtype[Any] = np.dtype(str)  # the dtype of strings, as in Gymnasium; a member's arrays are int32
 
     def __init__(self, max_length: int, *, min_length: int = 1, charset: Iterable[str] = alphanumeric) -> None:
         try:
@@ -76,11 +72,6 @@ class Text(Space[TextInstance]):
             raise ValueError(f"Text needs a charset of single characters, at least one, got {charset!r}")
 
     @property
-    def dtype(self) -> np.dtype[Any]:
-        """The dtype of strings, as in Gymnasium; the arrays of a member are int32."""
-        return np.dtype(str)
-
-    @property
     def character_set(self) -> frozenset[str]:
         """The characters as a set."""
         return frozenset(self.character_list)
@@ -91,20 +82,20 @@ class Text(Space[TextInstance]):
         return "".join(sorted(self.character_list))
 
     def character_index(self, character: str) -> int:
-        """The code of a character.
+        """Return the code of a character.
 
         Raises:
-            ValueError: it is not in the charset.
+            ValueError: The character is not in the charset.
         """
         if character not in self.character_list:
             raise ValueError(f"the characters of this Text are {self.characters!r}, got {character!r}")
         return self.character_list.index(character)
 
     def pack(self, x: str | TextInstance) -> TextInstance:
-        """A string as a member.
+        """Convert a string to a member.
 
         Raises:
-            ValueError: it is longer than `max_length`, or a character is not in the charset.
+            ValueError: The string is longer than `max_length`, or a character is not in the charset.
         """
         if isinstance(x, TextInstance):
             return x
@@ -115,33 +106,26 @@ class Text(Space[TextInstance]):
         return TextInstance(codes=jnp.asarray(codes), length=jnp.asarray(np.int32(len(x))))
 
     def unpack(self, member: TextInstance) -> str:
-        """The string that a member stands for."""
+        """Convert a member to a string."""
         codes = np.asarray(member.codes)[: int(member.length)]
         return "".join(self.character_list[code] for code in codes)
-
-    def decode(self, member: Any) -> Any:
-        """Convert a member to its plain form."""
-        return self.unpack(member)
 
     def sample(self, key: jax.Array, mask: Any = None, probability: Any = None) -> TextInstance:
         """Draw a string: a uniform length, then independent characters.
 
         Args:
             key: a typed key.
-            mask: a tuple of a length, or None, and of a mask of the characters in the order of `character_list`, or
-                None. A mask that allows no character gives the empty string where `min_length` is 0; elsewhere it is
-                refused, or stands for the first character where it is traced.
-            probability: a tuple of a length, or None, and of the probability of each character. Not together with
-                `mask`.
+            mask: a pair of a length and a mask of the characters in the order of `character_list`; either may be None.
+                A mask that allows no character gives the empty string if `min_length` is 0. Otherwise it is refused,
+                or allows the first character if it is traced.
+            probability: a pair of a length and the probabilities of the characters; either may be None.
 
         Raises:
-            ValueError: both are given, or a length, a mask or probabilities are impossible.
+            ValueError: Both are given, or a length, a mask or probabilities have wrong entries.
             TypeError: `mask` or `probability` is not a pair.
         """
-        require_one(mask, probability)
         length_key, code_key = jax.random.split(key)
-        name, value = ("mask", mask) if probability is None else ("probability", probability)
-        length, choices = as_pair(name, value, f"a length and a {name} of the characters")
+        name, length, choices = read_choice(mask, probability, "a length and a {} of the characters")
         if length is None:
             span = self.max_length - self.min_length + 1
             length = uniform_below(length_key, jnp.uint32(span), span).astype(jnp.int32) + self.min_length
@@ -150,7 +134,7 @@ class Text(Space[TextInstance]):
         count = len(self.character_list)
         if choices is None:
             codes = uniform_below(code_key, jnp.full(self.max_length, count, jnp.uint32), count).astype(jnp.int32)
-        elif probability is not None:
+        elif name == "probability":
             chances = require_probability(choices, count, "the probability of characters")
             codes = draw_weighted(code_key, jnp.broadcast_to(chances, (self.max_length, count)))
         else:
@@ -164,16 +148,13 @@ class Text(Space[TextInstance]):
         return TextInstance(codes=jnp.where(inside, codes, jnp.int32(len(self.character_list))), length=length)
 
     def contains(self, x: Any) -> Bool[Array, ""]:
-        """Whether `x` is a string of an allowed length and allowed characters, or a `TextInstance` of one.
+        """Return whether `x` is a string, or a `TextInstance`, of an allowed length and allowed characters.
 
-        What stands beyond the length of a `TextInstance` does not count.
+        Codes after the length of a `TextInstance` do not count.
         """
         if isinstance(x, str):
             return jnp.asarray(self.min_length <= len(x) <= self.max_length and set(x) <= self.character_set)
-        if not isinstance(x, TextInstance) or not is_integer(x.length):
-            return jnp.zeros((), bool)
-        dtype = dtype_of(x.codes)
-        if dtype is None or dtype.kind not in "iu" or x.codes.shape != (self.max_length,):
+        if not isinstance(x, TextInstance) or not is_integer(x.length) or not is_array(x.codes, "iu", self._flat_shape):
             return jnp.zeros((), bool)
         codes = jnp.asarray(x.codes)
         codes = jnp.where(within_length(x.length, self.max_length), codes, jnp.zeros((), codes.dtype))
@@ -181,39 +162,38 @@ class Text(Space[TextInstance]):
         return fits & integers_within(codes, 0, len(self.character_list) - 1)
 
     def union(self, other: Space[Any]) -> Text:
-        """The range of lengths that spans both."""
-        if not isinstance(other, Text) or self._layout() != other._layout():
-            raise TypeError(
-                f"{self!r} and {other!r} differ in kind, max_length or charset; a union needs spaces alike in these"
-            )
+        """Return the space of the strings whose length lies in the range that spans both."""
+        require_alike(
+            "kind, max_length or charset", lambda space: (space.max_length, space.character_list), self, other
+        )
+        assert isinstance(other, Text)
         shortest = min(self.min_length, other.min_length)
         return Text(self.max_length, min_length=shortest, charset=self.character_list)
 
     @property
+    def _flat_shape(self) -> tuple[int, ...]:
+        return (self.max_length,)
+
+    @property
     def flattened(self) -> Box:
-        """Vectors of codes; the size of the charset stands for no character."""
-        return Box(0, len(self.character_list), (self.max_length,), np.int32)
+        """Vectors of codes, where the size of the charset stands for no character."""
+        return Box(0, len(self.character_list), self._flat_shape, np.int32)
 
     def flatten(self, x: Any) -> Int32[Array, "max_length"]:
-        """The codes of a `TextInstance` or a string."""
+        """Return the codes of a `TextInstance` or a string."""
         member = self.pack(x)
-        codes = with_shape("the codes of a member of Text", member.codes, (self.max_length,), np.dtype(np.int32))
+        codes = with_shape("the codes of a member of Text", member.codes, self._flat_shape, np.dtype(np.int32))
         return self._member(codes, member.length).codes
 
     def unflatten(self, flat: Any) -> TextInstance:
-        """The string of the codes, without those that stand for no character."""
-        codes = with_shape("a flattened member of Text", flat, (self.max_length,), np.dtype(np.int32))
+        """Return the string of the codes, without those that stand for no character."""
+        codes = with_shape("a flattened member of Text", flat, self._flat_shape, np.dtype(np.int32))
         absent = codes >= len(self.character_list)
         return self._member(codes[jnp.argsort(absent, stable=True)], jnp.sum(~absent, dtype=jnp.int32))
 
-    def _layout(self) -> tuple[Any, ...]:
-        return self.max_length, self.character_list
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Text) and (self.min_length, *self._layout()) == (other.min_length, *other._layout())
-
-    def __hash__(self) -> int:
-        return hash((Text, self.min_length, *self._layout()))
+    def parts(self) -> tuple[Any, ...]:
+        """Return the lengths and the characters."""
+        return self.min_length, self.max_length, self.character_list
 
     def __repr__(self) -> str:
         return f"Text({self.min_length}, {self.max_length}, charset={self.characters})"
