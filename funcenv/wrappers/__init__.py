@@ -1,28 +1,28 @@
-"""Environments around environments, all of them pure.
+"""Pure environments around environments.
 
-Any wrapper goes around any environment or wrapper, except where its docstring says otherwise and its constructor
-refuses. What the order means, from the inside out:
+A wrapper can be put around any environment or wrapper, unless its docstring says otherwise and its constructor raises
+an error. The recommended order, from the inside out:
 
-1. Around the bare environment: what changes its rewards, observations and actions, element by element. A wrapper that
-   needs a bounded `Box` (`Rescale...`, `Discretize...`) goes inside `ClipAction` and outside what makes the box.
-2. `RandomizeParameters` outside those whose bounds are to follow what is drawn.
-3. `TimeLimit` and `EpisodeStatistics`, inside `RepeatAction` or `MaxAndSkipObservation` to count the steps of the
-   environment, outside to count the agent's actions. `StickyAction` likewise: inside, every repeat may stick.
-4. `TimeAwareObservation` outside its `TimeLimit`; `FrameStackObservation` and `DelayObservation` outside what changes
-   the single frame.
-5. `Autoreset` outside everything that has state of its own. `FuncVectorEnv` comes last, around the whole stack, and
-   needs no `Autoreset`.
+1. Wrappers that change rewards, observations and actions element by element. A wrapper that needs a bounded `Box`
+   (`Rescale...`, `Discretize...`) goes inside `ClipAction` and outside the wrapper that bounds the box.
+2. `RandomizeParameters`, outside wrappers whose bounds follow the drawn parameters.
+3. `TimeLimit` and `EpisodeStatistics`: inside `RepeatAction` or `MaxAndSkipObservation` they count the steps of the
+   environment, outside the agent's actions. `StickyAction` inside them may replace the action of every repeat.
+4. `TimeAwareObservation` outside its `TimeLimit`; `FrameStackObservation` and `DelayObservation` outside wrappers that
+   change a single observation.
+5. `Autoreset` outside every wrapper with a state. `FuncVectorEnv` comes last, around the whole stack, and needs no
+   `Autoreset`.
 """
 
 from funcenv.wrappers.autoreset import Autoreset, AutoresetState
-from funcenv.wrappers.base import Wrapper, layers
-from funcenv.wrappers.delay_observation import DelayObservation, DelayObservationState
+from funcenv.wrappers.base import StatefulWrapper, Wrapper, layers
+from funcenv.wrappers.delay_observation import DelayObservation
 from funcenv.wrappers.discretize import DiscretizeAction, DiscretizeObservation
 from funcenv.wrappers.dtype_observation import DtypeObservation
 from funcenv.wrappers.episode_statistics import EpisodeStatistics, EpisodeStatisticsState
 from funcenv.wrappers.filter_observation import FilterObservation
 from funcenv.wrappers.flatten_observation import FlattenObservation
-from funcenv.wrappers.frame_stack_observation import FrameStackObservation, FrameStackObservationState
+from funcenv.wrappers.frame_stack_observation import FrameBufferState, FrameStackObservation
 from funcenv.wrappers.max_and_skip_observation import MaxAndSkipObservation, MaxAndSkipObservationState
 from funcenv.wrappers.pixel_observation import PixelObservation
 from funcenv.wrappers.randomize_parameters import RandomizeParameters, RandomizeParametersState
@@ -30,8 +30,8 @@ from funcenv.wrappers.repeat_action import RepeatAction, RepeatActionState
 from funcenv.wrappers.rescale import RescaleAction, RescaleObservation
 from funcenv.wrappers.reshape_observation import ReshapeObservation
 from funcenv.wrappers.sticky_action import StickyAction, StickyActionState
-from funcenv.wrappers.time_aware_observation import TimeAwareObservation, TimeAwareObservationState
-from funcenv.wrappers.time_limit import TimeLimit, TimeLimitState
+from funcenv.wrappers.time_aware_observation import TimeAwareObservation
+from funcenv.wrappers.time_limit import StepCounterState, TimeLimit
 from funcenv.wrappers.transform_action import ActionWrapper, ClipAction, TransformAction
 from funcenv.wrappers.transform_observation import ObservationWrapper, TransformObservation
 from funcenv.wrappers.transform_reward import ClipReward, RewardWrapper, TransformReward
@@ -43,7 +43,6 @@ __all__ = [
     "ClipAction",
     "ClipReward",
     "DelayObservation",
-    "DelayObservationState",
     "DiscretizeAction",
     "DiscretizeObservation",
     "DtypeObservation",
@@ -51,8 +50,8 @@ __all__ = [
     "EpisodeStatisticsState",
     "FilterObservation",
     "FlattenObservation",
+    "FrameBufferState",
     "FrameStackObservation",
-    "FrameStackObservationState",
     "MaxAndSkipObservation",
     "MaxAndSkipObservationState",
     "ObservationWrapper",
@@ -65,12 +64,12 @@ __all__ = [
     "RescaleObservation",
     "ReshapeObservation",
     "RewardWrapper",
+    "StatefulWrapper",
+    "StepCounterState",
     "StickyAction",
     "StickyActionState",
     "TimeAwareObservation",
-    "TimeAwareObservationState",
     "TimeLimit",
-    "TimeLimitState",
     "TransformAction",
     "TransformObservation",
     "TransformReward",

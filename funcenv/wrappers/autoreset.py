@@ -1,4 +1,4 @@
-"""Begin the next episode by itself, at the step after the last one's end."""
+"""Reset the environment at the step after the end of an episode."""
 
 from __future__ import annotations
 
@@ -10,35 +10,34 @@ from jaxtyping import Array, Bool, Float
 
 from funcenv.func_env import Action, Obs, reward_bounds
 from funcenv.struct import PyTreeNode
-from funcenv.wrappers._placeholders import zeros_of
-from funcenv.wrappers.base import Wrapper
+from funcenv.wrappers.base import StatefulWrapper
 
 
 class AutoresetState(PyTreeNode):
-    """The inner state and whether it is an episode's first."""
+    """The inner state, and whether it is the first of an episode."""
 
     env_state: Any
     fresh: Bool[Array, ""]
 
 
-class Autoreset(Wrapper[AutoresetState, Action, Obs]):
+class Autoreset(StatefulWrapper[AutoresetState, Action, Obs]):
     """Resets the environment at the step that follows the end of an episode.
 
-    That step ignores its action, shows the first observation of the new episode, has reward 0, zeros for what
-    `transition_info` adds, and both flags False. So nothing of an episode is lost, and a loop never resets.
+    That step ignores its action. It returns the first observation of the new episode, reward 0, zeros for the entries
+    of `transition_info`, and both flags False. A loop thus observes every episode completely, and never resets.
 
-    Put it outermost: a wrapper with state around it would carry its counts and frames from one episode to the next,
-    and is refused. Wrappers without state may stand outside. `FuncVectorEnv` resets by itself and needs no `Autoreset`.
+    Put it outermost. A wrapper with state around it is refused, because its counts and frames would continue from one
+    episode to the next; wrappers without state may be outside. `FuncVectorEnv` resets environments without `Autoreset`.
 
-    Keys: the key that `step` passes on to `transition` is split into two, k for resets and l for steps; the step leads
-    to the state that `env.reset(k)` or `env.step(state, action, l)` of the environment inside gives. The law of keys of
-    `FuncVectorEnv`, which counts calls, is another one: with the same keys the two live different lives.
+    The key that `step` passes on to `transition` is split into two, k for resets and l for steps. The next state is that
+    of `env.reset(k)` or `env.step(state, action, l)` of the environment inside. `FuncVectorEnv` derives its keys
+    differently, so with the same key the two produce different episodes.
 
     Args:
         env: the environment, with all its wrappers.
 
     Raises:
-        ValueError: another `Autoreset` inside.
+        ValueError: There is another `Autoreset` inside.
 
     >>> import funcenv
     >>> env = Autoreset(funcenv.make("CartPole-v1", max_episode_steps=1))
@@ -51,16 +50,12 @@ class Autoreset(Wrapper[AutoresetState, Action, Obs]):
 
     resets_itself: ClassVar[bool] = True
 
-    def inner(self, state: AutoresetState) -> Any:
-        """The state of the environment inside."""
-        return state.env_state
-
     def initial(self, key: jax.Array) -> AutoresetState:
-        """The first state of the first episode."""
+        """Return the first state of the first episode."""
         return AutoresetState(env_state=self.env.initial(key), fresh=jnp.ones((), bool))
 
     def transition(self, state: AutoresetState, action: Action, key: jax.Array) -> AutoresetState:
-        """The inner step, or a reset after the end of an episode."""
+        """Perform an inner step, or a reset after the end of an episode."""
         reset_key, step_key = jax.random.split(key)
         ended = self.terminal(state) | self.truncated(state)
         fresh, _ = self.env.reset(reset_key)
@@ -69,32 +64,28 @@ class Autoreset(Wrapper[AutoresetState, Action, Obs]):
         return AutoresetState(env_state=env_state, fresh=ended)
 
     def reward(self, state: AutoresetState, action: Action, next_state: AutoresetState) -> Float[Array, ""]:
-        """The reward inside, and 0 for a reset."""
+        """Return the inner reward, or 0 for a reset."""
         reward = jnp.asarray(self.env.reward(state.env_state, action, next_state.env_state))
         return jnp.where(next_state.fresh, jnp.zeros_like(reward), reward)
 
     @property
     def reward_range(self) -> tuple[float, float]:
-        """That of the environment inside, and the 0 of a reset."""
+        """The range of the inner rewards and the 0 of a reset."""
         return reward_bounds(0.0, *self.env.reward_range)
 
     def terminal(self, state: AutoresetState) -> Bool[Array, ""]:
-        """Whether the MDP ended here; never at an episode's first state."""
+        """Return whether the MDP ended in this state; never in the first state of an episode."""
         return self.env.terminal(state.env_state) & ~state.fresh
 
     def truncated(self, state: AutoresetState) -> Bool[Array, ""]:
-        """Whether the episode is stopped here; never at its first state."""
+        """Return whether the episode is stopped here; never in its first state."""
         return self.env.truncated(state.env_state) & ~state.fresh
 
     def transition_info(self, state: AutoresetState, action: Action, next_state: AutoresetState) -> dict[str, Any]:
-        """Extra facts about a transition, and zeros for a reset."""
+        """Return extra arrays about a transition, or zeros for a reset."""
         info = self.env.transition_info(state.env_state, action, next_state.env_state)
-        return jax.tree.map(
-            lambda nothing, fact: jnp.where(next_state.fresh, nothing, fact),
-            zeros_of(jax.tree.map(jnp.asarray, info)),
-            info,
-        )
+        return jax.tree.map(lambda leaf: jnp.where(next_state.fresh, jnp.zeros_like(leaf), leaf), info)
 
     def text(self, state: AutoresetState, action: Action | None = None) -> str:
-        """The state in a terminal, without an action where a reset led there."""
+        """Return a text rendering of the state, without an action after a reset."""
         return self.env.text(state.env_state, None if state.fresh else action)

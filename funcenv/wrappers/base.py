@@ -1,4 +1,4 @@
-"""The base of all wrappers: an environment around an environment."""
+"""The base classes of wrappers: environments around environments."""
 
 from __future__ import annotations
 
@@ -15,17 +15,14 @@ from funcenv.spaces import Space
 
 
 class Wrapper(FuncEnv[State, Action, Obs]):
-    """Forwards every function to the environment inside; a subclass overrides only what it changes.
+    """An environment that forwards every function to the environment inside; a subclass overrides what it changes.
 
-    A wrapper without state of its own passes the inner state through. One with state declares a state class with a
-    field `env_state`, builds it in `initial` and `transition`, and returns `state.env_state` from `inner`; everything
-    else is then forwarded as before.
-
-    A subclass that checks its own arguments in `__post_init__` calls `super().__post_init__()` first.
+    A `Wrapper` has no state of its own and passes the inner state through; see `StatefulWrapper` for one that has.
+    A subclass that checks its arguments in `__post_init__` calls `super().__post_init__()` first.
 
     Raises:
         TypeError: `env` is not a `FuncEnv`.
-        ValueError: a wrapper with state of its own around one that begins new episodes by itself (`Autoreset`).
+        ValueError: The wrapper has a state, and `env` contains a wrapper that starts new episodes (`Autoreset`).
 
     >>> import funcenv
     >>> class HalfReward(Wrapper):
@@ -39,7 +36,7 @@ class Wrapper(FuncEnv[State, Action, Obs]):
 
     env: FuncEnv[Any, Any, Any]
 
-    resets_itself: ClassVar[bool] = False  # whether `transition` may begin a new episode
+    resets_itself: ClassVar[bool] = False  # whether `transition` may start a new episode
 
     def __post_init__(self) -> None:
         name = type(self).__name__
@@ -61,79 +58,109 @@ class Wrapper(FuncEnv[State, Action, Obs]):
                 )
 
     def inner(self, state: Any) -> Any:
-        """The state of the environment inside."""
+        """Return the state of the environment inside."""
         return state
+
+    def inner_env(self, state: Any) -> FuncEnv[Any, Any, Any]:
+        """Return the environment inside, which a subclass may let depend on the state."""
+        del state
+        return self.env
 
     @property
     def observation_space(self) -> Space[Obs]:
-        """The set that every observation lies in."""
+        """The space that contains every observation."""
         return self.env.observation_space
 
     @property
     def action_space(self) -> Space[Action]:
-        """The set of actions that the dynamics are defined for."""
+        """The space of the actions that the dynamics are defined for."""
         return self.env.action_space
 
     @property
     def reward_range(self) -> tuple[float, float]:
-        """The least and the greatest reward of a step; unbounded where `reward` is overridden and this is not."""
+        """The lowest and the highest reward; unbounded for a subclass that overrides `reward` but not this."""
         if type(self).reward is not Wrapper.reward:
             return -math.inf, math.inf
         return self.env.reward_range
 
     @property
     def unwrapped(self) -> FuncEnv[Any, Any, Any]:
-        """The environment beneath every wrapper."""
+        """The environment inside all wrappers."""
         return self.env.unwrapped
 
     @property
     def render_fps(self) -> float:
-        """How many steps a second a window or a video shows."""
+        """The number of steps a second that a window or a video shows."""
         return self.env.render_fps
 
     def initial(self, key: jax.Array) -> State:
-        """The first state of an episode."""
+        """Return the first state of an episode."""
         return self.env.initial(key)
 
     def transition(self, state: State, action: Action, key: jax.Array) -> State:
-        """The state that follows."""
-        return self.env.transition(self.inner(state), action, key)
+        """Return the next state."""
+        return self.inner_env(state).transition(self.inner(state), action, key)
 
     def observation(self, state: State, key: jax.Array) -> Obs:
-        """What the agent sees of a state."""
-        return self.env.observation(self.inner(state), key)
+        """Return what the agent observes in a state."""
+        return self.inner_env(state).observation(self.inner(state), key)
 
     def reward(self, state: State, action: Action, next_state: State) -> Float[Array, ""]:
-        """The reward of a transition."""
-        return self.env.reward(self.inner(state), action, self.inner(next_state))
+        """Return the reward of a transition."""
+        return self.inner_env(state).reward(self.inner(state), action, self.inner(next_state))
 
     def terminal(self, state: State) -> Bool[Array, ""]:
-        """Whether the MDP ended here."""
-        return self.env.terminal(self.inner(state))
+        """Return whether the MDP ended in this state."""
+        return self.inner_env(state).terminal(self.inner(state))
 
     def truncated(self, state: State) -> Bool[Array, ""]:
-        """Whether the episode is stopped here from outside the MDP."""
-        return self.env.truncated(self.inner(state))
+        """Return whether the episode is stopped here from outside the MDP."""
+        return self.inner_env(state).truncated(self.inner(state))
 
     def state_info(self, state: State) -> dict[str, Any]:
-        """Extra facts about a state."""
-        return self.env.state_info(self.inner(state))
+        """Return extra arrays about a state, by name."""
+        return self.inner_env(state).state_info(self.inner(state))
 
     def transition_info(self, state: State, action: Action, next_state: State) -> dict[str, Any]:
-        """Extra facts about a transition."""
-        return self.env.transition_info(self.inner(state), action, self.inner(next_state))
+        """Return extra arrays about a transition, by name."""
+        return self.inner_env(state).transition_info(self.inner(state), action, self.inner(next_state))
 
     def scene(self, state: State) -> Scene:
-        """A picture of the state."""
-        return self.env.scene(self.inner(state))
+        """Return a drawing of the state."""
+        return self.inner_env(state).scene(self.inner(state))
 
     def text(self, state: State, action: Action | None = None) -> str:
-        """The state in a terminal."""
-        return self.env.text(self.inner(state), action)
+        """Return a text rendering of the state for a terminal."""
+        return self.inner_env(state).text(self.inner(state), action)
+
+
+class StatefulWrapper(Wrapper[State, Action, Obs]):
+    """A wrapper with a state of its own, whose field `env_state` is the state of the environment inside.
+
+    A subclass declares the state's class, and builds states in `initial` and `transition`.
+
+    >>> import funcenv, jax.numpy as jnp
+    >>> class CountState(funcenv.struct.PyTreeNode):
+    ...     env_state: Any
+    ...     count: jax.Array
+    >>> class Count(StatefulWrapper):
+    ...     def initial(self, key):
+    ...         return CountState(self.env.initial(key), jnp.int32(0))
+    ...     def transition(self, state, action, key):
+    ...         return CountState(self.env.transition(state.env_state, action, key), state.count + 1)
+    >>> env = Count(funcenv.make("CartPole-v1"))
+    >>> state, _ = env.reset(funcenv.key(0))
+    >>> int(env.step(state, 1, funcenv.key(1))[0].count)
+    1
+    """
+
+    def inner(self, state: Any) -> Any:
+        """Return the state of the environment inside."""
+        return state.env_state
 
 
 def layers(env: FuncEnv[Any, Any, Any]) -> Iterator[FuncEnv[Any, Any, Any]]:
-    """The environment, what it wraps, and so on to the innermost.
+    """Yield the environment, the one it wraps, and so on to the innermost.
 
     >>> import funcenv
     >>> [type(layer).__name__ for layer in layers(funcenv.make("CartPole-v1"))]

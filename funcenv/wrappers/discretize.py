@@ -1,9 +1,9 @@
-"""Cut a box of actions or observations into equal bins."""
+"""Discretize a `Box` of actions or observations into equal bins."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -11,30 +11,31 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from funcenv.checks import require_size
-from funcenv.func_env import Action, FuncEnv, Obs, State
+from funcenv.func_env import Action, Obs, State
 from funcenv.spaces import Box, Discrete, MultiDiscrete, Space
 from funcenv.struct import field
-from funcenv.wrappers.single import require_box, single
+from funcenv.wrappers._spaces import first_env, require_box
 from funcenv.wrappers.transform_action import ActionWrapper
 from funcenv.wrappers.transform_observation import ObservationWrapper
 
 
 class DiscretizeAction(ActionWrapper[State, Int[Array, "..."], Obs]):
-    """Lets the agent choose a bin of each element of a bounded `Box`, and plays the middle of it.
+    """Lets the agent choose a bin of each element of a bounded `Box`; the inner action is the middle of the bin.
 
-    Bins are counted from the lower bound, the last element of the box varies fastest. Numbers beyond the bins are
-    clipped. It has no state. Put it outside all wrappers that need a `Box` of actions; `ClipAction` is none to have
-    inside, as it has no bounds to cut up.
+    Bins are counted from the lower bound, and the last element of the box varies fastest. Numbers out of range are
+    clipped. Put it outside all wrappers that need a `Box` of actions. `ClipAction` inside is refused, because its space
+    is unbounded.
 
     Args:
         env: an environment with a bounded `Box` of actions.
         bins: the number of bins of every element, or a tuple with one number for each, in C order.
-        multidiscrete: a `MultiDiscrete` of one number for each element, instead of a single `Discrete`.
+        multidiscrete: whether actions are a `MultiDiscrete` with one number for each element, instead of a single
+            `Discrete`.
 
     Raises:
-        TypeError: the actions are not a `Box`, or a number of bins is not an integer.
-        ValueError: an open bound, a number of bins below 1, too few or too many of them, or more combinations than
-            32 bits can count.
+        TypeError: The actions are not a `Box`, or a number of bins is not an integer.
+        ValueError: The box has an open side, a number of bins is below 1, `bins` has a wrong length, or there are more
+            combinations than 32 bits can count.
 
     >>> import funcenv, jax.numpy as jnp
     >>> env = DiscretizeAction(funcenv.make("Pendulum-v1"), bins=4)
@@ -47,43 +48,44 @@ class DiscretizeAction(ActionWrapper[State, Int[Array, "..."], Obs]):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "bins", _checked_bins(self, self.env, "action_space", self.bins, self.multidiscrete))
+        _set_bins(self, "action_space")
+
+    @property
+    def _grid(self) -> _Grid:
+        return _Grid(require_box(self, "action_space"), self.bins, self.multidiscrete)
 
     def inner_action(self, action: Int[Array, "..."]) -> Float[Array, "*shape"]:
-        """The middle of the chosen bins."""
-        box = require_box("DiscretizeAction", self.env, "action_space")
-        counts = _counts(self.bins, box)
-        lower, upper = _edges(_split(action, counts, self.multidiscrete), box, counts)
-        return (lower / 2 + upper / 2).reshape(box.shape)
+        """Return the middle of the chosen bins."""
+        lower, upper = self._grid.edges(action)
+        return (lower / 2 + upper / 2).reshape(self._grid.box.shape)
 
     def revert_action(self, action: Float[Array, "*shape"]) -> Int[Array, "..."]:
-        """The bins that an action of the environment inside lies in."""
-        box = require_box("DiscretizeAction", self.env, "action_space")
-        counts = _counts(self.bins, box)
-        return _join(_bin_of(action, box, counts), counts, self.multidiscrete)
+        """Return the bins that contain an action of the environment inside."""
+        return self._grid.find(action)
 
     @property
     def action_space(self) -> Space[Any]:
         """The numbers of the bins."""
-        return _bin_space(self.bins, require_box("DiscretizeAction", self.env, "action_space"), self.multidiscrete)
+        return self._grid.space
 
 
 class DiscretizeObservation(ObservationWrapper[State, Action, Int[Array, "..."]]):
-    """Shows the agent which bin of a bounded `Box` each element of the observation lies in.
+    """Replaces each element of an observation in a bounded `Box` by the number of its bin.
 
-    Bins are counted from the lower bound and hold their lower edge, up to rounding; the last element of the box varies
-    fastest. Observations beyond the bounds lie in the outermost bins. It has no state. Put it outside all wrappers that
-    need a `Box` of observations, and outside those that make bounded ones.
+    Bins are counted from the lower bound and include their lower edge, up to rounding. The last element of the box
+    varies fastest. Observations outside the bounds belong to the outermost bins. Put it outside all wrappers that need
+    a `Box` of observations, and outside those that bound them.
 
     Args:
         env: an environment with a bounded `Box` of observations.
         bins: the number of bins of every element, or a tuple with one number for each, in C order.
-        multidiscrete: a `MultiDiscrete` of one number for each element, instead of a single `Discrete`.
+        multidiscrete: whether observations are a `MultiDiscrete` with one number for each element, instead of a single
+            `Discrete`.
 
     Raises:
-        TypeError: the observations are not a `Box`, or a number of bins is not an integer.
-        ValueError: an open bound, a number of bins below 1, too few or too many of them, or more combinations than
-            32 bits can count.
+        TypeError: The observations are not a `Box`, or a number of bins is not an integer.
+        ValueError: The box has an open side, a number of bins is below 1, `bins` has a wrong length, or there are more
+            combinations than 32 bits can count.
 
     >>> import funcenv, jax.numpy as jnp
     >>> env = DiscretizeObservation(funcenv.make("Pendulum-v1"), bins=(2, 2, 4), multidiscrete=True)
@@ -96,95 +98,96 @@ class DiscretizeObservation(ObservationWrapper[State, Action, Int[Array, "..."]]
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        bins = _checked_bins(self, self.env, "observation_space", self.bins, self.multidiscrete)
-        object.__setattr__(self, "bins", bins)
+        _set_bins(self, "observation_space")
+
+    @property
+    def _grid(self) -> _Grid:
+        return _Grid(require_box(self, "observation_space"), self.bins, self.multidiscrete)
 
     def outer_observation(self, observation: Float[Array, "*shape"]) -> Int[Array, "..."]:
-        """The numbers of the bins, or the one number of their combination."""
-        box = require_box("DiscretizeObservation", self.env, "observation_space")
-        counts = _counts(self.bins, box)
-        return _join(_bin_of(observation, box, counts), counts, self.multidiscrete)
+        """Return the numbers of the bins, or the number of their combination."""
+        return self._grid.find(observation)
 
     def revert_observation(self, obs: Int[Array, "..."]) -> tuple[Float[Array, "size"], Float[Array, "size"]]:
-        """The lower and the upper edges of the bins, one for each element."""
-        box = require_box("DiscretizeObservation", self.env, "observation_space")
-        counts = _counts(self.bins, box)
-        return _edges(_split(obs, counts, self.multidiscrete), box, counts)
+        """Return the lower and the upper edges of the bins, one for each element."""
+        return self._grid.edges(obs)
 
     @property
     def observation_space(self) -> Space[Any]:
         """The numbers of the bins."""
-        box = require_box("DiscretizeObservation", self.env, "observation_space")
-        return _bin_space(self.bins, box, self.multidiscrete)
+        return self._grid.space
 
 
-def _bin_of(x: Float[Array, "*shape"], box: Box, counts: np.ndarray[Any, Any]) -> Int[Array, "size"]:
-    """How many inner edges lie at or below each element.
+class _Grid(NamedTuple):
+    """A bounded box that is divided into bins."""
 
-    No product is added to anything and nothing is divided, so that the bin is the same however the bounds come into
-    the program: XLA contracts a*b + c, and turns division by a constant into a product.
-    """
-    x = jnp.asarray(x, box.dtype).reshape(-1, 1)
-    low, high = jnp.asarray(box.low).reshape(-1, 1), jnp.asarray(box.high).reshape(-1, 1)
-    edge = np.arange(1, counts.max())
-    share = np.where(edge < counts[:, None], edge / counts[:, None], np.inf).astype(box.dtype)
-    count = (x - low >= (high - low) * share).sum(axis=1, dtype=jnp.int32)
-    return jnp.minimum(count, jnp.asarray(counts - 1, jnp.int32))
+    box: Box
+    bins: int | tuple[int, ...]
+    multidiscrete: bool  # whether a bin has one number for each element, rather than one for the combination
+
+    @property
+    def counts(self) -> np.ndarray[Any, Any]:
+        """The number of bins of each element, `[size]`."""
+        return np.broadcast_to(np.asarray(self.bins), (math.prod(self.box.shape),))
+
+    @property
+    def strides(self) -> np.ndarray[Any, Any]:
+        """The difference that the next bin of each element makes to the number of the combination, `[size]`."""
+        return np.append(np.cumprod(self.counts[:0:-1])[::-1], 1)
+
+    @property
+    def space(self) -> Space[jax.Array]:
+        """The numbers of the bins."""
+        counts = self.counts.tolist()
+        return MultiDiscrete(counts) if self.multidiscrete else Discrete(math.prod(counts))
+
+    def find(self, x: Float[Array, "*shape"]) -> Int[Array, "..."]:
+        """Return the bins that contain a member of the box.
+
+        The index of a bin is the number of inner edges at or below the element. The comparison adds no product to
+        anything and divides nothing, so that the bin is the same however the bounds come into the program: XLA
+        contracts a*b + c, and turns a division by a constant into a product.
+        """
+        box, counts = self.box, self.counts
+        x = jnp.asarray(x, box.dtype).reshape(-1, 1)
+        low, high = jnp.asarray(box.low).reshape(-1, 1), jnp.asarray(box.high).reshape(-1, 1)
+        edge = np.arange(1, counts.max())
+        share = np.where(edge < counts[:, None], edge / counts[:, None], np.inf).astype(box.dtype)
+        count = (x - low >= (high - low) * share).sum(axis=1, dtype=jnp.int32)
+        index = jnp.minimum(count, jnp.asarray(counts - 1, jnp.int32))
+        return index if self.multidiscrete else (index * jnp.asarray(self.strides, jnp.int32)).sum(dtype=jnp.int32)
+
+    def edges(self, number: Int[Array, "..."]) -> tuple[jax.Array, jax.Array]:
+        """Return the lower and the upper edges of bins, `[size]` each; numbers out of range are clipped."""
+        box, counts = self.box, self.counts
+        index = jnp.asarray(number, jnp.int32)
+        if not self.multidiscrete:
+            index = jnp.clip(index, 0, math.prod(counts.tolist()) - 1)
+            index = index // jnp.asarray(self.strides, jnp.int32) % jnp.asarray(counts, jnp.int32)
+        index = jnp.clip(index.reshape(-1), 0, jnp.asarray(counts - 1, jnp.int32))
+        low, high = jnp.asarray(box.low).reshape(-1), jnp.asarray(box.high).reshape(-1)
+        width = (high - low) / jnp.asarray(counts, box.dtype)
+        lower = index.astype(box.dtype)
+        return low + lower * width, low + (lower + 1) * width
 
 
-def _edges(index: Int[Array, "size"], box: Box, counts: np.ndarray[Any, Any]) -> tuple[jax.Array, jax.Array]:
-    """The lower and the upper edge of a bin of each element."""
-    low, high = jnp.asarray(box.low).reshape(-1), jnp.asarray(box.high).reshape(-1)
-    width = (high - low) / jnp.asarray(counts, box.dtype)
-    lower = index.astype(box.dtype)
-    return low + lower * width, low + (lower + 1) * width
-
-
-def _join(index: Int[Array, "size"], counts: np.ndarray[Any, Any], multidiscrete: bool) -> Int[Array, "..."]:
-    """The bins as they are, or the number of their combination."""
-    return index if multidiscrete else (index * jnp.asarray(_weights(counts), jnp.int32)).sum(dtype=jnp.int32)
-
-
-def _split(number: Int[Array, "..."], counts: np.ndarray[Any, Any], multidiscrete: bool) -> Int[Array, "size"]:
-    """The bins again; numbers beyond them are clipped."""
-    index = jnp.asarray(number, jnp.int32)
-    if not multidiscrete:
-        index = jnp.clip(index, 0, math.prod(counts.tolist()) - 1)
-        index = index // jnp.asarray(_weights(counts), jnp.int32) % jnp.asarray(counts, jnp.int32)
-    return jnp.clip(index.reshape(-1), 0, jnp.asarray(counts - 1, jnp.int32))
-
-
-def _weights(counts: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """What one bin of each element adds to the number of the combination."""
-    return np.append(np.cumprod(counts[:0:-1])[::-1], 1)
-
-
-def _counts(bins: int | tuple[int, ...], box: Box) -> np.ndarray[Any, Any]:
-    return np.broadcast_to(np.asarray(bins), (math.prod(box.shape),))
-
-
-def _bin_space(bins: int | tuple[int, ...], box: Box, multidiscrete: bool) -> Space[jax.Array]:
-    counts = _counts(bins, box).tolist()
-    return MultiDiscrete(counts) if multidiscrete else Discrete(math.prod(counts))
-
-
-def _checked_bins(
-    wrapper: Any, env: FuncEnv[Any, Any, Any], space: str, bins: Any, multidiscrete: bool
-) -> int | tuple[int, ...]:
-    name = type(wrapper).__name__
-    box = require_box(name, single(env), space)
+def _set_bins(wrapper: Any, space: str) -> None:
+    """Check the number of bins, and set the field to integers."""
+    name, bins = type(wrapper).__name__, wrapper.bins
+    box = require_box(wrapper, space, first_env(wrapper.env))
     if box.concrete and not box.is_bounded():
         raise ValueError(
             f"{name} needs a bounded {space}, got {box!r}; put it inside ClipAction, or choose the bounded elements "
             "with a TransformObservation inside"
         )
+    size = math.prod(box.shape)
     if isinstance(bins, (tuple, list)):
-        settled: int | tuple[int, ...] = tuple(require_size("a number of bins", count) for count in bins)
-        if len(bins) != math.prod(box.shape):
-            raise ValueError(f"bins must have one number for each of {math.prod(box.shape)} elements, got {bins}")
+        checked: int | tuple[int, ...] = tuple(require_size("a number of bins", count) for count in bins)
+        if len(bins) != size:
+            raise ValueError(f"bins must have one number for each of {size} elements, got {bins}")
     else:
-        settled = require_size("bins", bins)
-    combinations = math.prod(_counts(settled, box).tolist())
-    if not multidiscrete and combinations >= 2**31:
+        checked = require_size("bins", bins)
+    combinations = math.prod(_Grid(box, checked, wrapper.multidiscrete).counts.tolist())
+    if not wrapper.multidiscrete and combinations >= 2**31:
         raise ValueError(f"bins={bins} make {combinations} combinations, more than 32 bits count; use multidiscrete")
-    return settled
+    object.__setattr__(wrapper, "bins", checked)

@@ -1,4 +1,4 @@
-"""Change the dtype of observations."""
+"""Cast observations to another dtype."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ import numpy as np
 from jaxtyping import Array, Shaped
 
 from funcenv.func_env import Action, State
-from funcenv.spaces import Box, Discrete, MultiBinary, MultiDiscrete, Space
+from funcenv.spaces import Box, MultiDiscrete, Space
 from funcenv.struct import field
-from funcenv.wrappers.single import single
+from funcenv.wrappers._spaces import first_env
 from funcenv.wrappers.transform_observation import ObservationWrapper
 
 
 class DtypeObservation(ObservationWrapper[State, Action, Shaped[Array, "*shape"]]):
-    """Casts observations to a dtype; fractions are cut off where an integer dtype is asked for.
+    """Casts observations to a dtype; an integer dtype truncates fractions.
 
-    It has no state. Put it inside `RescaleObservation` where that is to turn integers, such as pixels, into fractions.
+    Put it inside `RescaleObservation` to convert integers, such as pixels, to fractions.
 
     Args:
-        env: an environment whose observations are `Box`, `Discrete`, `MultiDiscrete` or `MultiBinary`. All become a
-            `Box`, but a `MultiDiscrete` stays one.
+        env: an environment whose observations are single arrays between bounds: `Box`, `Discrete`, `MultiDiscrete` or
+            `MultiBinary`. The new space is a `Box`, or a `MultiDiscrete` for a `MultiDiscrete`.
         dtype: the new dtype.
 
     Raises:
-        TypeError: another kind of space.
-        ValueError: a dtype that the space cannot have, or one that JAX does not compute with.
+        TypeError: The observations are not single arrays between bounds.
+        ValueError: The space cannot have the dtype, or JAX does not support it.
 
     >>> import funcenv
     >>> env = DtypeObservation(funcenv.make("CartPole-v1"), "float16")
@@ -46,10 +46,10 @@ class DtypeObservation(ObservationWrapper[State, Action, Shaped[Array, "*shape"]
             raise ValueError(
                 f'{dtype} needs 64-bit types, which are off; call jax.config.update("jax_enable_x64", True)'
             )
-        _with_dtype(single(self.env).observation_space, dtype)
+        _with_dtype(first_env(self.env).observation_space, dtype)
 
     def outer_observation(self, observation: Any) -> Shaped[Array, "*shape"]:
-        """The observation in the new dtype."""
+        """Cast the observation."""
         return jnp.asarray(observation, self.dtype)
 
     @property
@@ -59,14 +59,11 @@ class DtypeObservation(ObservationWrapper[State, Action, Shaped[Array, "*shape"]
 
 
 def _with_dtype(space: Space[Any], dtype: np.dtype[Any]) -> Space[Any]:
-    if isinstance(space, Box):
-        return Box(space.low, space.high, space.shape, dtype)
-    if isinstance(space, Discrete):
-        return Box(space.start, space.start + space.n - 1, (), dtype)
     if isinstance(space, MultiDiscrete):
         return MultiDiscrete(space.nvec, dtype=dtype, start=space.start)
-    if isinstance(space, MultiBinary):
-        return Box(0, 1, space.shape, dtype)
-    raise TypeError(
-        f"DtypeObservation needs observations that are one array, got {space!r}; put FlattenObservation inside"
-    )
+    bounds = (space.low, space.high) if isinstance(space, Box) else space.bounds  # those of a Box may be traced
+    if bounds is None:
+        raise TypeError(
+            f"DtypeObservation needs observations that are one array, got {space!r}; put FlattenObservation inside"
+        )
+    return Box(*bounds, space.shape, dtype)

@@ -1,4 +1,4 @@
-"""Keep the return and the length of the running episode."""
+"""Compute the return and the length of the current episode."""
 
 from __future__ import annotations
 
@@ -8,27 +8,29 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from funcenv.func_env import Action, Obs
+from funcenv.func_env import Action, Obs, placeholder_outcome
 from funcenv.struct import PyTreeNode
-from funcenv.wrappers._placeholders import no_outcome
-from funcenv.wrappers.base import Wrapper
+from funcenv.wrappers.base import StatefulWrapper
 
 
 class EpisodeStatisticsState(PyTreeNode):
-    """The inner state and what the episode has earned so far."""
+    """The inner state and the totals of the episode so far."""
 
     env_state: Any
     episode_return: Float[Array, ""]
     episode_length: Int[Array, ""]
 
 
-class EpisodeStatistics(Wrapper[EpisodeStatisticsState, Action, Obs]):
+class EpisodeStatistics(StatefulWrapper[EpisodeStatisticsState, Action, Obs]):
     """Adds `episode_return` (sum of rewards) and `episode_length` (steps) to `info`.
 
-    Both are running totals, final when the episode ends. It counts the rewards of the environment it wraps: put it
-    outside reward wrappers to count what the agent is paid, inside to count what the task pays. Outside `RepeatAction`
-    it counts the agent's actions, inside the environment's steps. Of two in one stack the outer one is seen. Put it
-    inside `Autoreset`. `FuncVectorEnv` keeps the same totals by itself.
+    Both are running totals, which are final when the episode ends. Outside reward wrappers it sums the changed
+    rewards, inside them the original ones. Outside `RepeatAction` it counts the agent's actions, inside the
+    environment's steps. Of two in one stack, `info` holds the totals of the outer one. Put it inside `Autoreset`.
+    `FuncVectorEnv` has the same totals without this wrapper.
+
+    Args:
+        env: the environment.
 
     >>> import funcenv
     >>> env = EpisodeStatistics(funcenv.make("CartPole-v1"))
@@ -38,20 +40,16 @@ class EpisodeStatistics(Wrapper[EpisodeStatisticsState, Action, Obs]):
     (1.0, 1)
     """
 
-    def inner(self, state: EpisodeStatisticsState) -> Any:
-        """The state of the environment inside."""
-        return state.env_state
-
     def initial(self, key: jax.Array) -> EpisodeStatisticsState:
-        """The first state, with nothing earned."""
+        """Return the first state, with totals of 0."""
         env_state = self.env.initial(key)
-        nothing, _ = no_outcome(self.env, env_state)
+        zero, _ = placeholder_outcome(self.env, env_state)
         return EpisodeStatisticsState(
-            env_state=env_state, episode_return=nothing, episode_length=jnp.zeros((), jnp.int32)
+            env_state=env_state, episode_return=zero, episode_length=jnp.zeros((), jnp.int32)
         )
 
     def transition(self, state: EpisodeStatisticsState, action: Action, key: jax.Array) -> EpisodeStatisticsState:
-        """The inner transition, with its reward added."""
+        """Return the next state, with the reward added."""
         env_state = self.env.transition(state.env_state, action, key)
         reward = self.env.reward(state.env_state, action, env_state)
         return EpisodeStatisticsState(
@@ -59,7 +57,7 @@ class EpisodeStatistics(Wrapper[EpisodeStatisticsState, Action, Obs]):
         )
 
     def state_info(self, state: EpisodeStatisticsState) -> dict[str, Any]:
-        """The running totals, beside what the inner environment says."""
+        """Return the inner arrays and the running totals."""
         return {
             **self.env.state_info(state.env_state),
             "episode_return": state.episode_return,

@@ -1,4 +1,4 @@
-"""Show the agent some parts of an observation, and hide the others."""
+"""Keep some entries of an observation."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from typing import Any
 from funcenv.func_env import Action, State
 from funcenv.spaces import Dict, Space, Tuple
 from funcenv.struct import field
-from funcenv.wrappers.single import single
+from funcenv.wrappers._spaces import first_env
 from funcenv.wrappers.transform_observation import ObservationWrapper
 
 
 class FilterObservation(ObservationWrapper[State, Action, Any]):
     """Keeps the chosen entries of a `Dict` observation (by key) or of a `Tuple` observation (by index).
 
-    It has no state. Put it inside wrappers that make one array of the parts, such as `FlattenObservation`.
+    Put it inside wrappers that join the entries to one array, such as `FlattenObservation`.
 
     Args:
         env: an environment with a `Dict` or `Tuple` of observations.
-        filter_keys: what to keep, in this order for a tuple: keys of a dict, or indices of a tuple, which may count
-            from the end.
+        filter_keys: the keys of a dict, or the indices of a tuple, which may be negative. A tuple has the entries in
+            this order.
 
     Raises:
-        TypeError: another kind of space, keys that are not strings, or indices that are not integers.
-        ValueError: no key, an unknown one, or one that comes twice.
+        TypeError: The observations are neither, or the keys have another type than those of the observations.
+        ValueError: There is no key, a key is unknown, or a key is given twice.
 
     >>> import funcenv
     >>> env = funcenv.wrappers.TimeAwareObservation(funcenv.make("CartPole-v1"), flatten=False)
@@ -39,7 +39,7 @@ class FilterObservation(ObservationWrapper[State, Action, Any]):
         if isinstance(self.filter_keys, str) or not isinstance(self.filter_keys, Sequence):
             raise TypeError(f'filter_keys must be a sequence, such as ["position"], got {self.filter_keys!r}')
         object.__setattr__(self, "filter_keys", tuple(self.filter_keys))
-        entries = _entries(single(self.env).observation_space)
+        entries = _entries(first_env(self.env).observation_space)
         kinds = tuple({type(key) for key in entries})
         for key in self.filter_keys:
             if type(key) not in kinds:
@@ -51,14 +51,14 @@ class FilterObservation(ObservationWrapper[State, Action, Any]):
             raise ValueError(f"filter_keys must name at least one entry and none twice, got {self.filter_keys}")
 
     def outer_observation(self, observation: Any) -> Any:
-        """The parts that are kept."""
+        """Return the entries that are kept."""
         if isinstance(observation, dict):
             return {key: observation[key] for key in self.filter_keys}
         return tuple(observation[index] for index in self.filter_keys)
 
     @property
     def observation_space(self) -> Space[Any]:
-        """The space of the parts that are kept."""
+        """The space of the entries that are kept."""
         space = self.env.observation_space
         entries = _entries(space)
         if isinstance(space, Dict):
@@ -67,7 +67,7 @@ class FilterObservation(ObservationWrapper[State, Action, Any]):
 
 
 def _entries(space: Space[Any]) -> dict[Any, Space[Any]]:
-    """The parts of a space by what names them."""
+    """Return the entries of a space by key or index."""
     if isinstance(space, Dict):
         return space.spaces
     if isinstance(space, Tuple):

@@ -1,4 +1,4 @@
-"""Lay every part of an observation out in one vector."""
+"""Flatten observations to vectors."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from jaxtyping import Array, Shaped
 
 from funcenv.func_env import Action, State
 from funcenv.spaces import Space, flatten, flatten_space
-from funcenv.wrappers.single import single
+from funcenv.wrappers._spaces import first_env
 from funcenv.wrappers.transform_observation import ObservationWrapper
 
 
 class FlattenObservation(ObservationWrapper[State, Action, Shaped[Array, "size"]]):
-    """Flattens observations as `funcenv.spaces.flatten` does: one-hot integers, dicts and tuples end to end.
+    """Flattens observations as `funcenv.spaces.flatten` does: integers become one-hot, and entries are joined.
 
-    It has no state and may stand anywhere; outside `FrameStackObservation` it flattens the whole stack.
+    It may be anywhere in a stack; outside `FrameStackObservation` it flattens all frames to one vector.
 
     Args:
         env: the environment.
@@ -28,13 +28,13 @@ class FlattenObservation(ObservationWrapper[State, Action, Shaped[Array, "size"]
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        flatten_space(single(self.env).observation_space)  # refuses what has no flat form
+        flatten_space(first_env(self.env).observation_space)  # raises an error for a space without a flat form
 
     def outer_observation(self, observation: Any) -> Shaped[Array, "size"]:
-        """The flat vector."""
+        """Flatten the observation."""
         return flatten(self.env.observation_space, observation)
 
     @property
     def observation_space(self) -> Space[Any]:
-        """The space of the flat vectors."""
+        """The space of the flat observations."""
         return flatten_space(self.env.observation_space)

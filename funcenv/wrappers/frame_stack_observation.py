@@ -1,4 +1,4 @@
-"""Show the agent the last few observations at once."""
+"""Stack the last few observations."""
 
 from __future__ import annotations
 
@@ -9,22 +9,58 @@ import jax.numpy as jnp
 import numpy as np
 
 from funcenv.checks import require_size
-from funcenv.func_env import Action
+from funcenv.func_env import Action, Obs
 from funcenv.spaces import Space, batch_space
 from funcenv.struct import PyTreeNode, field
-from funcenv.wrappers.base import Wrapper
-from funcenv.wrappers.single import single
+from funcenv.wrappers._spaces import first_env
+from funcenv.wrappers.base import StatefulWrapper
 
 
-class FrameStackObservationState(PyTreeNode):
-    """The inner state and the frames; every leaf of them has a leading axis `[stack_size]`, the oldest first."""
+class FrameBufferState(PyTreeNode):
+    """The inner state and the last observations; their leaves have a leading axis `[num_frames]`, the oldest first."""
 
     env_state: Any
     frames: Any
 
 
+class FrameBuffer(StatefulWrapper[FrameBufferState, Action, Obs]):
+    """A wrapper that stores the last observations, so that each observation is computed once.
+
+    The newest frame of a step with key k is the observation of `env.step` with the key that `step` passes on to
+    `transition`.
+    """
+
+    @property
+    def _num_frames(self) -> int:
+        raise NotImplementedError
+
+    def _padding(self, newest: Any) -> Any:
+        """Return what stands for the frames before the first."""
+        raise NotImplementedError
+
+    def initial(self, key: jax.Array) -> FrameBufferState:
+        """Return the first state, with its frame and padding."""
+        env_state, timestep = self.env.reset(key)
+
+        def fill(old: Any, new: jax.Array) -> jax.Array:
+            rest = jnp.broadcast_to(jnp.asarray(old, new.dtype), (self._num_frames - 1, *new.shape))
+            return jnp.concatenate([rest, new[None]])
+
+        frames = jax.tree.map(fill, self._padding(timestep.observation), timestep.observation)
+        return FrameBufferState(env_state=env_state, frames=frames)
+
+    def transition(self, state: FrameBufferState, action: Action, key: jax.Array) -> FrameBufferState:
+        """Perform the inner step, drop the oldest frame and append the newest."""
+        env_state, timestep = self.env.step(state.env_state, action, key)
+
+        def push(old: jax.Array, new: jax.Array) -> jax.Array:
+            return jnp.concatenate([old[1:], new[None]])
+
+        return FrameBufferState(env_state=env_state, frames=jax.tree.map(push, state.frames, timestep.observation))
+
+
 class Constant:
-    """A pytree of numpy arrays that can be a compile-time choice: equal and hashed by value."""
+    """A pytree of NumPy arrays that can be a static field: it is compared and hashed by value."""
 
     def __init__(self, value: Any) -> None:
         self.value = jax.tree.map(np.asarray, value)
@@ -43,24 +79,21 @@ class Constant:
         return repr(self.value)
 
 
-class FrameStackObservation(Wrapper[FrameStackObservationState, Action, Any]):
+class FrameStackObservation(FrameBuffer[Action, Any]):
     """Stacks the last `stack_size` observations along a new first axis, the newest last.
 
-    Frames are kept as they were shown, so that each observation is drawn once. A step with key k shows as its newest
-    frame what `env.step` shows with the key that `step` passes on to `transition`.
-
-    It may stand anywhere inside `Autoreset`: inside `RepeatAction` it stacks every frame, outside one in
-    `num_repeats`. `DelayObservation` inside delays every frame alike.
+    Put it inside `Autoreset`. Inside `RepeatAction` it stacks every frame, outside one in `num_repeats`.
+    `DelayObservation` inside delays all frames alike.
 
     Args:
         env: the environment.
         stack_size: at least 1.
-        padding_type: what fills the stack before there are frames enough: `"reset"` (the first frame), `"zero"` (the
-            member of the space that is closest to zero), or a frame of your own.
+        padding_type: what stands for the frames before the first: `"reset"` (the first frame), `"zero"` (the member of
+            the space that is closest to zero), or an observation.
 
     Raises:
-        TypeError: `stack_size` is not an integer.
-        ValueError: `stack_size` below 1, another word for `padding_type`, or a frame outside the observation space.
+        TypeError: `stack_size` is not an integer, or the space has no zero.
+        ValueError: `stack_size` is below 1, or `padding_type` is another string or not in the observation space.
 
     >>> import funcenv
     >>> env = FrameStackObservation(funcenv.make("CartPole-v1"), 3, padding_type="zero")
@@ -74,7 +107,7 @@ class FrameStackObservation(Wrapper[FrameStackObservationState, Action, Any]):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "stack_size", require_size("stack_size", self.stack_size))
-        space = single(self.env).observation_space
+        space = first_env(self.env).observation_space
         if isinstance(self.padding_type, str):
             if self.padding_type not in ("reset", "zero"):
                 raise ValueError(f'padding_type must be "reset", "zero" or an observation, got {self.padding_type!r}')
@@ -85,47 +118,21 @@ class FrameStackObservation(Wrapper[FrameStackObservationState, Action, Any]):
                 raise ValueError(f"padding_type must be a member of {space!r}, got {self.padding_type!r}")
             object.__setattr__(self, "padding_type", Constant(self.padding_type))
 
-    def inner(self, state: FrameStackObservationState) -> Any:
-        """The state of the environment inside."""
-        return state.env_state
+    @property
+    def _num_frames(self) -> int:
+        return self.stack_size
 
-    def initial(self, key: jax.Array) -> FrameStackObservationState:
-        """The first state, with its frame and padding."""
-        env_state, timestep = self.env.reset(key)
-        newest = timestep.observation
+    def _padding(self, newest: Any) -> Any:
         if isinstance(self.padding_type, Constant):
-            padding = self.padding_type.value
-        else:
-            padding = newest if self.padding_type == "reset" else self.env.observation_space.zero()
+            return self.padding_type.value
+        return newest if self.padding_type == "reset" else self.env.observation_space.zero()
 
-        def fill(old: Any, new: jax.Array) -> jax.Array:
-            rest = jnp.broadcast_to(jnp.asarray(old, new.dtype), (self.stack_size - 1, *new.shape))
-            return jnp.concatenate([rest, new[None]])
-
-        return FrameStackObservationState(env_state=env_state, frames=jax.tree.map(fill, padding, newest))
-
-    def transition(
-        self, state: FrameStackObservationState, action: Action, key: jax.Array
-    ) -> FrameStackObservationState:
-        """The inner step; its frame pushes the oldest out."""
-        env_state, timestep = self.env.step(state.env_state, action, key)
-        return FrameStackObservationState(env_state=env_state, frames=push(state.frames, timestep.observation))
-
-    def observation(self, state: FrameStackObservationState, key: jax.Array) -> Any:
-        """The frames."""
+    def observation(self, state: FrameBufferState, key: jax.Array) -> Any:
+        """Return the frames."""
         del key
         return state.frames
 
     @property
     def observation_space(self) -> Space[Any]:
-        """The space of `stack_size` observations."""
+        """The space of `stack_size` stacked observations."""
         return batch_space(self.env.observation_space, self.stack_size)
-
-
-def push(frames: Any, newest: Any) -> Any:
-    """Drop the oldest frame, append the newest; the leading axis keeps its length.
-
-    >>> push(jnp.array([1, 2, 3]), jnp.int32(4))
-    Array([2, 3, 4], dtype=int32)
-    """
-    return jax.tree.map(lambda old, new: jnp.concatenate([old[1:], new[None]]), frames, newest)

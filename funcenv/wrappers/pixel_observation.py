@@ -1,4 +1,4 @@
-"""Show the agent pictures."""
+"""Replace observations by images."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from funcenv.scene import rasterize
 from funcenv.scene._materialize import settled
 from funcenv.spaces import Box
 from funcenv.struct import field
+from funcenv.wrappers._spaces import first_env
 from funcenv.wrappers.base import Wrapper
-from funcenv.wrappers.single import single
 
 
 class PixelObservation(Wrapper[State, Action, Any]):
-    """Observations are pictures of the state, drawn by `rasterize(env.scene(state))`.
+    """Replaces observations by images of the state, `rasterize(env.scene(state))`.
 
-    The counterpart of Gymnasium's `AddRenderObservation` with `render_only=True`, followed by its `ResizeObservation`
-    and `GrayscaleObservation`. The picture is drawn at the size that is wanted, inside compiled code, for a batch too.
+    It corresponds to Gymnasium's `AddRenderObservation` with `render_only=True`, followed by its `ResizeObservation`
+    and `GrayscaleObservation`. The image is drawn at its final size inside compiled code, also for a batch.
 
-    One picture shows no velocities: put `FrameStackObservation` around it. Observations of the environment inside are
-    replaced, so wrappers that change those have no effect there.
+    One image shows no velocities; `FrameStackObservation` outside adds them. Wrappers inside that change observations
+    have no effect.
 
     Args:
-        env: the environment.
-        height: rows.
-        width: columns.
-        grayscale: one channel, the luminance.
+        env: an environment that defines `scene`.
+        height: the number of rows.
+        width: the number of columns.
+        grayscale: whether images have one channel, the luminance.
         supersample: as in `rasterize`.
 
     Raises:
-        TypeError: an environment without `scene`, or a size that is not an integer.
-        ValueError: a size below 1.
+        TypeError: The environment does not define `scene`, or a size is not an integer.
+        ValueError: A size is below 1.
 
     >>> import funcenv
     >>> env = PixelObservation(funcenv.make("CartPole-v1"), 84, 84, grayscale=True)
@@ -55,29 +55,29 @@ class PixelObservation(Wrapper[State, Action, Any]):
         super().__post_init__()
         for name in ("height", "width", "supersample"):
             object.__setattr__(self, name, require_size(name, getattr(self, name)))
-        env = single(self.env)
+        env = first_env(self.env)
         try:
             jax.eval_shape(lambda: env.scene(env.initial(jax.random.key(0))))
         except NotImplementedError:
             raise TypeError(
-                f"PixelObservation needs an environment that has a picture, and {type(env.unwrapped).__name__} draws "
+                f"PixelObservation needs an environment that draws itself, and {type(env.unwrapped).__name__} draws "
                 "nothing: define its scene(state)"
             ) from None
 
     def observation(self, state: State, key: jax.Array) -> jax.Array:
-        """The picture of a state; nothing is drawn by chance."""
+        """Return the image of a state."""
         del key
-        picture = rasterize(
+        image = rasterize(
             self.env.scene(self.inner(state)),
             self.height,
             self.width,
             supersample=self.supersample,
             grayscale=self.grayscale,
         )
-        return settled(picture)  # drawn once, also where it is both the observation and the final one
+        return settled(image)  # draws once, even if the image is both the observation and the final observation
 
     @property
     def observation_space(self) -> Box:
-        """Pictures: uint8 `[height, width, 3]`, or `[height, width]` in grey."""
+        """Images: uint8 `[height, width, 3]`, or `[height, width]` with `grayscale`."""
         channels = () if self.grayscale else (3,)
         return Box(0, 255, (self.height, self.width, *channels), np.uint8)

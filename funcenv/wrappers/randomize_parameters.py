@@ -1,22 +1,22 @@
-"""Draw new parameters for every episode: domain randomisation.
+"""Domain randomisation: draw new parameters for every episode.
 
 Tobin et al., "Domain randomization for transferring deep neural networks from simulation to the real world", IROS 2017.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array
 
 from funcenv.func_env import Action, FuncEnv, Obs
-from funcenv.scene import Scene
 from funcenv.struct import PyTreeNode, field
-from funcenv.wrappers.base import Wrapper, layers
+from funcenv.wrappers.base import StatefulWrapper, Wrapper, layers
 
 Sampler = Callable[[jax.Array, FuncEnv[Any, Any, Any]], Any]
 
@@ -25,28 +25,27 @@ class RandomizeParametersState(PyTreeNode):
     """The inner state and the parameters of this episode."""
 
     env_state: Any
-    parameters: dict[str, Array]  # what was drawn, by class and field: {"CartPole.gravity": ...}
+    parameters: dict[str, Array]  # the drawn values by class and field: {"CartPole.gravity": ...}
 
 
-class RandomizeParameters(Wrapper[RandomizeParametersState, Action, Obs]):
-    """Plays every episode with parameters drawn at its `initial`; nothing is compiled anew.
+class RandomizeParameters(StatefulWrapper[RandomizeParametersState, Action, Obs]):
+    """Draws parameters at the start of every episode, without recompilation.
 
-    What was drawn is kept in the state and used by every function of the episode. The spaces are those of `env` as it
-    was passed, whatever is drawn: where they depend on what is drawn, pass it with parameters whose spaces hold all
-    the others.
+    The state holds the drawn values, which every function of the episode uses. The spaces are always those of the
+    `env` that was passed. If they depend on drawn parameters, pass an `env` whose spaces contain all others.
 
-    Wrappers inside belong to what is randomised: their parameters can be drawn, too, and `RescaleAction` inside
-    stretches to the drawn bounds. Wrappers outside see the declared spaces only. Put it inside `Autoreset`.
+    The parameters of wrappers inside can be drawn, too, and `RescaleAction` inside follows the drawn bounds. Wrappers
+    outside see the declared spaces only. Put it inside `Autoreset`.
 
     Args:
         env: the environment.
-        sampler: `sampler(key, env)`, in JAX. It returns either new values for some parameters of `env.unwrapped`, as a
-            dict, or a whole environment that differs from `env` in its parameters only, as `env.replace` makes it.
-            Values have the shapes of those they replace.
+        sampler: a traceable function `sampler(key, env)`. It returns a dict of new values for some parameters of
+            `env.unwrapped`, or an environment that differs from `env` in parameters only, as `env.replace` returns it.
+            The values have the shapes of those that they replace.
 
     Raises:
-        TypeError: the sampler returns something else or names an unknown parameter.
-        ValueError: it changes a compile-time choice or a shape, or draws nothing.
+        TypeError: The sampler returns something else, or names an unknown parameter.
+        ValueError: The sampler changes a static field or a shape, or draws nothing.
 
     >>> import funcenv, jax
     >>> def sampler(key, env):
@@ -64,64 +63,29 @@ class RandomizeParameters(Wrapper[RandomizeParametersState, Action, Obs]):
         if not callable(self.sampler):
             raise TypeError(f"sampler must be a function of a key and an environment, got {self.sampler!r}")
 
-    def inner(self, state: RandomizeParametersState) -> Any:
-        """The state of the environment inside."""
-        return state.env_state
-
-    def drawn(self, state: RandomizeParametersState) -> FuncEnv[Any, Any, Any]:
-        """The environment inside, with the parameters of this episode."""
+    def inner_env(self, state: RandomizeParametersState) -> FuncEnv[Any, Any, Any]:
+        """Return the environment inside, with the parameters of this episode."""
         return _with(self.env, state.parameters)
 
+    @property
+    def reward_range(self) -> tuple[float, float]:
+        """Unbounded, because the rewards may depend on drawn parameters."""
+        return -math.inf, math.inf
+
     def initial(self, key: jax.Array) -> RandomizeParametersState:
-        """New parameters, and the first state with them."""
+        """Draw parameters, and return the first state under them."""
         sampler_key, initial_key = jax.random.split(key)
         parameters = _changes(self.env, self.sampler(sampler_key, self.env))
         env_state = _with(self.env, parameters).initial(initial_key)
         return RandomizeParametersState(env_state=env_state, parameters=parameters)
 
     def transition(self, state: RandomizeParametersState, action: Action, key: jax.Array) -> RandomizeParametersState:
-        """The inner transition."""
-        return state.replace(env_state=self.drawn(state).transition(state.env_state, action, key))
-
-    def observation(self, state: RandomizeParametersState, key: jax.Array) -> Obs:
-        """What the agent sees of a state."""
-        return self.drawn(state).observation(state.env_state, key)
-
-    def reward(
-        self, state: RandomizeParametersState, action: Action, next_state: RandomizeParametersState
-    ) -> Float[Array, ""]:
-        """The reward of a transition."""
-        return self.drawn(state).reward(state.env_state, action, next_state.env_state)
-
-    def terminal(self, state: RandomizeParametersState) -> Bool[Array, ""]:
-        """Whether the MDP ended here."""
-        return self.drawn(state).terminal(state.env_state)
-
-    def truncated(self, state: RandomizeParametersState) -> Bool[Array, ""]:
-        """Whether the episode is stopped here from outside the MDP."""
-        return self.drawn(state).truncated(state.env_state)
-
-    def state_info(self, state: RandomizeParametersState) -> dict[str, Any]:
-        """Extra facts about a state."""
-        return self.drawn(state).state_info(state.env_state)
-
-    def transition_info(
-        self, state: RandomizeParametersState, action: Action, next_state: RandomizeParametersState
-    ) -> dict[str, Any]:
-        """Extra facts about a transition."""
-        return self.drawn(state).transition_info(state.env_state, action, next_state.env_state)
-
-    def scene(self, state: RandomizeParametersState) -> Scene:
-        """A picture of the state."""
-        return self.drawn(state).scene(state.env_state)
-
-    def text(self, state: RandomizeParametersState, action: Action | None = None) -> str:
-        """The state in a terminal."""
-        return self.drawn(state).text(state.env_state, action)
+        """Return the next state, with the same parameters."""
+        return state.replace(env_state=self.inner_env(state).transition(state.env_state, action, key))
 
 
 def _changes(env: FuncEnv[Any, Any, Any], drawn: Any) -> dict[str, Array]:
-    """What the sampler changed, by path."""
+    """Return the parameters that the sampler changed, by name."""
     if isinstance(drawn, Mapping):
         drawn = _replace_unwrapped(env, drawn)
     if not isinstance(drawn, FuncEnv):
@@ -151,7 +115,7 @@ def _replace_unwrapped(env: FuncEnv[Any, Any, Any], parameters: Mapping[str, Any
 
 
 def _with(env: FuncEnv[Any, Any, Any], parameters: dict[str, Array]) -> FuncEnv[Any, Any, Any]:
-    """The environment with some parameters replaced, by name."""
+    """Replace some parameters by name."""
     leaves, structure = jax.tree.flatten(env)
     return jax.tree.unflatten(
         structure, [parameters.get(name, leaf) for name, leaf in zip(_names(env), leaves, strict=True)]
@@ -159,7 +123,7 @@ def _with(env: FuncEnv[Any, Any, Any], parameters: dict[str, Array]) -> FuncEnv[
 
 
 def _names(env: FuncEnv[Any, Any, Any]) -> list[str]:
-    """A name for every parameter: its layer's class and its field; numbered where two layers share both."""
+    """Name every parameter by the class of its layer and its field, with a number where two layers share both."""
     stack = list(layers(env))
     names: list[str] = []
     for path, _ in jax.tree_util.tree_leaves_with_path(env):

@@ -1,4 +1,4 @@
-"""Stretch actions or observations to other bounds."""
+"""Rescale actions or observations from one `Box` to another."""
 
 from __future__ import annotations
 
@@ -10,32 +10,31 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from funcenv.checks import require_ordered
-from funcenv.func_env import Action, FuncEnv, Obs, State
+from funcenv.func_env import Action, Obs, State
 from funcenv.spaces import Box
 from funcenv.struct import field
-from funcenv.wrappers.single import require_box, single
+from funcenv.wrappers._spaces import first_env, require_box
 from funcenv.wrappers.transform_action import ActionWrapper
 from funcenv.wrappers.transform_observation import ObservationWrapper
 
 
 class RescaleAction(ActionWrapper[State, Float[Array, "*shape"], Obs]):
-    """Lets the agent act in `[min_action, max_action]` and stretches that to the bounds of the environment's `Box`.
+    """Maps actions from `[min_action, max_action]` to the bounds of the environment's `Box`.
 
-    Actions beyond the bounds are stretched likewise, and what becomes of them is the environment's business: put
-    `ClipAction` outside to clip them. Inside, it is refused, as it has no bounds to stretch to. The bounds of the
-    environment may depend on its parameters, batched ones too; put `RandomizeParameters` outside, so that drawn bounds
-    are followed.
+    Actions outside the bounds are mapped by the same formula; put `ClipAction` outside to clip them. `ClipAction`
+    inside is refused, because its space is unbounded. The bounds of the environment may depend on its parameters, which
+    may be batched; put `RandomizeParameters` outside to follow drawn bounds.
 
     Args:
         env: an environment with a bounded `Box` of real-valued actions.
-        min_action: what stands for the lower bound: a number, or an array of the shape of an action. Kept flat, as
-            one number for each element.
-        max_action: what stands for the upper bound, greater than `min_action`.
+        min_action: the action that maps to the lower bound: a number, or an array of the shape of an action. The field
+            holds a flat array with one number for each element.
+        max_action: the action that maps to the upper bound, greater than `min_action`.
 
     Raises:
-        TypeError: the actions are not a `Box` of floats.
-        ValueError: bounds of another shape, or not `min_action < max_action`; or a bound is finite on one side of the
-            map and infinite on the other.
+        TypeError: The actions are not a `Box` of floats.
+        ValueError: The bounds have another shape, or not `min_action < max_action`, or a finite bound maps to an
+            infinite one.
 
     >>> import funcenv, jax.numpy as jnp
     >>> env = RescaleAction(funcenv.make("Pendulum-v1"), min_action=0.0, max_action=1.0)
@@ -50,39 +49,37 @@ class RescaleAction(ActionWrapper[State, Float[Array, "*shape"], Obs]):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _settle(self, self.env, "action_space", "min_action", "max_action")
+        _set_bounds(self, "action_space", "min_action", "max_action")
         low, high = self.min_action, self.max_action
         if isinstance(low, np.ndarray) and isinstance(high, np.ndarray) and (low == high).any():
             raise ValueError(f"min_action must be below max_action, got {low} and {high}: one point has no inverse")
 
     def inner_action(self, action: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-        """The action stretched to the bounds inside."""
-        own, inside = self.action_space, require_box("RescaleAction", self.env, "action_space")
-        return stretch(jnp.asarray(action, own.dtype), own, inside)
+        """Map the action to the inner bounds."""
+        own, inside = self.action_space, require_box(self, "action_space")
+        return rescale(jnp.asarray(action, own.dtype), own, inside)
 
     @property
     def action_space(self) -> Box:
-        """The given bounds."""
-        return _rebound(require_box("RescaleAction", self.env, "action_space"), self.min_action, self.max_action)
+        """The inner space with the given bounds."""
+        return _with_bounds(require_box(self, "action_space"), self.min_action, self.max_action)
 
 
 class RescaleObservation(ObservationWrapper[State, Action, Float[Array, "*shape"]]):
-    """Stretches observations from the bounds of the environment's `Box` to `[min_obs, max_obs]`.
+    """Maps observations from the bounds of the environment's `Box` to `[min_obs, max_obs]`.
 
-    Elements that are open on both sides pass unchanged; those open on one side are shifted. It has no state and may
-    stand anywhere around a `Box` of floats: put `DtypeObservation(env, "float32")` inside where observations are
-    integers.
+    Elements that are unbounded on both sides are unchanged, and those unbounded on one side are shifted. Put
+    `DtypeObservation(env, "float32")` inside if observations are integers.
 
     Args:
         env: an environment with a `Box` of real-valued observations.
-        min_obs: what the lower bound becomes: a number, or an array of the shape of an observation; infinite where
-            that is. Kept flat, as one number for each element.
-        max_obs: what the upper bound becomes.
+        min_obs: the value that the lower bound maps to: a number, or an array of the shape of an observation, infinite
+            where the lower bound is. The field holds a flat array with one number for each element.
+        max_obs: the value that the upper bound maps to.
 
     Raises:
-        TypeError: the observations are not a `Box` of floats.
-        ValueError: bounds of another shape, or `min_obs > max_obs`; or a bound is finite on one side of the map and
-            infinite on the other.
+        TypeError: The observations are not a `Box` of floats.
+        ValueError: The bounds have another shape, or `min_obs > max_obs`, or a finite bound maps to an infinite one.
 
     >>> import funcenv
     >>> env = RescaleObservation(funcenv.make("Pendulum-v1"), 0.0, 1.0)
@@ -95,33 +92,33 @@ class RescaleObservation(ObservationWrapper[State, Action, Float[Array, "*shape"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _settle(self, self.env, "observation_space", "min_obs", "max_obs")
+        _set_bounds(self, "observation_space", "min_obs", "max_obs")
 
     def outer_observation(self, observation: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-        """The observation stretched to the given bounds."""
-        inside = require_box("RescaleObservation", self.env, "observation_space")
-        return stretch(jnp.asarray(observation, inside.dtype), inside, self.observation_space)
+        """Map the observation to the given bounds."""
+        inside = require_box(self, "observation_space")
+        return rescale(jnp.asarray(observation, inside.dtype), inside, self.observation_space)
 
     @property
     def observation_space(self) -> Box:
-        """The given bounds."""
-        return _rebound(require_box("RescaleObservation", self.env, "observation_space"), self.min_obs, self.max_obs)
+        """The inner space with the given bounds."""
+        return _with_bounds(require_box(self, "observation_space"), self.min_obs, self.max_obs)
 
 
-def stretch(x: Float[Array, "*shape"], source: Box, target: Box) -> Float[Array, "*shape"]:
-    """The affine map that takes the bounds of one box to those of another, element by element.
+def rescale(x: Float[Array, "*shape"], source: Box, target: Box) -> Float[Array, "*shape"]:
+    """Apply the affine map that takes the bounds of one box to those of another, element by element.
 
-    Bounds go to bounds exactly, and what lies between them stays between them, whatever the rounding. With one open
-    side it is a shift, with two it is the identity.
+    Bounds map to bounds exactly, and values between them stay between them despite rounding. The map is a shift for
+    elements with one open side, and the identity for elements with two.
 
-    >>> stretch(jnp.array([-1.2, 0.6]), Box([-1.2, -1.2], [0.6, 0.6]), Box(-1, 1, (2,)))
+    >>> rescale(jnp.array([-1.2, 0.6]), Box([-1.2, -1.2], [0.6, 0.6]), Box(-1, 1, (2,)))
     Array([-1.,  1.], dtype=float32)
     """
     below, above = jnp.asarray(source.bounded_below), jnp.asarray(source.bounded_above)
     low, high = _finite(source.low, below), _finite(source.high, above)
     target_low, target_high = _finite(target.low, below), _finite(target.high, above)
 
-    width = high / 2 - low / 2  # halves, for the widest boxes of all
+    width = high / 2 - low / 2  # the halves cannot overflow
     part = (x / 2 - low / 2) / jnp.where(below & above & (width > 0), width, 1)
     scaled = target_low * (1 - part) + target_high * part
     scaled = jnp.where((low <= x) & (x <= high), jnp.clip(scaled, target_low, target_high), scaled)
@@ -130,19 +127,19 @@ def stretch(x: Float[Array, "*shape"], source: Box, target: Box) -> Float[Array,
 
 
 def _finite(bound: Any, known: jax.Array) -> jax.Array:
-    """The bound, and 0 where there is none, so that no infinity meets another."""
+    """Replace missing bounds by 0, so that no infinities are subtracted."""
     bound = jnp.asarray(bound)
     return jnp.where(known, bound, jnp.zeros_like(bound))
 
 
-def _rebound(box: Box, low: Any, high: Any) -> Box:
+def _with_bounds(box: Box, low: Any, high: Any) -> Box:
     return Box(low.reshape(box.shape), high.reshape(box.shape), box.shape, box.dtype)
 
 
-def _settle(wrapper: Any, env: FuncEnv[Any, Any, Any], space: str, low_name: str, high_name: str) -> None:
-    """Check the new bounds and keep them flat, one number for each element; or as a batch of those."""
+def _set_bounds(wrapper: Any, space: str, low_name: str, high_name: str) -> None:
+    """Check the new bounds, and set the fields to flat arrays with one number for each element, or batches of those."""
     name = type(wrapper).__name__
-    box = require_box(name, single(env), space)
+    box = require_box(wrapper, space, first_env(wrapper.env))
     if box.dtype.kind != "f":
         raise TypeError(f'{name} needs a {space} of floats, got {box!r}; put DtypeObservation(env, "float32") inside')
     for key in (low_name, high_name):

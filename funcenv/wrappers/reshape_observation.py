@@ -1,4 +1,4 @@
-"""Change the shape of observations."""
+"""Reshape observations."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from jaxtyping import Array, Shaped
 from funcenv.func_env import Action, State
 from funcenv.spaces import Box
 from funcenv.struct import field
-from funcenv.wrappers.single import require_box, single
+from funcenv.wrappers._spaces import first_env, require_box
 from funcenv.wrappers.transform_observation import ObservationWrapper
 
 
 class ReshapeObservation(ObservationWrapper[State, Action, Shaped[Array, "*shape"]]):
-    """Gives observations another shape, elements in C order.
+    """Reshapes observations, with elements in C order.
 
-    It has no state and may stand anywhere; outside `FrameStackObservation` the shape includes the stack.
+    It may be anywhere in a stack; outside `FrameStackObservation` the shape includes the axis of frames.
 
     Args:
         env: an environment with a `Box` of observations.
-        shape: the new shape, with as many elements as the old one: an integer or a tuple of them.
+        shape: the new shape, an integer or a tuple of integers, with as many elements as the old one.
 
     Raises:
-        TypeError: another kind of space, or a shape that is not made of integers.
-        ValueError: another number of elements.
+        TypeError: The observations are not a `Box`, or the shape is not made of integers.
+        ValueError: The shape has another number of elements.
 
     >>> import funcenv
     >>> env = ReshapeObservation(funcenv.make("CartPole-v1"), (2, 2))
@@ -38,7 +38,7 @@ class ReshapeObservation(ObservationWrapper[State, Action, Shaped[Array, "*shape
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        box = require_box("ReshapeObservation", single(self.env), "observation_space")
+        box = require_box(self, "observation_space", first_env(self.env))
         sizes = self.shape if isinstance(self.shape, (tuple, list)) else (self.shape,)
         try:
             shape = tuple(operator.index(size) for size in sizes)
@@ -51,11 +51,11 @@ class ReshapeObservation(ObservationWrapper[State, Action, Shaped[Array, "*shape
         object.__setattr__(self, "shape", shape)
 
     def outer_observation(self, observation: Shaped[Array, "..."]) -> Shaped[Array, "*shape"]:
-        """The same elements in the new shape."""
+        """Reshape the observation."""
         return jnp.reshape(observation, self.shape)
 
     @property
     def observation_space(self) -> Box:
-        """The same bounds in the new shape."""
-        box = require_box("ReshapeObservation", self.env, "observation_space")
+        """The inner bounds in the new shape."""
+        box = require_box(self, "observation_space")
         return Box(box.low.reshape(self.shape), box.high.reshape(self.shape), self.shape, box.dtype)

@@ -1,4 +1,4 @@
-"""Now and then, play the last action again instead of the one chosen."""
+"""Repeat the last action with some probability."""
 
 from __future__ import annotations
 
@@ -13,38 +13,37 @@ from jaxtyping import Array, Bool, Float, Int
 from funcenv.checks import require_at_least, require_ordered
 from funcenv.func_env import Action, Obs
 from funcenv.struct import PyTreeNode, field
-from funcenv.wrappers._placeholders import zeros_of
-from funcenv.wrappers.base import Wrapper
-from funcenv.wrappers.single import abstract
+from funcenv.wrappers.base import StatefulWrapper
 
 
 class StickyActionState(PyTreeNode):
-    """The inner state and what is being repeated."""
+    """The inner state and the action that may be repeated."""
 
     env_state: Any
-    last_action: Any  # what was played last; zeros before the first step
-    started: Bool[Array, ""]  # there was a first step
-    repeats_left: Int[Array, ""]  # steps at which the last action will be played again, whatever is chosen
+    last_action: Any  # the action of the last inner step; zeros before the first step
+    started: Bool[Array, ""]  # whether there was a first step
+    repeats_left: Int[Array, ""]  # the number of steps that will repeat the last action
 
 
-class StickyAction(Wrapper[StickyActionState, Action, Obs]):
-    """With some probability plays the last action again, so that the environment cannot be learned by heart.
+class StickyAction(StatefulWrapper[StickyActionState, Action, Obs]):
+    """Repeats the last action with some probability, so that an agent cannot memorise a sequence of actions.
 
-    Machado et al., "Revisiting the Arcade Learning Environment", JAIR 61, 2018, section 5.2, where the repeat lasts one
-    step. The reward and `info` are those of the action that was played; `state.last_action` says which. The first
-    action of an episode is always played.
+    Machado et al., "Revisiting the Arcade Learning Environment", JAIR 61, 2018, section 5.2, where a repeat lasts one
+    step. The reward and `info` are those of the inner action, which is `state.last_action`. The first action of an
+    episode is never replaced.
 
-    Outside wrappers that change actions, it is the agent's action that sticks; inside `RepeatAction` and
-    `MaxAndSkipObservation` every frame may stick, as in the paper. Put it inside `Autoreset`.
+    Outside wrappers that change actions, it repeats the agent's action. Inside `RepeatAction` and
+    `MaxAndSkipObservation` it may repeat an action at every frame, as in the paper. Put it inside `Autoreset`.
 
     Args:
         env: the environment.
         repeat_action_probability: at least 0 and below 1; a parameter.
-        repeat_action_duration: for how many steps, or a tuple (least, most) to draw from, both included.
+        repeat_action_duration: the number of steps that a repeat lasts, or a pair (least, most), both included, to
+            draw it from uniformly.
 
     Raises:
-        TypeError: a duration that is not an integer or a pair of them.
-        ValueError: a probability outside [0, 1), a duration below 1, or least > most.
+        TypeError: The duration is not an integer or a pair of integers.
+        ValueError: The probability is outside [0, 1), a duration is below 1, or least > most.
 
     >>> import funcenv
     >>> env = StickyAction(funcenv.make("CartPole-v1"), repeat_action_probability=0.25)
@@ -68,21 +67,17 @@ class StickyAction(Wrapper[StickyActionState, Action, Obs]):
         require_at_least(1, "repeat_action_duration", least, remedy="1 repeats an action once")
         require_ordered("the least repeat_action_duration", least, "the most", most)
 
-    def inner(self, state: StickyActionState) -> Any:
-        """The state of the environment inside."""
-        return state.env_state
-
     def initial(self, key: jax.Array) -> StickyActionState:
-        """The first state, with nothing to repeat."""
+        """Return the first state, which has no action to repeat."""
         return StickyActionState(
             env_state=self.env.initial(key),
-            last_action=zeros_of(abstract(self.action_space)),
+            last_action=jax.tree.map(jnp.zeros_like, self.action_space.abstract_member()),
             started=jnp.zeros((), bool),
             repeats_left=jnp.zeros((), jnp.int32),
         )
 
     def transition(self, state: StickyActionState, action: Action, key: jax.Array) -> StickyActionState:
-        """The inner transition, with the action or the last one."""
+        """Return the next state, after the action or the last one."""
         stick_key, duration_key, transition_key = jax.random.split(key, 3)
         least, most = _durations(self.repeat_action_duration)
         duration = least if least == most else jax.random.randint(duration_key, (), least, most + 1, jnp.int32)
@@ -102,24 +97,23 @@ class StickyAction(Wrapper[StickyActionState, Action, Obs]):
         )
 
     def reward(self, state: StickyActionState, action: Action, next_state: StickyActionState) -> Float[Array, ""]:
-        """The reward of the action that was played."""
+        """Return the reward of the inner action."""
         del action
         return self.env.reward(state.env_state, next_state.last_action, next_state.env_state)
 
     def transition_info(
         self, state: StickyActionState, action: Action, next_state: StickyActionState
     ) -> dict[str, Any]:
-        """Extra facts about the action that was played."""
+        """Return the extra arrays of the inner action."""
         del action
         return self.env.transition_info(state.env_state, next_state.last_action, next_state.env_state)
 
     def text(self, state: StickyActionState, action: Action | None = None) -> str:
-        """The state in a terminal, with the action that was played."""
+        """Return a text rendering of the state and the inner action."""
         return self.env.text(state.env_state, None if action is None else state.last_action)
 
 
 def _durations(given: Any) -> tuple[int, int]:
-    """The least and the most steps."""
     pair = given if isinstance(given, tuple) else (given, given)
     try:
         least, most = (operator.index(steps) for steps in pair)

@@ -1,4 +1,4 @@
-"""Tell the agent how old the episode is."""
+"""Add the time since the episode began to observations."""
 
 from __future__ import annotations
 
@@ -7,41 +7,33 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Int
 
 from funcenv.func_env import Action
-from funcenv.spaces import Box, Dict, Space, Tuple, flatten, flatten_space
-from funcenv.struct import PyTreeNode, field
-from funcenv.wrappers.base import Wrapper, layers
-from funcenv.wrappers.single import single
-from funcenv.wrappers.time_limit import TimeLimit
+from funcenv.spaces import Box, Dict, Space, Tuple
+from funcenv.struct import field
+from funcenv.wrappers._spaces import first_env
+from funcenv.wrappers.base import layers
+from funcenv.wrappers.time_limit import StepCounter, StepCounterState, TimeLimit
 
 
-class TimeAwareObservationState(PyTreeNode):
-    """The inner state and the age of the episode."""
+class TimeAwareObservation(StepCounter[Action, Any]):
+    """Adds the number of steps since the episode began to the observation.
 
-    env_state: Any
-    elapsed_steps: Int[Array, ""]
+    The time becomes an entry `dict_time_key` of a `Dict`, the last entry of a `Tuple`, and with any other observation
+    a dict `{"obs": ..., "time": ...}`. The result is flattened unless `flatten=False`.
 
-
-class TimeAwareObservation(Wrapper[TimeAwareObservationState, Action, Any]):
-    """Adds the number of steps played to the observation.
-
-    It joins a `Dict` under `dict_time_key`, a `Tuple` as its last entry, and anything else as `{"obs": ..., "time":
-    ...}`; all of that is then flattened, unless `flatten=False`.
-
-    Put it outside `TimeLimit`, whose limit it needs. It counts the steps it sees: outside `RepeatAction` those of the
-    agent, inside those of the environment. Steps beyond the limit show the limit.
+    Put it outside `TimeLimit`, whose limit it needs. Outside `RepeatAction` it counts the agent's actions, inside the
+    environment's steps. Steps beyond the limit show the limit.
 
     Args:
-        env: an environment with a `TimeLimit` somewhere inside; the outermost one counts.
-        flatten: one flat vector instead of a dict or tuple.
-        normalize_time: the time as float32 in [0, 1], instead of a number of steps (int32; float32 when flattened,
-            where Gymnasium has float64, which JAX leaves off by default).
-        dict_time_key: where a `Dict` holds the time.
+        env: an environment with a `TimeLimit` inside; the outermost one counts.
+        flatten: whether observations are flat vectors.
+        normalize_time: whether the time is a float32 in [0, 1]. Otherwise it is a number of steps: int32, or float32
+            when flattened, where Gymnasium has float64.
+        dict_time_key: the key of the time in a `Dict`.
 
     Raises:
-        ValueError: no `TimeLimit` inside, or `dict_time_key` is taken.
+        ValueError: There is no `TimeLimit` inside, or the observations have the key `dict_time_key` already.
 
     >>> import funcenv
     >>> env = TimeAwareObservation(funcenv.make("CartPole-v1"))
@@ -59,25 +51,12 @@ class TimeAwareObservation(Wrapper[TimeAwareObservationState, Action, Any]):
         super().__post_init__()
         if not any(isinstance(layer, TimeLimit) for layer in layers(self.env)):
             raise ValueError("TimeAwareObservation needs a TimeLimit inside: TimeAwareObservation(TimeLimit(env, 500))")
-        space = single(self.env).observation_space
+        space = first_env(self.env).observation_space
         if isinstance(space, Dict) and self.dict_time_key in space.spaces:
             raise ValueError(f"dict_time_key={self.dict_time_key!r} is a key of {space!r} already; choose another")
 
-    def inner(self, state: TimeAwareObservationState) -> Any:
-        """The state of the environment inside."""
-        return state.env_state
-
-    def initial(self, key: jax.Array) -> TimeAwareObservationState:
-        """The first state, at age 0."""
-        return TimeAwareObservationState(env_state=self.env.initial(key), elapsed_steps=jnp.zeros((), jnp.int32))
-
-    def transition(self, state: TimeAwareObservationState, action: Action, key: jax.Array) -> TimeAwareObservationState:
-        """The inner transition, one step older."""
-        env_state = self.env.transition(state.env_state, action, key)
-        return TimeAwareObservationState(env_state=env_state, elapsed_steps=state.elapsed_steps + 1)
-
-    def observation(self, state: TimeAwareObservationState, key: jax.Array) -> Any:
-        """The inner observation and the time."""
+    def observation(self, state: StepCounterState, key: jax.Array) -> Any:
+        """Return the inner observation and the time."""
         limit = jnp.asarray(self.max_timesteps, jnp.int32)
         time = jnp.minimum(state.elapsed_steps, limit).reshape(1).astype(self._time_space.dtype)
         if self.normalize_time:
@@ -90,7 +69,7 @@ class TimeAwareObservation(Wrapper[TimeAwareObservationState, Action, Any]):
             timed = (*observation, time)
         else:
             timed = {"obs": observation, "time": time}
-        return flatten(self._timed_space, timed) if self.flatten else timed
+        return self._timed_space.flatten(timed) if self.flatten else timed
 
     @property
     def max_timesteps(self) -> int:
@@ -99,8 +78,8 @@ class TimeAwareObservation(Wrapper[TimeAwareObservationState, Action, Any]):
 
     @property
     def observation_space(self) -> Space[Any]:
-        """The space inside and the time; flat, unless `flatten=False`."""
-        return flatten_space(self._timed_space) if self.flatten else self._timed_space
+        """The inner space with the time, flat unless `flatten=False`."""
+        return self._timed_space.flattened if self.flatten else self._timed_space
 
     @property
     def _timed_space(self) -> Space[Any]:

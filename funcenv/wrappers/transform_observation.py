@@ -1,21 +1,20 @@
-"""Show the agent something made of the observation."""
+"""Wrappers that change observations."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any
 
 import jax
 
 from funcenv.func_env import Action, Obs, State
 from funcenv.struct import field
+from funcenv.wrappers._spaces import InheritedSpace, first_env, require_member
 from funcenv.wrappers.base import Wrapper
-from funcenv.wrappers.own_space import InheritedSpace
-from funcenv.wrappers.single import abstract, require_member, single
 
 
 class ObservationWrapper(Wrapper[State, Action, Obs]):
-    """A wrapper that changes observations: a subclass defines `outer_observation`, and the space if that changes.
+    """A wrapper that changes observations. A subclass defines `outer_observation`, and the space if it changes.
 
     >>> import funcenv
     >>> class Halved(ObservationWrapper):
@@ -25,27 +24,27 @@ class ObservationWrapper(Wrapper[State, Action, Obs]):
     """
 
     def outer_observation(self, observation: Any) -> Obs:
-        """What the agent sees of an observation of the environment inside."""
+        """Return what the agent observes for an observation of the environment inside."""
         raise NotImplementedError(f"{type(self).__name__} must define outer_observation(observation)")
 
     def observation(self, state: State, key: jax.Array) -> Obs:
-        """What the agent sees of a state."""
+        """Return what the agent observes in a state."""
         return self.outer_observation(self.env.observation(self.inner(state), key))
 
 
 class TransformObservation(ObservationWrapper[State, Action, Obs]):
     """Applies a function to every observation.
 
-    It has no state and may stand anywhere in a stack. Where the function has parameters of its own, write an
-    `ObservationWrapper` with them as fields: a function is a compile-time choice, and another one compiles anew.
+    It may be anywhere in a stack. For a function with parameters, write an `ObservationWrapper` with the parameters as
+    fields, because the function is static: another function recompiles.
 
     Args:
         env: the environment.
-        func: `func(observation) -> observation`, of one observation, in JAX.
-        observation_space: what the function returns; by default the observation space of `env`.
+        func: a traceable function of one observation, which returns the new observation.
+        observation_space: the space of the new observations; by default the observation space of `env`.
 
     Raises:
-        ValueError: the function returns another structure, shape or dtype than the space has.
+        ValueError: The function returns another structure, shape or dtype than the space has.
 
     >>> import funcenv
     >>> position = funcenv.spaces.Box(-4.8, 4.8, (1,))
@@ -59,15 +58,11 @@ class TransformObservation(ObservationWrapper[State, Action, Obs]):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        alone = single(self)
-        returned = jax.eval_shape(self.func, abstract(alone.env.observation_space))
+        first = first_env(self)
+        returned = jax.eval_shape(self.func, first.env.observation_space.abstract_member())
         remedy = "cast or reshape what it returns, or pass the observation_space that it has"
-        require_member("TransformObservation", returned, "observation_space", alone.observation_space, remedy)
-
-    def replace(self, **changes: Any) -> Self:
-        """A copy with some fields changed; a space that was left out is the new environment's."""
-        return super().replace(**{"observation_space": vars(self)["observation_space"], **changes})
+        require_member("TransformObservation", returned, "observation_space", first.observation_space, remedy)
 
     def outer_observation(self, observation: Any) -> Obs:
-        """The function's value."""
+        """Apply the function."""
         return self.func(observation)

@@ -1,4 +1,4 @@
-"""Pay the agent something made of the reward."""
+"""Wrappers that change rewards."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from funcenv.wrappers.base import Wrapper
 
 
 class RewardWrapper(Wrapper[State, Action, Obs]):
-    """A wrapper that changes rewards: a subclass defines `outer_reward`, and `reward_range` where it is bounded.
+    """A wrapper that changes rewards. A subclass defines `outer_reward`, and `reward_range` if the rewards are bounded.
 
-    Wrappers outside of it that add rewards up (`RepeatAction`, `MaxAndSkipObservation`, `EpisodeStatistics`) add the
-    changed ones.
+    Wrappers outside that sum rewards (`RepeatAction`, `MaxAndSkipObservation`, `EpisodeStatistics`) sum the changed
+    ones.
 
     >>> import funcenv
     >>> class Doubled(RewardWrapper):
@@ -32,24 +32,24 @@ class RewardWrapper(Wrapper[State, Action, Obs]):
     """
 
     def outer_reward(self, reward: Float[Array, ""]) -> Float[Array, ""]:
-        """What the agent is paid for a reward of the environment inside."""
+        """Return the agent's reward for a reward of the environment inside."""
         raise NotImplementedError(f"{type(self).__name__} must define outer_reward(reward)")
 
     def reward(self, state: State, action: Action, next_state: State) -> Float[Array, ""]:
-        """The reward of a transition."""
+        """Return the changed reward of a transition."""
         return self.outer_reward(jnp.asarray(self.env.reward(self.inner(state), action, self.inner(next_state))))
 
 
 class TransformReward(RewardWrapper[State, Action, Obs]):
     """Applies a function to every reward.
 
-    It has no state and may stand anywhere; wrappers outside that add rewards up add the function's values. The 0 of a
-    reset is no reward and stays 0. Where the function has parameters of its own, write a `RewardWrapper`
-    with them as fields: a function is a compile-time choice, and another one compiles anew.
+    It may be anywhere in a stack. The reward 0 of a reset is not a reward of the environment, and stays 0. For a
+    function with parameters, write a `RewardWrapper` with the parameters as fields, because the function is static:
+    another function recompiles.
 
     Args:
         env: the environment.
-        func: `func(reward) -> reward`, of scalars, in JAX.
+        func: a traceable function from a scalar reward to a scalar reward.
 
     >>> import funcenv
     >>> env = TransformReward(funcenv.make("CartPole-v1"), lambda reward: 2 * reward + 1)
@@ -61,22 +61,22 @@ class TransformReward(RewardWrapper[State, Action, Obs]):
     func: Callable[[Any], Any] = field(pytree_node=False)
 
     def outer_reward(self, reward: Float[Array, ""]) -> Float[Array, ""]:
-        """The function's value."""
+        """Apply the function."""
         return self.func(reward)
 
 
 class ClipReward(RewardWrapper[State, Action, Obs]):
     """Clips rewards to `[min_reward, max_reward]`.
 
-    It has no state and may stand anywhere: inside `RepeatAction` it clips every reward of a series, outside the sum.
+    It may be anywhere in a stack: inside `RepeatAction` it clips every reward, outside the sum.
 
     Args:
         env: the environment.
-        min_reward: the least reward, or None for no such bound. A parameter.
-        max_reward: the greatest reward, or None. A parameter.
+        min_reward: the lower bound, or None for no bound. A parameter.
+        max_reward: the upper bound, or None for no bound. A parameter.
 
     Raises:
-        ValueError: neither bound is given, or `min_reward > max_reward`.
+        ValueError: Neither bound is given, or `min_reward > max_reward`.
 
     >>> import funcenv
     >>> env = ClipReward(funcenv.make("CartPole-v1"), 0.0, 0.5)
@@ -95,18 +95,12 @@ class ClipReward(RewardWrapper[State, Action, Obs]):
         require_ordered("min_reward", self.min_reward, "max_reward", self.max_reward)
 
     def outer_reward(self, reward: Float[Array, ""]) -> Float[Array, ""]:
-        """The nearest reward within the bounds; an integer reward becomes a float."""
+        """Clip the reward to the bounds; an integer reward becomes a float."""
         real = reward if jnp.issubdtype(reward.dtype, jnp.floating) else reward.astype(float)
-        bounds = [None if bound is None else jnp.asarray(bound, real.dtype) for bound in self._bounds]
-        return jnp.clip(real, *bounds)
+        bounds = (self.min_reward, self.max_reward)
+        return jnp.clip(real, *(None if bound is None else jnp.asarray(bound, real.dtype) for bound in bounds))
 
     @property
     def reward_range(self) -> tuple[float, float]:
-        """That of the environment inside, clipped."""
-        ends = [np.asarray(end) for end in self.env.reward_range]
-        lowest, highest = (np.clip(end, *self._bounds) for end in ends)
-        return reward_bounds(lowest, highest)
-
-    @property
-    def _bounds(self) -> tuple[float | None, float | None]:
-        return self.min_reward, self.max_reward
+        """The inner range, clipped."""
+        return reward_bounds(*(np.clip(np.asarray(end), self.min_reward, self.max_reward) for end in self.env.reward_range))

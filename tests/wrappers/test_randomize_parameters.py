@@ -89,7 +89,7 @@ def test_steps_as_the_environment_with_those_parameters():
         inner, expected = plain.step(inner, 1, key)
         np.testing.assert_array_equal(timestep.observation, expected.observation)
     assert state.parameters == {"CartPole.length": drawn}
-    assert env.drawn(state).unwrapped.length == drawn
+    assert env.inner_env(state).unwrapped.length == drawn
 
 
 def test_every_reset_draws_and_nothing_compiles_again():
@@ -138,7 +138,7 @@ def test_layers_of_one_kind_are_told_apart():
     env = RandomizeParameters(TimeLimit(TimeLimit(CartPole(), 50), 50), sampler)
     state, _ = env.reset(funcenv.key(0))
     assert state.parameters == {"TimeLimit.max_episode_steps": 9, "TimeLimit.max_episode_steps#2": 2}
-    assert env.drawn(state).max_episode_steps == 2
+    assert env.inner_env(state).max_episode_steps == 2
 
 
 def test_spaces_are_those_declared():

@@ -12,7 +12,7 @@ import funcenv
 from funcenv.envs import CartPole, MountainCarContinuous, Pendulum
 from funcenv.spaces import Box
 from funcenv.wrappers import ClipAction, DtypeObservation, RandomizeParameters, RescaleAction, RescaleObservation
-from funcenv.wrappers.rescale import stretch
+from funcenv.wrappers.rescale import rescale
 
 UNIT = np.random.default_rng(0).uniform(-1, 1, (30, 1)).astype(np.float32)
 
@@ -60,7 +60,7 @@ def test_open_sides_pass(compare):
 
 def test_one_open_side_is_a_shift():
     half, other = Box(jnp.array([2.0, -jnp.inf]), jnp.array([jnp.inf, 5.0])), Box([0, -jnp.inf], [jnp.inf, 1])
-    np.testing.assert_array_equal(stretch(jnp.array([3.0, 3.0]), half, other), [1.0, -1.0])
+    np.testing.assert_array_equal(rescale(jnp.array([3.0, 3.0]), half, other), [1.0, -1.0])
 
 
 numbers = st.floats(-(2.0**100), 2.0**100, width=32, allow_subnormal=False)
@@ -72,7 +72,7 @@ def test_what_lies_inside_stays_inside(bounds, target, part):
     low, high = np.float32(min(bounds)), np.float32(max(bounds))
     source, onto = Box(low, high, (3,)), Box(min(target), max(target), (3,))
     inside = np.clip(np.float32(low + part * (high - low)), low, high)
-    image = np.asarray(stretch(jnp.array([low, inside, high]), source, onto))
+    image = np.asarray(rescale(jnp.array([low, inside, high]), source, onto))
     assert np.isfinite(image).all()
     assert (image >= onto.low).all()
     assert (image <= onto.high).all()

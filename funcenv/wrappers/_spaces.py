@@ -1,0 +1,96 @@
+"""The spaces of a wrapped environment: reading them at construction, and fields that default to them.
+
+At construction the environment may be a batch, which has no single space; its first environment then stands for all.
+Its parameters may also be traced; shapes and dtypes are known then, but bounds are not.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import jax
+import numpy as np
+
+from funcenv.func_env import FuncEnv
+from funcenv.parameters import parameter_ndim
+from funcenv.spaces import Box, Space
+
+
+Env = TypeVar("Env", bound=FuncEnv[Any, Any, Any])
+
+
+def first_env(env: Env) -> Env:
+    """Return the first environment of a batch, or a single environment unchanged.
+
+    >>> import jax.numpy as jnp
+    >>> from funcenv.envs import Pendulum
+    >>> first_env(Pendulum(max_torque=jnp.array([1.0, 2.0]))).action_space
+    Box(-1.0, 1.0, (1,), float32)
+    """
+
+    def first(path: tuple[Any, ...], leaf: Any) -> Any:
+        if np.ndim(leaf) <= parameter_ndim(env, path):
+            return leaf
+        return leaf[0] if isinstance(leaf, jax.core.Tracer) else np.asarray(leaf)[0]
+
+    return jax.tree_util.tree_map_with_path(first, env)
+
+
+def require_box(wrapper: Any, name: str, env: Any = None) -> Box:
+    """Return the space with this name of `env`, by default the environment inside a wrapper; it must be a `Box`.
+
+    >>> import funcenv
+    >>> require_box(funcenv.Wrapper(funcenv.make("CartPole-v1")), "action_space")
+    Traceback (most recent call last):
+        ...
+    TypeError: Wrapper needs an environment whose action_space is a Box, got Discrete(2)
+    """
+    space = getattr(wrapper.env if env is None else env, name)
+    if not isinstance(space, Box):
+        raise TypeError(f"{type(wrapper).__name__} needs an environment whose {name} is a Box, got {space!r}")
+    return space
+
+
+def require_member(wrapper: str, value: Any, name: str, space: Space[Any], remedy: str) -> None:
+    """Raise `ValueError` unless abstract values have the structure, shapes and dtypes of members of the space.
+
+    >>> import funcenv
+    >>> require_member("Half", jax.ShapeDtypeStruct((2,), np.float32), "observation_space",
+    ...                funcenv.spaces.Box(-1, 1, (4,)), remedy="pass observation_space")
+    Traceback (most recent call last):
+        ...
+    ValueError: the func of Half returns float32[2], but a member of observation_space is float32[4]; pass
+        observation_space
+    """
+    given, wanted = _show(value), _show(space.abstract_member())
+    if given != wanted:
+        raise ValueError(f"the func of {wrapper} returns {given}, but a member of {name} is {wanted}; {remedy}")
+
+
+def _show(tree: Any) -> str:
+    leaves, structure = jax.tree.flatten(tree)
+    shown = [f"{leaf.dtype}[{','.join(map(str, leaf.shape))}]" for leaf in leaves]
+    return shown[0] if jax.tree_util.treedef_is_leaf(structure) else str(jax.tree.unflatten(structure, shown))
+
+
+class InheritedSpace:
+    """The default of a field for a space: the space of `env` with the same name.
+
+    A default of None would hide the property of the environment inside, and a copy of its space would become stale
+    when the environment is replaced.
+    """
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        if instance is None:
+            return self
+        own = vars(instance)[self.name]
+        return getattr(instance.env, self.name) if own is None else own
+
+    def __set__(self, instance: Any, space: Any) -> None:
+        vars(instance)[self.name] = None if space is self else space
+
+    def __repr__(self) -> str:
+        return "None"
