@@ -1,6 +1,6 @@
-"""Checks of what users pass: each error names the rule, the value and the remedy.
+"""Checks of parameters: each error names the rule, the value and the remedy.
 
-Parameters may be traced, batched or placeholders; a check looks at concrete numbers and lets everything else pass.
+Parameters may be traced, batched or placeholders. The checks examine concrete numbers and accept everything else.
 """
 
 from __future__ import annotations
@@ -81,7 +81,11 @@ def require_ordered(low_name: str, low: Any, high_name: str, high: Any) -> None:
 
 
 def require_size(name: str, value: Any) -> int:
-    """An integer of at least 1, as an `int`.
+    """Return an integer of at least 1 as an `int`.
+
+    Raises:
+        TypeError: `value` is not an integer.
+        ValueError: `value` is below 1.
 
     >>> require_size("num_envs", 2.5)
     Traceback (most recent call last):
@@ -98,7 +102,7 @@ def require_size(name: str, value: Any) -> int:
 
 
 def _concrete(value: Any) -> np.ndarray[Any, Any] | None:
-    """The numbers in `value`, or None where they are not known now."""
+    """Return the numbers in `value`, or None if they are not concrete."""
     if isinstance(value, jax.core.Tracer) or not isinstance(
         value, (bool, int, float, np.generic, np.ndarray, jax.Array)
     ):

@@ -246,12 +246,7 @@ class FuncEnv(PyTreeNode, Generic[State, Action, Obs]):
         return self._timestep_without_transition(state, observation_key)
 
     def _timestep_without_transition(self, state: State, observation_key: jax.Array) -> Timestep[Obs]:
-        def transition_outputs(state: State, action: Action) -> Any:
-            return _strip_weak_types((self.reward(state, action, state), self.transition_info(state, action, state)))
-
-        action = jax.eval_shape(self.action_space.sample, observation_key)
-        outputs = jax.eval_shape(transition_outputs, state, action)
-        reward, transition_info = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), outputs)
+        reward, transition_info = placeholder_outcome(self, state)
         return Timestep(
             observation=_strip_weak_types(self.observation(state, observation_key)),
             reward=reward,
@@ -279,6 +274,23 @@ class FuncEnv(PyTreeNode, Generic[State, Action, Obs]):
 
 
 AnyEnv: TypeAlias = FuncEnv[Any, Any, Any]
+
+
+def placeholder_outcome(env: AnyEnv, state: Any) -> tuple[jax.Array, dict[str, Any]]:
+    """Return reward 0 and zeros for `transition_info`, which are reported where there was no transition.
+
+    >>> import funcenv
+    >>> env = funcenv.make("CartPole-v1")
+    >>> placeholder_outcome(env, env.initial(funcenv.key(0)))
+    (Array(0., dtype=float32), {})
+    """
+
+    def outcome(state: Any, action: Any) -> Any:
+        return _strip_weak_types((env.reward(state, action, state), env.transition_info(state, action, state)))
+
+    action = jax.eval_shape(lambda: env.action_space.sample(jax.random.key(0)))
+    shapes = jax.eval_shape(outcome, state, action)
+    return jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
 
 
 def reward_bounds(*rewards: Any) -> tuple[float, float]:

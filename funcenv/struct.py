@@ -1,10 +1,9 @@
-"""Immutable records that JAX can map over: the base of every state, time step and environment.
+"""Immutable dataclasses that are pytrees: the base of every state, time step and environment.
 
-The same contract as `flax.struct.PyTreeNode` (a frozen dataclass whose fields are children of a pytree,
-`field(pytree_node=False)` for compile-time choices, `replace`), and the same field metadata, so `flax.struct.field`
-works here too. Two things differ: importing it does not import flax, and rebuilding a record inside a JAX
-transformation does not call `__init__`, so `__post_init__` checks what a user wrote and never meets the placeholders
-that JAX passes through a pytree.
+`PyTreeNode` has the contract of `flax.struct.PyTreeNode`: a frozen dataclass whose fields are children of a pytree,
+`field(pytree_node=False)` for static fields, and `replace`. The field metadata are the same, so `flax.struct.field`
+works here too. Two things differ. Importing this module does not import flax. And JAX rebuilds a record without
+calling `__init__`, so `__post_init__` checks only what a user passes, and never the placeholders inside transformations.
 """
 
 from __future__ import annotations
@@ -21,10 +20,13 @@ NDArray: TypeAlias = np.ndarray[Any, Any]  # of any shape and dtype
 
 
 def field(*, pytree_node: bool = True, ndim: int | None = None, **kwargs: Any) -> Any:
-    """A dataclass field, as `flax.struct.field`.
+    """Define a dataclass field, as `flax.struct.field` does.
 
-    With `pytree_node=False` it is static: part of the structure, fixed when a program is compiled. `ndim` is the
-    number of axes of an array-valued parameter that has no default; with one axis more it is a batch of them.
+    Args:
+        pytree_node: whether the field is a child of the pytree. Otherwise it is static: part of the tree's structure,
+            fixed when a program is compiled.
+        ndim: the number of axes of an array-valued parameter without a default; an array with one axis more is a batch.
+        **kwargs: arguments of `dataclasses.field`.
 
     >>> class Grid(PyTreeNode):
     ...     wind: float = 0.0
@@ -38,7 +40,7 @@ def field(*, pytree_node: bool = True, ndim: int | None = None, **kwargs: Any) -
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field, dataclasses.field))
 class PyTreeNode:
-    """Base class: every subclass becomes a frozen dataclass and a pytree node.
+    """The base class of records: every subclass becomes a frozen dataclass and a pytree node.
 
     >>> class Point(PyTreeNode):
     ...     x: float
@@ -55,7 +57,10 @@ class PyTreeNode:
         _register(cls)
 
     def replace(self, **changes: Any) -> Self:
-        """A copy with some fields changed.
+        """Return a copy with some fields changed.
+
+        Raises:
+            TypeError: There is no field with one of the names.
 
         >>> class Point(PyTreeNode):
         ...     x: float
@@ -69,11 +74,11 @@ class PyTreeNode:
             if name not in names:
                 fields = ", ".join(names) or "none"
                 raise TypeError(f"{type(self).__name__} has no field {name!r}; its fields are: {fields}")
-        return dataclasses.replace(self, **changes)  # type: ignore[type-var]  # as above
+        return type(self)(**{name: vars(self)[name] for name in names} | changes)
 
 
 def _register(cls: type[PyTreeNode]) -> None:
-    """Tell JAX which fields are children and which are static."""
+    """Register a dataclass as a pytree, with its children and its static fields."""
     entries = dataclasses.fields(cls)  # type: ignore[arg-type]  # decorated just before
     children = tuple(entry.name for entry in entries if entry.metadata.get("pytree_node", True))
     static = tuple(entry.name for entry in entries if not entry.metadata.get("pytree_node", True))
@@ -99,7 +104,7 @@ def _register(cls: type[PyTreeNode]) -> None:
 
 
 def _getter(names: tuple[str, ...]) -> Callable[[dict[str, Any]], tuple[Any, ...]]:
-    """Looks up all names at once: trees are taken apart some twenty times for one rollout."""
+    """Return a fast function that reads all names at once, because every call of a compiled function flattens trees."""
     if len(names) > 1:
         return operator.itemgetter(*names)
     if not names:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import jax
 import numpy as np
@@ -162,3 +162,6 @@ def require_alike(what: str, read: Callable[[Any], Any], one: Space[Any], other:
     """
     if not isinstance(other, type(one)) or read(one) != read(other):
         raise TypeError(f"{one!r} and {other!r} differ in {what}; a union needs spaces alike in these")
+
+
+AnySpace: TypeAlias = Space[Any]

@@ -137,7 +137,7 @@ class Wrapper(FuncEnv[State, Action, Obs]):
 class StatefulWrapper(Wrapper[State, Action, Obs]):
     """A wrapper with a state of its own, whose field `env_state` is the state of the environment inside.
 
-    A subclass declares the state's class, and builds states in `initial` and `transition`.
+    A subclass declares the state's class, and builds states in `initial` and `transition`. It goes inside `Autoreset`.
 
     >>> import funcenv, jax.numpy as jnp
     >>> class CountState(funcenv.struct.PyTreeNode):

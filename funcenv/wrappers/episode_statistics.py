@@ -44,9 +44,7 @@ class EpisodeStatistics(StatefulWrapper[EpisodeStatisticsState, Action, Obs]):
         """Return the first state, with totals of 0."""
         env_state = self.env.initial(key)
         zero, _ = placeholder_outcome(self.env, env_state)
-        return EpisodeStatisticsState(
-            env_state=env_state, episode_return=zero, episode_length=jnp.zeros((), jnp.int32)
-        )
+        return EpisodeStatisticsState(env_state=env_state, episode_return=zero, episode_length=jnp.zeros((), jnp.int32))
 
     def transition(self, state: EpisodeStatisticsState, action: Action, key: jax.Array) -> EpisodeStatisticsState:
         """Return the next state, with the reward added."""

@@ -17,7 +17,7 @@ from funcenv.wrappers.base import Wrapper
 
 
 class ActionWrapper(Wrapper[State, Action, Obs]):
-    """A wrapper that changes actions. A subclass defines `inner_action`, and `action_space` if the space changes.
+    """A wrapper that changes actions; a subclass defines `inner_action`, and `action_space` if the space changes.
 
     >>> import funcenv
     >>> class Mirrored(ActionWrapper):

@@ -14,7 +14,7 @@ from funcenv.wrappers.base import Wrapper
 
 
 class ObservationWrapper(Wrapper[State, Action, Obs]):
-    """A wrapper that changes observations. A subclass defines `outer_observation`, and the space if it changes.
+    """A wrapper that changes observations; a subclass defines `outer_observation`, and the space if it changes.
 
     >>> import funcenv
     >>> class Halved(ObservationWrapper):

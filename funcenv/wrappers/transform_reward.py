@@ -16,7 +16,7 @@ from funcenv.wrappers.base import Wrapper
 
 
 class RewardWrapper(Wrapper[State, Action, Obs]):
-    """A wrapper that changes rewards. A subclass defines `outer_reward`, and `reward_range` if the rewards are bounded.
+    """A wrapper that changes rewards; a subclass defines `outer_reward`, and `reward_range` if the rewards are bounded.
 
     Wrappers outside that sum rewards (`RepeatAction`, `MaxAndSkipObservation`, `EpisodeStatistics`) sum the changed
     ones.
@@ -103,4 +103,6 @@ class ClipReward(RewardWrapper[State, Action, Obs]):
     @property
     def reward_range(self) -> tuple[float, float]:
         """The inner range, clipped."""
-        return reward_bounds(*(np.clip(np.asarray(end), self.min_reward, self.max_reward) for end in self.env.reward_range))
+        return reward_bounds(
+            *(np.clip(np.asarray(end), self.min_reward, self.max_reward) for end in self.env.reward_range)
+        )
