@@ -15,7 +15,6 @@ from funcenv.func_env import FuncEnv
 from funcenv.parameters import parameter_ndim
 from funcenv.spaces import Box, Space
 
-
 Env = TypeVar("Env", bound=FuncEnv[Any, Any, Any])
 
 
