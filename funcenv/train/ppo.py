@@ -27,6 +27,7 @@ from flax import linen as nn
 from flax.typing import VariableDict
 from jaxtyping import Array, Float, Int, Key
 
+from funcenv._compile.rollout import rollout_step
 from funcenv.checks import require_size
 from funcenv.func_env import AnyEnv
 from funcenv.spaces import flatdim
@@ -254,11 +255,13 @@ def _collect(config: Config, env: AnyEnv, state: TrainState, key: jax.Array) -> 
     agent = make_agent(config, env, state)
 
     def step(carry: Any, key: jax.Array) -> tuple[Any, Any]:
-        vstate, observation = carry
-        features = jax.vmap(agent.features)(observation)
-        action = agent.policy(features).sample(key)
-        vstate, timestep = venv.step(vstate, jax.vmap(functools.partial(to_env_action, env.action_space))(action))
-        return (vstate, timestep.observation), (observation, features, action, timestep.replace(info={}, final_info={}))
+        def act(observation: Any) -> tuple[Any, Any]:
+            features = jax.vmap(agent.features)(observation)
+            action = agent.policy(features).sample(key)
+            return jax.vmap(functools.partial(to_env_action, env.action_space))(action), (observation, features, action)
+
+        carry, (timestep, _, seen) = rollout_step(venv, act, carry)
+        return carry, (*seen, timestep.replace(info={}, final_info={}))
 
     carry = state.vstate, state.observation
     (vstate, observation), steps = jax.lax.scan(step, carry, jax.random.split(key, config.num_steps))
