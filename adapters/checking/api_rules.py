@@ -1,8 +1,8 @@
 """The rules for what `reset`, `step` and `render` of a stateful environment return.
 
 The rules are those of Gymnasium 1.4.0 (`gymnasium.utils.passive_env_checker`) and two more: arrays are writeable, and
-rewards are in `reward_range`. Each check raises `EnvCheckError` for a broken rule. The checks that are iterators yield
-a message for each result that works but is probably unintended.
+rewards are in `reward_range`. Each check raises `EnvCheckError` for a broken rule. `check_step_result` also yields a
+message for each result that works but is probably unintended.
 """
 
 from __future__ import annotations
@@ -35,14 +35,13 @@ def require(holds: Any, rule: str, given: Any = _NOTHING, remedy: str = "") -> N
         raise EnvCheckError(rule + got + (remedy and f"; {remedy}"))
 
 
-def check_reset_result(env: Env[Any, Any], result: Any, where: str = "reset()") -> Iterator[str]:
+def check_reset_result(env: Env[Any, Any], result: Any, where: str = "reset()") -> None:
     """Check what `reset` returned: an observation and an info."""
     is_pair = isinstance(result, tuple) and len(result) == 2
     require(is_pair, f"{where} must return a tuple of observation and info", result)
     observation, info = result
     check_observation(env, observation, where)
     require(isinstance(info, dict), f"the info of {where} must be a dict", info)
-    yield from ()
 
 
 def check_step_result(env: Env[Any, Any], result: Any) -> Iterator[str]:

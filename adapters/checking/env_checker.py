@@ -7,7 +7,7 @@ import inspect
 import itertools
 import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -59,9 +59,9 @@ def check_env(env: Env[Any, Any], warn: bool = True, skip_render_check: bool = T
     if not isinstance(env, Env):
         raise TypeError(f"check_env checks an Env of funcenv.adapters, got {type(env).__name__}; subclass adapters.Env")
     for check in CHECKS if skip_render_check else (*CHECKS, _check_rendering):
-        for advice in check(env):
+        for message in check(env) or ():
             if warn:
-                warnings.warn(advice, UserWarning, stacklevel=2)
+                warnings.warn(message, UserWarning, stacklevel=2)
 
 
 def _check_layers(env: Env[Any, Any]) -> Iterator[str]:
@@ -121,10 +121,8 @@ def _check_signatures(env: Env[Any, Any]) -> Iterator[str]:
         signature = "its signature is reset(self, *, seed=None, options=None)"
         require(name in parameters or takes_any, f"reset must take {name}=", remedy=signature)
     if "seed" in parameters and parameters["seed"].default is not None:
-        yield (
-            f"the default of reset(seed=...) is {parameters['seed'].default!r}, so every episode is the same; "
-            "let it be None"
-        )
+        default = parameters["seed"].default
+        yield f"the default of reset(seed=...) is {default!r}, so every episode is the same; let it be None"
     if "return_info" in parameters:
         yield "reset(return_info=...) belongs to old Gym; reset always returns observation and info"
 
@@ -145,17 +143,14 @@ def _check_metadata(env: Env[Any, Any]) -> Iterator[str]:
     require(is_rate, f'metadata["render_fps"] must be a number above 0, got {fps!r}')
 
 
-def _check_reset(env: Env[Any, Any]) -> Iterator[str]:
-    yield from check_reset_result(env, env.reset())
-    yield from check_reset_result(env, env.reset(options={}), "reset(options={})")
+def _check_reset(env: Env[Any, Any]) -> None:
+    check_reset_result(env, env.reset())
+    check_reset_result(env, env.reset(options={}), "reset(options={})")
 
 
 def _check_seeding(env: Env[Any, Any]) -> Iterator[str]:
-    first, first_generator = _start(env, SEED)
-    second, _ = _start(env, None)
-    third, third_generator = _start(env, SEED)
-    fourth, _ = _start(env, None)
-    _, other_generator = _start(env, SEED + 1)
+    starts = [_start(env, seed) for seed in (SEED, None, SEED, None, SEED + 1)]
+    (first, first_generator), (second, _), (third, third_generator), (fourth, _), (_, other_generator) = starts
     remedy = f"{_SEED_REMEDY}, and draw from self.np_random only"
     yield from _compare(first, third, f"the observations of two reset(seed={SEED})", remedy)
     yield from _compare(second, fourth, f"the observations of reset() after two reset(seed={SEED})", remedy)
@@ -191,7 +186,7 @@ def _check_step(env: Env[Any, Any]) -> Iterator[str]:
     require(first_generator == second_generator, "the same step leaves np_random in two states", remedy=remedy)
 
 
-def _check_reuse(env: Env[Any, Any]) -> Iterator[str]:
+def _check_reuse(env: Env[Any, Any]) -> None:
     env.action_space.seed(SEED)
     results: list[tuple[str, Any, Any]] = [("reset()", *env.reset(seed=SEED))]
     for number in (1, 2):
@@ -204,15 +199,13 @@ def _check_reuse(env: Env[Any, Any]) -> Iterator[str]:
         for name, one, other in (("observation", observation, another), ("info", info, another_info)):
             rule = f"{name} of {where} and of {elsewhere} share memory, and users keep what they are given"
             require(not _share_memory(one, other), rule, remedy="return copies")
-    yield from ()
 
 
-def _check_closing(env: Env[Any, Any]) -> Iterator[str]:
+def _check_closing(env: Env[Any, Any]) -> None:
     if isinstance(env.spec, EnvSpec):
         another = env.spec.make()
         another.close()
         another.close()  # an exception here is the finding
-    yield from ()
 
 
 def _check_rendering(env: Env[Any, Any]) -> Iterator[str]:
@@ -238,7 +231,7 @@ def _check_frames(env: Env[Any, Any], mode: str) -> None:
     require(not _share_memory(first, env.render()), rule, remedy="return copies")
 
 
-CHECKS = (
+CHECKS: tuple[Callable[[Env[Any, Any]], Iterator[str] | None], ...] = (
     _check_layers,
     _check_spaces,
     _check_signatures,

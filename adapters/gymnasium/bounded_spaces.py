@@ -21,9 +21,9 @@ class BoundedSequence(gymnasium.spaces.Sequence):
     (True, False)
     """
 
-    def __init__(self, space: GymnasiumSpace, max_length: int, stack: bool = False, seed: Any = None) -> None:
+    def __init__(self, space: GymnasiumSpace, max_length: int, stack: bool = False) -> None:
         self.max_length = max_length
-        super().__init__(space, seed=seed, stack=stack)
+        super().__init__(space, stack=stack)
 
     def generate_sample_length(self, length_mask: Any, mask_type: Any) -> int:
         """Draw a length as Gymnasium does, and limit it to `max_length`."""
@@ -51,15 +51,10 @@ class BoundedGraph(gymnasium.spaces.Graph):
     """
 
     def __init__(
-        self,
-        node_space: GymnasiumSpace,
-        edge_space: GymnasiumSpace | None,
-        max_nodes: int,
-        max_edges: int,
-        seed: Any = None,
+        self, node_space: GymnasiumSpace, edge_space: GymnasiumSpace | None, max_nodes: int, max_edges: int
     ) -> None:
         self.max_nodes, self.max_edges = max_nodes, max_edges
-        super().__init__(node_space, edge_space, seed=seed)
+        super().__init__(node_space, edge_space)
 
     def sample(
         self, mask: Any = None, probability: Any = None, num_nodes: int | None = None, num_edges: int | None = None

@@ -52,7 +52,6 @@ def run(
     screen: Screen,
     keymap: Keymap,
     observation: Any,
-    *,
     callback: Callback | None = None,
     wait_on_player: bool = False,
 ) -> None:

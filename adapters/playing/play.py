@@ -63,7 +63,7 @@ def play(
     def open_window(keymap: Keymap, fps: float) -> Screen:
         return PlayWindow(str(env), fps, 1.0 if zoom is None else zoom)
 
-    _play("play", "rgb_array", open_window, env, keys_to_action, fps, callback, seed, noop, wait_on_player)
+    _play("play", "rgb_array", open_window, env, keys_to_action, fps, seed, noop, callback, wait_on_player)
 
 
 def play_in_terminal(
@@ -99,7 +99,7 @@ def play_in_terminal(
         return TerminalScreen(fps, holds=not wait_on_player, keys="  ".join([*keymap.lines(), "escape: leave"]))
 
     name = "playing in a terminal"
-    _play(name, "ansi", open_screen, env, keys_to_action, fps, callback, seed, noop, wait_on_player)
+    _play(name, "ansi", open_screen, env, keys_to_action, fps, seed, noop, callback, wait_on_player)
 
 
 def _play(
@@ -109,12 +109,11 @@ def _play(
     env: Any,
     keys_to_action: Mapping[Any, Any] | None,
     fps: float | None,
-    callback: Callback | None,
     seed: int | None,
     noop: Any,
-    wait_on_player: bool,
+    *game: Any,
 ) -> None:
-    """Check the arguments, open the screen and play."""
+    """Check the arguments, open the screen and play; `game` are the last arguments of `run`."""
     if env.render_mode not in (mode, f"{mode}_list"):
         raise ValueError(f'{name} needs an environment made with render_mode="{mode}", got {env.render_mode!r}')
     if keys_to_action is None:
@@ -127,6 +126,6 @@ def _play(
     screen = open_screen(keymap, float(fps))
     try:
         observation, _ = env.reset(seed=seed)
-        run(env, screen, keymap, observation, callback=callback, wait_on_player=wait_on_player)
+        run(env, screen, keymap, observation, *game)
     finally:
         screen.close()

@@ -65,22 +65,13 @@ class PlayPlot:
         self._axes[-1].set_xlabel("step")
         self._show()
 
-    def callback(
-        self,
-        obs_t: Any,
-        obs_tp1: Any,
-        action: Any,
-        rew: float,
-        terminated: bool,
-        truncated: bool,
-        info: dict[str, Any],
-    ) -> None:
+    def callback(self, *step: Any) -> None:
         """Plot a step; the arguments are those of `play`'s callback.
 
         Raises:
             ValueError: The user's callback did not return one number for each plot.
         """
-        numbers = list(self._compute(obs_t, obs_tp1, action, rew, terminated, truncated, info))
+        numbers = list(self._compute(*step))
         if len(numbers) != len(self._names):
             raise ValueError(
                 f"the callback must return one number for each of the {len(self._names)} plots, got {len(numbers)}; "

@@ -77,7 +77,7 @@ def draw_frames(func_envs: AnyEnv, env_states: Any, size: tuple[int, int]) -> Fr
 
     Args:
         func_envs: Batch of environments; every parameter has a leading axis `[num_envs]`.
-        env_states: Batch of states, likewise.
+        env_states: Batch of states; every array has the same leading axis.
         size: Height and width of each frame.
     """
     return np.array(_draw_batch(func_envs, env_states, size))

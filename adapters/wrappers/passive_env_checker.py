@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from typing import Any
 
 from funcenv.adapters.checking.api_rules import check_frame, check_reset_result, check_step_result
@@ -38,20 +37,16 @@ class PassiveEnvChecker(Wrapper[ObsType, ActType]):
 
     def _after_reset(self, result: Any) -> Any:
         if self._is_first("reset"):
-            _warn(check_reset_result(self.env, result))
+            check_reset_result(self.env, result)
         return result
 
     def _after_step(self, result: Any) -> Any:
         if self._is_first("step"):
-            _warn(check_step_result(self.env, result))
+            for message in check_step_result(self.env, result):
+                warnings.warn(message, UserWarning, stacklevel=3)
         return result
 
     def _is_first(self, call: str) -> bool:
         is_first = call in self._unchecked
         self._unchecked.discard(call)
         return is_first
-
-
-def _warn(messages: Iterator[str]) -> None:
-    for message in messages:
-        warnings.warn(message, UserWarning, stacklevel=4)
