@@ -11,6 +11,8 @@ from typing import Any
 import jax
 import numpy as np
 
+from funcenv.struct import NDArray
+
 
 def require_at_least(minimum: float, name: str, value: Any, remedy: str) -> None:
     """Raise `ValueError` unless every concrete number in `value` is at least `minimum`.
@@ -101,7 +103,7 @@ def require_size(name: str, value: Any) -> int:
     return size
 
 
-def _concrete(value: Any) -> np.ndarray[Any, Any] | None:
+def _concrete(value: Any) -> NDArray | None:
     """Return the numbers in `value`, or None if they are not concrete."""
     if isinstance(value, jax.core.Tracer) or not isinstance(
         value, (bool, int, float, np.generic, np.ndarray, jax.Array)

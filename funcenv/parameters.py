@@ -9,10 +9,10 @@ from typing import Any
 import jax
 import numpy as np
 
-from funcenv.func_env import FuncEnv
+from funcenv.func_env import AnyEnv
 
 
-def parameter_axes(env: FuncEnv[Any, Any, Any], num_envs: int) -> Any:
+def parameter_axes(env: AnyEnv, num_envs: int) -> Any:
     """Return the batch axis of every parameter, 0 or None, as `jax.vmap` takes it in `in_axes`.
 
     A parameter is batched if it has one axis more than the parameter of a single environment (`parameter_ndim`).
@@ -42,7 +42,7 @@ def parameter_axes(env: FuncEnv[Any, Any, Any], num_envs: int) -> Any:
     return jax.tree_util.tree_map_with_path(axis, env)
 
 
-def map_batched(env: FuncEnv[Any, Any, Any], num_envs: int, pick: Callable[[Any], Any]) -> Any:
+def map_batched(env: AnyEnv, num_envs: int, pick: Callable[[Any], Any]) -> Any:
     """Apply `pick` to the batched parameters and keep the others.
 
     Args:
@@ -62,7 +62,7 @@ def map_batched(env: FuncEnv[Any, Any, Any], num_envs: int, pick: Callable[[Any]
     )
 
 
-def parameter_ndim(env: FuncEnv[Any, Any, Any], path: tuple[Any, ...]) -> int:
+def parameter_ndim(env: AnyEnv, path: tuple[Any, ...]) -> int:
     """Return how many axes the parameter at `path` has in a single environment.
 
     `funcenv.field(ndim=...)` decides; else the default of the field; else the parameter is a scalar.

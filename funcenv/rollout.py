@@ -34,12 +34,12 @@ from funcenv._compile.cuda_graph import CudaGraphJit
 from funcenv._compile.options import quick_options
 from funcenv._compile.rollout import Accumulator, as_policy, policy_step, run
 from funcenv.checks import require_size
-from funcenv.func_env import FuncEnv
+from funcenv.func_env import AnyEnv
 from funcenv.random import indexed_key, require_typed_key
-from funcenv.spaces import Space
+from funcenv.spaces.space import AnySpace
 from funcenv.statistics import EPISODE_TOTALS, RolloutStatistics
 from funcenv.struct import PyTreeNode, field
-from funcenv.vector import AutoresetMode, FuncVectorEnv, VectorState, VectorTimestep
+from funcenv.vector import AnyVectorEnv, AutoresetMode, FuncVectorEnv, VectorState, VectorTimestep
 from funcenv.vector_step import rollout_keys
 
 __all__ = [
@@ -74,7 +74,7 @@ class Evaluation(PyTreeNode):
     finished: Bool[Array, "num_episodes"]  # False where the evaluation stopped at `max_steps`
 
     @classmethod
-    def init(cls, venv: FuncVectorEnv[Any, Any, Any], vstate: VectorState[Any]) -> Evaluation:
+    def init(cls, venv: AnyVectorEnv, vstate: VectorState[Any]) -> Evaluation:
         """Return the evaluation before the first step of each episode."""
         del venv
         return cls(
@@ -111,7 +111,7 @@ class Evaluation(PyTreeNode):
 class RandomPolicy(PyTreeNode):
     """A policy that samples its action space, whatever the observation."""
 
-    action_space: Space[Any] = field(pytree_node=False)
+    action_space: AnySpace = field(pytree_node=False)
 
     @staticmethod
     def key_of_step(policy_key: jax.Array, step_index: jax.Array) -> jax.Array:
@@ -124,7 +124,7 @@ class RandomPolicy(PyTreeNode):
         return self.action_space.sample(key)
 
 
-def random_policy(env: FuncEnv[Any, Any, Any] | FuncVectorEnv[Any, Any, Any]) -> RandomPolicy:
+def random_policy(env: AnyEnv | AnyVectorEnv) -> RandomPolicy:
     """Return the policy that samples the action space of an environment, or of each one in a vector environment.
 
     >>> import funcenv
@@ -141,7 +141,7 @@ def everything(timestep: VectorTimestep[Any], action: Any) -> Trajectory:
 
 
 def rollout(
-    venv: FuncVectorEnv[Any, Any, Any],
+    venv: AnyVectorEnv,
     policy: Policy,
     key: jax.Array,
     num_steps: int,
@@ -186,9 +186,7 @@ def rollout(
     return _rollout(venv, policy, key, vstate, num_steps, collect)
 
 
-def evaluate(
-    env: FuncEnv[Any, Any, Any], policy: Policy, num_episodes: int, key: jax.Array, *, max_steps: int = 100_000
-) -> Evaluation:
+def evaluate(env: AnyEnv, policy: Policy, num_episodes: int, key: jax.Array, *, max_steps: int = 100_000) -> Evaluation:
     """Play whole episodes, all at once, as one compiled program, and report each one's return.
 
     Every episode counts once, however short; episodes that end early wait for the others.
@@ -218,7 +216,7 @@ def evaluate(
 
 @functools.partial(CudaGraphJit, static_argnames=("num_steps", "collect"))
 def _rollout(
-    venv: FuncVectorEnv[Any, Any, Any],
+    venv: AnyVectorEnv,
     policy: Any,
     key: jax.Array,
     vstate: VectorState[Any] | None,
@@ -244,7 +242,7 @@ def _rollout(
 
 
 @functools.partial(CudaGraphJit, static_argnames=("max_steps",))
-def _evaluate(venv: FuncVectorEnv[Any, Any, Any], policy: Any, key: jax.Array, max_steps: int) -> Evaluation:
+def _evaluate(venv: AnyVectorEnv, policy: Any, key: jax.Array, max_steps: int) -> Evaluation:
     reset_key, policy_key = rollout_keys(key)
     vstate, timestep = venv.reset(reset_key)
     policy_keys = jax.random.split(policy_key, venv.num_envs)

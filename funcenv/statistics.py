@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from funcenv._compile.rollout.step import Accumulator
 from funcenv.struct import PyTreeNode
-from funcenv.vector import AutoresetMode, FuncVectorEnv, VectorState, VectorTimestep
+from funcenv.vector import AnyVectorEnv, AutoresetMode, VectorState, VectorTimestep
 from funcenv.vector_step import select
 
 _REDUCTION_LANES = 64
@@ -104,7 +104,7 @@ class EpisodeTotals(PyTreeNode):
     counted: Bool[Array, "num_envs"] | None  # in the mode DISABLED: whether the ended episode is counted already
 
     @classmethod
-    def init(cls, venv: FuncVectorEnv[Any, Any, Any], vstate: VectorState[Any]) -> EpisodeTotals:
+    def init(cls, venv: AnyVectorEnv, vstate: VectorState[Any]) -> EpisodeTotals:
         """Return the totals of no episodes."""
         empty = Moments.empty(vstate.episode_return)
         return cls(

@@ -8,7 +8,7 @@ batch size; elsewhere they agree up to rounding.
 from __future__ import annotations
 
 import functools
-from typing import Any, Generic
+from typing import Any, Generic, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -207,3 +207,6 @@ class FuncVectorEnv(PyTreeNode, Generic[State, Action, Obs]):
     def _row(self, i: int) -> Any:
         """Return environment i, with its own parameters as numpy values."""
         return map_batched(self.env, self.num_envs, lambda leaf: np.asarray(leaf)[i])
+
+
+AnyVectorEnv: TypeAlias = FuncVectorEnv[Any, Any, Any]

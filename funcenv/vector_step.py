@@ -33,7 +33,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key, UInt
 
-from funcenv.func_env import FuncEnv, Obs, State, Timestep
+from funcenv.func_env import AnyEnv, Obs, State, Timestep
 from funcenv.parameters import map_batched, parameter_axes
 from funcenv.struct import PyTreeNode
 
@@ -85,14 +85,12 @@ def rollout_keys(key: Key[Array, ""]) -> tuple[Key[Array, ""], Key[Array, ""]]:
     return reset_key, policy_key
 
 
-def map_rows(function: Any, env: FuncEnv[Any, Any, Any], num_envs: int, *args: Any) -> Any:
+def map_rows(function: Any, env: AnyEnv, num_envs: int, *args: Any) -> Any:
     """Map `function(env, *args)` over `num_envs` rows of the arguments, and of the parameters that are batched."""
     return jax.vmap(function, in_axes=(parameter_axes(env, num_envs), *(0 for _ in args)))(env, *args)
 
 
-def reset_row(
-    env: FuncEnv[Any, Any, Any], key: jax.Array, call: jax.Array
-) -> tuple[VectorState[Any], VectorTimestep[Any]]:
+def reset_row(env: AnyEnv, key: jax.Array, call: jax.Array) -> tuple[VectorState[Any], VectorTimestep[Any]]:
     """Start an episode in one environment, as its call number `call`."""
     env_state, timestep = env.reset(call_key(key, call))
     vstate = VectorState(
@@ -106,9 +104,7 @@ def reset_row(
     return vstate, _vector_timestep(timestep, vstate)
 
 
-def step_row(
-    env: FuncEnv[Any, Any, Any], vstate: VectorState[Any], action: Any
-) -> tuple[VectorState[Any], VectorTimestep[Any]]:
+def step_row(env: AnyEnv, vstate: VectorState[Any], action: Any) -> tuple[VectorState[Any], VectorTimestep[Any]]:
     """Step one environment, without a reset."""
     env_state, timestep = env.step(vstate.env_state, action, call_key(vstate.key, vstate.num_calls))
     vstate = vstate.replace(
@@ -121,7 +117,7 @@ def step_row(
     return vstate, _vector_timestep(timestep, vstate)
 
 
-def observe_row(env: FuncEnv[Any, Any, Any], vstate: VectorState[Any]) -> VectorTimestep[Any]:
+def observe_row(env: AnyEnv, vstate: VectorState[Any]) -> VectorTimestep[Any]:
     """Return the time step of an environment that is left alone: its last observation, its flags, reward 0."""
     timestep = env.observe(vstate.env_state, call_key(vstate.key, vstate.num_calls - np.uint32(1)))
     return _vector_timestep(timestep, vstate)
@@ -165,12 +161,12 @@ class StepBeforeReset(NamedTuple):
 
 
 def step_before_reset(
-    env: FuncEnv[Any, Any, Any],
+    env: AnyEnv,
     num_envs: int,
     mode: AutoresetMode,
     vstate: VectorState[Any],
     actions: Any,
-    reset_env: FuncEnv[Any, Any, Any] | None = None,
+    reset_env: AnyEnv | None = None,
 ) -> StepBeforeReset:
     """Step every environment, and say where and how new episodes begin.
 
@@ -194,7 +190,7 @@ def step_before_reset(
 
 
 def step_and_reset(
-    env: FuncEnv[Any, Any, Any],
+    env: AnyEnv,
     num_envs: int,
     mode: AutoresetMode,
     vstate: VectorState[Any],
@@ -229,7 +225,7 @@ def reset_call(mode: AutoresetMode, num_calls: UInt[Array, "..."]) -> UInt[Array
 
 
 def reset_rows(
-    env: FuncEnv[Any, Any, Any], num_envs: int, keys: jax.Array, calls: jax.Array, rows: Int[Array, "block"] | None
+    env: AnyEnv, num_envs: int, keys: jax.Array, calls: jax.Array, rows: Int[Array, "block"] | None
 ) -> tuple[VectorState[Any], VectorTimestep[Any]]:
     """Start episodes in the environments with the indices `rows`, which must be in range; in all for None."""
     if rows is not None:

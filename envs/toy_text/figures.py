@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from funcenv.scene import Camera, Circle, Line, Many, Polygon, Rectangle, Shape, Sprite, palette, place, rgba
+from funcenv.struct import NDArray
 
 
 def middle(row: Any, column: Any) -> tuple[Any, Any]:
@@ -33,7 +34,7 @@ def board_camera(rows: int, columns: int, margin: float = 0.25) -> Camera:
     return Camera((columns / 2, -rows / 2), columns + 2 * margin, rows + 2 * margin)
 
 
-def checkered(rows: int, columns: int, color: Any) -> np.ndarray[Any, Any]:
+def checkered(rows: int, columns: int, color: Any) -> NDArray:
     """Colours of tiles, every other one lighter: `[rows, columns, 4]`.
 
     >>> checkered(1, 2, (0.0, 0.5, 0.0, 1.0))[0].round(2).tolist()
@@ -111,6 +112,6 @@ def elf(at: tuple[Any, Any], shadow: Any = 1.0) -> tuple[Shape, ...]:
     return place(shapes, at)
 
 
-def _stacked(*leaves: Any) -> np.ndarray[Any, Any]:
+def _stacked(*leaves: Any) -> NDArray:
     stacked = np.stack(leaves)
     return stacked if stacked.dtype == np.int32 else stacked.astype(np.float32)  # int32: codes of letters

@@ -8,6 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from funcenv.struct import NDArray
+
 _MAX_ROUNDINGS = 64  # how far floats may lie apart, in units of their dtype's epsilon
 
 
@@ -21,7 +23,7 @@ def agree(result: Any, expected: Any) -> bool:
     return all(_equal(np.asarray(a), np.asarray(b)) for a, b in leaves)
 
 
-def _equal(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
+def _equal(a: NDArray, b: NDArray) -> bool:
     if not jnp.issubdtype(a.dtype, jnp.floating):
         return bool(np.array_equal(a, b))
     epsilon = float(jnp.finfo(a.dtype).eps)  # type: ignore[no-untyped-call]  # JAX's

@@ -17,7 +17,7 @@ from jaxtyping import Array, Bool
 
 from funcenv._compile.jaxpr import count_operations
 from funcenv._compile.rows import IndexList, expand_mask, read_row, split_constants, write_constants, write_row
-from funcenv.func_env import FuncEnv
+from funcenv.func_env import AnyEnv
 from funcenv.parameters import parameter_axes
 from funcenv.vector_step import (
     AutoresetMode,
@@ -35,7 +35,7 @@ _MAX_BLOCKS = 64  # Many ends at once in a large batch then take at most this ma
 
 
 def step_lazily(
-    env: FuncEnv[Any, Any, Any],
+    env: AnyEnv,
     num_envs: int,
     mode: AutoresetMode,
     vstate: VectorState[Any],
@@ -132,7 +132,7 @@ def replace_one_by_one(
     return listed.for_each(write_constants(mask, constants, old), rest, write, block)
 
 
-def is_reset_costly(env: FuncEnv[Any, Any, Any], num_envs: int) -> bool:
+def is_reset_costly(env: AnyEnv, num_envs: int) -> bool:
     """Return whether a reset of one environment is so much more work than a step that a loop pays.
 
     Args:

@@ -23,7 +23,7 @@ from funcenv.random import impl_name
 from funcenv.random import key as new_key
 from funcenv.rollout import random_policy, rollout
 from funcenv.statistics import EPISODE_TOTALS
-from funcenv.vector import FuncVectorEnv
+from funcenv.vector import AnyVectorEnv, FuncVectorEnv
 
 
 @dataclasses.dataclass(frozen=True)
@@ -142,7 +142,7 @@ def default_num_steps(num_envs: int) -> int:
     return min(max(2**18 // num_envs, 64), 8192)
 
 
-def footprint(venv: FuncVectorEnv[Any, Any, Any], num_steps: int = 100, impl: str | None = None) -> Footprint:
+def footprint(venv: AnyVectorEnv, num_steps: int = 100, impl: str | None = None) -> Footprint:
     """Return the memory that a random-policy rollout without a trajectory takes; compile it, but do not run it.
 
     Args:
@@ -160,7 +160,7 @@ def footprint(venv: FuncVectorEnv[Any, Any, Any], num_steps: int = 100, impl: st
     def without_key(leaf: jax.Array) -> jax.Array:
         return jax.random.key_data(leaf) if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key) else leaf
 
-    def run(venv: FuncVectorEnv[Any, Any, Any], key: jax.Array) -> Any:
+    def run(venv: AnyVectorEnv, key: jax.Array) -> Any:
         return rollout(venv, policy, key, num_steps, collect=None)
 
     vstate = jax.eval_shape(lambda key: jax.tree.map(without_key, venv.reset(key)[0]), key)
@@ -172,9 +172,7 @@ def footprint(venv: FuncVectorEnv[Any, Any, Any], num_steps: int = 100, impl: st
     )
 
 
-def describe_engine(
-    venv: FuncVectorEnv[Any, Any, Any], num_steps: int | None = None, impl: str | None = None
-) -> dict[str, str]:
+def describe_engine(venv: AnyVectorEnv, num_steps: int | None = None, impl: str | None = None) -> dict[str, str]:
     """Describe how a random-policy rollout without a trajectory is compiled, by running one.
 
     Args:

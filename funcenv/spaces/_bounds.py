@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from funcenv.spaces._dtypes import canonical
+from funcenv.struct import NDArray
 
 
 def common_shape(low: Any, high: Any) -> tuple[int, ...]:
@@ -101,7 +102,7 @@ def _shape_of(value: Any) -> tuple[int, ...]:
     return tuple(np.shape(value))
 
 
-def _to_dtype(name: str, given: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+def _to_dtype(name: str, given: NDArray, dtype: np.dtype[Any]) -> NDArray:
     open_sides = np.isinf(given)
     if dtype.kind in "ub" and open_sides.any():
         raise ValueError(f"Box of {dtype} has no open sides, got {name}={given}; give the bound as a number")

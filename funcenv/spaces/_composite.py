@@ -17,7 +17,7 @@ from funcenv.spaces._sampling import require_one
 from funcenv.spaces.batch import batch_space, stack_space
 from funcenv.spaces.box import Box, concatenate_boxes
 from funcenv.spaces.flatten import flatdim
-from funcenv.spaces.space import Space, T_cov, require_alike
+from funcenv.spaces.space import AnySpace, Space, T_cov, require_alike
 
 
 def require_space(where: str, space: Any) -> None:
@@ -33,7 +33,7 @@ def require_space(where: str, space: Any) -> None:
         raise TypeError(f"{where} must be a funcenv space, got {space!r}{hint}")
 
 
-def contains_all(spaces: Iterable[Space[Any]], values: Iterable[Any]) -> Bool[Array, ""]:
+def contains_all(spaces: Iterable[AnySpace], values: Iterable[Any]) -> Bool[Array, ""]:
     """Return whether each value lies in its space; an empty product contains its one empty member."""
     inside = jnp.ones((), bool)
     for space, value in zip(spaces, values, strict=True):
@@ -51,16 +51,16 @@ class CompositeSpace(Space[T_cov]):
         TypeError: An entry is not a space.
     """
 
-    def __init__(self, spaces: Iterable[Space[Any]]) -> None:
+    def __init__(self, spaces: Iterable[AnySpace]) -> None:
         self.spaces: Any = tuple(spaces)
         for i, space in enumerate(self.spaces):
             require_space(f"{type(self).__name__} entry {i}", space)
 
     @property
-    def _children(self) -> tuple[Space[Any], ...]:
+    def _children(self) -> tuple[AnySpace, ...]:
         return tuple(self.spaces)
 
-    def _with_children(self, spaces: Iterable[Space[Any]]) -> Space[T_cov]:
+    def _with_children(self, spaces: Iterable[AnySpace]) -> Space[T_cov]:
         """Return the space of this kind, and with these names, that is made of other spaces."""
         return type(self)(spaces)
 
@@ -85,7 +85,7 @@ class CompositeSpace(Space[T_cov]):
             )
         return list(given)
 
-    def union(self, other: Space[Any]) -> Any:
+    def union(self, other: AnySpace) -> Any:
         """Return the space of the unions of both spaces' entries."""
         require_alike("kind or length", len, self, other)
         assert isinstance(other, CompositeSpace)
@@ -96,8 +96,8 @@ class CompositeSpace(Space[T_cov]):
         """Return the spaces."""
         return self._children
 
-    def __getitem__(self, key: Any) -> Space[Any]:
-        space: Space[Any] = self.spaces[key]
+    def __getitem__(self, key: Any) -> AnySpace:
+        space: AnySpace = self.spaces[key]
         return space
 
     def __len__(self) -> int:
@@ -145,7 +145,7 @@ class ProductSpace(CompositeSpace[T_cov]):
         return self._member(self._sample_children(key, mask, probability))
 
     @property
-    def flattened(self) -> Space[Any]:
+    def flattened(self) -> AnySpace:
         """The vectors of the entries end to end; a product of the flattened spaces where one has no vectors."""
         parts = [space.flattened for space in self._children]
         boxes = [part for part in parts if isinstance(part, Box)]
@@ -189,5 +189,5 @@ class ProductSpace(CompositeSpace[T_cov]):
 
 
 @stack_space.register
-def _(space: ProductSpace, n: int) -> Space[Any]:  # type: ignore[type-arg]  # singledispatch takes plain classes
+def _(space: ProductSpace, n: int) -> AnySpace:  # type: ignore[type-arg]  # singledispatch takes plain classes
     return space._with_children(batch_space(child, n) for child in space._children)

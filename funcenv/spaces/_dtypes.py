@@ -11,6 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool
 
+from funcenv.struct import NDArray
+
 
 def dtype_of(x: Any) -> np.dtype[Any] | None:
     """Return the dtype of an array or NumPy scalar, and None for everything else, including random keys.
@@ -102,6 +104,6 @@ def integers_within(x: Any, low: Any, high: Any) -> Bool[Array, ""]:
     return jnp.all((x >= _clip(low, x.dtype)) & (x <= _clip(high, x.dtype)) & reachable)
 
 
-def _clip(bound: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+def _clip(bound: NDArray, dtype: np.dtype[Any]) -> NDArray:
     own, limits = np.iinfo(bound.dtype), np.iinfo(dtype)
     return np.clip(bound, max(own.min, limits.min), min(own.max, limits.max)).astype(dtype)

@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Int32
 
 from funcenv.spaces._dtypes import dtype_of, is_array
 from funcenv.spaces._sampling import require_one, uniform_below
-from funcenv.spaces.space import Space, T_cov
+from funcenv.spaces.space import AnySpace, Space, T_cov
 
 
 class PaddedSpace(Space[T_cov]):
@@ -78,7 +78,7 @@ def require_fitting(what: str, items: Any, capacity: int) -> int:
     return length
 
 
-def stack_items(space: Space[Any], items: Iterable[Any]) -> Any:
+def stack_items(space: AnySpace, items: Iterable[Any]) -> Any:
     """Pack members of a space, and stack them leaf by leaf."""
     members = [
         pad_items(space, jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], space.pack(item)), 1) for item in items
@@ -88,7 +88,7 @@ def stack_items(space: Space[Any], items: Iterable[Any]) -> Any:
     return jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *members)
 
 
-def pad_items(space: Space[Any], items: Any, capacity: int) -> Any:
+def pad_items(space: AnySpace, items: Any, capacity: int) -> Any:
     """Pad stacked members of a space with zeros to `capacity`, in the dtypes of the space.
 
     Raises:
@@ -112,12 +112,12 @@ def first_items(items: Any, length: int) -> Any:
     return jax.tree.map(lambda leaf: np.asarray(leaf)[:length], items)
 
 
-def unstack_items(space: Space[Any], items: Any, length: int) -> tuple[Any, ...]:
+def unstack_items(space: AnySpace, items: Any, length: int) -> tuple[Any, ...]:
     """Unpack the first `length` of stacked items, one by one."""
     return tuple(space.unpack(jax.tree.map(lambda leaf: leaf[i], items)) for i in range(length))  # noqa: B023
 
 
-def draw_items(space: Space[Any], key: jax.Array, n: int, **choice: Any) -> Any:
+def draw_items(space: AnySpace, key: jax.Array, n: int, **choice: Any) -> Any:
     """Draw `n` independent members, stacked leaf by leaf, under the same mask or probability."""
     return jax.vmap(lambda key: space.sample(key, **choice))(jax.random.split(key, n))
 

@@ -10,6 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, UInt
 
+from funcenv.struct import NDArray
+
 MAX_ONE_WORD_CHOICES = 2**16
 """The largest number of choices drawn as a 32-bit word modulo n; each probability is exact to within 2e-5 of itself."""
 
@@ -69,7 +71,7 @@ def require_probability(probability: Any, n: int, name: str = "probability") -> 
 
 
 def require_entries(
-    name: str, values: Any, shape: tuple[int, ...], rule: str, holds: Callable[[np.ndarray[Any, Any]], Any]
+    name: str, values: Any, shape: tuple[int, ...], rule: str, holds: Callable[[NDArray], Any]
 ) -> jax.Array:
     """Convert numbers, one for each element of a member, to an array.
 

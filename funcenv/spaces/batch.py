@@ -11,10 +11,10 @@ from jaxtyping import Array, Bool
 
 from funcenv.checks import require_size
 from funcenv.spaces._padded import draw_items, stacked_length, unstack_items
-from funcenv.spaces.space import Space, require_alike
+from funcenv.spaces.space import AnySpace, Space, require_alike
 
 
-def batch_space(space: Space[Any], n: int) -> Space[Any]:
+def batch_space(space: AnySpace, n: int) -> AnySpace:
     """Return the space of `n` stacked members of `space`: every array has a leading axis of size `n`.
 
     As in Gymnasium, a batch of a `Discrete` is a `MultiDiscrete`, a batch of a `MultiDiscrete` or `MultiBinary` is a
@@ -35,12 +35,12 @@ def batch_space(space: Space[Any], n: int) -> Space[Any]:
 
 
 @functools.singledispatch
-def stack_space(space: Space[Any], n: int) -> Space[Any]:
+def stack_space(space: AnySpace, n: int) -> AnySpace:
     """Return what `batch_space` returns; a kind of space whose batch is not a `Batched` registers its own."""
     return Batched(space, n)
 
 
-def contains_each(space: Space[Any], items: Any, n: int) -> Bool[Array, "n"]:
+def contains_each(space: AnySpace, items: Any, n: int) -> Bool[Array, "n"]:
     """Return which of `n` stacked values are members: none unless every array has a leading axis of size `n`."""
     leaves = jax.tree.leaves(items)
     if leaves and stacked_length(leaves) != n:
@@ -64,7 +64,7 @@ class Batched(Space[Any]):
     ((3, 4), True)
     """
 
-    def __init__(self, space: Space[Any], n: int) -> None:
+    def __init__(self, space: AnySpace, n: int) -> None:
         self.space = space
         self.n = require_size("n", n)
 
@@ -76,14 +76,14 @@ class Batched(Space[Any]):
         """Return whether `x` stacks `n` members."""
         return contains_each(self.space, x, self.n).all()
 
-    def union(self, other: Space[Any]) -> Batched:
+    def union(self, other: AnySpace) -> Batched:
         """Return the batch of the union."""
         require_alike("kind or size", lambda space: space.n, self, other)
         assert isinstance(other, Batched)
         return Batched(self.space.union(other.space), self.n)
 
     @property
-    def flattened(self) -> Space[Any]:
+    def flattened(self) -> AnySpace:
         """The flattened members end to end, or a batch of them where they are not vectors."""
         flat = batch_space(self.space.flattened, self.n)
         return flat if flat.shape is None else flat.flattened

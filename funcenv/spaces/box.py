@@ -14,7 +14,7 @@ from funcenv.spaces._bounds import as_array, common_shape, read_bound, require_s
 from funcenv.spaces._dtypes import canonical, dtype_of, integers_within, require_range, with_shape
 from funcenv.spaces._sampling import uniform_below
 from funcenv.spaces.batch import stack_space
-from funcenv.spaces.space import Space, require_alike
+from funcenv.spaces.space import AnySpace, Space, require_alike
 
 
 class Box(Space[jax.Array]):
@@ -159,7 +159,7 @@ class Box(Space[jax.Array]):
         x = jnp.asarray(x).astype(canonical(self.dtype))
         return jnp.all((x >= jnp.asarray(self.low)) & (x <= jnp.asarray(self.high)))
 
-    def union(self, other: Space[Any]) -> Box:
+    def union(self, other: AnySpace) -> Box:
         """Return the smallest box that contains both."""
         require_alike("kind, shape or dtype", lambda box: (box.shape, box.dtype), self, other)
         assert isinstance(other, Box)

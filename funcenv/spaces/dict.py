@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool
 
 from funcenv.spaces._composite import ProductSpace, contains_all, require_space
-from funcenv.spaces.space import Space, require_alike
+from funcenv.spaces.space import AnySpace, Space, require_alike
 
 
 class Dict(ProductSpace[dict[Any, Any]], Mapping[Any, Space[Any]]):
@@ -41,10 +41,10 @@ class Dict(ProductSpace[dict[Any, Any]], Mapping[Any, Space[Any]]):
 
     def __init__(
         self,
-        spaces: Mapping[Any, Space[Any]] | Sequence[tuple[Any, Space[Any]]] = (),
+        spaces: Mapping[Any, AnySpace] | Sequence[tuple[Any, AnySpace]] = (),
         *,
         sort_keys: bool = True,
-        **named_spaces: Space[Any],
+        **named_spaces: AnySpace,
     ) -> None:
         pairs = list(spaces.items() if isinstance(spaces, Mapping) else spaces)
         keys = [key for key, _ in pairs] + list(named_spaces)
@@ -57,7 +57,7 @@ class Dict(ProductSpace[dict[Any, Any]], Mapping[Any, Space[Any]]):
             ) from None
         if sort_keys and isinstance(spaces, Mapping) and not isinstance(spaces, OrderedDict):
             pairs = in_order
-        self.spaces: dict[Any, Space[Any]] = {}
+        self.spaces: dict[Any, AnySpace] = {}
         for key, space in [*pairs, *named_spaces.items()]:
             if key in self.spaces:
                 raise ValueError(f"the keys of Dict must differ, got {key!r} twice")
@@ -71,7 +71,7 @@ class Dict(ProductSpace[dict[Any, Any]], Mapping[Any, Space[Any]]):
             return jnp.zeros((), bool)
         return contains_all(self._children, self._entries(x))
 
-    def union(self, other: Space[Any]) -> Any:
+    def union(self, other: AnySpace) -> Any:
         """Return the space of the unions of both spaces' entries."""
         require_alike("kind or keys", list, self, other)
         return super().union(other)
@@ -85,10 +85,10 @@ class Dict(ProductSpace[dict[Any, Any]], Mapping[Any, Space[Any]]):
         return tuple(self.spaces.items())
 
     @property
-    def _children(self) -> tuple[Space[Any], ...]:
+    def _children(self) -> tuple[AnySpace, ...]:
         return tuple(self.spaces.values())
 
-    def _with_children(self, spaces: Iterable[Space[Any]]) -> Dict:
+    def _with_children(self, spaces: Iterable[AnySpace]) -> Dict:
         return Dict(list(zip(self.spaces, spaces, strict=True)))
 
     def _entries(self, x: Any) -> list[Any]:

@@ -21,7 +21,7 @@ from funcenv.spaces._sampling import (
     uniform_below,
 )
 from funcenv.spaces.box import Box
-from funcenv.spaces.space import Space, require_alike
+from funcenv.spaces.space import AnySpace, Space, require_alike
 
 
 class Discrete(Space[jax.Array]):
@@ -91,7 +91,7 @@ class Discrete(Space[jax.Array]):
             return jnp.zeros((), bool)
         return integers_within(x, self.start, self._last)
 
-    def union(self, other: Space[Any]) -> Discrete:
+    def union(self, other: AnySpace) -> Discrete:
         """Return the range that spans both."""
         require_alike("kind or dtype", lambda space: space.dtype, self, other)
         assert isinstance(other, Discrete)

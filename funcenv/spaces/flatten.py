@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from funcenv.spaces.space import Space
+from funcenv.spaces.space import AnySpace, Space
 
 T = TypeVar("T")
 
 
-def flatdim(space: Space[Any]) -> int:
+def flatdim(space: AnySpace) -> int:
     """Return the length of a flattened member.
 
     Raises:
@@ -34,7 +34,7 @@ def flatdim(space: Space[Any]) -> int:
     return flat.shape[0]
 
 
-def flatten_space(space: Space[Any]) -> Space[Any]:
+def flatten_space(space: AnySpace) -> AnySpace:
     """Return the space of flattened members: a `Box` with one axis, unless `space` contains a `Sequence` or `Graph`.
 
     >>> from funcenv.spaces import Box, Discrete, Tuple
@@ -44,7 +44,7 @@ def flatten_space(space: Space[Any]) -> Space[Any]:
     return space.flattened
 
 
-def flatten(space: Space[Any], x: Any) -> Any:
+def flatten(space: AnySpace, x: Any) -> Any:
     """Convert a member to a member of `flatten_space(space)`.
 
     Arrays of a box are read in row-major order, integers become one-hot vectors, and the vectors of a product's parts

@@ -28,7 +28,7 @@ from funcenv.spaces._padded import (
 )
 from funcenv.spaces._sampling import uniform_below
 from funcenv.spaces.batch import contains_each
-from funcenv.spaces.space import Space, require_alike
+from funcenv.spaces.space import AnySpace, require_alike
 from funcenv.struct import PyTreeNode
 
 MAX_NODES = 10
@@ -92,8 +92,8 @@ class Graph(PaddedSpace[GraphInstance]):
 
     def __init__(
         self,
-        node_space: Space[Any],
-        edge_space: Space[Any] | None,
+        node_space: AnySpace,
+        edge_space: AnySpace | None,
         max_nodes: int = MAX_NODES,
         max_edges: int | None = None,
     ) -> None:
@@ -223,7 +223,7 @@ class Graph(PaddedSpace[GraphInstance]):
         edges = contains_each(self.edge_space, x.edges, max_edges) & linked
         return inside & jnp.all(edges | ~within_length(num_edges, max_edges))
 
-    def union(self, other: Space[Any]) -> Graph:
+    def union(self, other: AnySpace) -> Graph:
         """Return the graphs whose features lie in the unions."""
         require_alike(
             "kind, capacity or whether they have edges",
@@ -253,7 +253,7 @@ class Graph(PaddedSpace[GraphInstance]):
         nodes = jax.vmap(getattr(self.node_space, method))(member.nodes)
         return self._member(nodes, edges, member.edge_links, member.num_nodes, member.num_edges)
 
-    def _of(self, node_space: Space[Any], edge_space: Space[Any] | None) -> Graph:
+    def _of(self, node_space: AnySpace, edge_space: AnySpace | None) -> Graph:
         return Graph(node_space, edge_space, self.max_nodes, self.max_edges)
 
     def parts(self) -> tuple[Any, ...]:

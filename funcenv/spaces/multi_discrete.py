@@ -22,7 +22,8 @@ from funcenv.spaces._sampling import (
 from funcenv.spaces.batch import stack_space
 from funcenv.spaces.box import Box
 from funcenv.spaces.discrete import Discrete
-from funcenv.spaces.space import Space, require_alike
+from funcenv.spaces.space import AnySpace, Space, require_alike
+from funcenv.struct import NDArray
 
 
 class MultiDiscrete(Space[jax.Array]):
@@ -114,7 +115,7 @@ class MultiDiscrete(Space[jax.Array]):
             return jnp.zeros((), bool)
         return integers_within(x, self.start, self._last)
 
-    def union(self, other: Space[Any]) -> MultiDiscrete:
+    def union(self, other: AnySpace) -> MultiDiscrete:
         """Return the ranges that span both."""
         require_alike("kind, shape or dtype", lambda space: (space.shape, space.dtype), self, other)
         assert isinstance(other, MultiDiscrete)
@@ -158,7 +159,7 @@ class MultiDiscrete(Space[jax.Array]):
         """Return dtype, shape, counts and starts."""
         return self.dtype, self.shape, self.nvec.tobytes(), self.start.tobytes()
 
-    def __getitem__(self, index: Any) -> Space[Any]:
+    def __getitem__(self, index: Any) -> AnySpace:
         counts, starts = self.nvec[index], self.start[index]
         if np.ndim(counts) == 0:
             return Discrete(int(counts), int(starts), self.dtype)
@@ -183,7 +184,7 @@ def _(space: MultiDiscrete, n: int) -> Box:
     return Box(low, high, dtype=space.dtype)
 
 
-def _integers(name: str, values: Any) -> np.ndarray[Any, Any]:
+def _integers(name: str, values: Any) -> NDArray:
     array = np.asarray(values)
     if array.dtype.kind not in "iu" and array.size:
         raise TypeError(f"MultiDiscrete needs integers as {name}, got {values!r}")

@@ -16,7 +16,7 @@ from funcenv.spaces._dtypes import canonical, integers_within, promote, with_sha
 from funcenv.spaces._padded import PaddedSpace, is_integer, pad_items, stack_items
 from funcenv.spaces._sampling import uniform_below
 from funcenv.spaces.box import Box, concatenate_boxes
-from funcenv.spaces.space import Space
+from funcenv.spaces.space import AnySpace
 from funcenv.struct import PyTreeNode
 
 
@@ -51,7 +51,7 @@ class OneOf(CompositeSpace[OneOfInstance], PaddedSpace[OneOfInstance]):
     [0.0, 0.0, 1.0]
     """
 
-    def __init__(self, spaces: Iterable[Space[Any]]) -> None:
+    def __init__(self, spaces: Iterable[AnySpace]) -> None:
         super().__init__(spaces)
         if not self.spaces:
             raise ValueError("OneOf needs at least one space, got none")

@@ -28,7 +28,7 @@ from funcenv.spaces._padded import (
     zero_beyond,
 )
 from funcenv.spaces.batch import contains_each
-from funcenv.spaces.space import Space, require_alike
+from funcenv.spaces.space import AnySpace, require_alike
 from funcenv.struct import PyTreeNode
 
 MAX_LENGTH = 32
@@ -72,7 +72,7 @@ class Sequence(PaddedSpace[SequenceInstance]):
     (True, False)
     """
 
-    def __init__(self, space: Space[Any], max_length: int = MAX_LENGTH, stack: bool = False) -> None:
+    def __init__(self, space: AnySpace, max_length: int = MAX_LENGTH, stack: bool = False) -> None:
         require_space("the item of a Sequence", space)
         self.feature_space = space
         self.max_length = require_size("max_length", max_length)
@@ -142,7 +142,7 @@ class Sequence(PaddedSpace[SequenceInstance]):
             return contains_each(self.feature_space, x, length).all()
         return contains_all([self.feature_space] * length, x)
 
-    def union(self, other: Space[Any]) -> Sequence:
+    def union(self, other: AnySpace) -> Sequence:
         """Return the sequences of members of the union."""
         require_alike("kind, max_length or stack", lambda space: (space.max_length, space.stack), self, other)
         assert isinstance(other, Sequence)
@@ -163,7 +163,7 @@ class Sequence(PaddedSpace[SequenceInstance]):
         member = self.flattened.pack(flat)
         return self._member(jax.vmap(self.feature_space.unflatten)(member.items), member.length)
 
-    def _of(self, space: Space[Any]) -> Sequence:
+    def _of(self, space: AnySpace) -> Sequence:
         return Sequence(space, self.max_length, self.stack)
 
     def parts(self) -> tuple[Any, ...]:

@@ -51,7 +51,7 @@ class Space(abc.ABC, Generic[T_cov]):
         """Return whether `x` is a member, as a bool array; a wrong shape or dtype is found without tracing `x`."""
 
     @abc.abstractmethod
-    def union(self, other: Space[Any]) -> Space[Any]:
+    def union(self, other: AnySpace) -> AnySpace:
         """Return the smallest space of this kind that contains both, which describes an environment with parameters.
 
         Raises:
@@ -63,7 +63,7 @@ class Space(abc.ABC, Generic[T_cov]):
         return (id(self),)
 
     @property
-    def flattened(self) -> Space[Any]:
+    def flattened(self) -> AnySpace:
         """The space of flattened members: a `Box` with one axis where they become vectors."""
         raise NotImplementedError(f"{type(self).__name__} must define flattened, flatten and unflatten to be flattened")
 
@@ -151,7 +151,7 @@ class Space(abc.ABC, Generic[T_cov]):
         return hash(self.parts())
 
 
-def require_alike(what: str, read: Callable[[Any], Any], one: Space[Any], other: Any) -> None:
+def require_alike(what: str, read: Callable[[Any], Any], one: AnySpace, other: Any) -> None:
     """Raise `TypeError` unless two spaces are of one kind, and `read` gives the same value for both.
 
     >>> from funcenv.spaces import Discrete

@@ -15,7 +15,7 @@ from funcenv.spaces._dtypes import integers_within, is_array, with_shape
 from funcenv.spaces._padded import PaddedSpace, choose_length, is_integer, read_choice, within_length
 from funcenv.spaces._sampling import draw_allowed, draw_weighted, require_mask, require_probability, uniform_below
 from funcenv.spaces.box import Box
-from funcenv.spaces.space import Space, require_alike
+from funcenv.spaces.space import AnySpace, require_alike
 from funcenv.struct import PyTreeNode
 
 alphanumeric = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
@@ -161,7 +161,7 @@ class Text(PaddedSpace[TextInstance]):
         fits = integers_within(x.length, self.min_length, self.max_length)
         return fits & integers_within(codes, 0, len(self.character_list) - 1)
 
-    def union(self, other: Space[Any]) -> Text:
+    def union(self, other: AnySpace) -> Text:
         """Return the space of the strings whose length lies in the range that spans both."""
         require_alike(
             "kind, max_length or charset", lambda space: (space.max_length, space.character_list), self, other

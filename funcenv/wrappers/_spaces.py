@@ -11,11 +11,12 @@ from typing import Any, TypeVar
 import jax
 import numpy as np
 
-from funcenv.func_env import FuncEnv
+from funcenv.func_env import AnyEnv
 from funcenv.parameters import parameter_ndim
-from funcenv.spaces import Box, Space
+from funcenv.spaces import Box
+from funcenv.spaces.space import AnySpace
 
-Env = TypeVar("Env", bound=FuncEnv[Any, Any, Any])
+Env = TypeVar("Env", bound=AnyEnv)
 
 
 def first_env(env: Env) -> Env:
@@ -50,7 +51,7 @@ def require_box(wrapper: Any, name: str, env: Any = None) -> Box:
     return space
 
 
-def require_member(wrapper: str, value: Any, name: str, space: Space[Any], remedy: str) -> None:
+def require_member(wrapper: str, value: Any, name: str, space: AnySpace, remedy: str) -> None:
     """Raise `ValueError` unless abstract values have the structure, shapes and dtypes of members of the space.
 
     >>> import funcenv

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import jax
 from jaxtyping import Array, Bool, Float
 
-from funcenv.func_env import Action, FuncEnv, Obs, State
+from funcenv.func_env import Action, AnyEnv, FuncEnv, Obs, State
 from funcenv.scene import Scene
 from funcenv.spaces import Space
 
@@ -34,7 +34,7 @@ class Wrapper(FuncEnv[State, Action, Obs]):
     0.5
     """
 
-    env: FuncEnv[Any, Any, Any]
+    env: AnyEnv
 
     resets_itself: ClassVar[bool] = False  # whether `transition` may start a new episode
 
@@ -61,7 +61,7 @@ class Wrapper(FuncEnv[State, Action, Obs]):
         """Return the state of the environment inside."""
         return state
 
-    def inner_env(self, state: Any) -> FuncEnv[Any, Any, Any]:
+    def inner_env(self, state: Any) -> AnyEnv:
         """Return the environment inside, which a subclass may let depend on the state."""
         del state
         return self.env
@@ -84,7 +84,7 @@ class Wrapper(FuncEnv[State, Action, Obs]):
         return self.env.reward_range
 
     @property
-    def unwrapped(self) -> FuncEnv[Any, Any, Any]:
+    def unwrapped(self) -> AnyEnv:
         """The environment inside all wrappers."""
         return self.env.unwrapped
 
@@ -159,7 +159,7 @@ class StatefulWrapper(Wrapper[State, Action, Obs]):
         return state.env_state
 
 
-def layers(env: FuncEnv[Any, Any, Any]) -> Iterator[FuncEnv[Any, Any, Any]]:
+def layers(env: AnyEnv) -> Iterator[AnyEnv]:
     """Yield the environment, the one it wraps, and so on to the innermost.
 
     >>> import funcenv

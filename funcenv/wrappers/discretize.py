@@ -13,7 +13,8 @@ from jaxtyping import Array, Float, Int
 from funcenv.checks import require_size
 from funcenv.func_env import Action, Obs, State
 from funcenv.spaces import Box, Discrete, MultiDiscrete, Space
-from funcenv.struct import field
+from funcenv.spaces.space import AnySpace
+from funcenv.struct import NDArray, field
 from funcenv.wrappers._spaces import first_env, require_box
 from funcenv.wrappers.transform_action import ActionWrapper
 from funcenv.wrappers.transform_observation import ObservationWrapper
@@ -64,7 +65,7 @@ class DiscretizeAction(ActionWrapper[State, Int[Array, "..."], Obs]):
         return self._grid.find(action)
 
     @property
-    def action_space(self) -> Space[Any]:
+    def action_space(self) -> AnySpace:
         """The numbers of the bins."""
         return self._grid.space
 
@@ -113,7 +114,7 @@ class DiscretizeObservation(ObservationWrapper[State, Action, Int[Array, "..."]]
         return self._grid.edges(obs)
 
     @property
-    def observation_space(self) -> Space[Any]:
+    def observation_space(self) -> AnySpace:
         """The numbers of the bins."""
         return self._grid.space
 
@@ -126,12 +127,12 @@ class _Grid(NamedTuple):
     multidiscrete: bool  # whether a bin has one number for each element, rather than one for the combination
 
     @property
-    def counts(self) -> np.ndarray[Any, Any]:
+    def counts(self) -> NDArray:
         """The number of bins of each element, `[size]`."""
         return np.broadcast_to(np.asarray(self.bins), (math.prod(self.box.shape),))
 
     @property
-    def strides(self) -> np.ndarray[Any, Any]:
+    def strides(self) -> NDArray:
         """The difference that the next bin of each element makes to the number of the combination, `[size]`."""
         return np.append(np.cumprod(self.counts[:0:-1])[::-1], 1)
 

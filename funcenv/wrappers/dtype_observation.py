@@ -10,7 +10,8 @@ import numpy as np
 from jaxtyping import Array, Shaped
 
 from funcenv.func_env import Action, State
-from funcenv.spaces import Box, MultiDiscrete, Space
+from funcenv.spaces import Box, MultiDiscrete
+from funcenv.spaces.space import AnySpace
 from funcenv.struct import field
 from funcenv.wrappers._spaces import first_env
 from funcenv.wrappers.transform_observation import ObservationWrapper
@@ -53,12 +54,12 @@ class DtypeObservation(ObservationWrapper[State, Action, Shaped[Array, "*shape"]
         return jnp.asarray(observation, self.dtype)
 
     @property
-    def observation_space(self) -> Space[Any]:
+    def observation_space(self) -> AnySpace:
         """The same values in the new dtype."""
         return _with_dtype(self.env.observation_space, self.dtype)
 
 
-def _with_dtype(space: Space[Any], dtype: np.dtype[Any]) -> Space[Any]:
+def _with_dtype(space: AnySpace, dtype: np.dtype[Any]) -> AnySpace:
     if isinstance(space, MultiDiscrete):
         return MultiDiscrete(space.nvec, dtype=dtype, start=space.start)
     bounds = (space.low, space.high) if isinstance(space, Box) else space.bounds  # those of a Box may be traced

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from funcenv.func_env import Action, State
-from funcenv.spaces import Dict, Space, Tuple
+from funcenv.spaces import Dict, Tuple
+from funcenv.spaces.space import AnySpace
 from funcenv.struct import field
 from funcenv.wrappers._spaces import first_env
 from funcenv.wrappers.transform_observation import ObservationWrapper
@@ -57,7 +58,7 @@ class FilterObservation(ObservationWrapper[State, Action, Any]):
         return tuple(observation[index] for index in self.filter_keys)
 
     @property
-    def observation_space(self) -> Space[Any]:
+    def observation_space(self) -> AnySpace:
         """The space of the entries that are kept."""
         space = self.env.observation_space
         entries = _entries(space)
@@ -66,7 +67,7 @@ class FilterObservation(ObservationWrapper[State, Action, Any]):
         return Tuple(entries[index] for index in self.filter_keys)
 
 
-def _entries(space: Space[Any]) -> dict[Any, Space[Any]]:
+def _entries(space: AnySpace) -> dict[Any, AnySpace]:
     """Return the entries of a space by key or index."""
     if isinstance(space, Dict):
         return space.spaces

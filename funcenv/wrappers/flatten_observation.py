@@ -7,7 +7,8 @@ from typing import Any
 from jaxtyping import Array, Shaped
 
 from funcenv.func_env import Action, State
-from funcenv.spaces import Space, flatten, flatten_space
+from funcenv.spaces import flatten, flatten_space
+from funcenv.spaces.space import AnySpace
 from funcenv.wrappers._spaces import first_env
 from funcenv.wrappers.transform_observation import ObservationWrapper
 
@@ -35,6 +36,6 @@ class FlattenObservation(ObservationWrapper[State, Action, Shaped[Array, "size"]
         return flatten(self.env.observation_space, observation)
 
     @property
-    def observation_space(self) -> Space[Any]:
+    def observation_space(self) -> AnySpace:
         """The space of the flat observations."""
         return flatten_space(self.env.observation_space)

@@ -10,7 +10,8 @@ import numpy as np
 
 from funcenv.checks import require_size
 from funcenv.func_env import Action, Obs
-from funcenv.spaces import Space, batch_space
+from funcenv.spaces import batch_space
+from funcenv.spaces.space import AnySpace
 from funcenv.struct import PyTreeNode, field
 from funcenv.wrappers._spaces import first_env
 from funcenv.wrappers.base import StatefulWrapper
@@ -133,6 +134,6 @@ class FrameStackObservation(FrameBuffer[Action, Any]):
         return state.frames
 
     @property
-    def observation_space(self) -> Space[Any]:
+    def observation_space(self) -> AnySpace:
         """The space of `stack_size` stacked observations."""
         return batch_space(self.env.observation_space, self.stack_size)

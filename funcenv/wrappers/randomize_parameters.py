@@ -14,11 +14,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from funcenv.func_env import Action, FuncEnv, Obs
+from funcenv.func_env import Action, AnyEnv, FuncEnv, Obs
 from funcenv.struct import PyTreeNode, field
 from funcenv.wrappers.base import StatefulWrapper, Wrapper, layers
 
-Sampler = Callable[[jax.Array, FuncEnv[Any, Any, Any]], Any]
+Sampler = Callable[[jax.Array, AnyEnv], Any]
 
 
 class RandomizeParametersState(PyTreeNode):
@@ -63,7 +63,7 @@ class RandomizeParameters(StatefulWrapper[RandomizeParametersState, Action, Obs]
         if not callable(self.sampler):
             raise TypeError(f"sampler must be a function of a key and an environment, got {self.sampler!r}")
 
-    def inner_env(self, state: RandomizeParametersState) -> FuncEnv[Any, Any, Any]:
+    def inner_env(self, state: RandomizeParametersState) -> AnyEnv:
         """Return the environment inside, with the parameters of this episode."""
         return _with(self.env, state.parameters)
 
@@ -84,7 +84,7 @@ class RandomizeParameters(StatefulWrapper[RandomizeParametersState, Action, Obs]
         return state.replace(env_state=self.inner_env(state).transition(state.env_state, action, key))
 
 
-def _changes(env: FuncEnv[Any, Any, Any], drawn: Any) -> dict[str, Array]:
+def _changes(env: AnyEnv, drawn: Any) -> dict[str, Array]:
     """Return the parameters that the sampler changed, by name."""
     if isinstance(drawn, Mapping):
         drawn = _replace_unwrapped(env, drawn)
@@ -108,13 +108,13 @@ def _changes(env: FuncEnv[Any, Any, Any], drawn: Any) -> dict[str, Array]:
     return changes
 
 
-def _replace_unwrapped(env: FuncEnv[Any, Any, Any], parameters: Mapping[str, Any]) -> FuncEnv[Any, Any, Any]:
+def _replace_unwrapped(env: AnyEnv, parameters: Mapping[str, Any]) -> AnyEnv:
     if isinstance(env, Wrapper):
         return env.replace(env=_replace_unwrapped(env.env, parameters))
     return env.replace(**parameters)
 
 
-def _with(env: FuncEnv[Any, Any, Any], parameters: dict[str, Array]) -> FuncEnv[Any, Any, Any]:
+def _with(env: AnyEnv, parameters: dict[str, Array]) -> AnyEnv:
     """Replace some parameters by name."""
     leaves, structure = jax.tree.flatten(env)
     return jax.tree.unflatten(
@@ -122,7 +122,7 @@ def _with(env: FuncEnv[Any, Any, Any], parameters: dict[str, Array]) -> FuncEnv[
     )
 
 
-def _names(env: FuncEnv[Any, Any, Any]) -> list[str]:
+def _names(env: AnyEnv) -> list[str]:
     """Name every parameter by the class of its layer and its field, with a number where two layers share both."""
     stack = list(layers(env))
     names: list[str] = []

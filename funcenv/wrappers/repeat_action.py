@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from funcenv.checks import require_size
-from funcenv.func_env import Action, FuncEnv, Obs, State, placeholder_outcome
+from funcenv.func_env import Action, AnyEnv, Obs, State, placeholder_outcome
 from funcenv.struct import PyTreeNode, field
 from funcenv.wrappers.base import StatefulWrapper
 
@@ -94,7 +94,7 @@ class RepeatAction(RepeatWrapper[RepeatActionState, Action, Obs]):
 
 
 def repeat(
-    env: FuncEnv[Any, Any, Any], env_state: Any, action: Any, key: jax.Array, num_repeats: int, frames: Any = ()
+    env: AnyEnv, env_state: Any, action: Any, key: jax.Array, num_repeats: int, frames: Any = ()
 ) -> tuple[Any, Float[Array, ""], dict[str, Any], Any]:
     """Perform an action up to `num_repeats` times, until the episode ends.
 

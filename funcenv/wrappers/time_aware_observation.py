@@ -9,7 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from funcenv.func_env import Action
-from funcenv.spaces import Box, Dict, Space, Tuple
+from funcenv.spaces import Box, Dict, Tuple
+from funcenv.spaces.space import AnySpace
 from funcenv.struct import field
 from funcenv.wrappers._spaces import first_env
 from funcenv.wrappers.base import layers
@@ -77,12 +78,12 @@ class TimeAwareObservation(StepCounter[Action, Any]):
         return next(layer.max_episode_steps for layer in layers(self.env) if isinstance(layer, TimeLimit))
 
     @property
-    def observation_space(self) -> Space[Any]:
+    def observation_space(self) -> AnySpace:
         """The inner space with the time, flat unless `flatten=False`."""
         return self._timed_space.flattened if self.flatten else self._timed_space
 
     @property
-    def _timed_space(self) -> Space[Any]:
+    def _timed_space(self) -> AnySpace:
         space = self.env.observation_space
         if isinstance(space, Dict):
             return Dict({self.dict_time_key: self._time_space, **space.spaces}, sort_keys=space.sort_keys)

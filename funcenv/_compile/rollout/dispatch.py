@@ -18,7 +18,7 @@ from funcenv._compile.rollout.step import Accumulator
 from funcenv._compile.rollout.threads import cut_shards, num_shards, num_threads, run_shards
 from funcenv._compile.rollout.verify import matches_reference
 from funcenv._compile.single_kernel import compile_single_kernel
-from funcenv.vector import FuncVectorEnv, VectorState
+from funcenv.vector import AnyVectorEnv, VectorState
 from funcenv.vector_step import rollout_keys
 
 _MIN_BATCHED_ENVS = 4  # For fewer environments, each draws its numbers together faster than one by one.
@@ -27,7 +27,7 @@ _DEBUG_OPTIONS = ("jax_disable_jit", "jax_debug_nans", "jax_debug_infs")
 
 def run(
     accumulator: Accumulator,
-    venv: FuncVectorEnv[Any, Any, Any],
+    venv: AnyVectorEnv,
     policy: Any,
     key: jax.Array,
     vstate: VectorState[Any] | None,

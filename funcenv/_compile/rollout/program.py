@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from funcenv._compile.jaxpr import iter_eqns
 from funcenv._compile.rollout.chunks import Chunks
 from funcenv._compile.rollout.step import Accumulator, policy_step
-from funcenv.vector import FuncVectorEnv, VectorState
+from funcenv.vector import AnyVectorEnv, VectorState
 
 
 class RolloutSpec(NamedTuple):
@@ -26,7 +26,7 @@ class RolloutSpec(NamedTuple):
 class RolloutArgs(NamedTuple):
     """The arguments that do not change from step to step."""
 
-    venv: FuncVectorEnv[Any, Any, Any]
+    venv: AnyVectorEnv
     policy: Any  # a pytree, from `as_policy`
     keys: jax.Array  # [num_envs], of the environments
     policy_keys: jax.Array  # [num_envs]
@@ -113,7 +113,7 @@ def reference_step(
     args: RolloutArgs,
     vstate: VectorState[Any],
     step_index: jax.Array,
-    venv: FuncVectorEnv[Any, Any, Any],
+    venv: AnyVectorEnv,
 ) -> tuple[tuple[VectorState[Any], Any, Any], tuple[Any, Any]]:
     """Take one step of the plain program from `vstate`, with `key=None`, and return what `policy_step` does."""
     vstate = vstate.replace(key=args.keys)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import jax
 
 from funcenv._compile.lazy_reset import replace_one_by_one
-from funcenv.vector import AutoresetMode, FuncVectorEnv, VectorState, VectorTimestep
+from funcenv.vector import AnyVectorEnv, AutoresetMode, VectorState, VectorTimestep
 from funcenv.vector_step import call_key, step_and_reset
 
 _RESET_BLOCK_ENVS = 16  # environments reset together: the lanes of a 512-bit register
@@ -20,7 +20,7 @@ _SMALL_RESET_BLOCK_ENVS = 4  # the same in a small batch, where more ends in one
 _MAX_SMALL_BATCH_ENVS = 64
 
 Act = Callable[[Any], tuple[Any, Any]]
-Step = Callable[[FuncVectorEnv[Any, Any, Any], VectorState[Any], Any], tuple[VectorState[Any], VectorTimestep[Any]]]
+Step = Callable[[AnyVectorEnv, VectorState[Any], Any], tuple[VectorState[Any], VectorTimestep[Any]]]
 
 
 class Accumulator(NamedTuple):
@@ -29,7 +29,7 @@ class Accumulator(NamedTuple):
     The functions treat each environment by itself.
     """
 
-    init: Callable[[FuncVectorEnv[Any, Any, Any], VectorState[Any]], Any]  # the totals before the first step
+    init: Callable[[AnyVectorEnv, VectorState[Any]], Any]  # the totals before the first step
     update: Callable[[VectorTimestep[Any], Any], Any]  # the totals after a time step
     is_finished: Callable[[Any], jax.Array] | None = None  # whether the rollout can stop, given the totals
     changes_only_at_ends: bool = False  # whether `update` changes nothing where no episode ended
@@ -66,14 +66,14 @@ def policy_actions(policy: Any, policy_keys: jax.Array, step_index: jax.Array, o
 
 @functools.partial(jax.jit, inline=True)  # traced once for all programs that contain it
 def plain_step(
-    venv: FuncVectorEnv[Any, Any, Any], vstate: VectorState[Any], actions: Any
+    venv: AnyVectorEnv, vstate: VectorState[Any], actions: Any
 ) -> tuple[VectorState[Any], VectorTimestep[Any]]:
     """Step every environment, in any program."""
     return venv.step(vstate, actions)
 
 
 def single_kernel_step(
-    venv: FuncVectorEnv[Any, Any, Any], vstate: VectorState[Any], actions: Any
+    venv: AnyVectorEnv, vstate: VectorState[Any], actions: Any
 ) -> tuple[VectorState[Any], VectorTimestep[Any]]:
     """Step every environment in a program that becomes a single kernel, where resets one by one are cheap."""
     if venv.reset_strategy == "select" or venv.autoreset_mode is AutoresetMode.DISABLED:
@@ -85,7 +85,7 @@ def single_kernel_step(
 
 
 def rollout_step(
-    venv: FuncVectorEnv[Any, Any, Any], act: Act, carry: tuple[VectorState[Any], Any], step: Step = plain_step
+    venv: AnyVectorEnv, act: Act, carry: tuple[VectorState[Any], Any], step: Step = plain_step
 ) -> tuple[tuple[VectorState[Any], Any], tuple[VectorTimestep[Any], Any, Any]]:
     """Act on an observation, and step every environment.
 
@@ -105,7 +105,7 @@ def rollout_step(
 
 
 def policy_step(
-    venv: FuncVectorEnv[Any, Any, Any],
+    venv: AnyVectorEnv,
     policy: Any,
     policy_keys: jax.Array,
     accumulator: Accumulator,

@@ -17,6 +17,7 @@ import numpy as np
 from funcenv._compile.compare import agree
 from funcenv._compile.options import quick_options
 from funcenv._compile.rollout.program import RolloutArgs, RolloutResult, RolloutSpec, reference_step
+from funcenv.struct import NDArray
 from funcenv.vector import VectorState
 from funcenv.vector_step import take
 
@@ -88,12 +89,12 @@ def _at_rows(result: RolloutResult, rows: Any) -> RolloutResult:
     return some
 
 
-def _ended(before: VectorState[Any], after: VectorState[Any]) -> np.ndarray[Any, Any]:
+def _ended(before: VectorState[Any], after: VectorState[Any]) -> NDArray:
     """Return where an episode ended or began."""
     return np.asarray(after.done) | (np.asarray(after.num_calls) - np.asarray(before.num_calls) > 1)
 
 
-def _compared_rows(ended: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _compared_rows(ended: NDArray) -> NDArray:
     """Return all rows; of a large batch the first rows that ended, and others from everywhere."""
     if ended.size <= _MAX_COMPARED_ENVS:
         return np.arange(ended.size, dtype=np.int32)

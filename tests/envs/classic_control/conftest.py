@@ -17,8 +17,9 @@ import pytest
 import scipy.stats
 
 import funcenv
+from funcenv.struct import NDArray
 
-Array = np.ndarray[Any, Any]
+Array = NDArray
 
 
 class Steps(NamedTuple):
