@@ -32,7 +32,7 @@ from jaxtyping import Array, Bool, Float, Int
 from funcenv.checks import require_at_least, require_finite, require_ordered, require_positive
 from funcenv.envs.trigonometry import sincos
 from funcenv.func_env import FuncEnv
-from funcenv.scene import Camera, Circle, Line, Rectangle, Scene, Shape, palette, place, rgba
+from funcenv.scene import Camera, Circle, Line, Rectangle, Scene, Shape, palette, rgba, transform
 from funcenv.spaces import Box, Discrete
 from funcenv.struct import PyTreeNode, field
 
@@ -183,8 +183,8 @@ class Acrobot(FuncEnv[AcrobotState, Int[Array, ""], Float[Array, "6"]]):
         length, theta1, theta2 = map(jnp.float32, (self.link_length_1, state.theta1, state.theta1 + state.theta2))
         return Scene(
             camera=Camera((0.0, 0.0), 4.6 * length, 4.6 * length),
-            shapes=place(_links(theta1, theta2), scale=length),
-            backdrop=place(_frame(), scale=length),
+            shapes=transform(_links(theta1, theta2), scale=length),
+            backdrop=transform(_frame(), scale=length),
             background=palette.PAPER,
         )
 

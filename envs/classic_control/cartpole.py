@@ -27,7 +27,7 @@ from jaxtyping import Array, Bool, Float, Int
 from funcenv.checks import require_finite, require_ordered, require_positive
 from funcenv.envs.trigonometry import sincos
 from funcenv.func_env import FuncEnv
-from funcenv.scene import Camera, Circle, Line, Rectangle, Scene, Shape, Terrain, palette, place
+from funcenv.scene import Camera, Circle, Line, Rectangle, Scene, Shape, Terrain, palette, transform
 from funcenv.spaces import Box, Discrete
 from funcenv.struct import PyTreeNode, field
 
@@ -182,8 +182,8 @@ class CartPole(FuncEnv[CartPoleState, Int[Array, ""], Float[Array, "4"]]):
     def scene(self, state: CartPoleState) -> Scene:
         """The cart on its track, which turns red where the episode ends; two ticks show how far the pole may lean."""
         x, theta, pole, edge = map(jnp.float32, (state.x, state.theta, 2 * self.length, self.x_threshold))
-        cart = place(_cart(pole, jnp.float32(self.theta_threshold_radians)), (x, 0.0))
-        rod = place([Line((0.0, 0.0), (0.0, pole), 0.11, palette.ORANGE)], (x, _AXLE), -theta)
+        cart = transform(_cart(pole, jnp.float32(self.theta_threshold_radians)), (x, 0.0))
+        rod = transform([Line((0.0, 0.0), (0.0, pole), 0.11, palette.ORANGE)], (x, _AXLE), -theta)
         axle = Circle((x, _AXLE), 0.05, palette.PAPER, outline=palette.INK, outline_width=0.03)
         return Scene(
             camera=Camera((0.0, (_AXLE + pole) / 2), 2.4 * edge, pole + _AXLE + 1.2),
@@ -200,8 +200,8 @@ def _cart(pole: jax.Array, lean: jax.Array) -> list[Shape]:
     """At the middle of the track."""
     ticks = [Line((0.0, pole + 0.12), (0.0, pole + 0.26), 0.035, palette.STONE)]
     return [
-        *place(ticks, (0.0, _AXLE), -lean),
-        *place(ticks, (0.0, _AXLE), lean),
+        *transform(ticks, (0.0, _AXLE), -lean),
+        *transform(ticks, (0.0, _AXLE), lean),
         Circle((-0.16, 0.08), 0.08, palette.STONE),
         Circle((0.16, 0.08), 0.08, palette.STONE),
         Rectangle((0.0, 0.21), (0.56, 0.2), palette.INK, corner_radius=0.05),

@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from funcenv.scene import Camera, Circle, Line, Polygon, Rectangle, Scene, Shape, Terrain, palette, place
+from funcenv.scene import Camera, Circle, Line, Polygon, Rectangle, Scene, Shape, Terrain, palette, transform
 
 _AMPLITUDE, _MIDDLE = 0.45, 0.55  # of the hill, in the picture
 _WHEEL, _AXLES = 0.03, 0.045  # radius of a wheel; from the middle of the car to an axle
@@ -37,7 +37,7 @@ def mountain_car_scene(position: Any, track: tuple[Any, Any], goal: Any, frequen
     return Scene(
         camera=Camera(((left + right) / 2, 0.6), width, 1.3),
         shapes=_car(position, frequency),
-        backdrop=(*place(_flag(), (goal, _height(goal, frequency))), post, hill),
+        backdrop=(*transform(_flag(), (goal, _height(goal, frequency))), post, hill),
         background=palette.PAPER,
     )
 
@@ -56,7 +56,7 @@ def _car(x: jax.Array, frequency: jax.Array) -> tuple[Shape, ...]:
         Rectangle((0.0, 0.03), (0.16, 0.045), palette.BLUE, corner_radius=0.015),
     ]
     wheels = [Circle(at, _WHEEL, palette.INK, outline=palette.PAPER, outline_width=0.006) for at in (rear, front)]
-    return *place(body, middle, angle), *wheels
+    return *transform(body, middle, angle), *wheels
 
 
 def _wheel(x: jax.Array, along: float, frequency: jax.Array) -> tuple[jax.Array, jax.Array]:

@@ -21,7 +21,7 @@ from jaxtyping import Array, Bool, Float
 from funcenv.checks import require_at_least, require_finite, require_positive
 from funcenv.envs.trigonometry import sincos, wrapped
 from funcenv.func_env import FuncEnv, reward_bounds
-from funcenv.scene import Arc, Camera, Circle, Line, Polygon, Scene, Shape, palette, place, rgba
+from funcenv.scene import Arc, Camera, Circle, Line, Polygon, Scene, Shape, palette, rgba, transform
 from funcenv.spaces import Box
 from funcenv.struct import PyTreeNode
 
@@ -137,8 +137,10 @@ class Pendulum(FuncEnv[PendulumState, Float[Array, "1"], Float[Array, "3"]]):
         hinge = [Circle((0.0, 0.0), 0.05, palette.PAPER, outline=palette.INK, outline_width=0.03)]
         return Scene(
             camera=Camera((0.0, 0.0), 2.6 * length, 2.6 * length),
-            shapes=place([*place(_arrow(push), angle=theta), *place(rod, angle=theta), *hinge], scale=length),
-            backdrop=place(_dial(), scale=length),
+            shapes=transform(
+                [*transform(_arrow(push), angle=theta), *transform(rod, angle=theta), *hinge], scale=length
+            ),
+            backdrop=transform(_dial(), scale=length),
             background=palette.PAPER,
         )
 
@@ -157,7 +159,7 @@ def _arrow(push: jax.Array) -> list[Shape]:
     ]
     head = Polygon(jnp.stack(corners), color)
     start = math.pi / 2 + 0.16 * jnp.sign(push)  # at the rod's edge
-    return [Arc((0.0, 0.0), radius, start, sweep, 0.05, color), *place([head], angle=start + sweep)]
+    return [Arc((0.0, 0.0), radius, start, sweep, 0.05, color), *transform([head], angle=start + sweep)]
 
 
 def _dial() -> list[Shape]:

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from funcenv.scene import Camera, Line, Many, Rectangle, Scene, Shape, Text, digits, letters, palette, rgba
+from funcenv.scene import Camera, Line, Rectangle, Repeat, Scene, Shape, Text, digits, letters, palette, rgba
 
 _DEALER, _PLAYER = 1.08, -1.08  # heights of the middles of the two rows
 _FIRST, _SECOND, _APART = -1.75, -0.55, 0.25  # across: the first two cards, and from there on each to the next
@@ -60,7 +60,7 @@ def blackjack_scene(player: CardsShown, dealer: CardsShown, payoff: Any, over: A
     )
 
 
-def _cards(dealer: CardsShown, player: CardsShown) -> Many:
+def _cards(dealer: CardsShown, player: CardsShown) -> Repeat:
     """White face up, blue face down."""
     across = (_FIRST, _SECOND, *(_SECOND + _APART * i for i in range(1, _MOST - 1)))
     cards = [
@@ -75,12 +75,12 @@ def _cards(dealer: CardsShown, player: CardsShown) -> Many:
         for row, hand in ((_DEALER, dealer), (_PLAYER, player))
         for i, x in enumerate(across)
     ]
-    return Many(jax.tree.map(lambda *leaves: jnp.stack([jnp.float32(leaf) for leaf in leaves]), *cards))
+    return Repeat(jax.tree.map(lambda *leaves: jnp.stack([jnp.float32(leaf) for leaf in leaves]), *cards))
 
 
-def _labels(usable: jax.Array) -> Many:
+def _labels(usable: jax.Array) -> Repeat:
     """As one shape, so that they compile fast."""
-    return Many(
+    return Repeat(
         Text(
             position=np.array([(_COUNT, _DEALER + 0.7), (_COUNT, _PLAYER + 0.7), (_COUNT, _PLAYER - 0.7)], np.float32),
             codes=np.stack([letters(text) for text in ("DEALER", "PLAYER", "ACE=11")]),

@@ -7,9 +7,9 @@ Example 6.6 of Sutton and Barto, "Reinforcement Learning: An Introduction", 2nd 
     . . . . . . . . . . . .
     S C C C C C C C C C C G
 
-A step moves one tile and stops at the border. Stepping off the cliff C costs 100 and leads back to the start S.
-Actions, order of outcomes and rewards are Gymnasium 1.4.0's `CliffWalking-v1`; `success_rate` and the rewards are
-constants there.
+A step moves one tile and stops at the border. A step off the cliff C costs 100 and leads back to the start S. Actions,
+the order of outcomes and rewards are those of Gymnasium 1.4.0's `CliffWalking-v1`, where `success_rate` and the rewards
+are constants.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from funcenv.checks import require_probability
-from funcenv.envs.toy_text.figures import board_camera, checkered, elf, landmarks, many, middle, tiles
+from funcenv.envs.toy_text.cliff_walking_scene import draw_cliff_walking
 from funcenv.envs.toy_text.tabular import TabularEnv, TabularState, compass_moves
 from funcenv.func_env import reward_bounds
-from funcenv.scene import Circle, Line, Scene, Shape, palette, rgba
+from funcenv.scene import Scene
 from funcenv.spaces import Discrete
 from funcenv.struct import field
 
@@ -34,11 +34,11 @@ _BOTTOM, _LAST = _ROWS - 1, _COLUMNS - 1
 
 
 class CliffWalkingState(TabularState):
-    """Where the walker stands, and how it came there."""
+    """Position of the walker, and whether it has just fallen."""
 
     row: Int[Array, ""]  # from the top, 0 to 3
     column: Int[Array, ""]  # from the left, 0 to 11
-    fell: Bool[Array, ""]  # the last step went over the cliff, and the walker was put back to the start
+    fell: Bool[Array, ""]  # the last step went off the cliff and back to the start
 
 
 class CliffWalking(TabularEnv[CliffWalkingState]):
@@ -51,15 +51,15 @@ class CliffWalking(TabularEnv[CliffWalkingState]):
     Reward: `cliff_reward` for a step off the cliff, `step_reward` for any other, the one that reaches the goal
         included.
 
-    Termination: at the goal, bottom right. Later steps walk on from there.
+    Termination: at the goal, bottom right. Later steps continue from there.
 
     Initial state: the start, bottom left.
 
     Info: `prob`, the probability of the outcome that was drawn (1 after a reset).
 
     Args:
-        is_slippery: steps go to either side, with half of what `success_rate` leaves. Without it, `success_rate` plays
-            no part.
+        is_slippery: whether a step may go to either side, each with half of `1 - success_rate`; if not, `success_rate`
+            is ignored.
 
     Raises:
         ValueError: a `success_rate` outside of [0, 1].
@@ -77,21 +77,18 @@ class CliffWalking(TabularEnv[CliffWalkingState]):
     step_reward: float = -1.0
     cliff_reward: float = -100.0
 
+    fixed_start = True
+
     def __post_init__(self) -> None:
         require_probability(success_rate=self.success_rate)
 
-    @property
-    def fixed_start(self) -> bool:
-        """There is one start."""
-        return True
-
     def initial(self, key: jax.Array) -> CliffWalkingState:
-        """Bottom left."""
+        """Return the walker at the start."""
         del key
         return self.decode(_BOTTOM * _COLUMNS)
 
     def outcome_probabilities(self, state: CliffWalkingState, action: Int[Array, ""]) -> tuple[Float[Array, ""], ...]:
-        """Of slipping to one side, going straight on, and slipping to the other."""
+        """Return the probabilities of slipping to one side, of the intended way, and of slipping to the other side."""
         del state, action
         if not self.is_slippery:
             return (jnp.ones((), float),)
@@ -100,7 +97,7 @@ class CliffWalking(TabularEnv[CliffWalkingState]):
         return aside, straight, aside
 
     def outcome(self, state: CliffWalkingState, action: Int[Array, ""], index: Int[Array, ""]) -> CliffWalkingState:
-        """One tile on, at most to the border; or over the cliff and back to the start."""
+        """Return the walker one tile further, at most at the border; or back at the start after a fall."""
         turn = index - 1 if self.is_slippery else 0
         down, right = compass_moves(jnp.asarray(action, jnp.int32) + turn, order="URDL")
         row = jnp.clip(state.row + down, 0, _BOTTOM)
@@ -111,25 +108,25 @@ class CliffWalking(TabularEnv[CliffWalkingState]):
     def reward(
         self, state: CliffWalkingState, action: Int[Array, ""], next_state: CliffWalkingState
     ) -> Float[Array, ""]:
-        """The price of a step, or of a fall."""
+        """Return the reward of a step or of a fall."""
         del state, action
         return jnp.where(next_state.fell, jnp.asarray(self.cliff_reward, float), jnp.asarray(self.step_reward, float))
 
     def terminal(self, state: CliffWalkingState) -> Bool[Array, ""]:
-        """At the goal."""
+        """Return whether the walker is at the goal."""
         return (state.row == _BOTTOM) & (state.column == _LAST)
 
     def encode(self, state: CliffWalkingState) -> Int[Array, ""]:
-        """Tiles are numbered row by row."""
+        """Return the number of the walker's tile, counted row by row."""
         return state.row * _COLUMNS + state.column
 
     def decode(self, number: int | Int[Array, ""]) -> CliffWalkingState:
-        """Standing on tile `number`."""
+        """Return the walker on tile `number`."""
         row, column = jnp.divmod(jnp.asarray(number, jnp.int32), _COLUMNS)
         return CliffWalkingState(row=row, column=column, fell=jnp.zeros((), bool), prob=jnp.ones((), float))
 
     def text(self, state: CliffWalkingState, action: Any | None = None) -> str:
-        """As Gymnasium prints it: the walker x, the cliff C and the goal T."""
+        """Return the map with the walker x, the cliff C and the goal T, as Gymnasium prints it."""
         del action
         rows = [["o"] * _COLUMNS for _ in range(_ROWS)]
         rows[_BOTTOM][1:] = [*"C" * (_LAST - 1), "T"]
@@ -138,7 +135,7 @@ class CliffWalking(TabularEnv[CliffWalkingState]):
 
     @property
     def initial_state_distrib(self) -> Float[Array, "48"]:
-        """All of it on the start."""
+        """Probability 1 for the start."""
         return jnp.asarray(np.arange(_ROWS * _COLUMNS) == _BOTTOM * _COLUMNS, float)
 
     @property
@@ -153,36 +150,13 @@ class CliffWalking(TabularEnv[CliffWalkingState]):
 
     @property
     def reward_range(self) -> tuple[float, float]:
-        """Off the cliff, and on it."""
+        """Bounds of the reward."""
         return reward_bounds(self.cliff_reward, self.step_reward)
 
     def get_keys_to_action(self) -> dict[Any, Any]:
-        """The arrows."""
+        """Return the actions of the arrow keys."""
         return {("up",): 0, ("right",): 1, ("down",): 2, ("left",): 3}
 
     def scene(self, state: CliffWalkingState) -> Scene:
-        """The walker above the cliff, with a red ring after a fall."""
-        at = middle(state.row, state.column)
-        ring = Circle(at, 0.46, rgba(palette.RED, 0.0), rgba(palette.RED, state.fell), 0.06)
-        return Scene(
-            camera=board_camera(_ROWS, _COLUMNS),
-            shapes=(ring, *elf(at)),
-            backdrop=_land(),
-            background=palette.PAPER,
-        )
-
-
-def _land() -> tuple[Shape, ...]:
-    """Grass, and below its edge rock, and what glows at its foot; the grass hides the upper part of the rocks."""
-    edge = -float(_BOTTOM)
-    grass = checkered(_ROWS, _COLUMNS, palette.LEAF)
-    grass[_BOTTOM, 1:_LAST, 3] = 0.0
-    depths = np.stack([palette.EARTH] * 2 + [palette.INK] * 4 + [palette.RED, palette.ORANGE])[:, None]
-    rocks = [Circle((column + 0.5, edge), (0.56, 0.46, 0.62)[column % 3], palette.EARTH) for column in range(1, _LAST)]
-    return (
-        tiles(depths, (1.0, edge), (_LAST - 1.0, 1.0)),
-        *many(rocks),
-        tiles(grass),
-        Line((1.0, edge), (float(_LAST), edge), 0.08, palette.GREEN, cap="butt"),
-        *landmarks(starts=[(_BOTTOM, 0)], goals=[(_BOTTOM, _LAST)]),
-    )
+        """Draw the walker above the cliff, with a red ring after a fall."""
+        return draw_cliff_walking(_ROWS, _COLUMNS, state.row, state.column, state.fell)

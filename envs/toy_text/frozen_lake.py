@@ -1,9 +1,9 @@
 """Cross a frozen lake from start to goal without falling into a hole, on ice that may make you slip.
 
 The map is a grid of letters: S start, F frozen, H hole, G goal. A step moves one tile and stops at the border. On
-slippery ice it goes the intended way with probability `success_rate`, and to either side with half the rest.
-Parameters, order of outcomes and rewards are Gymnasium 1.4.0's `FrozenLake-v1`, with two differences: maps that are not
-rectangular, or without start or goal, are refused, and so is a `success_rate` that is not a probability.
+slippery ice it goes the intended way with probability `success_rate`, and to either side with half of the rest.
+Parameters, the order of outcomes and rewards are those of Gymnasium 1.4.0's `FrozenLake-v1`. Two things differ: a map
+must be rectangular and have a start and a goal, and `success_rate` must be a probability.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from funcenv.checks import require_probability
-from funcenv.envs.toy_text.figures import board_camera, checkered, elf, landmarks, many, middle, tiles
-from funcenv.envs.toy_text.maps import MAPS, generate_random_map, parse_map
+from funcenv.envs.toy_text.ansi_text import colorize
+from funcenv.envs.toy_text.frozen_lake_maps import MAPS, generate_random_map, parse_map
+from funcenv.envs.toy_text.frozen_lake_scene import draw_frozen_lake
 from funcenv.envs.toy_text.tabular import TabularEnv, TabularState, compass_moves
-from funcenv.envs.toy_text.terminal import painted
 from funcenv.func_env import reward_bounds
-from funcenv.scene import Line, Rectangle, Scene, Shape, palette, place, rgba
+from funcenv.scene import Scene
 from funcenv.spaces import Discrete
 from funcenv.struct import field
 
-_ICE, _HOLE, _GOAL = range(3)  # what a tile does; a start is ice
+_ICE, _HOLE, _GOAL = range(3)  # kinds of tiles; a start is ice
 
 
 class FrozenLakeState(TabularState):
-    """Where the walker stands."""
+    """Position of the walker."""
 
     row: Int[Array, ""]  # from the top
     column: Int[Array, ""]  # from the left
@@ -43,21 +43,21 @@ class FrozenLake(TabularEnv[FrozenLakeState]):
 
     Action: 0 left, 1 down, 2 right, 3 up. Other integers are taken modulo 4.
 
-    Reward: `reward_schedule` for stepping onto the goal, into a hole, or onto the ice; 0 after the end.
+    Reward: one of `reward_schedule`, for a step onto a goal, into a hole, or onto the ice. Steps after the end pay 0.
 
-    Termination: on a goal or in a hole. Later steps change nothing.
+    Termination: at a goal or in a hole. Later steps change nothing.
 
-    Initial state: the start; each is as likely, where a map has several.
+    Initial state: a start tile; all of them are equally likely.
 
     Info: `prob`, the probability of the outcome that was drawn (1 after a reset).
 
-    Args:
-        desc: rows of a map; before `map_name`. With neither, a random 8x8 map is drawn when the object is made and kept
-            in this field; `generate_random_map` draws one from a seed.
-        map_name: "4x4" or "8x8".
-        is_slippery: without it every step goes the intended way, and `success_rate` plays no part.
+    The map is static, so another map is another compiled program. All other parameters can be batched.
 
-    The map is static: another one is another program. The rest can be batched.
+    Args:
+        desc: rows of a map; takes precedence over `map_name`. If both are None, the constructor draws a random 8x8 map
+            and keeps it in this field; `generate_random_map` draws one from a seed.
+        map_name: "4x4" or "8x8".
+        is_slippery: whether the walker may slip; if not, `success_rate` is ignored.
 
     Raises:
         TypeError: a map that is not a list of rows.
@@ -77,7 +77,7 @@ class FrozenLake(TabularEnv[FrozenLakeState]):
     map_name: str | None = field(pytree_node=False, default="4x4")
     is_slippery: bool = field(pytree_node=False, default=True)
     success_rate: float = 1 / 3  # probability of the intended direction on slippery ice
-    reward_schedule: tuple[float, float, float] = (1.0, 0.0, 0.0)  # for reaching a goal, a hole, the ice
+    reward_schedule: tuple[float, float, float] = (1.0, 0.0, 0.0)  # of a step onto a goal, a hole, the ice
 
     def __post_init__(self) -> None:
         if self.desc is not None:
@@ -97,12 +97,12 @@ class FrozenLake(TabularEnv[FrozenLakeState]):
 
     @property
     def tiles(self) -> tuple[str, ...]:
-        """The map in use, a string for each row."""
+        """The map in use, one string per row."""
         return MAPS[str(self.map_name)] if self.desc is None else tuple(self.desc)
 
     @property
     def fixed_start(self) -> bool:
-        """There is one start tile."""
+        """Whether the map has a single start tile."""
         return int(self._is_start().sum()) == 1
 
     @property
@@ -116,7 +116,7 @@ class FrozenLake(TabularEnv[FrozenLakeState]):
         return len(self.tiles[0])
 
     def initial(self, key: jax.Array) -> FrozenLakeState:
-        """On a start tile."""
+        """Return the walker on a start tile."""
         starts = np.flatnonzero(self._is_start()).astype(np.int32)
         if len(starts) == 1:
             del key
@@ -124,7 +124,10 @@ class FrozenLake(TabularEnv[FrozenLakeState]):
         return self.decode(jnp.asarray(starts)[Discrete(len(starts)).sample(key)])
 
     def outcome_probabilities(self, state: FrozenLakeState, action: Int[Array, ""]) -> tuple[Float[Array, ""], ...]:
-        """Of slipping to one side, going straight on, and slipping to the other; just staying, after the end."""
+        """Return the probabilities of slipping to one side, of the intended way, and of slipping to the other side.
+
+        After the end, the first outcome has probability 1.
+        """
         del action
         if not self.is_slippery:
             return (jnp.ones((), float),)
@@ -133,7 +136,7 @@ class FrozenLake(TabularEnv[FrozenLakeState]):
         return jnp.where(over, 1.0, aside), jnp.where(over, 0.0, straight), jnp.where(over, 0.0, aside)
 
     def outcome(self, state: FrozenLakeState, action: Int[Array, ""], index: Int[Array, ""]) -> FrozenLakeState:
-        """One tile on, at most to the border."""
+        """Return the walker one tile further, at most at the border."""
         turn = index - 1 if self.is_slippery else 0
         down, right = compass_moves(jnp.asarray(action, jnp.int32) + turn, order="LDRU")
         over = self.terminal(state)
@@ -143,7 +146,7 @@ class FrozenLake(TabularEnv[FrozenLakeState]):
         )
 
     def reward(self, state: FrozenLakeState, action: Int[Array, ""], next_state: FrozenLakeState) -> Float[Array, ""]:
-        """What the schedule pays for the tile that was reached; nothing after the end."""
+        """Return the reward of the tile that was reached, 0 after the end."""
         del action
         goal, hole, ice = (jnp.asarray(reward, float) for reward in self.reward_schedule)
         tile = self._tile(next_state)
@@ -151,29 +154,29 @@ class FrozenLake(TabularEnv[FrozenLakeState]):
         return jnp.where(self.terminal(state), 0.0, reached)
 
     def terminal(self, state: FrozenLakeState) -> Bool[Array, ""]:
-        """At the goal or in a hole."""
+        """Return whether the walker is at a goal or in a hole."""
         return self._tile(state) != _ICE
 
     def encode(self, state: FrozenLakeState) -> Int[Array, ""]:
-        """Tiles are numbered row by row."""
+        """Return the number of the walker's tile, counted row by row."""
         return state.row * self.ncol + state.column
 
     def decode(self, number: int | Int[Array, ""]) -> FrozenLakeState:
-        """Standing on tile `number`."""
+        """Return the walker on tile `number`."""
         row, column = jnp.divmod(jnp.asarray(number, jnp.int32), self.ncol)
         return FrozenLakeState(row=row, column=column, prob=jnp.ones((), float))
 
     def text(self, state: FrozenLakeState, action: Any | None = None) -> str:
-        """As Gymnasium prints it: the last action, and the map with the walker's tile in red."""
-        told = "" if action is None else f"  ({('Left', 'Down', 'Right', 'Up')[int(action)]})"
+        """Return the last action and the map with the walker's tile in red, as Gymnasium prints them."""
+        name = "" if action is None else f"  ({('Left', 'Down', 'Right', 'Up')[int(action)]})"
         rows = [list(row) for row in self.tiles]
         row, column = int(state.row), int(state.column)
-        rows[row][column] = painted(rows[row][column], "red", behind=True)
-        return "\n".join([told, *map("".join, rows), ""])
+        rows[row][column] = colorize(rows[row][column], "red", background=True)
+        return "\n".join([name, *map("".join, rows), ""])
 
     @property
     def initial_state_distrib(self) -> Float[Array, "num_states"]:
-        """Uniform over the start tiles."""
+        """Uniform distribution over the start tiles."""
         starts = self._is_start()
         return jnp.asarray(starts / starts.sum(), float)
 
@@ -189,51 +192,23 @@ class FrozenLake(TabularEnv[FrozenLakeState]):
 
     @property
     def reward_range(self) -> tuple[float, float]:
-        """What the schedule pays for the tiles of this map."""
+        """Bounds of the rewards for the tiles of this map."""
         goal, hole, ice = self.reward_schedule
         has_hole = any("H" in row for row in self.tiles)
         return reward_bounds(goal, ice, *([hole] if has_hole else []))
 
     def get_keys_to_action(self) -> dict[Any, Any]:
-        """The arrows."""
+        """Return the actions of the arrow keys."""
         return {("left",): 0, ("down",): 1, ("right",): 2, ("up",): 3}
 
     def scene(self, state: FrozenLakeState) -> Scene:
-        """The walker on the lake, in the water after a fall."""
-        fell = jnp.float32(self._tile(state) == _HOLE)
-        x, y = middle(state.row, state.column)
-        return Scene(
-            camera=board_camera(self.nrow, self.ncol),
-            shapes=(*elf((x, y + 0.06 * fell), shadow=1 - fell), *place(_water(fell), (x, y))),
-            backdrop=self._lake(),
-            background=palette.PAPER,
-        )
-
-    def _lake(self) -> tuple[Shape, ...]:
-        found: dict[str, list[tuple[int, int]]] = {letter: [] for letter in "SFHG"}
-        for row, letters in enumerate(self.tiles):
-            for column, letter in enumerate(letters):
-                found[letter].append((row, column))
-        holes = [_hole(column + 0.5, -row - 0.5) for row, column in found["H"]]
-        ice = tiles(checkered(self.nrow, self.ncol, palette.SKY))
-        return ice, *many(holes), *landmarks(found["S"], found["G"])
+        """Draw the walker on the lake, or in the water after a fall."""
+        return draw_frozen_lake(self.tiles, state.row, state.column, fell=self._tile(state) == _HOLE)
 
     def _is_start(self) -> np.ndarray[Any, Any]:
         return np.array([letter == "S" for letter in "".join(self.tiles)])
 
     def _tile(self, state: FrozenLakeState) -> Int[Array, ""]:
-        """What the walker stands on: one look-up by number, which is three times as fast as by row and column."""
+        """Return the kind of the walker's tile; an index by number is faster than one by row and column."""
         tiles = [{"H": _HOLE, "G": _GOAL}.get(letter, _ICE) for letter in "".join(self.tiles)]
         return jnp.asarray(tiles, jnp.int32)[self.encode(state)]
-
-
-def _hole(x: float, y: float) -> Rectangle:
-    return Rectangle((x, y), (0.8, 0.8), palette.NAVY, corner_radius=0.28, outline=palette.WHITE, outline_width=0.06)
-
-
-def _water(shown: jax.Array) -> list[Shape]:
-    """What is in front of somebody in a hole."""
-    return [
-        Rectangle((0.0, -0.21), (0.42, 0.26), rgba(palette.NAVY, shown)),
-        Line((-0.22, -0.09), (0.22, -0.09), 0.09, rgba(palette.BLUE, shown)),
-    ]

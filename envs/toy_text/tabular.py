@@ -1,7 +1,7 @@
-"""What the toy-text environments with a finite number of states share.
+"""The base class of environments with a finite number of states.
 
-Each action in each state has a few numbered outcomes. A subclass says how likely each is and what it leads to; the
-dynamics draw one of them and the transition table lists them all, so the two can't disagree.
+Each action in each state has a few numbered outcomes. A subclass defines the probability and the next state of each
+outcome. The dynamics draw one outcome and the transition table lists all of them, so the two cannot disagree.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from funcenv.struct import PyTreeNode
 
 
 class TabularState(PyTreeNode):
-    """What every state holds, whatever else it does."""
+    """The field that the state of every tabular environment has."""
 
-    prob: Float[Array, ""]  # of the outcome that led here; 1 after a reset
+    prob: Float[Array, ""]  # probability of the outcome that led here; 1 after a reset
 
 
 TabularStateT = TypeVar("TabularStateT", bound=TabularState)
 
 
 class TabularEnv(FuncEnv[TabularStateT, Int[Array, ""], Int[Array, ""]]):
-    """A `FuncEnv` with numbered states, actions and outcomes, and a table of them all, `P`.
+    """An environment with numbered states, actions and outcomes, and a table of all outcomes, `P`.
 
     A subclass defines both spaces (`Discrete`, starting at 0), `initial`, `reward`, `terminal`, and
 
-        encode(state)                         -> number         which is also the observation
+        encode(state)                         -> number         the observation
         decode(number)                        -> state          as after a reset
-        outcome_probabilities(state, action)  -> probabilities  one for each outcome, summing to 1
+        outcome_probabilities(state, action)  -> probabilities  one per outcome, summing to 1
         outcome(state, action, index)         -> next_state     without its `prob`
 
     >>> from funcenv.envs import CliffWalking
@@ -43,54 +43,51 @@ class TabularEnv(FuncEnv[TabularStateT, Int[Array, ""], Int[Array, ""]]):
     (48, 4, 1)
     """
 
+    render_fps = 4  # as in Gymnasium
+
     @property
     def observation_space(self) -> Discrete:
-        """The numbers of the states."""
+        """The numbers of the states; a subclass defines it."""
         raise NotImplementedError(f"{type(self).__name__} must define the property observation_space")
 
     @property
     def action_space(self) -> Discrete:
-        """The numbers of the actions."""
+        """The numbers of the actions; a subclass defines it."""
         raise NotImplementedError(f"{type(self).__name__} must define the property action_space")
 
     def encode(self, state: TabularStateT) -> Int[Array, ""]:
-        """The number of a state, int32."""
+        """Return the number of a state, int32."""
         raise NotImplementedError(f"{type(self).__name__} must define encode(state)")
 
     def decode(self, number: int | Int[Array, ""]) -> TabularStateT:
-        """The state with a number, as if an episode began there."""
+        """Return the state with a number, as if an episode started there."""
         raise NotImplementedError(f"{type(self).__name__} must define decode(number)")
 
     def outcome_probabilities(self, state: TabularStateT, action: Int[Array, ""]) -> tuple[Float[Array, ""], ...]:
-        """How likely each outcome is; as many for every state and action."""
+        """Return the probability of each outcome; every state and action has the same number of outcomes."""
         raise NotImplementedError(f"{type(self).__name__} must define outcome_probabilities(state, action)")
 
     def outcome(self, state: TabularStateT, action: Int[Array, ""], index: Int[Array, ""]) -> TabularStateT:
-        """The state that outcome number `index` leads to."""
+        """Return the state that outcome number `index` leads to."""
         raise NotImplementedError(f"{type(self).__name__} must define outcome(state, action, index)")
 
     def transition(self, state: TabularStateT, action: Int[Array, ""], key: jax.Array) -> TabularStateT:
-        """Draw an outcome; nothing is drawn where there is only one."""
+        """Draw an outcome; a single outcome needs no random number."""
         index, prob = _draw(key, self.outcome_probabilities(state, action))
         return self.outcome(state, action, index).replace(prob=prob)
 
     def observation(self, state: TabularStateT, key: jax.Array) -> Int[Array, ""]:
-        """The number of the state."""
+        """Return the number of the state."""
         del key
         return self.encode(state)
 
     def state_info(self, state: TabularStateT) -> dict[str, Any]:
-        """`prob`: the probability of the outcome that led here, as Gymnasium reports it; 1 after a reset."""
+        """Return `prob`, as Gymnasium does: the probability of the outcome that led here, 1 after a reset."""
         return {"prob": state.prob}
 
     @property
-    def render_fps(self) -> float:
-        """Steps shown a second, as Gymnasium shows them."""
-        return 4
-
-    @property
     def P(self) -> TransitionTable:  # Gymnasium's name
-        """Every outcome of every action in every state."""
+        """Table of all outcomes of every action in every state."""
 
         def row(number: jax.Array, action: jax.Array) -> TransitionTable:
             state = self.decode(number)
@@ -113,16 +110,16 @@ class TabularEnv(FuncEnv[TabularStateT, Int[Array, ""], Int[Array, ""]]):
 
     @property
     def initial_state_distrib(self) -> Float[Array, "num_states"]:
-        """The probability that an episode begins in each state."""
+        """Probability that an episode starts in each state; a subclass defines it."""
         raise NotImplementedError(f"{type(self).__name__} must define the property initial_state_distrib")
 
 
 def compass_moves(direction: Int[Array, ""], order: str) -> tuple[Int[Array, ""], Int[Array, ""]]:
-    """Steps along rows (down) and columns (right), each -1, 0 or 1, of a direction.
+    """Return the steps along rows (down) and columns (right), each -1, 0 or 1, of a direction.
 
     Args:
-        direction: its place in `order`; taken modulo 4.
-        order: the letters L, D, R, U as the environment numbers them.
+        direction: index into `order`, taken modulo 4.
+        order: the letters L, D, R and U in the order in which the environment numbers them.
 
     >>> down, right = compass_moves(jnp.int32(3), "LDRU")
     >>> int(down), int(right)
@@ -134,7 +131,7 @@ def compass_moves(direction: Int[Array, ""], order: str) -> tuple[Int[Array, ""]
 
 
 def _draw(key: jax.Array, probabilities: tuple[Float[Array, ""], ...]) -> tuple[Int[Array, ""], Float[Array, ""]]:
-    """The index of an outcome and its probability: the first whose cumulative probability exceeds a uniform number."""
+    """Return the index and the probability of the first outcome whose cumulative probability exceeds a uniform number."""
     index = jnp.zeros((), jnp.int32)
     prob = cumulative = probabilities[0]
     if len(probabilities) == 1:

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from funcenv.envs.toy_text.figures import board_camera, checkered, many, middle, tiles
-from funcenv.scene import Circle, Line, Polygon, Rectangle, Scene, Shape, Text, letters, palette, place, rgba
+from funcenv.scene import Circle, Line, Polygon, Rectangle, Scene, Shape, Text, letters, palette, rgba, transform
 
 _COLORS = palette.RED, palette.GREEN, palette.YELLOW, palette.BLUE
 _WALLS = ((2, 0, 2), (1, 3, 5), (3, 3, 5))  # x, and the rows between which they stand
@@ -48,8 +48,8 @@ def taxi_scene(
     return Scene(
         camera=board_camera(5, 5),
         shapes=(
-            *place(_destination(jnp.float32(delivered)), middle(*destination)),
-            *place(_taxi(), (x, y)),
+            *transform(_destination(jnp.float32(delivered)), middle(*destination)),
+            *transform(_taxi(), (x, y)),
             Rectangle(
                 (waiting_x + 0.27, waiting_y - 0.17), (0.22, 0.32), rgba(palette.INK, 1 - rides), corner_radius=0.1
             ),

@@ -1,4 +1,4 @@
-"""The whole dynamics of a finite environment as arrays, for methods that plan with a model."""
+"""The dynamics of a finite environment as arrays, for planning methods."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from funcenv.struct import PyTreeNode
 
 
 class TransitionTable(PyTreeNode):
-    """What can follow each action in each state: `[num_states, num_actions, num_outcomes]` throughout.
+    """All outcomes of every action in every state; each array is `[num_states, num_actions, num_outcomes]`.
 
-    State and action numbers are observations and actions. The outcomes of a state and an action stand in the order of
-    Gymnasium's `env.P[state][action]`, and their probabilities sum to 1. Where Gymnasium lists fewer than
-    `num_outcomes`, rows of probability 0 follow. Two outcomes may lead to the same state.
+    States and actions are indexed by observations and actions. Outcomes are in the order of Gymnasium's
+    `env.P[state][action]`, and their probabilities sum to 1. Where Gymnasium lists fewer than `num_outcomes`, outcomes
+    of probability 0 follow. Two outcomes may lead to the same state.
 
     The table is a function of the parameters of its environment: it can be built inside `jax.jit`, mapped over a batch
     of environments and differentiated.
@@ -34,15 +34,15 @@ class TransitionTable(PyTreeNode):
     def action_values(
         self, values: Float[Array, "num_states"], discount: float | Float[Array, ""]
     ) -> Float[Array, "num_states num_actions"]:
-        """One Bellman backup: the expected reward of each action plus the discounted value of what follows.
+        """Return one Bellman backup: the expected reward of each action plus the discounted value of the next state.
 
             q(s, a) = sum_i probability_i (reward_i + discount values[next_state_i] [not terminated_i])
 
         Args:
-            values: of every state.
-            discount: in `[0, 1]`.
+            values: value of every state.
+            discount: discount factor in `[0, 1]`.
 
-        Value iteration is this and a maximum, again and again:
+        Value iteration repeats this and a maximum:
 
         >>> import jax
         >>> from funcenv.envs import FrozenLake
@@ -57,7 +57,7 @@ class TransitionTable(PyTreeNode):
 
 
 def stack_outcomes(outcomes: list[TransitionTable]) -> TransitionTable:
-    """The outcomes of one state and action, each a table of scalars, as one table of shape `[num_outcomes]`.
+    """Return the outcomes of one state and action, each a table of scalars, as one table of shape `[num_outcomes]`.
 
     >>> half, no = jnp.float32(0.5), jnp.zeros((), bool)
     >>> outcome = TransitionTable(probability=half, next_state=jnp.int32(3), reward=half, terminated=no)

@@ -19,7 +19,7 @@ import jax
 import numpy as np
 
 from funcenv.replay.scene_stack import is_constant
-from funcenv.scene import Many, Scene, Shape
+from funcenv.scene import Repeat, Scene, Shape
 from funcenv.spaces import Box, Discrete, Space
 
 _MAX_INLINE = 12  # numbers that are written as such
@@ -70,9 +70,9 @@ class Encoder:
             return len(leaves) - 1
 
         def shape(node: Any, lead: int) -> dict[str, Any]:
-            if isinstance(node, Many):
+            if isinstance(node, Repeat):
                 inner = node.shape
-                return {"kind": "Many", "count": _first_leaf(inner).shape[lead], "of": shape(inner, lead + 1)}
+                return {"kind": "Repeat", "count": _first_leaf(inner).shape[lead], "of": shape(inner, lead + 1)}
             if not isinstance(node, Shape):
                 raise TypeError(f"a scene is made of shapes from funcenv.scene, got {type(node).__name__} among them")
             fields = {

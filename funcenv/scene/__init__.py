@@ -1,27 +1,28 @@
-"""Pictures of environments: shapes in world coordinates, drawn once and shown anywhere.
+"""Drawings of states: shapes in world coordinates, drawn once and shown anywhere.
 
-An environment's `scene(state)` returns a `Scene`. `rasterize` turns it into pixels inside compiled code; windows,
-terminals, pixel observations and replays are made from the same scene.
+`env.scene(state)` returns a `Scene`. `rasterize` turns it into pixels inside compiled code. Windows, terminals, image
+observations and replays are all made from the same scene.
 """
 
 from funcenv.scene import palette
 from funcenv.scene._validate import require_same_structure
+from funcenv.scene.camera import Camera
 from funcenv.scene.color import rgba
 from funcenv.scene.font import digits, letters
 from funcenv.scene.grid import mosaic
-from funcenv.scene.images import Sprite, Text
 from funcenv.scene.rasterize import rasterize
-from funcenv.scene.scene import Camera, Scene
-from funcenv.scene.shapes import Arc, Circle, Line, Many, Polygon, Rectangle, Shape, Terrain, place
+from funcenv.scene.scene import Scene
+from funcenv.scene.shapes import Arc, Circle, Line, Polygon, Rectangle, Repeat, Shape, Terrain, transform
+from funcenv.scene.sprites import Sprite, Text
 
 __all__ = [
     "Arc",
     "Camera",
     "Circle",
     "Line",
-    "Many",
     "Polygon",
     "Rectangle",
+    "Repeat",
     "Scene",
     "Shape",
     "Sprite",
@@ -31,8 +32,8 @@ __all__ = [
     "letters",
     "mosaic",
     "palette",
-    "place",
     "rasterize",
     "require_same_structure",
     "rgba",
+    "transform",
 ]

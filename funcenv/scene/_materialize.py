@@ -1,4 +1,4 @@
-"""Values that a compiler keeps instead of working them out again."""
+"""Values that a compiler must store instead of computing them again."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import jax.numpy as jnp
 Tree = TypeVar("Tree")
 
 
-def settled(tree: Tree) -> Tree:
-    """The same arrays, computed once, before anything that uses them.
+def materialize(tree: Tree) -> Tree:
+    """Return the same arrays, computed once before anything that uses them.
 
-    XLA prefers to compute again rather than to store: it would work out a number that belongs to a column anew in every
-    pixel of it, and paint the backdrop of a batch of pictures for each. An optimization barrier stops it on a GPU. The
-    CPU backend drops barriers too early, but does not compute across a branch, so there the values come out of one
-    that is always taken, as only the barrier knows.
+    XLA prefers to compute again rather than to store: it would compute a value of a column again in every pixel of
+    that column, and paint the backdrop of a batch of images for each image. An optimization barrier stops it on a GPU.
+    The CPU backend drops barriers too early, but does not compute across a branch. There, the arrays come out of a
+    branch that is always taken, behind a condition that only the barrier knows.
 
-    >>> settled({"x": jnp.arange(3)})["x"].tolist()
+    >>> materialize({"x": jnp.arange(3)})["x"].tolist()
     [0, 1, 2]
     """
     return jax.lax.platform_dependent(tree, cpu=_behind_branch, default=_behind_barrier)

@@ -1,4 +1,4 @@
-"""Scenes that stack: whether two of them have the same shapes, and if not, which differ."""
+"""The check that two scenes have the same structure, so that their arrays can be stacked."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from typing import Any
 import numpy as np
 
 from funcenv.scene.scene import Scene
-from funcenv.scene.shapes import Many
+from funcenv.scene.shapes import Repeat
 
-_NAMED = 5  # differences that an error lists
+_MAX_LISTED = 5  # differences in an error message
 
 
 def require_same_structure(first: Scene, other: Scene, where: str) -> None:
-    """Raise unless two scenes have the same shapes, so that their arrays can be stacked.
+    """Raise `ValueError` unless two scenes have the same shapes, so that their arrays can be stacked.
 
-    Values may differ, and so may dtypes: `Scene.canonical` makes those alike. Scenes may be batched, both alike, or
-    abstract (`jax.eval_shape`).
+    Values and dtypes may differ; `Scene.canonical` makes dtypes equal. The scenes may be batched, both in the same
+    way, or abstract (`jax.eval_shape`).
 
     Args:
-        first: what scenes are to look like.
+        first: a scene of one state.
         other: a scene of another state of the same environment.
-        where: where `other` is from, for the message: `"after step 3"`.
+        where: the origin of `other`, for the message: `"after step 3"`.
 
     Raises:
-        ValueError: a shape was added, dropped, or is of another kind; or a field of one has another shape.
+        ValueError: a shape was added, dropped, or is of another kind; or a field of a shape has another array shape.
 
     >>> from funcenv.scene import Camera, Circle, Line
     >>> camera, color = Camera((0.0, 0.0), 2.0, 2.0), (0.0, 0.0, 0.0, 1.0)
@@ -46,15 +46,15 @@ def require_same_structure(first: Scene, other: Scene, where: str) -> None:
     ]
     if not changes:
         return
-    more = f", and {len(changes) - _NAMED} more" if len(changes) > _NAMED else ""
+    more = f", and {len(changes) - _MAX_LISTED} more" if len(changes) > _MAX_LISTED else ""
     raise ValueError(
-        f"a scene must have the same shapes in every state, but {where} {', '.join(changes[:_NAMED])}{more}; "
+        f"a scene must have the same shapes in every state, but {where} {', '.join(changes[:_MAX_LISTED])}{more}; "
         "draw what a state does not show with alpha 0, and give arrays a fixed length"
     )
 
 
 def _list_changes(name: str, first: Sequence[Any], other: Sequence[Any]) -> Iterator[str]:
-    """Shapes that look alike are matched in order, so that one that is missing does not shift all that follow."""
+    """Match equal shapes in order, so that a missing shape does not shift all shapes after it."""
     match = difflib.SequenceMatcher(None, list(map(_signature, first)), list(map(_signature, other)), autojunk=False)
     for operation, start, end, other_start, other_end in match.get_opcodes():
         if operation == "equal":
@@ -89,11 +89,11 @@ def _signature(shape: Any) -> tuple[Any, ...]:
 
 def _kind(shape: Any) -> str:
     own = type(shape).__name__
-    return f"{own} of {_kind(shape.shape)}" if isinstance(shape, Many) else own
+    return f"{own} of {_kind(shape.shape)}" if isinstance(shape, Repeat) else own
 
 
 def _fields(node: Any) -> dict[str, str]:
-    """What stacking depends on: the shape of each array, which fields are None or tuples, and the static fields."""
+    """Describe what stacking depends on: array shapes, which fields are None or tuples, and static fields."""
     if not dataclasses.is_dataclass(node):
         return {"": _form(node)}
     fields = {}

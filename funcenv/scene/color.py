@@ -8,21 +8,21 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-Color = Any  # float32[4], or anything that `rgba` takes
+from funcenv.struct import NDArray
 
 
-def rgba(color: Color, alpha: Any = 1.0) -> Any:
-    """A colour as four numbers.
+def rgba(color: Any, alpha: Any = 1.0) -> Any:
+    """Return a colour as four numbers.
 
     Args:
         color: `"#rrggbb"` or `"#rrggbbaa"`; or three or four numbers from 0 to 1.
-        alpha: the opacity, from 0 to 1, which may depend on the state: 0 hides a shape. It multiplies the colour's own.
+        alpha: opacity from 0 to 1, which multiplies the colour's own. It may depend on the state: 0 hides a shape.
 
     Returns:
-        float32 `[4]`: a NumPy array, or a JAX array where the colour or `alpha` is one.
+        float32 `[4]`: a NumPy array, or a JAX array where `color` or `alpha` is one.
 
     Raises:
-        ValueError: a string that is no colour, or another number of components.
+        ValueError: a string that is not a colour, or another number of components.
 
     >>> rgba("#ff8000", alpha=0.5)
     array([1.       , 0.5019608, 0.       , 0.5      ], dtype=float32)
@@ -35,13 +35,13 @@ def rgba(color: Color, alpha: Any = 1.0) -> Any:
     xp: Any = jnp if isinstance(components, jax.Array) or isinstance(alpha, jax.Array) else np
     components = xp.asarray(components, np.float32)
     if components.shape not in ((3,), (4,)):
-        raise ValueError(f"a colour must have 3 or 4 components, got shape {components.shape}")
+        raise ValueError(f"a colour must have 3 or 4 components, got shape {components.shape}; give red, green, blue")
     own = components[3] if components.shape == (4,) else xp.float32(1)
     return xp.concatenate([components[:3], xp.reshape(own * xp.asarray(alpha, np.float32), (1,))])
 
 
 def luminance(red: Any, green: Any, blue: Any) -> Any:
-    """The grey of a colour, as ITU-R BT.601 weighs it, as OpenCV and Pillow do.
+    """Return the grey level of a colour, weighted as in ITU-R BT.601.
 
     >>> round(luminance(1.0, 1.0, 1.0), 6)
     1.0
@@ -49,7 +49,7 @@ def luminance(red: Any, green: Any, blue: Any) -> Any:
     return 0.299 * red + 0.587 * green + 0.114 * blue
 
 
-def _from_hex(text: str) -> np.ndarray[Any, Any]:
+def _from_hex(text: str) -> NDArray:
     digits = text[1:]
     if not text.startswith("#") or len(digits) not in (6, 8) or set(digits.lower()) - set("0123456789abcdef"):
         raise ValueError(f'a colour must be "#rrggbb" or "#rrggbbaa", got {text!r}; write orange as "#ffa500"')

@@ -1,4 +1,4 @@
-"""A small bitmap font: the printable ASCII characters, 5 columns wide and 9 rows high, the last two below the line."""
+"""A small bitmap font: the printable ASCII characters, 5 columns wide and 9 rows high, the last two below the baseline."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from funcenv.struct import NDArray
+
 GLYPH_WIDTH, GLYPH_HEIGHT = 5, 9
 CAPITAL_HEIGHT = 7  # rows of a capital letter
-ADVANCE = 6  # columns from one character to the next
+ADVANCE = 6  # columns from the start of a character to that of the next
 BLANK = 32  # the code of the space
 
-# From the space to the tilde, 19 characters a band.
+# The characters from the space to the tilde, 19 in each band.
 _DRAWN = r"""
 ..... ..#.. .#.#. .#.#. ..#.. ##..# .##.. ..#.. ...#. .#... ..... ..... ..... ..... ..... ....# .###. ..#.. .###.
 ..... ..#.. .#.#. .#.#. .#### ##..# #..#. ..#.. ..#.. ..#.. ..#.. ..#.. ..... ..... ..... ....# #...# .##.. #...#
@@ -69,8 +71,8 @@ _DRAWN = r"""
 
 
 @functools.cache
-def glyphs() -> np.ndarray[Any, Any]:
-    r"""The characters' pictures: float32 `[95, 9, 5]`, 1 where there is ink; the first is the space.
+def glyphs() -> NDArray:
+    r"""Return the bitmaps of all characters, float32 `[95, 9, 5]`, 1 where there is ink; the first is the space.
 
     >>> print("\n".join("".join(".#"[int(ink)] for ink in row) for row in glyphs()[ord("R") - 32][:7]))
     ####.
@@ -82,19 +84,19 @@ def glyphs() -> np.ndarray[Any, Any]:
     #...#
     """
     bands = [band.split("\n") for band in _DRAWN.strip("\n").split("\n\n")]
-    pictures = [
+    bitmaps = [
         [[ink == "#" for ink in row[at : at + GLYPH_WIDTH]] for row in band]
         for band in bands
         for at in range(0, len(band[0]), ADVANCE)
     ]
-    return np.array(pictures, np.float32)
+    return np.array(bitmaps, np.float32)
 
 
-def letters(text: str) -> np.ndarray[Any, Any]:
-    """The codes of a text, for `Text`.
+def letters(text: str) -> NDArray:
+    """Return the codes of a text, for `Text.codes`.
 
     Raises:
-        ValueError: a character that the font does not have.
+        ValueError: a character that the font lacks.
 
     >>> letters("Go!")
     array([ 71, 111,  33], dtype=int32)
@@ -108,9 +110,9 @@ def letters(text: str) -> np.ndarray[Any, Any]:
 
 
 def digits(value: Any, count: int) -> jax.Array:
-    """The codes of an integer that may be traced, right-aligned in `count` characters.
+    """Return the codes of an integer, right-aligned in `count` characters; the integer may be traced.
 
-    A number too long shows its last digits; a negative one has its sign before the first digit.
+    A number that is too long shows its last digits. A negative number has its sign before the first digit.
 
     >>> "".join(map(chr, digits(-42, 5)))
     '  -42'
@@ -118,7 +120,9 @@ def digits(value: Any, count: int) -> jax.Array:
     '  0'
     """
     value = jnp.asarray(value, jnp.int32)
-    size = jnp.abs(value).astype(jnp.uint32)  # the least integer has no positive counterpart, but here it does
+    size = jnp.abs(value).astype(
+        jnp.uint32
+    )  # as an unsigned integer, because the least int32 has no positive counterpart
     places = np.arange(count - 1, -1, -1)
     powers = 10 ** np.minimum(places, 9).astype(np.uint32)
     codes = jnp.where(places > 9, 0, size // powers % np.uint32(10)).astype(jnp.int32) + ord("0")

@@ -1,4 +1,4 @@
-"""Many scenes in one picture."""
+"""Many images in one: a grid of tiles with gaps between them."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ def mosaic(
     supersample: int = 1,
     grayscale: bool = False,
 ) -> UInt8[Array, "height width *channels"]:
-    """Draw a batch of scenes side by side, row by row, the first at the top left.
+    """Draw a batch of scenes as a grid, row by row, the first at the top left.
 
     Args:
         scenes: scenes in one: every array has a leading axis `[n]`, as `jax.vmap(env.scene)(states)` gives.
-        height: rows of the whole picture.
-        width: columns of the whole picture.
+        height: rows of the whole image.
+        width: columns of the whole image.
         columns: scenes in a row; by default as many as there are rows, or one more.
         gap: pixels between two scenes; 0 for none.
-        gap_color: of the gaps, of places that stay empty, and of what remains at the borders.
+        gap_color: colour of the gaps, of empty places, and of what remains at the borders.
         supersample: as in `rasterize`.
         grayscale: as in `rasterize`.
 
@@ -44,7 +44,7 @@ def mosaic(
         uint8 `[height, width, 3]`, or `[height, width]` in grey.
 
     Raises:
-        ValueError: arrays without the same leading axis, or a picture too small for so many.
+        ValueError: arrays without the same leading axis, or an image too small for so many scenes.
 
     >>> import funcenv
     >>> from funcenv.scene import Camera, Circle
@@ -54,44 +54,64 @@ def mosaic(
     """
     height, width = require_size("height", height), require_size("width", width)
     gap = require_size("gap", gap) if gap else 0
-    count = _count(scenes)
-    rows, columns = grid_shape(count, columns)
-    tile_height, tile_width = _tile(height, rows, gap), _tile(width, columns, gap)
+    rows, columns = grid_shape(_count(scenes), columns)
+    tile_height, tile_width = (height - (rows - 1) * gap) // rows, (width - (columns - 1) * gap) // columns
     if min(tile_height, tile_width) < 1:
         raise ValueError(
             f"{rows} rows of {columns} scenes with gaps of {gap} do not fit into {height} x {width} pixels; "
-            "draw fewer, or a larger picture"
+            "draw fewer, or a larger image"
         )
     draw = functools.partial(
         rasterize, height=tile_height, width=tile_width, supersample=supersample, grayscale=grayscale
     )
     color = rgba(gap_color)[:3]
     paint = (jnp.asarray(luminance(*color) if grayscale else color) * 255 + 0.5).astype(jnp.uint8)
-    picture = jnp.broadcast_to(paint, (height, width, *paint.shape))
-    tiles = jax.vmap(draw)(scenes)
-    top, left = (height - rows * (tile_height + gap) + gap) // 2, (width - columns * (tile_width + gap) + gap) // 2
-    for row in range(rows):  # a row at a time: tiles of one row lie side by side
-        members = tiles[row * columns : (row + 1) * columns]
-        gaps = jnp.broadcast_to(paint, (members.shape[0], tile_height, gap, *paint.shape))
-        strip = jnp.moveaxis(jnp.concatenate([members, gaps], axis=2), 0, 1)
-        strip = strip.reshape(tile_height, -1, *paint.shape)[:, : members.shape[0] * (tile_width + gap) - gap]
-        start = (top + row * (tile_height + gap), left, *(0,) * paint.ndim)
-        picture = jax.lax.dynamic_update_slice(picture, strip, start)
-    return picture
+    image = tile_images(jax.vmap(draw)(scenes), columns, gap, paint)
+    top, left = (height - image.shape[0]) // 2, (width - image.shape[1]) // 2
+    whole = jnp.broadcast_to(paint, (height, width, *paint.shape))
+    return jax.lax.dynamic_update_slice(whole, image, (top, left, *(0,) * paint.ndim))
 
 
 def grid_shape(count: int, columns: int | None = None) -> tuple[int, int]:
     """Return the numbers of rows and columns of a grid with `count` cells, about square by default.
 
-    >>> grid_shape(5), grid_shape(5, columns=5)
-    ((2, 3), (1, 5))
+    >>> grid_shape(6), grid_shape(3), grid_shape(3, columns=3)
+    ((2, 3), (2, 2), (1, 3))
     """
     columns = math.ceil(math.sqrt(count)) if columns is None else require_size("columns", columns)
     return math.ceil(count / columns), columns
 
 
+def tile_images(images: Any, columns: int, gap: int, color: Any) -> Any:
+    """Return a grid of images of one size, row by row, the first at the top left.
+
+    Args:
+        images: uint8 `[n, height, width, *channels]`: a JAX array, or a NumPy array, which stays on the host.
+        columns: images in a row.
+        gap: pixels between two images.
+        color: uint8 `[*channels]`, the colour of gaps and of empty places.
+
+    >>> tile_images(np.ones((3, 1, 2), np.uint8), columns=2, gap=1, color=np.uint8(0))
+    array([[1, 1, 0, 1, 1],
+           [0, 0, 0, 0, 0],
+           [1, 1, 0, 0, 0]], dtype=uint8)
+    """
+    xp: Any = jnp if isinstance(images, jax.Array) else np
+    count, height, width, *channels = images.shape
+    rows, _ = grid_shape(count, columns)
+
+    def padded(tiles: Any, axis: int, size: int) -> Any:
+        shape = (*tiles.shape[:axis], size, *tiles.shape[axis + 1 :])
+        return xp.concatenate([tiles, xp.broadcast_to(color, shape)], axis=axis)
+
+    cells = padded(padded(padded(images, 2, gap), 1, gap), 0, rows * columns - count)
+    cells = xp.moveaxis(cells.reshape(rows, columns, height + gap, width + gap, *channels), 2, 1)
+    whole = cells.reshape(rows * (height + gap), columns * (width + gap), *channels)
+    return whole[: whole.shape[0] - gap, : whole.shape[1] - gap]
+
+
 def _count(scenes: Scene) -> int:
-    """The length of the leading axis of every array."""
+    """Return the length of the leading axis of every array."""
     shapes = {
         jax.tree_util.keystr(path).removeprefix("."): np.shape(leaf)
         for path, leaf in jax.tree_util.tree_leaves_with_path(scenes)
@@ -106,8 +126,3 @@ def _count(scenes: Scene) -> int:
             f"{first} of shape {list(shapes[first])} and {other} of shape {list(shapes[other])}"
         )
     return require_size("the number of scenes", counts.pop())
-
-
-def _tile(size: int, count: int, gap: int) -> int:
-    """Pixels for each of `count` tiles with gaps in between."""
-    return (size - (count - 1) * gap) // count

@@ -1,6 +1,6 @@
-"""The colours that the built-in pictures share: a light paper, a dark ink, and a few muted hues.
+"""The colours that the built-in scenes share: a light paper, a dark ink, and a few muted hues.
 
-Light things are ground, dark and saturated ones are what moves or matters, so that pictures stay clear in grey.
+Backgrounds are light; what moves or matters is dark or saturated, so that images stay clear in grey.
 
 >>> from funcenv.scene import Circle, palette
 >>> Circle((0.0, 0.0), 1.0, palette.INK).color.shape
@@ -13,10 +13,10 @@ from funcenv.scene.color import rgba
 
 PAPER = rgba("#f8f6f1")  # behind everything
 WHITE = rgba("#ffffff")
-MIST = rgba("#e6e5e1")  # ground, a shade darker than the paper
+MIST = rgba("#e6e5e1")  # ground, slightly darker than the paper
 CLOUD = rgba("#cfd2d3")  # faint lines
-STONE = rgba("#8d979f")  # lines, marks
-INK = rgba("#2b3541")  # what is solid
+STONE = rgba("#8d979f")  # lines and marks
+INK = rgba("#2b3541")  # solid objects
 
 SKY = rgba("#d3e5f2")  # ice
 BLUE = rgba("#3d76b3")

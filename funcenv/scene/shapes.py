@@ -1,11 +1,11 @@
-"""Shapes: what a picture is made of.
+"""Shapes: the parts of a scene.
 
-Coordinates and sizes are in the units of the world, x to the right and y up; angles in radians, anticlockwise. A colour
-is whatever `rgba` gives, `[4]`; one with alpha 0 hides a shape. Every field is a number or an array that may depend on
-the state, so shapes trace, batch, stack over time and differentiate; what a closed shape is drawn with is its `color`,
-and an outline of a colour and width of its own where it has one, along the middle of its edge.
+Coordinates and sizes are in world units, x to the right and y up. Angles are in radians, anticlockwise. A colour is
+what `rgba` returns, `[4]`; one with alpha 0 hides a shape. Every field is a number or an array that may depend on the
+state, so shapes trace, batch, stack over time and differentiate. A closed shape is filled with `color`, and has an
+outline along the middle of its edge where `outline` names a colour for it.
 
-Each shape answers two questions: how it looks (`layers`) and where it is after a motion of the plane (`moved`).
+Every shape can be painted (`layers`) and moved (`transformed`).
 """
 
 from __future__ import annotations
@@ -19,71 +19,80 @@ import jax.numpy as jnp
 import numpy as np
 
 from funcenv.scene import _coverage as coverage
+from funcenv.scene._fields import (
+    Angle,
+    Color,
+    Corners,
+    Heights,
+    Length,
+    Motion,
+    Number,
+    Point,
+    Size,
+    canonical,
+    declared_forms,
+)
 from funcenv.struct import PyTreeNode, field
 
 
 class Pixels(NamedTuple):
-    """The middles of all pixels, in world coordinates."""
+    """The centres of all pixels in world coordinates."""
 
     x: jax.Array  # [1, width]
     y: jax.Array  # [height, 1]
-    size: jax.Array  # of a pixel, scalar
+    size: jax.Array  # width of a pixel, scalar
     density: jax.Array  # pixels per unit of length, scalar
 
 
 class Layer(NamedTuple):
-    """One coat of paint."""
+    """One colour blended over an image."""
 
-    coverage: jax.Array  # [height, width], of each pixel, from 0 to 1
+    coverage: jax.Array  # [height, width], the part of each pixel that is covered, from 0 to 1
     color: tuple[Any, Any, Any]  # red, green, blue: numbers, or arrays [height, width]
-    alpha: Any  # the opacity, a number
-
-
-class Motion(NamedTuple):
-    """Scale about the origin, then turn, then shift."""
-
-    shift: tuple[Any, Any]
-    angle: Any  # None: no turn, so that what is upright stays so
-    scale: Any
-
-    def point(self, point: Any) -> Any:
-        """Where points `[..., 2]` go."""
-        point = jnp.asarray(point, jnp.float32) * self.scale
-        x, y = point[..., 0], point[..., 1]
-        if self.angle is not None:
-            cos, sin = jnp.cos(self.angle), jnp.sin(self.angle)
-            x, y = cos * x - sin * y, sin * x + cos * y
-        return jnp.stack([self.shift[0] + x, self.shift[1] + y], axis=-1)
-
-    def turned(self, angle: Any) -> Any:
-        """What an angle becomes."""
-        return angle if self.angle is None else self.angle + (0.0 if angle is None else angle)
+    alpha: Any  # opacity, a number
 
 
 class Shape(PyTreeNode):
-    """Base class of all shapes."""
+    """Base class of all shapes.
+
+    A subclass defines `layers`. It also defines `transformed`, unless its fields are annotated with the types of
+    `funcenv.scene._fields`, which say what a motion does to them.
+    """
 
     def layers(self, pixels: Pixels) -> Iterator[Layer]:
-        """What to paint, in order."""
+        """Return what to paint, in order."""
         raise NotImplementedError(f"{type(self).__name__} must define layers(pixels)")
 
-    def moved(self, motion: Motion) -> Shape:
-        """The shape after a motion of the plane."""
-        raise NotImplementedError(f"{type(self).__name__} must define moved(motion)")
+    def transformed(self, motion: Motion) -> Shape:
+        """Return the shape after a motion of the plane."""
+        forms = declared_forms(type(self))
+        if not forms:
+            raise NotImplementedError(f"{type(self).__name__} must define transformed(motion)")
+        changes = {name: form.transform(motion, getattr(self, name)) for name, form in forms.items() if form.transform}
+        return self.replace(**changes)
 
 
-def place(shapes: Sequence[Shape], at: Any = (0.0, 0.0), angle: Any = 0.0, scale: Any = 1.0) -> tuple[Shape, ...]:
-    """Shapes drawn around the origin, scaled, then turned about it, then put elsewhere.
+def transform(shapes: Sequence[Shape], at: Any = (0.0, 0.0), angle: Any = 0.0, scale: Any = 1.0) -> tuple[Shape, ...]:
+    """Return shapes drawn around the origin after they are scaled, rotated about it and shifted, in this order.
 
-    Text and sprites move and grow, but stay upright.
+    Text and sprites are shifted and scaled, but stay upright.
 
-    >>> wheel, = place([Circle((1.0, 0.0), 0.5, (0.0, 0.0, 0.0, 1.0))], at=(5.0, 5.0), angle=np.pi / 2, scale=2.0)
+    Args:
+        shapes: shapes in coordinates of their own.
+        at: where their origin goes.
+        angle: rotation in radians, anticlockwise; the number 0 keeps upright shapes upright, which draws faster.
+        scale: factor of all lengths.
+
+    Raises:
+        ValueError: a `Terrain` among the shapes.
+
+    >>> wheel, = transform([Circle((1.0, 0.0), 0.5, (0.0, 0.0, 0.0, 1.0))], at=(5.0, 5.0), angle=np.pi / 2, scale=2.0)
     >>> wheel.center.tolist(), float(wheel.radius)
     ([5.0, 7.0...], 1.0)
     """
     level = isinstance(angle, (int, float)) and angle == 0
     motion = Motion((at[0], at[1]), None if level else jnp.float32(angle), jnp.float32(scale))
-    return tuple(shape.moved(motion) for shape in shapes)
+    return tuple(shape.transformed(motion) for shape in shapes)
 
 
 class Circle(Shape):
@@ -93,114 +102,86 @@ class Circle(Shape):
     0.5
     """
 
-    center: Any  # [2]
-    radius: Any
-    color: Any
-    outline: Any = None  # colour
-    outline_width: Any = 0.0
+    center: Point
+    radius: Length
+    color: Color
+    outline: Color = None
+    outline_width: Length = 0.0
 
     def layers(self, pixels: Pixels) -> Iterator[Layer]:
-        """The disc, then its edge."""
+        """Return the disc, then its outline."""
         x, y = pixels.x - self.center[0], pixels.y - self.center[1]
-        away = coverage.length(x, y)
-        yield _coat(coverage.disc(x, y, away, self.radius, pixels.density), self.color)
-        yield from _edge(self, away - self.radius, pixels)
-
-    def moved(self, motion: Motion) -> Circle:
-        """Elsewhere, and larger."""
-        return self.replace(
-            center=motion.point(self.center),
-            radius=self.radius * motion.scale,
-            outline_width=self.outline_width * motion.scale,
-        )
+        from_center = coverage.length(x, y)
+        yield _layer(coverage.disc(x, y, from_center, self.radius, pixels.density), self.color)
+        yield from _outline(self, from_center - self.radius, pixels)
 
 
 class Rectangle(Shape):
-    """A rectangle, at any angle, with round corners if wanted.
+    """A rectangle at any angle, with sharp or round corners.
 
     >>> Rectangle((0.0, 0.0), (2.0, 1.0), (1.0, 0.0, 0.0, 1.0), angle=0.1).size
     (2.0, 1.0)
     """
 
-    center: Any  # [2]
-    size: Any  # [2]: width, height
-    color: Any
-    angle: Any = None  # None: 0
-    corner_radius: Any = None  # None: 0
-    outline: Any = None  # colour
-    outline_width: Any = 0.0
+    center: Point
+    size: Size  # width, height
+    color: Color
+    angle: Angle = None  # None: 0, which draws faster
+    corner_radius: Length = None  # None: sharp corners
+    outline: Color = None
+    outline_width: Length = 0.0
 
     def layers(self, pixels: Pixels) -> Iterator[Layer]:
-        """The inside, then its edge."""
-        x, y = _turned_back(pixels.x - self.center[0], pixels.y - self.center[1], self.angle)
+        """Return the inside, then the outline."""
+        x, y = _rotated_back(pixels.x - self.center[0], pixels.y - self.center[1], self.angle)
         half_width, half_height = self.size[0] / 2, self.size[1] / 2
-        if self.corner_radius is None:
-            yield _coat(self._sharp(x, y, half_width, half_height, pixels), self.color)
-            if self.outline is None:
-                return
-        radius = jnp.minimum(
-            0.0 if self.corner_radius is None else self.corner_radius, jnp.minimum(half_width, half_height)
-        )
+        radius = 0.0 if self.corner_radius is None else self.corner_radius
+        radius = jnp.minimum(radius, jnp.minimum(half_width, half_height))
         distance = coverage.distance_to_box(x, y, half_width - radius, half_height - radius) - radius
         if self.corner_radius is not None:
-            yield _coat(coverage.inside(distance, pixels.density), self.color)
-        yield from _edge(self, distance, pixels)
-
-    def _sharp(self, x: jax.Array, y: jax.Array, half_width: Any, half_height: Any, pixels: Pixels) -> jax.Array:
-        """Coverage by two strips that cross."""
-        if self.angle is None:
+            covered = coverage.inside(distance, pixels.density)
+        elif self.angle is None:
             across = coverage.within(x, half_width, pixels.density)
-            return across * coverage.within(y, half_height, pixels.density)
-        normal = jnp.cos(self.angle), jnp.sin(self.angle)
-        across = coverage.strip(x, half_width, normal, pixels.density)
-        return across * coverage.strip(y, half_height, normal, pixels.density)
-
-    def moved(self, motion: Motion) -> Rectangle:
-        """Elsewhere, turned, and larger."""
-        return self.replace(
-            center=motion.point(self.center),
-            size=jnp.stack([self.size[0] * motion.scale, self.size[1] * motion.scale]),
-            angle=motion.turned(self.angle),
-            corner_radius=None if self.corner_radius is None else self.corner_radius * motion.scale,
-            outline_width=self.outline_width * motion.scale,
-        )
+            covered = across * coverage.within(y, half_height, pixels.density)
+        else:
+            normal = jnp.cos(self.angle), jnp.sin(self.angle)
+            across = coverage.strip(x, half_width, normal, pixels.density)
+            covered = across * coverage.strip(y, half_height, normal, pixels.density)
+        yield _layer(covered, self.color)
+        yield from _outline(self, distance, pixels)
 
 
 class Line(Shape):
-    """A thick line between two points; with round ends a capsule, which reaches half its width beyond them.
+    """A thick line between two points.
 
     >>> Line((0.0, 0.0), (1.0, 0.0), 0.1, (0.0, 0.0, 0.0, 1.0), cap="butt").cap
     'butt'
     """
 
-    start: Any  # [2]
-    end: Any  # [2]
-    width: Any
-    color: Any
-    cap: str = field(pytree_node=False, default="round")  # or "butt": cut off at the two points
+    start: Point
+    end: Point
+    width: Length
+    color: Color
+    cap: str = field(pytree_node=False, default="round")  # "round": ends reach half the width further; "butt": cut off
 
     def __post_init__(self) -> None:
         if self.cap not in ("round", "butt"):
             raise ValueError(f'cap must be "round" or "butt", got {self.cap!r}')
 
     def layers(self, pixels: Pixels) -> Iterator[Layer]:
-        """All that is near the segment."""
+        """Return all that is near the segment."""
         if self.cap == "round":
-            away = coverage.distance_to_segment(pixels.x, pixels.y, self.start, self.end)
-            yield _coat(coverage.within(away, self.width / 2, pixels.density), self.color)
+            distance = coverage.distance_to_segment(pixels.x, pixels.y, self.start, self.end)
+            yield _layer(coverage.within(distance, self.width / 2, pixels.density), self.color)
             return
         dx, dy = self.end[0] - self.start[0], self.end[1] - self.start[1]
-        long = coverage.length(dx, dy)
-        ux, uy = dx / jnp.maximum(long, 1e-12), dy / jnp.maximum(long, 1e-12)
+        length = coverage.length(dx, dy)
+        ux, uy = dx / jnp.maximum(length, 1e-12), dy / jnp.maximum(length, 1e-12)
         x = pixels.x - (self.start[0] + self.end[0]) / 2
         y = pixels.y - (self.start[1] + self.end[1]) / 2
-        along = coverage.strip(ux * x + uy * y, long / 2, (ux, uy), pixels.density)
+        along = coverage.strip(ux * x + uy * y, length / 2, (ux, uy), pixels.density)
         across = coverage.strip(ux * y - uy * x, self.width / 2, (ux, uy), pixels.density)
-        yield _coat(along * across, self.color)
-
-    def moved(self, motion: Motion) -> Line:
-        """Elsewhere, and thicker."""
-        return self.replace(start=motion.point(self.start), end=motion.point(self.end), width=self.width * motion.scale)
+        yield _layer(along * across, self.color)
 
 
 class Arc(Shape):
@@ -210,114 +191,102 @@ class Arc(Shape):
     1.0
     """
 
-    center: Any  # [2]
-    radius: Any
-    start: Any  # angle of the first end, from the x axis, anticlockwise
-    sweep: Any  # from there to the other end, anticlockwise if positive; at most a full turn
-    width: Any
-    color: Any
+    center: Point
+    radius: Length
+    start: Angle  # angle of the first end, from the x axis, anticlockwise
+    sweep: Number  # angle from there to the other end, anticlockwise if positive; at most a full turn
+    width: Length
+    color: Color
 
     def layers(self, pixels: Pixels) -> Iterator[Layer]:
-        """All that is near the arc: symmetric about the line through its middle, so half of it is looked at."""
+        """Return all that is near the arc.
+
+        The arc is symmetric about the line through its middle, so only half of it is measured.
+        """
         x, y = pixels.x - self.center[0], pixels.y - self.center[1]
-        x, y = _turned_back(x, y, self.start + self.sweep / 2)
+        x, y = _rotated_back(x, y, self.start + self.sweep / 2)
         half = jnp.minimum(jnp.abs(self.sweep) / 2, np.pi - 1e-6)
         y = jnp.abs(y)
         cos, sin = jnp.cos(half), jnp.sin(half)
-        facing = y * cos < x * sin  # arctan2(y, x) < half, for angles from 0 to pi
+        beside_arc = y * cos < x * sin  # arctan2(y, x) < half, for angles from 0 to pi
         to_ring = jnp.abs(coverage.length(x, y) - self.radius)
         to_end = coverage.length(x - cos * self.radius, y - sin * self.radius)
-        yield _coat(coverage.within(jnp.where(facing, to_ring, to_end), self.width / 2, pixels.density), self.color)
-
-    def moved(self, motion: Motion) -> Arc:
-        """Elsewhere, turned, and larger."""
-        return self.replace(
-            center=motion.point(self.center),
-            radius=self.radius * motion.scale,
-            start=motion.turned(self.start),
-            width=self.width * motion.scale,
-        )
+        distance = jnp.where(beside_arc, to_ring, to_end)
+        yield _layer(coverage.within(distance, self.width / 2, pixels.density), self.color)
 
 
 class Polygon(Shape):
-    """A polygon that does not cross itself, convex or not; its corners in either order.
+    """A polygon that does not cross itself, convex or not, with its corners in either order.
 
     >>> Polygon(np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]), (0.0, 0.0, 1.0, 1.0)).points.shape
     (3, 2)
     """
 
-    points: Any  # [corners, 2]
-    color: Any
-    outline: Any = None  # colour
-    outline_width: Any = 0.0
+    points: Corners  # [corners, 2]
+    color: Color
+    outline: Color = None
+    outline_width: Length = 0.0
 
     def layers(self, pixels: Pixels) -> Iterator[Layer]:
-        """The inside, then its edge: all that is near one of the sides."""
+        """Return the inside, then the outline: all that is near one of the sides."""
         points = jnp.stack([jnp.stack([point[0], point[1]]) for point in self.points])
-        yield _coat(coverage.polygon(points, pixels.x, pixels.y, pixels.density), self.color)
-        if self.outline is None:
-            return
-        sides = zip(points, jnp.roll(points, -1, axis=0), strict=True)
-        distances = [coverage.distance_to_segment(pixels.x, pixels.y, start, end) for start, end in sides]
-        yield from _edge(self, functools.reduce(jnp.minimum, distances), pixels)
-
-    def moved(self, motion: Motion) -> Polygon:
-        """Elsewhere, turned, and larger."""
-        return self.replace(
-            points=motion.point(np.asarray(self.points) if isinstance(self.points, (list, tuple)) else self.points),
-            outline_width=self.outline_width * motion.scale,
-        )
+        yield _layer(coverage.polygon(points, pixels.x, pixels.y, pixels.density), self.color)
+        if self.outline is not None:
+            sides = zip(points, jnp.roll(points, -1, axis=0), strict=True)
+            distances = [coverage.distance_to_segment(pixels.x, pixels.y, start, end) for start, end in sides]
+            yield from _outline(self, functools.reduce(jnp.minimum, distances), pixels)
 
 
 class Terrain(Shape):
-    """All that lies below a curve, given by heights at equal distances and straight in between.
+    """The area below a curve of straight pieces, given by heights at equal distances.
 
-    Left and right of the curve the ground goes on, level.
+    To the left and right of the curve the ground is level.
 
     >>> Terrain(np.array([0.0, 1.0, 0.0]), -1.0, 1.0, (0.0, 1.0, 0.0, 1.0)).heights.shape
     (3,)
     """
 
-    heights: Any  # [samples], at least 2
-    left: Any  # x of the first
-    right: Any  # x of the last
-    color: Any
-    outline: Any = None  # colour of the surface
-    outline_width: Any = 0.0
+    heights: Heights  # [samples], at least 2
+    left: Number  # x of the first sample
+    right: Number  # x of the last sample
+    color: Color
+    outline: Color = None  # of the surface
+    outline_width: Length = 0.0
 
     def layers(self, pixels: Pixels) -> Iterator[Layer]:
-        """The ground, then its surface; distances are measured at a right angle to the slope."""
+        """Return the ground, then its surface; distances are perpendicular to the slope."""
         heights = jnp.asarray(self.heights, jnp.float32)
         last = len(heights) - 1
         spacing = (self.right - self.left) / last
-        place = (pixels.x[0] - self.left) / spacing
-        # Products with matrices instead of indices, which a CPU would look up for every pixel anew.
+        position = (pixels.x[0] - self.left) / spacing
+        # Matrix products instead of indexing, which a CPU would repeat for every pixel.
         samples = jnp.arange(last + 1.0, dtype=jnp.float32)
-        near = jnp.maximum(1.0 - jnp.abs(jnp.clip(place, 0.0, last)[:, None] - samples[None, :]), 0.0)
-        stretch = jax.nn.one_hot(jnp.floor(place).astype(jnp.int32), last, dtype=jnp.float32)  # zeros beyond the ends
+        near = jnp.maximum(1.0 - jnp.abs(jnp.clip(position, 0.0, last)[:, None] - samples[None, :]), 0.0)
+        piece = jax.nn.one_hot(jnp.floor(position).astype(jnp.int32), last, dtype=jnp.float32)  # zeros beyond the ends
         slope = (heights[1:] - heights[:-1]) / spacing
         height = jnp.matmul(near, heights, precision=jax.lax.Precision.HIGHEST)
-        shrink = 1.0 + jnp.matmul(stretch, jax.lax.rsqrt(1 + slope * slope) - 1.0, precision=jax.lax.Precision.HIGHEST)
+        shrink = 1.0 + jnp.matmul(piece, jax.lax.rsqrt(1 + slope * slope) - 1.0, precision=jax.lax.Precision.HIGHEST)
         distance = (pixels.y - height[None, :]) * shrink[None, :]
-        yield _coat(coverage.inside(distance, pixels.density), self.color)
-        yield from _edge(self, distance, pixels)
+        yield _layer(coverage.inside(distance, pixels.density), self.color)
+        yield from _outline(self, distance, pixels)
 
-    def moved(self, motion: Motion) -> Terrain:
-        """Elsewhere; ground does not turn.
+    def transformed(self, motion: Motion) -> Terrain:
+        """Refuse every motion, because a terrain cannot be rotated.
 
         Raises:
-            ValueError: always; draw the ground where it is.
+            ValueError: always; define the ground where it is.
         """
-        raise ValueError("a Terrain cannot be moved by place(); give its heights, left and right where they are")
+        raise ValueError("a Terrain cannot be moved by transform(); give its heights, left and right where they are")
 
 
-class Many(Shape):
-    """Shapes of one kind, drawn one after another: every field of `shape` has a leading axis, or is a Python number.
+class Repeat(Shape):
+    """Shapes of one kind, painted one after another.
 
-    One of a kind compiles as fast as a single shape, however many there are.
+    Every field of `shape` has a leading axis, or is a Python number that holds for all. A repeated shape compiles as
+    fast as a single one, whatever the count.
 
     >>> centers, colors = np.zeros((20, 2), np.float32), np.ones((20, 4), np.float32)
-    >>> Many(Circle(centers, np.ones(20, np.float32), colors)).count
+    >>> Repeat(Circle(centers, np.ones(20, np.float32), colors)).count
     20
     """
 
@@ -326,42 +295,47 @@ class Many(Shape):
     def __post_init__(self) -> None:
         counts = [len(leaf) for leaf in jax.tree.leaves(self.shape) if np.ndim(leaf)]
         if not counts:
-            raise ValueError(f"Many needs arrays with a leading axis, got a single {type(self.shape).__name__}")
-        spread = jax.tree.map(lambda leaf: _spread(leaf, counts[0]), self.shape)
-        object.__setattr__(self, "shape", spread)  # a frozen record, not yet seen by anybody
+            raise ValueError(f"Repeat needs arrays with a leading axis, got a single {type(self.shape).__name__}")
+
+        def spread(leaf: Any) -> Any:
+            return np.full(counts[0], leaf, np.float32) if isinstance(leaf, (int, float)) else leaf
+
+        object.__setattr__(self, "shape", jax.tree.map(spread, self.shape))
+
+    @classmethod
+    def stack(cls, shapes: Sequence[Shape]) -> Repeat:
+        """Return shapes of one kind as one.
+
+        >>> Repeat.stack([Circle((float(x), 0.0), 1.0, (0.0, 0.0, 0.0, 1.0)) for x in range(3)]).count
+        3
+        """
+
+        def stack(*leaves: Any) -> Any:
+            return (jnp if any(isinstance(leaf, jax.Array) for leaf in leaves) else np).stack(leaves)
+
+        return cls(jax.tree.map(stack, *(canonical(shape, np) for shape in shapes)))
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """Number of shapes."""
         return len(jax.tree.leaves(self.shape)[0])
 
-    def moved(self, motion: Motion) -> Many:
-        """Each of them."""
-        return Many(jax.vmap(lambda shape: shape.moved(motion))(jax.tree_util.tree_map_with_path(_numbers, self.shape)))
+    def transformed(self, motion: Motion) -> Repeat:
+        """Return every shape after the motion."""
+        return Repeat(jax.vmap(lambda shape: shape.transformed(motion))(canonical(self.shape)))
 
 
-def _numbers(path: tuple[Any, ...], leaf: Any) -> Any:
-    """As float32, but for characters and images."""
-    other = getattr(path[-1], "name", "") in ("codes", "image")
-    return jnp.asarray(leaf) if other else jnp.asarray(leaf, jnp.float32)
-
-
-def _coat(covered: jax.Array, color: Any) -> Layer:
+def _layer(covered: jax.Array, color: Any) -> Layer:
     return Layer(covered, (color[0], color[1], color[2]), color[3])
 
 
-def _spread(leaf: Any, count: int) -> Any:
-    """A number for each of `count` shapes, where there is one for all, such as the default of a field."""
-    return np.full(count, leaf, np.float32) if isinstance(leaf, (int, float)) else leaf
-
-
-def _edge(shape: Any, distance: jax.Array, pixels: Pixels) -> Iterator[Layer]:
+def _outline(shape: Any, distance: jax.Array, pixels: Pixels) -> Iterator[Layer]:
     if shape.outline is not None:
-        yield _coat(coverage.within(distance, shape.outline_width / 2, pixels.density), shape.outline)
+        yield _layer(coverage.within(distance, shape.outline_width / 2, pixels.density), shape.outline)
 
 
-def _turned_back(x: Any, y: Any, angle: Any) -> tuple[Any, Any]:
-    """The coordinates that a point has for something turned by an angle."""
+def _rotated_back(x: Any, y: Any, angle: Any) -> tuple[Any, Any]:
+    """Return the coordinates of a point relative to something rotated by an angle."""
     if angle is None:
         return x, y
     cos, sin = jnp.cos(angle), jnp.sin(angle)

@@ -10,7 +10,7 @@ import numpy as np
 from funcenv.checks import require_size
 from funcenv.func_env import Action, State
 from funcenv.scene import rasterize
-from funcenv.scene._materialize import settled
+from funcenv.scene._materialize import materialize
 from funcenv.spaces import Box
 from funcenv.struct import field
 from funcenv.wrappers._spaces import first_env
@@ -74,7 +74,7 @@ class PixelObservation(Wrapper[State, Action, Any]):
             supersample=self.supersample,
             grayscale=self.grayscale,
         )
-        return settled(image)  # draws once, even if the image is both the observation and the final observation
+        return materialize(image)  # draws once, even if the image is both the observation and the final observation
 
     @property
     def observation_space(self) -> Box:

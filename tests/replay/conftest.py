@@ -18,16 +18,16 @@ from funcenv.scene import (
     Camera,
     Circle,
     Line,
-    Many,
     Polygon,
     Rectangle,
+    Repeat,
     Scene,
     Sprite,
     Terrain,
     Text,
     letters,
-    place,
     rgba,
+    transform,
 )
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -162,7 +162,7 @@ def all_shapes(t):
         *(Line((0.0, 0.0), (0.45 * np.cos(a), 0.45 * np.sin(a)), 0.05, ink) for a in (0.0, 2.1, 4.2)),
     )
     shapes = (
-        Many(Circle(dots, np.linspace(0.03, 0.12, 8), np.tile(red, (8, 1)))),
+        Repeat(Circle(dots, np.linspace(0.03, 0.12, 8), np.tile(red, (8, 1)))),
         Rectangle((-3.6, 1.4), (1.6, 0.7), blue, angle=0.3 + t, outline=ink, outline_width=0.06),
         Rectangle((-1.5, 1.6), (1.3, 0.9), gold, corner_radius=0.25, outline=red, outline_width=0.1),
         Rectangle((0.3, 1.7), (1.1, 0.6), green),
@@ -180,13 +180,13 @@ def all_shapes(t):
         Circle((4.3, 2.7), 0.25, rgba("#000000", 0.0), outline=green, outline_width=0.07),
         Sprite((-4.1, -0.9), (1.0, 1.0), picture(6, 6)),
         Sprite((-2.6 + 0.1 * t, -0.9), (0.9, 0.55), picture(40, 60), alpha=0.8),
-        Many(Sprite(np.array([[-1.3, -0.8], [-0.5, -1.0]]), np.full((2, 2), 0.6), np.stack([picture(4, 4)] * 2),
+        Repeat(Sprite(np.array([[-1.3, -0.8], [-0.5, -1.0]]), np.full((2, 2), 0.6), np.stack([picture(4, 4)] * 2),
                     np.array([1.0, 0.5]))),
         Text((0.2, -0.8), letters("Step 42%"), 0.3, ink, anchor="left"),
         Text((2.9 + 0.05 * t, -1.3), letters("@gjy_|"), 0.24, red, anchor="right"),
         Text((4.0, -0.9), letters("tiny"), 0.09, ink),
         Terrain(np.array([0.2, 0.5, 0.1, 0.0, 0.6, 0.2]) - 2.3, -4.0, 4.0, green, outline=ink, outline_width=0.05),
-        *place(wheel, at=(-2.0 + t, -1.5), angle=t, scale=0.8),
+        *transform(wheel, at=(-2.0 + t, -1.5), angle=t, scale=0.8),
     )  # fmt: skip
     backdrop = (Rectangle((0.0, -3.0), (10.0, 1.0), rgba("#c9b38a")), Line((-5.0, 0.9), (5.0, 0.9), 0.01, ink))
     return Scene(Camera((0.0, 0.0), 10.0, 6.5), shapes, backdrop, background=rgba("#eef2f7"))

@@ -11,7 +11,7 @@ import pytest
 import funcenv
 from funcenv.replay import Replay
 from funcenv.replay.scene_stack import stack_scenes
-from funcenv.scene import Camera, Circle, Many, Scene, rasterize, rgba
+from funcenv.scene import Camera, Circle, Repeat, Scene, rasterize, rgba
 
 CAMERA = Camera((0.0, 0.0), 3.0, 2.0)
 
@@ -42,7 +42,7 @@ def test_a_scene_that_changes_its_shapes_is_named():
     changed = [ball(0.0), ball(1.0), ball(2.0, Circle((0.0, 0.0), 0.1, rgba("#000000")))]
     with pytest.raises(ValueError, match=r"after step 2 shapes\[1\] \(Circle\) is added"):
         Replay.from_scenes(changed)
-    many = [Scene(CAMERA, (Many(Circle(np.zeros((n, 2)), np.ones(n), np.ones((n, 4)))),)) for n in (2, 3)]
+    many = [Scene(CAMERA, (Repeat(Circle(np.zeros((n, 2)), np.ones(n), np.ones((n, 4)))),)) for n in (2, 3)]
     with pytest.raises(ValueError, match=r"after step 1 shapes\[0\]"):
         Replay.from_scenes(many)
 

@@ -10,9 +10,9 @@ from funcenv.scene import (
     Camera,
     Circle,
     Line,
-    Many,
     Polygon,
     Rectangle,
+    Repeat,
     Scene,
     Shape,
     Terrain,
@@ -75,7 +75,7 @@ def test_fields_of_the_wrong_shape(shape, message):
 
 def test_fields_of_many():
     with pytest.raises(ValueError, match=r"color of a Circle must have shape \[4\], got \[3\]"):
-        draw(Many(Circle(np.zeros((2, 2)), np.ones(2), np.ones((2, 3)))))
+        draw(Repeat(Circle(np.zeros((2, 2)), np.ones(2), np.ones((2, 3)))))
 
 
 def test_a_batch_of_scenes_without_vmap():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from funcenv.scene import Arc, Circle, Line, Polygon, Rectangle, Terrain, place
+from funcenv.scene import Arc, Circle, Line, Polygon, Rectangle, Terrain, transform
 
 LEVEL = 1 / 255
 ANGLES = np.radians([0.0, 7.0, 22.5, 45.0, 60.0, 90.0, 135.0])
@@ -197,7 +197,7 @@ def test_an_outlined_polygon_is_its_sides_as_lines(covered, black):
 
 def test_placed_shapes_are_exact_too(check, black, turn):
     corners = np.array([(-0.5, -0.5), (0.5, -0.4), (0.1, 0.6)])
-    (shape,) = place([Polygon(corners.astype(np.float32), black)], (0.2, -0.1), 0.7, 1.8)
+    (shape,) = transform([Polygon(corners.astype(np.float32), black)], (0.2, -0.1), 0.7, 1.8)
     check(shape, turn(1.8 * corners, 0.7, (0.2, -0.1)), level=LEVEL / 10, area=1e-4)
 
 

@@ -1,4 +1,4 @@
-"""Many scenes in one picture."""
+"""Repeat scenes in one picture."""
 
 import functools
 

@@ -12,17 +12,17 @@ from funcenv.scene import (
     Camera,
     Circle,
     Line,
-    Many,
     Polygon,
     Rectangle,
+    Repeat,
     Scene,
     Sprite,
     Terrain,
     Text,
     letters,
-    place,
     rasterize,
     rgba,
+    transform,
 )
 
 CAMERA = Camera((0.0, 0.0), 4.0, 3.2)
@@ -45,7 +45,7 @@ def shapes(x=0.0, y=0.0):
 
 
 def everything(x=0.0):
-    dots = Many(Circle(np.array([[-1.5, 1.2], [1.4, -1.3]]), np.array([0.1, 0.2]), np.stack([RED, BLUE])))
+    dots = Repeat(Circle(np.array([[-1.5, 1.2], [1.4, -1.3]]), np.array([0.1, 0.2]), np.stack([RED, BLUE])))
     image = np.random.default_rng(0).integers(0, 256, (5, 6, 4)).astype(np.uint8)
     return Scene(
         Camera((0.0, 0.0), 4.0, 3.2),
@@ -76,7 +76,7 @@ def test_moving_shapes_by_whole_pixels_moves_the_picture(drawn):
 def test_a_quarter_turn_turns_the_picture(drawn, quarters):
     camera = Camera((0.0, 0.0), 4.0, 4.0)
     first = drawn(Scene(camera, shapes()), 48, 48)
-    turned = drawn(Scene(camera, place(shapes(), angle=quarters * np.pi / 2)), 48, 48)
+    turned = drawn(Scene(camera, transform(shapes(), angle=quarters * np.pi / 2)), 48, 48)
     assert levels(np.rot90(first, quarters), turned) <= 1
 
 
@@ -89,7 +89,7 @@ def test_a_mirrored_polygon_is_the_mirrored_picture(drawn, black):
 
 def test_a_larger_world_seen_from_farther_looks_the_same(drawn):
     first = drawn(Scene(Camera((0.0, 0.0), 4.0, 3.2), shapes()))
-    larger = drawn(Scene(Camera((0.0, 0.0), 40.0, 32.0), place(shapes(), scale=10.0)))
+    larger = drawn(Scene(Camera((0.0, 0.0), 40.0, 32.0), transform(shapes(), scale=10.0)))
     assert levels(first, larger) <= 1
 
 

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from funcenv.scene import Camera, Circle, Line, Many, Polygon, Scene, Text, letters, require_same_structure
+from funcenv.scene import Camera, Circle, Line, Polygon, Repeat, Scene, Text, letters, require_same_structure
 
 CAMERA, INK = Camera((0.0, 0.0), 2.0, 2.0), (0.0, 0.0, 0.0, 1.0)
 BALL, ROPE = Circle((0.0, 0.0), 0.5, INK), Line((0.0, 0.0), (1.0, 0.0), 0.1, INK)
@@ -20,7 +20,7 @@ def polygon(corners):
 
 
 def many(count):
-    return Many(Circle(np.zeros((count, 2)), np.zeros(count), np.zeros((count, 4))))
+    return Repeat(Circle(np.zeros((count, 2)), np.zeros(count), np.zeros((count, 4))))
 
 
 def text(letters_, anchor="center"):
@@ -38,8 +38,8 @@ DIFFERENT = [
         ["shapes[0] (Polygon).points is an array [4, 2] instead of an array [3, 2]"],
     ),
     (scene(BALL), scene(ROPE), ["shapes[0] is a Line instead of a Circle"]),
-    (scene(many(3)), scene(many(4)), ["shapes[0] (Many of Circle).shape.center is an array [4, 2]"]),
-    (scene(many(3)), scene(BALL), ["shapes[0] is a Circle instead of a Many of Circle"]),
+    (scene(many(3)), scene(many(4)), ["shapes[0] (Repeat of Circle).shape.center is an array [4, 2]"]),
+    (scene(many(3)), scene(BALL), ["shapes[0] is a Circle instead of a Repeat of Circle"]),
     (
         scene(text("a")),
         scene(text("ab", "left")),

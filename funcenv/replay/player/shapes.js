@@ -194,7 +194,7 @@ class Picture {
 
   // A shape among `total` alike, whose numbers lie one after another.
   paintShape(context, view, step, node, index, total, name) {
-    if (node.kind === "Many") {
+    if (node.kind === "Repeat") {
       for (let i = 0; i < node.count; i++) {
         const own = index * node.count + i;
         this.paintShape(context, view, step, node.of, own, total * node.count, `${name}.${i}`);
@@ -221,7 +221,7 @@ class Picture {
 const NO_LEAF = new Set(["kind", "cap", "anchor", "rows", "columns", "count"]);
 
 function isStill(node, series) {
-  if (node.kind === "Many") return isStill(node.of, series);
+  if (node.kind === "Repeat") return isStill(node.of, series);
   return Object.entries(node).every(([key, leaf]) => NO_LEAF.has(key) || leaf === null || series[leaf].constant);
 }
 

@@ -1,6 +1,6 @@
-"""Maps of letters for Frozen Lake: the two standard ones, checks, and random ones.
+"""Maps for Frozen Lake: the two standard ones, checks, and random maps.
 
-S is a start, G a goal, F frozen and H a hole.
+The letters are S for a start, G for a goal, F for frozen and H for a hole.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ MAPS: dict[str, tuple[str, ...]] = {
         "FFFHFFFG",
     ),
 }
-"""The maps that have a name, as in Gymnasium."""
+"""The named maps of Gymnasium."""
 
-_MAX_DRAWS = 10_000
+_MAX_RANDOM_MAPS = 10_000
 
 
 def parse_map(desc: Iterable[Any]) -> tuple[str, ...]:
-    """A map as a tuple of strings, whatever it was written as.
+    """Return a map as a tuple of strings.
 
     Args:
         desc: rows from top to bottom: strings, or sequences or arrays of letters (str or bytes).
@@ -67,14 +67,14 @@ def parse_map(desc: Iterable[Any]) -> tuple[str, ...]:
 
 
 def generate_random_map(size: int = 8, p: float = 0.8, seed: int | None = None) -> list[str]:
-    """A random square map with a path from the start, top left, to the goal, bottom right.
+    """Return a random square map with a path from the start, top left, to the goal, bottom right.
 
-    Maps are drawn until one has a path. The same arguments give the map that Gymnasium 1.4.0 gives.
+    Maps are drawn until one has a path. The same arguments give the same map as in Gymnasium 1.4.0.
 
     Args:
         size: number of rows and of columns, at least 2.
         p: the probability that any other tile is frozen rather than a hole; above 0, at most 1.
-        seed: a non-negative integer; None draws another map each time.
+        seed: a non-negative integer; with None, every call draws another map.
 
     Raises:
         ValueError: an argument out of range, or a `p` so small that 10,000 draws gave no path.
@@ -88,16 +88,16 @@ def generate_random_map(size: int = 8, p: float = 0.8, seed: int | None = None) 
     if not 0 < p <= 1:
         raise ValueError(f"p, the probability that a tile is frozen, must be above 0 and at most 1, got {p}")
     generator = np.random.default_rng(seed)
-    for _ in range(_MAX_DRAWS):
+    for _ in range(_MAX_RANDOM_MAPS):
         tiles = np.where(generator.random((size, size)) < p, "F", "H")
         tiles[0, 0], tiles[-1, -1] = "S", "G"
         if has_path(tiles):
             return ["".join(row) for row in tiles]
-    raise ValueError(f"none of {_MAX_DRAWS} random maps with size={size} and p={p} has a path to the goal; raise p")
+    raise ValueError(f"none of {_MAX_RANDOM_MAPS} random maps with size={size} and p={p} has a path to the goal; raise p")
 
 
 def has_path(desc: Iterable[Any]) -> bool:
-    """Whether some start is connected to some goal by steps along rows and columns that avoid holes.
+    """Return whether steps along rows and columns lead from a start to a goal without a hole.
 
     >>> has_path(["SH", "HG"]), has_path(["SF", "HG"])
     (False, True)

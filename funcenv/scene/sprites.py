@@ -1,8 +1,7 @@
-"""Shapes made of texels: small pictures, and text.
+"""Shapes made of texels: sprites and text.
 
-They stay upright, and every pixel shows the exact mean of what lies under it: a row of texels and a row of pixels
-overlap by so much, whatever the columns do, so a picture is two matrix products, sharp when it grows and smooth when
-it shrinks.
+They stay upright. Every pixel shows the exact mean of the texels under it, so enlarged sprites are sharp and reduced
+ones smooth. Rows and columns overlap independently of each other, so a sprite is two matrix products.
 """
 
 from __future__ import annotations
@@ -14,24 +13,25 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from funcenv.scene._fields import Codes, Color, Length, Number, Point, Size, Texels
 from funcenv.scene.font import ADVANCE, BLANK, CAPITAL_HEIGHT, GLYPH_HEIGHT, glyphs
-from funcenv.scene.shapes import Layer, Motion, Pixels, Shape
+from funcenv.scene.shapes import Layer, Pixels, Shape
 from funcenv.struct import field
 
 _ANCHORS = ("left", "center", "right")
 
 
 class Sprite(Shape):
-    """A picture made of squares.
+    """A small image, each of whose texels is a rectangle.
 
     >>> Sprite((0.0, 0.0), (1.0, 1.0), np.zeros((8, 8, 4), np.uint8)).image.shape
     (8, 8, 4)
     """
 
-    center: Any  # [2]
-    size: Any  # [2]: width, height
-    image: Any  # uint8 [rows, columns, 4], the top row first: red, green, blue, opacity, from 0 to 255
-    alpha: Any = 1.0  # opacity of the whole
+    center: Point
+    size: Size  # width, height
+    image: Texels  # uint8 [rows, columns, 4], the top row first: red, green, blue, opacity, from 0 to 255
+    alpha: Number = 1.0  # opacity of the whole sprite
 
     def __post_init__(self) -> None:
         shape, dtype = np.shape(self.image), getattr(self.image, "dtype", None)
@@ -41,46 +41,39 @@ class Sprite(Shape):
             )
 
     def layers(self, pixels: Pixels) -> Iterator[Layer]:
-        """Colours are weighed with their opacity, so that what is transparent has none."""
+        """Return one layer, whose colours are weighted by opacity: transparent texels contribute none."""
         image = jnp.asarray(self.image).astype(jnp.float32) / 255.0
         alpha = image[..., 3]
-        covered = _shown(alpha, self.center, self.size, pixels)
+        covered = _mean_texels(alpha, self.center, self.size, pixels)
         weight = jnp.maximum(covered, 1e-6)
         red, green, blue = (
-            _shown(image[..., channel] * alpha, self.center, self.size, pixels) / weight for channel in range(3)
+            _mean_texels(image[..., channel] * alpha, self.center, self.size, pixels) / weight for channel in range(3)
         )
         yield Layer(covered, (red, green, blue), self.alpha)
-
-    def moved(self, motion: Motion) -> Sprite:
-        """Elsewhere, and larger."""
-        return self.replace(
-            center=motion.point(self.center),
-            size=jnp.stack([self.size[0] * motion.scale, self.size[1] * motion.scale]),
-        )
 
 
 class Text(Shape):
     """One line of text in the built-in font.
 
-    The codes may depend on the state, their number may not: pad with blanks.
+    The codes may depend on the state, but their number may not: pad with spaces.
 
     >>> from funcenv.scene import letters
     >>> Text((0.0, 0.0), letters("Step"), 0.2, (0.0, 0.0, 0.0, 1.0), anchor="left").codes
     array([ 83, 116, 101, 112], dtype=int32)
     """
 
-    position: Any  # [2]: left end, middle or right end, at half the height of a capital letter
-    codes: Any  # int32 [characters]: `letters("text")`, `digits(number, count)`
-    height: Any  # of a capital letter
-    color: Any
-    anchor: str = field(pytree_node=False, default="center")  # or "left", "right": what `position` is
+    position: Point  # the anchor, at half the height of a capital letter
+    codes: Codes  # int32 [characters]: `letters("text")` or `digits(number, count)`
+    height: Length  # of a capital letter
+    color: Color
+    anchor: str = field(pytree_node=False, default="center")  # "left", "center" or "right" end of the text
 
     def __post_init__(self) -> None:
         if self.anchor not in _ANCHORS:
             raise ValueError(f"anchor must be one of {', '.join(_ANCHORS)}, got {self.anchor!r}")
 
     def layers(self, pixels: Pixels) -> Iterator[Layer]:
-        """All characters at once, side by side."""
+        """Return one layer with all characters."""
         characters = self.codes.shape[0]
         drawn = jnp.asarray(glyphs())[jnp.clip(self.codes - BLANK, 0, 94)]  # [characters, 9, 5]
         drawn = jnp.pad(drawn, ((0, 0), (0, 0), (0, 1)))
@@ -93,15 +86,12 @@ class Text(Shape):
             self.position[1] - (GLYPH_HEIGHT - CAPITAL_HEIGHT) / 2 * texel,
         )
         size = (characters * ADVANCE * texel, GLYPH_HEIGHT * texel)
-        yield Layer(_shown(drawn, center, size, pixels), (self.color[0], self.color[1], self.color[2]), self.color[3])
-
-    def moved(self, motion: Motion) -> Text:
-        """Elsewhere, and larger."""
-        return self.replace(position=motion.point(self.position), height=self.height * motion.scale)
+        covered = _mean_texels(drawn, center, size, pixels)
+        yield Layer(covered, (self.color[0], self.color[1], self.color[2]), self.color[3])
 
 
-def _shown(texels: jax.Array, center: Any, size: Any, pixels: Pixels) -> jax.Array:
-    """The mean of the texels `[rows, columns]` under each pixel, 0 around them: `[height, width]`."""
+def _mean_texels(texels: jax.Array, center: Any, size: Any, pixels: Pixels) -> jax.Array:
+    """Return the mean of the texels `[rows, columns]` under each pixel `[height, width]`, 0 around them."""
     rows, columns = texels.shape
     across = _overlap(pixels.x.reshape(-1), center[0], size[0], columns, pixels.size)
     down = _overlap(-pixels.y.reshape(-1), -center[1], size[1], rows, pixels.size)
@@ -110,7 +100,7 @@ def _shown(texels: jax.Array, center: Any, size: Any, pixels: Pixels) -> jax.Arr
 
 
 def _overlap(positions: jax.Array, center: Any, size: Any, count: int, pixel: Any) -> jax.Array:
-    """The part of each pixel that each of `count` equal intervals covers: `[pixels, count]`."""
+    """Return the part of each pixel that each of `count` equal intervals covers: `[pixels, count]`."""
     texel = size / count
     edges = center - size / 2 + jnp.arange(count + 1, dtype=jnp.float32) * texel
     positions = positions[:, None]

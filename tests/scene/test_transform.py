@@ -1,4 +1,4 @@
-"""Motions of shapes compose as motions of points do; Many is the loop."""
+"""Motions of shapes compose as motions of points do; Repeat is the loop."""
 
 import jax
 import jax.numpy as jnp
@@ -10,17 +10,17 @@ from funcenv.scene import (
     Camera,
     Circle,
     Line,
-    Many,
     Polygon,
     Rectangle,
+    Repeat,
     Scene,
     Sprite,
     Terrain,
     Text,
     digits,
     letters,
-    place,
     rgba,
+    transform,
 )
 
 INK = rgba("#203040")
@@ -33,7 +33,7 @@ SHAPES = (
     Polygon(np.array([(0.0, 0.0), (0.5, 0.1), (0.2, 0.6)], np.float32), INK, outline=INK, outline_width=0.02),
     Sprite((0.2, 0.3), (0.2, 0.1), np.full((2, 2, 4), 200, np.uint8)),
     Text((0.1, -0.3), letters("ok"), 0.2, INK),
-    Many(Circle(np.array([[0.1, 0.2], [0.3, -0.4]]), np.array([0.1, 0.2]), np.stack([INK, INK]))),
+    Repeat(Circle(np.array([[0.1, 0.2], [0.3, -0.4]]), np.array([0.1, 0.2]), np.stack([INK, INK]))),
 )
 
 
@@ -47,36 +47,36 @@ def same(one, other):
 
 
 def test_nothing_moved():
-    same(place(SHAPES), SHAPES)
-    assert place(SHAPES)[1].angle is None  # upright shapes are drawn faster
+    same(transform(SHAPES), SHAPES)
+    assert transform(SHAPES)[1].angle is None  # upright shapes are drawn faster
 
 
 def test_a_turn_by_an_array_of_zero_is_none_either():
-    turned = place(SHAPES, angle=jnp.float32(0))
+    turned = transform(SHAPES, angle=jnp.float32(0))
     assert turned[1].angle == 0
     same([turned[1].replace(angle=None)], [SHAPES[1]])
 
 
 def test_two_motions_are_one():
     """Points go p -> t + s R(a) p, twice."""
-    twice = place(place(SHAPES, (0.5, -0.3), 0.7, 2.0), (-1.0, 0.4), -0.2, 0.5)
+    twice = transform(transform(SHAPES, (0.5, -0.3), 0.7, 2.0), (-1.0, 0.4), -0.2, 0.5)
     cos, sin = np.cos(-0.2), np.sin(-0.2)
     shift = np.array([-1.0, 0.4]) + 0.5 * np.array([[cos, -sin], [sin, cos]]) @ (0.5, -0.3)
-    same(twice, place(SHAPES, tuple(shift), 0.5, 1.0))
-    upright = place(place(SHAPES, (0.5, -0.3), scale=2.0), (-1.0, 0.4), scale=0.5)
-    same(upright, place(SHAPES, (-0.75, 0.25)))
+    same(twice, transform(SHAPES, tuple(shift), 0.5, 1.0))
+    upright = transform(transform(SHAPES, (0.5, -0.3), scale=2.0), (-1.0, 0.4), scale=0.5)
+    same(upright, transform(SHAPES, (-0.75, 0.25)))
 
 
 def test_a_motion_and_its_inverse():
-    there = place(place(SHAPES), (0.5, -0.3), 0.7, 2.0)
+    there = transform(transform(SHAPES), (0.5, -0.3), 0.7, 2.0)
     cos, sin = np.cos(0.7), np.sin(0.7)
     back = -0.5 * np.array([[cos, sin], [-sin, cos]]) @ (0.5, -0.3)
-    same(place(there, tuple(back), -0.7, 0.5), place(SHAPES, angle=jnp.float32(0)))
+    same(transform(there, tuple(back), -0.7, 0.5), transform(SHAPES, angle=jnp.float32(0)))
 
 
 def test_ground_stays_where_it_is():
-    with pytest.raises(ValueError, match=r"a Terrain cannot be moved by place\(\)"):
-        place([Terrain(np.zeros(3), -1.0, 1.0, INK)])
+    with pytest.raises(ValueError, match=r"a Terrain cannot be moved by transform\(\)"):
+        transform([Terrain(np.zeros(3), -1.0, 1.0, INK)])
 
 
 def stacked(shapes):
@@ -113,7 +113,7 @@ KINDS = ["circle", "rectangle", "line", "butt", "arc", "polygon", "sprite", "tex
 def test_many_are_drawn_one_after_another(drawn, kind):
     shapes = random_shapes(kind)
     camera = Camera((0.0, 0.0), 2.5, 2.0)
-    many = Many(stacked(shapes))
+    many = Repeat(stacked(shapes))
     assert many.count == 4
     one_by_one = np.asarray(drawn(Scene(camera, tuple(shapes))), int)
     assert np.abs(one_by_one - np.asarray(drawn(Scene(camera, (many,))), int)).max() <= 1
@@ -123,9 +123,9 @@ def test_many_are_drawn_one_after_another(drawn, kind):
 @pytest.mark.parametrize("kind", KINDS[:-1])
 def test_many_move_as_each(kind):
     shapes = random_shapes(kind)
-    (moved,) = place([Many(stacked(shapes))], (0.2, 0.1), 0.5, 1.5)
+    (moved,) = transform([Repeat(stacked(shapes))], (0.2, 0.1), 0.5, 1.5)
     np.testing.assert_allclose(
-        numbers([moved.shape]), numbers([stacked(place(shapes, (0.2, 0.1), 0.5, 1.5))]), atol=1e-6
+        numbers([moved.shape]), numbers([stacked(transform(shapes, (0.2, 0.1), 0.5, 1.5))]), atol=1e-6
     )
     for one, other in zip(jax.tree.leaves(moved), jax.tree.leaves(shapes[0]), strict=True):
         assert one.dtype.kind == np.asarray(other).dtype.kind
