@@ -1,13 +1,13 @@
-"""Episodes as JSON for the page: what is constant is written once, and only what moves is written for each step.
+"""Episodes as JSON for the HTML page, in which constant numbers are written once.
 
-A leaf of a scene, or any array with a leading axis of steps, becomes
+Any array with a leading axis of steps, such as a leaf of a stacked scene, becomes one of
 
-    {"base": numbers}                                      the same at every step
-    {"base": numbers, "moving": [columns], "rows": blob}   at a step: base, with these columns from its row
-    {..., "at": blob}                                      rows that repeat are written once; "at" says which to take
+    {"base": numbers}                                      the same numbers at every step
+    {"base": numbers, "moving": [columns], "rows": blob}   base, with these columns replaced by the row of the step
+    {..., "at": blob}                                      repeated rows are written once; "at" has a row index a step
 
-Numbers are a list, or where there are many the index of a blob: base64 of little-endian float32, int32, uint16 or
-uint8. Equal blobs are written once for the whole page.
+Numbers are a list. Many numbers are `[type, index]` of a blob instead: base64 of little-endian float32, int32, uint16
+or uint8. Equal blobs are written once per page.
 """
 
 from __future__ import annotations
@@ -20,16 +20,18 @@ import numpy as np
 
 from funcenv.replay.scene_stack import is_constant
 from funcenv.scene import Repeat, Scene, Shape
-from funcenv.spaces import Box, Discrete, Space
+from funcenv.spaces import Box, Discrete
+from funcenv.spaces.space import AnySpace
+from funcenv.struct import NDArray
 
-_MAX_INLINE = 12  # numbers that are written as such
-_SIGNIFICANT = 8  # digits, enough for float32 to come back within a rounding
+_MAX_INLINE_NUMBERS = 12  # longer arrays become blobs
+_SIGNIFICANT_DIGITS = 8  # enough for float32
 _MAX_ACTION_COLUMNS = 8
-_TYPES = {"f": "<f4", "i": "<i4", "u": "<u2", "b": "<u1"}  # names of the page's typed arrays
+_TYPES = {"f": "<f4", "i": "<i4", "u": "<u2", "b": "<u1"}  # as in player/data.js
 
 
 class Encoder:
-    """Collects the blobs of a page.
+    """Encoder of one page; it collects the blobs.
 
     >>> encoder = Encoder()
     >>> encoder.array(np.array([[1.0, 0.5], [1.0, 0.25]]))
@@ -40,10 +42,10 @@ class Encoder:
 
     def __init__(self) -> None:
         self.blobs: list[str] = []
-        self._numbers: dict[str, int] = {}
+        self._index: dict[str, int] = {}
 
-    def array(self, values: np.ndarray[Any, Any]) -> dict[str, Any]:
-        """An array `[steps, ...]`."""
+    def array(self, values: NDArray) -> dict[str, Any]:
+        """Return an array `[steps, ...]` as JSON."""
         rows = values.reshape(values.shape[0], -1)
         if is_constant(rows) or (rows == rows[:1]).all():
             return {"base": self._base(rows[0])}
@@ -60,19 +62,19 @@ class Encoder:
         return encoded
 
     def scene(self, scenes: Scene) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-        """The structure of a stacked scene, in which arrays are numbered, and the arrays."""
+        """Return the structure of a stacked scene, with indices for arrays, and the list of arrays."""
         leaves: list[dict[str, Any]] = []
 
         def leaf(value: Any, lead: int) -> int | None:
             if value is None:
                 return None
-            leaves.append(self.array(_whole(value, lead)))
+            leaves.append(self.array(_as_array(value, lead)))
             return len(leaves) - 1
 
         def shape(node: Any, lead: int) -> dict[str, Any]:
             if isinstance(node, Repeat):
-                inner = node.shape
-                return {"kind": "Repeat", "count": _first_leaf(inner).shape[lead], "of": shape(inner, lead + 1)}
+                count = jax.tree.leaves(node.shape)[0].shape[lead]
+                return {"kind": "Repeat", "count": count, "of": shape(node.shape, lead + 1)}
             if not isinstance(node, Shape):
                 raise TypeError(f"a scene is made of shapes from funcenv.scene, got {type(node).__name__} among them")
             fields = {
@@ -90,14 +92,14 @@ class Encoder:
         }
         return structure, leaves
 
-    def actions(self, action: Any, space: Space[Any] | None, num_steps: int) -> dict[str, Any] | None:
-        """The actions as columns of numbers; the first few, where there are many."""
+    def actions(self, action: Any, space: AnySpace | None, num_steps: int) -> dict[str, Any] | None:
+        """Return the actions as columns of numbers, of which at most 8 are kept."""
         columns = [np.asarray(leaf).reshape(num_steps, -1) for leaf in jax.tree.leaves(action)]
         if not columns or not num_steps:
             return None
         discrete = all(not np.issubdtype(column.dtype, np.floating) for column in columns)
-        whole = np.concatenate([column.astype(np.float64) for column in columns], axis=1)
-        shown = whole[:, :_MAX_ACTION_COLUMNS]
+        everything = np.concatenate([column.astype(np.float64) for column in columns], axis=1)
+        shown = everything[:, :_MAX_ACTION_COLUMNS]
         values = shown.astype(np.int32 if discrete else np.float32)
         low, high = float(values.min(initial=0)), float(values.max(initial=0))
         if isinstance(space, Discrete):
@@ -107,16 +109,16 @@ class Encoder:
         return {
             "kind": "discrete" if discrete else "continuous",
             "width": shown.shape[1],
-            "hidden": whole.shape[1] - shown.shape[1],
+            "hidden": everything.shape[1] - shown.shape[1],
             "low": _number(low),
             "high": _number(high),
             "values": self.array(values),
         }
 
-    def _base(self, row: np.ndarray[Any, Any]) -> Any:
-        return [_number(value) for value in row] if len(row) <= _MAX_INLINE else self._blob(row)
+    def _base(self, row: NDArray) -> Any:
+        return [_number(value) for value in row] if len(row) <= _MAX_INLINE_NUMBERS else self._blob(row)
 
-    def _blob(self, values: np.ndarray[Any, Any]) -> list[Any]:
+    def _blob(self, values: NDArray) -> list[Any]:
         if np.issubdtype(values.dtype, np.floating):
             kind = "f"
         elif values.size and values.min() >= 0 and values.max() < 1 << 8:
@@ -124,26 +126,22 @@ class Encoder:
         else:
             kind = "u" if values.dtype == np.uint16 else "i"
         text = base64.b64encode(np.ascontiguousarray(values, _TYPES[kind]).tobytes()).decode("ascii")
-        number = self._numbers.setdefault(text, len(self.blobs))
-        if number == len(self.blobs):
+        index = self._index.setdefault(text, len(self.blobs))
+        if index == len(self.blobs):
             self.blobs.append(text)
-        return [kind, number]
+        return [kind, index]
 
 
-def _whole(value: Any, lead: int) -> np.ndarray[Any, Any]:
-    """A field that is an array, or a tuple of them: the parts lie along the axis after the leading ones."""
+def _as_array(value: Any, lead: int) -> NDArray:
+    """Return a field as an array; the parts of a tuple are stacked along the axis after the `lead` leading ones."""
     if isinstance(value, (tuple, list)):
-        return np.stack(np.broadcast_arrays(*(_whole(part, lead) for part in value)), axis=lead)
+        return np.stack(np.broadcast_arrays(*(_as_array(part, lead) for part in value)), axis=lead)
     return np.asarray(value)
 
 
-def _first_leaf(node: Any) -> np.ndarray[Any, Any]:
-    return jax.tree.leaves(node)[0]
-
-
 def _number(value: Any) -> float | int | None:
-    """Short in JSON, which has no word for what is not finite."""
+    """Return a number in short form, or None if it is not finite, which JSON cannot express."""
     if not np.isfinite(value):
         return None
-    number = float(f"{float(value):.{_SIGNIFICANT}g}")
+    number = float(f"{float(value):.{_SIGNIFICANT_DIGITS}g}")
     return int(number) if number.is_integer() and abs(number) < 1e15 else number

@@ -1,4 +1,4 @@
-"""The pictures of a replay, as arrays."""
+"""The frames of a replay: images as arrays."""
 
 from __future__ import annotations
 
@@ -13,17 +13,16 @@ import numpy as np
 from funcenv.checks import require_size
 from funcenv.replay.scene_stack import is_constant
 from funcenv.scene import Scene, rasterize
-from funcenv.scene.grid import grid_shape
-
-Frame = np.ndarray[Any, Any]  # uint8 [height, width, 3]
+from funcenv.scene.grid import grid_shape, tile_images
+from funcenv.struct import NDArray
 
 _FRAMES_PER_CALL = 16
-_WIDTH, _TILE_WIDTH, _GAP = 600, 400, 8
-_GAP_COLOR = 225
+_DEFAULT_WIDTH, _DEFAULT_TILE_WIDTH = 600, 400  # pixels: of a single episode, and of one of several
+_GAP, _GAP_LEVEL = 8, 225  # pixels between tiles, and their grey level
 
 
 def default_size(scenes: Sequence[Scene], height: int | None, width: int | None) -> tuple[int, int]:
-    """Height and width of one picture, those left out in the proportions of the first camera.
+    """Return the height and width of one frame; a missing side follows from the proportions of the first camera.
 
     >>> from funcenv.scene import Camera
     >>> default_size([Scene(Camera(np.zeros((1, 2)), np.array([6.0]), np.array([4.0])))], None, None)
@@ -31,43 +30,38 @@ def default_size(scenes: Sequence[Scene], height: int | None, width: int | None)
     """
     camera = scenes[0].camera
     aspect = float(camera.width[0]) / float(camera.height[0])
+    if width is None and height is None:
+        width = _DEFAULT_WIDTH if len(scenes) == 1 else _DEFAULT_TILE_WIDTH
     if width is None:
-        width = (_WIDTH if len(scenes) == 1 else _TILE_WIDTH) if height is None else round(height * aspect)
+        width = round(require_size("height", height) * aspect)
     return require_size("height", round(width / aspect) if height is None else height), require_size("width", width)
 
 
-def pictures(scenes: Scene, steps: np.ndarray[Any, Any], height: int, width: int) -> Iterator[Frame]:
-    """One picture for each of some steps of a stacked scene; what is constant is painted once for many."""
+def draw_frames(scenes: Scene, steps: NDArray, height: int, width: int) -> Iterator[NDArray]:
+    """Yield a frame for each of some steps of a stacked scene; constant shapes are painted once for a whole call."""
     leaves, structure = jax.tree.flatten(scenes)
     axes = tuple(None if is_constant(leaf) else 0 for leaf in leaves)
     for start in range(0, len(steps), _FRAMES_PER_CALL):
         chosen = steps[start : start + _FRAMES_PER_CALL]
-        index = np.resize(chosen, _FRAMES_PER_CALL) if len(chosen) < _FRAMES_PER_CALL else chosen
-        few = [leaf[0] if axis is None else leaf[index] for leaf, axis in zip(leaves, axes, strict=True)]
-        yield from np.asarray(_pictures(jax.tree.unflatten(structure, few), axes, height, width))[: len(chosen)]
+        index = np.resize(chosen, _FRAMES_PER_CALL)
+        some = [leaf[0] if axis is None else leaf[index] for leaf, axis in zip(leaves, axes, strict=True)]
+        yield from np.asarray(_draw(jax.tree.unflatten(structure, some), axes, height, width))[: len(chosen)]
 
 
-def side_by_side(
-    episodes: Sequence[Scene], steps: np.ndarray[Any, Any], height: int, width: int, columns: int | None = None
-) -> Iterator[Frame]:
-    """Pictures of several episodes at a time, in a grid; one that is over shows its last state."""
-    if len(episodes) == 1:
-        yield from pictures(episodes[0], steps, height, width)
-        return
-    rows, columns = grid_shape(len(episodes), columns)
-    tiles = [pictures(scenes, np.minimum(steps, len(scenes.camera.width) - 1), height, width) for scenes in episodes]
-    for together in zip(*tiles, strict=True):
-        whole = np.full((rows * (height + _GAP) - _GAP, columns * (width + _GAP) - _GAP, 3), _GAP_COLOR, np.uint8)
-        for i, tile in enumerate(together):
-            top, left = i // columns * (height + _GAP), i % columns * (width + _GAP)
-            whole[top : top + height, left : left + width] = tile
-        yield whole
+def draw_grid(
+    episodes: Sequence[Scene], steps: NDArray, height: int, width: int, columns: int | None = None
+) -> Iterator[NDArray]:
+    """Yield frames of several episodes in a grid; an episode that has ended keeps its last state."""
+    tiles = [draw_frames(scenes, np.minimum(steps, len(scenes.camera.width) - 1), height, width) for scenes in episodes]
+    _, columns = grid_shape(len(episodes), columns)
+    for images in zip(*tiles, strict=True):
+        yield images[0] if len(images) == 1 else tile_images(np.stack(images), columns, _GAP, np.uint8(_GAP_LEVEL))
 
 
 @functools.partial(jax.jit, static_argnames=("axes", "height", "width"))
-def _pictures(scenes: Scene, axes: tuple[int | None, ...], height: int, width: int) -> jax.Array:
-    in_axes = jax.tree.unflatten(jax.tree.structure(scenes), axes)
+def _draw(scenes: Scene, axes: tuple[int | None, ...], height: int, width: int) -> jax.Array:
     draw = functools.partial(rasterize, height=height, width=width)
     if all(axis is None for axis in axes):
         return jnp.broadcast_to(draw(scenes), (_FRAMES_PER_CALL, height, width, 3))
+    in_axes: Any = jax.tree.unflatten(jax.tree.structure(scenes), axes)
     return jax.vmap(draw, in_axes=(in_axes,))(scenes)

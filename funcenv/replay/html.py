@@ -1,4 +1,4 @@
-"""One page that plays episodes: text, style and program are files in `player/`; here they meet the data."""
+"""The HTML page that plays episodes: the text, style and scripts in `player/`, filled with the data."""
 
 from __future__ import annotations
 
@@ -7,41 +7,39 @@ import html
 import importlib.resources
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from funcenv.replay.encode import Encoder
+from funcenv.replay.episode import Episode
 from funcenv.scene.font import glyphs
-
-if TYPE_CHECKING:
-    from funcenv.replay.replay import Episode
+from funcenv.struct import NDArray
 
 _SCRIPTS = ("data.js", "shapes.js", "texels.js", "traces.js", "player.js")
 
 
-def build(episodes: Sequence[Episode], fps: float, title: str) -> str:
-    """The page, as text."""
+def build_html(episodes: Sequence[Episode], fps: float, title: str) -> str:
+    """Return the whole page."""
     parts = {
         "title": html.escape(title),
         "style": _asset("player.css"),
         "script": "\n".join(_asset(name) for name in _SCRIPTS),
-        "data": _for_script(_data(episodes, fps, title)),
+        "data": _escape_json(_data(episodes, fps, title)),
     }
-    page = _asset("player.html")
-    before, *rest = page.split("{{")
+    before, *rest = _asset("player.html").split("{{")
     return before + "".join(parts[name] + text for name, text in (part.split("}}", 1) for part in rest))
 
 
 def _data(episodes: Sequence[Episode], fps: float, title: str) -> dict[str, Any]:
     encoder = Encoder()
     structures: list[dict[str, Any]] = []
-    written = []
+    encoded = []
     for episode in episodes:
         structure, leaves = encoder.scene(episode.scenes)
         if structure not in structures:
             structures.append(structure)
-        written.append(
+        encoded.append(
             {
                 "title": episode.title,
                 "scene": structures.index(structure),
@@ -57,27 +55,27 @@ def _data(episodes: Sequence[Episode], fps: float, title: str) -> dict[str, Any]
         "title": title,
         "fps": fps,
         "scenes": structures,
-        "episodes": written,
+        "episodes": encoded,
         "blobs": encoder.blobs,
         "font": _font(),
     }
 
 
-def _column(reward: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """`[num_steps, 1]`, with a row even where there is no step."""
+def _column(reward: NDArray) -> NDArray:
+    """Return the rewards as `[num_steps, 1]`, with one row of zeros where there is no step."""
     column = np.asarray(reward, np.float32).reshape(-1, 1)
     return column if len(column) else np.zeros((1, 1), np.float32)
 
 
-def _for_script(data: dict[str, Any]) -> str:
-    """JSON that cannot end the script element it stands in."""
+def _escape_json(data: dict[str, Any]) -> str:
+    """Return JSON that cannot end the script element around it."""
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
 @functools.cache
 def _font() -> str:
-    """Two hexadecimal digits for each row of each character, whose bits are its columns, the leftmost the highest."""
+    """Return two hexadecimal digits for each row of each character; the highest bit is the leftmost column."""
     bits = glyphs().astype(np.int64) @ (1 << np.arange(4, -1, -1))
     return "".join(f"{row:02x}" for row in bits.reshape(-1))
 

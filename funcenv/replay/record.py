@@ -1,4 +1,4 @@
-"""Play whole episodes and keep their pictures."""
+"""Recording: play whole episodes and keep their scenes."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import numpy as np
 
 from funcenv._compile.rollout import as_policy, policy_actions, rollout_step
 from funcenv.checks import require_size
-from funcenv.func_env import FuncEnv
+from funcenv.func_env import AnyEnv
 from funcenv.parameters import map_batched
 from funcenv.random import require_typed_key
-from funcenv.replay.files import require_destination
-from funcenv.replay.replay import Episode, Replay, natural_fps, natural_title
+from funcenv.replay.episode import Episode
+from funcenv.replay.replay import Replay, replay_of, require_destination
 from funcenv.replay.scene_stack import draw_states
 from funcenv.rollout import Policy
 from funcenv.vector import AutoresetMode, FuncVectorEnv, VectorState
@@ -27,7 +27,7 @@ _STEPS_PER_CALL = 256
 
 
 class _Steps(NamedTuple):
-    """What was played; every leaf has leading axes `[num_steps, num_episodes]`."""
+    """Steps of all episodes; every leaf has leading axes `[num_steps, num_episodes]`."""
 
     state: Any  # after the action
     action: Any
@@ -37,7 +37,7 @@ class _Steps(NamedTuple):
 
 
 def record(
-    env: FuncEnv[Any, Any, Any],
+    env: AnyEnv,
     policy: Policy,
     key: jax.Array,
     num_episodes: int = 1,
@@ -47,22 +47,22 @@ def record(
     title: str | None = None,
     save: str | os.PathLike[str] | None = None,
 ) -> Replay:
-    """Play whole episodes, all at once and compiled, and keep their scenes.
+    """Play whole episodes, all at once in compiled code, and return them with their scenes.
 
-    The episodes are those that `funcenv.evaluate` plays with the same key.
+    The episodes are the same that `funcenv.evaluate` plays with this key.
 
     Args:
-        env: the environment, or a batch of `num_episodes` of them with different parameters.
+        env: the environment, or a batch of `num_episodes` environments with different parameters.
         policy: `policy(observation, key) -> action`.
-        key: episode i depends on the key and i alone.
-        num_episodes: at least 1.
-        max_steps: stop here even if an episode has not ended.
-        fps: steps a second; by default the environment's.
-        title: by default the environment's name.
-        save: where to write the replay as well, as `Replay.save` does; it is looked at before anything is played.
+        key: a typed key; episode i depends on the key and on i alone.
+        num_episodes: number of episodes, at least 1.
+        max_steps: number of steps after which an episode is stopped.
+        fps: steps per second; by default the environment's.
+        title: title of the page; by default the environment's name.
+        save: a file to which the replay is written too, as by `Replay.save`; it is checked before anything is played.
 
     Raises:
-        NotImplementedError: the environment draws nothing.
+        NotImplementedError: the environment defines no scene.
         ValueError: `num_episodes` or `max_steps` below 1; an unknown suffix.
         OSError: `save` cannot be written.
         TypeError: a legacy key.
@@ -84,15 +84,16 @@ def record(
         states = jax.tree.map(
             lambda start, rest, i=i: np.concatenate([start[i : i + 1], rest[:, i]]), first, steps.state
         )
-        episodes.append(_trimmed(own_env, states, jax.tree.map(lambda leaf, i=i: leaf[:, i], steps), i, num_episodes))
-    replay = Replay(tuple(episodes), fps or natural_fps(env), title or natural_title(env))
+        own_steps = jax.tree.map(lambda leaf, i=i: leaf[:, i], steps)
+        episodes.append(_trimmed(own_env, states, own_steps, f"Episode {i + 1}" if num_episodes > 1 else "Episode"))
+    replay = replay_of(env, tuple(episodes), fps, title)
     if path is not None:
         replay.save(path)
     return replay
 
 
-def _trimmed(env: FuncEnv[Any, Any, Any], states: Any, steps: _Steps, number: int, num_episodes: int) -> Episode:
-    """One episode up to its end."""
+def _trimmed(env: AnyEnv, states: Any, steps: _Steps, title: str) -> Episode:
+    """Return one episode up to its end."""
     ends = steps.terminated | steps.truncated
     length = int(ends.argmax()) + 1 if ends.any() else len(ends)
     return Episode(
@@ -101,15 +102,13 @@ def _trimmed(env: FuncEnv[Any, Any, Any], states: Any, steps: _Steps, number: in
         action=jax.tree.map(lambda leaf: leaf[:length], steps.action),
         terminated=bool(steps.terminated[length - 1]),
         truncated=bool(steps.truncated[length - 1]),
-        title=f"Episode {number + 1}" if num_episodes > 1 else "Episode",
+        title=title,
         action_space=env.action_space,
     )
 
 
-def _play_whole(
-    env: FuncEnv[Any, Any, Any], policy: Policy, key: jax.Array, num_episodes: int, max_steps: int
-) -> tuple[Any, _Steps]:
-    """The first states, and the steps up to the end of the last episode, on the host."""
+def _play_whole(env: AnyEnv, policy: Policy, key: jax.Array, num_episodes: int, max_steps: int) -> tuple[Any, _Steps]:
+    """Return the first states and the steps up to the end of the last episode, on the host."""
     venv = FuncVectorEnv(env, num_episodes, AutoresetMode.DISABLED)
     reset_key, policy_key = rollout_keys(key)
     vstate, observation = _start(venv, reset_key)

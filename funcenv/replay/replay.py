@@ -1,70 +1,44 @@
-"""What was played: episodes as values, and the ways to look at them."""
+"""Replays: episodes as one value, and the files made from it."""
 
 from __future__ import annotations
 
 import dataclasses
 import html
+import importlib.util
 import os
+import pathlib
+import uuid
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import jax
 import numpy as np
 
 from funcenv.checks import require_positive, require_size
-from funcenv.func_env import FuncEnv
+from funcenv.func_env import AnyEnv
 from funcenv.replay import frames, video
-from funcenv.replay import html as html_page
-from funcenv.replay.files import replacing, require_destination
-from funcenv.replay.scene_stack import draw_states, stack_scenes, take_steps
+from funcenv.replay.episode import Episode
+from funcenv.replay.html import build_html
+from funcenv.replay.scene_stack import draw_states, stack_scenes
 from funcenv.scene import Scene
-from funcenv.spaces import Space
+from funcenv.struct import NDArray
 
 DEFAULT_FPS = 30.0
 
-_NOTEBOOK_HEIGHT = 640  # of the frame in a notebook, until the page in it says how high it is
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Episode:
-    """One episode; arrays are NumPy's."""
-
-    scenes: Scene  # every array has a leading axis [num_steps + 1]: the first state, then the one after each step
-    reward: np.ndarray[Any, Any]  # [num_steps]
-    action: Any = None  # of the action space, every array with a leading axis [num_steps]; None: not known
-    terminated: bool = False
-    truncated: bool = False  # neither: the recording stopped before the episode ended
-    title: str = "Episode"
-    action_space: Space[Any] | None = None
-
-    @property
-    def num_steps(self) -> int:
-        """How many actions were played."""
-        return len(self.reward)
-
-    @property
-    def episode_return(self) -> float:
-        """The sum of the rewards."""
-        return float(self.reward.sum(dtype=np.float64))
-
-    def clip(self, start: int, stop: int) -> Episode:
-        """The steps from `start` to `stop`; those that do not exist are left out."""
-        stop = min(stop, self.num_steps)
-        start = min(start, stop)
-        whole = stop == self.num_steps
-        return dataclasses.replace(
-            self,
-            scenes=take_steps(self.scenes, slice(start, stop + 1)),
-            reward=self.reward[start:stop],
-            action=jax.tree.map(lambda leaf: leaf[start:stop], self.action),
-            terminated=self.terminated and whole,
-            truncated=self.truncated and whole,
-        )
+_NOTEBOOK_HEIGHT = 640  # pixels, until the page reports its own height
+_MAX_LISTED_RETURNS = 8
+_WRITERS = {  # the module that writes files of each suffix, and its package
+    ".html": None,
+    ".gif": ("PIL", "pillow"),
+    ".webp": ("PIL", "pillow"),
+    ".mp4": ("imageio_ffmpeg", "imageio-ffmpeg"),
+}
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Replay:
-    """Episodes, of one environment or of several, played side by side. In a notebook it shows itself.
+    """Episodes of one or several environments, shown side by side. A notebook displays a replay as a player.
 
     >>> import funcenv, jax.numpy as jnp
     >>> from funcenv.scene import Camera, Circle, Scene
@@ -81,7 +55,7 @@ class Replay:
     """
 
     episodes: tuple[Episode, ...]
-    fps: float = DEFAULT_FPS  # steps a second
+    fps: float = DEFAULT_FPS  # steps per second
     title: str = "Replay"
 
     def __post_init__(self) -> None:
@@ -99,28 +73,28 @@ class Replay:
         title: str = "Replay",
         **facts: Any,
     ) -> Replay:
-        """A replay of one episode from pictures of its states.
+        """Return a replay of one episode, given the scenes of its states.
 
         Args:
-            scenes: of the first state, and of the one after each step.
-            reward: `[num_steps]`, one less than there are scenes; zeros, if left out.
-            fps: steps a second.
-            title: shown above.
+            scenes: the scene of the first state, then of the state after each step.
+            reward: `[num_steps]`, one less than there are scenes; zeros by default.
+            fps: steps per second.
+            title: title of the page.
             facts: other fields of `Episode`: `action`, `terminated`, `truncated`, `action_space`.
 
         Raises:
-            ValueError: scenes whose shapes differ; a number of rewards or actions that does not fit.
+            ValueError: scenes with different shapes, or a number of rewards or actions that does not fit.
 
         >>> from funcenv.scene import Camera, Scene
         >>> Replay.from_scenes([Scene(Camera((float(x), 0.0), 2.0, 2.0)) for x in range(4)]).episodes[0].num_steps
         3
         """
-        return cls((_episode(stack_scenes(scenes), len(scenes), reward, facts),), fps, title)
+        return cls((_episode(stack_scenes(scenes), reward, facts),), fps, title)
 
     @classmethod
     def from_states(
         cls,
-        env: FuncEnv[Any, Any, Any],
+        env: AnyEnv,
         states: Any,
         reward: Any = None,
         *,
@@ -128,14 +102,14 @@ class Replay:
         title: str | None = None,
         **facts: Any,
     ) -> Replay:
-        """A replay of one episode from states that were kept: for whoever steps an environment in a loop of their own.
+        """Return a replay of one episode, given its states, as collected in a loop of your own.
 
         Args:
-            env: what draws them.
+            env: the environment, which draws the states.
             states: a list of states, or one state whose arrays have a leading axis `[num_steps + 1]`.
             reward: as for `from_scenes`.
-            fps: steps a second; by default the environment's.
-            title: by default the environment's name.
+            fps: steps per second; by default the environment's.
+            title: title of the page; by default the environment's name.
             facts: as for `from_scenes`.
 
         >>> import funcenv
@@ -148,14 +122,12 @@ class Replay:
             if not states:
                 raise ValueError("a replay needs at least one state, got none")
             states = jax.tree.map(lambda *leaves: np.stack(leaves), *jax.device_get(states))
-        count = len(jax.tree.leaves(states)[0])
         facts = {"action_space": env.action_space, **facts}
-        episode = _episode(draw_states(env, states), count, reward, facts)
-        return cls((episode,), fps or natural_fps(env), title or natural_title(env))
+        return replay_of(env, (_episode(draw_states(env, states), reward, facts),), fps, title)
 
     @classmethod
     def together(cls, *replays: Replay, title: str | None = None) -> Replay:
-        """Several replays side by side, at the pace of the first; each episode says which it is from.
+        """Return several replays side by side, at the speed of the first; the title of an episode names its replay.
 
         >>> from funcenv.scene import Camera, Scene
         >>> one, other = (Replay.from_scenes([Scene(Camera((0.0, 0.0), 2.0, 2.0))], title=name) for name in "AB")
@@ -174,16 +146,16 @@ class Replay:
 
     @property
     def num_steps(self) -> int:
-        """Of the longest episode."""
+        """Number of steps of the longest episode."""
         return max(episode.num_steps for episode in self.episodes)
 
     @property
-    def episode_return(self) -> np.ndarray[Any, Any]:
-        """`[num_episodes]`, float64."""
+    def episode_return(self) -> NDArray:
+        """Return of every episode, float64 `[num_episodes]`."""
         return np.array([episode.episode_return for episode in self.episodes])
 
     def clip(self, start: int = 0, stop: int | None = None) -> Replay:
-        """Some of the steps of every episode.
+        """Return a replay of the steps from `start` to `stop` of every episode.
 
         >>> from funcenv.scene import Camera, Scene
         >>> Replay.from_scenes([Scene(Camera((0.0, 0.0), 2.0, 2.0))] * 9).clip(stop=5).num_steps
@@ -194,20 +166,20 @@ class Replay:
 
     def frames(
         self, height: int | None = None, width: int | None = None, every: int = 1, columns: int | None = None
-    ) -> Iterator[frames.Frame]:
-        """Pictures, uint8 `[height, width, 3]`: the first state, the one after `every` steps, and so on, and the last.
+    ) -> Iterator[NDArray]:
+        """Return an iterator over frames, uint8 `[height, width, 3]`: the first state, every `every`-th, and the last.
 
         Args:
-            height: of one episode's picture; by default in the proportions of its camera.
-            width: of one episode's picture; by default 600, or 400 where there are several.
-            every: how many steps lie between two pictures.
-            columns: of the grid in which several episodes lie; by default about as many as there are rows.
+            height: pixels of one episode's frame; by default in the proportions of its camera.
+            width: pixels of one episode's frame; by default 600, or 400 where there are several episodes.
+            every: steps from one frame to the next.
+            columns: columns of the grid of episodes; by default about as many as rows.
         """
         scenes = [episode.scenes for episode in self.episodes]
         height, width = frames.default_size(scenes, height, width)
         columns = None if columns is None else require_size("columns", columns)
         steps = np.arange(0, self.num_steps + require_size("every", every), every).clip(max=self.num_steps)
-        return frames.side_by_side(scenes, np.unique(steps), height, width, columns)
+        return frames.draw_grid(scenes, np.unique(steps), height, width, columns)
 
     def save(
         self,
@@ -218,17 +190,17 @@ class Replay:
         every: int | None = None,
         columns: int | None = None,
     ) -> None:
-        """Write a file: `.html` is a page that plays the episodes, drawn anew at any size; the others are films.
+        """Write a file: `.html` is a page that plays the episodes at any size; the other suffixes are videos.
 
-        The file appears whole, or not at all.
+        The file appears complete, or not at all.
 
         Args:
-            path: where to; the suffix is `.html`, `.gif`, `.webp` or `.mp4`.
-            height: of a film, in pixels, as for `frames`.
-            width: of a film, in pixels, as for `frames`.
-            every: of a film: keep the picture after each so many steps, at the same pace; by default as many as the
-                format can show.
-            columns: of a film of several episodes, as for `frames`.
+            path: file to write; its suffix is `.html`, `.gif`, `.webp` or `.mp4`.
+            height: of a video, in pixels, as for `frames`.
+            width: of a video, in pixels, as for `frames`.
+            every: of a video: steps from one frame to the next, which does not change the speed; by default the
+                smallest number that the format supports.
+            columns: of a video of several episodes, as for `frames`.
 
         Raises:
             ValueError: an unknown suffix.
@@ -236,51 +208,82 @@ class Replay:
             OSError: the folder does not exist or cannot be written to.
         """
         path = require_destination(path)
-        with replacing(path) as temporary:
+        with _temporary_file(path) as temporary:
             if path.suffix.lower() == ".html":
                 temporary.write_text(self.to_html(), encoding="utf-8")
             else:
-                every = every or video.frames_to_skip(path.suffix.lower(), self.fps)
-                video.write_film(temporary, self.frames(height, width, every, columns), self.fps / every)
+                every = every or video.min_frame_interval(path.suffix.lower(), self.fps)
+                video.write_video(temporary, self.frames(height, width, every, columns), self.fps / every)
+            os.replace(temporary, path)
 
     def to_html(self) -> str:
-        """The page, as text: one file, which needs nothing else and asks no network."""
-        return html_page.build(self.episodes, self.fps, self.title)
+        """Return the page that plays the episodes, as one document that loads nothing from the network."""
+        return build_html(self.episodes, self.fps, self.title)
 
     def _repr_html_(self) -> str:
-        """In a notebook: the page in a frame of its own, so that neither's styles reach the other."""
+        """Return the page in an iframe, which separates its styles from those of the notebook."""
         return (
             f'<iframe srcdoc="{html.escape(self.to_html())}" title="{html.escape(self.title)}" '
             f'style="width:100%;height:{_NOTEBOOK_HEIGHT}px;border:0;border-radius:12px" loading="lazy"></iframe>'
         )
 
     def __repr__(self) -> str:
-        returns = ", ".join(f"{value:g}" for value in self.episode_return[:8])
-        more = ", ..." if len(self.episodes) > 8 else ""
+        returns = ", ".join(f"{value:g}" for value in self.episode_return[:_MAX_LISTED_RETURNS])
+        more = ", ..." if len(self.episodes) > _MAX_LISTED_RETURNS else ""
         return f"Replay({self.title!r}, {len(self.episodes)} episodes, returns [{returns}{more}])"
 
 
-def natural_fps(env: FuncEnv[Any, Any, Any]) -> float:
-    """How many steps a second look right."""
-    return float(np.min(np.asarray(env.render_fps)))
+def replay_of(env: AnyEnv, episodes: tuple[Episode, ...], fps: float | None, title: str | None) -> Replay:
+    """Return a replay with the speed and the title of its environment, unless others are given."""
+    return Replay(episodes, fps or float(np.min(np.asarray(env.render_fps))), title or type(env.unwrapped).__name__)
 
 
-def natural_title(env: FuncEnv[Any, Any, Any]) -> str:
-    """The name of the environment beneath the wrappers."""
-    return type(env.unwrapped).__name__
+def require_destination(path: str | os.PathLike[str]) -> pathlib.Path:
+    """Return the path after a check that a replay can be saved there.
 
+    Raises:
+        ValueError: an unknown suffix.
+        ImportError: the package that writes such files is missing.
+        OSError: the folder does not exist or cannot be written to, or the path is a folder.
 
-def _episode(scenes: Scene, count: int, reward: Any, facts: dict[str, Any]) -> Episode:
-    reward = np.zeros(count - 1) if reward is None else np.asarray(reward)
-    if reward.shape != (count - 1,):
+    >>> require_destination("episode.avi")
+    Traceback (most recent call last):
+        ...
+    ValueError: a replay is saved as .html, .gif, .webp or .mp4, got 'episode.avi'; choose one of these suffixes
+    """
+    path = pathlib.Path(path)
+    suffix = path.suffix.lower()
+    if suffix not in _WRITERS:
+        *most, last = _WRITERS
         raise ValueError(
-            f"reward must have one number for each of the {count - 1} steps between {count} states, "
-            f"got shape {list(reward.shape)}"
+            f"a replay is saved as {', '.join(most)} or {last}, got {str(path)!r}; choose one of these suffixes"
         )
-    for leaf in jax.tree.leaves(facts.get("action")):
-        if np.shape(leaf)[:1] != (count - 1,):
-            raise ValueError(
-                f"action must have a leading axis of {count - 1} steps, one less than there are states, "
-                f"got shape {list(np.shape(leaf))}"
-            )
-    return Episode(scenes=scenes, reward=reward, **{"title": "Episode", **facts})
+    if writer := _WRITERS[suffix]:
+        module, package = writer
+        if importlib.util.find_spec(module) is None:
+            raise ImportError(f'{suffix} files are written by {package}: pip install "funcenv[render]"', name=module)
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; give the name of a file in it")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"the folder {path.parent} does not exist; create it first")
+    with _temporary_file(path):
+        return path
+
+
+@contextmanager
+def _temporary_file(path: pathlib.Path) -> Iterator[pathlib.Path]:
+    """Yield an empty file in the same folder with the same suffix, and remove it afterwards."""
+    temporary = path.with_name(f".{path.stem}-{uuid.uuid4().hex}{path.suffix}")
+    try:
+        temporary.touch()
+    except PermissionError as error:
+        raise PermissionError(f"{path.parent} cannot be written to; choose another folder for {path.name}") from error
+    try:
+        yield temporary
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _episode(scenes: Scene, reward: Any, facts: dict[str, Any]) -> Episode:
+    num_steps = len(scenes.camera.width) - 1
+    return Episode(scenes=scenes, reward=np.zeros(num_steps) if reward is None else np.asarray(reward), **facts)

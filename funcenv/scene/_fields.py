@@ -90,7 +90,8 @@ def require_fields(node: Any) -> None:
         ...
     ValueError: color of a Circle must have shape [4], got [3]; rgba(...) gives a colour with its opacity
     """
-    for name, form in declared_forms(type(node)).items():
+    kind: Any = type(node)
+    for name, form in declared_forms(kind).items():
         value = getattr(node, name)
         shape = () if value is None else _shape(value)
         if value is not None and not _fits(shape, form.shape):

@@ -1,4 +1,4 @@
-"""A small bitmap font: the printable ASCII characters, 5 columns wide and 9 rows high, the last two below the baseline."""
+"""A small bitmap font: the printable ASCII characters, 5 columns wide and 9 rows high, 2 of them below the line."""
 
 from __future__ import annotations
 

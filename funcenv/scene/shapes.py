@@ -65,7 +65,8 @@ class Shape(PyTreeNode):
 
     def transformed(self, motion: Motion) -> Shape:
         """Return the shape after a motion of the plane."""
-        forms = declared_forms(type(self))
+        kind: Any = type(self)  # which mypy does not take for hashable
+        forms = declared_forms(kind)
         if not forms:
             raise NotImplementedError(f"{type(self).__name__} must define transformed(motion)")
         changes = {name: form.transform(motion, getattr(self, name)) for name, form in forms.items() if form.transform}

@@ -8,8 +8,7 @@ import pathlib
 import webbrowser
 
 from funcenv.display import has_display
-from funcenv.replay.files import require_destination
-from funcenv.replay.replay import Replay
+from funcenv.replay.replay import Replay, require_destination
 from funcenv.train.agent_replay import RecordOptions, record_agent
 from funcenv.train.run import REPLAY_FILE, load
 

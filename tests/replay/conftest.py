@@ -143,7 +143,7 @@ def browser():
             driver.stdout.read()
 
 
-def picture(rows, columns):
+def texels(rows, columns):
     """Texels of many colours, some of them transparent."""
     numbers = np.arange(rows * columns)
     channels = [37 * numbers, 91 * numbers + 40, 153 * numbers + 80, np.where(numbers % 5 == 0, 0, 160 + numbers)]
@@ -178,9 +178,9 @@ def all_shapes(t):
         Polygon(star + np.array([2.0, 0.2]), gold, outline=ink, outline_width=0.05),
         Polygon(np.array([[3.0, -0.3], [4.4, -0.2], [4.0, 0.7], [3.7, 0.1]]), blue),
         Circle((4.3, 2.7), 0.25, rgba("#000000", 0.0), outline=green, outline_width=0.07),
-        Sprite((-4.1, -0.9), (1.0, 1.0), picture(6, 6)),
-        Sprite((-2.6 + 0.1 * t, -0.9), (0.9, 0.55), picture(40, 60), alpha=0.8),
-        Repeat(Sprite(np.array([[-1.3, -0.8], [-0.5, -1.0]]), np.full((2, 2), 0.6), np.stack([picture(4, 4)] * 2),
+        Sprite((-4.1, -0.9), (1.0, 1.0), texels(6, 6)),
+        Sprite((-2.6 + 0.1 * t, -0.9), (0.9, 0.55), texels(40, 60), alpha=0.8),
+        Repeat(Sprite(np.array([[-1.3, -0.8], [-0.5, -1.0]]), np.full((2, 2), 0.6), np.stack([texels(4, 4)] * 2),
                     np.array([1.0, 0.5]))),
         Text((0.2, -0.8), letters("Step 42%"), 0.3, ink, anchor="left"),
         Text((2.9 + 0.05 * t, -1.3), letters("@gjy_|"), 0.24, red, anchor="right"),

@@ -70,7 +70,7 @@ def drawn(browser):
     return draw
 
 
-def assert_same_picture(ours, reference, mean=0.6, large=0.001):
+def assert_same_image(ours, reference, mean=0.6, large=0.001):
     """Levels from 0 to 255: what differs are the edges, by how they are anti-aliased."""
     difference = np.abs(ours.astype(int) - reference.astype(int)).max(axis=-1)
     assert difference.mean() < mean, difference.mean()
@@ -81,7 +81,7 @@ def assert_same_picture(ours, reference, mean=0.6, large=0.001):
 def test_every_shape_is_drawn_as_the_rasteriser_draws_it(page, every_shape, drawn, height, width):
     page(every_shape)
     for step in (1, 3):
-        assert_same_picture(drawn(0, step, height, width), reference(every_shape, 0, step, height, width))
+        assert_same_image(drawn(0, step, height, width), reference(every_shape, 0, step, height, width))
 
 
 @pytest.mark.parametrize("env_id", ["Acrobot-v1", "MountainCar-v0", "FrozenLake-v1", "Taxi-v4"])
@@ -90,7 +90,7 @@ def test_environments_are_drawn_as_the_rasteriser_draws_them(page, drawn, env_id
     replay = record(env, funcenv.random_policy(env), funcenv.key(0), max_steps=12)
     page(replay)
     for step in (0, replay.num_steps):
-        assert_same_picture(drawn(0, step, 260, 360), reference(replay, 0, step, 260, 360))
+        assert_same_image(drawn(0, step, 260, 360), reference(replay, 0, step, 260, 360))
 
 
 @pytest.mark.parametrize("ratio", [1, 2])
@@ -100,12 +100,12 @@ def test_what_is_on_the_screen_is_the_rasterisers_frame_at_the_screens_resolutio
     size = browser.run("const {width, height} = document.querySelector('canvas'); return [height, width]")
     box = browser.run("return document.querySelector('canvas').getBoundingClientRect().width")
     assert size[1] == pytest.approx(ratio * box, abs=1)
-    shot = browser.screenshot(".picture canvas")
+    shot = browser.screenshot(".frame canvas")
     assert np.abs(np.subtract(shot.shape[:2], size)).max() <= 1
     height, width = np.minimum(shot.shape[:2], size)
     below_corners = slice(14 * ratio, height), slice(width)  # the card's corners are round
     wanted = reference(every_shape, 0, 2, *size)[below_corners]
-    assert_same_picture(shot[below_corners], wanted, mean=1.0, large=0.002)
+    assert_same_image(shot[below_corners], wanted, mean=1.0, large=0.002)
 
 
 def test_it_plays_to_the_end_and_says_the_return(page, cartpole):
@@ -168,9 +168,9 @@ def test_the_scrubber_and_the_plots_are_dragged(page, cartpole):
     step = browser.run("return replay.step")
     assert abs(step - last / 4) <= 1
     assert figures(browser) == [str(step), "1", str(step)]
-    before = browser.screenshot(".picture")
+    before = browser.screenshot(".frame")
     browser.run("replay.seek(0)")
-    assert (browser.screenshot(".picture") != before).any()
+    assert (browser.screenshot(".frame") != before).any()
 
 
 def test_rewards_and_returns_are_those_of_the_replay(page, every_shape):
@@ -228,4 +228,4 @@ def test_several_environments_side_by_side(page, cartpole, every_shape, drawn):
     browser = page(Replay.together(cartpole.clip(stop=5), every_shape))
     titles = browser.run("return [...document.querySelectorAll('h2')].map(x => x.textContent)")
     assert titles[:4] == [*(f"CartPole-v1, Episode {i}" for i in (1, 2, 3)), "Every <shape>"]
-    assert_same_picture(drawn(3, 2, 260, 400), reference(every_shape, 0, 2, 260, 400))
+    assert_same_image(drawn(3, 2, 260, 400), reference(every_shape, 0, 2, 260, 400))

@@ -1,4 +1,4 @@
-"""Files: films that can be read again, written whole or not at all."""
+"""Files: videos can be read back, and are written completely or not at all."""
 
 import importlib.util
 import os
@@ -28,15 +28,13 @@ def difference(ours, frame):
 
 
 @pytest.mark.parametrize(("suffix", "worst"), [(".gif", 0.0), (".webp", 3.0)])
-def test_pillows_films_show_the_frames_at_their_pace(rolling, tmp_path, suffix, worst):
+def test_pillows_videos_show_the_frames_at_their_pace(rolling, tmp_path, suffix, worst):
     path = tmp_path / f"rolling{suffix}"
     rolling.save(path, height=80)
     frames = list(rolling.frames(height=80))
     with Image.open(path) as written:
         assert written.n_frames == len(frames) and written.info.get("loop") == 0
-        pairs = [
-            (np.array(picture.convert("RGB")), picture.info["duration"]) for picture in ImageSequence.Iterator(written)
-        ]
+        pairs = [(np.array(image.convert("RGB")), image.info["duration"]) for image in ImageSequence.Iterator(written)]
     assert all(difference(ours, frame) <= worst for (ours, _), frame in zip(pairs, frames, strict=True))
     assert sum(duration for _, duration in pairs) == pytest.approx(1000 * len(frames) / 25, abs=10)
 
@@ -52,7 +50,7 @@ def test_mp4_shows_the_frames_at_their_pace(rolling, tmp_path):
 
 def test_what_ffmpeg_says_is_passed_on(tmp_path):
     with pytest.raises(RuntimeError, match=r"FFmpeg could not write .*rolling.mp4: (.|\n)*No such file or directory"):
-        video.write_film(tmp_path / "gone" / "rolling.mp4", iter([np.zeros((4, 4, 3), np.uint8)]), fps=1.0)
+        video.write_video(tmp_path / "gone" / "rolling.mp4", iter([np.zeros((4, 4, 3), np.uint8)]), fps=1.0)
 
 
 def test_a_gif_leaves_out_what_browsers_would_slow_down(rolling, tmp_path):
@@ -60,7 +58,7 @@ def test_a_gif_leaves_out_what_browsers_would_slow_down(rolling, tmp_path):
     fast.save(tmp_path / "fast.gif", height=20)
     with Image.open(tmp_path / "fast.gif") as written:
         assert written.n_frames == 7 and written.info["duration"] == 20
-    assert video.frames_to_skip(".gif", 50.0) == 1 and video.frames_to_skip(".webp", 100.0) == 1
+    assert video.min_frame_interval(".gif", 50.0) == 1 and video.min_frame_interval(".webp", 100.0) == 1
 
 
 def test_a_single_state_can_be_saved(rolling, tmp_path):
@@ -77,7 +75,7 @@ def test_what_fails_leaves_the_old_file(rolling, tmp_path, monkeypatch):
         path.write_bytes(b"half")
         raise RuntimeError("disk full")
 
-    monkeypatch.setattr(video, "write_film", fail)
+    monkeypatch.setattr(video, "write_video", fail)
     with pytest.raises(RuntimeError, match="disk full"):
         rolling.save(path)
     assert path.read_bytes() == b"old" and [entry.name for entry in tmp_path.iterdir()] == ["rolling.gif"]
@@ -108,7 +106,7 @@ def test_a_folder_that_may_not_be_written_to(rolling, tmp_path, monkeypatch):
     def refuse(*arguments):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("tempfile.mkstemp", refuse)  # a folder's permissions would not stop root
+    monkeypatch.setattr("pathlib.Path.touch", refuse)  # a folder's permissions would not stop root
     with pytest.raises(PermissionError, match="cannot be written to; choose another folder for rolling.gif"):
         rolling.save(tmp_path / "rolling.gif")
 
@@ -125,13 +123,13 @@ def test_a_gif_of_many_colours_keeps_the_flat_ones_and_is_near_the_others(tmp_pa
     rng = np.random.default_rng(0)
     noisy = np.full((40, 60, 3), (12, 34, 56), np.uint8)
     noisy[:, 30:] = np.clip(rng.normal(128, 30, (40, 30, 3)), 0, 255)
-    video.write_film(tmp_path / "noisy.gif", iter([noisy, noisy[:, ::-1]]), fps=10)
+    video.write_video(tmp_path / "noisy.gif", iter([noisy, noisy[:, ::-1]]), fps=10)
     with Image.open(tmp_path / "noisy.gif") as written:
         first = np.array(written.convert("RGB"))
     np.testing.assert_array_equal(first[:, :30], noisy[:, :30])
     assert difference(first[:, 30:], noisy[:, 30:]) < 12
 
 
-def test_films_are_no_larger_than_they_need_to_be(rolling, tmp_path):
+def test_videos_are_no_larger_than_they_need_to_be(rolling, tmp_path):
     rolling.save(tmp_path / "rolling.gif", height=200)
     assert os.path.getsize(tmp_path / "rolling.gif") < 40_000

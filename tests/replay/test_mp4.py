@@ -10,7 +10,7 @@ from tests.support.video import read_video
 
 
 def gradient(height, width, shift):
-    """A smooth picture, which a lossy format keeps well."""
+    """Return a smooth image, which a lossy format keeps well."""
     x = np.linspace(0, 200, width)[None, :, None]
     return np.broadcast_to(x + [shift, 2 * shift, 3 * shift], (height, width, 3)).astype(np.uint8)
 
@@ -49,7 +49,7 @@ def test_one_without_frames_is_not_written(tmp_path):
 @pytest.mark.parametrize(
     "frame", [gradient(32, 34, 0), gradient(32, 32, 0)[0], gradient(32, 32, 0) / 2, np.zeros((32, 32, 4), np.uint8)]
 )
-def test_frames_are_pictures_of_one_size(tmp_path, frame):
+def test_frames_are_images_of_one_size(tmp_path, frame):
     with VideoWriter(tmp_path / "a.mp4", fps=10) as video:
         video.add(gradient(32, 32, 0))
         with pytest.raises(ValueError, match=r"all of one size, here \[32, 32, 3\]"):

@@ -1,8 +1,8 @@
-// Reads what funcenv/replay/encode.py wrote.
+// Decodes the JSON that funcenv/replay/encode.py writes.
 
 const ARRAYS = { f: Float32Array, i: Int32Array, u: Uint16Array, b: Uint8Array };
 
-// Numbers for each step: those of the base, some of them replaced by a row's.
+// Numbers for each step: the base, with some columns replaced by the row of the step.
 class Series {
   constructor(encoded, numbers) {
     this.base = numbers(encoded.base);
@@ -18,7 +18,7 @@ class Series {
     return this.rows === null;
   }
 
-  // Which row holds a step: equal rows hold equal numbers.
+  // The index of the row of a step. Steps with the same row have the same numbers.
   row(step) {
     if (this.rows === null) return 0;
     return this.which ? this.which[step] : Math.min(step, this.rows.length / this.width - 1);
@@ -55,7 +55,7 @@ function decode(data) {
       reward,
       sums,
       actions: episode.actions && { ...episode.actions, values: series(episode.actions.values) },
-      picture: new Picture(data.scenes[episode.scene], episode.leaves.map(series), font),
+      drawing: new Drawing(data.scenes[episode.scene], episode.leaves.map(series), font),
     };
   });
 }

@@ -1,8 +1,8 @@
-// The page: one clock, one card for each episode.
+// The page: one clock, and one card per episode.
 
 const SPEEDS = [0.1, 0.25, 0.5, 1, 2, 4, 8];
-const MOST_WITH_TRACES = 6; // cards; where there are more, only pictures and figures are shown
-const REST = 0.9; // seconds at the end before it begins again
+const MAX_CARDS_WITH_TRACES = 6; // with more cards, only frames and numbers are shown
+const END_PAUSE_SECONDS = 0.9; // before the page plays from the start again
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const episodes = decode(data);
@@ -18,7 +18,7 @@ class Card {
     this.episode = episode;
     this.element = byId("card").content.firstElementChild.cloneNode(true);
     const find = (selector) => this.element.querySelector(selector);
-    this.element.style.setProperty("--aspect", episode.picture.aspect.toFixed(5));
+    this.element.style.setProperty("--aspect", episode.drawing.aspect.toFixed(5));
     this.canvas = find("canvas");
     this.badge = find(".badge");
     this.badge.textContent = episode.end;
@@ -26,7 +26,7 @@ class Card {
     find("h2").textContent = episodes.length > 1 ? episode.title : "";
     this.traces = episode.steps ? makeTraces(episode) : [];
     find(".traces").append(...this.traces.map((trace) => trace.element));
-    this.element.querySelector(".picture").addEventListener("click", toggle);
+    this.element.querySelector(".frame").addEventListener("click", toggle);
     for (const plot of this.element.querySelectorAll(".plot")) scrubOn(plot);
     observeSize(this.canvas, () => this.draw());
     for (const trace of this.traces) observeSize(trace.canvas, () => trace.draw(maxSteps()));
@@ -35,7 +35,7 @@ class Card {
   draw() {
     const { episode } = this;
     const step = Math.min(state.step, episode.steps);
-    episode.picture.draw(this.canvas, step);
+    episode.drawing.draw(this.canvas, step);
     const reward = step > 0 ? formatNumber(rounded(episode.reward.at(step - 1)[0])) : "–";
     const sum = formatNumber(step === episode.steps ? episode.return : rounded(episode.sums[step]));
     this.step.textContent = step;
@@ -52,7 +52,7 @@ const cards = episodes.map((episode) => new Card(episode));
 const shownCards = () => (state.shown === null ? cards : [cards[state.shown]]);
 const maxSteps = () => Math.max(...shownCards().map((card) => card.episode.steps));
 
-// As many canvas pixels as the screen has there.
+// Gives a canvas as many pixels as the screen has in its place.
 function observeSize(canvas, draw) {
   const resize = (width, height) => {
     if (canvas.width === width && canvas.height === height && canvas.sized) return;
@@ -62,7 +62,7 @@ function observeSize(canvas, draw) {
   const observer = new ResizeObserver(([entry]) => {
     const exact = entry.devicePixelContentBoxSize?.[0];
     const [width, height] = [entry.contentRect.width, entry.contentRect.height].map((size) => size * devicePixelRatio);
-    const isExact = exact && Math.abs(exact.inlineSize - width) <= 1; // a screen that is only emulated has another
+    const isExact = exact && Math.abs(exact.inlineSize - width) <= 1; // an emulated screen reports another size
     resize(isExact ? exact.inlineSize : Math.round(width), isExact ? exact.blockSize : Math.round(height));
   });
   try {
@@ -120,7 +120,7 @@ function advance(seconds) {
   if (state.step >= maxSteps()) {
     state.rest += seconds;
     if (!state.loop) pause();
-    else if (state.rest >= REST) seek(0);
+    else if (state.rest >= END_PAUSE_SECONDS) seek(0);
     return;
   }
   state.fraction += seconds * data.fps * state.speed;
@@ -164,7 +164,7 @@ function choose(shown) {
   main.replaceChildren(...shownCards().map((card) => card.element));
   const count = shownCards().length;
   main.dataset.shown = count;
-  main.classList.toggle("dense", count > MOST_WITH_TRACES);
+  main.classList.toggle("dense", count > MAX_CARDS_WITH_TRACES);
   arrange();
   [...choice.children].forEach((button, i) => button.setAttribute("aria-pressed", i === (shown === null ? 0 : shown + 1)));
   const last = maxSteps();
@@ -181,12 +181,12 @@ function choose(shown) {
   for (const card of shownCards()) for (const trace of card.traces) trace.draw(last);
 }
 
-// As few columns as let all cards be seen at once.
+// Uses the smallest number of columns with which all cards fit on the screen.
 function arrange() {
   const shown = shownCards();
   const [width, height] = [Math.min(innerWidth, 1440) - 40, innerHeight - 190];
-  const [tallest] = shown.map((card) => card.episode.picture.aspect).sort((a, b) => a - b);
-  const below = shown.length > MOST_WITH_TRACES ? 86 : 225;
+  const [tallest] = shown.map((card) => card.episode.drawing.aspect).sort((a, b) => a - b);
+  const below = shown.length > MAX_CARDS_WITH_TRACES ? 86 : 225;
   const most = Math.max(1, Math.min(shown.length, Math.floor(width / 270)));
   const fits = (columns) => Math.ceil(shown.length / columns) * ((width / columns - 16) / tallest + below) <= height;
   let columns = 1;
@@ -265,7 +265,7 @@ summarise();
 setSpeed(1);
 choose(null);
 
-// In a notebook the page is in a frame, which it makes as high as it is itself.
+// In a notebook the page is in an iframe, and sets the height of that iframe to its own.
 try {
   const frame = window.frameElement;
   if (frame) {
@@ -273,10 +273,10 @@ try {
     new ResizeObserver(() => (frame.style.height = `${document.body.offsetHeight}px`)).observe(document.body);
   }
 } catch {
-  // another origin: the frame stays as high as it was made
+  // the notebook has another origin: the iframe keeps its height
 }
 
-// For whoever embeds the page.
+// The interface for pages that embed this one.
 window.replay = {
   play,
   pause,
@@ -288,7 +288,7 @@ window.replay = {
     return state.playing;
   },
   draw(canvas, episode, step) {
-    episodes[episode].picture.draw(canvas, step);
+    episodes[episode].drawing.draw(canvas, step);
   },
 };
 

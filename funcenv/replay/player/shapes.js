@@ -1,9 +1,9 @@
-// The shapes of funcenv/scene, drawn on a canvas: the same geometry, camera and order of painting.
+// Draws the shapes of funcenv/scene on a canvas, with the same geometry, camera and order of painting.
 
 const css = (color) =>
   `rgba(${Math.round(color[0] * 255)},${Math.round(color[1] * 255)},${Math.round(color[2] * 255)},${+color[3].toFixed(5)})`;
 
-// Each takes the canvas's context, the view (from world to pixels) and the shape's fields.
+// Each function takes the canvas context, the view (world to pixels) and the fields of the shape.
 const SHAPES = {
   Circle(context, view, field) {
     const [x, y] = field("center");
@@ -136,17 +136,17 @@ function dot(context, x, y, width, color) {
   context.fill();
 }
 
-// The pictures of one episode. What never moves, up to the first shape that does, is painted once for each size.
-class Picture {
+// Draws the frames of one episode. The shapes before the first one that moves are painted once per size.
+class Drawing {
   constructor(structure, series, font) {
     this.structure = structure;
     this.series = series;
     this.font = font;
-    this.slots = new Map(); // of sprites: what was drawn last
+    this.slots = new Map(); // the latest resampled image of each sprite
     const { camera, background, shapes } = structure;
     const worldIsStill = [...Object.values(camera), background].every((leaf) => series[leaf].constant);
     const moves = shapes.findIndex((node) => !isStill(node, series));
-    this.still = !worldIsStill ? 0 : moves < 0 ? shapes.length : moves; // how many shapes the backdrop holds
+    this.still = !worldIsStill ? 0 : moves < 0 ? shapes.length : moves; // number of shapes in the backdrop
     this.backdrop = null;
   }
 
@@ -172,7 +172,7 @@ class Picture {
     this.paint(context, view, step, first, this.structure.shapes.length);
   }
 
-  // Pixels are square: a picture of other proportions than the camera's shows more of the world around.
+  // Pixels are square: a canvas of other proportions than the camera shows more of the world around it.
   view(step, width, height) {
     const camera = Object.fromEntries(
       Object.entries(this.structure.camera).map(([name, leaf]) => [name, Array.from(this.series[leaf].at(step))]),
@@ -192,7 +192,7 @@ class Picture {
     for (let i = first; i < last; i++) this.paintShape(context, view, step, this.structure.shapes[i], 0, 1, `${i}`);
   }
 
-  // A shape among `total` alike, whose numbers lie one after another.
+  // Paints shape `index` of `total` shapes whose numbers are stored one after another.
   paintShape(context, view, step, node, index, total, name) {
     if (node.kind === "Repeat") {
       for (let i = 0; i < node.count; i++) {

@@ -1,9 +1,9 @@
-// Shapes made of texels, as funcenv/scene/images.py draws them: every pixel is the mean of what lies under it.
+// Draws shapes made of texels, as funcenv/scene/sprites.py does: every pixel is the mean of the texels under it.
 
 const [GLYPH_ROWS, GLYPH_COLUMNS, ADVANCE, CAPITAL_ROWS] = [9, 5, 6, 7];
 
-// For each pixel that an interval reaches: which of `count` equal parts of it lie there, and how much of the pixel
-// each one covers.
+// Divides an interval into `count` equal parts and returns, for each pixel that it reaches, which parts overlap the
+// pixel and how much of the pixel each part covers.
 function overlaps(start, length, count, limit) {
   const first = Math.max(0, Math.floor(start));
   const last = Math.min(limit, Math.ceil(start + length));
@@ -36,7 +36,7 @@ function drawTexels(context, view, image, rows, columns, box, alpha, slot) {
   context.globalAlpha = 1;
 }
 
-// Rows first, then columns; colours are weighed with their opacity, so that what is transparent has none.
+// Resamples columns, then rows. Colours are weighted by opacity, so transparent texels contribute none.
 function resample(image, rows, columns, box, view) {
   const across = overlaps(box.left, box.width, columns, view.width);
   const down = overlaps(box.top, box.height, rows, view.height);
@@ -80,7 +80,7 @@ function resample(image, rows, columns, box, view) {
   return { canvas, left: across.first, top: down.first };
 }
 
-// All characters are one path, so that neighbouring texels leave no seam.
+// Draws all characters as one path, so that there is no seam between neighbouring texels.
 function drawText(context, view, field, anchor) {
   const codes = field("codes");
   const [x, y] = field("position");

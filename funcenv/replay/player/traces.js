@@ -1,4 +1,4 @@
-// What happened, as small plots under a picture: step i lies between the frames i - 1 and i.
+// Rewards and actions as small plots below a frame. Step i lies between the frames i - 1 and i.
 
 const MAX_LANES = 10;
 
@@ -9,14 +9,14 @@ function formatNumber(value) {
   return value.toFixed(digits).replace("-", "−");
 }
 
-// Without zeros at the end.
+// Formats a number without trailing zeros.
 function shortNumber(value) {
   if (value === null || !Number.isFinite(value)) return "–";
   const text = Number(value.toPrecision(4)).toString();
   return (text.length > 7 ? value.toPrecision(2) : text).replaceAll("-", "−").replace("e+", "e");
 }
 
-// One plot: its name, the value at the present step, and the whole course, drawn once for each size and theme.
+// One plot: its name, the values at the current step, and all values, drawn once per size and theme.
 class Trace {
   constructor(name, kind, columns, [low, high], numSteps) {
     this.kind = kind; // "area", "lines" or "lanes"
@@ -110,7 +110,7 @@ function labelled(text) {
   return label;
 }
 
-// float32 numbers show their shortest form.
+// Rounds a float32 number to its shortest form.
 const rounded = (value) => (value === null ? null : Number(value.toPrecision(6)));
 
 function makeTraces(episode) {
