@@ -121,7 +121,7 @@ def polygon(corners: Any, x: jax.Array, y: jax.Array, density: Any) -> jax.Array
     for bottom, top, climb, share in edges[:, :, None, :]:
         t0, t1 = bottom - y, top - y
         c0, c1 = _clip(t0), _clip(t1)
-        above = jnp.where(t1 > 1, jnp.where(t0 > 1, climb, t1 - 1), 0.0)
+        above = jnp.where(t1 >= 1, jnp.where(t0 > 1, climb, t1 - 1), 0.0)  # >=: at 1 the gradient of c1 is 0
         total = total + share * ((c1 - c0) * (c1 + c0) / 2 + above)
     return _clip(jnp.abs(total))
 
