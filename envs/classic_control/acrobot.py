@@ -12,10 +12,10 @@ and u the torque:
     theta2_acc = (u + d2/d1 phi1 - m2 l c2 theta1_dot^2 sin theta2 - phi2) / (m2 c2^2 + I - d2^2/d1)
     theta1_acc = -(d2 theta2_acc + phi1) / d1
 
-integrated by one step of the classical Runge-Kutta method with the torque held. The paper leaves out the term in
-theta1_dot^2 (`book_or_nips="nips"`). Parameters, bounds and rewards are Gymnasium 1.4.0's `Acrobot-v1`, including a
-goal that is set by the angles alone, as if both links had length 1. Nothing depends on the length of link 2, which
-Gymnasium only draws, so it is no parameter.
+One step of the classical Runge-Kutta method integrates them under a constant torque. The paper omits the term in
+theta1_dot^2 (`book_or_nips="nips"`). Parameters, bounds and rewards are those of Gymnasium 1.4.0's `Acrobot-v1`. Its
+goal depends on the angles alone, as if both links had length 1. Nothing else depends on the length of link 2, which is
+therefore not a parameter here.
 """
 
 from __future__ import annotations
@@ -30,18 +30,19 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from funcenv.checks import require_at_least, require_finite, require_ordered, require_positive
+from funcenv.envs.classic_control.acrobot_scene import draw_acrobot
 from funcenv.envs.trigonometry import sincos
 from funcenv.func_env import FuncEnv
-from funcenv.scene import Camera, Circle, Line, Rectangle, Scene, Shape, palette, rgba, transform
+from funcenv.scene import Scene
 from funcenv.spaces import Box, Discrete
 from funcenv.struct import PyTreeNode, field
 
-# theta1, theta2, theta1_dot, theta2_dot, or their rates of change. Scalars, so that XLA fuses the whole step.
+# theta1, theta2, theta1_dot, theta2_dot, or their time derivatives. They are scalars so that XLA fuses the whole step.
 _Coordinates = tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""], Float[Array, ""]]
 
 
 class AcrobotState(PyTreeNode):
-    """Angles of the two joints, and how fast they change."""
+    """Angles and angular velocities of the two joints."""
 
     theta1: Float[Array, ""]  # link 1, from hanging down, counter-clockwise, in [-pi, pi] [rad]
     theta2: Float[Array, ""]  # link 2, from the direction of link 1, in [-pi, pi] [rad]
@@ -53,16 +54,17 @@ class Acrobot(FuncEnv[AcrobotState, Int[Array, ""], Float[Array, "6"]]):
     """Acrobot.
 
     Observation: float32 `[6]`: cos theta1, sin theta1, cos theta2, sin theta2, theta1_dot [rad/s], theta2_dot [rad/s],
-        bounded by 1, 1, 1, 1, `max_vel_1` and `max_vel_2`. A wider initial range may start outside of them.
+        bounded by 1, 1, 1, 1, `max_vel_1` and `max_vel_2`. With a wider initial range, episodes may start outside of
+        these bounds.
 
     Action: 0, 1 or 2: the torque `avail_torque[action]` [N m]. Less than 0 acts as 0, more than 2 as 2.
 
-    Reward: -1 for every step; 0 for one that ends at the goal.
+    Reward: -1 for every step, but 0 for the step that reaches the goal.
 
-    Termination: `-cos theta1 - cos(theta1 + theta2) > 1`: the free end, were both links 1 m long, is more than 1 m
-        above the pivot. `Acrobot-v1` is truncated after 500 steps.
+    Termination: `-cos theta1 - cos(theta1 + theta2) > 1`: with links of 1 m, the free end is more than 1 m above the
+        pivot. `Acrobot-v1` is truncated after 500 steps.
 
-    Initial state: all four uniform in `[low, high)`.
+    Initial state: all four variables are uniform in `[low, high)`.
 
     Raises:
         ValueError: a length, mass, position, time step or speed that is not above 0; a negative `link_moi` or
@@ -91,7 +93,10 @@ class Acrobot(FuncEnv[AcrobotState, Int[Array, ""], Float[Array, "6"]]):
     torque_noise_max: float = 0.0  # bound of the uniform noise added to the torque [N m]
     low: float = -0.1  # bounds of the initial state
     high: float = 0.1
-    book_or_nips: str = field(pytree_node=False, default="book")
+    book_or_nips: str = field(pytree_node=False, default="book")  # equations of the book, or "nips": of the paper
+
+    differentiable = True
+    render_fps = 15  # as in Gymnasium: three times real time
 
     def __post_init__(self) -> None:
         require_positive(
@@ -115,18 +120,13 @@ class Acrobot(FuncEnv[AcrobotState, Int[Array, ""], Float[Array, "6"]]):
         if self.book_or_nips not in ("book", "nips"):
             raise ValueError(f'book_or_nips must be "book" or "nips", got {self.book_or_nips!r}')
 
-    @property
-    def differentiable(self) -> bool:
-        """Gradients of a step are finite."""
-        return True
-
     def initial(self, key: jax.Array) -> AcrobotState:
-        """Hanging nearly straight down, nearly at rest."""
+        """Return both links hanging nearly straight down and nearly at rest."""
         theta1, theta2, theta1_dot, theta2_dot = jax.random.uniform(key, (4,), float, self.low, self.high)
         return AcrobotState(theta1=theta1, theta2=theta2, theta1_dot=theta1_dot, theta2_dot=theta2_dot)
 
     def transition(self, state: AcrobotState, action: Int[Array, ""], key: jax.Array) -> AcrobotState:
-        """One Runge-Kutta step under a constant torque."""
+        """Apply a constant torque for one Runge-Kutta step."""
         derivative = functools.partial(self._derivative, self._torque(action, key))
         start = state.theta1, state.theta2, state.theta1_dot, state.theta2_dot
         theta1, theta2, theta1_dot, theta2_dot = _runge_kutta(derivative, start, self.dt)
@@ -138,55 +138,44 @@ class Acrobot(FuncEnv[AcrobotState, Int[Array, ""], Float[Array, "6"]]):
         )
 
     def observation(self, state: AcrobotState, key: jax.Array) -> Float[Array, "6"]:
-        """The directions of the joints and their angular velocities."""
+        """Return the directions and the angular velocities of the joints."""
         del key
         sin1, cos1 = sincos(state.theta1)
         sin2, cos2 = sincos(state.theta2)
         return jnp.stack([cos1, sin1, cos2, sin2, state.theta1_dot, state.theta2_dot]).astype(jnp.float32)
 
     def reward(self, state: AcrobotState, action: Int[Array, ""], next_state: AcrobotState) -> Float[Array, ""]:
-        """-1 a step, until the goal is reached."""
+        """Return 0 at the goal and -1 elsewhere."""
         del state, action
         return jnp.where(self.terminal(next_state), 0.0, -1.0)
 
     def terminal(self, state: AcrobotState) -> Bool[Array, ""]:
-        """The free end is high enough."""
+        """Return whether the free end is above the goal line."""
         return -sincos(state.theta1)[1] - sincos(state.theta2 + state.theta1)[1] > 1.0
 
     @property
     def observation_space(self) -> Box:
-        """Two unit squares and the speed limits."""
+        """Sines and cosines, and the ranges of the velocities."""
         high = [1.0, 1.0, 1.0, 1.0, self.max_vel_1, self.max_vel_2]
         return Box([-bound for bound in high], high)
 
     @property
     def action_space(self) -> Discrete:
-        """One action for each torque."""
+        """One action per torque."""
         return Discrete(3)
 
     @property
-    def render_fps(self) -> float:
-        """Steps shown a second, as Gymnasium shows them: three times as fast as they are."""
-        return 15
-
-    @property
     def reward_range(self) -> tuple[float, float]:
-        """-1 and 0."""
+        """Bounds of the reward."""
         return -1.0, 0.0
 
     def get_keys_to_action(self) -> dict[Any, Any]:
-        """Left and right arrow; no torque without."""
+        """Return the actions of the arrow keys; without a key there is no torque."""
         return {(): 1, ("left",): 0, ("right",): 2}
 
     def scene(self, state: AcrobotState) -> Scene:
-        """Both links, drawn equally long, so that the goal line is exact for any length."""
-        length, theta1, theta2 = map(jnp.float32, (self.link_length_1, state.theta1, state.theta1 + state.theta2))
-        return Scene(
-            camera=Camera((0.0, 0.0), 4.6 * length, 4.6 * length),
-            shapes=transform(_links(theta1, theta2), scale=length),
-            backdrop=transform(_frame(), scale=length),
-            background=palette.PAPER,
-        )
+        """Draw both links and the goal line."""
+        return draw_acrobot(state.theta1, state.theta1 + state.theta2, self.link_length_1)
 
     def _torque(self, action: Int[Array, ""], key: jax.Array) -> Float[Array, ""]:
         first, second, third = self.avail_torque
@@ -194,9 +183,9 @@ class Acrobot(FuncEnv[AcrobotState, Int[Array, ""], Float[Array, "6"]]):
         return torque + self.torque_noise_max * jax.lax.platform_dependent(key, cpu=self._noise, default=_draw_noise)
 
     def _noise(self, key: jax.Array) -> Float[Array, ""]:
-        """Of the torque; not drawn where there is none, a sixth of a step on a CPU. On a GPU a branch costs more."""
-        nothing = jnp.zeros((), float)
-        noise: jax.Array = jax.lax.cond(self.torque_noise_max > 0, _draw_noise, lambda key: nothing, key)
+        """Draw noise only where there is any, which saves a sixth of a step on a CPU; on a GPU a branch costs more."""
+        no_noise = jnp.zeros((), float)
+        noise: jax.Array = jax.lax.cond(self.torque_noise_max > 0, _draw_noise, lambda key: no_noise, key)
         return noise
 
     def _derivative(
@@ -207,16 +196,16 @@ class Acrobot(FuncEnv[AcrobotState, Int[Array, ""], Float[Array, "6"]]):
         theta1_dot: Float[Array, ""],
         theta2_dot: Float[Array, ""],
     ) -> _Coordinates:
-        """The equations of motion."""
+        """Return the time derivatives of the coordinates."""
         m1, m2, inertia = self.link_mass_1, self.link_mass_2, self.link_moi
         l1, c1, c2 = self.link_length_1, self.link_com_pos_1, self.link_com_pos_2
         (sin1, cos1), (sin2, cos2) = sincos(theta1), sincos(theta2)
         d1 = m1 * c1**2 + m2 * (l1**2 + c2**2 + 2 * l1 * c2 * cos2) + 2 * inertia
         d2 = m2 * (c2**2 + l1 * c2 * cos2) + inertia
-        phi2 = m2 * c2 * self.gravity * (sin1 * cos2 + cos1 * sin2)  # the sine of both, from those of each
+        phi2 = m2 * c2 * self.gravity * (sin1 * cos2 + cos1 * sin2)  # sin(theta1 + theta2)
         coriolis = m2 * l1 * c2 * theta2_dot * (theta2_dot + 2 * theta1_dot) * sin2
         phi1 = (m1 * c1 + m2 * l1) * self.gravity * sin1 + phi2 - coriolis
-        ratio = d2 / d1  # divided by once: divisions that wait for each other are most of a single step's time
+        ratio = d2 / d1  # computed once: dependent divisions take most of the time of a single step
         pull = torque + ratio * phi1 - phi2
         if self.book_or_nips == "book":
             pull = pull - m2 * l1 * c2 * theta1_dot**2 * sin2
@@ -230,7 +219,7 @@ def _draw_noise(key: jax.Array) -> Float[Array, ""]:
 
 
 def _runge_kutta(derivative: Callable[..., _Coordinates], start: _Coordinates, dt: float) -> _Coordinates:
-    """One step of the classical fourth-order method."""
+    """Return the coordinates after one step of the classical fourth-order method."""
     k1 = derivative(*start)
     k2 = derivative(*_ahead(start, k1, dt / 2))
     k3 = derivative(*_ahead(start, k2, dt / 2))
@@ -245,28 +234,6 @@ def _ahead(start: _Coordinates, rates: _Coordinates, time: float) -> _Coordinate
 
 
 def _wrap_angle(angle: Float[Array, ""]) -> Float[Array, ""]:
-    """The same direction in [-pi, pi]; an angle in there, ends included, stays as it is."""
+    """Return the same direction in [-pi, pi]; angles in this closed interval are unchanged."""
     turns = jnp.ceil((jnp.abs(angle) - math.pi) / (2 * math.pi))
     return angle - jnp.sign(angle) * turns * (2 * math.pi)
-
-
-def _links(theta1: jax.Array, theta2: jax.Array) -> list[Shape]:
-    """Both of length 1, at angles from hanging down; the free end ends in a dot."""
-    elbow = jnp.sin(theta1), -jnp.cos(theta1)
-    tip = elbow[0] + jnp.sin(theta2), elbow[1] - jnp.cos(theta2)
-    return [
-        Line(elbow, tip, 0.18, palette.ORANGE),
-        Line((0.0, 0.0), elbow, 0.18, palette.BLUE),
-        Circle((0.0, 0.0), 0.06, palette.PAPER, outline=palette.INK, outline_width=0.04),
-        Circle(elbow, 0.06, palette.PAPER, outline=palette.INK, outline_width=0.04),
-        Circle(tip, 0.045, palette.INK),
-    ]
-
-
-def _frame() -> list[Shape]:
-    """All that is above the line; and where the links hang."""
-    return [
-        Rectangle((0.0, 51.0), (200.0, 100.0), rgba(palette.GREEN, 0.12)),
-        Line((-100.0, 1.0), (100.0, 1.0), 0.03, palette.GREEN),
-        Circle((0.0, 0.0), 0.2, palette.CLOUD),
-    ]

@@ -1,4 +1,4 @@
-"""The picture of both mountain cars: the hill, the flag, and the car with its wheels on the ground."""
+"""The drawing of both mountain cars."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ import jax.numpy as jnp
 
 from funcenv.scene import Camera, Circle, Line, Polygon, Rectangle, Scene, Shape, Terrain, palette, transform
 
-_AMPLITUDE, _MIDDLE = 0.45, 0.55  # of the hill, in the picture
-_WHEEL, _AXLES = 0.03, 0.045  # radius of a wheel; from the middle of the car to an axle
-_MARGIN = 0.2  # of the picture, left and right of the track
+_AMPLITUDE, _MEAN_HEIGHT = 0.45, 0.55  # of the hill as drawn
+_WHEEL_RADIUS, _AXLE_OFFSET = 0.03, 0.045  # the offset is from the middle of the car
+_MARGIN = 0.2  # beyond either end of the track
 
 
-def mountain_car_scene(position: Any, track: tuple[Any, Any], goal: Any, frequency: Any) -> Scene:
-    """The car at `position` on a hill of height `0.45 sin(frequency x) + 0.55`.
+def draw_mountain_car(position: Any, track: tuple[Any, Any], goal: Any, frequency: Any) -> Scene:
+    """Return a car on a hill of height `0.45 sin(frequency x) + 0.55`, with both wheels on the ground.
 
     Args:
-        position: of the car.
-        track: its two ends; the left one, where the car stops, has a post.
-        goal: where the flag stands.
-        frequency: of the hill.
+        position: position of the car.
+        track: both ends of the track; a post stands at the left one, where the car stops.
+        goal: position of the flag.
+        frequency: frequency of the hill.
 
-    >>> mountain_car_scene(-0.5, (-1.2, 0.6), 0.5, 3.0).camera.width.tolist()
+    >>> draw_mountain_car(-0.5, (-1.2, 0.6), 0.5, 3.0).camera.width.tolist()
     2.2...
     """
     position, left, right, goal, frequency = map(jnp.float32, (position, *track, goal, frequency))
     width = right - left + 2 * _MARGIN
     samples = jnp.linspace(left - width, right + width, 241)
     hill = Terrain(_height(samples, frequency), samples[0], samples[-1], palette.LEAF, palette.GREEN, 0.014)
-    post_at = left - _AXLES - 2 * _WHEEL
+    post_at = left - _AXLE_OFFSET - 2 * _WHEEL_RADIUS
     post = Line(
         (post_at, _height(post_at, frequency)), (post_at, _height(post_at, frequency) + 0.12), 0.03, palette.STONE
     )
@@ -43,28 +43,30 @@ def mountain_car_scene(position: Any, track: tuple[Any, Any], goal: Any, frequen
 
 
 def _height(x: jax.Array, frequency: jax.Array) -> jax.Array:
-    return _AMPLITUDE * jnp.sin(frequency * x) + _MIDDLE
+    return _AMPLITUDE * jnp.sin(frequency * x) + _MEAN_HEIGHT
 
 
 def _car(x: jax.Array, frequency: jax.Array) -> tuple[Shape, ...]:
-    """Both wheels touch the hill; the body is turned as they are."""
-    rear, front = _wheel(x, -_AXLES, frequency), _wheel(x, _AXLES, frequency)
+    """Return both wheels, which touch the hill, and the body in the direction of the axles."""
+    rear, front = _wheel(x, -_AXLE_OFFSET, frequency), _wheel(x, _AXLE_OFFSET, frequency)
     angle = jnp.arctan2(front[1] - rear[1], front[0] - rear[0])
     middle = (rear[0] + front[0]) / 2, (rear[1] + front[1]) / 2
     body = [
         Rectangle((-0.005, 0.058), (0.085, 0.05), palette.INK, corner_radius=0.015),
         Rectangle((0.0, 0.03), (0.16, 0.045), palette.BLUE, corner_radius=0.015),
     ]
-    wheels = [Circle(at, _WHEEL, palette.INK, outline=palette.PAPER, outline_width=0.006) for at in (rear, front)]
+    wheels = [
+        Circle(at, _WHEEL_RADIUS, palette.INK, outline=palette.PAPER, outline_width=0.006) for at in (rear, front)
+    ]
     return *transform(body, middle, angle), *wheels
 
 
 def _wheel(x: jax.Array, along: float, frequency: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """The middle of a wheel: a radius above the hill, at a right angle to it."""
+    """Return the centre of a wheel, one radius above the hill and perpendicular to it."""
     x = x + along / jnp.hypot(1.0, _slope(x, frequency))
     slope = _slope(x, frequency)
     long = jnp.hypot(1.0, slope)
-    return x - _WHEEL * slope / long, _height(x, frequency) + _WHEEL / long
+    return x - _WHEEL_RADIUS * slope / long, _height(x, frequency) + _WHEEL_RADIUS / long
 
 
 def _slope(x: jax.Array, frequency: jax.Array) -> jax.Array:

@@ -1,11 +1,11 @@
 """Swing a pendulum up and hold it there, with a motor too weak to lift it at once.
 
-A uniform rod of mass m and length l on a hinge, with torque u, integrated by one semi-implicit Euler step (the angle
-moves with the new velocity):
+A uniform rod of mass m and length l hangs on a hinge, to which a torque u is applied:
 
     theta_acc = 3 g / (2 l) sin theta + 3 u / (m l^2)
 
-Parameters, bounds and rewards are Gymnasium 1.4.0's `Pendulum-v1`.
+One semi-implicit Euler step integrates the equation: the angle moves with the new velocity. Parameters, bounds and
+rewards are those of Gymnasium 1.4.0's `Pendulum-v1`.
 """
 
 from __future__ import annotations
@@ -19,19 +19,20 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from funcenv.checks import require_at_least, require_finite, require_positive
-from funcenv.envs.trigonometry import sincos, wrapped
+from funcenv.envs.classic_control.pendulum_scene import draw_pendulum
+from funcenv.envs.trigonometry import sincos, wrap_angle
 from funcenv.func_env import FuncEnv, reward_bounds
-from funcenv.scene import Arc, Camera, Circle, Line, Polygon, Scene, Shape, palette, rgba, transform
+from funcenv.scene import Scene
 from funcenv.spaces import Box
 from funcenv.struct import PyTreeNode
 
 
 class PendulumState(PyTreeNode):
-    """Angle and angular velocity, and for the picture what drove the rod here."""
+    """Angle and angular velocity, and the last torque, which is drawn."""
 
     theta: Float[Array, ""]  # from upright, counter-clockwise, not wrapped [rad]
     theta_dot: Float[Array, ""]  # [rad/s]
-    torque: Float[Array, ""] | float = 0.0  # of the last step, clipped; 0 after a reset [N m]
+    torque: Float[Array, ""] | float = 0.0  # torque of the last step, clipped; 0 after a reset [N m]
 
 
 class Pendulum(FuncEnv[PendulumState, Float[Array, "1"], Float[Array, "3"]]):
@@ -42,7 +43,7 @@ class Pendulum(FuncEnv[PendulumState, Float[Array, "1"], Float[Array, "3"]]):
     Action: float32 `[1]`: torque [N m] in `[-max_torque, max_torque]`; values beyond are clipped.
 
     Reward: `-(theta^2 + 0.1 theta_dot^2 + 0.001 u^2)` of the state before the step, with theta wrapped to `[-pi, pi)`
-        and u clipped: at most 0, at least -16.2736044 with the default parameters.
+        and u clipped. It is at most 0, and at least -16.2736044 with the default parameters.
 
     Termination: never. `Pendulum-v1` is truncated after 200 steps.
 
@@ -68,24 +69,21 @@ class Pendulum(FuncEnv[PendulumState, Float[Array, "1"], Float[Array, "3"]]):
     x_init: float = math.pi  # half-range of the initial angle [rad]
     y_init: float = 1.0  # half-range of the initial angular velocity [rad/s]
 
+    differentiable = True
+
     def __post_init__(self) -> None:
         require_positive(m=self.m, l=self.l, dt=self.dt, max_speed=self.max_speed, max_torque=self.max_torque)
         require_finite(g=self.g, x_init=self.x_init, y_init=self.y_init)
         require_at_least(0, "x_init", self.x_init, remedy="it is the half-width of a range around 0")
         require_at_least(0, "y_init", self.y_init, remedy="it is the half-width of a range around 0")
 
-    @property
-    def differentiable(self) -> bool:
-        """Gradients of a step are finite."""
-        return True
-
     def initial(self, key: jax.Array) -> PendulumState:
-        """Anywhere, moving slowly."""
+        """Return a random angle with a small velocity."""
         theta, theta_dot = jax.random.uniform(key, (2,), float, -1.0, 1.0)
         return PendulumState(theta * self.x_init, theta_dot * self.y_init, torque=jnp.zeros((), float))
 
     def transition(self, state: PendulumState, action: Float[Array, "1"], key: jax.Array) -> PendulumState:
-        """One semi-implicit Euler step under a constant torque."""
+        """Apply a constant torque for one semi-implicit Euler step."""
         del key
         torque = self._torque(state, action)
         acceleration = 3 * self.g / (2 * self.l) * sincos(state.theta)[0] + 3.0 / (self.m * self.l**2) * torque
@@ -93,76 +91,45 @@ class Pendulum(FuncEnv[PendulumState, Float[Array, "1"], Float[Array, "3"]]):
         return PendulumState(theta=state.theta + theta_dot * self.dt, theta_dot=theta_dot, torque=torque)
 
     def observation(self, state: PendulumState, key: jax.Array) -> Float[Array, "3"]:
-        """The direction of the rod and its angular velocity."""
+        """Return the direction of the rod and its angular velocity."""
         del key
         sin, cos = sincos(state.theta)
         return jnp.stack([cos, sin, state.theta_dot]).astype(jnp.float32)
 
     def reward(self, state: PendulumState, action: Float[Array, "1"], next_state: PendulumState) -> Float[Array, ""]:
-        """Minus the cost of the state the action was taken in."""
+        """Return minus the cost of the action and of the state in which it was taken."""
         del next_state
         torque = self._torque(state, action)
-        return -(wrapped(state.theta) ** 2 + 0.1 * state.theta_dot**2 + 0.001 * torque**2)
+        return -(wrap_angle(state.theta) ** 2 + 0.1 * state.theta_dot**2 + 0.001 * torque**2)
 
     def terminal(self, state: PendulumState) -> Bool[Array, ""]:
-        """Never."""
+        """Return False."""
         del state
         return jnp.zeros((), bool)
 
     @property
     def observation_space(self) -> Box:
-        """The unit square and the speed limit."""
+        """Cosine and sine, and the range of the velocity."""
         return Box([-1.0, -1.0, -self.max_speed], [1.0, 1.0, self.max_speed])
 
     @property
     def action_space(self) -> Box:
-        """The torque limits."""
+        """The range of the torque."""
         return Box(-self.max_torque, self.max_torque, (1,))
 
     @property
     def reward_range(self) -> tuple[float, float]:
-        """Hanging down, as fast as can be, under full torque; and at rest upright without torque."""
+        """Bounds of the reward: hanging down at full speed and torque, and at rest upright without torque."""
         speed = np.maximum(self.max_speed, self.y_init)
         return reward_bounds(-(math.pi**2 + 0.1 * speed**2 + 0.001 * np.square(self.max_torque)), 0.0)
 
     def get_keys_to_action(self) -> dict[Any, Any]:
-        """Left and right arrow, with full torque."""
+        """Return the actions of the arrow keys, at full torque."""
         return {("left",): [float(np.min(self.max_torque))], ("right",): [-float(np.min(self.max_torque))]}
 
     def scene(self, state: PendulumState) -> Scene:
-        """The rod, and an arrow from it that grows with the torque and points where it pushes."""
-        theta, length = jnp.float32(state.theta), jnp.float32(self.l)
-        push = jnp.float32(state.torque) / jnp.float32(self.max_torque)
-        rod = [Line((0.0, 0.0), (0.0, 1.0), 0.16, palette.ORANGE)]
-        hinge = [Circle((0.0, 0.0), 0.05, palette.PAPER, outline=palette.INK, outline_width=0.03)]
-        return Scene(
-            camera=Camera((0.0, 0.0), 2.6 * length, 2.6 * length),
-            shapes=transform(
-                [*transform(_arrow(push), angle=theta), *transform(rod, angle=theta), *hinge], scale=length
-            ),
-            backdrop=transform(_dial(), scale=length),
-            background=palette.PAPER,
-        )
+        """Draw the rod, and an arrow in the direction of the torque."""
+        return draw_pendulum(state.theta, self.l, jnp.float32(state.torque) / jnp.float32(self.max_torque))
 
     def _torque(self, state: PendulumState, action: Float[Array, "1"]) -> Float[Array, ""]:
         return jnp.clip(action[0].astype(state.theta.dtype), -self.max_torque, self.max_torque)
-
-
-def _arrow(push: jax.Array) -> list[Shape]:
-    """Round the hinge, from an upright rod of length 1 on; `push` is the torque, from -1 to 1."""
-    radius, sweep = 0.5, 0.55 * math.pi * push
-    long = jnp.sign(push) * (0.1 + 0.1 * jnp.abs(push))
-    color = rgba(palette.BLUE, push != 0)
-    corners = [
-        jnp.stack([jnp.float32(radius + across), jnp.float32(along)])
-        for across, along in ((-0.09, 0.0), (0.09, 0.0), (0.0, long))
-    ]
-    head = Polygon(jnp.stack(corners), color)
-    start = math.pi / 2 + 0.16 * jnp.sign(push)  # at the rod's edge
-    return [Arc((0.0, 0.0), radius, start, sweep, 0.05, color), *transform([head], angle=start + sweep)]
-
-
-def _dial() -> list[Shape]:
-    """Where the end of the rod goes round, and the goal."""
-    ring = Circle((0.0, 0.0), 1.0, rgba(palette.PAPER, 0.0), outline=palette.MIST, outline_width=0.02)
-    return [ring, Line((0.0, 1.13), (0.0, 1.2), 0.05, palette.GREEN)]

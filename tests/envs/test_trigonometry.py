@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from funcenv.envs.trigonometry import sincos, wrapped
+from funcenv.envs.trigonometry import sincos, wrap_angle
 
 
 @pytest.mark.parametrize(("largest", "error"), [(4.0, 1e-7), (8192.0, 1e-7), (1e5, 1e-6)])
@@ -40,7 +40,7 @@ def test_wrapped_angles_are_the_same_directions(x64):
         turns = np.arange(-1300, 1300) * np.pi  # every other one an edge
         angles = np.concatenate([np.random.default_rng(2).uniform(-8192, 8192, 100_000), turns]).astype(dtype)
         angles = np.concatenate([angles, np.nextafter(angles, dtype(9999)), np.nextafter(angles, dtype(-9999))])
-        for compiled in (wrapped, jax.jit(wrapped)):
+        for compiled in (wrap_angle, jax.jit(wrap_angle)):
             result = np.asarray(compiled(angles))
             assert result.dtype == dtype and np.abs(result).max() <= dtype(np.pi)
             off = (result - angles.astype(np.longdouble)) / (2 * np.longdouble(np.pi))
@@ -50,12 +50,12 @@ def test_wrapped_angles_are_the_same_directions(x64):
 
 def test_an_angle_within_half_a_turn_stays_as_it_is():
     angles = np.random.default_rng(3).uniform(-3.14, 3.14, 10_000).astype(np.float32)
-    np.testing.assert_array_equal(wrapped(angles), angles)
-    assert jax.grad(wrapped)(jnp.float32(4.0)) == 1
+    np.testing.assert_array_equal(wrap_angle(angles), angles)
+    assert jax.grad(wrap_angle)(jnp.float32(4.0)) == 1
 
 
 def test_what_is_not_finite_gives_not_a_number():
-    assert jnp.isnan(wrapped(jnp.array([np.inf, -np.inf, np.nan], jnp.float32))).all()
+    assert jnp.isnan(wrap_angle(jnp.array([np.inf, -np.inf, np.nan], jnp.float32))).all()
     assert jnp.isnan(jnp.stack(sincos(jnp.array([np.inf, -np.inf, np.nan], jnp.float32)))).all()
 
 
