@@ -1,54 +1,13 @@
-"""The environments, one file each."""
+"""The environments, one file each; every folder exports its own."""
 
 if __name__ != "funcenv.envs":
     raise ImportError("import funcenv.envs")
 
-from funcenv.envs.classic_control import (
-    Acrobot,
-    AcrobotState,
-    CartPole,
-    CartPoleState,
-    MountainCar,
-    MountainCarContinuous,
-    MountainCarContinuousState,
-    MountainCarState,
-    Pendulum,
-    PendulumState,
-)
+from funcenv.envs import classic_control, toy_text
+from funcenv.envs.classic_control import *  # noqa: F403
 from funcenv.envs.registration import register_envs
-from funcenv.envs.toy_text import (
-    Blackjack,
-    BlackjackState,
-    CliffWalking,
-    CliffWalkingState,
-    FrozenLake,
-    FrozenLakeState,
-    Taxi,
-    TaxiState,
-    TransitionTable,
-    generate_random_map,
-)
+from funcenv.envs.toy_text import *  # noqa: F403
 
-__all__ = [
-    "Acrobot",
-    "AcrobotState",
-    "Blackjack",
-    "BlackjackState",
-    "CartPole",
-    "CartPoleState",
-    "CliffWalking",
-    "CliffWalkingState",
-    "FrozenLake",
-    "FrozenLakeState",
-    "MountainCar",
-    "MountainCarContinuous",
-    "MountainCarContinuousState",
-    "MountainCarState",
-    "Pendulum",
-    "PendulumState",
-    "Taxi",
-    "TaxiState",
-    "TransitionTable",
-    "generate_random_map",
-    "register_envs",
-]
+__all__ = ["register_envs"]
+__all__ += classic_control.__all__
+__all__ += toy_text.__all__

@@ -1,33 +1,33 @@
-"""The ids under which the environments of this package are found.
+"""The ids of the environments in this package.
 
-Classes are named by strings, so that listing ids imports no environment. Limits and thresholds are Gymnasium's
-(`gymnasium/envs/__init__.py`).
+Classes are named by strings, so that listing the ids imports no environment. Limits and thresholds are those of
+Gymnasium (`gymnasium/envs/__init__.py`).
 """
+
+from __future__ import annotations
+
+from typing import Any
 
 from funcenv.registry import register
 
+# id, class, max_episode_steps, reward_threshold, kwargs
+_ENVS: tuple[tuple[str, str, int | None, float | None, dict[str, Any]], ...] = (
+    ("CartPole-v0", "classic_control.cartpole:CartPole", 200, 195.0, {}),
+    ("CartPole-v1", "classic_control.cartpole:CartPole", 500, 475.0, {}),
+    ("MountainCar-v0", "classic_control.mountain_car:MountainCar", 200, -110.0, {}),
+    ("MountainCarContinuous-v0", "classic_control.mountain_car_continuous:MountainCarContinuous", 999, 90.0, {}),
+    ("Acrobot-v1", "classic_control.acrobot:Acrobot", 500, -100.0, {}),
+    ("Pendulum-v1", "classic_control.pendulum:Pendulum", 200, None, {}),
+    ("FrozenLake-v1", "toy_text.frozen_lake:FrozenLake", 100, 0.70, {"map_name": "4x4"}),
+    ("FrozenLake8x8-v1", "toy_text.frozen_lake:FrozenLake", 200, 0.85, {"map_name": "8x8"}),
+    ("CliffWalking-v1", "toy_text.cliff_walking:CliffWalking", None, None, {}),
+    ("CliffWalkingSlippery-v1", "toy_text.cliff_walking:CliffWalking", None, None, {"is_slippery": True}),
+    ("Taxi-v4", "toy_text.taxi:Taxi", 200, 8.0, {}),
+    ("Blackjack-v1", "toy_text.blackjack:Blackjack", None, None, {"sab": True, "natural": False}),
+)
+
 
 def register_envs() -> None:
-    """Register every environment here; the entry point `funcenv.envs` calls it at the first look-up."""
-    classic = "funcenv.envs.classic_control"
-    register("CartPole-v0", f"{classic}.cartpole:CartPole", max_episode_steps=200, reward_threshold=195.0)
-    register("CartPole-v1", f"{classic}.cartpole:CartPole", max_episode_steps=500, reward_threshold=475.0)
-    register("MountainCar-v0", f"{classic}.mountain_car:MountainCar", max_episode_steps=200, reward_threshold=-110.0)
-    register(
-        "MountainCarContinuous-v0",
-        f"{classic}.mountain_car_continuous:MountainCarContinuous",
-        max_episode_steps=999,
-        reward_threshold=90.0,
-    )
-    register("Acrobot-v1", f"{classic}.acrobot:Acrobot", max_episode_steps=500, reward_threshold=-100.0)
-    register("Pendulum-v1", f"{classic}.pendulum:Pendulum", max_episode_steps=200)
-
-    toy = "funcenv.envs.toy_text"
-    lake, cliff = f"{toy}.frozen_lake:FrozenLake", f"{toy}.cliff_walking:CliffWalking"
-    small, large = {"map_name": "4x4"}, {"map_name": "8x8"}
-    register("FrozenLake-v1", lake, max_episode_steps=100, reward_threshold=0.70, kwargs=small)
-    register("FrozenLake8x8-v1", lake, max_episode_steps=200, reward_threshold=0.85, kwargs=large)
-    register("CliffWalking-v1", cliff)
-    register("CliffWalkingSlippery-v1", cliff, kwargs={"is_slippery": True})
-    register("Taxi-v4", f"{toy}.taxi:Taxi", max_episode_steps=200, reward_threshold=8.0)
-    register("Blackjack-v1", f"{toy}.blackjack:Blackjack", kwargs={"sab": True, "natural": False})
+    """Register every environment of this package; the entry point `funcenv.envs` calls this at the first look-up."""
+    for env_id, name, max_episode_steps, reward_threshold, kwargs in _ENVS:
+        register(env_id, f"funcenv.envs.{name}", max_episode_steps, reward_threshold, kwargs)

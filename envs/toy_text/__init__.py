@@ -1,10 +1,9 @@
-"""Small discrete worlds with exact transition tables."""
+"""Small discrete environments with exact transition tables."""
 
 from funcenv.envs.toy_text.blackjack import Blackjack, BlackjackState
 from funcenv.envs.toy_text.cliff_walking import CliffWalking, CliffWalkingState
 from funcenv.envs.toy_text.frozen_lake import FrozenLake, FrozenLakeState
-from funcenv.envs.toy_text.maps import generate_random_map
-from funcenv.envs.toy_text.tabular import TabularEnv, TabularState
+from funcenv.envs.toy_text.frozen_lake_maps import generate_random_map
 from funcenv.envs.toy_text.taxi import Taxi, TaxiState
 from funcenv.envs.toy_text.transition_table import TransitionTable
 
@@ -15,8 +14,6 @@ __all__ = [
     "CliffWalkingState",
     "FrozenLake",
     "FrozenLakeState",
-    "TabularEnv",
-    "TabularState",
     "Taxi",
     "TaxiState",
     "TransitionTable",

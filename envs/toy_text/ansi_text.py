@@ -6,7 +6,7 @@ _COLORS = ("gray", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
 
 
 def colorize(text: str, color: str, *, bold: bool = False, background: bool = False) -> str:
-    r"""Return text in a colour, or on a background of that colour, for a terminal (ECMA-48, "select graphic rendition").
+    r"""Return text in a colour, or on a background of that colour, for a terminal (ECMA-48, SGR).
 
     >>> colorize("S", "red", background=True)
     '\x1b[41mS\x1b[0m'

@@ -1,9 +1,10 @@
-"""Blackjack against a dealer with a fixed rule, from an infinite deck.
+"""Play Blackjack against a dealer with a fixed rule, from an infinite deck.
 
-Example 5.1 of Sutton and Barto, "Reinforcement Learning: An Introduction", 2nd edition, 2018. Cards count their number,
-pictures 10, and an ace 11 unless that would bust the hand, else 1; they are dealt with replacement, so 10 is four times
-as likely as any other. The dealer shows one of two cards, and draws to 17. Rules and rewards are Gymnasium 1.4.0's
-`Blackjack-v1`. There, steps after the end draw on; here they change nothing and pay 0.
+Example 5.1 of Sutton and Barto, "Reinforcement Learning: An Introduction", 2nd edition, 2018. Number cards count their
+number and face cards 10. An ace counts 11, or 1 if 11 would bust the hand. Cards are dealt with replacement, so 10 is
+four times as likely as any other value. The dealer shows one of two cards, and draws to 17. Rules and rewards are those
+of Gymnasium 1.4.0's `Blackjack-v1`. One thing differs: steps after the end draw more cards there; here they change
+nothing and pay 0.
 """
 
 from __future__ import annotations
@@ -14,20 +15,20 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from funcenv.envs.toy_text.blackjack_scene import CardsShown, blackjack_scene
+from funcenv.envs.toy_text.blackjack_scene import VisibleHand, draw_blackjack
 from funcenv.func_env import FuncEnv
 from funcenv.scene import Scene
 from funcenv.spaces import Discrete, Tuple
 from funcenv.struct import PyTreeNode, field
 
 MAX_DEALER_DRAWS = 10
-"""No dealer draws more: the longest hands go A A, four more aces, 6, and five more aces."""
+"""The most cards that a dealer draws: the longest hand is A A, four more aces, a 6, and five more aces."""
 
 _CARDS_PER_WORD = 4  # a 32-bit number modulo 13**4 is uniform to within 13**4 / 2**32 < 7e-6 of each probability
 
 
 class Hand(PyTreeNode):
-    """What counts of the cards that somebody holds."""
+    """The total and the aces of a hand of cards."""
 
     total: Int[Array, ""]  # with every ace as 1
     has_ace: Bool[Array, ""]
@@ -35,7 +36,7 @@ class Hand(PyTreeNode):
 
     @classmethod
     def of(cls, *cards: Int[Array, ""]) -> Hand:
-        """The hand of some cards, each 1 (ace) to 10.
+        """Return the hand of some cards, each 1 (ace) to 10.
 
         >>> hand = Hand.of(jnp.int32(1), jnp.int32(6))
         >>> int(hand.value), bool(hand.usable_ace)
@@ -47,7 +48,7 @@ class Hand(PyTreeNode):
         return hand
 
     def draw(self, card: Int[Array, ""], condition: Bool[Array, ""]) -> Hand:
-        """The hand with one more card, where the condition holds."""
+        """Return the hand with one more card where the condition holds, else the same hand."""
         return Hand(
             total=self.total + jnp.where(condition, card, 0),
             has_ace=self.has_ace | (condition & (card == 1)),
@@ -56,37 +57,37 @@ class Hand(PyTreeNode):
 
     @property
     def usable_ace(self) -> Bool[Array, ""]:
-        """An ace counts 11."""
+        """Whether an ace counts 11."""
         return self.has_ace & (self.total + 10 <= 21)
 
     @property
     def value(self) -> Int[Array, ""]:
-        """The best count."""
+        """The best count, which may be above 21."""
         return self.total + jnp.where(self.usable_ace, 10, 0)
 
     @property
     def is_bust(self) -> Bool[Array, ""]:
-        """Above 21."""
+        """Whether the count is above 21."""
         return self.total > 21
 
     @property
     def score(self) -> Int[Array, ""]:
-        """The best count, or 0 above 21."""
+        """The best count, or 0 if it is above 21."""
         return jnp.where(self.is_bust, 0, self.value)
 
     @property
     def is_natural(self) -> Bool[Array, ""]:
-        """An ace and a 10, as dealt."""
+        """Whether the hand is an ace and a 10, as dealt."""
         return (self.num_cards == 2) & (self.value == 21)
 
 
 class BlackjackState(PyTreeNode):
-    """The two hands."""
+    """Both hands, and whether the game is over."""
 
     player: Hand
-    dealer: Hand  # both cards, though only one shows
-    dealer_card: Int[Array, ""]  # the one that shows, 1 (ace) to 10
-    over: Bool[Array, ""]  # the player stuck or is bust
+    dealer: Hand  # both cards, of which one is visible
+    dealer_card: Int[Array, ""]  # the visible card, 1 (ace) to 10
+    over: Bool[Array, ""]  # the player has stuck or is bust
 
 
 class Blackjack(FuncEnv[BlackjackState, Int[Array, ""], tuple[Int[Array, ""], Int[Array, ""], Int[Array, ""]]]):
@@ -95,19 +96,19 @@ class Blackjack(FuncEnv[BlackjackState, Int[Array, ""], tuple[Int[Array, ""], In
     Observation: three int32 `[]`: the player's count (4 to 31), the card that the dealer shows (1 to 10), and whether
         the player has a usable ace (0 or 1).
 
-    Action: 0 sticks, and the dealer plays; anything else hits.
+    Action: 0 sticks, after which the dealer plays; any other integer hits.
 
-    Reward: at the end 1 for the higher count, 0 for equal ones, -1 for the lower one or a bust; before it, and for
-        steps after it, 0. A player who sticks on a natural (an ace and a 10) is paid 1.5 for a win with `natural`, and
-        with `sab` wins against everything but a dealer's natural.
+    Reward: at the end, 1 for the higher count, 0 for equal counts, and -1 for the lower count or a bust; 0 for all
+        other steps. A natural is an ace and a 10, as dealt. With `natural`, a win with a natural pays 1.5. With `sab`,
+        the player's natural wins against everything but a natural of the dealer.
 
     Termination: the player sticks, or is bust.
 
     Initial state: two random cards each.
 
     Args:
-        natural: a natural that wins pays 1.5.
-        sab: the rules of Sutton and Barto; `natural` then plays no part. `Blackjack-v1` is registered with it.
+        natural: whether a win with a natural pays 1.5.
+        sab: whether to use the rules of Sutton and Barto, which ignore `natural`; true for `Blackjack-v1`.
 
     >>> import funcenv
     >>> env = Blackjack(sab=True)
@@ -120,8 +121,10 @@ class Blackjack(FuncEnv[BlackjackState, Int[Array, ""], tuple[Int[Array, ""], In
     natural: bool = field(pytree_node=False, default=False)
     sab: bool = field(pytree_node=False, default=False)
 
+    render_fps = 4  # as in Gymnasium
+
     def initial(self, key: jax.Array) -> BlackjackState:
-        """Four cards."""
+        """Return two random cards for each player."""
         shown, hidden, first, second = deal(key, 4)
         return BlackjackState(
             player=Hand.of(first, second),
@@ -131,7 +134,7 @@ class Blackjack(FuncEnv[BlackjackState, Int[Array, ""], tuple[Int[Array, ""], In
         )
 
     def transition(self, state: BlackjackState, action: Int[Array, ""], key: jax.Array) -> BlackjackState:
-        """One card for the player, or as many as the dealer takes."""
+        """Deal one card to the player, or as many as the dealer draws."""
         hits, sticks = (action != 0) & ~state.over, (action == 0) & ~state.over
         cards = deal(key, MAX_DEALER_DRAWS)
         player, dealer = state.player.draw(cards[0], hits), state.dealer
@@ -142,22 +145,22 @@ class Blackjack(FuncEnv[BlackjackState, Int[Array, ""], tuple[Int[Array, ""], In
     def observation(
         self, state: BlackjackState, key: jax.Array
     ) -> tuple[Int[Array, ""], Int[Array, ""], Int[Array, ""]]:
-        """What the player sees."""
+        """Return what the player can see."""
         del key
         return state.player.value, state.dealer_card, state.player.usable_ace.astype(jnp.int32)
 
     def reward(self, state: BlackjackState, action: Int[Array, ""], next_state: BlackjackState) -> Float[Array, ""]:
-        """The outcome, at the step that ends the game."""
+        """Return the payoff at the step that ends the game, else 0."""
         del action
         return jnp.where(next_state.over & ~state.over, self._payoff(next_state), 0.0)
 
     def terminal(self, state: BlackjackState) -> Bool[Array, ""]:
-        """The game is over."""
+        """Return whether the game is over."""
         return state.over
 
     @property
     def observation_space(self) -> Tuple:
-        """Gymnasium's sizes, each a little larger than needed."""
+        """The spaces of Gymnasium, which are slightly larger than needed."""
         return Tuple([Discrete(32), Discrete(11), Discrete(2)])
 
     @property
@@ -166,31 +169,26 @@ class Blackjack(FuncEnv[BlackjackState, Int[Array, ""], tuple[Int[Array, ""], In
         return Discrete(2)
 
     @property
-    def render_fps(self) -> float:
-        """Steps shown a second, as Gymnasium shows them."""
-        return 4
-
-    @property
     def reward_range(self) -> tuple[float, float]:
-        """What a loss and the best win pay."""
+        """Bounds of the reward: a loss and the best win."""
         return -1.0, 1.5 if self.natural and not self.sab else 1.0
 
     def get_keys_to_action(self) -> dict[Any, Any]:
-        """S sticks, H hits."""
+        """Return the actions of the keys: S sticks, H hits."""
         return {"s": 0, "h": 1}
 
     def scene(self, state: BlackjackState) -> Scene:
-        """The table; the dealer's count and the outcome show at the end."""
+        """Draw the table; the dealer's count and the result appear at the end."""
         player, dealer = state.player, state.dealer
-        return blackjack_scene(
-            player=CardsShown(player.value, player.num_cards, jnp.where(player.usable_ace, 1, 0)),
-            dealer=CardsShown(dealer.value, dealer.num_cards, state.dealer_card),
+        return draw_blackjack(
+            player=VisibleHand(player.value, player.num_cards, jnp.where(player.usable_ace, 1, 0)),
+            dealer=VisibleHand(dealer.value, dealer.num_cards, state.dealer_card),
             payoff=self._payoff(state),
             over=state.over,
         )
 
     def _payoff(self, state: BlackjackState) -> Float[Array, ""]:
-        """Of a game that is over."""
+        """Return the payoff of a game that is over."""
         player, dealer = state.player, state.dealer
         payoff = jnp.sign(player.score - dealer.score).astype(float)
         if self.sab:
@@ -201,7 +199,7 @@ class Blackjack(FuncEnv[BlackjackState, Int[Array, ""], tuple[Int[Array, ""], In
 
 
 def deal(key: jax.Array, num_cards: int) -> list[Int[Array, ""]]:
-    """Independent cards, each int32: 1 (ace) to 9 with probability 1/13 each, 10 with 4/13.
+    """Return independent cards, each int32: 1 (ace) to 9 with probability 1/13 each, 10 with probability 4/13.
 
     >>> import funcenv
     >>> cards = deal(funcenv.key(0), 5)

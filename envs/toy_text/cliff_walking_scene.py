@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 
 from funcenv.envs.toy_text.board_scene import board_camera, checkered, elf, landmarks, tile_center, tiles

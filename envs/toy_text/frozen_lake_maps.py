@@ -93,7 +93,9 @@ def generate_random_map(size: int = 8, p: float = 0.8, seed: int | None = None) 
         tiles[0, 0], tiles[-1, -1] = "S", "G"
         if has_path(tiles):
             return ["".join(row) for row in tiles]
-    raise ValueError(f"none of {_MAX_RANDOM_MAPS} random maps with size={size} and p={p} has a path to the goal; raise p")
+    raise ValueError(
+        f"none of {_MAX_RANDOM_MAPS} random maps with size={size} and p={p} has a path to the goal; raise p"
+    )
 
 
 def has_path(desc: Iterable[Any]) -> bool:

@@ -131,7 +131,7 @@ def compass_moves(direction: Int[Array, ""], order: str) -> tuple[Int[Array, ""]
 
 
 def _draw(key: jax.Array, probabilities: tuple[Float[Array, ""], ...]) -> tuple[Int[Array, ""], Float[Array, ""]]:
-    """Return the index and the probability of the first outcome whose cumulative probability exceeds a uniform number."""
+    """Return an outcome and its probability: the first whose cumulative probability exceeds a uniform number."""
     index = jnp.zeros((), jnp.int32)
     prob = cumulative = probabilities[0]
     if len(probabilities) == 1:

@@ -1,4 +1,4 @@
-"""The picture of Taxi: a map with walls and stands, a taxi, and its passenger at a stand or behind its window."""
+"""The drawing of Taxi."""
 
 from __future__ import annotations
 
@@ -9,14 +9,27 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from funcenv.envs.toy_text.figures import board_camera, checkered, many, middle, tiles
-from funcenv.scene import Circle, Line, Polygon, Rectangle, Scene, Shape, Text, letters, palette, rgba, transform
+from funcenv.envs.toy_text.board_scene import board_camera, checkered, tile_center, tiles
+from funcenv.scene import (
+    Circle,
+    Line,
+    Polygon,
+    Rectangle,
+    Repeat,
+    Scene,
+    Shape,
+    Text,
+    letters,
+    palette,
+    rgba,
+    transform,
+)
 
 _COLORS = palette.RED, palette.GREEN, palette.YELLOW, palette.BLUE
-_WALLS = ((2, 0, 2), (1, 3, 5), (3, 3, 5))  # x, and the rows between which they stand
+_WALLS = ((2, 0, 2), (1, 3, 5), (3, 3, 5))  # x, and the rows between which the wall stands
 
 
-def taxi_scene(
+def draw_taxi(
     taxi: tuple[Any, Any],
     passenger: tuple[Any, Any],
     destination: tuple[Any, Any],
@@ -26,29 +39,29 @@ def taxi_scene(
     stands: Sequence[tuple[int, int]],
     is_rainy: bool,
 ) -> Scene:
-    """Everybody on the map.
+    """Return a map with walls and stands, a taxi, and its passenger at a stand or behind its window.
 
     Args:
-        taxi: row and column.
-        passenger: row and column of the stand where they are, if they do not ride.
-        destination: row and column of theirs; it has a frame and a flag, green once they are `delivered`.
-        rides: the passenger is in the taxi.
-        delivered: the passenger was dropped off at the destination just now.
+        taxi: row and column of the taxi.
+        passenger: row and column of the stand where the passenger waits.
+        destination: row and column of the destination, which has a frame and a flag, green after the delivery.
+        rides: whether the passenger is in the taxi.
+        delivered: whether the last step delivered the passenger.
         stands: rows and columns of R, G, Y and B.
-        is_rainy: draw rain.
+        is_rainy: whether to draw rain.
 
     >>> flags = {"rides": jnp.array(True), "delivered": jnp.array(False), "is_rainy": False}
-    >>> len(taxi_scene((2, 2), (0, 0), (4, 3), stands=((0, 0), (0, 4), (4, 0), (4, 3)), **flags).shapes)
+    >>> len(draw_taxi((2, 2), (0, 0), (4, 3), stands=((0, 0), (0, 4), (4, 0), (4, 3)), **flags).shapes)
     12
     """
-    x, y = middle(*taxi)
-    waiting_x, waiting_y = middle(*passenger)
+    x, y = tile_center(*taxi)
+    waiting_x, waiting_y = tile_center(*passenger)
     rides = jnp.float32(rides)
     head = rides * (x - 0.03) + (1 - rides) * (waiting_x + 0.27), rides * (y + 0.08) + (1 - rides) * (waiting_y + 0.08)
     return Scene(
         camera=board_camera(5, 5),
         shapes=(
-            *transform(_destination(jnp.float32(delivered)), middle(*destination)),
+            *transform(_destination(jnp.float32(delivered)), tile_center(*destination)),
             *transform(_taxi(), (x, y)),
             Rectangle(
                 (waiting_x + 0.27, waiting_y - 0.17), (0.22, 0.32), rgba(palette.INK, 1 - rides), corner_radius=0.1
@@ -91,15 +104,15 @@ def _city(stands: Sequence[tuple[int, int]], is_rainy: bool) -> tuple[Shape, ...
     edge = Rectangle((2.5, -2.5), (5.12, 5.12), rgba(palette.INK, 0.0), None, 0.1, palette.INK, 0.12)
     return (
         tiles(checkered(5, 5, palette.MIST)),
-        *many(squares),
-        *many(names),
-        *many([*walls, *(_rain() if is_rainy else ())]),
+        Repeat.stack(squares),
+        Repeat.stack(names),
+        Repeat.stack([*walls, *(_rain() if is_rainy else ())]),
         edge,
     )
 
 
 def _rain() -> list[Shape]:
-    """Scattered by the golden ratio."""
+    """Return drops scattered by the golden ratio."""
     drops: list[Shape] = []
     for number in range(12):
         x, y = 5.0 * (number * 0.618034 % 1), -5.0 * (number + 0.3) / 12

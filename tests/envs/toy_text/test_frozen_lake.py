@@ -10,7 +10,7 @@ from gymnasium.envs.toy_text.frozen_lake import FrozenLakeEnv
 
 import funcenv
 from funcenv.envs import FrozenLake, generate_random_map
-from funcenv.envs.toy_text.maps import MAPS, has_path
+from funcenv.envs.toy_text.frozen_lake_maps import MAPS, has_path
 
 
 def test_the_defaults_are_gymnasiums() -> None:

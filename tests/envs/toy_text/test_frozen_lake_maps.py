@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from gymnasium.envs.toy_text import frozen_lake as gymnasium_lake
 
-from funcenv.envs.toy_text.maps import MAPS, generate_random_map, has_path, parse_map
+from funcenv.envs.toy_text.frozen_lake_maps import MAPS, generate_random_map, has_path, parse_map
 
 
 def test_the_named_maps_are_gymnasiums() -> None:
