@@ -1,5 +1,6 @@
-"""What holds for the picture of every environment."""
+"""Laws of the scenes of every environment."""
 
+import dataclasses
 from typing import Any
 
 import jax
@@ -8,37 +9,31 @@ import numpy as np
 import pytest
 
 import funcenv
-from funcenv.envs import Blackjack, CliffWalking, Taxi
 from funcenv.scene import require_same_structure
-from tests.support import environments
-
-FLAGS = {
-    Blackjack: {"sab": True},
-    CliffWalking: {"is_slippery": True},
-    Taxi: {"is_rainy": True, "fickle_passenger": True},
-}
+from tests.support.environments import bare, first_of_each_class
+from tests.support.frames import draw_frames, member
 
 
-def every_class() -> dict[str, Any]:
-    """Return an environment of every registered class, with the flags that change what is drawn."""
-    envs = [environments.bare(id) for id in environments.first_of_each_class()]
-    return {type(env).__name__: env.replace(**FLAGS.get(type(env), {})) for env in envs}
+def with_every_flag(id: str) -> Any:
+    """Return the environment of an id with all of its static flags on: rain, slippery ground and the like."""
+    env = bare(id)
+    entries = [entry.name for entry in dataclasses.fields(env) if not entry.metadata.get("pytree_node", True)]
+    return env.replace(**{name: True for name in entries if isinstance(getattr(env, name), bool)})
 
 
-ENVS = every_class()
 NUM_STEPS = 20
-MOST_SHAPES = 12  # each is painted again for every member of a batch
+MAX_SHAPES = 12  # each is painted again for every member of a batch
 STILL = ("camera", "backdrop", "background")
 
 
-@pytest.fixture(params=ENVS, scope="module")
+@pytest.fixture(params=first_of_each_class(), scope="module")
 def env(request: pytest.FixtureRequest) -> Any:
-    return ENVS[request.param]
+    return with_every_flag(request.param)
 
 
 @pytest.fixture(scope="module")
 def states(env: Any) -> Any:
-    """A life under random actions, which goes on after the end; with a leading axis."""
+    """States under random actions, also after the end of an episode, with a leading axis."""
 
     def advance(state: Any, key: jax.Array) -> tuple[Any, Any]:
         action_key, key = jax.random.split(key)
@@ -47,10 +42,6 @@ def states(env: Any) -> Any:
 
     reset_key, key = jax.random.split(funcenv.key(3))
     return jax.jit(lambda: jax.lax.scan(advance, env.reset(reset_key)[0], jax.random.split(key, NUM_STEPS))[1])()
-
-
-def member(tree: Any, index: int) -> Any:
-    return jax.tree.map(lambda leaf: leaf[index], tree)
 
 
 @jax.jit
@@ -68,16 +59,16 @@ def assert_close(scene: Any, expected: Any) -> None:
         np.testing.assert_allclose(np.float64(leaf), np.float64(wanted), rtol=1e-5, atol=2e-6)
 
 
-def test_pictures_are_not_blank_and_change(env: Any, states: Any, gallery: Any) -> None:
-    pictures = gallery.draw(env, states).reshape(NUM_STEPS, -1)
-    assert pictures.dtype == np.uint8
-    assert (np.ptp(pictures, axis=1) > 100).all()
-    assert len(np.unique(pictures, axis=0)) > 1
+def test_frames_are_not_blank_and_change(env: Any, states: Any) -> None:
+    frames = draw_frames(env, states).reshape(NUM_STEPS, -1)
+    assert frames.dtype == np.uint8
+    assert (np.ptp(frames, axis=1) > 100).all()
+    assert len(np.unique(frames, axis=0)) > 1
 
 
 def test_every_state_has_the_same_shapes_and_the_same_surroundings(env: Any, states: Any) -> None:
     first, *others = (drawn(env, member(states, index)) for index in (0, 1, 10, 19))
-    assert len(first.shapes) <= MOST_SHAPES
+    assert len(first.shapes) <= MAX_SHAPES
     for other in others:
         require_same_structure(first, other, "in another state")
         for one, same in zip(leaves_of(first, *STILL), leaves_of(other, *STILL), strict=True):

@@ -5,66 +5,54 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from funcenv.scene import (
-    Arc,
-    Camera,
-    Circle,
-    Line,
-    Polygon,
-    Rectangle,
-    Repeat,
-    Scene,
-    Shape,
-    Terrain,
-    Text,
-    letters,
-    rasterize,
-    rgba,
-)
+from funcenv import scene as fs
 
-CAMERA, INK = Camera((0.0, 0.0), 2.0, 2.0), rgba("#203040")
+CAMERA, INK = fs.Camera((0.0, 0.0), 2.0, 2.0), fs.rgba("#203040")
 
 
 def draw(*shapes, **changes):
-    return rasterize(Scene(CAMERA, shapes, **changes), 8, 8)
+    return fs.rasterize(fs.Scene(CAMERA, shapes, **changes), 8, 8)
 
 
 def test_sizes():
-    scene = Scene(CAMERA)
+    scene = fs.Scene(CAMERA)
     with pytest.raises(ValueError, match="height must be at least 1, got 0"):
-        rasterize(scene, 0, 8)
+        fs.rasterize(scene, 0, 8)
     with pytest.raises(TypeError, match="width must be an integer, got 8.0"):
-        rasterize(scene, 8, 8.0)
+        fs.rasterize(scene, 8, 8.0)
     with pytest.raises(ValueError, match="supersample must be at least 1, got 0"):
-        rasterize(scene, 8, 8, supersample=0)
+        fs.rasterize(scene, 8, 8, supersample=0)
     with pytest.raises(ValueError, match="dtype must be uint8 or float32, got float64"):
-        rasterize(scene, 8, 8, dtype=np.float64)
-    assert rasterize(scene, np.int32(2), np.int64(3)).shape == (2, 3, 3)
+        fs.rasterize(scene, 8, 8, dtype=np.float64)
+    assert fs.rasterize(scene, np.int32(2), np.int64(3)).shape == (2, 3, 3)
 
 
 def test_things_that_are_no_shapes():
     with pytest.raises(TypeError, match="a scene is made of shapes from funcenv.scene, got tuple among them"):
-        draw((Circle((0.0, 0.0), 1.0, INK),))
+        draw((fs.Circle((0.0, 0.0), 1.0, INK),))
     with pytest.raises(NotImplementedError, match=r"Blob must define layers\(pixels\)"):
-        draw(type("Blob", (Shape,), {})())
+        draw(type("Blob", (fs.Shape,), {})())
 
 
 @pytest.mark.parametrize(
     ("shape", "message"),
     [
-        (Circle((0.0, 0.0), 1.0, INK[:3]), r"color of a Circle must have shape \[4\], got \[3\]; rgba"),
-        (Circle((0.0, 0.0, 0.0), 1.0, INK), r"center of a Circle must have shape \[2\], got \[3\]"),
-        (Circle(0.0, 1.0, INK), r"center of a Circle must have shape \[2\], got \[\]"),
-        (Circle(np.zeros((5, 2)), 1.0, INK), r"got \[5, 2\]; draw a batch of scenes with jax.vmap or mosaic, and sev"),
-        (Circle((0.0, 0.0), (1.0, 2.0), INK), r"radius of a Circle must have shape \[\], got \[2\]"),
-        (Rectangle((0.0, 0.0), 1.0, INK), r"size of a Rectangle must have shape \[2\], got \[\]"),
-        (Line((0.0, 0.0), 1.0, 0.1, INK), r"end of a Line must have shape \[2\]"),
-        (Arc((0.0, 0.0), 1.0, (0.0, 1.0), 1.0, 0.1, INK), r"start of a Arc must have shape \[\]"),
-        (Polygon(np.zeros((2, 2)), INK), r"points of a Polygon must have shape \[3 or more, 2\], got \[2, 2\]"),
-        (Polygon([(0.0, 0.0), (1.0, 0.0)], INK), r"points of a Polygon must have shape \[3 or more, 2\]"),
-        (Polygon(np.zeros((3, 3)), INK), r"points of a Polygon .* got \[3, 3\]"),
-        (Terrain(np.zeros(1), 0.0, 1.0, INK), r"heights of a Terrain must have shape \[2 or more\], got \[1\]"),
-        (Text((0.0, 0.0), np.int32(65), 1.0, INK), r"codes of a Text must have shape \[n\], got \[\]"),
+        (fs.Circle((0.0, 0.0), 1.0, INK[:3]), r"color of a Circle must have shape \[4\], got \[3\]; rgba"),
+        (fs.Circle((0.0, 0.0, 0.0), 1.0, INK), r"center of a Circle must have shape \[2\], got \[3\]"),
+        (fs.Circle(0.0, 1.0, INK), r"center of a Circle must have shape \[2\], got \[\]"),
+        (
+            fs.Circle(np.zeros((5, 2)), 1.0, INK),
+            r"got \[5, 2\]; draw a batch of scenes with jax.vmap or mosaic, and sev",
+        ),
+        (fs.Circle((0.0, 0.0), (1.0, 2.0), INK), r"radius of a Circle must have shape \[\], got \[2\]"),
+        (fs.Rectangle((0.0, 0.0), 1.0, INK), r"size of a Rectangle must have shape \[2\], got \[\]"),
+        (fs.Line((0.0, 0.0), 1.0, 0.1, INK), r"end of a Line must have shape \[2\]"),
+        (fs.Arc((0.0, 0.0), 1.0, (0.0, 1.0), 1.0, 0.1, INK), r"start of a Arc must have shape \[\]"),
+        (fs.Polygon(np.zeros((2, 2)), INK), r"points of a Polygon must have shape \[3 or more, 2\], got \[2, 2\]"),
+        (fs.Polygon([(0.0, 0.0), (1.0, 0.0)], INK), r"points of a Polygon must have shape \[3 or more, 2\]"),
+        (fs.Polygon(np.zeros((3, 3)), INK), r"points of a Polygon .* got \[3, 3\]"),
+        (fs.Terrain(np.zeros(1), 0.0, 1.0, INK), r"heights of a Terrain must have shape \[2 or more\], got \[1\]"),
+        (fs.Text((0.0, 0.0), np.int32(65), 1.0, INK), r"codes of a Text must have shape \[n\], got \[\]"),
     ],
 )
 def test_fields_of_the_wrong_shape(shape, message):
@@ -75,35 +63,35 @@ def test_fields_of_the_wrong_shape(shape, message):
 
 def test_fields_of_many():
     with pytest.raises(ValueError, match=r"color of a Circle must have shape \[4\], got \[3\]"):
-        draw(Repeat(Circle(np.zeros((2, 2)), np.ones(2), np.ones((2, 3)))))
+        draw(fs.Repeat(fs.Circle(np.zeros((2, 2)), np.ones(2), np.ones((2, 3)))))
 
 
 def test_a_batch_of_scenes_without_vmap():
-    scenes = jax.vmap(lambda x: Scene(CAMERA, (Circle((x, 0.0), 1.0, INK),)))(jnp.zeros(3))
+    scenes = jax.vmap(lambda x: fs.Scene(CAMERA, (fs.Circle((x, 0.0), 1.0, INK),)))(jnp.zeros(3))
     with pytest.raises(
         ValueError, match=r"center of a Camera must have shape \[2\], got \[2, 3\]; draw a batch of sce"
     ):
-        rasterize(scenes, 8, 8)
+        fs.rasterize(scenes, 8, 8)
 
 
 def test_a_cap_that_does_not_exist():
     with pytest.raises(ValueError, match='cap must be "round" or "butt", got \'square\''):
-        Line((0.0, 0.0), (1.0, 0.0), 0.1, INK, cap="square")
+        fs.Line((0.0, 0.0), (1.0, 0.0), 0.1, INK, cap="square")
 
 
 def test_not_a_number_hides_a_shape():
     """A position that is NaN, as of a state that does not exist, spoils nothing else."""
     nan = float("nan")
-    dot = Circle((0.0, 0.0), 0.5, INK)
+    dot = fs.Circle((0.0, 0.0), 0.5, INK)
     for lost in (
-        Circle((nan, 0.0), 0.5, INK),
-        Rectangle((nan, 0.0), (1.0, 1.0), INK),
-        Line((nan, 0.0), (1.0, 0.0), 0.1, INK),
-        Arc((nan, 0.0), 1.0, 0.0, 1.0, 0.1, INK),
+        fs.Circle((nan, 0.0), 0.5, INK),
+        fs.Rectangle((nan, 0.0), (1.0, 1.0), INK),
+        fs.Line((nan, 0.0), (1.0, 0.0), 0.1, INK),
+        fs.Arc((nan, 0.0), 1.0, 0.0, 1.0, 0.1, INK),
     ):
         np.testing.assert_array_equal(draw(dot, lost), draw(dot))
 
 
 def test_hidden_text_of_another_length_is_padded_with_blanks():
-    one, other = (Text((0.0, 0.0), letters(text), 0.5, INK, anchor="left") for text in ("ab", "ab  "))
+    one, other = (fs.Text((0.0, 0.0), fs.letters(text), 0.5, INK, anchor="left") for text in ("ab", "ab  "))
     np.testing.assert_array_equal(draw(one), draw(other))

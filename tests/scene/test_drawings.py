@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from funcenv.scene import Circle, Line, Polygon, Rectangle
+from tests.support.drawing import BLACK, covered
 
 LARGER = 8
 POINTS = {
@@ -17,17 +18,17 @@ POINTS = {
 }
 
 
-def shape_of(kind, black):
+def shape_of(kind):
     return {
-        "disc": Circle((0.2, -0.3), 1.21, black),
-        "rectangle": Rectangle((0.2, -0.3), (2.42, 1.36), black),
-        "line": Line((-1.31, -0.72), (1.13, 0.94), 0.31, black, cap="butt"),
-        **{name: Polygon(np.array(points, np.float32), black) for name, points in POINTS.items()},
+        "disc": Circle((0.2, -0.3), 1.21, BLACK),
+        "rectangle": Rectangle((0.2, -0.3), (2.42, 1.36), BLACK),
+        "line": Line((-1.31, -0.72), (1.13, 0.94), 0.31, BLACK, cap="butt"),
+        **{name: Polygon(np.array(points, np.float32), BLACK) for name, points in POINTS.items()},
     }[kind]
 
 
 def to_large(x, y):
-    """World coordinates to those of the large picture: the camera looks at (0.3, -0.2), 5 wide, 4 high, 50 x 40."""
+    """World coordinates to those of the large image: the camera looks at (0.3, -0.2), 5 wide, 4 high, 50 x 40."""
     return (x - 0.3 + 2.5) * 10 * LARGER, (2.0 - (y + 0.2)) * 10 * LARGER
 
 
@@ -74,9 +75,9 @@ def pygame_(kind):
 @pytest.mark.filterwarnings("ignore:.*:DeprecationWarning", "ignore:.*:UserWarning")  # pygame's own imports
 @pytest.mark.parametrize("library", [pillow, pygame_])
 @pytest.mark.parametrize("kind", ["disc", "rectangle", "line", *POINTS])
-def test_as_drawn_elsewhere(covered, black, library, kind):
+def test_as_drawn_elsewhere(library, kind):
     """The mean difference, in levels of 255, over all pixels and over those at the edge."""
-    theirs, ours = library(kind), covered(shape_of(kind, black))
+    theirs, ours = library(kind), covered(shape_of(kind))
     difference = 255 * np.abs(theirs - ours)
     edge = (ours > 0.01) & (ours < 0.99)
     print(

@@ -1,4 +1,4 @@
-"""Repeat scenes in one picture."""
+"""Many scenes in one image."""
 
 import functools
 
@@ -32,35 +32,35 @@ def draw(count, height, width, columns=None, gap=2, **options):
     ("count", "columns", "gap", "rows"),
     [(6, None, 2, 2), (6, 2, 0, 3), (5, 5, 1, 1), (7, 3, 3, 3), (1, None, 2, 1), (4, 1, 2, 4)],
 )
-def test_every_tile_is_the_picture_of_its_scene(count, columns, gap, rows):
+def test_every_tile_is_the_image_of_its_scene(count, columns, gap, rows):
     per_row = columns or {6: 3, 1: 1}[count]
     height, width = rows * 20 + (rows - 1) * gap, per_row * 25 + (per_row - 1) * gap
-    picture, xs = draw(count, height, width, columns, gap)
+    image, xs = draw(count, height, width, columns, gap)
     inked = np.zeros((height, width), bool)
     for i in range(count):
         top, left = i // per_row * (20 + gap), i % per_row * (25 + gap)
         expected = jax.jit(rasterize, static_argnums=(1, 2))(jax.tree.map(lambda leaf, i=i: leaf[i], balls(xs)), 20, 25)
-        tile = picture[top : top + 20, left : left + 25]
+        tile = image[top : top + 20, left : left + 25]
         assert np.abs(tile.astype(int) - np.asarray(expected, int)).max() <= 1
         inked[top : top + 20, left : left + 25] = True
-    assert (picture[~inked] == GAP).all()
+    assert (image[~inked] == GAP).all()
 
 
 def test_what_does_not_divide_stays_at_the_borders():
-    picture, _ = draw(9, 52, 66)
-    assert picture.shape == (52, 66, 3)
-    tiles = [(picture != GAP).any(axis=(2, 1 - axis)).sum() for axis in (0, 1)]
+    image, _ = draw(9, 52, 66)
+    assert image.shape == (52, 66, 3)
+    tiles = [(image != GAP).any(axis=(2, 1 - axis)).sum() for axis in (0, 1)]
     assert tiles == [3 * 16, 3 * 20]
     for border in (0, -1):
-        assert (picture[:, border] == GAP).all()
-    with_gap = (picture != GAP).any(axis=(0, 2))
+        assert (image[:, border] == GAP).all()
+    with_gap = (image != GAP).any(axis=(0, 2))
     assert with_gap[1:21].all()
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 5, 8, 12, 17])
 def test_nearly_square(count):
-    picture, _ = draw(count, 40, 40, gap=1)
-    inked = (picture != GAP).any(axis=2)
+    image, _ = draw(count, 40, 40, gap=1)
+    inked = (image != GAP).any(axis=2)
     columns, rows = ((np.diff(inked.any(axis=axis).astype(int), prepend=0) == 1).sum() for axis in (0, 1))
     assert rows * columns >= count
     assert columns - 1 <= rows <= columns
@@ -81,10 +81,10 @@ def test_compiled_and_of_an_environment():
         states = jax.vmap(env.initial)(jax.random.split(key, 5))
         return mosaic(jax.vmap(env.scene)(states), 80, 120)
 
-    picture = show(jax.random.key(0))
-    assert picture.shape == (80, 120, 3)
-    assert picture.dtype == np.uint8
-    assert len(np.unique(np.asarray(picture).reshape(-1, 3), axis=0)) > 10
+    image = show(jax.random.key(0))
+    assert image.shape == (80, 120, 3)
+    assert image.dtype == np.uint8
+    assert len(np.unique(np.asarray(image).reshape(-1, 3), axis=0)) > 10
 
 
 def test_bad_input():

@@ -7,11 +7,12 @@ import pytest
 
 from funcenv.scene import Camera, Scene, Sprite, Text, digits, letters
 from funcenv.scene.font import glyphs
+from tests.support.drawing import drawn
 
 UNIT = Camera((0.0, 0.0), 1.0, 1.0)
 
 
-def picture(drawn, shape, size, background=(1.0, 1.0, 1.0, 1.0)):
+def painted(shape, size, background=(1.0, 1.0, 1.0, 1.0)):
     return np.asarray(drawn(Scene(UNIT, (shape,), (), background), size, size, dtype="float32"))
 
 
@@ -20,49 +21,47 @@ def image_fixture():
     return np.random.default_rng(1).integers(0, 256, (12, 12, 4)).astype(np.uint8)
 
 
-def test_texel_for_pixel_a_sprite_is_its_image(drawn, image):
+def test_texel_for_pixel_a_sprite_is_its_image(image):
     image[..., 3] = 255
-    np.testing.assert_allclose(
-        picture(drawn, Sprite((0.0, 0.0), (1.0, 1.0), image), 12), image[..., :3] / 255, atol=1e-5
-    )
+    np.testing.assert_allclose(painted(Sprite((0.0, 0.0), (1.0, 1.0), image), 12), image[..., :3] / 255, atol=1e-5)
 
 
 @pytest.mark.parametrize("factor", [2, 3, 5])
-def test_enlarged_it_is_made_of_squares(drawn, image, factor):
+def test_enlarged_it_is_made_of_squares(image, factor):
     image[..., 3] = 255
     large = np.repeat(np.repeat(image[..., :3] / 255, factor, axis=0), factor, axis=1)
-    np.testing.assert_allclose(picture(drawn, Sprite((0.0, 0.0), (1.0, 1.0), image), 12 * factor), large, atol=1e-5)
+    np.testing.assert_allclose(painted(Sprite((0.0, 0.0), (1.0, 1.0), image), 12 * factor), large, atol=1e-5)
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 6])
-def test_reduced_it_is_the_mean(drawn, image, size):
+def test_reduced_it_is_the_mean(image, size):
     image[..., 3] = 255
     step = 12 // size
     means = image[..., :3].reshape(size, step, size, step, 3).mean(axis=(1, 3)) / 255
-    np.testing.assert_allclose(picture(drawn, Sprite((0.0, 0.0), (1.0, 1.0), image), size), means, atol=1e-5)
+    np.testing.assert_allclose(painted(Sprite((0.0, 0.0), (1.0, 1.0), image), size), means, atol=1e-5)
 
 
 @pytest.mark.parametrize("size", [5, 7, 11])
-def test_reduced_by_any_factor_it_is_the_mean(drawn, image, size):
+def test_reduced_by_any_factor_it_is_the_mean(image, size):
     image[..., 3] = 255
     large = np.repeat(np.repeat(image[..., :3] / 255, size, axis=0), size, axis=1)
     means = large.reshape(size, 12, size, 12, 3).mean(axis=(1, 3))
-    np.testing.assert_allclose(picture(drawn, Sprite((0.0, 0.0), (1.0, 1.0), image), size), means, atol=1e-5)
+    np.testing.assert_allclose(painted(Sprite((0.0, 0.0), (1.0, 1.0), image), size), means, atol=1e-5)
 
 
-def test_transparent_texels_have_no_colour(drawn, image):
+def test_transparent_texels_have_no_colour(image):
     """Means are of light: a pixel half under an opaque texel, half under a transparent one, is half background."""
     background = np.array([0.2, 0.4, 0.9])
     alpha = image[..., 3:] / 255
     over = (image[..., :3] / 255 * alpha + background * (1 - alpha)).reshape(4, 3, 4, 3, 3).mean(axis=(1, 3))
-    ours = picture(drawn, Sprite((0.0, 0.0), (1.0, 1.0), image), 4, (*background, 1.0))
+    ours = painted(Sprite((0.0, 0.0), (1.0, 1.0), image), 4, (*background, 1.0))
     np.testing.assert_allclose(ours, over, atol=1e-5)
 
 
-def test_the_whole_fades(drawn, image):
+def test_the_whole_fades(image):
     image[..., 3] = 255
-    whole = picture(drawn, Sprite((0.0, 0.0), (1.0, 1.0), image), 12)
-    faded = picture(drawn, Sprite((0.0, 0.0), (1.0, 1.0), image, alpha=0.25), 12)
+    whole = painted(Sprite((0.0, 0.0), (1.0, 1.0), image), 12)
+    faded = painted(Sprite((0.0, 0.0), (1.0, 1.0), image, alpha=0.25), 12)
     np.testing.assert_allclose(faded, 1 + 0.25 * (whole - 1), atol=1e-5)
 
 
@@ -89,7 +88,7 @@ def test_capitals_and_digits_are_seven_rows_high():
         assert (rows[0], rows[-1]) == (0, 6), character
 
 
-def ink(drawn, text, anchor, columns=60, rows=18, position=(0.0, 0.0)):
+def ink(text, anchor, columns=60, rows=18, position=(0.0, 0.0)):
     """A text drawn a texel a pixel: capitals 7 pixels high, in a world of 60 x 18."""
     shape = Text(position, letters(text), 7.0, (0.0, 0.0, 0.0, 1.0), anchor=anchor)
     scene = Scene(Camera((0.0, 0.0), columns, rows), (shape,))
@@ -97,7 +96,7 @@ def ink(drawn, text, anchor, columns=60, rows=18, position=(0.0, 0.0)):
 
 
 @pytest.mark.parametrize("anchor", ["left", "center", "right"])
-def test_text_is_its_glyphs_side_by_side(drawn, anchor):
+def test_text_is_its_glyphs_side_by_side(anchor):
     expected = np.zeros((9, 17), np.float32)
     for i, character in enumerate("Agq"):
         expected[:, 6 * i : 6 * i + 5] = glyphs()[ord(character) - 32]
@@ -105,23 +104,23 @@ def test_text_is_its_glyphs_side_by_side(drawn, anchor):
     position = (0.5 if anchor == "center" else 0.0, 0.5)  # so that texels lie on pixels
     left = int(middle + position[0])
     top = 9 - 7 // 2 - 1
-    picture_ = ink(drawn, "Agq", anchor, position=position)
-    np.testing.assert_allclose(picture_[top : top + 9, left : left + 17], expected, atol=1e-4)
-    assert picture_.sum() == pytest.approx(expected.sum(), rel=1e-4)
+    drawn_text = ink("Agq", anchor, position=position)
+    np.testing.assert_allclose(drawn_text[top : top + 9, left : left + 17], expected, atol=1e-4)
+    assert drawn_text.sum() == pytest.approx(expected.sum(), rel=1e-4)
 
 
 @pytest.mark.parametrize("scale", [0.3, 0.77, 1.6])
-def test_text_of_any_size_keeps_its_ink(drawn, scale):
+def test_text_of_any_size_keeps_its_ink(scale):
     shape = Text((0.1, 0.2), letters("Step 42"), 7.0 * scale, (0.0, 0.0, 0.0, 1.0))
-    picture_ = 1 - np.asarray(drawn(Scene(Camera((0.0, 0.0), 90.0, 30.0), (shape,)), 30, 90, 1, True, "float32"))
+    drawn_text = 1 - np.asarray(drawn(Scene(Camera((0.0, 0.0), 90.0, 30.0), (shape,)), 30, 90, 1, True, "float32"))
     texels = sum(glyphs()[code - 32].sum() for code in letters("Step 42"))
-    assert picture_.sum() == pytest.approx(texels * scale**2, rel=1e-4)
+    assert drawn_text.sum() == pytest.approx(texels * scale**2, rel=1e-4)
 
 
-def test_codes_beyond_the_font_are_drawn_as_its_ends(drawn):
+def test_codes_beyond_the_font_are_drawn_as_its_ends():
     codes = Text((0.0, 0.0), np.array([7, 300], np.int32), 0.5, (0.0, 0.0, 0.0, 1.0))
     ends = Text((0.0, 0.0), letters(" ~"), 0.5, (0.0, 0.0, 0.0, 1.0))
-    np.testing.assert_array_equal(picture(drawn, codes, 20), picture(drawn, ends, 20))
+    np.testing.assert_array_equal(painted(codes, 20), painted(ends, 20))
 
 
 def test_text_that_cannot_be_drawn_is_refused():

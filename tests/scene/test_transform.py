@@ -22,6 +22,7 @@ from funcenv.scene import (
     rgba,
     transform,
 )
+from tests.support.drawing import drawn
 
 INK = rgba("#203040")
 SHAPES = (
@@ -110,7 +111,7 @@ KINDS = ["circle", "rectangle", "line", "butt", "arc", "polygon", "sprite", "tex
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_many_are_drawn_one_after_another(drawn, kind):
+def test_many_are_drawn_one_after_another(kind):
     shapes = random_shapes(kind)
     camera = Camera((0.0, 0.0), 2.5, 2.0)
     many = Repeat(stacked(shapes))

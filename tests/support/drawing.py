@@ -1,10 +1,9 @@
-"""Exact coverage, worked out in float64 by NumPy, and pictures of single black shapes."""
+"""Exact coverage, computed in float64 by NumPy, and images of single black shapes."""
 
 import functools
 
 import jax
 import numpy as np
-import pytest
 
 from funcenv.scene import Camera, Scene, rasterize
 
@@ -19,13 +18,13 @@ def drawn(scene, height=HEIGHT, width=WIDTH, supersample=1, grayscale=False, dty
 
 
 def covered(shape, supersample=1):
-    """What our rasteriser says: the part of each pixel that a black shape covers, before it is rounded."""
+    """Return the part of each pixel that a black shape covers by our rasteriser, before rounding."""
     scene = Scene(CAMERA, (shape,))
     return 1 - np.asarray(drawn(scene, supersample=supersample, grayscale=True, dtype="float32"), np.float64)
 
 
 def exact(corners, height=HEIGHT, width=WIDTH, camera=CAMERA):
-    """The area that a polygon shares with each pixel, as a part of the pixel's.
+    """Return the part of each pixel that a polygon covers.
 
     Green's theorem: the integral of clip(y - foot, 0, pixel) dx around the polygon, an edge and a column at a time; y
     is linear there, and t^2 / 2 clipped is the antiderivative of t clipped.
@@ -59,42 +58,7 @@ def turn(points, angle=0.0, shift=(0.0, 0.0)):
 
 
 def circular(center, radius, start=0.0, sweep=2 * np.pi, corners=3000):
-    """Points on a circle, a little outside, so that a full turn of them has the area of the disc."""
+    """Return points slightly outside of a circle, so that a full turn of them has the area of the disc."""
     angles = start + sweep * np.arange(corners + 1) / corners
     radius = radius * np.sqrt((2 * np.pi / corners) / np.sin(2 * np.pi / corners))
     return np.asarray(center) + radius * np.stack([np.cos(angles), np.sin(angles)], axis=1)
-
-
-@pytest.fixture(name="black", scope="session")
-def black_fixture():
-    return BLACK
-
-
-@pytest.fixture(name="camera", scope="session")
-def camera_fixture():
-    return CAMERA
-
-
-@pytest.fixture(name="drawn", scope="session")
-def drawn_fixture():
-    return drawn
-
-
-@pytest.fixture(name="covered", scope="session")
-def covered_fixture():
-    return covered
-
-
-@pytest.fixture(name="exact", scope="session")
-def exact_fixture():
-    return exact
-
-
-@pytest.fixture(name="turn", scope="session")
-def turn_fixture():
-    return turn
-
-
-@pytest.fixture(name="circular", scope="session")
-def circular_fixture():
-    return circular
