@@ -46,16 +46,10 @@ class Motion(NamedTuple):
         return angle if self.angle is None else self.angle + (0.0 if angle is None else angle)
 
 
-class AtLeast(NamedTuple):
-    """The size of an axis that has a minimum only."""
-
-    size: int
-
-
 class Form(NamedTuple):
     """What a field holds."""
 
-    shape: tuple[int | AtLeast, ...]
+    shape: tuple[int | None, ...]  # None: any size; a negative size is a minimum, so -3 is 3 or more
     transform: Callable[[Motion, Any], Any] | None = None  # None: a motion leaves the field as it is
 
 
@@ -64,10 +58,10 @@ Length = Annotated[Any, Form((), Motion.length)]
 Angle = Annotated[Any, Form((), Motion.direction)]
 Point = Annotated[Any, Form((2,), Motion.point)]
 Size = Annotated[Any, Form((2,), Motion.size)]
-Corners = Annotated[Any, Form((AtLeast(3), 2), Motion.point)]
-Heights = Annotated[Any, Form((AtLeast(2),))]
-Codes = Annotated[Any, Form((AtLeast(0),))]
-Texels = Annotated[Any, Form((AtLeast(0), AtLeast(0), 4))]
+Corners = Annotated[Any, Form((-3, 2), Motion.point)]
+Heights = Annotated[Any, Form((-2,))]
+Codes = Annotated[Any, Form((None,))]
+Texels = Annotated[Any, Form((None, None, 4))]
 Color = Annotated[Any, Form((4,))]
 
 
@@ -127,19 +121,18 @@ def _shape(value: Any) -> tuple[int, ...]:
     return np.shape(value)
 
 
-def _fits(shape: tuple[int, ...], expected: tuple[int | AtLeast, ...]) -> bool:
+def _fits(shape: tuple[int, ...], expected: tuple[int | None, ...]) -> bool:
     return len(shape) == len(expected) and all(
-        size >= wanted.size if isinstance(wanted, AtLeast) else size == wanted
-        for size, wanted in zip(shape, expected, strict=True)
+        wanted is None or size == wanted or size >= -wanted > 0 for size, wanted in zip(shape, expected, strict=True)
     )
 
 
-def _show(expected: tuple[int | AtLeast, ...]) -> str:
-    sizes = [size if isinstance(size, int) else f"{size.size} or more" if size.size else "n" for size in expected]
-    return f"[{', '.join(map(str, sizes))}]"
+def _show(expected: tuple[int | None, ...]) -> str:
+    names = ["n" if size is None else f"{-size} or more" if size < 0 else str(size) for size in expected]
+    return f"[{', '.join(names)}]"
 
 
-def _remedy(expected: tuple[int | AtLeast, ...], shape: tuple[int, ...]) -> str:
+def _remedy(expected: tuple[int | None, ...], shape: tuple[int, ...]) -> str:
     if expected == (4,) and shape == (3,):
         return "rgba(...) gives a colour with its opacity"
     if len(shape) == len(expected) + 1:

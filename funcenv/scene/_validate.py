@@ -41,8 +41,8 @@ def require_same_structure(first: Scene, other: Scene, where: str) -> None:
     changes = [
         *_list_changes("backdrop", first.backdrop, other.backdrop),
         *_list_changes("shapes", first.shapes, other.shapes),
-        *_field_changes("camera", first.camera, other.camera),
-        *_field_changes("background", first.background, other.background),
+        *_changes("camera", first.camera, other.camera),
+        *_changes("background", first.background, other.background),
     ]
     if not changes:
         return
@@ -55,36 +55,30 @@ def require_same_structure(first: Scene, other: Scene, where: str) -> None:
 
 def _list_changes(name: str, first: Sequence[Any], other: Sequence[Any]) -> Iterator[str]:
     """Match equal shapes in order, so that a missing shape does not shift all shapes after it."""
-    match = difflib.SequenceMatcher(None, list(map(_signature, first)), list(map(_signature, other)), autojunk=False)
-    for operation, start, end, other_start, other_end in match.get_opcodes():
+    before, now = ([tuple(_describe(shape).items()) for shape in shapes] for shapes in (first, other))
+    for operation, start, end, other_start, other_end in difflib.SequenceMatcher(
+        None, before, now, False
+    ).get_opcodes():
         if operation == "equal":
             continue
         both = min(end - start, other_end - other_start)
         for i in range(both):
-            yield from _shape_changes(f"{name}[{start + i}]", first[start + i], other[other_start + i])
+            yield from _changes(f"{name}[{start + i}]", first[start + i], other[other_start + i])
         for i in range(start + both, end):
             yield f"{name}[{i}] ({_kind(first[i])}) is dropped"
         for i in range(other_start + both, other_end):
             yield f"{name}[{i}] ({_kind(other[i])}) is added"
 
 
-def _shape_changes(name: str, first: Any, other: Any) -> Iterator[str]:
-    if _kind(first) != _kind(other):
-        yield f"{name} is a {_kind(other)} instead of a {_kind(first)}"
-    else:
-        yield from _field_changes(f"{name} ({_kind(first)})", first, other)
-
-
-def _field_changes(name: str, first: Any, other: Any) -> Iterator[str]:
-    fields, other_fields = _fields(first), _fields(other)
-    for field in dict.fromkeys([*fields, *other_fields]):
-        before, now = fields.get(field, "nothing"), other_fields.get(field, "nothing")
-        if before != now:
-            yield f"{name}{'.' if field else ''}{field} is {now} instead of {before}"
-
-
-def _signature(shape: Any) -> tuple[Any, ...]:
-    return (_kind(shape), *_fields(shape).items())
+def _changes(name: str, first: Any, other: Any) -> Iterator[str]:
+    before, now = _describe(first), _describe(other)
+    if before[""] != now[""]:
+        yield f"{name} is {now['']} instead of {before['']}"
+        return
+    for field in dict.fromkeys([*before, *now]):
+        old, new = before.get(field, "nothing"), now.get(field, "nothing")
+        if old != new:
+            yield f"{name} ({_kind(first)}).{field} is {new} instead of {old}"
 
 
 def _kind(shape: Any) -> str:
@@ -92,18 +86,15 @@ def _kind(shape: Any) -> str:
     return f"{own} of {_kind(shape.shape)}" if isinstance(shape, Repeat) else own
 
 
-def _fields(node: Any) -> dict[str, str]:
-    """Describe what stacking depends on: array shapes, which fields are None or tuples, and static fields."""
+def _describe(node: Any) -> dict[str, str]:
+    """Describe what stacking depends on: the kind under "", and the form of every field under its name."""
     if not dataclasses.is_dataclass(node):
         return {"": _form(node)}
-    fields = {}
+    fields = {"": f"a {_kind(node)}"}
     for entry in dataclasses.fields(node):
         value = getattr(node, entry.name)
-        if not entry.metadata.get("pytree_node", True):
-            fields[entry.name] = repr(value)
-        else:
-            inner = _fields(value)
-            fields.update({f"{entry.name}{'.' if key else ''}{key}": form for key, form in inner.items()})
+        inner = _describe(value) if entry.metadata.get("pytree_node", True) else {"": repr(value)}
+        fields.update({f"{entry.name}.{name}".rstrip("."): form for name, form in inner.items()})
     return fields
 
 

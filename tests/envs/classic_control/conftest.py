@@ -55,7 +55,7 @@ def _gradients(env: Any, states: Any, actions: Any, key: Any) -> Any:
     return jax.vmap(jax.grad(total, which), in_axes=(None, 0, 0))(env, states, actions)
 
 
-class Lab:
+class Parity:
     """The two implementations side by side, and how to compare them."""
 
     @contextlib.contextmanager
@@ -178,9 +178,9 @@ class Lab:
 
 
 @pytest.fixture(scope="session")
-def lab() -> Lab:
+def parity() -> Parity:
     """The two implementations side by side."""
-    return Lab()
+    return Parity()
 
 
 def _states(env: Any, rows: Array) -> Any:

@@ -70,25 +70,25 @@ def vectorised_step(env, rows, torque):
 
 
 @pytest.mark.parametrize("parameters", [{}, VARIANT, {"book_or_nips": "nips"}], ids=["default", "variant", "nips"])
-def test_a_step_from_any_state_is_gymnasiums(lab, parameters):
+def test_a_step_from_any_state_is_gymnasiums(parity, parameters):
     rows, actions = cases()
-    expected = lab.gymnasium_step(reference(**parameters), rows, actions)
+    expected = parity.gymnasium_step(reference(**parameters), rows, actions)
     assert 0.05 < expected.terminated.mean() < 0.5
-    lab.assert_same_steps(lab.step(Acrobot(**parameters), rows, actions), expected, 1e-9)
+    parity.assert_same_steps(parity.step(Acrobot(**parameters), rows, actions), expected, 1e-9)
 
 
-def test_a_step_in_float32_is_gymnasiums(lab):
+def test_a_step_in_float32_is_gymnasiums(parity):
     rows, actions = cases(1, speeds=[np.pi, 2 * np.pi])
-    rows, actions = lab.single(rows[:10_000]), actions[:10_000]
-    expected = lab.gymnasium_step(AcrobotEnv(), rows, actions)
-    lab.assert_same_steps(lab.step(Acrobot(), rows, actions, x64=False), expected, 2e-6)
+    rows, actions = parity.single(rows[:10_000]), actions[:10_000]
+    expected = parity.gymnasium_step(AcrobotEnv(), rows, actions)
+    parity.assert_same_steps(parity.step(Acrobot(), rows, actions, x64=False), expected, 2e-6)
 
 
-def test_at_high_speed_a_step_in_float32_errs_as_much_as_the_rounding_of_its_start(lab):
+def test_at_high_speed_a_step_in_float32_errs_as_much_as_the_rounding_of_its_start(parity):
     # One step of 0.2 s turns the links by up to a whole turn, and magnifies any error a thousandfold.
     rows, actions = cases(1)
-    rows, torque = lab.single(rows[:10_000]), actions[:10_000] - 1.0
-    step = lab.step(Acrobot(), rows, actions[:10_000], x64=False).state
+    rows, torque = parity.single(rows[:10_000]), actions[:10_000] - 1.0
+    step = parity.step(Acrobot(), rows, actions[:10_000], x64=False).state
     env = AcrobotEnv()
     expected = vectorised_step(env, rows, torque)
     shifts = 2.0**-24 * np.maximum(1, np.abs(rows[:, None])) * np.eye(4)
@@ -103,24 +103,24 @@ def turn(difference):
     return np.concatenate([angles, difference[:, 2:]], axis=1)
 
 
-def test_50_steps_are_gymnasiums(lab):
+def test_50_steps_are_gymnasiums(parity):
     rng = np.random.default_rng(2)
     rows, actions = rng.uniform(-0.1, 0.1, (20, 4)), rng.integers(0, 3, (50, 20))
-    expected = lab.gymnasium_play(AcrobotEnv(), rows, actions)
-    lab.assert_close(lab.play(Acrobot(), rows, actions), expected, 1e-6)
+    expected = parity.gymnasium_play(AcrobotEnv(), rows, actions)
+    parity.assert_close(parity.play(Acrobot(), rows, actions), expected, 1e-6)
 
 
-def test_angles_wrap_however_often_and_speeds_are_clipped(lab):
+def test_angles_wrap_however_often_and_speeds_are_clipped(parity):
     env = Acrobot(dt=1e-9)  # so that a step does little else
     turns = np.arange(-5, 6) * 2 * np.pi
     rows = np.array([[0.3 + a, -0.4 + a, s, -s] for a in turns for s in (0.0, 100.0)])
-    state = lab.step(env, rows, np.ones(len(rows), int)).state
-    lab.assert_close(
+    state = parity.step(env, rows, np.ones(len(rows), int)).state
+    parity.assert_close(
         state, np.array([[0.3, -0.4, s1, s2] for _ in turns for s1, s2 in ((0, 0), SPEEDS * [1, -1])]), 1e-6
     )
 
 
-def test_the_goal_is_higher_than_one_link(lab):
+def test_the_goal_is_higher_than_one_link(parity):
     # Heights within a few roundings of 1: whatever differs from it by more than those of two cosines is decided alike.
     first = np.random.default_rng(3).uniform(np.pi / 2, 3 * np.pi / 2, 2000)
     second = np.arccos(-1 - np.cos(first)) - first
@@ -130,7 +130,7 @@ def test_the_goal_is_higher_than_one_link(lab):
     expected = []
     for theirs.state in rows:
         expected.append(theirs._terminal())
-    with lab.precision(True):
+    with parity.precision(True):
         states = AcrobotState(*(jnp.array(column) for column in rows.T))
         ours = np.asarray(jax.vmap(Acrobot().terminal)(states))
     clear = np.abs(height - 1) > 5e-16
@@ -139,20 +139,20 @@ def test_the_goal_is_higher_than_one_link(lab):
     np.testing.assert_array_equal(ours[clear], np.array(expected)[clear])
 
 
-def test_spaces_and_limits_are_gymnasiums(lab):
-    lab.assert_same_spec("Acrobot-v1", Acrobot(), AcrobotEnv())
+def test_spaces_and_limits_are_gymnasiums(parity):
+    parity.assert_same_spec("Acrobot-v1", Acrobot(), AcrobotEnv())
     assert isinstance(funcenv.make("Acrobot-v1").unwrapped, Acrobot)
 
 
 @pytest.mark.parametrize("bounds", [{}, {"low": -0.2, "high": 0.7}], ids=["default", "options"])
-def test_initial_states_are_uniform(lab, bounds):
-    rows = lab.initial_rows(Acrobot(**bounds))
+def test_initial_states_are_uniform(parity, bounds):
+    rows = parity.initial_rows(Acrobot(**bounds))
     for column in rows.T:
-        lab.assert_uniform(column, bounds.get("low", -0.1), bounds.get("high", 0.1))
+        parity.assert_uniform(column, bounds.get("low", -0.1), bounds.get("high", 0.1))
     assert np.abs(np.corrcoef(rows.T) - np.eye(4)).max() < 0.04
 
 
-def test_random_play_earns_what_it_does_in_gymnasium(lab):
+def test_random_play_earns_what_it_does_in_gymnasium(parity):
     env, rng = AcrobotEnv(), np.random.default_rng(4)
     rows, returns = rng.uniform(-0.1, 0.1, (1500, 4)), np.full(1500, -500)
     alive = np.ones(1500, bool)
@@ -161,21 +161,21 @@ def test_random_play_earns_what_it_does_in_gymnasium(lab):
         ended = alive & (-np.cos(rows[:, 0]) - np.cos(rows[:, 0] + rows[:, 1]) > 1)
         returns[ended] = -step  # the last step costs nothing
         alive &= ~ended
-    lab.assert_same_mean(lab.random_returns("Acrobot-v1"), returns)
+    parity.assert_same_mean(parity.random_returns("Acrobot-v1"), returns)
 
 
-def test_the_vectorised_reference_is_gymnasium(lab):
+def test_the_vectorised_reference_is_gymnasium(parity):
     rows, actions = cases(5)
-    expected = lab.gymnasium_step(AcrobotEnv(), rows[:500], actions[:500]).state
-    lab.assert_close(vectorised_step(AcrobotEnv(), rows[:500], actions[:500] - 1.0), expected, 1e-9)
+    expected = parity.gymnasium_step(AcrobotEnv(), rows[:500], actions[:500]).state
+    parity.assert_close(vectorised_step(AcrobotEnv(), rows[:500], actions[:500] - 1.0), expected, 1e-9)
 
 
-def test_energy_of_the_free_acrobot_errs_with_the_fourth_power_of_the_time_step(lab):
+def test_energy_of_the_free_acrobot_errs_with_the_fourth_power_of_the_time_step(parity):
     start = np.array([[1.0, 0.5, 0.3, -0.2], [-2.0, 0.4, 0.0, 1.0]])
 
     def drift(dt, **parameters):
         env = Acrobot(dt=dt, link_mass_2=0.7, link_com_pos_2=0.6, gravity=5.0, link_moi=0.4, **parameters)
-        states = lab.play(env, start, np.ones((round(4 / dt), 2), int))
+        states = parity.play(env, start, np.ones((round(4 / dt), 2), int))
         return np.abs([energy(env, rows) - energy(env, start) for rows in states]).max(axis=0)
 
     fine = drift(0.005)
@@ -197,36 +197,36 @@ def energy(env, rows):
     return (spin + m2 * (x_dot**2 + y_dot**2)) / 2 + weight
 
 
-def test_the_mirror_image_of_a_step_is_the_step_of_the_mirror_image(lab):
+def test_the_mirror_image_of_a_step_is_the_step_of_the_mirror_image(parity):
     rows, actions = cases(6)
-    steps, mirrored = lab.step(Acrobot(), rows, actions), lab.step(Acrobot(), -rows, 2 - actions)
+    steps, mirrored = parity.step(Acrobot(), rows, actions), parity.step(Acrobot(), -rows, 2 - actions)
     np.testing.assert_array_equal(steps.state, -mirrored.state)
     np.testing.assert_array_equal(steps.terminated, mirrored.terminated)
 
 
-def test_torque_noise_is_uniform_and_has_the_transitions_key(lab):
+def test_torque_noise_is_uniform_and_has_the_transitions_key(parity):
     # From rest, hanging down, the change of theta1_dot is proportional to the torque.
     rows, actions = np.zeros((10_000, 4)), np.ones(10_000, int)
-    unit = lab.step(Acrobot(dt=1e-3), rows[:1], np.array([2])).state[0, 2]
-    noise = lab.step(Acrobot(dt=1e-3, torque_noise_max=0.5), rows, actions).state[:, 2] / unit
+    unit = parity.step(Acrobot(dt=1e-3), rows[:1], np.array([2])).state[0, 2]
+    noise = parity.step(Acrobot(dt=1e-3, torque_noise_max=0.5), rows, actions).state[:, 2] / unit
     assert scipy.stats.kstest(noise, scipy.stats.uniform(-0.5, 1.0).cdf).pvalue > 0.01
-    assert not lab.step(Acrobot(dt=1e-3), rows, actions).state.any()
+    assert not parity.step(Acrobot(dt=1e-3), rows, actions).state.any()
 
 
-def test_other_actions_act_as_the_nearest(lab):
+def test_other_actions_act_as_the_nearest(parity):
     rows = np.tile([0.1, 0.2, 0.3, 0.4], (6, 1))
-    state = lab.step(Acrobot(), rows, np.array([-7, -1, 0, 2, 3, 100])).state
+    state = parity.step(Acrobot(), rows, np.array([-7, -1, 0, 2, 3, 100])).state
     assert len(np.unique(state[:3], axis=0)) == len(np.unique(state[3:], axis=0)) == 1
     assert (state[3:, 3] > state[:3, 3]).all()
 
 
-def test_gradients_are_finite(lab):
+def test_gradients_are_finite(parity):
     rows, actions = cases(7)
-    lab.assert_gradients_finite(Acrobot(), rows[-700:], actions[-700:])
+    parity.assert_gradients_finite(Acrobot(), rows[-700:], actions[-700:])
 
 
-def test_parameters_batch(lab):
-    lab.assert_parameters_batch(Acrobot(torque_noise_max=0.1), np.array([0.1, 0.2, 12.0, -28.0]), 2)
+def test_parameters_batch(parity):
+    parity.assert_parameters_batch(Acrobot(torque_noise_max=0.1), np.array([0.1, 0.2, 12.0, -28.0]), 2)
     envs = jax.vmap(lambda torque: Acrobot(avail_torque=(-torque, 0.0, torque)))(jnp.array([1.0, 2.0]))
     state = AcrobotState(*jnp.zeros(4))
     push = jax.jit(jax.vmap(lambda env: env.transition(state, 2, funcenv.key(0)).theta2_dot))

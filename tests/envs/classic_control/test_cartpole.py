@@ -61,67 +61,67 @@ def falls_anew(env):
     [{}, VARIANT, {"kinematics_integrator": "semi-implicit", "sutton_barto_reward": True}],
     ids=["default", "variant", "semi-implicit"],
 )
-def test_a_step_from_any_state_is_gymnasiums(lab, parameters):
+def test_a_step_from_any_state_is_gymnasiums(parity, parameters):
     theirs = reference(**parameters)
     rows, actions = cases()
-    expected = lab.gymnasium_step(theirs, rows, actions, falls_anew(theirs))
+    expected = parity.gymnasium_step(theirs, rows, actions, falls_anew(theirs))
     assert 0.1 < expected.terminated.mean() < 0.9
-    lab.assert_same_steps(lab.step(CartPole(**parameters), rows, actions), expected, 1e-9)
+    parity.assert_same_steps(parity.step(CartPole(**parameters), rows, actions), expected, 1e-9)
 
 
-def test_a_step_in_float32_is_gymnasiums(lab):
+def test_a_step_in_float32_is_gymnasiums(parity):
     theirs = CartPoleEnv()
     rows, actions = cases(1)
-    rows, actions = lab.single(rows[:10_000]), actions[:10_000]
-    expected = lab.gymnasium_step(theirs, rows, actions, falls_anew(theirs))
-    lab.assert_same_steps(lab.step(CartPole(), rows, actions, x64=False), expected, 2e-6)
+    rows, actions = parity.single(rows[:10_000]), actions[:10_000]
+    expected = parity.gymnasium_step(theirs, rows, actions, falls_anew(theirs))
+    parity.assert_same_steps(parity.step(CartPole(), rows, actions, x64=False), expected, 2e-6)
 
 
-def test_the_thresholds_themselves_do_not_end_an_episode_in_float32_either(lab):
+def test_the_thresholds_themselves_do_not_end_an_episode_in_float32_either(parity):
     x, theta = np.float32(TRACK), np.float32(ANGLE)
     up = np.float32(np.inf)
     rows = np.array(
         [(x, 0, 0, 0), (0, 0, theta, 0), (np.nextafter(x, up), 0, 0, 0), (0, 0, np.nextafter(theta, up), 0)]
     )
     for sign in (1, -1):
-        assert lab.step(CartPole(), sign * rows, np.zeros(4, int), x64=False).terminated.tolist() == [0, 0, 1, 1]
+        assert parity.step(CartPole(), sign * rows, np.zeros(4, int), x64=False).terminated.tolist() == [0, 0, 1, 1]
 
 
-def test_a_moving_cart_may_touch_its_threshold(lab):
+def test_a_moving_cart_may_touch_its_threshold(parity):
     # Powers of two: no product is rounded, so that a compiler that fuses multiply and add changes nothing.
     parameters = {"tau": 2.0**-6, "x_threshold": 2.5, "theta_threshold_radians": 0.25}
     theirs = reference(**parameters)
     rows = [(x - 2.0**-5, 2.0, theta - 2.0**-4, 4.0) for x in around(2.5)[:3] for theta in around(0.25)[:3]]
     rows = np.concatenate([rows, -np.array(rows)])
     actions = np.arange(len(rows)) % 2
-    expected = lab.gymnasium_step(theirs, rows, actions, falls_anew(theirs))
+    expected = parity.gymnasium_step(theirs, rows, actions, falls_anew(theirs))
     assert 0 < expected.terminated.sum() < len(rows)
-    lab.assert_same_steps(lab.step(CartPole(**parameters), rows, actions), expected, 1e-9)
+    parity.assert_same_steps(parity.step(CartPole(**parameters), rows, actions), expected, 1e-9)
 
 
-def test_200_steps_are_gymnasiums(lab):
+def test_200_steps_are_gymnasiums(parity):
     theirs = CartPoleEnv()
     rng = np.random.default_rng(2)
     rows, actions = rng.uniform(-0.05, 0.05, (20, 4)), rng.integers(0, 2, (200, 20))
-    expected = lab.gymnasium_play(theirs, rows, actions, falls_anew(theirs))
-    lab.assert_close(lab.play(CartPole(), rows, actions), expected, 1e-6)
+    expected = parity.gymnasium_play(theirs, rows, actions, falls_anew(theirs))
+    parity.assert_close(parity.play(CartPole(), rows, actions), expected, 1e-6)
 
 
-def test_spaces_and_limits_are_gymnasiums(lab):
-    lab.assert_same_spec("CartPole-v0", CartPole(), CartPoleEnv())
-    lab.assert_same_spec("CartPole-v1", CartPole(), CartPoleEnv())
+def test_spaces_and_limits_are_gymnasiums(parity):
+    parity.assert_same_spec("CartPole-v0", CartPole(), CartPoleEnv())
+    parity.assert_same_spec("CartPole-v1", CartPole(), CartPoleEnv())
     assert isinstance(funcenv.make("CartPole-v1").unwrapped, CartPole)
 
 
 @pytest.mark.parametrize("bounds", [{}, {"low": -0.2, "high": 0.7}], ids=["default", "options"])
-def test_initial_states_are_uniform(lab, bounds):
-    rows = lab.initial_rows(CartPole(**bounds))
+def test_initial_states_are_uniform(parity, bounds):
+    rows = parity.initial_rows(CartPole(**bounds))
     for column in rows.T:
-        lab.assert_uniform(column, bounds.get("low", -0.05), bounds.get("high", 0.05))
+        parity.assert_uniform(column, bounds.get("low", -0.05), bounds.get("high", 0.05))
     assert np.abs(np.corrcoef(rows.T) - np.eye(4)).max() < 0.04
 
 
-def test_random_play_earns_what_it_does_in_gymnasium(lab):
+def test_random_play_earns_what_it_does_in_gymnasium(parity):
     theirs = CartPoleEnv()
     rng = np.random.default_rng(3)
     returns = []
@@ -132,31 +132,31 @@ def test_random_play_earns_what_it_does_in_gymnasium(lab):
             _, reward, terminated, _, _ = theirs.step(int(rng.random() < 0.5))
             total += reward
         returns.append(total)
-    lab.assert_same_mean(lab.random_returns("CartPole-v1"), returns)
+    parity.assert_same_mean(parity.random_returns("CartPole-v1"), returns)
 
 
-def test_the_mirror_image_of_a_step_is_the_step_of_the_mirror_image(lab):
+def test_the_mirror_image_of_a_step_is_the_step_of_the_mirror_image(parity):
     rows, actions = cases(4)
-    steps, mirrored = lab.step(CartPole(), rows, actions), lab.step(CartPole(), -rows, 1 - actions)
+    steps, mirrored = parity.step(CartPole(), rows, actions), parity.step(CartPole(), -rows, 1 - actions)
     np.testing.assert_array_equal(steps.state, -mirrored.state)
     np.testing.assert_array_equal(steps.terminated, mirrored.terminated)
 
 
-def test_other_actions_push_left(lab):
+def test_other_actions_push_left(parity):
     row = np.array([0.1, 0.2, 0.03, -0.4])
-    left = lab.step(CartPole(), row[None], np.array([0])).state
+    left = parity.step(CartPole(), row[None], np.array([0])).state
     for action in (-1, 2, 100):
-        np.testing.assert_array_equal(lab.step(CartPole(), row[None], np.array([action])).state, left)
+        np.testing.assert_array_equal(parity.step(CartPole(), row[None], np.array([action])).state, left)
 
 
-def test_gradients_are_finite(lab):
+def test_gradients_are_finite(parity):
     rows, actions = cases(5)
-    lab.assert_gradients_finite(CartPole(), rows[-300:], actions[-300:])
-    lab.assert_gradients_finite(CartPole(sutton_barto_reward=True), rows[-300:], actions[-300:])
+    parity.assert_gradients_finite(CartPole(), rows[-300:], actions[-300:])
+    parity.assert_gradients_finite(CartPole(sutton_barto_reward=True), rows[-300:], actions[-300:])
 
 
-def test_parameters_batch(lab):
-    lab.assert_parameters_batch(CartPole(), np.array([0.1, 0.2, 0.03, -0.4]), 1)
+def test_parameters_batch(parity):
+    parity.assert_parameters_batch(CartPole(), np.array([0.1, 0.2, 0.03, -0.4]), 1)
 
 
 def test_derived_values_follow_their_parameters():

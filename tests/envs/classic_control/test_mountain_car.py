@@ -65,23 +65,23 @@ def reference(**parameters):
 
 
 @pytest.mark.parametrize("parameters", [{}, VARIANT, {"goal_velocity": SPEED}], ids=["default", "variant", "fast"])
-def test_a_step_from_any_state_is_gymnasiums(lab, parameters):
+def test_a_step_from_any_state_is_gymnasiums(parity, parameters):
     rows, actions = cases()
-    expected = lab.gymnasium_step(reference(**parameters), rows, actions)
+    expected = parity.gymnasium_step(reference(**parameters), rows, actions)
     assert expected.terminated.any()
-    lab.assert_same_steps(lab.step(MountainCar(**parameters), rows, actions), expected, 1e-9)
+    parity.assert_same_steps(parity.step(MountainCar(**parameters), rows, actions), expected, 1e-9)
 
 
-def test_the_cases_land_on_walls_and_goal(lab):
+def test_the_cases_land_on_walls_and_goal(parity):
     rows, actions = cases()
-    position, velocity = lab.gymnasium_step(MountainCarEnv(), rows[10_000:], actions[10_000:]).state.T
+    position, velocity = parity.gymnasium_step(MountainCarEnv(), rows[10_000:], actions[10_000:]).state.T
     for target in (LEFT, RIGHT, *around(GOAL)):
         assert (position == target).sum() > 3
     assert ((position == LEFT) & (velocity == 0)).any()
     assert ((position == RIGHT) & (velocity > 0)).any()
 
 
-def test_the_least_goal_velocity_is_enough(lab):
+def test_the_least_goal_velocity_is_enough(parity):
     # Powers of two: no product is rounded, so that a compiler that fuses multiply and add changes nothing.
     parameters = {"force": 2.0**-10, "gravity": 2.0**-9}
     places = np.linspace(0.53, 0.58, 20)
@@ -89,55 +89,55 @@ def test_the_least_goal_velocity_is_enough(lab):
     ulp = np.abs(standing) * 2.0**-50
     rows = np.stack([np.tile(places, 3), np.concatenate([standing, standing + ulp, standing - ulp])], axis=1)
     actions = np.ones(60, int)
-    expected = lab.gymnasium_step(reference(**parameters), rows, actions)
+    expected = parity.gymnasium_step(reference(**parameters), rows, actions)
     assert expected.terminated.tolist() == [True] * 40 + [False] * 20
-    lab.assert_same_steps(lab.step(MountainCar(**parameters), rows, actions), expected, 1e-9)
+    parity.assert_same_steps(parity.step(MountainCar(**parameters), rows, actions), expected, 1e-9)
 
 
-def test_a_step_in_float32_is_gymnasiums(lab):
+def test_a_step_in_float32_is_gymnasiums(parity):
     rows, actions = cases(1)
-    rows, actions = lab.single(rows[:10_000]), actions[:10_000]
-    expected = lab.gymnasium_step(MountainCarEnv(), rows, actions)
-    lab.assert_same_steps(lab.step(MountainCar(), rows, actions, x64=False), expected, 2e-6)
+    rows, actions = parity.single(rows[:10_000]), actions[:10_000]
+    expected = parity.gymnasium_step(MountainCarEnv(), rows, actions)
+    parity.assert_same_steps(parity.step(MountainCar(), rows, actions, x64=False), expected, 2e-6)
 
 
-def test_the_goal_itself_ends_an_episode_in_float32_too(lab):
+def test_the_goal_itself_ends_an_episode_in_float32_too(parity):
     # At the lower end of the speed range the clipped velocity is known exactly.
     env = MountainCar(goal_velocity=-SPEED)
     speed, goal = np.float32(SPEED), np.float32(GOAL)
     rows = np.array([[goal + speed, -1.0], [np.nextafter(goal, np.float32(0)) + speed - 3e-8, -1.0]])
-    assert lab.step(env, rows, np.array([1, 1]), x64=False).terminated.tolist() == [True, False]
+    assert parity.step(env, rows, np.array([1, 1]), x64=False).terminated.tolist() == [True, False]
 
 
-def test_200_steps_are_gymnasiums(lab):
+def test_200_steps_are_gymnasiums(parity):
     rng = np.random.default_rng(2)
     rows = np.stack([rng.uniform(-0.6, -0.4, 20), np.zeros(20)], axis=1)
     actions = rng.integers(0, 3, (10, 20)).repeat(20, axis=0)  # long pushes, to reach both ends
-    expected = lab.gymnasium_play(MountainCarEnv(), rows, actions)
+    expected = parity.gymnasium_play(MountainCarEnv(), rows, actions)
     assert expected[..., 0].min() == LEFT
     assert expected[..., 0].max() == RIGHT
-    lab.assert_close(lab.play(MountainCar(), rows, actions), expected, 1e-6)
+    parity.assert_close(parity.play(MountainCar(), rows, actions), expected, 1e-6)
 
 
-def test_spaces_and_limits_are_gymnasiums(lab):
-    lab.assert_same_spec("MountainCar-v0", MountainCar(), MountainCarEnv())
+def test_spaces_and_limits_are_gymnasiums(parity):
+    parity.assert_same_spec("MountainCar-v0", MountainCar(), MountainCarEnv())
     assert isinstance(funcenv.make("MountainCar-v0").unwrapped, MountainCar)
 
 
 @pytest.mark.parametrize("bounds", [{}, {"low": -0.7, "high": 0.5}], ids=["default", "options"])
-def test_the_car_starts_anywhere_in_its_range_and_at_rest(lab, bounds):
-    rows = lab.initial_rows(MountainCar(**bounds))
-    lab.assert_uniform(rows[:, 0], bounds.get("low", -0.6), bounds.get("high", -0.4))
+def test_the_car_starts_anywhere_in_its_range_and_at_rest(parity, bounds):
+    rows = parity.initial_rows(MountainCar(**bounds))
+    parity.assert_uniform(rows[:, 0], bounds.get("low", -0.6), bounds.get("high", -0.4))
     assert not rows[:, 1].any()
 
 
-def test_random_play_earns_what_it_does_in_gymnasium(lab):
-    returns = lab.random_returns("MountainCar-v0")
+def test_random_play_earns_what_it_does_in_gymnasium(parity):
+    returns = parity.random_returns("MountainCar-v0")
     theirs = play_gymnasium(lambda velocity, rng: rng.integers(3), episodes=100)
-    lab.assert_same_mean(returns, theirs)
+    parity.assert_same_mean(returns, theirs)
 
 
-def test_mostly_pushing_along_earns_what_it_does_in_gymnasium(lab):
+def test_mostly_pushing_along_earns_what_it_does_in_gymnasium(parity):
     def policy(observation, key):
         along = jnp.where(observation[1] >= 0, 2, 0)
         choice_key, push_key = jax.random.split(key)
@@ -149,7 +149,7 @@ def test_mostly_pushing_along_earns_what_it_does_in_gymnasium(lab):
     returns = funcenv.evaluate(funcenv.make("MountainCar-v0"), policy, 10_000, funcenv.key(1)).episode_return
     theirs = play_gymnasium(same_policy, episodes=500)
     assert theirs.std() > 5
-    lab.assert_same_mean(returns, theirs)
+    parity.assert_same_mean(returns, theirs)
 
 
 def play_gymnasium(policy, episodes):
@@ -165,38 +165,38 @@ def play_gymnasium(policy, episodes):
     return np.array(returns)
 
 
-def test_the_valley_is_symmetric(lab):
+def test_the_valley_is_symmetric(parity):
     rng = np.random.default_rng(4)
     rows = rng.uniform(0, 1, (1000, 2)) * [0.8, 0.1] + [-0.95, -0.05]  # away from the walls
     actions = rng.integers(0, 3, 1000)
     bottom = np.array([-math.pi / 3, 0])
-    mirrored = lab.step(MountainCar(), bottom - rows, 2 - actions).state
-    lab.assert_close(lab.step(MountainCar(), rows, actions).state, bottom - mirrored, 1e-12)
+    mirrored = parity.step(MountainCar(), bottom - rows, 2 - actions).state
+    parity.assert_close(parity.step(MountainCar(), rows, actions).state, bottom - mirrored, 1e-12)
 
 
-def test_a_hill_of_half_the_frequency_is_the_same_hill_twice_as_wide(lab):
+def test_a_hill_of_half_the_frequency_is_the_same_hill_twice_as_wide(parity):
     names = ["min_position", "max_position", "max_speed", "goal_position", "force", "gravity"]
     wide = MountainCar(hill_frequency=1.5, **{name: 2 * getattr(MountainCar(), name) for name in names})
     rows, actions = cases(5)
-    steps, scaled = lab.step(MountainCar(), rows, actions), lab.step(wide, 2 * rows, actions)
+    steps, scaled = parity.step(MountainCar(), rows, actions), parity.step(wide, 2 * rows, actions)
     np.testing.assert_array_equal(2 * steps.state, scaled.state)
     np.testing.assert_array_equal(steps.terminated, scaled.terminated)
 
 
-def test_other_actions_act_as_the_nearest(lab):
+def test_other_actions_act_as_the_nearest(parity):
     rows = np.tile([-0.5, 0.01], (6, 1))
-    steps = lab.step(MountainCar(), rows, np.array([-7, -1, 0, 2, 3, 100]))
+    steps = parity.step(MountainCar(), rows, np.array([-7, -1, 0, 2, 3, 100]))
     assert len(np.unique(steps.state[:3], axis=0)) == len(np.unique(steps.state[3:], axis=0)) == 1
     assert (steps.state[3:, 1] > steps.state[:3, 1]).all()
 
 
-def test_gradients_are_finite(lab):
+def test_gradients_are_finite(parity):
     rows, actions = cases(6)
-    lab.assert_gradients_finite(MountainCar(), rows[-500:], actions[-500:])
+    parity.assert_gradients_finite(MountainCar(), rows[-500:], actions[-500:])
 
 
-def test_parameters_batch(lab):
-    lab.assert_parameters_batch(MountainCar(), np.array([0.45, 0.06]), 2)
+def test_parameters_batch(parity):
+    parity.assert_parameters_batch(MountainCar(), np.array([0.45, 0.06]), 2)
 
 
 @pytest.mark.parametrize("name", ["max_speed", "hill_frequency"])

@@ -77,79 +77,79 @@ def reference(**parameters):
 
 
 @pytest.mark.parametrize("parameters", [{}, VARIANT, {"goal_velocity": SPEED}], ids=["default", "variant", "fast"])
-def test_a_step_from_any_state_is_gymnasiums(lab, parameters, request):
+def test_a_step_from_any_state_is_gymnasiums(parity, parameters, request):
     theirs = reference(**parameters)
     rows, actions = cases()
-    rounded = lab.gymnasium_step(theirs, rows, actions)
+    rounded = parity.gymnasium_step(theirs, rows, actions)
     request.getfixturevalue("unrounded")
-    expected = lab.gymnasium_step(theirs, rows, actions)
-    steps = lab.step(MountainCarContinuous(**parameters), rows, actions)
+    expected = parity.gymnasium_step(theirs, rows, actions)
+    steps = parity.step(MountainCarContinuous(**parameters), rows, actions)
     assert expected.terminated.any()
-    lab.assert_same_steps(steps, expected._replace(observation=rounded.observation), 1e-9)
+    parity.assert_same_steps(steps, expected._replace(observation=rounded.observation), 1e-9)
     np.testing.assert_array_equal(steps.terminated, rounded.terminated)
 
 
 @pytest.mark.usefixtures("unrounded")
-def test_the_cases_land_on_walls_and_goal(lab):
+def test_the_cases_land_on_walls_and_goal(parity):
     rows, actions = cases()
-    position, velocity = lab.gymnasium_step(reference(), rows[10_000:], actions[10_000:]).state.T
+    position, velocity = parity.gymnasium_step(reference(), rows[10_000:], actions[10_000:]).state.T
     for target in (LEFT, RIGHT, *around(GOAL)):
         assert (position == target).sum() > 3
     assert ((position == LEFT) & (velocity == 0)).any()
     assert ((position == RIGHT) & (velocity > 0)).any()
 
 
-def test_a_step_in_float32_is_gymnasiums(lab):
-    rows, actions = map(lab.single, cases(1))
+def test_a_step_in_float32_is_gymnasiums(parity):
+    rows, actions = map(parity.single, cases(1))
     rows, actions = rows[:10_000], actions[:10_000]
-    expected = lab.gymnasium_step(Continuous_MountainCarEnv(), rows, actions)
-    lab.assert_same_steps(lab.step(MountainCarContinuous(), rows, actions, x64=False), expected, 2e-6)
+    expected = parity.gymnasium_step(Continuous_MountainCarEnv(), rows, actions)
+    parity.assert_same_steps(parity.step(MountainCarContinuous(), rows, actions, x64=False), expected, 2e-6)
 
 
-def test_200_steps_are_gymnasiums(lab, request):
+def test_200_steps_are_gymnasiums(parity, request):
     theirs = Continuous_MountainCarEnv()
     rng = np.random.default_rng(2)
     rows = np.stack([rng.uniform(-0.6, -0.4, 20), np.zeros(20)], axis=1)
     actions = rng.uniform(-1.5, 1.5, (10, 20, 1)).repeat(20, axis=0)  # long pushes, to reach both ends
     request.getfixturevalue("unrounded")
-    expected = lab.gymnasium_play(theirs, rows, actions)
+    expected = parity.gymnasium_play(theirs, rows, actions)
     assert expected[..., 0].min() == LEFT
     assert expected[..., 0].max() == RIGHT
-    lab.assert_close(lab.play(MountainCarContinuous(), rows, actions), expected, 1e-6)
+    parity.assert_close(parity.play(MountainCarContinuous(), rows, actions), expected, 1e-6)
 
 
-def test_the_left_wall_does_not_hold_the_car(lab):
+def test_the_left_wall_does_not_hold_the_car(parity):
     pushed = np.concatenate([np.full((30, 1, 1), -1.0), np.full((30, 1, 1), 1.0)])
-    position, velocity = lab.play(MountainCarContinuous(), np.array([[-1.1, -0.05]]), pushed)[:, 0].T
+    position, velocity = parity.play(MountainCarContinuous(), np.array([[-1.1, -0.05]]), pushed)[:, 0].T
     first = int(np.argmax(position == LEFT))
     assert velocity[first] == 0
     assert (np.diff(position[30:]) > 0).all()
 
 
-def test_every_push_of_mountain_car_is_a_throttle(lab):
+def test_every_push_of_mountain_car_is_a_throttle(parity):
     # Which says, among other things, what `gravity` means: Gymnasium writes the number into its code.
     rows, _ = cases(3)
     actions = np.random.default_rng(3).integers(0, 3, len(rows))
     shared = {"gravity": 0.004, "goal_position": 0.3, "hill_frequency": 2.0}
-    pushes = lab.step(MountainCar(force=0.002, **shared), rows, actions)
-    throttles = lab.step(MountainCarContinuous(power=0.002, **shared), rows, actions[:, None] - 1.0)
-    lab.assert_close(throttles.state, pushes.state, 1e-15)
+    pushes = parity.step(MountainCar(force=0.002, **shared), rows, actions)
+    throttles = parity.step(MountainCarContinuous(power=0.002, **shared), rows, actions[:, None] - 1.0)
+    parity.assert_close(throttles.state, pushes.state, 1e-15)
     np.testing.assert_array_equal(throttles.terminated, pushes.terminated)
 
 
-def test_spaces_and_limits_are_gymnasiums(lab):
-    lab.assert_same_spec("MountainCarContinuous-v0", MountainCarContinuous(), Continuous_MountainCarEnv())
+def test_spaces_and_limits_are_gymnasiums(parity):
+    parity.assert_same_spec("MountainCarContinuous-v0", MountainCarContinuous(), Continuous_MountainCarEnv())
     assert isinstance(funcenv.make("MountainCarContinuous-v0").unwrapped, MountainCarContinuous)
 
 
 @pytest.mark.parametrize("bounds", [{}, {"low": -0.7, "high": 0.5}], ids=["default", "options"])
-def test_the_car_starts_anywhere_in_its_range_and_at_rest(lab, bounds):
-    rows = lab.initial_rows(MountainCarContinuous(**bounds))
-    lab.assert_uniform(rows[:, 0], bounds.get("low", -0.6), bounds.get("high", -0.4))
+def test_the_car_starts_anywhere_in_its_range_and_at_rest(parity, bounds):
+    rows = parity.initial_rows(MountainCarContinuous(**bounds))
+    parity.assert_uniform(rows[:, 0], bounds.get("low", -0.6), bounds.get("high", -0.4))
     assert not rows[:, 1].any()
 
 
-def test_random_play_earns_what_it_does_in_gymnasium(lab):
+def test_random_play_earns_what_it_does_in_gymnasium(parity):
     env, rng, returns = Continuous_MountainCarEnv(), np.random.default_rng(4), []
     for episode in range(300):
         env.reset(seed=episode)
@@ -160,30 +160,30 @@ def test_random_play_earns_what_it_does_in_gymnasium(lab):
             if terminated:
                 break
         returns.append(total)
-    lab.assert_same_mean(lab.random_returns("MountainCarContinuous-v0"), returns)
+    parity.assert_same_mean(parity.random_returns("MountainCarContinuous-v0"), returns)
 
 
-def test_the_engine_clips_an_action_but_the_reward_does_not(lab):
+def test_the_engine_clips_an_action_but_the_reward_does_not(parity):
     row = np.array([[-0.5, 0.01]])
-    full = lab.step(MountainCarContinuous(), row, np.array([[1.0]]))
-    beyond = lab.step(MountainCarContinuous(), row, np.array([[3.0]]))
+    full = parity.step(MountainCarContinuous(), row, np.array([[1.0]]))
+    beyond = parity.step(MountainCarContinuous(), row, np.array([[3.0]]))
     np.testing.assert_array_equal(beyond.state, full.state)
     np.testing.assert_allclose([full.reward, beyond.reward], [[-0.1], [-0.9]])
 
 
-def test_the_prize_is_paid_once_at_the_goal(lab):
-    arrived = lab.step(MountainCarContinuous(), np.array([[0.44, 0.06], [0.3, 0.06]]), np.zeros((2, 1)))
+def test_the_prize_is_paid_once_at_the_goal(parity):
+    arrived = parity.step(MountainCarContinuous(), np.array([[0.44, 0.06], [0.3, 0.06]]), np.zeros((2, 1)))
     assert arrived.reward.tolist() == [100.0, 0.0]
     assert arrived.terminated.tolist() == [True, False]
 
 
-def test_gradients_are_finite(lab):
-    rows, actions = map(lab.single, cases(6))
-    lab.assert_gradients_finite(MountainCarContinuous(), rows[-1200:], actions[-1200:])
+def test_gradients_are_finite(parity):
+    rows, actions = map(parity.single, cases(6))
+    parity.assert_gradients_finite(MountainCarContinuous(), rows[-1200:], actions[-1200:])
 
 
-def test_parameters_batch(lab):
-    lab.assert_parameters_batch(MountainCarContinuous(), np.array([0.41, 0.06]), [0.95])
+def test_parameters_batch(parity):
+    parity.assert_parameters_batch(MountainCarContinuous(), np.array([0.41, 0.06]), [0.95])
 
 
 @pytest.mark.parametrize("name", ["max_speed", "hill_frequency"])
