@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from funcenv.scene import Camera, Circle, Line, Polygon, Rectangle, Repeat, Shape, Sprite, palette, rgba, transform
+from funcenv.struct import NDArray
 
 
 def tile_center(row: Any, column: Any) -> tuple[Any, Any]:
@@ -32,7 +33,7 @@ def board_camera(rows: int, columns: int, margin: float = 0.25) -> Camera:
     return Camera((columns / 2, -rows / 2), columns + 2 * margin, rows + 2 * margin)
 
 
-def checkered(rows: int, columns: int, color: Any) -> np.ndarray[Any, Any]:
+def checkered(rows: int, columns: int, color: Any) -> NDArray:
     """Return the colours of tiles, every other one lighter: `[rows, columns, 4]`.
 
     >>> checkered(1, 2, (0.0, 0.5, 0.0, 1.0))[0].round(2).tolist()

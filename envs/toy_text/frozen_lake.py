@@ -24,7 +24,7 @@ from funcenv.envs.toy_text.tabular import TabularEnv, TabularState, compass_move
 from funcenv.func_env import reward_bounds
 from funcenv.scene import Scene
 from funcenv.spaces import Discrete
-from funcenv.struct import field
+from funcenv.struct import NDArray, field
 
 _ICE, _HOLE, _GOAL = range(3)  # kinds of tiles; a start is ice
 
@@ -205,7 +205,7 @@ class FrozenLake(TabularEnv[FrozenLakeState]):
         """Draw the walker on the lake, or in the water after a fall."""
         return draw_frozen_lake(self.tiles, state.row, state.column, fell=self._tile(state) == _HOLE)
 
-    def _is_start(self) -> np.ndarray[Any, Any]:
+    def _is_start(self) -> NDArray:
         return np.array([letter == "S" for letter in "".join(self.tiles)])
 
     def _tile(self, state: FrozenLakeState) -> Int[Array, ""]:

@@ -20,7 +20,7 @@ from funcenv.replay.episode import Episode
 from funcenv.replay.replay import Replay, replay_of, require_destination
 from funcenv.replay.scene_stack import draw_states
 from funcenv.rollout import Policy
-from funcenv.vector import AutoresetMode, FuncVectorEnv, VectorState
+from funcenv.vector import AnyVectorEnv, AutoresetMode, FuncVectorEnv, VectorState
 from funcenv.vector_step import rollout_keys
 
 _STEPS_PER_CALL = 256
@@ -127,14 +127,14 @@ def _play_whole(env: AnyEnv, policy: Policy, key: jax.Array, num_episodes: int, 
 
 
 @jax.jit
-def _start(venv: FuncVectorEnv[Any, Any, Any], key: jax.Array) -> tuple[VectorState[Any], Any]:
+def _start(venv: AnyVectorEnv, key: jax.Array) -> tuple[VectorState[Any], Any]:
     vstate, timestep = venv.reset(key)
     return vstate, timestep.observation
 
 
 @functools.partial(jax.jit, static_argnames=("num_steps",))
 def _play(
-    venv: FuncVectorEnv[Any, Any, Any],
+    venv: AnyVectorEnv,
     policy: Any,
     policy_keys: jax.Array,
     vstate: VectorState[Any],
