@@ -1,132 +1,232 @@
-"""One array for everything: where each leaf of a pytree lies in a vector of 32-bit words.
+"""One array of 32-bit words that holds all leaves of a pytree.
 
-A compiled call pays for every array that it returns, and again for every one that is read. So the stateful environments
-keep their state and what they show in one array: one call, one read.
+A compiled call pays for every array that it returns, and the host pays again for every array that it reads. So the
+stateful environments keep their state and their outputs in one array: one call, one read.
+
+In a batch, the words of a small leaf are stored in columns: the first word of every environment, then the second word
+of every environment. A program that steps a part of the batch then loads and stores whole vectors, and the host reads
+the leaf as a view. A large leaf, such as an image, is stored environment by environment.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, UInt
+from jaxtyping import Array, Int, UInt
 
-_WORD = np.dtype(np.uint32)
+MAX_COLUMNS = 16  # words per environment of a leaf that is stored in columns
+
+Reader = Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]]
 
 
 class Packing:
-    """The layout of one kind of pytree.
+    """The layout of a pytree, or of a batch of pytrees.
+
+    Args:
+        example: a pytree of arrays, or of their shapes and dtypes.
+        num_envs: the size of the leading axis of every leaf; None if the leaves have no such axis.
+        aliases: maps the index of a leaf to an earlier leaf and the first of that leaf's columns that always hold the
+            same values, so that both are stored once. Ignored for leaves that are not stored in columns.
+
+    Attributes:
+        num_words: the length of the packed array.
 
     >>> layout = Packing({"a": jnp.ones(2), "b": jnp.array(True)})
     >>> words = layout.pack({"a": jnp.array([1.5, -2.0]), "b": jnp.array(False)})
-    >>> words.shape, layout.unpack(words)["a"].tolist(), layout.read(np.asarray(words))["b"]
+    >>> words.shape, layout.unpack(words)["a"].tolist(), layout.read(words)["b"]
     ((3,), [1.5, -2.0], array(False))
+
+    >>> layout = Packing({"a": jnp.ones((2, 2)), "b": jnp.ones(2, bool)}, num_envs=2)
+    >>> words = layout.pack({"a": jnp.array([[1.5, 2.5], [3.5, 4.5]]), "b": jnp.array([False, True])})
+    >>> words.shape, words[:4].view("float32").tolist()
+    ((6,), [1.5, 3.5, 2.5, 4.5])
+    >>> words = layout.write(words, {"a": jnp.zeros((1, 2)), "b": None}, start=1)
+    >>> layout.unpack_slice(words, start=0, size=2)["a"].tolist()
+    [[1.5, 2.5], [0.0, 0.0]]
     """
 
-    def __init__(self, example: Any) -> None:
-        """Lay out a pytree of arrays, or of their shapes and dtypes."""
-        leaves, self._structure = jax.tree.flatten(example)
+    def __init__(
+        self, example: Any, num_envs: int | None = None, aliases: Mapping[int, tuple[int, int]] | None = None
+    ) -> None:
+        leaves, structure = jax.tree.flatten(example)
+        self._structure: Any = structure
+        self._num_envs, self.num_words = num_envs, 0
         self._fields: list[_Field] = []
-        start = 0
-        for leaf in leaves:
-            field = _Field(leaf, start)
+        for index, leaf in enumerate(leaves):
+            field = _Field(leaf, num_envs, self.num_words)
+            if aliases and index in aliases:
+                field.share_columns(self._fields, *aliases[index])
             self._fields.append(field)
-            start = field.stop
-        self.num_words = start
+            self.num_words = max(self.num_words, field.stop)
+
+    @property
+    def words_per_env(self) -> int:
+        """The number of words of one environment."""
+        return self.num_words // (self._num_envs or 1)
+
+    def zeros(self) -> UInt[Array, "num_words"]:
+        """Return a packed array of zeros, to `write` into."""
+        return jnp.zeros(self.num_words, jnp.uint32)
 
     def pack(self, tree: Any) -> UInt[Array, "num_words"]:
-        """A pytree as words; traceable."""
+        """Pack a pytree; traceable."""
         leaves = jax.tree.leaves(tree)
-        if not leaves:
-            return jnp.zeros(0, jnp.uint32)
-        return jnp.concatenate([field.pack(leaf) for field, leaf in zip(self._fields, leaves, strict=True)])
+        pieces: dict[int, jax.Array] = {}  # by position; of two aliases, the later one
+        for field, leaf in zip(self._fields, leaves, strict=True):
+            pieces |= dict(zip(field.starts(), field.to_pieces(leaf), strict=True))
+        return jnp.concatenate([pieces[start] for start in sorted(pieces)]) if pieces else self.zeros()
 
     def unpack(self, words: UInt[Array, "num_words"]) -> Any:
-        """The pytree again; traceable."""
+        """Return the pytree; traceable."""
         return jax.tree.unflatten(self._structure, [field.unpack(words) for field in self._fields])
 
+    def write(
+        self, words: UInt[Array, "num_words"], tree: Any, start: int | Int[Array, ""]
+    ) -> UInt[Array, "num_words"]:
+        """Replace the values of some environments; traceable.
+
+        Args:
+            words: the packed array.
+            tree: new values of the environments `start`, `start + 1`, ...; a leaf that is None is left as it is.
+            start: the index of the first of them.
+        """
+        leaves = self._structure.flatten_up_to(tree)
+        for field, leaf in zip(self._fields, leaves, strict=True):
+            if leaf is not None and (field.alias_of is None or leaves[field.alias_of] is None):
+                words = field.write(words, leaf, start)
+        return words
+
+    def unpack_slice(self, words: UInt[Array, "num_words"], start: int | Int[Array, ""], size: int) -> Any:
+        """Return the pytree of environments `start` to `start + size - 1`; traceable."""
+        return jax.tree.unflatten(self._structure, [field.unpack_slice(words, start, size) for field in self._fields])
+
+    def unpack_rows(self, words: UInt[Array, "num_words"], rows: Int[Array, "num_rows"]) -> Any:
+        """Return the pytree of the environments with these indices, which must be in range; traceable."""
+        return jax.tree.unflatten(self._structure, [field.unpack_rows(words, rows) for field in self._fields])
+
     def read(self, words: Any) -> Any:
-        """The pytree as fresh, writable numpy arrays, typed keys as the integers they are made of; on the host."""
-        words = np.asarray(words)
-        return jax.tree.unflatten(self._structure, [field.read(words) for field in self._fields])
+        """Return the pytree in fresh, writable NumPy arrays; typed keys become the integers they consist of."""
+        words = np.array(words)
+        return jax.tree.map(lambda read: read(words), self.readers())
 
     def readers(self) -> Any:
-        """For each leaf, a function from the words to its fresh numpy array."""
-        return jax.tree.unflatten(self._structure, [field.read for field in self._fields])
+        """Return for each leaf a function from a packed NumPy array to the leaf, which may share its memory."""
+        return jax.tree.unflatten(self._structure, [field.reader() for field in self._fields])
+
+    def spans(self) -> Any:
+        """Return for each leaf the slice of its words."""
+        return jax.tree.unflatten(self._structure, [slice(field.start, field.stop) for field in self._fields])
 
 
-class Encoding:
-    """How the numbers of one leaf become words, and words numbers.
+class _Field:
+    """The encoding of one leaf and the position of its words.
 
-    Bytes are packed by four where they come in fours; other small numbers take a word each, and large ones two.
-
-    Args:
-        leaf: an array, or its shape and dtype; typed keys too.
-        batched: the leaf has a leading axis, and numbers along it share no word.
-
-    Attributes:
-        shape: of the leaf; without the leading axis, if there is one.
-        dtype: of the numbers; those that keys are made of.
-        stored: the dtype that words are a view of.
-        num_words: how many words; for each entry along the leading axis, if there is one.
+    Bytes are packed by fours where their number per environment allows it; other small values take a word each, and
+    64-bit values take two.
     """
 
-    def __init__(self, leaf: Any, batched: bool = False) -> None:
+    def __init__(self, leaf: Any, num_envs: int | None, start: int) -> None:
         self._impl = None
         if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
             self._impl = jax.random.key_impl(leaf)
             leaf = jax.eval_shape(jax.random.key_data, leaf)
-        self.shape, self.dtype = tuple(leaf.shape[batched:]), np.dtype(leaf.dtype)
-        size, itemsize, kind = math.prod(self.shape), self.dtype.itemsize, self.dtype.kind
-        self._by_four = itemsize == 1 and kind != "b" and size % 4 == 0 and size > 0
-        self.stored = self.dtype if self._by_four or itemsize >= 4 else np.dtype(_WIDENED.get(kind, "uint32"))
-        self.num_words = size // 4 if self._by_four else size * max(itemsize // 4, 1)
+        self._num_envs = num_envs or 1
+        self._batch_shape = () if num_envs is None else (num_envs,)
+        self._shape, self._dtype = tuple(leaf.shape[len(self._batch_shape) :]), np.dtype(leaf.dtype)
+        size, itemsize, kind = math.prod(self._shape), self._dtype.itemsize, self._dtype.kind
+        by_fours = itemsize == 1 and kind != "b" and size % 4 == 0 and size > 0
+        # Words are viewed with this dtype.
+        self._stored = self._dtype if by_fours or itemsize >= 4 else np.dtype(_WIDENED.get(kind, "uint32"))
+        self._words_per_env = size // 4 if by_fours else size * max(itemsize // 4, 1)
+        self._in_columns = self._num_envs > 1 and self._words_per_env <= MAX_COLUMNS and self._stored.itemsize == 4
+        self.start, self.stop = start, start + self._words_per_env * self._num_envs
+        self.alias_of: int | None = None
 
-    def to_numbers(self, leaf: jax.Array) -> jax.Array:
-        """The leaf, or what its keys are made of; traceable."""
-        return leaf if self._impl is None else jax.random.key_data(leaf)
+    def share_columns(self, fields: list[_Field], other: int, first_column: int) -> None:
+        """Store this leaf in the columns of another one, if both are stored in columns."""
+        if self._in_columns and fields[other]._in_columns:
+            start = fields[other].start + first_column * self._num_envs
+            self.alias_of, self.start, self.stop = other, start, start + self.stop - self.start
 
-    def to_words(self, numbers: jax.Array) -> UInt[Array, "words"]:
-        """The words of numbers, or of some of them, along one axis; traceable."""
-        if self._by_four:
-            return jax.lax.bitcast_convert_type(numbers.reshape(-1, 4), jnp.uint32)
-        return jax.lax.bitcast_convert_type(numbers.astype(self.stored), jnp.uint32).reshape(-1)
+    def starts(self, first_env: Any = 0) -> list[Any]:
+        """Return where the pieces of the environments from `first_env` on begin."""
+        if not self._words_per_env:
+            return []
+        if self._in_columns:
+            return [self.start + column * self._num_envs + first_env for column in range(self._words_per_env)]
+        return [self.start + first_env * self._words_per_env]
 
-    def to_stored(self, words: UInt[Array, "words"]) -> jax.Array:
-        """The numbers as they are stored; traceable."""
-        return jax.lax.bitcast_convert_type(words.reshape(-1, 2) if self.stored.itemsize == 8 else words, self.stored)
+    def to_pieces(self, leaf: jax.Array) -> list[jax.Array]:
+        """Return the words of some environments, in contiguous pieces."""
+        values = leaf if self._impl is None else jax.random.key_data(leaf)
+        if not self._words_per_env:
+            return []
+        if not self._in_columns:
+            return [self._to_words(values)]
+        columns = values.reshape(-1, self._words_per_env).T  # XLA sees through values stacked along the last axis
+        return [self._to_words(columns[column]) for column in range(self._words_per_env)]
 
-    def to_leaf(self, stored: jax.Array, shape: tuple[int, ...]) -> jax.Array:
-        """The leaf, of this shape, from what `to_stored` gave; traceable."""
-        leaf = stored.reshape(shape).astype(self.dtype)
+    def write(self, words: jax.Array, leaf: jax.Array, first_env: Any) -> jax.Array:
+        """Replace the words of some environments."""
+        for piece, start in zip(self.to_pieces(leaf), self.starts(first_env), strict=True):
+            words = jax.lax.dynamic_update_slice(words, piece, (start,), allow_negative_indices=False)
+        return words
+
+    def unpack(self, words: jax.Array) -> jax.Array:
+        """Return the leaf."""
+        return self._to_leaf(self._sliced(words, 0, self._num_envs), self._batch_shape)
+
+    def unpack_slice(self, words: jax.Array, first_env: Any, size: int) -> jax.Array:
+        """Return the leaf of some environments in a row."""
+        return self._to_leaf(self._sliced(words, first_env, size), (size,))
+
+    def unpack_rows(self, words: jax.Array, rows: jax.Array) -> jax.Array:
+        """Return the leaf of the environments with these indices."""
+        if self._in_columns:
+            positions = [start + rows for start in self.starts()]
+        else:
+            within = jnp.arange(self._words_per_env, dtype=rows.dtype)[None, :]
+            positions = [(self.start + rows[:, None] * self._words_per_env + within).reshape(-1)]
+        pieces = [words.at[position].get(mode="promise_in_bounds") for position in positions]
+        return self._to_leaf(pieces, (len(rows),))
+
+    def reader(self) -> Reader:
+        """Return a function from the words on the host to the leaf."""
+        shape, dtype, stored, offset = (*self._batch_shape, *self._shape), self._dtype, self._stored, self.start * 4
+        strides = np.empty(self._shape, stored).strides
+        if self._in_columns:
+            strides = stored.itemsize, *(stride * self._num_envs for stride in strides)
+        elif self._batch_shape:
+            strides = self._words_per_env * 4, *strides
+
+        def view(words: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+            return np.ndarray(shape, stored, words, offset, strides)  # one call for a slice, a view and a transpose
+
+        return view if dtype == stored else lambda words: view(words).astype(dtype)
+
+    def _sliced(self, words: jax.Array, first_env: Any, size: int) -> list[jax.Array]:
+        length = size if self._in_columns else size * self._words_per_env
+        starts = self.starts(first_env)
+        return [jax.lax.dynamic_slice(words, (start,), (length,), allow_negative_indices=False) for start in starts]
+
+    def _to_words(self, values: jax.Array) -> UInt[Array, "words"]:
+        values = values.reshape(-1, 4) if self._stored.itemsize == 1 else values.astype(self._stored)
+        return jax.lax.bitcast_convert_type(values, jnp.uint32).reshape(-1)
+
+    def _to_leaf(self, pieces: list[jax.Array], batch_shape: tuple[int, ...]) -> jax.Array:
+        """Return the leaf from the pieces of its words."""
+        if self._stored.itemsize == 8:
+            pieces = [piece.reshape(-1, 2) for piece in pieces]
+        values = [jax.lax.bitcast_convert_type(piece, self._stored) for piece in pieces]
+        if len(values) != 1:
+            values = [jnp.stack(values, axis=1) if values else jnp.zeros(0, self._stored)]
+        leaf = values[0].reshape((*batch_shape, *self._shape)).astype(self._dtype)
         return leaf if self._impl is None else jax.random.wrap_key_data(leaf, impl=self._impl)
 
 
-_WIDENED = {"f": "float32", "V": "float32", "i": "int32"}
-
-
-class _Field:
-    """One leaf: its encoding and its place."""
-
-    def __init__(self, leaf: Any, start: int) -> None:
-        self._encoding = Encoding(leaf)
-        self._start, self.stop = start, start + self._encoding.num_words
-        self.read = self._reader()
-
-    def pack(self, leaf: jax.Array) -> jax.Array:
-        return self._encoding.to_words(self._encoding.to_numbers(leaf))
-
-    def unpack(self, words: jax.Array) -> jax.Array:
-        stored = self._encoding.to_stored(words[self._start : self.stop])
-        return self._encoding.to_leaf(stored, self._encoding.shape)
-
-    def _reader(self) -> Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]]:
-        start, stop, encoding = self._start, self.stop, self._encoding
-        shape, dtype, stored = encoding.shape, encoding.dtype, encoding.stored
-        if stored == dtype:
-            return lambda words: words[start:stop].view(dtype).reshape(shape).copy()
-        return lambda words: words[start:stop].view(stored).astype(dtype).reshape(shape)
+_WIDENED = {"f": "float32", "V": "float32", "i": "int32"}  # by kind; any other kind becomes uint32

@@ -77,8 +77,8 @@ class GymnasiumVectorEnv(  # type: ignore[misc]  # it has two specs, one of each
         observations, infos = super().reset(seed=seed, options=options)
         return (self._decode_batch(observations) if self.output == "numpy" else observations), infos
 
-    def _receive(self, output: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
-        observations, rewards, terminations, truncations, infos = super()._receive(output)
+    def _finish_step(self, output: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        observations, rewards, terminations, truncations, infos = super()._finish_step(output)
         if self.output == "numpy":
             observations = self._decode_batch(observations)
             if "final_obs" in infos:

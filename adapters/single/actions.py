@@ -1,4 +1,4 @@
-"""Between what a user of the stateful interface holds (ints, numpy arrays) and what compiled code takes and gives."""
+"""Conversion of actions and infos between users of the stateful interface and compiled code."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from funcenv.spaces import Discrete, Space
 
 
 def action_encoder(space: Space[Any]) -> Callable[[Any], Any]:
-    """Return a function that checks an action and makes it an argument of compiled code.
+    """Return a function that checks an action and converts it to an argument of compiled code.
 
     The function raises `ValueError` for an action outside of the space. Actions of a `Discrete` space become device
     scalars, which are made once and kept.
@@ -22,11 +22,11 @@ def action_encoder(space: Space[Any]) -> Callable[[Any], Any]:
 
 
 def decode_info(info: dict[str, Any]) -> dict[str, Any]:
-    """Numpy scalars in place of arrays without axes, and plain bools for flags."""
-    return jax.tree.map(_scalar, info)
+    """Convert arrays without axes to NumPy scalars, and to bools if they are flags."""
+    return jax.tree.map(_decode_scalar, info)
 
 
-def _scalar(leaf: Any) -> Any:
+def _decode_scalar(leaf: Any) -> Any:
     if not isinstance(leaf, np.ndarray) or leaf.shape != ():
         return leaf
     return bool(leaf) if leaf.dtype == bool else leaf[()]

@@ -1,8 +1,7 @@
-"""The compiled functions of a stateful environment, and where its numbers lie."""
+"""The compiled functions of a stateful environment, and the layout of their results."""
 
 from __future__ import annotations
 
-import functools
 import struct
 from collections.abc import Callable, Hashable
 from typing import Any, NamedTuple
@@ -11,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from funcenv._compile.options import is_enabled
+from funcenv._compile.sharing import share_programs
 from funcenv._compile.single_kernel import SingleKernel
 from funcenv.adapters.packing import Packing
 from funcenv.func_env import FuncEnv, Timestep
@@ -19,15 +18,15 @@ from funcenv.vector import call_key
 
 
 class Snapshot(NamedTuple):
-    """Where an environment is: everything that `step` depends on."""
+    """The whole state of an environment: everything that `step` depends on."""
 
     env_state: Any
     key: jax.Array
     num_calls: jax.Array
 
 
-class _Frame(NamedTuple):
-    """What one compiled call returns, packed: what is shown, and what is carried to the next call."""
+class _Result(NamedTuple):
+    """The result of one compiled call: what it reports, and the state that the next call needs."""
 
     reward: Any
     terminated: Any
@@ -37,79 +36,69 @@ class _Frame(NamedTuple):
     snapshot: Snapshot
 
 
-class Programs:
-    """The compiled functions of one environment, and the layout of what they return.
+class EnvPrograms:
+    """The compiled functions of one environment, which take and return packed results.
 
     Args:
         func_env: the environment.
-        impl: the generator of its keys.
+        impl: the PRNG implementation of its keys.
     """
 
     def __init__(self, func_env: FuncEnv[Any, Any, Any], impl: Hashable) -> None:
         self._env = func_env
         key = jax.random.key(0, impl=impl)
-        example = jax.eval_shape(_first, func_env, key, jnp.zeros((), jnp.uint32))
+        example = jax.eval_shape(_reset_result, func_env, key, jnp.zeros((), jnp.uint32))
         example = example._replace(snapshot=example.snapshot._replace(key=key))
         self._layout = Packing(example)
         readers = self._layout.readers()
-        # The three scalars come first; reading them through `struct` is four times as fast as through numpy.
+        # The three scalars come first; `struct` reads them four times as fast as NumPy.
         self.read_scalars: Callable[[Any], tuple[float, int, int]] = struct.Struct(
             "=dII" if example.reward.dtype == np.float64 else "=fII"
         ).unpack_from
-        self.read_observation = _tree_reader(readers.observation)
-        self.read_info = _tree_reader(readers.info)
-        self.read_env_state = _tree_reader(readers.snapshot.env_state)  # on the host, to be drawn
+        self.read_observation, self.read_info = _tree_reader(readers.observation), _tree_reader(readers.info)
+        self.read_env_state = _tree_reader(readers.snapshot.env_state)
         self.has_info = bool(readers.info)
-        self.start = jax.jit(lambda env, key, num_calls: self._layout.pack(_first(env, key, num_calls)))
-        self.reset = SingleKernel(lambda words: self._again(self._env, words), self._layout.read)
-        self.reset_with = jax.jit(self._again)
-        self.step = SingleKernel(lambda words, action: self._advance(self._env, words, action), self._layout.read)
-        self.step_with = jax.jit(self._advance)
-        self.snapshot = jax.jit(lambda words: self._layout.unpack(words).snapshot)
+        self.first_reset = jax.jit(lambda env, key, num_calls: self._layout.pack(_reset_result(env, key, num_calls)))
+        self.reset = SingleKernel(lambda packed: self._reset(self._env, packed), self._layout.read)
+        self.reset_with = jax.jit(self._reset)
+        self.step = SingleKernel(lambda packed, action: self._step(self._env, packed, action), self._layout.read)
+        self.step_with = jax.jit(self._step)
+        self.snapshot = jax.jit(lambda packed: self._layout.unpack(packed).snapshot)
         self.restore = jax.jit(self._restore)
 
-    def _advance(self, env: FuncEnv[Any, Any, Any], words: jax.Array, action: Any) -> jax.Array:
-        env_state, key, num_calls = self._layout.unpack(words).snapshot
+    def _step(self, env: FuncEnv[Any, Any, Any], packed: jax.Array, action: Any) -> jax.Array:
+        env_state, key, num_calls = self._layout.unpack(packed).snapshot
         env_state, timestep = env.step(env_state, action, call_key(key, num_calls))
-        return self._layout.pack(_frame(timestep, Snapshot(env_state, key, num_calls + np.uint32(1))))
+        return self._layout.pack(_result(timestep, Snapshot(env_state, key, num_calls + np.uint32(1))))
 
-    def _again(self, env: FuncEnv[Any, Any, Any], words: jax.Array) -> jax.Array:
-        _, key, num_calls = self._layout.unpack(words).snapshot
-        return self._layout.pack(_first(env, key, num_calls))
+    def _reset(self, env: FuncEnv[Any, Any, Any], packed: jax.Array) -> jax.Array:
+        _, key, num_calls = self._layout.unpack(packed).snapshot
+        return self._layout.pack(_reset_result(env, key, num_calls))
 
     def _restore(self, env: FuncEnv[Any, Any, Any], snapshot: Snapshot) -> jax.Array:
         timestep = env.observe(snapshot.env_state, call_key(snapshot.key, snapshot.num_calls - np.uint32(1)))
-        return self._layout.pack(_frame(timestep, snapshot))
+        return self._layout.pack(_result(timestep, snapshot))
 
 
-def programs(func_env: FuncEnv[Any, Any, Any], impl: Hashable) -> Programs:
-    """Shared between equal environments; made anew for those that cannot be compared, as with array parameters."""
-    try:
-        hash(func_env)
-    except TypeError:
-        return Programs(func_env, impl)
-    return _shared(func_env, impl, bool(jnp.zeros(()).dtype == np.float64), is_enabled())
+env_programs = share_programs(EnvPrograms)
 
 
-def _first(env: FuncEnv[Any, Any, Any], key: jax.Array, num_calls: jax.Array) -> _Frame:
+def _reset_result(env: FuncEnv[Any, Any, Any], key: jax.Array, num_calls: jax.Array) -> _Result:
     env_state, timestep = env.reset(call_key(key, num_calls))
-    return _frame(timestep, Snapshot(env_state, key, num_calls + np.uint32(1)))
+    return _result(timestep, Snapshot(env_state, key, num_calls + np.uint32(1)))
+
+
+def _result(timestep: Timestep[Any], snapshot: Snapshot) -> _Result:
+    return _Result(
+        reward=timestep.reward.astype(float),
+        terminated=timestep.terminated,
+        truncated=timestep.truncated,
+        observation=timestep.observation,
+        info=timestep.info,
+        snapshot=snapshot,
+    )
 
 
 def _tree_reader(readers: Any) -> Callable[[np.ndarray[Any, Any]], Any]:
-    """One function for all leaves; the leaf's own where there is just one."""
-    if callable(readers):
-        return readers
-    return lambda words: jax.tree.map(lambda read: read(words), readers)
-
-
-def _frame(timestep: Timestep[Any], snapshot: Snapshot) -> _Frame:
-    reward = timestep.reward.astype(float)
-    shown = reward, timestep.terminated, timestep.truncated, timestep.observation, timestep.info
-    return _Frame(*shown, snapshot)
-
-
-@functools.lru_cache(maxsize=64)
-def _shared(func_env: FuncEnv[Any, Any, Any], impl: Hashable, x64: bool, fused: bool) -> Programs:
-    del x64, fused  # a part of what a program depends on
-    return Programs(func_env, impl)
+    """Return one function that reads all leaves: the reader itself where there is only one leaf."""
+    return readers if callable(readers) else lambda words: jax.tree.map(lambda read: read(words), readers)

@@ -1,4 +1,4 @@
-"""From a batch of actions that a user holds to an argument of compiled code."""
+"""Conversion of a batch of actions to an argument of compiled code."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ Encode = Callable[[Any, tuple[int, ...]], Any]
 
 
 def batch_encoder(space: Space[Any]) -> Encode:
-    """A function `encode(actions, leading)` that checks a batch of actions and gives it the dtype of their space.
+    """Return a function `encode(actions, batch_shape)` that checks actions and casts them to the dtype of the space.
 
-    `leading` is the shape of the batch, which stands before that of the space. Arrays on the host are checked member
-    by member. JAX arrays and DLPack tensors are not read, because that would wait for the device: their shape and
-    kind are checked, and what an action outside of the space does is what the environment says.
+    Arrays on the host are checked element by element. JAX arrays and DLPack tensors are not read, because that would
+    wait for the device: only their shape and kind are checked, and the environment defines the effect of an action
+    outside of the space.
 
-    Raises (when called):
-        ValueError: actions of another shape or kind, or one outside of the space, NaN included.
+    The function raises `ValueError` for actions of another shape or kind and for an action outside of the space, NaN
+    included.
 
+    >>> from funcenv.spaces import Discrete
     >>> encode = batch_encoder(Discrete(2))
     >>> encode([0, 1, 1], (3,))
     array([0, 1, 1], dtype=int32)
@@ -41,10 +42,10 @@ def batch_encoder(space: Space[Any]) -> Encode:
 
 
 def block_length(actions: Any) -> int:
-    """How many steps a block of actions holds: its first axis.
+    """Return the number of steps of a block of actions: the size of its first axis.
 
     Raises:
-        ValueError: there is no such axis, or nothing along it.
+        ValueError: there is no such axis, or its size is 0.
     """
     leaves = jax.tree.leaves(actions, is_leaf=lambda node: isinstance(node, list))
     shape = tuple(leaves[0].shape) if hasattr(leaves[0], "shape") else np.shape(leaves[0])
@@ -56,25 +57,25 @@ def block_length(actions: Any) -> int:
 def _array_encoder(space: Space[Any], low: Any, high: Any) -> Encode:
     assert space.shape is not None and space.dtype is not None  # of an array space
     shape, dtype = space.shape, np.dtype(space.dtype)
-    # From 0 on, one comparison looks at both ends: without their signs, negative numbers are huge.
-    most = int(high) if dtype.kind in "iu" and np.ndim(low) == 0 and low == 0 else None
+    # With a lower bound of 0, one comparison checks both bounds: negative integers are huge as unsigned ones.
+    unsigned_high = int(high) if dtype.kind in "iu" and np.ndim(low) == 0 and low == 0 else None
     unsigned = {kind: np.dtype(kind.upper()) for kind in "ilq"}
 
-    def encode(actions: Any, leading: tuple[int, ...]) -> Any:
+    def encode(actions: Any, batch_shape: tuple[int, ...]) -> Any:
         if type(actions) is not np.ndarray:
             if isinstance(actions, jax.Array) or hasattr(actions, "__dlpack__"):
-                return _from_device(space, actions, leading + shape)
+                return _from_device(space, actions, batch_shape + shape)
             actions = np.asarray(actions)
-        if actions.shape != leading + shape:
-            raise _wrong_shape(space, leading + shape, actions)
+        if actions.shape != batch_shape + shape:
+            raise _wrong_shape(space, batch_shape + shape, actions)
         kind = actions.dtype.char
-        if most is not None and kind in unsigned:
-            inside = np.maximum.reduce(actions.view(unsigned[kind]), None) <= most
+        if unsigned_high is not None and kind in unsigned:
+            inside = np.maximum.reduce(actions.view(unsigned[kind]), None) <= unsigned_high
         else:
             _require_kind(space, actions.dtype)
             inside = ((actions >= low) & (actions <= high)).all()  # false for NaN
         if not inside:
-            index = tuple(np.argwhere(~((actions >= low) & (actions <= high)))[0][: len(leading)].tolist())
+            index = tuple(np.argwhere(~((actions >= low) & (actions <= high)))[0][: len(batch_shape)].tolist())
             raise ValueError(
                 f"action {actions[index]!s} at {list(index)} is not in {space!r}; "
                 "sample one with single_action_space.sample()"
@@ -89,7 +90,7 @@ def _wrong_shape(space: Space[Any], wanted: tuple[int, ...], actions: Any) -> Va
 
 
 def _require_kind(space: Space[Any], given: np.dtype[Any]) -> None:
-    """A float64 that a user computed is as good as the float32 it becomes; a fraction for an integer is not."""
+    """Refuse fractions for integers and bools for numbers; float64 is accepted for float32."""
     if given.kind in "iu" or (given.kind != "b" and np.can_cast(given, space.dtype, "same_kind")):  # type: ignore[arg-type]  # of an array space
         return
     raise ValueError(
@@ -102,7 +103,7 @@ def _from_device(space: Space[Any], array: Any, shape: tuple[int, ...]) -> jax.A
     if array.shape != shape:
         raise _wrong_shape(space, shape, array)
     if not isinstance(array, jax.Array):
-        if hasattr(array, "detach"):  # of torch, whose integers are of 64 bits
+        if hasattr(array, "detach"):  # a torch tensor, whose integers have 64 bits by default
             import torch  # type: ignore[import-not-found]  # optional
 
             if not array.is_floating_point() or dtype.kind == "f":
@@ -115,10 +116,10 @@ def _from_device(space: Space[Any], array: Any, shape: tuple[int, ...]) -> jax.A
 def _tuple_encoder(space: Tuple) -> Encode:
     parts = [batch_encoder(part) for part in space.spaces]
 
-    def encode(actions: Any, leading: tuple[int, ...]) -> Any:
+    def encode(actions: Any, batch_shape: tuple[int, ...]) -> Any:
         if not isinstance(actions, (tuple, list)) or len(actions) != len(parts):
             raise ValueError(f"actions for {space!r} must be a tuple of {len(parts)} batches, got {actions!r}")
-        return tuple(encode(action, leading) for encode, action in zip(parts, actions, strict=True))
+        return tuple(encode(action, batch_shape) for encode, action in zip(parts, actions, strict=True))
 
     return encode
 
@@ -126,10 +127,10 @@ def _tuple_encoder(space: Tuple) -> Encode:
 def _dict_encoder(space: Dict) -> Encode:
     parts = {name: batch_encoder(part) for name, part in space.spaces.items()}
 
-    def encode(actions: Any, leading: tuple[int, ...]) -> Any:
+    def encode(actions: Any, batch_shape: tuple[int, ...]) -> Any:
         if not isinstance(actions, dict) or set(actions) != set(parts):
             raise ValueError(f"actions for {space!r} must be a dict of batches for {', '.join(parts)}, got {actions!r}")
-        return {name: encode(actions[name], leading) for name, encode in parts.items()}
+        return {name: encode(actions[name], batch_shape) for name, encode in parts.items()}
 
     return encode
 
@@ -138,11 +139,11 @@ def _any_encoder(space: Space[Any]) -> Encode:
     once = jax.jit(jax.vmap(space.contains))
     twice = jax.jit(jax.vmap(jax.vmap(space.contains)))
 
-    def encode(actions: Any, leading: tuple[int, ...]) -> Any:
-        given = [np.shape(leaf)[: len(leading)] for leaf in jax.tree.leaves(actions)]
-        if any(axes != leading for axes in given):
-            raise ValueError(f"actions for {space!r} must have leading axes {leading}, got {given}")
-        if not np.all(once(actions) if len(leading) == 1 else twice(actions)):
+    def encode(actions: Any, batch_shape: tuple[int, ...]) -> Any:
+        given = [np.shape(leaf)[: len(batch_shape)] for leaf in jax.tree.leaves(actions)]
+        if any(axes != batch_shape for axes in given):
+            raise ValueError(f"actions for {space!r} must have leading axes {batch_shape}, got {given}")
+        if not np.all(once(actions) if len(batch_shape) == 1 else twice(actions)):
             raise ValueError(
                 f"actions {actions!r} are not all in {space!r}; sample one with single_action_space.sample()"
             )

@@ -1,4 +1,4 @@
-"""A stateful vector environment over a pure one."""
+"""The stateful vector interface to any functional environment."""
 
 from __future__ import annotations
 
@@ -10,68 +10,67 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from funcenv.adapters.errors import ClosedEnvironment, ConcurrentUse, ResetNeeded
-from funcenv.adapters.reset_options import batched, with_batched_options
-from funcenv.adapters.seeding import np_random
+from funcenv.adapters.errors import ResetNeeded
+from funcenv.adapters.reset_options import batch_parameters, with_batched_options
+from funcenv.adapters.seeding import draw_key_words, np_random
 from funcenv.adapters.single.env import ActType, ObsType
 from funcenv.adapters.spaces import Space
 from funcenv.adapters.vector.actions import batch_encoder, block_length
 from funcenv.adapters.vector.outputs import DeviceOutput, NumpyOutput, StepResult, jax_output, torch_output
-from funcenv.adapters.vector.programs import VectorPrograms, vector_programs
+from funcenv.adapters.vector.programs import Result, VectorPrograms, vector_programs
 from funcenv.adapters.vector.rendering import RenderedVectorEnv
-from funcenv.adapters.vector.seeding import generator_words, parse_seeds, require_mask, root_of, seed_words
+from funcenv.adapters.vector.seeding import batch_np_random, parse_seeds, require_mask, seeds_to_key_words
 from funcenv.func_env import FuncEnv
-from funcenv.random import default_impl, find_impl, impl_name
+from funcenv.random import default_impl, find_impl, impl_name, words_in_key
 from funcenv.registry import EnvSpec
 from funcenv.spaces import batch_space
 from funcenv.vector import AutoresetMode, FuncVectorEnv, VectorState
 
 _OUTPUTS = ("numpy", "jax", "torch")
-# What is not pickled as it is: what follows from the rest, and what is pickled in another form.
-_DERIVED = {"_venv", "_impl", "_programs", "_output", "_encode", "_checks_ends", "_busy", "_usual", "_window"}
-_CONVERTED = {"_keys", "_carried"}
+# The attributes that follow from the others, or that are pickled in another form.
+_NOT_PICKLED = {"_venv", "_impl", "_programs", "_output", "_encode", "_checks_ends", "_lock", "_usual", "_window"}
+_NOT_PICKLED |= {"_key_words", "_packed_state"}
 
 
 class FunctionalVectorEnv(RenderedVectorEnv[ObsType, ActType]):
-    """Gymnasium's vector interface over any `FuncEnv`.
+    """Gymnasium's vector interface to any `FuncEnv`.
 
-    Environment i of `reset(seed=s)` lives as `FunctionalEnv` after `reset(seed=s + i)`, and as environment i of the
-    pure `FuncVectorEnv` that is reset with the keys `seed_to_key(s + i)`. `step` is one compiled call, compiled once.
+    After `reset(seed=s)`, environment i behaves as `FunctionalEnv` does after `reset(seed=s + i)`, and as environment i
+    of a `FuncVectorEnv` that is reset with the keys `seed_to_key(s + i)`. `step` is one compiled call, compiled once.
 
-    A program that steps a batch from Python on a CPU, and does little else with JAX, is faster with
-    `jax.config.update("jax_cpu_enable_async_dispatch", False)` before the first use of JAX: handing a step to another
-    thread takes longer than most steps. Leave the default where Python has work to do while JAX computes, as a
-    learner does that reads no result until it needs it. Small steps stay on the calling thread in either case.
+    On a CPU, a program that steps a batch from Python and does little else with JAX is faster with
+    `jax.config.update("jax_cpu_enable_async_dispatch", False)` before the first use of JAX, because most steps are
+    shorter than the handover to another thread. Leave the default where Python works while JAX computes.
 
-    Infos follow Gymnasium: every key comes with a mask `_key` `[num_envs]` of the environments that have it, and when
-    episodes begin within the step that ends them, `final_obs` and `final_info` hold the last observations and infos.
-    Values are stacked arrays `[num_envs, ...]`. So is `final_obs`, which shows the present observation where nothing
-    ended; for `Tuple` and `Dict` observations it is an array of objects, None where nothing ended.
+    Infos have Gymnasium's form: every key comes with a mask `_key` `[num_envs]` of the environments that have it. In
+    SAME_STEP mode, `final_obs` and `final_info` hold the last observations and infos of the episodes that ended. Values
+    are stacked arrays `[num_envs, ...]`; where no episode ended, `final_obs` holds the present observation. For `Tuple`
+    and `Dict` observations `final_obs` is an array of objects, None where no episode ended.
 
     Args:
-        func_env: the pure environment with its wrappers; or a batch of `num_envs`, whose parameters have a leading
-            axis: `CartPole(gravity=gravities)`.
-        num_envs: at least 1. On a CPU a multiple of 256 is fastest above 256.
+        func_env: the functional environment with its wrappers; or a batch of `num_envs`, whose parameters have a
+            leading axis: `CartPole(gravity=gravities)`.
+        num_envs: at least 1. On a CPU, multiples of 256 are fastest above 256.
         autoreset_mode: what happens when an episode ends, an `AutoresetMode` or its value. By default, as in
-            Gymnasium, the next step begins the next episode and ignores that environment's action.
-        output: "numpy" hands out fresh arrays, observations of a few numbers in Fortran's order. "jax" hands out JAX
-            arrays and does not wait for them; "torch" tensors that share their memory. With these two, actions may be
-            device arrays; they are not read, so an action outside of the space is not noticed, nor is a step after an
-            episode's end in `DISABLED` mode.
-        render_mode: how they are drawn: "rgb_array" and "ansi" give a tuple of frames, one for each environment;
-            "human" is a window with all of them, which `reset`, `step` and `rollout` keep up to date.
-        render_height: rows of a picture of one environment, as for `FunctionalEnv`.
-        render_width: columns of such a picture, likewise.
-        spec: how it was made.
+            Gymnasium, the next step resets the environment and ignores its action.
+        output: "numpy" returns fresh arrays, in Fortran order for small observations. "jax" returns JAX arrays without
+            waiting for them, and "torch" returns tensors that share their memory. With these two, actions may be device
+            arrays, which are not read. So an action outside of the space raises no error, nor does a step after the end
+            of an episode in DISABLED mode.
+        render_mode: "rgb_array" and "ansi" make `render` return a tuple with a frame of each environment; "human" is a
+            window with all of them, which `reset`, `step` and `rollout` update.
+        render_height: rows of an image of one environment, as for `FunctionalEnv`.
+        render_width: columns of an image of one environment, likewise.
+        spec: the id and arguments that made one of the environments.
 
     Attributes:
-        func_env: as given.
+        func_env: the functional environment.
         autoreset_mode: also `metadata["autoreset_mode"]`.
 
     Raises:
-        ValueError: `num_envs` below 1, parameters with another leading axis, an unknown mode or output.
-        RuntimeError: a window is asked for and there is no display.
-        ImportError: torch tensors are asked for and torch is not installed.
+        ValueError: `num_envs` is below 1, parameters have another leading axis, or a mode or output is unknown.
+        RuntimeError: the render mode is "human" and there is no display.
+        ImportError: the output is "torch" and torch is not installed.
 
     >>> import funcenv
     >>> envs = FunctionalVectorEnv(funcenv.make("CartPole-v1"), 3)
@@ -96,7 +95,7 @@ class FunctionalVectorEnv(RenderedVectorEnv[ObsType, ActType]):
         if output not in _OUTPUTS:
             raise ValueError(f"output must be one of {', '.join(_OUTPUTS)}, got {output!r}")
         if output == "torch":
-            torch_output()  # is it there?
+            torch_output()  # raises if torch is missing
         self.func_env = func_env
         self.num_envs = num_envs
         self.autoreset_mode = AutoresetMode(autoreset_mode)
@@ -111,123 +110,121 @@ class FunctionalVectorEnv(RenderedVectorEnv[ObsType, ActType]):
         self.action_space = Space(batch_space(self._venv.single_action_space, num_envs))
 
     def _set_up(self) -> None:
-        """Everything that follows from the arguments; done again after unpickling."""
+        """Set everything that follows from the arguments, also after unpickling."""
         self._venv = FuncVectorEnv(self.func_env, self.num_envs, self.autoreset_mode)
         self._impl = default_impl()
         self._encode = batch_encoder(self._venv.single_action_space)
         self._checks_ends = self.output == "numpy" and self.autoreset_mode is AutoresetMode.DISABLED
-        self._keys: jax.Array | None = None  # [num_envs, words], what the keys are made of
-        self._carried: jax.Array | None = None  # from the last call to the next; None before the first reset
-        self._parameters: Any = None  # [num_envs] environments, while episodes with options may be under way
-        self._ended: np.ndarray[Any, Any] | None = None  # in DISABLED mode: which episodes are over
-        self._pending: Any = None  # between step_async and step_wait: what the call returned
-        self._key_is_stale = False  # np_random was set since the keys were made
-        self._busy = threading.Lock()
+        self._key_words: jax.Array | None = None  # [num_envs, words_in_key]
+        self._packed_state: jax.Array | None = None  # from the last call; None before the first reset
+        self._parameters: Any = None  # [num_envs] environments, while there may be episodes with options
+        self._ended: np.ndarray[Any, Any] | None = None  # [num_envs], in DISABLED mode
+        self._pending: Result | None = None  # of the step that step_async started
+        self._key_is_stale = False
+        self._lock = threading.Lock()
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[ObsType, dict[str, Any]]:
         """Start episodes.
 
         Args:
-            seed: an integer, for environment i `seed + i`; or a sequence of one for each, None for those whose stream
-                goes on. Without it all streams go on.
-            options: `"reset_mask"`, a bool array `[num_envs]`, resets only some environments; the others show their
-                present observation. Everything else is a parameter for these episodes, such as `{"low": -0.1}`, one
-                value or one for each environment; the next autoreset goes back to the usual parameters.
+            seed: an integer, which gives environment i the seed `seed + i`; or a sequence with a seed for each
+                environment, or None where the randomness continues. By default it continues everywhere.
+            options: `"reset_mask"`, a bool array `[num_envs]`, selects the environments to reset; the others return
+                their present observation. All other options are parameters for these episodes, such as
+                `{"low": -0.1}`, each one value or one per environment. An autoreset returns to the usual parameters.
 
         Returns:
             Observations and infos.
 
         Raises:
-            ValueError: an option that is not a parameter or is a compile-time choice, one that the environment
-                refuses, a mask or a sequence of seeds of another length, a mask that resets nothing.
-            TypeError: a seed that is not an integer, a mask that is not bool.
-            ResetNeeded: a mask in the first reset.
+            ValueError: an option is not a parameter or is a compile-time choice, the environment refuses its value, a
+                mask or a sequence of seeds has another length, or a mask selects nothing.
+            TypeError: a seed is not an integer, or a mask is not bool.
+            ResetNeeded: the first reset has a mask.
         """
-        self._begin()
+        self._acquire()
         try:
             self._require_nothing_pending("reset")
             options = dict(options or {})
             partial = "reset_mask" in options
             mask = require_mask(options.pop("reset_mask"), self.num_envs) if partial else np.ones(self.num_envs, bool)
-            if partial and self._carried is None:
+            if partial and self._packed_state is None:
                 raise ResetNeeded("call reset() without a reset_mask first: there are no episodes to keep")
             parameters = self._with_options(options, mask)
-            words, seeded = self._new_words(seed, mask, partial)
+            key_words, seeded = self._new_key_words(seed, mask, partial)
             env = self.func_env if parameters is None else parameters
-            if self._carried is None or self._keys is None:
-                self._keys = jnp.asarray(words)
-                output = self._programs.begin(env, self._keys)
+            if self._packed_state is None or self._key_words is None:
+                self._key_words = jnp.asarray(key_words)
+                result = self._programs.first_reset(env, self._key_words)
             else:
                 if seeded.any():
-                    self._keys = jnp.asarray(np.where(seeded[:, None], words, np.asarray(self._keys)))
-                output = self._programs.begin_some(env, self._keys, self._carried, seeded, mask)
-            self._parameters = parameters
-            self._carried = output if self._output.packed else output[1]
-            observation, _, terminated, truncated, infos = self._output.reset(output, mask)
-            self._note_ends(terminated, truncated)
-            self._follow(None)
+                    self._key_words = jnp.asarray(np.where(seeded[:, None], key_words, np.asarray(self._key_words)))
+                result = self._programs.reset(env, self._key_words, self._packed_state, seeded, mask)
+            self._parameters, self._packed_state = parameters, result[1]
+            observation, _, terminated, truncated, infos = self._output.reset(result, mask)
+            self._after_call(terminated, truncated, None)
             return observation, infos
         finally:
-            self._busy.release()
+            self._lock.release()
 
     def step(self, actions: ActType) -> tuple[ObsType, Any, Any, Any, dict[str, Any]]:
-        """Play one action in each environment.
+        """Take an action in each environment.
 
         Args:
             actions: a batch of actions, `[num_envs, ...]`.
 
         Returns:
-            Observations, rewards (float32, or float64 under x64), terminations, truncations, infos.
+            Observations, rewards (float32, or float64 under x64), terminations, truncations and infos.
 
         Raises:
-            ResetNeeded: before the first `reset`; in `DISABLED` mode where an episode is over.
-            ValueError: actions outside of the space; nothing has changed.
-            ConcurrentUse: another thread is in the middle of a call.
+            ResetNeeded: before the first `reset`, and in DISABLED mode if an episode has ended.
+            ValueError: an action is outside of the space; the states are unchanged.
+            ConcurrentUse: another thread is inside a call.
             ClosedEnvironment: after `close`.
         """
-        self._begin()
+        self._acquire()
         try:
-            return self._receive(self._send(actions))
+            return self._finish_step(self._start_step(actions))
         finally:
-            self._busy.release()
+            self._lock.release()
 
     def step_async(self, actions: ActType) -> None:
-        """Start a step, and return while it is computed; `step_wait` gives the results. Errors are those of `step`."""
-        self._begin()
+        """Start a step, and return while it is computed. `step_wait` returns the results. Errors are those of `step`."""
+        self._acquire()
         try:
-            self._pending = self._send(actions)
+            self._pending = self._start_step(actions)
         finally:
-            self._busy.release()
+            self._lock.release()
 
     def step_wait(self) -> tuple[ObsType, Any, Any, Any, dict[str, Any]]:
-        """The results of the step that `step_async` started.
+        """Return the results of the step that `step_async` started.
 
         Raises:
             RuntimeError: no step was started.
         """
-        self._begin()
+        self._acquire()
         try:
             if self._pending is None:
                 raise RuntimeError("step_wait() has nothing to wait for; call step_async(actions) first")
-            output, self._pending = self._pending, None
-            return self._receive(output)
+            result, self._pending = self._pending, None
+            return self._finish_step(result)
         finally:
-            self._busy.release()
+            self._lock.release()
 
     def rollout(self, actions: ActType) -> tuple[ObsType, Any, Any, Any, dict[str, Any]]:
-        """Play a block of steps in one call, as that many calls of `step` would.
+        """Take a block of steps in one call, which equals as many calls of `step`.
 
-        It is compiled once for each number of steps. In `DISABLED` mode an episode that ends within the block goes on
-        by what the environment defines beyond an episode's end.
+        It is compiled once for each number of steps. In DISABLED mode, an environment whose episode ends within the
+        block is stepped further, with the dynamics that it defines beyond the end of an episode.
 
         Args:
             actions: `[num_steps, num_envs, ...]`.
 
         Returns:
-            What `step` returns, with another leading axis `[num_steps]` throughout, infos included.
+            The results of `step`, infos included, with another leading axis `[num_steps]`.
 
         Raises:
-            ValueError: actions outside of the space, or none.
+            ValueError: an action is outside of the space, or there are none.
             ResetNeeded: as for `step`.
 
         >>> import funcenv
@@ -237,132 +234,118 @@ class FunctionalVectorEnv(RenderedVectorEnv[ObsType, ActType]):
         >>> observations.shape, int(terminations.sum())
         ((20, 3, 4), 5)
         """
-        self._begin()
+        self._acquire()
         try:
-            carried = self._require_ready("rollout")
-            arguments = self._encode(actions, (block_length(actions), self.num_envs))
+            packed = self._require_ready("rollout")
+            encoded = self._encode(actions, (block_length(actions), self.num_envs))
+            programs = self._programs
             if self._parameters is None:
-                shown, self._carried = self._programs.play(self._keys, carried, arguments)
+                result = programs.rollout(self._key_words, packed, encoded)
             else:
-                shown, self._carried, self._parameters = self._programs.play_with(
-                    self._usual, self._parameters, self._keys, carried, arguments
+                result, self._parameters = programs.rollout_with(
+                    self._usual, self._parameters, self._key_words, packed, encoded
                 )
-            result = self._output.play(shown)
-            self._note_ends(result[2][-1], result[3][-1])
-            self._follow((arguments, True))
-            return result
+            self._packed_state = result[1]
+            returned = self._output.rollout(result[0])
+            self._after_call(returned[2][-1], returned[3][-1], (encoded, True))
+            return returned
         finally:
-            self._busy.release()
+            self._lock.release()
 
     @property
     def state(self) -> VectorState[Any]:
-        """Where all environments are: a value, as the pure `FuncVectorEnv` takes it.
+        """The state of all environments, as a value of the functional `FuncVectorEnv`.
 
-        Set it to come back; the same actions then lead the same way. It does not hold the parameters of episodes with
-        options.
+        Setting it returns to it: the same actions then have the same results. It does not hold the parameters of
+        episodes with options.
 
         Raises:
             ResetNeeded: before the first `reset`.
         """
-        if self._carried is None:
+        if self._packed_state is None:
             raise ResetNeeded("call reset() first: there is no state yet")
-        vstate: VectorState[Any] = self._programs.vstate(self._keys, self._carried)
+        vstate: VectorState[Any] = self._programs.vstate(self._key_words, self._packed_state)
         return vstate
 
     @state.setter
     def state(self, vstate: VectorState[Any]) -> None:
         self._require_nothing_pending("state")
         impl = find_impl(impl_name(vstate.key))
-        if impl != self._impl:  # its programs are others
+        if impl != self._impl:  # which other programs take
             self._impl = impl
             for name in ("_programs", "_output"):
                 vars(self).pop(name, None)
-        self._keys, self._carried = jax.random.key_data(vstate.key), self._programs.restore(vstate)
+        self._key_words, self._packed_state = jax.random.key_data(vstate.key), self._programs.pack_vstate(vstate)
         self._ended = np.asarray(vstate.done) if self._checks_ends else None
-        self._key_is_stale, self._played = False, None
+        self._key_is_stale, self._last_actions = False, None
 
-    @property
-    def np_random(self) -> np.random.Generator:
-        """The root of all randomness. Setting it gives every environment a key from it, at the next `reset`."""
-        return super().np_random
-
-    @np_random.setter
-    def np_random(self, generator: np.random.Generator) -> None:
-        self._np_random, self._np_random_seed, self._key_is_stale = generator, -1, True
-
-    def _send(self, actions: Any) -> Any:
-        """Start a step; what the compiled call returns."""
-        carried = self._require_ready("step")
-        arguments = self._encode(actions, (self.num_envs,))
-        self._played = arguments, False
+    def _start_step(self, actions: Any) -> Result:
+        packed = self._require_ready("step")
+        encoded = self._encode(actions, (self.num_envs,))
+        self._last_actions = encoded, False
         if self._parameters is None:
-            output = self._programs.step(self._keys, carried, arguments)
+            result: Result = self._programs.step(self._key_words, packed, encoded)
         else:
-            output, self._parameters = self._programs.step_with(
-                self._usual, self._parameters, self._keys, carried, arguments
+            result, self._parameters = self._programs.step_with(
+                self._usual, self._parameters, self._key_words, packed, encoded
             )
-        self._carried = output if self._output.packed else output[1]
-        return output
-
-    def _receive(self, output: Any) -> StepResult:
-        result = self._output.step(output)
-        self._note_ends(result[2], result[3])
-        self._follow(self._played)
+        self._packed_state = result[1]
         return result
 
-    def _note_ends(self, terminated: Any, truncated: Any) -> None:
+    def _finish_step(self, result: Result) -> StepResult:
+        returned = self._output.step(result)
+        self._after_call(returned[2], returned[3], self._last_actions)
+        return returned
+
+    def _after_call(self, terminated: Any, truncated: Any, last_actions: Any) -> None:
+        self._last_actions = last_actions
         if self._checks_ends:
             self._ended = terminated | truncated
-
-    def _begin(self) -> None:
-        """Take the lock that the caller releases; plain calls, because a context manager costs a microsecond."""
-        if self.closed:
-            raise ClosedEnvironment("this vector environment was closed; make a new one")
-        if not self._busy.acquire(blocking=False):
-            raise ConcurrentUse("another thread is using this vector environment; give each thread one of its own")
+        if self._renders_each_call:
+            self._show_window()
 
     def _present(self) -> tuple[Any, VectorState[Any]]:
         return self._usual if self._parameters is None else self._parameters, self.state
 
-    def _require_ready(self, what: str) -> jax.Array:
-        if self._carried is None:
-            raise ResetNeeded(f"call reset() before the first {what}")
-        self._require_nothing_pending(what)
+    def _require_ready(self, method: str) -> jax.Array:
+        if self._packed_state is None:
+            raise ResetNeeded(f"call reset() before the first {method}")
+        self._require_nothing_pending(method)
         if self._ended is not None and self._ended.any():
             raise ResetNeeded(
                 f"the episodes of environments {np.flatnonzero(self._ended).tolist()} are over; in DISABLED mode call "
                 'reset(options={"reset_mask": terminations | truncations}) first'
             )
-        return self._carried
+        return self._packed_state
 
-    def _require_nothing_pending(self, what: str) -> None:
+    def _require_nothing_pending(self, method: str) -> None:
         if self._pending is not None:
-            raise RuntimeError(f"step_async() started a step; call step_wait() before {what}")
+            raise RuntimeError(f"step_async() started a step; call step_wait() before {method}")
 
-    def _new_words(
+    def _new_key_words(
         self, seed: Any, mask: np.ndarray[Any, Any], partial: bool
     ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-        """The data of new keys `[num_envs, words]`, and which environments get one."""
-        nowhere = np.zeros(self.num_envs, bool)
+        """Return the words of new keys `[num_envs, words_in_key]`, and the mask of the environments that take them."""
+        num_words = words_in_key(self._impl)
         if seed is None and self._key_is_stale:
             self._key_is_stale = False
-            return generator_words(self.np_random, self.num_envs, self._impl), mask
-        if seed is None and self._carried is None:
+            return np.stack([draw_key_words(self.np_random, num_words) for _ in range(self.num_envs)]), mask
+        if seed is None and self._packed_state is None:
             seeds = parse_seeds(self.np_random_seed, self.num_envs)
         elif seed is None:
-            return np.zeros((self.num_envs, 1), np.uint32), nowhere
+            return np.zeros((self.num_envs, num_words), np.uint32), np.zeros(self.num_envs, bool)
         else:
             seeds = parse_seeds(seed, self.num_envs)
-            if self._carried is None:
+            if self._packed_state is None:
                 seeds = [np_random()[1] if one is None else one for one in seeds]
             if not partial and None not in seeds:
-                self._np_random, self._np_random_seed = root_of(seed, seeds)
+                self._np_random, self._np_random_seed = batch_np_random(seed, seeds)
                 self._key_is_stale = False
         seeded = np.array([one is not None for one in seeds]) & mask
-        return seed_words(seeds, self._impl), seeded
+        return seeds_to_key_words(seeds, self._impl), seeded
 
     def _with_options(self, options: dict[str, Any], mask: np.ndarray[Any, Any]) -> Any:
-        """The environments of the episodes in play, batched throughout; None for the usual ones."""
+        """Return the batched environments of the present episodes, or None for the usual ones."""
         if not options and (mask.all() or self._parameters is None):
             return None
         present = self._usual if self._parameters is None else self._parameters
@@ -370,8 +353,8 @@ class FunctionalVectorEnv(RenderedVectorEnv[ObsType, ActType]):
 
     @functools.cached_property
     def _usual(self) -> Any:
-        """The usual environments, with every parameter as an array."""
-        return batched(self.func_env, self.num_envs)
+        """The usual environments, in which every parameter has a leading axis."""
+        return batch_parameters(self.func_env, self.num_envs)
 
     @functools.cached_property
     def _programs(self) -> VectorPrograms:
@@ -385,8 +368,8 @@ class FunctionalVectorEnv(RenderedVectorEnv[ObsType, ActType]):
 
     def __getstate__(self) -> dict[str, Any]:
         self._require_nothing_pending("a copy")
-        state = {name: value for name, value in vars(self).items() if name not in _DERIVED | _CONVERTED}
-        if self._carried is not None and self._keys is not None:
+        state = {name: value for name, value in vars(self).items() if name not in _NOT_PICKLED}
+        if self._packed_state is not None and self._key_words is not None:
             vstate = self.state
             state["vstate"] = jax.tree.map(np.asarray, vstate.replace(key=jax.random.key_data(vstate.key)))
             state["impl"] = impl_name(vstate.key)
@@ -396,10 +379,10 @@ class FunctionalVectorEnv(RenderedVectorEnv[ObsType, ActType]):
     def __setstate__(self, state: dict[str, Any]) -> None:
         vstate, impl = state.pop("vstate", None), state.pop("impl", None)
         vars(self).update(state)
-        kept = self._parameters, self._ended, self._key_is_stale, self._played
+        kept = self._parameters, self._ended, self._key_is_stale, self._last_actions
         self._set_up()
         if vstate is not None:
             key = jax.random.wrap_key_data(jnp.asarray(vstate.key), impl=find_impl(impl))
             self.state = jax.tree.map(jnp.asarray, vstate.replace(key=None)).replace(key=key)
-        parameters, self._ended, self._key_is_stale, self._played = kept
+        parameters, self._ended, self._key_is_stale, self._last_actions = kept
         self._parameters = jax.tree.map(jnp.asarray, parameters)

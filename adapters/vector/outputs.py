@@ -1,8 +1,7 @@
-"""What a vector environment hands out: numpy arrays, JAX arrays or torch tensors, and infos in Gymnasium's form."""
+"""Conversion of results to what a vector environment returns: NumPy, JAX or torch arrays, and Gymnasium's infos."""
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -10,25 +9,28 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from funcenv.adapters.vector.programs import Shown, VectorPrograms
+from funcenv.adapters.vector.programs import Result, StepOutput, VectorPrograms
 from funcenv.spaces import Space
 
 StepResult = tuple[Any, Any, Any, Any, dict[str, Any]]
 
 
 class NumpyOutput:
-    """Fresh, writable arrays; `final_obs` and `final_info` are there if an episode ended."""
+    """Fresh, writable NumPy arrays. Infos hold `final_obs` and `final_info` only if an episode ended."""
 
-    packed = True
+    packs_output = True
 
     def __init__(self, programs: VectorPrograms, space: Space[Any]) -> None:
-        self._readers, self._own, self._read_flags = programs.readers(), programs.own, programs.read_flags
-        self._read_observation = _tree_reader(self._readers.observation)
+        self._readers = StepOutput(*programs.layout.readers()[0])
+        spans = programs.layout.spans()[0]
+        self._num_output_words = max(span.stop for span in jax.tree.leaves(spans))
+        self._flags = slice(spans.terminated.start, spans.truncated.stop)
+        self._num_envs = spans.terminated.stop - spans.terminated.start
         self._decode = space.decode
 
-    def step(self, output: jax.Array) -> StepResult:
-        """Observations, rewards, terminations, truncations, infos of a step."""
-        words, readers = self._own(output), self._readers
+    def step(self, result: Result) -> StepResult:
+        """Return observations, rewards, terminations, truncations and infos of a step."""
+        words, readers = self._own_words(result), self._readers
         terminated, truncated = self._read_flags(words)
         infos: dict[str, Any] = {}
         if readers.info:
@@ -36,28 +38,37 @@ class NumpyOutput:
         if readers.final_observation is not None:
             ended = terminated | truncated
             if ended.any():
-                final_observation = _read(readers.final_observation, words)
-                infos |= self._final(final_observation, _read(readers.final_info, words), ended)
-        return self._read_observation(words), readers.reward(words), terminated, truncated, infos
+                infos |= self._final(_read((readers.final_observation, readers.final_info), words), ended)
+        return _read(readers.observation, words), readers.reward(words), terminated, truncated, infos
 
-    def reset(self, output: jax.Array, mask: np.ndarray[Any, Any]) -> StepResult:
-        """The same of a reset of the environments in `mask`."""
-        words, readers = self._own(output), self._readers
+    def reset(self, result: Result, mask: np.ndarray[Any, Any]) -> StepResult:
+        """Return the same for a reset of the environments in `mask`."""
+        words, readers = self._own_words(result), self._readers
         infos = with_masks(_read(readers.info, words), mask)
-        return self._read_observation(words), readers.reward(words), *self._read_flags(words), infos
+        return _read(readers.observation, words), readers.reward(words), *self._read_flags(words), infos
 
-    def play(self, shown: Shown) -> StepResult:
-        """The same of many steps, with a leading axis `[num_steps]`."""
-        shown = jax.tree.map(np.array, shown)
-        infos = with_masks(shown.info, np.ones(shown.terminated.shape, bool))
-        if shown.final_observation is not None:
-            ended = shown.terminated | shown.truncated
+    def rollout(self, outputs: StepOutput) -> StepResult:
+        """Return the same for many steps, with a leading axis `[num_steps]`."""
+        outputs = jax.tree.map(np.array, outputs)
+        infos = with_masks(outputs.info, np.ones(outputs.terminated.shape, bool))
+        if outputs.final_observation is not None:
+            ended = outputs.terminated | outputs.truncated
             if ended.any():
-                infos |= self._final(shown.final_observation, shown.final_info, ended)
-        return shown.observation, shown.reward, shown.terminated, shown.truncated, infos
+                infos |= self._final((outputs.final_observation, outputs.final_info), ended)
+        return outputs.observation, outputs.reward, outputs.terminated, outputs.truncated, infos
 
-    def _final(self, observation: Any, info: dict[str, Any], ended: np.ndarray[Any, Any]) -> dict[str, Any]:
-        if not isinstance(observation, np.ndarray):  # of a compound space: one object for each environment
+    def _own_words(self, result: Result) -> np.ndarray[Any, Any]:
+        """Return a copy of the words of the output, which the returned arrays are views of."""
+        return np.asarray(result[1])[: self._num_output_words].copy()
+
+    def _read_flags(self, words: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        """Read both flags at once, which are adjacent."""
+        flags = words[self._flags] != 0
+        return flags[: self._num_envs], flags[self._num_envs :]
+
+    def _final(self, final: tuple[Any, Any], ended: np.ndarray[Any, Any]) -> dict[str, Any]:
+        observation, info = final
+        if not isinstance(observation, np.ndarray):  # of a compound space: an object for each environment
             rows = np.full(ended.shape, None, object)
             for index in zip(*np.nonzero(ended), strict=True):
                 rows[index] = self._decode(jax.tree.map(lambda leaf, index=index: leaf[index], observation))
@@ -66,48 +77,49 @@ class NumpyOutput:
 
 
 class DeviceOutput:
-    """What the compiled call returned, untouched: no wait for the device and no copy.
+    """The arrays of the compiled call, without a wait for the device and without a copy.
 
-    Infos hold `final_obs` and `final_info` at every step, because whether an episode ended is not known on the host.
+    Infos hold `final_obs` and `final_info` at every step, because the host does not know whether an episode ended.
+
+    Args:
+        convert: converts a JAX array to an array of the library.
+        copy: copies such an array.
     """
 
-    packed = False
+    packs_output = False
 
     def __init__(self, convert: Callable[[jax.Array], Any], copy: Callable[[Any], Any]) -> None:
         self._convert, self._copy = convert, copy
 
-    def step(self, output: tuple[Shown, jax.Array]) -> StepResult:
-        """Observations, rewards, terminations, truncations, infos of a step."""
-        return self.play(output[0])
+    def step(self, result: Result) -> StepResult:
+        """Return observations, rewards, terminations, truncations and infos of a step."""
+        return self.rollout(result[0])
 
-    def reset(self, output: tuple[Shown, jax.Array], mask: np.ndarray[Any, Any]) -> StepResult:
-        """The same of a reset of the environments in `mask`."""
-        shown = self._converted(output[0])
-        infos = with_masks(shown.info, self._convert(jnp.asarray(mask)), self._copy) if shown.info else {}
-        return shown.observation, shown.reward, shown.terminated, shown.truncated, infos
+    def reset(self, result: Result, mask: np.ndarray[Any, Any]) -> StepResult:
+        """Return the same for a reset of the environments in `mask`."""
+        output: Any = jax.tree.map(self._convert, result[0])
+        infos = with_masks(output.info, self._convert(jnp.asarray(mask)), self._copy) if output.info else {}
+        return output.observation, output.reward, output.terminated, output.truncated, infos
 
-    def play(self, shown: Shown) -> StepResult:
-        """The same of many steps, with a leading axis `[num_steps]`."""
-        everywhere = jnp.ones(shown.terminated.shape, bool) if shown.info else None
-        shown = self._converted(shown)
-        infos = {} if everywhere is None else with_masks(shown.info, self._convert(everywhere), self._copy)
-        if shown.final_observation is not None:
-            final_info = with_masks(shown.final_info, shown.ended, self._copy)
-            infos |= _final_infos(shown.final_observation, final_info, shown.ended, self._copy)
-        return shown.observation, shown.reward, shown.terminated, shown.truncated, infos
-
-    def _converted(self, shown: Shown) -> Shown:
-        converted: Shown = jax.tree.map(self._convert, shown)
-        return converted
+    def rollout(self, outputs: StepOutput | None) -> StepResult:
+        """Return the same for many steps, with a leading axis `[num_steps]`."""
+        output: Any = jax.tree.map(self._convert, outputs)
+        infos: dict[str, Any] = {}
+        if output.info:
+            infos = with_masks(output.info, self._convert(jnp.ones(output.terminated.shape, bool)), self._copy)
+        if output.final_observation is not None:
+            final_info = with_masks(output.final_info, output.ended, self._copy)
+            infos |= _final_infos(output.final_observation, final_info, output.ended, self._copy)
+        return output.observation, output.reward, output.terminated, output.truncated, infos
 
 
 def jax_output() -> DeviceOutput:
-    """JAX arrays."""
+    """Return the conversion to JAX arrays."""
     return DeviceOutput(lambda leaf: leaf, lambda leaf: leaf)
 
 
 def torch_output() -> DeviceOutput:
-    """Torch tensors on the device where JAX computed them, which share its memory.
+    """Return the conversion to torch tensors, on the device where JAX computed them, in the same memory.
 
     Raises:
         ImportError: torch is not installed.
@@ -120,7 +132,7 @@ def torch_output() -> DeviceOutput:
 
 
 def with_masks(info: dict[str, Any], mask: Any, copy: Callable[[Any], Any] = np.copy) -> dict[str, Any]:
-    """Infos as Gymnasium hands them out: each key with a mask `_key` of the environments that have it.
+    """Return infos in Gymnasium's form: every key has a mask `_key` of the environments that have it.
 
     >>> with_masks({"prob": np.ones(2)}, np.array([True, False]))
     {'prob': array([1., 1.]), '_prob': array([ True, False])}
@@ -138,9 +150,4 @@ def _final_infos(observation: Any, info: dict[str, Any], ended: Any, copy: Calla
 
 
 def _read(readers: Any, words: np.ndarray[Any, Any]) -> Any:
-    return jax.tree.map(lambda read: read(words), readers)
-
-
-def _tree_reader(readers: Any) -> Callable[[np.ndarray[Any, Any]], Any]:
-    """One function for all leaves; the leaf's own where there is just one."""
-    return readers if callable(readers) else functools.partial(_read, readers)
+    return readers(words) if callable(readers) else jax.tree.map(lambda read: read(words), readers)

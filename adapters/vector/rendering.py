@@ -1,13 +1,13 @@
-"""How a vector environment over a pure one is shown."""
+"""Rendering of a vector environment: images, text and windows of the states of all environments."""
 
 from __future__ import annotations
 
-import threading
 import warnings
 from typing import Any
 
 import jax
 
+from funcenv.adapters._lifecycle import OneThreadAtATime
 from funcenv.adapters.rendering.frames import (
     Frame,
     draw_frames,
@@ -25,39 +25,34 @@ from funcenv.func_env import FuncEnv
 from funcenv.scene.grid import grid_shape
 from funcenv.vector import VectorState
 
-_MOSAIC_SIDE = 900  # of a mosaic, the longer one, where no size is asked for
+MOSAIC_SIDE_PIXELS = 900  # the longer side of a mosaic, by default
 
 
-class RenderedVectorEnv(VectorEnv[ObsType, ActType]):
-    """The drawing half of `FunctionalVectorEnv`, which tells it the environments and their states.
+class RenderedVectorEnv(OneThreadAtATime, VectorEnv[ObsType, ActType]):
+    """The rendering half of `FunctionalVectorEnv`.
 
-    Frames are drawn when they are asked for; environments that differ in their parameters are drawn with their own.
+    Frames are drawn when they are asked for, with the parameters of each environment. A subclass defines `_present`.
     """
 
     func_env: FuncEnv[Any, Any, Any]
     _window: Window | None = None
-    _follows: bool = False  # whether each call shows the window
-    _played: Any = None  # the last actions, and whether they are a block of several steps; None after a reset
-    _busy: threading.Lock
+    _renders_each_call: bool = False
+    _last_actions: Any = None  # the last actions, and whether they are a block of several steps; None after a reset
 
     def _present(self) -> tuple[FuncEnv[Any, Any, Any], VectorState[Any]]:
-        """A batch of the environments, every parameter of which has a leading axis, and their states."""
+        """Return the environments, in which every parameter has a leading axis, and their states."""
         raise NotImplementedError(f"{type(self).__name__} must define _present()")
 
-    def _begin(self) -> None:
-        """Take the lock `_busy`."""
-        raise NotImplementedError(f"{type(self).__name__} must define _begin()")
-
     def render(self) -> Any:
-        """What `render_mode` names, of each environment: a tuple of pictures or strings; in a window, None.
+        """Return a tuple with an image or a string of each environment; None if the mode is "human".
 
-        Without a mode it warns and returns None.
+        Without a mode this warns and returns None.
 
         Raises:
             ResetNeeded: before the first `reset`.
             ClosedEnvironment: after `close`.
         """
-        self._begin()
+        self._acquire()
         try:
             if self.render_mode is None:
                 warnings.warn(
@@ -69,31 +64,31 @@ class RenderedVectorEnv(VectorEnv[ObsType, ActType]):
                 return None
             if self.render_mode == "human":
                 return self._show_window()
-            return self._texts() if self.render_mode == "ansi" else self._pictures()
+            return self._texts() if self.render_mode == "ansi" else self._frames()
         finally:
-            self._busy.release()
+            self._lock.release()
 
     def render_mosaic(self, height: int | None = None, width: int | None = None, columns: int | None = None) -> Frame:
-        """All environments side by side in one picture, whatever the render mode.
+        """Return one image with a tile for each environment, in any render mode.
 
         Args:
-            height: rows of the picture. By default the proportions are those of the grid, and the longer side has 900
-                pixels, or what the other side demands.
-            width: columns of the picture; likewise.
-            columns: how many environments stand in a row; as many as make the grid about square by default.
+            height: rows of the image. By default the aspect ratio is that of the grid, and the longer side has 900
+                pixels, or as many as the other side requires.
+            width: columns of the image, with the same default.
+            columns: the number of environments in a row; by default the grid is about square.
 
         Returns:
             uint8 `[height, width, 3]`, a fresh array.
 
         Raises:
             ResetNeeded: before the first `reset`.
-            ValueError: a size below 1; an environment that draws nothing.
+            ValueError: a size is below 1, or the environment draws nothing.
         """
-        self._begin()
+        self._acquire()
         try:
             return self._mosaic(*require_frame_size(height, width), columns)
         finally:
-            self._busy.release()
+            self._lock.release()
 
     def close_extras(self, **kwargs: Any) -> None:
         """Close the window."""
@@ -106,47 +101,39 @@ class RenderedVectorEnv(VectorEnv[ObsType, ActType]):
         self.render_mode = render_mode
         self.metadata = metadata(self.func_env, modes)
         self._render_size = require_frame_size(height, width)
-        self._follows = render_mode == "human"
+        self._renders_each_call = render_mode == "human"
         self._aspect: float | None = None
 
-    def _pictures(self) -> tuple[Frame, ...]:
+    def _frames(self) -> tuple[Frame, ...]:
         func_envs, vstate = self._present()
-        size = frame_size(self._proportion(func_envs, vstate), *self._render_size)
+        size = frame_size(self._frame_aspect(func_envs, vstate), *self._render_size)
         return tuple(draw_frames(func_envs, vstate.env_state, size))
 
     def _texts(self) -> tuple[str, ...]:
         func_envs, vstate = self._present()
         renderer = Renderer(str(self), 1, *self._render_size)
-        # On the host, where taking one of them apart costs nothing.
-        batch = jax.device_get((func_envs, vstate.env_state, self._last_actions(), vstate.episode_length))
-        moments = (_row(batch, i) for i in range(self.num_envs))
+        actions = self._last_actions
+        if actions is not None:
+            actions, is_block = actions
+            actions = jax.tree.map(lambda leaf: leaf[-1], actions) if is_block else actions
+        # Indexing costs nothing on the host.
+        batch = jax.device_get((func_envs, vstate.env_state, actions, vstate.episode_length))
+        rows = (_row(batch, i) for i in range(self.num_envs))
         return tuple(
             renderer.draw("ansi", RenderInput(func_env, env_state, action if length else None))
-            for func_env, env_state, action, length in moments
+            for func_env, env_state, action, length in rows
         )
-
-    def _last_actions(self) -> Any:
-        if self._played is None:
-            return None
-        actions, is_block = self._played
-        return jax.tree.map(lambda leaf: leaf[-1], actions) if is_block else actions
-
-    def _follow(self, played: Any) -> None:
-        """After each call: keep what was played, and show the window in the mode that does so."""
-        self._played = played
-        if self._follows:
-            self._show_window()
 
     def _mosaic(self, height: int | None, width: int | None, columns: int | None) -> Frame:
         func_envs, vstate = self._present()
         if "rgb_array" not in self.metadata["render_modes"]:
             raise ValueError(f"{type(self.func_env.unwrapped).__name__} draws nothing until it defines scene(state)")
         rows, columns = grid_shape(self.num_envs, columns)
-        size = frame_size(self._proportion(func_envs, vstate) * columns / rows, height, width, _MOSAIC_SIDE)
+        size = frame_size(self._frame_aspect(func_envs, vstate) * columns / rows, height, width, MOSAIC_SIDE_PIXELS)
         return draw_mosaic(func_envs, vstate.env_state, size, columns)
 
-    def _proportion(self, func_envs: FuncEnv[Any, Any, Any], vstate: VectorState[Any]) -> float:
-        """Width over height of the first environment's picture when it is first drawn, and of all from then on."""
+    def _frame_aspect(self, func_envs: FuncEnv[Any, Any, Any], vstate: VectorState[Any]) -> float:
+        """Return width over height of the first environment's first frame, which all frames keep."""
         if self._aspect is None:
             self._aspect = scene_aspect(*_row((func_envs, vstate.env_state), 0))
         return self._aspect

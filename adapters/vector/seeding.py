@@ -5,18 +5,23 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-import jax
 import numpy as np
 
-from funcenv.adapters.seeding import np_random
+from funcenv.adapters.seeding import draw_key_words, np_random
+from funcenv.random import words_in_key
 
 
 def parse_seeds(seed: Any, num_envs: int) -> list[int | None]:
-    """The seed of every environment: `seed + i`, or the members of a sequence, None for those that go on.
+    """Return the seed of each environment.
+
+    Args:
+        seed: an integer, which gives environment i the seed `seed + i`; or a sequence with an integer or None for each
+            environment.
+        num_envs: the number of environments.
 
     Raises:
-        ValueError: a negative seed, or a sequence that is not of length `num_envs`.
-        TypeError: a seed that is not an integer.
+        ValueError: a seed is negative, or the length of the sequence is not `num_envs`.
+        TypeError: a seed is not an integer.
 
     >>> parse_seeds(5, 3), parse_seeds([7, None], 2)
     ([5, 6, 7], [7, None])
@@ -29,42 +34,34 @@ def parse_seeds(seed: Any, num_envs: int) -> list[int | None]:
     return [None if one is None else np_random(one)[1] for one in seed]
 
 
-def root_of(seed: Any, seeds: Sequence[int | None]) -> tuple[np.random.Generator, int | tuple[int, ...]]:
-    """The `np_random` and `np_random_seed` of a batch that was seeded as a whole with `seed`, which means `seeds`."""
+def batch_np_random(seed: Any, seeds: Sequence[int | None]) -> tuple[np.random.Generator, int | tuple[int, ...]]:
+    """Return the generator and the seed of a batch that `reset(seed=seed)` seeded with `seeds`."""
     if np.ndim(seed) == 0:
         return np_random(seed)
     members = [one for one in seeds if one is not None]
     return np.random.default_rng(members), tuple(members)
 
 
-def seed_words(seeds: Sequence[int | None], impl: Hashable) -> np.ndarray[Any, Any]:
-    """Row i is the data of `seed_to_key(seeds[i])`; zeros for None.
+def seeds_to_key_words(seeds: Sequence[int | None], impl: Hashable) -> np.ndarray[Any, Any]:
+    """Return the words of the keys `seed_to_key(seed)`, `[num_envs, words_in_key]`; zeros for None.
 
+    >>> import jax
     >>> from funcenv.adapters.seeding import seed_to_key
-    >>> words = seed_words([3, 4], jax.random.key_impl(seed_to_key(0)))
+    >>> words = seeds_to_key_words([3, 4], jax.random.key_impl(seed_to_key(0)))
     >>> bool((words[1] == jax.random.key_data(seed_to_key(4))).all())
     True
     """
-    size = key_size(impl)
-    words = np.zeros((len(seeds), size), np.uint32)
-    for i, seed in enumerate(seeds):
-        if seed is not None:
-            words[i] = np_random(seed)[0].integers(0, 2**32, size, np.uint32)
-    return words
-
-
-def generator_words(generator: np.random.Generator, num_envs: int, impl: Hashable) -> np.ndarray[Any, Any]:
-    """The data of one key after the other, as `draw_key(generator)` draws them."""
-    size = key_size(impl)
-    return np.stack([generator.integers(0, 2**32, size, np.uint32) for _ in range(num_envs)])
+    num_words = words_in_key(impl)
+    nothing = np.zeros(num_words, np.uint32)
+    return np.stack([nothing if seed is None else draw_key_words(np_random(seed)[0], num_words) for seed in seeds])
 
 
 def require_mask(mask: Any, num_envs: int) -> np.ndarray[Any, Any]:
-    """A bool array `[num_envs]` with at least one True: which environments to reset.
+    """Return `options["reset_mask"]` as an array.
 
     Raises:
         TypeError: the mask is not bool.
-        ValueError: it has another shape, or chooses nothing.
+        ValueError: the shape is not `[num_envs]`, or no entry is True.
     """
     array = np.asarray(mask)
     if array.dtype != bool:
@@ -74,8 +71,3 @@ def require_mask(mask: Any, num_envs: int) -> np.ndarray[Any, Any]:
     if not array.any():
         raise ValueError("options['reset_mask'] must choose at least one environment; leave out the call for none")
     return array
-
-
-def key_size(impl: Hashable) -> int:
-    """How many 32-bit words a key has."""
-    return int(jax.eval_shape(lambda: jax.random.key_data(jax.random.key(0, impl=impl))).size)

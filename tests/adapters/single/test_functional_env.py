@@ -247,10 +247,10 @@ def test_close_can_be_called_twice_and_ends_its_use(env):
 def test_one_environment_in_two_threads_is_refused(env):
     env.reset(seed=0)
     twin = copy.deepcopy(env)
-    env._busy.acquire()  # as a call in another thread holds it
+    env._lock.acquire()  # as a call in another thread holds it
     with pytest.raises(ConcurrentUse, match="give each thread one of its own"):
         env.step(0)
-    env._busy.release()
+    env._lock.release()
     assert trace(env, ACTIONS) == trace(twin, ACTIONS)
 
 

@@ -335,7 +335,7 @@ def test_one_batch_in_two_threads_is_refused(envs):
         except ConcurrentUse as error:
             errors.append(error)
 
-    with envs._busy:
+    with envs._lock:
         thread = threading.Thread(target=use)
         thread.start()
         thread.join()

@@ -9,7 +9,7 @@ import pytest
 
 import funcenv
 from funcenv import FuncEnv, FuncVectorEnv, spaces
-from funcenv.adapters.vector.observation_aliases import shared_words
+from funcenv.adapters.vector.observation_aliases import observation_aliases
 from funcenv.struct import field
 
 
@@ -17,7 +17,7 @@ def shared(env):
     venv = FuncVectorEnv(env, 3)
     keys = jax.eval_shape(lambda: jax.random.split(funcenv.key(0), 3))
     vstate, _ = jax.eval_shape(venv.reset, keys)
-    return shared_words(venv, vstate, jax.eval_shape(jax.vmap(venv.single_action_space.sample), keys))
+    return observation_aliases(venv, vstate)
 
 
 class Pair(FuncEnv):

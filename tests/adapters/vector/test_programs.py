@@ -60,30 +60,29 @@ LAYOUTS = [
 ]
 
 
-@pytest.mark.parametrize(("mode", "num_envs", "chunk_size", "packed"), LAYOUTS)
-def test_every_layout_steps_as_the_pure_vector_environment(mode, num_envs, chunk_size, packed):
+@pytest.mark.parametrize(("mode", "num_envs", "chunk_size", "packs_output"), LAYOUTS)
+def test_every_layout_steps_as_the_pure_vector_environment(mode, num_envs, chunk_size, packs_output):
     gravities = np.linspace(5, 15, num_envs, dtype=np.float32)
     venv = FuncVectorEnv(TimeLimit(CartPole(gravity=gravities), 9), num_envs, mode)
-    programs = VectorPrograms(venv, IMPL, packed, chunk_size)
+    programs = VectorPrograms(venv, IMPL, packs_output, chunk_size)
     keys = jax.random.split(funcenv.key(0), num_envs)
     words = jax.random.key_data(keys)
-    output = programs.begin(venv.env, words)
+    result = programs.first_reset(venv.env, words)
     vstate, timestep = jax.jit(venv.reset)(keys)
     step = jax.jit(venv.step)
     rng = np.random.default_rng(0)
     for _ in range(14):
-        carried = output if packed else output[1]
         actions = rng.integers(0, 2, num_envs).astype(np.int32)
-        output = programs.step(words, carried, actions)
+        result = programs.step(words, result[1], actions)
         vstate, timestep = step(vstate, actions)
-    shown, carried = programs._parts(output)
+    output = programs.unpack_output(result)
     for name in ("observation", "reward", "terminated", "truncated"):
-        np.testing.assert_allclose(getattr(shown, name), getattr(timestep, name), atol=1e-5, err_msg=name)
-    present = programs.vstate(words, carried)
+        np.testing.assert_allclose(getattr(output, name), getattr(timestep, name), atol=1e-5, err_msg=name)
+    present = programs.vstate(words, result[1])
     np.testing.assert_array_equal(present.num_calls, vstate.num_calls)
     np.testing.assert_array_equal(present.episode_length, vstate.episode_length)
     if mode is AutoresetMode.SAME_STEP:
-        np.testing.assert_allclose(shown.final_observation, timestep.final_observation, atol=1e-5)
+        np.testing.assert_allclose(output.final_observation, timestep.final_observation, atol=1e-5)
     assert programs.step.is_plain == (num_envs == 257)
 
 
@@ -123,13 +122,13 @@ def test_a_step_is_traced_once(output):
 def test_asynchronous_dispatch_leaves_small_steps_on_the_calling_thread(id, mode):
     # The CPU client's own rule is not to be seen from here; this is what it is about.
     for num_envs in (16, 256):
-        programs = vector_programs(FuncVectorEnv(funcenv.make(id), num_envs, mode), IMPL, packed=True)
-        assert programs.counted_operations() < 1000
+        programs = vector_programs(FuncVectorEnv(funcenv.make(id), num_envs, mode), IMPL, True)
+        assert programs.count_operations() < 1000
 
 
 def test_large_steps_take_whole_vectors():
-    programs = vector_programs(FuncVectorEnv(funcenv.make("CartPole-v1"), 4096), IMPL, packed=True)
-    assert programs.counted_operations() > 10_000
+    programs = vector_programs(FuncVectorEnv(funcenv.make("CartPole-v1"), 4096), IMPL, True)
+    assert programs.count_operations() > 10_000
 
 
 def test_double_precision():
