@@ -1,4 +1,4 @@
-"""An environment to draw, and a comparison of what two environments draw."""
+"""An environment to render, and a comparison of the frames of two environments."""
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +10,7 @@ from funcenv.scene import Camera, Circle, Scene, rgba
 
 
 class Dot(FuncEnv):
-    """A dot on a line that goes where it is told; it counts how often its picture is traced."""
+    """A dot on a line that moves left or right; the class counts the traces of `scene`."""
 
     radius: float = 0.5
     length: int = field(pytree_node=False, default=6)
@@ -54,7 +54,7 @@ def dot():
 
 @pytest.fixture
 def assert_same_frames():
-    """Plays a script in two environments, compares what they render, and returns how many frames that was each time."""
+    """A function that runs a script in two environments, compares their frames, and returns the number of frames."""
 
     def play(ours, theirs, script):
         lengths = []

@@ -1,4 +1,4 @@
-"""Scripts as they were written for old Gym, one in each dialect, and the conversion of what `step` returns."""
+"""Scripts written for each version of old Gym, and the conversion of the results of `step`."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from funcenv.adapters import Space, StepCompatibility, step_api_compatibility
 
 
 def trace_today(actions, seed):
-    """What the present interface shows: observation and reward of each step, to the end of the first episode."""
+    """Return the observations and rewards of the first episode with the current interface."""
     env = adapters.make("CartPole-v1", max_episode_steps=20)
     observation, _ = env.reset(seed=seed)
     rows = [observation.tolist()]
@@ -85,7 +85,7 @@ def test_seed_is_for_the_next_reset_and_an_explicit_one_goes_first():
 
 
 class Drawn(adapters.Env):
-    """Draws in two ways, and returns four values as old code does."""
+    """An environment with two render modes, whose `step` returns four values."""
 
     metadata = {"render_modes": ["ansi", "human"], "render_fps": 4}
     action_space = observation_space = Space(spaces.Discrete(3))

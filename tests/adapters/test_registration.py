@@ -1,4 +1,4 @@
-"""Stateful environments by name, and specs that travel."""
+"""Creation of stateful environments by id, and serialization of their specifications."""
 
 import dataclasses
 import json
@@ -17,7 +17,7 @@ from funcenv.envs import CartPole
 from funcenv.wrappers import TimeLimit
 
 
-def test_make_gives_the_pure_environment_a_stateful_face():
+def test_make_wraps_the_functional_environment():
     env = adapters.make("CartPole-v1", gravity=1.6, max_episode_steps=7)
     assert type(env) is FunctionalEnv and env.func_env == funcenv.make("CartPole-v1", gravity=1.6, max_episode_steps=7)
     assert env.render_mode is None and env.unwrapped is env

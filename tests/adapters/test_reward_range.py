@@ -1,4 +1,4 @@
-"""Bounds of rewards: never left, and tight."""
+"""Bounds of rewards: never exceeded, and tight."""
 
 import jax
 import jax.numpy as jnp
@@ -38,7 +38,7 @@ def test_bounds_follow_from_the_parameters(env, expected):
 
 @jax.jit
 def rewards(env, actions, key):
-    """Of every action in a long row, from the start again whenever an episode ends."""
+    """Return the rewards of a sequence of actions, with a reset after each episode."""
 
     def step(carry, action):
         state, key = carry

@@ -1,4 +1,4 @@
-"""Each check of a stateful environment, on an environment that is broken in just that way."""
+"""Each check of a stateful environment, on an environment with exactly that fault."""
 
 import copy
 import sys
@@ -13,7 +13,7 @@ from funcenv.adapters import EnvCheckError, Space, check_env
 
 
 class Good(adapters.Env):
-    """Nothing is wrong with it; each environment below breaks one thing."""
+    """An environment without faults; each environment below adds one."""
 
     metadata = {"render_modes": ["ansi"], "render_fps": 4}
     reward_range = (0.0, 1.0)
@@ -46,7 +46,7 @@ class Good(adapters.Env):
 
 
 def broken(**changes):
-    """A `Good` with other attributes and methods."""
+    """Return a `Good` with other attributes and methods."""
     return type("Broken", (Good,), changes)()
 
 
@@ -60,7 +60,7 @@ def with_spaces(action=None, observation=None):
 
 
 def stepping(change):
-    """A `Good` whose step returns something else."""
+    """Return a `Good` whose step returns something else."""
     return broken(step=lambda self, action: change(*Good.step(self, action)))
 
 
@@ -72,12 +72,12 @@ def resetting(change):
 
 
 def looking(change):
-    """A `Good` whose observations are others."""
+    """Return a `Good` with other observations."""
     return broken(look=lambda self: change(Good.look(self)))
 
 
 def spoiled(space, name, value):
-    """A space that someone changed after it was made."""
+    """Return a space that was changed after it was made."""
     setattr(space, name, value)
     return Space(space)
 
@@ -111,7 +111,7 @@ class OwnRandomness(Good):
 
 
 class Counting(Good):
-    """What it gives depends on how often it was called."""
+    """An environment whose results depend on the number of calls."""
 
     calls, what = 0, "info"
 
@@ -207,7 +207,7 @@ ERRORS = {
         with_spaces(action=spoiled(spaces.MultiDiscrete([2, 3]), "nvec", np.array([2, 0]))),
         "at least one member, got nvec",
     ),
-    "no elements": (with_spaces(action=spoiled(spaces.MultiBinary(2), "n", 0)), "at least one element"),
+    "no elements": (with_spaces(action=spoiled(spaces.MultiBinary(2), "shape", (0,))), "at least one element"),
     "reset without seed": (NoSeed(), "reset must take seed="),
     "reset without options": (NoOptions(), "reset must take options="),
     "render modes": (broken(metadata={"render_modes": "ansi"}), "must be a list of strings, got 'ansi'"),
@@ -346,7 +346,7 @@ class Closing(Good):
 
 
 class Recipe(adapters.EnvSpec):
-    """A spec of a hand-written environment."""
+    """A specification of a handwritten environment."""
 
     def make(self, render_mode=None):
         env = self.entry_point(render_mode)
@@ -366,10 +366,10 @@ def test_closing_twice_is_allowed():
 
 
 @pytest.mark.parametrize(
-    ("mode", "picture", "message"),
+    ("mode", "frame", "message"),
     [
         ("ansi", 3, "must give a string, got 3"),
-        ("human", "a picture", "must show a window and return None"),
+        ("human", "a frame", "must show a window and return None"),
         ("rgb_array", None, "must give a uint8 array"),
         ("rgb_array", np.zeros((4, 4, 3)), r"must give a uint8 array .* got ndarray float64\[4, 4, 3\]"),
         ("rgb_array", np.zeros((4, 4), np.uint8), "must give a uint8 array"),
@@ -380,11 +380,11 @@ def test_closing_twice_is_allowed():
         ("ansi_list", ["a", 3], "must give a string, got 3"),
     ],
 )
-def test_pictures_are_checked_in_every_mode(mode, picture, message):
+def test_frames_are_checked_in_every_mode(mode, frame, message):
     kind = type(
         "Drawing",
         (Good,),
-        {"metadata": {"render_modes": [mode], "render_fps": 4}, "render": lambda self: picture},
+        {"metadata": {"render_modes": [mode], "render_fps": 4}, "render": lambda self: frame},
     )
     check_env(specified(kind))
     with pytest.raises(EnvCheckError, match=message):
@@ -394,7 +394,7 @@ def test_pictures_are_checked_in_every_mode(mode, picture, message):
 
 
 @pytest.mark.parametrize(
-    ("mode", "picture"),
+    ("mode", "frame"),
     [
         ("ansi", "a"),
         ("human", None),
@@ -403,15 +403,15 @@ def test_pictures_are_checked_in_every_mode(mode, picture, message):
         ("ansi_list", ["a", "b"]),
     ],
 )
-def test_good_pictures_pass(mode, picture):
+def test_good_frames_pass(mode, frame):
     metadata = {"render_modes": [mode], "render_fps": 4}
-    kind = type("Drawing", (Good,), {"metadata": metadata, "render": lambda self: copy.deepcopy(picture)})
+    kind = type("Drawing", (Good,), {"metadata": metadata, "render": lambda self: copy.deepcopy(frame)})
     check_env(specified(kind, render_mode=mode), skip_render_check=False)
 
 
 def test_frames_are_the_users_own():
-    picture = np.zeros((4, 4, 3), np.uint8)
-    for mode, shown in (("rgb_array", picture), ("rgb_array_list", [picture])):
+    frame = np.zeros((4, 4, 3), np.uint8)
+    for mode, shown in (("rgb_array", frame), ("rgb_array_list", [frame])):
         metadata = {"render_modes": [mode], "render_fps": 4}
         kind = type("Drawing", (Good,), {"metadata": metadata, "render": lambda self, shown=shown: shown})
         with pytest.raises(EnvCheckError, match=f"two frames of render_mode '{mode}' share memory"):
@@ -451,7 +451,7 @@ def test_only_stateful_environments_are_checked():
         check_env(3)
 
 
-def test_the_compatibility_face_is_no_environment_of_today():
+def test_the_compatibility_wrapper_fails_the_check():
     env = adapters.make("CartPole-v1", return_two_dones=False)
     with pytest.raises(EnvCheckError, match="must return a tuple of observation and info"), pytest.warns(UserWarning):
         check_env(env)

@@ -1,4 +1,4 @@
-"""An environment whose spaces can be of any kind."""
+"""An environment with a space of any kind."""
 
 import jax.numpy as jnp
 import pytest
@@ -7,7 +7,7 @@ from funcenv import FuncEnv, field, spaces
 
 
 class Parrot(FuncEnv):
-    """Says what it is told, in spaces of every kind."""
+    """An environment whose observation is the last action."""
 
     space: spaces.Space = field(pytree_node=False)
 

@@ -1,4 +1,4 @@
-"""Gymnasium's wrappers and vector environments over ours, beside the originals."""
+"""Gymnasium's wrappers and vector environments over funcenv's environments and over the originals."""
 
 import gymnasium
 import jax
@@ -39,7 +39,7 @@ WRAPPERS = {
 
 
 def trace(env, options=None):
-    """What is shown of a few episodes, without clock times."""
+    """Record the results of a few episodes, without clock times."""
     observation, info = env.reset(seed=0, options=options)
     rows = [(observation, 0.0, False, False, {})]
     for action in ACTIONS:
@@ -52,7 +52,7 @@ def trace(env, options=None):
 
 
 def assert_alike(ours, theirs, tolerance=2e-5):
-    """Equal in structure and flags, and in numbers to rounding."""
+    """Assert equal structure and flags, and equal numbers up to rounding."""
     assert jax.tree.structure(ours) == jax.tree.structure(theirs)
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, tolerance, tolerance), ours, theirs)
 
@@ -94,7 +94,7 @@ def vector_trace(venv):
 
 
 def lakes(prefix, n=2):
-    """Frozen lakes with nothing left to chance, so that resets agree too."""
+    """Deterministic FrozenLake environments, so that resets agree too."""
     return [lambda: gymnasium.make(f"{prefix}FrozenLake-v1", is_slippery=False, max_episode_steps=8)] * n
 
 

@@ -1,4 +1,4 @@
-"""An ordinary Gymnasium environment inside compiled code: same traces, in order, and no going back."""
+"""Gymnasium environments in compiled code: equal results, ordered calls, and errors for steps from old states."""
 
 import gymnasium
 import jax
@@ -18,13 +18,13 @@ def cartpole():
 
 
 def seed_of(env, key):
-    """The seed that `reset(key)` gives, by the documented law."""
+    """Return the seed that `reset(key)` passes, as documented."""
     initial_key, _ = jax.random.split(key)
     return int(jax.random.bits(initial_key, (), jnp.uint32) >> 1)
 
 
 def episode(env, key, actions):
-    """One episode in one compiled program."""
+    """Run one episode in one compiled program."""
 
     def step(state, action):
         state, timestep = env.step(state, action, key)
@@ -74,7 +74,7 @@ def test_episodes_in_a_loop_with_cond_run_in_order():
     assert any(row[1] for row in reference) and any(row[2] for row in reference)
 
 
-def test_the_stateful_face_and_our_wrappers_stand_on_it():
+def test_stateful_environments_and_functional_wrappers_accept_it():
     env = FunctionalEnv(TimeLimit(cartpole(), max_episode_steps=3))
     first = env.reset(seed=5)[0]
     ends = [env.step(0)[2:4] for _ in range(3)]
@@ -113,7 +113,7 @@ def test_mapping_is_refused():
 
 
 class Talker(gymnasium.Env):
-    """Shows what it is told, which varies in size."""
+    """An environment whose observation is the last action, of varying size."""
 
     def __init__(self, space):
         self.observation_space = self.action_space = space

@@ -1,4 +1,4 @@
-"""Gymnasium's functional environments: ours plays as they say, and what their adapters get wrong is right."""
+"""Gymnasium's functional environments, without the faults of Gymnasium's own adapters."""
 
 import gymnasium
 import jax
@@ -87,7 +87,7 @@ def test_flags_among_the_parameters_can_steer_python():
 
 
 class Noisy(FuncEnv):
-    """Random in every function; its state drifts in shape and dtype."""
+    """An environment that is random in every function, and whose state changes shape and dtype."""
 
     observation_space = gymnasium.spaces.Box(-100, 100, (1,), np.float32)
     action_space = gymnasium.spaces.Discrete(2)
@@ -144,7 +144,7 @@ def test_x64_keeps_the_declared_dtype():
 
 
 class Growing(Noisy):
-    """Its state changes its structure."""
+    """An environment whose state changes its structure."""
 
     def transition(self, state, action, rng, params=None):
         return {**state, "more": 1}

@@ -27,7 +27,7 @@ def make(id, **kwargs):
 
 
 def layers(env):
-    """The names of Gymnasium's wrappers, from the outside in."""
+    """Return the names of Gymnasium's wrappers, outermost first."""
     names = []
     while isinstance(env, gymnasium.Wrapper):
         names.append(type(env).__name__)
@@ -36,7 +36,7 @@ def layers(env):
 
 
 def findings(id):
-    """What Gymnasium's checker warns of."""
+    """Return the warnings of Gymnasium's checker."""
     with make(id) as env, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         check_env(env.unwrapped, skip_render_check="/" not in id)  # the originals need pygame to be drawn

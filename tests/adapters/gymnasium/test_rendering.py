@@ -1,4 +1,4 @@
-"""Gymnasium draws, checks and wraps our environments as its own."""
+"""Rendering of funcenv's environments by Gymnasium's wrappers and checker."""
 
 import gymnasium
 import numpy as np
@@ -16,7 +16,7 @@ MODES = [None, "human", "rgb_array", "ansi", "rgb_array_list", "ansi_list"]
 
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch):
-    """Windows show pictures as fast as they come."""
+    """Let windows show frames without waiting."""
 
     class Clock:
         def tick(self, fps):
@@ -31,7 +31,7 @@ def no_waiting(monkeypatch):
 @pytest.mark.filterwarnings("ignore:.*For Box action spaces")
 @pytest.mark.filterwarnings("ignore:.*is out of date:DeprecationWarning")
 @pytest.mark.parametrize("id", IDS)
-def test_check_env_with_pictures_in_every_mode(id):
+def test_check_env_with_frames_in_every_mode(id):
     if "/" in id:  # one that another test registered
         return
     for mode in MODES:

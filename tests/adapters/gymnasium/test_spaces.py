@@ -1,4 +1,4 @@
-"""Spaces there and back again, and members that both sides hold."""
+"""Conversion of spaces and members in both directions."""
 
 import copy
 import pickle
@@ -15,8 +15,8 @@ from funcenv.adapters.gymnasium.member_conversion import member_decoder, member_
 from funcenv.adapters.gymnasium.spaces import BoundedGraph, BoundedSequence, from_gymnasium, to_gymnasium
 
 
-def zoo(spaces):
-    """The same spaces from either library, each with its own default dtype."""
+def all_spaces(spaces):
+    """Return the same spaces of either library, each with its own default dtype."""
     return [
         spaces.Box(-1, 1, (2, 3)),
         spaces.Box(np.array([-np.inf, 0, -np.inf, -2], np.float32), np.array([np.inf, np.inf, 1, 3], np.float32)),
@@ -48,7 +48,7 @@ def zoo(spaces):
     ]
 
 
-PAIRS = list(zip(zoo(ours), zoo(theirs), strict=True))
+PAIRS = list(zip(all_spaces(ours), all_spaces(theirs), strict=True))
 ALL = pytest.mark.parametrize(("space", "reference"), PAIRS, ids=[repr(space).replace("\n", "") for space, _ in PAIRS])
 
 
@@ -91,7 +91,7 @@ def test_members_pass_from_either_side_to_the_other(space, reference):
 
 
 def assert_same(a, b):
-    """Equal, but for float64 where JAX has float32 only."""
+    """Assert equality, up to float32 where JAX has no float64."""
     jax.tree.map(lambda x, y: x == y if isinstance(x, str) else np.testing.assert_allclose(x, y, 1e-6), a, b)
 
 
@@ -145,11 +145,11 @@ def test_what_does_not_fit_is_refused():
 
 
 class Odd(ours.Discrete):
-    """A kind of space that is known by its parent."""
+    """A kind of space that is converted like its base class."""
 
 
 class Strange(theirs.Space):
-    """A kind of space that nobody knows."""
+    """A kind of space without a conversion."""
 
 
 def test_kinds_of_spaces_that_are_not_known():

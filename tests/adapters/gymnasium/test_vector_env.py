@@ -1,4 +1,4 @@
-"""`make_vec`: the compiled vector environment beside Gymnasium's loop over single ones."""
+"""`make_vec`: the compiled vector environment, compared with Gymnasium's loop over single ones."""
 
 import pickle
 
@@ -22,7 +22,7 @@ def make(id, num_envs=3, **kwargs):
 
 
 def loop(id, mode, **kwargs):
-    """Gymnasium's own vector environment over our single ones."""
+    """Return Gymnasium's own vector environment over funcenv's single ones."""
     return SyncVectorEnv([lambda: gymnasium.make(f"funcenv/{id}", **kwargs)] * 3, autoreset_mode=mode)
 
 
@@ -39,7 +39,7 @@ def trace(envs, wrap=lambda envs: envs, num_steps=25):
 
 
 def plain(value):
-    """Arrays of objects as lists, which can be compared leaf by leaf."""
+    """Convert arrays of objects to lists, which can be compared leaf by leaf."""
     if isinstance(value, dict):
         return {name: plain(part) for name, part in value.items()}
     return list(value) if isinstance(value, np.ndarray) and value.dtype == object else value

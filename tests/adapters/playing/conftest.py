@@ -1,4 +1,4 @@
-"""An environment whose whole life can be foretold, and a screen without a screen."""
+"""A predictable environment, and a scripted screen."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from funcenv.spaces import Box, Discrete
 
 
 class Corridor(Env):
-    """Action 0 stays, 1 goes back, 2 goes on; the fourth cell is the end. Where it starts is drawn."""
+    """A corridor of four cells: action 0 stays, 1 moves back, 2 moves forward. The observation has a random offset."""
 
     metadata = {"render_modes": ["rgb_array", "ansi"], "render_fps": 1000}
 
@@ -42,13 +42,13 @@ class Corridor(Env):
 
 
 class Script:
-    """A screen whose keys are given: one set for each frame, then the player leaves."""
+    """A screen with a given set of keys for each frame; after the last one the player leaves."""
 
     def __init__(self, *presses):
-        self.presses, self.scores, self.pictures = list(presses), [], []
+        self.presses, self.scores, self.frames = list(presses), [], []
 
-    def show(self, picture, score):
-        self.pictures.append(picture)
+    def show(self, frame, score):
+        self.frames.append(frame)
         self.scores.append(score)
 
     def pressed(self):

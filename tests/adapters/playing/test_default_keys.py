@@ -1,4 +1,4 @@
-"""Every environment that comes with funcenv says which keys play it."""
+"""Every built-in environment defines keys for all its actions."""
 
 import numpy as np
 import pytest

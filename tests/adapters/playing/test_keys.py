@@ -1,4 +1,4 @@
-"""From keys to actions, in all the forms that users write."""
+"""The mapping from keys to actions, in all accepted forms."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The game itself, with a screen that follows a script."""
+"""The game loop with a scripted screen."""
 
 import numpy as np
 
@@ -25,7 +25,7 @@ def test_the_last_frame_of_an_episode_is_shown_before_the_next_begins(corridor, 
     env, screen = corridor(), script(RIGHT, RIGHT, RIGHT, RIGHT, RIGHT, STAY)
     game(env, screen)
     assert [(score.episode, score.step) for score in screen.scores] == [(1, 0), (1, 1), (1, 2), (1, 3), (2, 0), (2, 1)]
-    assert screen.pictures[3][0, 79].tolist() == [200, 40, 40]  # at the end of the corridor
+    assert screen.frames[3][0, 79].tolist() == [200, 40, 40]  # at the end of the corridor
     assert screen.scores[3].last == "terminated after 3, return 3"
 
 

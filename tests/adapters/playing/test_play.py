@@ -1,4 +1,4 @@
-"""The window, with keys posted to it as a player would press them; nobody sees it."""
+"""The play window on a dummy display, with posted key events."""
 
 import gymnasium
 import numpy as np
@@ -11,12 +11,12 @@ from funcenv.adapters.rendering.display import load_pygame
 
 
 @pytest.fixture(autouse=True)
-def nobody_sees(monkeypatch):
+def dummy_display(monkeypatch):
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
 
 
 class Player:
-    """Presses keys by the frame: a callback counts the steps, and posts pygame's events."""
+    """A callback that counts the steps and posts pygame's key events."""
 
     def __init__(self, *keys):
         self.keys, self.steps = list(keys), []
@@ -64,15 +64,13 @@ def test_a_gymnasium_environment_is_played_too():
 
 
 def test_the_window_shows_the_frame_and_the_score(corridor, monkeypatch):
-    pictures = []
-    monkeypatch.setattr(
-        PlayWindow, "pressed", lambda self: pictures.append(self.window.pixels()) or self.window.close()
-    )
+    frames = []
+    monkeypatch.setattr(PlayWindow, "pressed", lambda self: frames.append(self.window.pixels()) or self.window.close())
     play(corridor(), seed=0)
-    (picture,) = pictures
-    assert picture.shape == (60 * 5 + 28, 80 * 5, 3)
-    assert picture[10, 10].tolist() == [200, 40, 40] and picture[10, 390].tolist() == [255, 255, 255]
-    assert picture[-28:].max() > 200 > picture[-28:].mean()  # light letters on dark
+    (frame,) = frames
+    assert frame.shape == (60 * 5 + 28, 80 * 5, 3)
+    assert frame[10, 10].tolist() == [200, 40, 40] and frame[10, 390].tolist() == [255, 255, 255]
+    assert frame[-28:].max() > 200 > frame[-28:].mean()  # light letters on dark
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A terminal without a person: the program has one end of a pseudo-terminal, the test types at the other."""
+"""Play in a pseudo-terminal: the program has one end, the test types at the other."""
 
 import itertools
 import os
@@ -15,7 +15,7 @@ from funcenv.adapters.playing.terminal import TerminalScreen, parse
 
 
 class Terminal:
-    """The person's end: types a key for every frame, and keeps what was shown."""
+    """The player's end, which types a key for every frame and records the output."""
 
     def __init__(self, keys):
         self.person, program = pty.openpty()

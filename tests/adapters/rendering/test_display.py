@@ -1,4 +1,4 @@
-"""Whether a window can be opened is known before it is, and said clearly."""
+"""Check before opening a window whether one can be opened, with clear errors."""
 
 import sys
 

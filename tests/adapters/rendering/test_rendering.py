@@ -25,7 +25,7 @@ ALL = ["human", "rgb_array", "ansi", "rgb_array_list", "ansi_list"]
 
 
 def drawn(env, height, width):
-    """What the rasteriser makes of the present state, by itself."""
+    """Draw the current state with the rasterizer alone."""
     return np.asarray(jax.jit(lambda state: rasterize(env.func_env.scene(state), height, width))(env.state.env_state))
 
 
@@ -33,14 +33,14 @@ def window_of(env):
     return env._renderer._window
 
 
-class Blank(CartPole):
-    """Draws nothing."""
+class NoScene(CartPole):
+    """An environment without `scene`."""
 
     scene = funcenv.FuncEnv.scene
 
 
-class Told(Blank):
-    """Is told in words."""
+class TextOnly(NoScene):
+    """An environment with `text` only."""
 
     def text(self, state, action=None):
         return f"{type(state.x).__name__} {action}"
@@ -48,13 +48,13 @@ class Told(Blank):
 
 def test_the_modes_are_what_the_environment_can_do(dot):
     assert FunctionalEnv(dot()).metadata == {"render_modes": ALL, "jax": False, "render_fps": 500}
-    assert FunctionalEnv(Blank()).metadata == {"render_modes": [], "jax": False}
-    told = FunctionalEnv(Told(), "ansi")
-    assert told.metadata["render_modes"] == ["ansi", "ansi_list"]
-    told.reset(seed=0)
-    assert told.render() == "ndarray None"
-    told.step(1)
-    assert told.render() == "ndarray 1"
+    assert FunctionalEnv(NoScene()).metadata == {"render_modes": [], "jax": False}
+    text_only = FunctionalEnv(TextOnly(), "ansi")
+    assert text_only.metadata["render_modes"] == ["ansi", "ansi_list"]
+    text_only.reset(seed=0)
+    assert text_only.render() == "ndarray None"
+    text_only.step(1)
+    assert text_only.render() == "ndarray 1"
 
 
 @pytest.mark.parametrize("id", sorted({funcenv.spec("CartPole-v1").id, *funcenv.registry}))
@@ -69,7 +69,7 @@ def test_modes_and_speed_of_every_environment_are_gymnasiums_or_more(id):
     assert ours["render_fps"] == theirs["render_fps"]
 
 
-def test_a_picture_is_the_rasterised_scene(dot):
+def test_a_frame_is_the_rasterized_scene(dot):
     env = FunctionalEnv(TimeLimit(dot(), max_episode_steps=5), "rgb_array")
     env.reset(seed=1)
     for action in (1, 1, 0, 1):
@@ -148,7 +148,7 @@ def test_a_state_that_was_set_is_drawn(dot):
     np.testing.assert_array_equal(env.render(), frame)
 
 
-def test_characters_are_the_picture_as_large_as_the_terminal(dot, monkeypatch):
+def test_characters_are_the_frame_as_large_as_the_terminal(dot, monkeypatch):
     env = FunctionalEnv(dot(), "ansi")
     env.reset(seed=0)
     for columns, lines, size in ((80, 24, (26, 80)), (40, 6, (8, 24))):
@@ -158,12 +158,12 @@ def test_characters_are_the_picture_as_large_as_the_terminal(dot, monkeypatch):
 
 
 def test_text_goes_through_wrappers_with_the_action_played_inside():
-    mirrored = funcenv.wrappers.TransformAction(Told(), lambda action: 1 - action)
+    mirrored = funcenv.wrappers.TransformAction(TextOnly(), lambda action: 1 - action)
     env = FunctionalEnv(TimeLimit(mirrored, 9), "ansi")
     env.reset(seed=0)
     env.step(1)
     assert env.render() == "ndarray 0"
-    env = FunctionalEnv(funcenv.wrappers.StickyAction(Told(), 0.9), "ansi_list")
+    env = FunctionalEnv(funcenv.wrappers.StickyAction(TextOnly(), 0.9), "ansi_list")
     env.reset(seed=0)
     actions = np.random.default_rng(0).integers(0, 2, 6)
     played = []
@@ -171,7 +171,7 @@ def test_text_goes_through_wrappers_with_the_action_played_inside():
         env.step(action)
         played.append(f"ndarray {env.state.env_state.last_action}")
     assert env.render() == ["ndarray None", *played] and played != [f"ndarray {action}" for action in actions]
-    env = FunctionalEnv(funcenv.wrappers.Autoreset(TimeLimit(Told(), 1)), "ansi_list")
+    env = FunctionalEnv(funcenv.wrappers.Autoreset(TimeLimit(TextOnly(), 1)), "ansi_list")
     env.reset(seed=0)
     env.step(1)
     env.reset()
@@ -220,7 +220,7 @@ def test_the_window_shows_every_state(dot):
 def test_a_state_is_shown_once(dot, monkeypatch):
     shown = []
     original = Window.show
-    monkeypatch.setattr(Window, "show", lambda window, picture: shown.append(1) or original(window, picture))
+    monkeypatch.setattr(Window, "show", lambda window, frame: shown.append(1) or original(window, frame))
     with FunctionalEnv(dot(), "human", render_width=60) as env:
         env.reset(seed=0)
         env.render()
@@ -303,8 +303,8 @@ def test_an_unknown_mode_is_named_with_those_there_are(dot, mode):
 
 
 def test_what_cannot_be_drawn_is_said(dot):
-    with pytest.raises(ValueError, match=r"one of \[None\], got 'rgb_array'; Blank draws nothing until .* scene"):
-        FunctionalEnv(Blank(), "rgb_array")
+    with pytest.raises(ValueError, match=r"one of \[None\], got 'rgb_array'; NoScene draws nothing until .* scene"):
+        FunctionalEnv(NoScene(), "rgb_array")
     for size in ({"render_height": 0}, {"render_width": -3}):
         with pytest.raises(ValueError, match="must be at least 1"):
             FunctionalEnv(dot(), "rgb_array", **size)
@@ -323,7 +323,7 @@ def test_without_a_mode_it_warns_and_draws_nothing(dot):
     with pytest.warns(UserWarning, match=r'no render mode; .* render_mode="human"'):
         assert env.render() is None
     with pytest.warns(UserWarning, match="it has none"):
-        assert FunctionalEnv(Blank()).render() is None
+        assert FunctionalEnv(NoScene()).render() is None
 
 
 def test_our_checker_draws_in_every_mode(dot):

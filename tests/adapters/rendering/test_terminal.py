@@ -1,4 +1,4 @@
-"""Half blocks are read back as a terminal would show them."""
+"""Half blocks, read back as a terminal displays them."""
 
 import re
 
@@ -9,7 +9,7 @@ from funcenv.adapters.rendering.terminal import frame_size_in_terminal, half_blo
 
 
 def read_back(text):
-    """The picture that a terminal with 24-bit colours shows, two pixels a character."""
+    """Return the frame that a terminal with 24-bit color displays, two pixels a character."""
     rows = []
     for line in text.splitlines():
         foreground = background = None
@@ -31,10 +31,10 @@ def read_back(text):
 
 
 @pytest.mark.parametrize("shape", [(2, 1), (8, 5), (24, 80)])
-def test_a_picture_comes_back(shape):
+def test_a_frame_comes_back(shape):
     generator = np.random.default_rng(0)
-    for picture in (generator.integers(0, 256, (*shape, 3), np.uint8), np.full((*shape, 3), 7, np.uint8)):
-        np.testing.assert_array_equal(read_back(half_blocks(picture)), picture)
+    for frame in (generator.integers(0, 256, (*shape, 3), np.uint8), np.full((*shape, 3), 7, np.uint8)):
+        np.testing.assert_array_equal(read_back(half_blocks(frame)), frame)
 
 
 def test_a_last_row_stands_on_black():
@@ -48,7 +48,7 @@ def test_equal_neighbours_share_their_code():
 
 @pytest.mark.parametrize("aspect", [0.1, 0.5, 1.0, 1.5, 2.3, 12.0])
 @pytest.mark.parametrize(("columns", "lines"), [(80, 24), (200, 60), (20, 50), (1, 1)])
-def test_the_largest_picture_that_fits(aspect, columns, lines):
+def test_the_largest_frame_that_fits(aspect, columns, lines):
     height, width = frame_size_in_terminal(aspect, columns, lines)
     room = 2 * max(1, lines - 2)
     assert 1 <= width <= columns and 2 <= height <= room and height % 2 == 0

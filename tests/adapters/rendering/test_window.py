@@ -1,4 +1,4 @@
-"""Windows, with SDL's dummy driver: what they show, how they close, and that each is on its own."""
+"""Windows with SDL's dummy driver: their pixels, how they close, and that they are independent."""
 
 import gc
 import os
@@ -12,7 +12,7 @@ import pytest
 from funcenv.adapters.rendering.display import load_pygame
 from funcenv.adapters.rendering.window import Window
 
-PICTURE = np.random.default_rng(0).integers(0, 256, (60, 90, 3), np.uint8)
+FRAME = np.random.default_rng(0).integers(0, 256, (60, 90, 3), np.uint8)
 
 
 def post(kind, **attributes):
@@ -26,13 +26,13 @@ def window():
         yield window
 
 
-def test_it_shows_the_picture_pixel_for_pixel(window):
+def test_it_shows_the_frame_pixel_for_pixel(window):
     assert not window.is_open and not window.was_closed
     with pytest.raises(RuntimeError, match="not open"):
         window.pixels()
-    for picture in (PICTURE, 255 - PICTURE, PICTURE[::-1]):  # the last is not contiguous
-        window.show(picture)
-        np.testing.assert_array_equal(window.pixels(), picture)
+    for frame in (FRAME, 255 - FRAME, FRAME[::-1]):  # the last is not contiguous
+        window.show(frame)
+        np.testing.assert_array_equal(window.pixels(), frame)
     assert window.is_open and window.caption == "a test"
     window.caption = "another"
     assert window.caption == "another"
@@ -40,11 +40,11 @@ def test_it_shows_the_picture_pixel_for_pixel(window):
 
 @pytest.mark.parametrize("event", ["QUIT", "WINDOWCLOSE"])
 def test_the_user_closes_it_and_showing_goes_on(window, event):
-    window.show(PICTURE)
+    window.show(FRAME)
     post(event)
-    window.show(PICTURE)
+    window.show(FRAME)
     assert window.was_closed and not window.is_open
-    window.show(PICTURE)
+    window.show(FRAME)
     assert not window.is_open
     assert not load_pygame().display.get_init()
 
@@ -53,22 +53,22 @@ def test_closing_twice_and_before_it_opened():
     window = Window()
     window.close()
     window.close()
-    window.show(PICTURE)
+    window.show(FRAME)
     assert window.was_closed and not window.is_open
 
 
 def test_two_windows_at_once(window):
     with Window("another", fps=None) as other:
-        window.show(PICTURE)
-        other.show(PICTURE[:30])
+        window.show(FRAME)
+        other.show(FRAME[:30])
         post("WINDOWCLOSE", window=other._window)
-        window.show(255 - PICTURE)
+        window.show(255 - FRAME)
         assert other.was_closed and window.is_open
-        np.testing.assert_array_equal(window.pixels(), 255 - PICTURE)
+        np.testing.assert_array_equal(window.pixels(), 255 - FRAME)
     with Window("a third", fps=None) as third:
-        third.show(PICTURE)
+        third.show(FRAME)
         window.close()
-        np.testing.assert_array_equal(third.pixels(), PICTURE)
+        np.testing.assert_array_equal(third.pixels(), FRAME)
         post("QUIT")  # which is for all
         third.events()
         assert third.was_closed
@@ -77,8 +77,8 @@ def test_two_windows_at_once(window):
 def test_events_are_told_once_and_to_whom_they_concern(window):
     pygame = load_pygame()
     with Window("another", fps=None) as other:
-        window.show(PICTURE)
-        other.show(PICTURE)
+        window.show(FRAME)
+        other.show(FRAME)
         window.events(), other.events()
         post("KEYDOWN", key=pygame.K_LEFT, window=other._window)
         post("KEYDOWN", key=pygame.K_UP)
@@ -88,21 +88,21 @@ def test_events_are_told_once_and_to_whom_they_concern(window):
 
 
 def test_it_opens_again_after_other_code_ended_pygame(window):
-    window.show(PICTURE)
+    window.show(FRAME)
     load_pygame().quit()
     window.events()
     assert not window.is_open and not window.was_closed
-    window.show(PICTURE)
-    np.testing.assert_array_equal(window.pixels(), PICTURE)
+    window.show(FRAME)
+    np.testing.assert_array_equal(window.pixels(), FRAME)
     load_pygame().display.quit()
     window.caption = "still here"
-    window.show(255 - PICTURE)
-    np.testing.assert_array_equal(window.pixels(), 255 - PICTURE)
+    window.show(255 - FRAME)
+    np.testing.assert_array_equal(window.pixels(), 255 - FRAME)
 
 
 def test_it_closes_when_nobody_has_it():
     window = Window(fps=None)
-    window.show(PICTURE)
+    window.show(FRAME)
     assert load_pygame().display.get_init()
     del window
     gc.collect()
@@ -123,14 +123,14 @@ def test_zoom_magnifies_as_far_as_the_screen_goes():
         ) < 0.01
 
 
-def test_a_picture_of_other_proportions_keeps_them(window):
+def test_a_frame_of_other_proportions_keeps_them(window):
     window.show(np.zeros((60, 90, 3), np.uint8))
     window.show(np.full((60, 30, 3), 255, np.uint8))
     lit = window.pixels()[..., 0] > 0
     assert lit[:, 30:60].all() and lit.sum() == 60 * 30
 
 
-def test_pictures_are_paced(monkeypatch):
+def test_frames_are_paced(monkeypatch):
     waits = []
 
     class Clock:
@@ -139,30 +139,28 @@ def test_pictures_are_paced(monkeypatch):
 
     monkeypatch.setattr(load_pygame().time, "Clock", Clock)
     with Window(fps=25) as window:
-        window.show(PICTURE)
+        window.show(FRAME)
         window.fps = 50
-        window.show(PICTURE)
+        window.show(FRAME)
         window.fps = None
-        window.show(PICTURE)
+        window.show(FRAME)
     assert waits == [25, 50]
 
 
 def test_events_nobody_asks_for_are_bounded(window):
     pygame = load_pygame()
-    window.show(PICTURE)
+    window.show(FRAME)
     for _ in range(30):
         for _ in range(100):
             post("KEYDOWN", key=pygame.K_a)
-        window.show(PICTURE)
+        window.show(FRAME)
     assert len(window.events()) == 1000
 
 
-@pytest.mark.parametrize(
-    "picture", [PICTURE.astype(float), PICTURE[0], np.zeros((4, 4, 4), np.uint8), PICTURE.tolist(), None]
-)
-def test_other_things_are_no_pictures(window, picture):
+@pytest.mark.parametrize("frame", [FRAME.astype(float), FRAME[0], np.zeros((4, 4, 4), np.uint8), FRAME.tolist(), None])
+def test_other_things_are_no_frames(window, frame):
     with pytest.raises(TypeError, match=r"uint8 \[height, width, 3\]"):
-        window.show(picture)
+        window.show(frame)
 
 
 @pytest.mark.parametrize("argument", [{"fps": 0}, {"fps": -1.0}, {"zoom": 0.0}, {"zoom": float("nan")}])

@@ -1,4 +1,4 @@
-"""A window around an environment that gives pictures."""
+"""The window of an environment that returns frames."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from funcenv.adapters.rendering.display import load_pygame
 from funcenv.adapters.wrappers import HumanRendering, RenderCollection
 
 
-@pytest.mark.parametrize("wrap", [lambda env: env, RenderCollection], ids=["picture", "list"])
+@pytest.mark.parametrize("wrap", [lambda env: env, RenderCollection], ids=["frame", "list"])
 def test_it_shows_what_is_inside(dot, wrap):
     inside = FunctionalEnv(dot(length=50), "rgb_array", render_width=60)
     env = HumanRendering(wrap(inside))
@@ -28,6 +28,6 @@ def test_it_shows_what_is_inside(dot, wrap):
 
 
 @pytest.mark.parametrize("mode", [None, "ansi", "human"])
-def test_it_needs_pictures(dot, mode):
+def test_it_needs_frames(dot, mode):
     with pytest.raises(ValueError, match="render_mode is one of rgb_array"):
         HumanRendering(FunctionalEnv(dot(), mode))

@@ -1,4 +1,4 @@
-"""Videos begin, end and are named as Gymnasium's; its own wrapper runs beside ours, with a stand-in for MoviePy."""
+"""Recorded videos, compared with those of Gymnasium's wrapper, which uses a fake MoviePy."""
 
 import os
 import sys
@@ -27,7 +27,7 @@ def base(dot):
 
 @pytest.fixture
 def gymnasiums(monkeypatch):
-    """Gymnasium's wrapper, and what it would have written: frames by name."""
+    """Gymnasium's wrapper, and the frames it writes, by file name."""
     written = {}
 
     class ImageSequenceClip:
@@ -131,7 +131,7 @@ def test_videos_by_hand(base, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("mode", [None, "human", "ansi", "ansi_list"])
-def test_it_needs_pictures(base, tmp_path, mode):
+def test_it_needs_frames(base, tmp_path, mode):
     with pytest.raises(ValueError, match=r'make it with render_mode="rgb_array"'):
         RecordVideo(base(mode=mode), tmp_path)
 

@@ -1,4 +1,4 @@
-"""Collected frames are those that Gymnasium's wrapper collects."""
+"""Collected frames, compared with those of Gymnasium's wrapper."""
 
 import pytest
 from gymnasium.wrappers import RenderCollection as Reference

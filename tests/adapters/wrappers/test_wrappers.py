@@ -1,4 +1,4 @@
-"""Stateful wrappers: what passes through, what can be overridden, and the wrappers that ship."""
+"""The base classes of stateful wrappers, and the wrappers without rendering."""
 
 import copy
 import gc
@@ -26,7 +26,7 @@ from funcenv.envs import CartPole, Pendulum
 
 
 class Line(adapters.Env):
-    """A hand-written environment: walk to 3."""
+    """A handwritten environment: walk to 3."""
 
     metadata = {"render_modes": ["ansi"], "render_fps": 4}
 
@@ -88,7 +88,7 @@ class Named(Wrapper):
 
 
 class Chain:
-    """The same attributes on wrappers of either library."""
+    """An environment in two wrappers, with the same attributes in either library."""
 
     def __init__(self, named, plain, bottom):
         self.bottom = bottom
@@ -211,7 +211,7 @@ def test_order_is_enforced():
 
 
 def test_episodes_are_recorded_as_by_gymnasium():
-    """Both over the same stateful environment, reached in Gymnasium's case through a thin `gymnasium.Env`."""
+    """Compare both wrappers on one environment, which Gymnasium accesses through a small `gymnasium.Env`."""
 
     class Bridge(gymnasium.Env):
         def __init__(self):
