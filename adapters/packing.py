@@ -19,9 +19,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int, UInt
 
+from funcenv.struct import NDArray
+
 MAX_COLUMNS = 16  # words per environment of a leaf that is stored in columns
 
-Reader = Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]]
+Reader = Callable[[NDArray], NDArray]
 
 
 class Packing:
@@ -204,7 +206,7 @@ class _Field:
         elif self._batch_shape:
             strides = self._words_per_env * 4, *strides
 
-        def view(words: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        def view(words: NDArray) -> NDArray:
             return np.ndarray(shape, stored, words, offset, strides)  # one call for a slice, a view and a transpose
 
         return view if dtype == stored else lambda words: view(words).astype(dtype)

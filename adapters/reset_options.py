@@ -9,11 +9,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from funcenv.func_env import FuncEnv
+from funcenv.func_env import AnyEnv
 from funcenv.parameters import parameter_axes
+from funcenv.struct import NDArray
 
 
-def with_options(func_env: FuncEnv[Any, Any, Any], options: Mapping[str, Any]) -> FuncEnv[Any, Any, Any]:
+def with_options(func_env: AnyEnv, options: Mapping[str, Any]) -> AnyEnv:
     """Return the environment with other parameters of its innermost environment, inside the same wrappers.
 
     Raises:
@@ -34,11 +35,11 @@ def with_options(func_env: FuncEnv[Any, Any, Any], options: Mapping[str, Any]) -
 
 
 def with_batched_options(
-    func_env: FuncEnv[Any, Any, Any],
+    func_env: AnyEnv,
     num_envs: int,
     present: Any,
     options: Mapping[str, Any],
-    mask: np.ndarray[Any, Any],
+    mask: NDArray,
 ) -> Any:
     """Return a batch of environments with other parameters where `mask` is True.
 
@@ -66,7 +67,7 @@ def with_batched_options(
     )
 
 
-def batch_parameters(env: FuncEnv[Any, Any, Any], num_envs: int) -> Any:
+def batch_parameters(env: AnyEnv, num_envs: int) -> Any:
     """Return the environment with every parameter as an array `[num_envs, ...]`.
 
     >>> import funcenv
@@ -81,7 +82,7 @@ def batch_parameters(env: FuncEnv[Any, Any, Any], num_envs: int) -> Any:
     return jax.tree.map(batch, parameter_axes(env, num_envs), env, is_leaf=lambda axis: axis is None)
 
 
-def _replace_unwrapped(func_env: FuncEnv[Any, Any, Any], changes: Mapping[str, Any]) -> FuncEnv[Any, Any, Any]:
+def _replace_unwrapped(func_env: AnyEnv, changes: Mapping[str, Any]) -> AnyEnv:
     inner = getattr(func_env, "env", None)
     if inner is None:
         return func_env.replace(**changes)

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from funcenv.random import default_impl, require_seed, words_in_key
+from funcenv.struct import NDArray
 
 
 class HasGenerator:
@@ -71,7 +72,7 @@ def np_random(seed: Any = None) -> tuple[np.random.Generator, int]:
     return np.random.Generator(np.random.PCG64(sequence)), int(entropy)
 
 
-def draw_key_words(generator: np.random.Generator, num_words: int) -> np.ndarray[Any, Any]:
+def draw_key_words(generator: np.random.Generator, num_words: int) -> NDArray:
     """Draw the words of a key, `[num_words]` in uint32."""
     return generator.integers(0, 2**32, num_words, np.uint32)
 

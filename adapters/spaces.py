@@ -13,6 +13,7 @@ from funcenv._compile.sharing import share_programs
 from funcenv.adapters.seeding import HasGenerator, draw_key, draw_key_words
 from funcenv.random import default_impl, words_in_key
 from funcenv.spaces import Space as PureSpace
+from funcenv.spaces.space import AnySpace
 
 T = TypeVar("T")
 
@@ -167,7 +168,7 @@ def _restore(pure: PureSpace[T], generator_and_block: dict[str, Any]) -> Space[T
 class _BlockSampler:
     """A compiled function that draws a block of members from the words of one key."""
 
-    def __init__(self, pure: PureSpace[Any], impl: Hashable) -> None:
+    def __init__(self, pure: AnySpace, impl: Hashable) -> None:
         key = jax.eval_shape(lambda: jax.random.key(0, impl=impl))
         num_values = sum(math.prod(leaf.shape) for leaf in jax.tree.leaves(jax.eval_shape(pure.sample, key)))
         self.num_members = max(1, min(MAX_BLOCK_MEMBERS, MAX_BLOCK_VALUES // max(num_values, 1)))

@@ -26,6 +26,7 @@ from funcenv.adapters.spaces import Space
 from funcenv.func_env import FuncEnv
 from funcenv.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Tuple
 from funcenv.spaces import Space as PureSpace
+from funcenv.spaces.space import AnySpace
 
 SEED = 123  # for checks that compare two runs
 _SEED_REMEDY = "call super().reset(seed=seed) first in reset"
@@ -79,7 +80,7 @@ def _check_spaces(env: Env[Any, Any]) -> Iterator[str]:
         yield from _check_space(name, space.pure)
 
 
-def _check_space(name: str, space: PureSpace[Any]) -> Iterator[str]:
+def _check_space(name: str, space: AnySpace) -> Iterator[str]:
     if isinstance(space, (Tuple, Dict)):
         require(len(space) > 0, f"{name} has an empty {type(space).__name__}; leave it out")
         for key, part in space.spaces.items() if isinstance(space, Dict) else enumerate(space.spaces):

@@ -9,10 +9,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from funcenv.spaces import Discrete, Space
+from funcenv.spaces import Discrete
+from funcenv.spaces.space import AnySpace
 
 
-def action_encoder(space: Space[Any]) -> Callable[[Any], Any]:
+def action_encoder(space: AnySpace) -> Callable[[Any], Any]:
     """Return a function that checks an action and converts it to an argument of compiled code.
 
     The function raises `ValueError` for an action outside of the space. Actions of a `Discrete` space become device

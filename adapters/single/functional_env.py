@@ -23,7 +23,7 @@ from funcenv.adapters.single.actions import action_encoder, decode_info
 from funcenv.adapters.single.env import ActType, Env, ObsType
 from funcenv.adapters.single.programs import EnvPrograms, Snapshot, env_programs
 from funcenv.adapters.spaces import Space
-from funcenv.func_env import FuncEnv
+from funcenv.func_env import AnyEnv
 from funcenv.random import default_impl, find_impl, impl_name
 from funcenv.registry import EnvSpec
 from funcenv.wrappers.base import layers
@@ -32,7 +32,7 @@ from funcenv.wrappers.base import layers
 class PendingFrame(NamedTuple):
     """What a frame shows that is not drawn yet."""
 
-    episode_env: FuncEnv[Any, Any, Any] | None
+    episode_env: AnyEnv | None
     packed: Any
     action: Any
 
@@ -93,7 +93,7 @@ class FunctionalEnv(OneThreadAtATime, Env[ObsType, ActType]):
 
     def __init__(
         self,
-        func_env: FuncEnv[Any, Any, Any],
+        func_env: AnyEnv,
         render_mode: str | None = None,
         *,
         render_height: int | None = None,
@@ -114,7 +114,7 @@ class FunctionalEnv(OneThreadAtATime, Env[ObsType, ActType]):
         self.action_space = Space(self.func_env.action_space)
         self._encode = action_encoder(self.func_env.action_space)
         self._decode: Callable[[Any], Any] = self.func_env.observation_space.decode
-        self._episode_env: FuncEnv[Any, Any, Any] | None = None  # the environment of an episode with options
+        self._episode_env: AnyEnv | None = None  # the environment of an episode with options
         self._impl_name: str | None = None  # of the present key
         self._packed: jax.Array | None = None  # the result of the last call
         self._is_playing = False  # between reset and the end of the episode
@@ -292,7 +292,7 @@ class FunctionalEnv(OneThreadAtATime, Env[ObsType, ActType]):
         self.closed = True
         self._renderer.close()
 
-    def _layer_with(self, name: str) -> FuncEnv[Any, Any, Any] | None:
+    def _layer_with(self, name: str) -> AnyEnv | None:
         return next((layer for layer in layers(self.func_env) if hasattr(layer, name)), None)
 
     def _read_result(self) -> tuple[float, bool, bool, ObsType, dict[str, Any]]:

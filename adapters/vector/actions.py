@@ -8,12 +8,13 @@ from typing import Any
 import jax
 import numpy as np
 
-from funcenv.spaces import Dict, Space, Tuple
+from funcenv.spaces import Dict, Tuple
+from funcenv.spaces.space import AnySpace
 
 Encode = Callable[[Any, tuple[int, ...]], Any]
 
 
-def batch_encoder(space: Space[Any]) -> Encode:
+def batch_encoder(space: AnySpace) -> Encode:
     """Return a function `encode(actions, batch_shape)` that checks actions and casts them to the dtype of the space.
 
     Arrays on the host are checked element by element. JAX arrays and DLPack tensors are not read, because that would
@@ -54,7 +55,7 @@ def block_length(actions: Any) -> int:
     return int(shape[0])
 
 
-def _array_encoder(space: Space[Any], low: Any, high: Any) -> Encode:
+def _array_encoder(space: AnySpace, low: Any, high: Any) -> Encode:
     assert space.shape is not None and space.dtype is not None  # of an array space
     shape, dtype = space.shape, np.dtype(space.dtype)
     # With a lower bound of 0, one comparison checks both bounds: negative integers are huge as unsigned ones.
@@ -85,11 +86,11 @@ def _array_encoder(space: Space[Any], low: Any, high: Any) -> Encode:
     return encode
 
 
-def _wrong_shape(space: Space[Any], wanted: tuple[int, ...], actions: Any) -> ValueError:
+def _wrong_shape(space: AnySpace, wanted: tuple[int, ...], actions: Any) -> ValueError:
     return ValueError(f"actions for {space!r} must have shape {wanted}, got {tuple(actions.shape)}")
 
 
-def _require_kind(space: Space[Any], given: np.dtype[Any]) -> None:
+def _require_kind(space: AnySpace, given: np.dtype[Any]) -> None:
     """Refuse fractions for integers and bools for numbers; float64 is accepted for float32."""
     if given.kind in "iu" or (given.kind != "b" and np.can_cast(given, space.dtype, "same_kind")):  # type: ignore[arg-type]  # of an array space
         return
@@ -98,7 +99,7 @@ def _require_kind(space: Space[Any], given: np.dtype[Any]) -> None:
     )
 
 
-def _from_device(space: Space[Any], array: Any, shape: tuple[int, ...]) -> jax.Array:
+def _from_device(space: AnySpace, array: Any, shape: tuple[int, ...]) -> jax.Array:
     dtype: Any = space.dtype
     if array.shape != shape:
         raise _wrong_shape(space, shape, array)
@@ -135,7 +136,7 @@ def _dict_encoder(space: Dict) -> Encode:
     return encode
 
 
-def _any_encoder(space: Space[Any]) -> Encode:
+def _any_encoder(space: AnySpace) -> Encode:
     once = jax.jit(jax.vmap(space.contains))
     twice = jax.jit(jax.vmap(jax.vmap(space.contains)))
 

@@ -20,10 +20,11 @@ from funcenv.adapters.vector.outputs import DeviceOutput, NumpyOutput, StepResul
 from funcenv.adapters.vector.programs import Result, VectorPrograms, vector_programs
 from funcenv.adapters.vector.rendering import RenderedVectorEnv
 from funcenv.adapters.vector.seeding import batch_np_random, parse_seeds, require_mask, seeds_to_key_words
-from funcenv.func_env import FuncEnv
+from funcenv.func_env import AnyEnv
 from funcenv.random import default_impl, find_impl, impl_name, words_in_key
 from funcenv.registry import EnvSpec
 from funcenv.spaces import batch_space
+from funcenv.struct import NDArray
 from funcenv.vector import AutoresetMode, FuncVectorEnv, VectorState
 
 _OUTPUTS = ("numpy", "jax", "torch")
@@ -82,7 +83,7 @@ class FunctionalVectorEnv(RenderedVectorEnv[ObsType, ActType]):
 
     def __init__(
         self,
-        func_env: FuncEnv[Any, Any, Any],
+        func_env: AnyEnv,
         num_envs: int = 1,
         *,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
@@ -118,7 +119,7 @@ class FunctionalVectorEnv(RenderedVectorEnv[ObsType, ActType]):
         self._key_words: jax.Array | None = None  # [num_envs, words_in_key]
         self._packed_state: jax.Array | None = None  # from the last call; None before the first reset
         self._parameters: Any = None  # [num_envs] environments, while there may be episodes with options
-        self._ended: np.ndarray[Any, Any] | None = None  # [num_envs], in DISABLED mode
+        self._ended: NDArray | None = None  # [num_envs], in DISABLED mode
         self._pending: Result | None = None  # of the step that step_async started
         self._key_is_stale = False
         self._lock = threading.Lock()
@@ -322,9 +323,7 @@ class FunctionalVectorEnv(RenderedVectorEnv[ObsType, ActType]):
         if self._pending is not None:
             raise RuntimeError(f"step_async() started a step; call step_wait() before {method}")
 
-    def _new_key_words(
-        self, seed: Any, mask: np.ndarray[Any, Any], partial: bool
-    ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    def _new_key_words(self, seed: Any, mask: NDArray, partial: bool) -> tuple[NDArray, NDArray]:
         """Return the words of new keys `[num_envs, words_in_key]`, and the mask of the environments that take them."""
         num_words = words_in_key(self._impl)
         if seed is None and self._key_is_stale:
@@ -344,7 +343,7 @@ class FunctionalVectorEnv(RenderedVectorEnv[ObsType, ActType]):
         seeded = np.array([one is not None for one in seeds]) & mask
         return seeds_to_key_words(seeds, self._impl), seeded
 
-    def _with_options(self, options: dict[str, Any], mask: np.ndarray[Any, Any]) -> Any:
+    def _with_options(self, options: dict[str, Any], mask: NDArray) -> Any:
         """Return the batched environments of the present episodes, or None for the usual ones."""
         if not options and (mask.all() or self._parameters is None):
             return None

@@ -12,12 +12,12 @@ from typing import Any
 import jax
 from jax.extend.core import Literal
 
-from funcenv.vector import FuncVectorEnv, VectorState
+from funcenv.vector import AnyVectorEnv, VectorState
 
 _SHAPE_ONLY = frozenset(["broadcast_in_dim", "reshape", "expand_dims"])
 
 
-def observation_aliases(venv: FuncVectorEnv[Any, Any, Any], vstate: VectorState[Any]) -> dict[int, tuple[int, int]]:
+def observation_aliases(venv: AnyVectorEnv, vstate: VectorState[Any]) -> dict[int, tuple[int, int]]:
     """Find the leaves of the vector state that are entries of the observation.
 
     Args:

@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from funcenv.adapters.vector.programs import Result, StepOutput, VectorPrograms
-from funcenv.spaces import Space
+from funcenv.spaces.space import AnySpace
+from funcenv.struct import NDArray
 
 StepResult = tuple[Any, Any, Any, Any, dict[str, Any]]
 
@@ -20,7 +21,7 @@ class NumpyOutput:
 
     packs_output = True
 
-    def __init__(self, programs: VectorPrograms, space: Space[Any]) -> None:
+    def __init__(self, programs: VectorPrograms, space: AnySpace) -> None:
         self._readers = StepOutput(*programs.layout.readers()[0])
         spans = programs.layout.spans()[0]
         self._num_output_words = max(span.stop for span in jax.tree.leaves(spans))
@@ -41,7 +42,7 @@ class NumpyOutput:
                 infos |= self._final(_read((readers.final_observation, readers.final_info), words), ended)
         return _read(readers.observation, words), readers.reward(words), terminated, truncated, infos
 
-    def reset(self, result: Result, mask: np.ndarray[Any, Any]) -> StepResult:
+    def reset(self, result: Result, mask: NDArray) -> StepResult:
         """Return the same for a reset of the environments in `mask`."""
         words, readers = self._own_words(result), self._readers
         infos = with_masks(_read(readers.info, words), mask)
@@ -57,16 +58,16 @@ class NumpyOutput:
                 infos |= self._final((outputs.final_observation, outputs.final_info), ended)
         return outputs.observation, outputs.reward, outputs.terminated, outputs.truncated, infos
 
-    def _own_words(self, result: Result) -> np.ndarray[Any, Any]:
+    def _own_words(self, result: Result) -> NDArray:
         """Return a copy of the words of the output, which the returned arrays are views of."""
         return np.asarray(result[1])[: self._num_output_words].copy()
 
-    def _read_flags(self, words: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    def _read_flags(self, words: NDArray) -> tuple[NDArray, NDArray]:
         """Read both flags at once, which are adjacent."""
         flags = words[self._flags] != 0
         return flags[: self._num_envs], flags[self._num_envs :]
 
-    def _final(self, final: tuple[Any, Any], ended: np.ndarray[Any, Any]) -> dict[str, Any]:
+    def _final(self, final: tuple[Any, Any], ended: NDArray) -> dict[str, Any]:
         observation, info = final
         if not isinstance(observation, np.ndarray):  # of a compound space: an object for each environment
             rows = np.full(ended.shape, None, object)
@@ -95,7 +96,7 @@ class DeviceOutput:
         """Return observations, rewards, terminations, truncations and infos of a step."""
         return self.rollout(result[0])
 
-    def reset(self, result: Result, mask: np.ndarray[Any, Any]) -> StepResult:
+    def reset(self, result: Result, mask: NDArray) -> StepResult:
         """Return the same for a reset of the environments in `mask`."""
         output: Any = jax.tree.map(self._convert, result[0])
         infos = with_masks(output.info, self._convert(jnp.asarray(mask)), self._copy) if output.info else {}
@@ -149,5 +150,5 @@ def _final_infos(observation: Any, info: dict[str, Any], ended: Any, copy: Calla
     return {"final_obs": observation, "final_info": info, **masks}
 
 
-def _read(readers: Any, words: np.ndarray[Any, Any]) -> Any:
+def _read(readers: Any, words: NDArray) -> Any:
     return readers(words) if callable(readers) else jax.tree.map(lambda read: read(words), readers)

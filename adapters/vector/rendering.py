@@ -21,7 +21,7 @@ from funcenv.adapters.rendering.renderer import Renderer, RenderInput
 from funcenv.adapters.rendering.window import Window
 from funcenv.adapters.single.env import ActType, ObsType
 from funcenv.adapters.vector.vector_env import VectorEnv
-from funcenv.func_env import FuncEnv
+from funcenv.func_env import AnyEnv
 from funcenv.scene.grid import grid_shape
 from funcenv.vector import VectorState
 
@@ -34,12 +34,12 @@ class RenderedVectorEnv(OneThreadAtATime, VectorEnv[ObsType, ActType]):
     Frames are drawn when they are asked for, with the parameters of each environment. A subclass defines `_present`.
     """
 
-    func_env: FuncEnv[Any, Any, Any]
+    func_env: AnyEnv
     _window: Window | None = None
     _renders_each_call: bool = False
     _last_actions: Any = None  # the last actions, and whether they are a block of several steps; None after a reset
 
-    def _present(self) -> tuple[FuncEnv[Any, Any, Any], VectorState[Any]]:
+    def _present(self) -> tuple[AnyEnv, VectorState[Any]]:
         """Return the environments, in which every parameter has a leading axis, and their states."""
         raise NotImplementedError(f"{type(self).__name__} must define _present()")
 
@@ -132,7 +132,7 @@ class RenderedVectorEnv(OneThreadAtATime, VectorEnv[ObsType, ActType]):
         size = frame_size(self._frame_aspect(func_envs, vstate) * columns / rows, height, width, MOSAIC_SIDE_PIXELS)
         return draw_mosaic(func_envs, vstate.env_state, size, columns)
 
-    def _frame_aspect(self, func_envs: FuncEnv[Any, Any, Any], vstate: VectorState[Any]) -> float:
+    def _frame_aspect(self, func_envs: AnyEnv, vstate: VectorState[Any]) -> float:
         """Return width over height of the first environment's first frame, which all frames keep."""
         if self._aspect is None:
             self._aspect = scene_aspect(*_row((func_envs, vstate.env_state), 0))

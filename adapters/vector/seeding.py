@@ -9,6 +9,7 @@ import numpy as np
 
 from funcenv.adapters.seeding import draw_key_words, np_random
 from funcenv.random import words_in_key
+from funcenv.struct import NDArray
 
 
 def parse_seeds(seed: Any, num_envs: int) -> list[int | None]:
@@ -42,7 +43,7 @@ def batch_np_random(seed: Any, seeds: Sequence[int | None]) -> tuple[np.random.G
     return np.random.default_rng(members), tuple(members)
 
 
-def seeds_to_key_words(seeds: Sequence[int | None], impl: Hashable) -> np.ndarray[Any, Any]:
+def seeds_to_key_words(seeds: Sequence[int | None], impl: Hashable) -> NDArray:
     """Return the words of the keys `seed_to_key(seed)`, `[num_envs, words_in_key]`; zeros for None.
 
     >>> import jax
@@ -56,7 +57,7 @@ def seeds_to_key_words(seeds: Sequence[int | None], impl: Hashable) -> np.ndarra
     return np.stack([nothing if seed is None else draw_key_words(np_random(seed)[0], num_words) for seed in seeds])
 
 
-def require_mask(mask: Any, num_envs: int) -> np.ndarray[Any, Any]:
+def require_mask(mask: Any, num_envs: int) -> NDArray:
     """Return `options["reset_mask"]` as an array.
 
     Raises:

@@ -6,8 +6,9 @@ import jax
 import numpy as np
 
 from funcenv.scene import rasterize
+from funcenv.struct import NDArray
 
-Array = np.ndarray[Any, Any]
+Array = NDArray
 
 _draw = jax.jit(
     lambda env, state, height, width: rasterize(env.scene(state), height, width), static_argnames=("height", "width")
