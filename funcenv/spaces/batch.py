@@ -76,10 +76,9 @@ class Batched(Space[Any]):
         """Return whether `x` stacks `n` members."""
         return contains_each(self.space, x, self.n).all()
 
-    def union(self, other: AnySpace) -> Batched:
+    def union(self, other: Any) -> Batched:
         """Return the batch of the union."""
         require_alike("kind or size", lambda space: space.n, self, other)
-        assert isinstance(other, Batched)
         return Batched(self.space.union(other.space), self.n)
 
     @property

@@ -14,7 +14,7 @@ from funcenv.spaces._bounds import as_array, common_shape, read_bound, require_s
 from funcenv.spaces._dtypes import canonical, dtype_of, integers_within, require_range, with_shape
 from funcenv.spaces._sampling import uniform_below
 from funcenv.spaces.batch import stack_space
-from funcenv.spaces.space import AnySpace, Space, require_alike
+from funcenv.spaces.space import Space, require_alike
 
 
 class Box(Space[jax.Array]):
@@ -66,11 +66,8 @@ class Box(Space[jax.Array]):
 
     def is_bounded(self, manner: str = "both") -> bool:
         """Return whether every element has a finite bound `"below"`, `"above"` or on `"both"` sides."""
-        sides = {
-            "below": self.bounded_below,
-            "above": self.bounded_above,
-            "both": self.bounded_below & self.bounded_above,
-        }
+        below, above = self.bounded_below, self.bounded_above
+        sides = {"below": below, "above": above, "both": below & above}
         if manner not in sides:
             raise ValueError(f'manner must be "below", "above" or "both", got {manner!r}')
         return bool(sides[manner].all())
@@ -159,10 +156,9 @@ class Box(Space[jax.Array]):
         x = jnp.asarray(x).astype(canonical(self.dtype))
         return jnp.all((x >= jnp.asarray(self.low)) & (x <= jnp.asarray(self.high)))
 
-    def union(self, other: AnySpace) -> Box:
+    def union(self, other: Any) -> Box:
         """Return the smallest box that contains both."""
         require_alike("kind, shape or dtype", lambda box: (box.shape, box.dtype), self, other)
-        assert isinstance(other, Box)
         xp: Any = np if self.concrete and other.concrete else jnp
         return _from_arrays(
             self.dtype,

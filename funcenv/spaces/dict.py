@@ -71,7 +71,7 @@ class Dict(ProductSpace[dict[Any, Any]], Mapping[Any, Space[Any]]):
             return jnp.zeros((), bool)
         return contains_all(self._children, self._entries(x))
 
-    def union(self, other: AnySpace) -> Any:
+    def union(self, other: Any) -> Any:
         """Return the space of the unions of both spaces' entries."""
         require_alike("kind or keys", list, self, other)
         return super().union(other)

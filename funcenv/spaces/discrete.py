@@ -10,21 +10,44 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int
 
+from funcenv.spaces import _sampling
 from funcenv.spaces._dtypes import canonical, integers_within, is_array, require_range, with_shape
-from funcenv.spaces._sampling import (
-    MAX_ONE_WORD_CHOICES,
-    draw_allowed,
-    draw_weighted,
-    require_mask,
-    require_one,
-    require_probability,
-    uniform_below,
-)
 from funcenv.spaces.box import Box
-from funcenv.spaces.space import AnySpace, Space, require_alike
+from funcenv.spaces.space import Space, require_alike
 
 
-class Discrete(Space[jax.Array]):
+class IntegerSpace(Space[jax.Array]):
+    """The base of `Discrete` and `MultiDiscrete`: each element has its own range of integers."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    start: Any
+    _last: Any
+
+    def _require_dtype(self, described: str) -> None:
+        """Raise `ValueError` unless the dtype is an integer dtype that can represent all members."""
+        if self.dtype.kind not in "iu":
+            raise ValueError(f"{type(self).__name__} needs an integer dtype, got {self.dtype}")
+        limits = np.iinfo(self.dtype)
+        if np.any(self.start < limits.min) or np.any(self._last > limits.max):
+            raise ValueError(f"{described} does not fit {self.dtype}; pass a wider dtype")
+
+    def _member(self, index: jax.Array) -> jax.Array:
+        """Add the smallest values to indices from 0."""
+        dtype = canonical(self.dtype)
+        return index.astype(dtype) + jnp.asarray(np.asarray(self.start).astype(dtype))
+
+    @property
+    def bounds(self) -> tuple[Any, Any]:
+        """The smallest and the largest value of each element."""
+        return np.asarray(self.start), np.asarray(self._last)
+
+    def zero(self) -> jax.Array:
+        """Return the smallest value of each element."""
+        return jnp.asarray(self.start, self.dtype)
+
+
+class Discrete(IntegerSpace):
     """The integers `start, ..., start + n - 1`.
 
     Args:
@@ -45,19 +68,14 @@ class Discrete(Space[jax.Array]):
     (True, False)
     """
 
-    shape: tuple[int, ...] = ()
-    dtype: np.dtype[Any]
+    shape = ()
 
     def __init__(self, n: int, start: int = 0, dtype: Any = np.int32) -> None:
         self.n, self.start, self.dtype = _integer("n", n), _integer("start", start), np.dtype(dtype)
         self._last = self.start + self.n - 1
         if self.n < 1:
             raise ValueError(f"Discrete needs n of at least 1, got {self.n}")
-        if self.dtype.kind not in "iu":
-            raise ValueError(f"Discrete needs an integer dtype, got {self.dtype}")
-        limits = np.iinfo(self.dtype)
-        if self.start < limits.min or self._last > limits.max:
-            raise ValueError(f"Discrete({self.n}, start={self.start}) does not fit {self.dtype}; pass a wider dtype")
+        self._require_dtype(f"Discrete({self.n}, start={self.start})")
 
     def sample(self, key: jax.Array, mask: Any = None, probability: Any = None) -> Int[Array, ""]:
         """Draw a member: uniformly, or under a mask or with given probabilities.
@@ -72,16 +90,16 @@ class Discrete(Space[jax.Array]):
             ValueError: Both `mask` and `probability` are given, or one has a wrong shape or wrong entries: a mask that
                 allows nothing, or probabilities that do not sum to 1.
         """
-        require_one(mask, probability)
+        _sampling.require_one(mask, probability)
         dtype = require_range(self, self.dtype, self.start, self._last)
         if mask is not None:
-            index = draw_allowed(key, require_mask(mask, self.n))
+            index = _sampling.draw_allowed(key, _sampling.require_mask(mask, self.n))
         elif probability is not None:
-            index = draw_weighted(key, require_probability(probability, self.n))
+            index = _sampling.draw_weighted(key, _sampling.require_probability(probability, self.n))
         else:
-            word = np.dtype("u4" if self.n <= MAX_ONE_WORD_CHOICES else f"u{max(dtype.itemsize, 4)}")
-            index = uniform_below(key, jnp.asarray(np.uint64(self.n % 2**64).astype(word)), self.n)
-        return index.astype(dtype) + np.asarray(self.start).astype(dtype)
+            word = np.dtype("u4" if self.n <= _sampling.MAX_ONE_WORD_CHOICES else f"u{max(dtype.itemsize, 4)}")
+            index = _sampling.uniform_below(key, jnp.asarray(np.uint64(self.n % 2**64).astype(word)), self.n)
+        return self._member(index)
 
     def contains(self, x: Any) -> Bool[Array, ""]:
         """Return whether `x` is an integer scalar in range, of any integer dtype; a float is not a member."""
@@ -91,10 +109,9 @@ class Discrete(Space[jax.Array]):
             return jnp.zeros((), bool)
         return integers_within(x, self.start, self._last)
 
-    def union(self, other: AnySpace) -> Discrete:
+    def union(self, other: Any) -> Discrete:
         """Return the range that spans both."""
         require_alike("kind or dtype", lambda space: space.dtype, self, other)
-        assert isinstance(other, Discrete)
         start = min(self.start, other.start)
         return Discrete(max(self._last, other._last) + 1 - start, start, self.dtype)
 
@@ -111,17 +128,8 @@ class Discrete(Space[jax.Array]):
 
     def unflatten(self, flat: Any) -> Int[Array, ""]:
         """Return the member at the first entry that is not 0, or `start` if all entries are 0."""
-        index = jnp.argmax(with_shape("a flattened member of Discrete", flat, (self.n,), self.dtype) != 0)
-        return index.astype(canonical(self.dtype)) + np.asarray(self.start).astype(canonical(self.dtype))
-
-    @property
-    def bounds(self) -> tuple[Any, Any]:
-        """The first and the last member."""
-        return np.int64(self.start), np.int64(self._last)
-
-    def zero(self) -> Int[Array, ""]:
-        """Return the smallest member."""
-        return jnp.asarray(self.start, self.dtype)
+        hot = with_shape("a flattened member of Discrete", flat, (self.n,), self.dtype) != 0
+        return self._member(jnp.argmax(hot))
 
     def decode(self, member: Any) -> int:
         """Convert a member to an int."""

@@ -10,22 +10,10 @@ import numpy as np
 from jaxtyping import Array, Bool, Int32
 
 from funcenv.checks import require_size
+from funcenv.spaces import _padded
 from funcenv.spaces._composite import require_space
 from funcenv.spaces._dtypes import canonical, dtype_of, integers_within, is_array, promote
-from funcenv.spaces._padded import (
-    PaddedSpace,
-    choose_length,
-    draw_items,
-    first_items,
-    is_integer,
-    pad_items,
-    read_choice,
-    require_fitting,
-    stack_items,
-    stacked_length,
-    within_length,
-    zero_beyond,
-)
+from funcenv.spaces._padded import PaddedSpace
 from funcenv.spaces._sampling import uniform_below
 from funcenv.spaces.batch import contains_each
 from funcenv.spaces.space import AnySpace, require_alike
@@ -47,12 +35,12 @@ class GraphInstance(PyTreeNode):
     @property
     def node_mask(self) -> Bool[Array, "max_nodes"]:
         """The mask of the nodes within `num_nodes`."""
-        return within_length(self.num_nodes, jax.tree.leaves(self.nodes)[0].shape[0])
+        return _padded.within_length(self.num_nodes, jax.tree.leaves(self.nodes)[0].shape[0])
 
     @property
     def edge_mask(self) -> Bool[Array, "max_edges"]:
         """The mask of the edges within `num_edges`."""
-        return within_length(self.num_edges, 0 if self.edge_links is None else self.edge_links.shape[0])
+        return _padded.within_length(self.num_edges, 0 if self.edge_links is None else self.edge_links.shape[0])
 
 
 class PlainGraph(NamedTuple):
@@ -128,32 +116,34 @@ class Graph(PaddedSpace[GraphInstance]):
             ValueError: `mask` and `probability` are both given, or a number exceeds its capacity.
             TypeError: `mask` or `probability` is not a pair.
         """
-        name, node_choice, edge_choice = read_choice(mask, probability, "a {0} of the nodes and one of the edges")
+        name, node_choice, edge_choice = _padded.read_choice(
+            mask, probability, "a {0} of the nodes and one of the edges"
+        )
         node_count_key, edge_count_key, node_key, edge_key, link_key = jax.random.split(key, 5)
         if num_nodes is None:
             num_nodes = 1 + uniform_below(node_count_key, jnp.uint32(self.max_nodes), self.max_nodes).astype(jnp.int32)
         else:
-            num_nodes = choose_length(node_count_key, num_nodes, 1, self.max_nodes)
+            num_nodes = _padded.choose_length(node_count_key, num_nodes, 1, self.max_nodes)
         if self.edge_space is None:
             num_edges = jnp.zeros((), jnp.int32)
         elif num_edges is None:
             most = jnp.clip(num_nodes * (num_nodes - 1), 1, self.max_edges + 1).astype(jnp.uint32)
             num_edges = uniform_below(edge_count_key, most, self.max_edges + 1).astype(jnp.int32)
         else:
-            num_edges = choose_length(edge_count_key, num_edges, 0, self.max_edges)
+            num_edges = _padded.choose_length(edge_count_key, num_edges, 0, self.max_edges)
 
-        nodes = draw_items(self.node_space, node_key, self.max_nodes, **{name: node_choice})
+        nodes = _padded.draw_items(self.node_space, node_key, self.max_nodes, **{name: node_choice})
         if self.edge_space is None:
             return self._member(nodes, None, None, num_nodes, num_edges)
-        edges = draw_items(self.edge_space, edge_key, self.max_edges, **{name: edge_choice})
+        edges = _padded.draw_items(self.edge_space, edge_key, self.max_edges, **{name: edge_choice})
         counts = jnp.broadcast_to(num_nodes.astype(jnp.uint32), (self.max_edges, 2))
         links = uniform_below(link_key, counts, self.max_nodes).astype(jnp.int32)
         return self._member(nodes, edges, links, num_nodes, num_edges)
 
     def _member(self, nodes: Any, edges: Any, links: Any, num_nodes: Any, num_edges: Any) -> GraphInstance:
-        edges, links = zero_beyond((edges, links), num_edges, self.max_edges)
+        edges, links = _padded.zero_beyond((edges, links), num_edges, self.max_edges)
         return GraphInstance(
-            nodes=zero_beyond(nodes, num_nodes, self.max_nodes),
+            nodes=_padded.zero_beyond(nodes, num_nodes, self.max_nodes),
             edges=edges,
             edge_links=links,
             num_nodes=jnp.asarray(num_nodes),
@@ -173,23 +163,25 @@ class Graph(PaddedSpace[GraphInstance]):
             return x
         if not _is_plain(x):
             raise TypeError(f"a graph is a named tuple of nodes, edges and edge_links, got {x!r}")
-        num_nodes = np.int32(require_fitting("nodes", x.nodes, self.max_nodes))
-        nodes = pad_items(self.node_space, x.nodes, self.max_nodes)
+        num_nodes = np.int32(_padded.require_fitting("nodes", x.nodes, self.max_nodes))
+        nodes = _padded.pad_items(self.node_space, x.nodes, self.max_nodes)
         if self.edge_space is None:
             return self._member(nodes, None, None, num_nodes, np.int32(0))
-        edges, links = (stack_items(self.edge_space, ()), np.zeros((0, 2))) if x.edges is None else x[1:]
-        num_edges = np.int32(require_fitting("edges", edges, self.max_edges))
+        edges, links = (_padded.stack_items(self.edge_space, ()), np.zeros((0, 2))) if x.edges is None else x[1:]
+        num_edges = np.int32(_padded.require_fitting("edges", edges, self.max_edges))
         if np.shape(links) != (num_edges, 2):
             raise ValueError(f"edge_links must have shape ({num_edges}, 2), a pair an edge, got {np.shape(links)}")
         links = jnp.pad(jnp.asarray(links).astype(jnp.int32), [(0, self.max_edges - int(num_edges)), (0, 0)])
-        return self._member(nodes, pad_items(self.edge_space, edges, self.max_edges), links, num_nodes, num_edges)
+        return self._member(
+            nodes, _padded.pad_items(self.edge_space, edges, self.max_edges), links, num_nodes, num_edges
+        )
 
     def unpack(self, member: GraphInstance) -> PlainGraph:
         """Return the nodes, edges and links without padding; the last two are None for a graph without edges."""
-        nodes, num_edges = first_items(member.nodes, int(member.num_nodes)), int(member.num_edges)
+        nodes, num_edges = _padded.first_items(member.nodes, int(member.num_nodes)), int(member.num_edges)
         if not num_edges:
             return PlainGraph(nodes, None, None)
-        return PlainGraph(nodes, *first_items((member.edges, member.edge_links), num_edges))
+        return PlainGraph(nodes, *_padded.first_items((member.edges, member.edge_links), num_edges))
 
     def contains(self, x: Any) -> Bool[Array, ""]:
         """Return whether `x` is a graph, in either form, of at most the capacity with features and links in range.
@@ -197,11 +189,18 @@ class Graph(PaddedSpace[GraphInstance]):
         Entries after the counts of a `GraphInstance` are ignored.
         """
         if _is_plain(x):
-            num_nodes, num_edges = stacked_length(x.nodes), 0 if x.edges is None else stacked_length(x.edges)
+            num_nodes, num_edges = (
+                _padded.stacked_length(x.nodes),
+                0 if x.edges is None else _padded.stacked_length(x.edges),
+            )
             if num_nodes is None or num_edges is None or num_nodes > self.max_nodes or num_edges > self.max_edges:
                 return jnp.zeros((), bool)
             return self._holds(x, num_nodes, num_edges, num_nodes, num_edges)
-        if not isinstance(x, GraphInstance) or not is_integer(x.num_nodes) or not is_integer(x.num_edges):
+        if (
+            not isinstance(x, GraphInstance)
+            or not _padded.is_integer(x.num_nodes)
+            or not _padded.is_integer(x.num_edges)
+        ):
             return jnp.zeros((), bool)
         if (x.edges is None) != (self.edge_space is None):
             return jnp.zeros((), bool)
@@ -210,7 +209,9 @@ class Graph(PaddedSpace[GraphInstance]):
 
     def _holds(self, x: Any, num_nodes: Any, num_edges: Any, max_nodes: int, max_edges: int) -> Bool[Array, ""]:
         """Return whether the first nodes and edges, in arrays of the given sizes, are members with links in range."""
-        inside = jnp.all(contains_each(self.node_space, x.nodes, max_nodes) | ~within_length(num_nodes, max_nodes))
+        inside = jnp.all(
+            contains_each(self.node_space, x.nodes, max_nodes) | ~_padded.within_length(num_nodes, max_nodes)
+        )
         if x.edges is None and x.edge_links is None:
             return inside & (jnp.asarray(num_edges) == 0)
         dtype = dtype_of(x.edge_links)
@@ -221,9 +222,9 @@ class Graph(PaddedSpace[GraphInstance]):
         links = jnp.asarray(links).astype(wide)
         linked = jnp.all((links >= 0) & (links < jnp.asarray(num_nodes).astype(wide)), axis=1)
         edges = contains_each(self.edge_space, x.edges, max_edges) & linked
-        return inside & jnp.all(edges | ~within_length(num_edges, max_edges))
+        return inside & jnp.all(edges | ~_padded.within_length(num_edges, max_edges))
 
-    def union(self, other: AnySpace) -> Graph:
+    def union(self, other: Any) -> Graph:
         """Return the graphs whose features lie in the unions."""
         require_alike(
             "kind, capacity or whether they have edges",
@@ -231,8 +232,7 @@ class Graph(PaddedSpace[GraphInstance]):
             self,
             other,
         )
-        assert isinstance(other, Graph)
-        edge_space = None if self.edge_space is None else self.edge_space.union(other.edge_space)  # type: ignore[arg-type]  # both have edges
+        edge_space = None if self.edge_space is None else self.edge_space.union(other.edge_space)
         return self._of(self.node_space.union(other.node_space), edge_space)
 
     @property

@@ -16,7 +16,7 @@ from funcenv.spaces._dtypes import dtype_of, is_array, with_shape
 from funcenv.spaces._sampling import require_entries, require_one
 from funcenv.spaces.batch import stack_space
 from funcenv.spaces.box import Box
-from funcenv.spaces.space import AnySpace, Space, require_alike
+from funcenv.spaces.space import Space, require_alike
 
 
 class MultiBinary(Space[jax.Array]):
@@ -78,7 +78,7 @@ class MultiBinary(Space[jax.Array]):
             return jnp.zeros((), bool)
         return jnp.asarray(((x == 0) | (x == 1)).all())
 
-    def union(self, other: AnySpace) -> MultiBinary:
+    def union(self, other: Any) -> MultiBinary:
         """Return the space itself, because no other space has its shape."""
         require_alike("kind or shape", lambda space: space.n, self, other)
         return self

@@ -9,24 +9,17 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int
 
+from funcenv.spaces import _sampling
 from funcenv.spaces._bounds import as_array
 from funcenv.spaces._dtypes import canonical, dtype_of, integers_within, is_array, require_range, with_shape
-from funcenv.spaces._sampling import (
-    draw_allowed,
-    draw_weighted,
-    require_mask,
-    require_one,
-    require_probability,
-    uniform_below,
-)
 from funcenv.spaces.batch import stack_space
 from funcenv.spaces.box import Box
-from funcenv.spaces.discrete import Discrete
-from funcenv.spaces.space import AnySpace, Space, require_alike
+from funcenv.spaces.discrete import Discrete, IntegerSpace
+from funcenv.spaces.space import AnySpace, require_alike
 from funcenv.struct import NDArray
 
 
-class MultiDiscrete(Space[jax.Array]):
+class MultiDiscrete(IntegerSpace):
     """Arrays whose element i lies in `start[i], ..., start[i] + nvec[i] - 1`.
 
     Args:
@@ -46,13 +39,7 @@ class MultiDiscrete(Space[jax.Array]):
     (True, Discrete(5))
     """
 
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
-
     def __init__(self, nvec: Any, start: Any = None, dtype: Any = np.int32) -> None:
-        self.dtype = np.dtype(dtype)
-        if self.dtype.kind not in "iu":
-            raise ValueError(f"MultiDiscrete needs an integer dtype, got {self.dtype}")
         counts = _integers("nvec", nvec)
         starts = np.zeros(counts.shape, np.int64) if start is None else _integers("start", start)
         if starts.shape != counts.shape:
@@ -61,12 +48,10 @@ class MultiDiscrete(Space[jax.Array]):
             )
         if (counts < 1).any():
             raise ValueError(f"MultiDiscrete needs counts of at least 1, got nvec={counts}")
-        limits = np.iinfo(self.dtype)
-        lasts = starts.astype(object) + counts - 1  # Python integers do not overflow
-        if (starts < limits.min).any() or (lasts > limits.max).any():
-            raise ValueError(f"MultiDiscrete({counts}, start={starts}) does not fit {self.dtype}; pass a wider dtype")
-        self.nvec, self.start, self._last = counts, starts, starts + (counts - 1)
-        self.shape = counts.shape
+        self.nvec, self.start, self.shape, self.dtype = counts, starts, counts.shape, np.dtype(dtype)
+        self._last = starts.astype(object) + counts - 1  # Python integers do not overflow
+        self._require_dtype(f"MultiDiscrete({counts}, start={starts})")
+        self._last = starts + (counts - 1)
         self.nvec.setflags(write=False)
         self.start.setflags(write=False)
 
@@ -83,18 +68,20 @@ class MultiDiscrete(Space[jax.Array]):
             ValueError: Both are given, or one has a wrong shape or wrong entries.
             TypeError: `mask` or `probability` is not a tuple.
         """
-        require_one(mask, probability)
+        _sampling.require_one(mask, probability)
         if self.nvec.size == 0:
             return jnp.zeros(self.shape, canonical(self.dtype))
         dtype = require_range(self, self.dtype, int(self.start.min()), int(self._last.max()))
         if mask is not None:
-            index = draw_allowed(key, self._rows("mask", mask, require_mask)).reshape(self.shape)
+            index = _sampling.draw_allowed(key, self._rows("mask", mask, _sampling.require_mask)).reshape(self.shape)
         elif probability is not None:
-            index = draw_weighted(key, self._rows("probability", probability, require_probability)).reshape(self.shape)
+            index = _sampling.draw_weighted(
+                key, self._rows("probability", probability, _sampling.require_probability)
+            ).reshape(self.shape)
         else:
             word = np.dtype(f"u{max(dtype.itemsize, 4)}")
-            index = uniform_below(key, jnp.asarray(self.nvec.astype(word)), int(self.nvec.max()))
-        return index.astype(dtype) + jnp.asarray(self.start.astype(dtype))
+            index = _sampling.uniform_below(key, jnp.asarray(self.nvec.astype(word)), int(self.nvec.max()))
+        return self._member(index)
 
     def _rows(self, name: str, choices: Any, require: Any) -> Array:
         """Stack the masks or probabilities of all elements, padded with zeros to the largest count."""
@@ -115,10 +102,9 @@ class MultiDiscrete(Space[jax.Array]):
             return jnp.zeros((), bool)
         return integers_within(x, self.start, self._last)
 
-    def union(self, other: AnySpace) -> MultiDiscrete:
+    def union(self, other: Any) -> MultiDiscrete:
         """Return the ranges that span both."""
         require_alike("kind, shape or dtype", lambda space: (space.shape, space.dtype), self, other)
-        assert isinstance(other, MultiDiscrete)
         start = np.minimum(self.start, other.start)
         return MultiDiscrete(np.maximum(self._last, other._last) - start + 1, start, self.dtype)
 
@@ -142,18 +128,7 @@ class MultiDiscrete(Space[jax.Array]):
         hot = with_shape("a flattened member of MultiDiscrete", flat, (int(counts.sum()),), self.dtype) != 0
         position = np.arange(counts.max(initial=1))
         offset = np.minimum((np.cumsum(counts) - counts)[:, None] + position, max(hot.size - 1, 0))
-        index = jnp.argmax(hot[offset] & (position < counts[:, None]), axis=1).reshape(self.shape)
-        dtype = canonical(self.dtype)
-        return index.astype(dtype) + jnp.asarray(self.start.astype(dtype))
-
-    @property
-    def bounds(self) -> tuple[Any, Any]:
-        """The smallest and the largest value of each element."""
-        return self.start, self._last
-
-    def zero(self) -> Int[Array, "*shape"]:
-        """Return the smallest value of each element."""
-        return jnp.asarray(self.start, self.dtype)
+        return self._member(jnp.argmax(hot[offset] & (position < counts[:, None]), axis=1).reshape(self.shape))
 
     def parts(self) -> tuple[Any, ...]:
         """Return dtype, shape, counts and starts."""

@@ -10,23 +10,10 @@ import numpy as np
 from jaxtyping import Array, Bool, Int32
 
 from funcenv.checks import require_size
+from funcenv.spaces import _padded
 from funcenv.spaces._composite import contains_all, require_space
 from funcenv.spaces._dtypes import integers_within
-from funcenv.spaces._padded import (
-    PaddedSpace,
-    choose_length,
-    draw_items,
-    first_items,
-    is_integer,
-    pad_items,
-    read_choice,
-    require_fitting,
-    stack_items,
-    stacked_length,
-    unstack_items,
-    within_length,
-    zero_beyond,
-)
+from funcenv.spaces._padded import PaddedSpace
 from funcenv.spaces.batch import contains_each
 from funcenv.spaces.space import AnySpace, require_alike
 from funcenv.struct import PyTreeNode
@@ -44,7 +31,7 @@ class SequenceInstance(PyTreeNode):
     @property
     def mask(self) -> Bool[Array, "max_length"]:
         """The mask of the items within the length."""
-        return within_length(self.length, jax.tree.leaves(self.items)[0].shape[0])
+        return _padded.within_length(self.length, jax.tree.leaves(self.items)[0].shape[0])
 
 
 class Sequence(PaddedSpace[SequenceInstance]):
@@ -94,15 +81,15 @@ class Sequence(PaddedSpace[SequenceInstance]):
             TypeError: `mask` or `probability` is not a pair.
         """
         length_key, item_key = jax.random.split(key)
-        name, length, choice = read_choice(mask, probability, "a length and a {} of the items")
+        name, length, choice = _padded.read_choice(mask, probability, "a length and a {} of the items")
         if length is None:
             length = _geometric_length(length_key, self.max_length)
         else:
-            length = choose_length(length_key, length, 0, self.max_length)
-        return self._member(draw_items(self.feature_space, item_key, self.max_length, **{name: choice}), length)
+            length = _padded.choose_length(length_key, length, 0, self.max_length)
+        return self._member(_padded.draw_items(self.feature_space, item_key, self.max_length, **{name: choice}), length)
 
     def _member(self, items: Any, length: Any) -> SequenceInstance:
-        return SequenceInstance(items=zero_beyond(items, length, self.max_length), length=jnp.asarray(length))
+        return SequenceInstance(items=_padded.zero_beyond(items, length, self.max_length), length=jnp.asarray(length))
 
     def pack(self, x: Any) -> SequenceInstance:
         """Convert a tuple of items, or with `stack` stacked items, to a member.
@@ -112,17 +99,17 @@ class Sequence(PaddedSpace[SequenceInstance]):
         """
         if isinstance(x, SequenceInstance):
             return x
-        items = x if self.stack else stack_items(self.feature_space, x)
-        length = np.int32(require_fitting("items", items, self.max_length))
-        items = pad_items(self.feature_space, items, self.max_length)
+        items = x if self.stack else _padded.stack_items(self.feature_space, x)
+        length = np.int32(_padded.require_fitting("items", items, self.max_length))
+        items = _padded.pad_items(self.feature_space, items, self.max_length)
         return SequenceInstance(items=items, length=jnp.asarray(length))
 
     def unpack(self, member: SequenceInstance) -> Any:
         """Return a tuple of the items, or with `stack` the stacked items."""
         length = int(member.length)
         if self.stack:
-            return first_items(member.items, length)
-        return unstack_items(self.feature_space, member.items, length)
+            return _padded.first_items(member.items, length)
+        return _padded.unstack_items(self.feature_space, member.items, length)
 
     def contains(self, x: Any) -> Bool[Array, ""]:
         """Return whether `x` is a sequence of at most `max_length` members of the space, in either form.
@@ -130,22 +117,21 @@ class Sequence(PaddedSpace[SequenceInstance]):
         Items after the length of a `SequenceInstance` do not count.
         """
         if isinstance(x, SequenceInstance):
-            if not is_integer(x.length):
+            if not _padded.is_integer(x.length):
                 return jnp.zeros((), bool)
             inside = contains_each(self.feature_space, x.items, self.max_length)
             fits = integers_within(x.length, 0, self.max_length)
-            return fits & jnp.all(inside | ~within_length(x.length, self.max_length))
-        length = stacked_length(x) if self.stack else len(x) if isinstance(x, tuple) else None
+            return fits & jnp.all(inside | ~_padded.within_length(x.length, self.max_length))
+        length = _padded.stacked_length(x) if self.stack else len(x) if isinstance(x, tuple) else None
         if length is None or length > self.max_length:
             return jnp.zeros((), bool)
         if self.stack:
             return contains_each(self.feature_space, x, length).all()
         return contains_all([self.feature_space] * length, x)
 
-    def union(self, other: AnySpace) -> Sequence:
+    def union(self, other: Any) -> Sequence:
         """Return the sequences of members of the union."""
         require_alike("kind, max_length or stack", lambda space: (space.max_length, space.stack), self, other)
-        assert isinstance(other, Sequence)
         return self._of(self.feature_space.union(other.feature_space))
 
     @property

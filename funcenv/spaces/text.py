@@ -15,7 +15,7 @@ from funcenv.spaces._dtypes import integers_within, is_array, with_shape
 from funcenv.spaces._padded import PaddedSpace, choose_length, is_integer, read_choice, within_length
 from funcenv.spaces._sampling import draw_allowed, draw_weighted, require_mask, require_probability, uniform_below
 from funcenv.spaces.box import Box
-from funcenv.spaces.space import AnySpace, require_alike
+from funcenv.spaces.space import require_alike
 from funcenv.struct import PyTreeNode
 
 alphanumeric = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
@@ -161,12 +161,11 @@ class Text(PaddedSpace[TextInstance]):
         fits = integers_within(x.length, self.min_length, self.max_length)
         return fits & integers_within(codes, 0, len(self.character_list) - 1)
 
-    def union(self, other: AnySpace) -> Text:
+    def union(self, other: Any) -> Text:
         """Return the space of the strings whose length lies in the range that spans both."""
         require_alike(
             "kind, max_length or charset", lambda space: (space.max_length, space.character_list), self, other
         )
-        assert isinstance(other, Text)
         shortest = min(self.min_length, other.min_length)
         return Text(self.max_length, min_length=shortest, charset=self.character_list)
 
