@@ -118,7 +118,7 @@ class Blank(CartPole):
 
 
 def test_bad_input():
-    with pytest.raises(TypeError, match="needs an environment that has a picture, and Blank draws nothing: define its"):
+    with pytest.raises(TypeError, match="needs an environment that draws itself, and Blank draws nothing: define its"):
         PixelObservation(TimeLimit(Blank(), 5), 84, 84)
     with pytest.raises(ValueError, match="height must be at least 1, got 0"):
         PixelObservation(CartPole(), 0, 84)
