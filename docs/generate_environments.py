@@ -1,9 +1,9 @@
-"""Pages that follow from the registry: one page for each environment, their table, and their API listing.
+"""Pages that follow from the registry: one for each environment, their table, the gallery and the API listing.
 
 mkdocs calls the `on_...` functions while it builds the site (`hooks:` in mkdocs.yml). Each class of environments gets a
-page of its own, made from its docstring, its registered ids and the comments on its fields. The markers
-`<!-- environments -->` in docs/environments/index.md and `<!-- api -->` in docs/api/envs.md are replaced. Nothing is
-written into docs/, so a new environment needs no change here: it appears when it is registered.
+page of its own, made from its docstring, its registered ids and the comments on its fields. A marker in each of
+docs/environments/index.md, docs/gallery.md and docs/api/envs.md is replaced. Nothing is written into docs/, so a new
+environment needs no change here: it appears when it is registered.
 """
 
 from __future__ import annotations
@@ -97,6 +97,23 @@ def table(package: str = PACKAGE) -> str:
     return "\n".join(rows)
 
 
+def gallery(package: str = PACKAGE) -> str:
+    """Return a table with the animation and the summary of every id, three in a row."""
+    cells = []
+    for page in env_pages(package):
+        summary = (inspect.getdoc(inspect.getmodule(page.build)) or "").split("\n\n")[0]
+        for spec in page.specs:
+            image = f'<img src="assets/gallery/{animation_name(spec.id)}" alt="{spec.id}" width="320">'
+            cells.append(f'<td align="center" valign="top" width="33%">{image}<br><b>{spec.id}</b><br>{summary}</td>')
+    rows = [f"<tr>{''.join(cells[start : start + 3])}</tr>" for start in range(0, len(cells), 3)]
+    return '<table class="gallery">\n' + "\n".join(rows) + "\n</table>"
+
+
+def animation_name(env_id: str) -> str:
+    """Return the name of an id's animation in docs/assets/gallery; docs/make_gallery.py writes it."""
+    return f"{env_id.replace('/', '-')}.gif"
+
+
 def api_listing(package: str = PACKAGE) -> str:
     """Return the API directives (`::: name`) of every environment class and every other public name, by family."""
     exports = importlib.import_module(package)
@@ -135,13 +152,17 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, **kwargs: Any) -> str:
-    """Replace the markers of the index and of the API page (called by mkdocs)."""
+    """Replace the marker of a page (called by mkdocs)."""
     del kwargs
-    if page.file.src_uri == "environments/index.md":
-        return markdown.replace("<!-- environments -->", table())
-    if page.file.src_uri == "api/envs.md":
-        return markdown.replace("<!-- api -->", api_listing())
-    return markdown
+    generated = {
+        "environments/index.md": ("<!-- environments -->", table),
+        "gallery.md": ("<!-- gallery -->", gallery),
+        "api/envs.md": ("<!-- api -->", api_listing),
+    }
+    if page.file.src_uri not in generated:
+        return markdown
+    marker, generate = generated[page.file.src_uri]
+    return markdown.replace(marker, generate())
 
 
 def _parse_docstring(build: Any) -> tuple[str, list[tuple[str, str]], str]:
@@ -168,7 +189,7 @@ def _unindent(text: str) -> str:
 def _animation(page: EnvPage) -> str:
     """Return the animation of the newest id that has one."""
     for spec in reversed(page.specs):
-        name = f"{spec.id.replace('/', '-')}.gif"
+        name = animation_name(spec.id)
         if (DOCS / "assets" / "gallery" / name).exists():
             return f"![{spec.id}](../assets/gallery/{name}){{ .animation }}"
     return ""

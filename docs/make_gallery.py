@@ -1,7 +1,7 @@
-"""Writes the animations of the gallery, the page that shows them, and the list of environments in the README.
+"""Writes the animations of the gallery, and the list of environments in the README.
 
-    python docs/make_gallery.py            everything: assets/gallery/*.gif, assets/cartpole.gif, gallery.md, README.md
-    python docs/make_gallery.py Taxi-v4    the animation of one environment, gallery.md and the list in README.md
+    python docs/make_gallery.py            everything: assets/gallery/*.gif, assets/cartpole.gif, the list in README.md
+    python docs/make_gallery.py Taxi-v4    the animation of one environment, and the list
     funcenv replay RUN --save agent.gif    an animation of an agent of your own
 
 `funcenv.record` plays the episodes and `Replay.save` draws them from the scenes of the environment. An environment with a
@@ -116,7 +116,7 @@ def animate(env_id: str) -> pathlib.Path:
         key = funcenv.key(len(replays))
         replays.append(funcenv.record(env, policy_for(env), key, max_steps=int(MAX_SECONDS * env.render_fps)))
         seconds += (replays[-1].num_steps + 1) / replays[-1].fps
-    path = FOLDER / animation_name(env_id)
+    path = FOLDER / f"{env_id.replace('/', '-')}.gif"
     join_episodes(replays).save(path, width=WIDTH, every=max(1, round(env.render_fps / FRAMES_PER_SECOND)))
     return path
 
@@ -144,28 +144,11 @@ def animate_learning(path: pathlib.Path) -> None:
     Replay.together(*replays).clip(stop=250).save(path, width=288, every=3, columns=len(replays))
 
 
-def animation_name(env_id: str) -> str:
-    """Return the file name of an environment's animation."""
-    return f"{env_id.replace('/', '-')}.gif"
-
-
 def env_ids(package: str = "funcenv.envs") -> list[str]:
     """Return the ids that a package has registered and that can be drawn."""
     load_entry_points()
     specs = [spec for spec in funcenv.registry.values() if str(spec.entry_point).startswith(f"{package}.")]
     return [spec.id for spec in specs if funcenv.replay.can_draw(spec.make())]
-
-
-def page_text(ids: list[str]) -> str:
-    """Return the gallery in Markdown, three environments in a row."""
-    cells = []
-    for env_id in ids:
-        module = sys.modules[type(funcenv.make(env_id).unwrapped).__module__]
-        summary = (module.__doc__ or "").split("\n\n")[0]
-        image = f'<img src="assets/gallery/{animation_name(env_id)}" alt="{env_id}" width="{WIDTH}">'
-        cells.append(f'<td align="center" valign="top" width="33%">{image}<br><b>{env_id}</b><br>{summary}</td>')
-    rows = [f"<tr>{''.join(cells[start : start + 3])}</tr>" for start in range(0, len(cells), 3)]
-    return f'# Gallery\n\n{INTRODUCTION}\n\n<table class="gallery">\n' + "\n".join(rows) + "\n</table>\n"
 
 
 def readme_list(ids: list[str]) -> str:
@@ -184,32 +167,14 @@ def replace_list(readme: str, ids: list[str]) -> str:
     return f"{before}{LIST_START}\n{readme_list(ids)}\n{LIST_END}{after}"
 
 
-INTRODUCTION = """\
-Every registered environment, drawn by its own `scene(state)`. An environment with a known transition table is played by
-its optimal policy, the others by simple heuristics. `python docs/make_gallery.py` writes the animations and this page.
-
-To watch an environment of your own, record a few episodes as a page that plays them, with rewards and actions:
-
-```python
-import funcenv
-
-env = funcenv.make("CartPole-v1")
-funcenv.record(env, funcenv.random_policy(env), funcenv.key(0), num_episodes=4, save="episodes.html")
-```
-
-A file name that ends in `.gif`, `.webp` or `.mp4` gives an animation instead. `funcenv replay RUN` does the same for a
-trained agent."""
-
-
 def main(chosen: list[str]) -> None:
-    """Write everything, or the chosen animations and the texts."""
+    """Write everything, or the chosen animations and the list."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     for env_id in chosen or env_ids():
         path = animate(env_id)
         print(f"{path.relative_to(DOCS)}: {path.stat().st_size / 1000:.0f} kB")
     if not chosen:
         animate_learning(DOCS / "assets" / "cartpole.gif")
-    (DOCS / "gallery.md").write_text(page_text(env_ids()))
     README.write_text(replace_list(README.read_text(), env_ids()))
 
 
