@@ -16,20 +16,8 @@ import gymnasium.spaces as gym_spaces
 import numpy as np
 from gymnasium.vector.utils import batch_space
 
+import funcenv.spaces as func_spaces
 from funcenv.adapters.gymnasium.bounded_spaces import BoundedGraph, BoundedSequence, GymnasiumSpace
-from funcenv.spaces import (
-    Batched,
-    Box,
-    Dict,
-    Discrete,
-    Graph,
-    MultiBinary,
-    MultiDiscrete,
-    OneOf,
-    Sequence,
-    Text,
-    Tuple,
-)
 from funcenv.spaces.graph import MAX_NODES
 from funcenv.spaces.sequence import MAX_LENGTH
 from funcenv.spaces.space import AnySpace
@@ -76,7 +64,7 @@ def from_gymnasium(space: Any, *, max_length: int = MAX_LENGTH, max_nodes: int =
 
 
 @to_gymnasium.register
-def _(space: Box) -> GymnasiumSpace:
+def _(space: func_spaces.Box) -> GymnasiumSpace:
     if not space.concrete:
         raise TypeError("this Box has traced bounds; convert the space outside of jax.jit")
     # Copies, because Gymnasium writes into the bounds that it is given.
@@ -86,7 +74,7 @@ def _(space: Box) -> GymnasiumSpace:
 
 
 @to_gymnasium.register
-def _(space: Graph) -> GymnasiumSpace:
+def _(space: func_spaces.Graph) -> GymnasiumSpace:
     edge_space = None if space.edge_space is None else to_gymnasium(space.edge_space)
     return BoundedGraph(to_gymnasium(space.node_space), edge_space, space.max_nodes, space.max_edges)
 
@@ -97,26 +85,26 @@ def _(space: gym_spaces.Box, **capacities: int) -> AnySpace:
     if space.dtype.kind == "i" and not space.is_bounded():  # integer bounds cannot be infinite
         low = np.where(space.bounded_below, low.astype(np.longdouble), -np.inf)
         high = np.where(space.bounded_above, high.astype(np.longdouble), np.inf)
-    return Box(low, high, space.shape, space.dtype)
+    return func_spaces.Box(low, high, space.shape, space.dtype)
 
 
 @from_gymnasium.register
 def _(space: gym_spaces.Discrete, **capacities: int) -> AnySpace:
     n, start = int(space.n), int(space.start)
-    return Discrete(n, start, _int32_if_default(space.dtype, start, start + n - 1))
+    return func_spaces.Discrete(n, start, _int32_if_default(space.dtype, start, start + n - 1))
 
 
 @from_gymnasium.register
 def _(space: gym_spaces.MultiDiscrete, **capacities: int) -> AnySpace:
     last = space.start + (space.nvec - 1)
     dtype = _int32_if_default(space.dtype, int(space.start.min(initial=0)), int(last.max(initial=0)))
-    return MultiDiscrete(space.nvec, space.start, dtype)
+    return func_spaces.MultiDiscrete(space.nvec, space.start, dtype)
 
 
 @from_gymnasium.register
 def _(space: gym_spaces.Sequence, *, max_length: int = MAX_LENGTH, **capacities: int) -> AnySpace:
     item = from_gymnasium(space.feature_space, max_length=max_length, **capacities)
-    return Sequence(item, getattr(space, "max_length", max_length), space.stack)
+    return func_spaces.Sequence(item, getattr(space, "max_length", max_length), space.stack)
 
 
 @from_gymnasium.register
@@ -124,7 +112,7 @@ def _(space: gym_spaces.Graph, *, max_nodes: int = MAX_NODES, **capacities: int)
     convert = functools.partial(from_gymnasium, max_nodes=max_nodes, **capacities)
     edge_space = None if space.edge_space is None else convert(space.edge_space)
     max_edges = getattr(space, "max_edges", None)
-    return Graph(convert(space.node_space), edge_space, getattr(space, "max_nodes", max_nodes), max_edges)
+    return func_spaces.Graph(convert(space.node_space), edge_space, getattr(space, "max_nodes", max_nodes), max_edges)
 
 
 def _int64_if_default(dtype: np.dtype[Any]) -> Any:
@@ -142,34 +130,42 @@ def _int32_if_default(dtype: np.dtype[Any], lowest: int, highest: int) -> np.dty
 _Converters = dict[type, Callable[..., Any]]
 
 _TO_GYMNASIUM: _Converters = {
-    Discrete: lambda space: gym_spaces.Discrete(space.n, start=space.start, dtype=_int64_if_default(space.dtype)),
-    MultiDiscrete: lambda space: gym_spaces.MultiDiscrete(
+    func_spaces.Discrete: lambda space: gym_spaces.Discrete(
+        space.n, start=space.start, dtype=_int64_if_default(space.dtype)
+    ),
+    func_spaces.MultiDiscrete: lambda space: gym_spaces.MultiDiscrete(
         space.nvec, dtype=_int64_if_default(space.dtype), start=space.start
     ),
-    MultiBinary: lambda space: gym_spaces.MultiBinary(space.n),
-    Tuple: lambda space: gym_spaces.Tuple([to_gymnasium(part) for part in space.spaces]),
+    func_spaces.MultiBinary: lambda space: gym_spaces.MultiBinary(space.n),
+    func_spaces.Tuple: lambda space: gym_spaces.Tuple([to_gymnasium(part) for part in space.spaces]),
     # Pairs keep their order in Gymnasium, a dict does not.
-    Dict: lambda space: gym_spaces.Dict(
+    func_spaces.Dict: lambda space: gym_spaces.Dict(
         [(name, to_gymnasium(part)) for name, part in space.spaces.items()], sort_keys=space.sort_keys
     ),
-    Text: lambda space: gym_spaces.Text(
+    func_spaces.Text: lambda space: gym_spaces.Text(
         space.max_length, min_length=space.min_length, charset="".join(space.character_list)
     ),
-    Sequence: lambda space: BoundedSequence(to_gymnasium(space.feature_space), space.max_length, stack=space.stack),
-    OneOf: lambda space: gym_spaces.OneOf([to_gymnasium(part) for part in space.spaces]),
-    Batched: lambda space: batch_space(to_gymnasium(space.space), space.n),
+    func_spaces.Sequence: lambda space: BoundedSequence(
+        to_gymnasium(space.feature_space), space.max_length, stack=space.stack
+    ),
+    func_spaces.OneOf: lambda space: gym_spaces.OneOf([to_gymnasium(part) for part in space.spaces]),
+    func_spaces.Batched: lambda space: batch_space(to_gymnasium(space.space), space.n),
 }
 
 _FROM_GYMNASIUM: _Converters = {
-    gym_spaces.MultiBinary: lambda space, **_: MultiBinary(space.n),
-    gym_spaces.Tuple: lambda space, **capacities: Tuple([from_gymnasium(part, **capacities) for part in space.spaces]),
-    gym_spaces.Dict: lambda space, **capacities: Dict(
+    gym_spaces.MultiBinary: lambda space, **_: func_spaces.MultiBinary(space.n),
+    gym_spaces.Tuple: lambda space, **capacities: func_spaces.Tuple(
+        [from_gymnasium(part, **capacities) for part in space.spaces]
+    ),
+    gym_spaces.Dict: lambda space, **capacities: func_spaces.Dict(
         [(name, from_gymnasium(part, **capacities)) for name, part in space.spaces.items()], sort_keys=space.sort_keys
     ),
-    gym_spaces.Text: lambda space, **_: Text(
+    gym_spaces.Text: lambda space, **_: func_spaces.Text(
         space.max_length, min_length=space.min_length, charset=space.character_list
     ),
-    gym_spaces.OneOf: lambda space, **capacities: OneOf([from_gymnasium(part, **capacities) for part in space.spaces]),
+    gym_spaces.OneOf: lambda space, **capacities: func_spaces.OneOf(
+        [from_gymnasium(part, **capacities) for part in space.spaces]
+    ),
 }
 
 for _function, _converters in ((to_gymnasium, _TO_GYMNASIUM), (from_gymnasium, _FROM_GYMNASIUM)):
