@@ -5,36 +5,20 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from funcenv.scene import (
-    Arc,
-    Camera,
-    Circle,
-    Line,
-    Polygon,
-    Rectangle,
-    Repeat,
-    Scene,
-    Sprite,
-    Terrain,
-    Text,
-    digits,
-    letters,
-    rgba,
-    transform,
-)
+from funcenv import scene as fs
 from tests.support.drawing import drawn
 
-INK = rgba("#203040")
+INK = fs.rgba("#203040")
 SHAPES = (
-    Circle((0.3, 0.2), 0.4, INK, outline=INK, outline_width=0.1),
-    Rectangle((-0.2, 0.1), (0.6, 0.3), INK, corner_radius=0.05),
-    Rectangle((-0.2, 0.1), (0.6, 0.3), INK, angle=0.3),
-    Line((0.0, 0.0), (0.5, -0.4), 0.1, INK),
-    Arc((0.1, 0.0), 0.4, 0.2, 1.5, 0.1, INK),
-    Polygon(np.array([(0.0, 0.0), (0.5, 0.1), (0.2, 0.6)], np.float32), INK, outline=INK, outline_width=0.02),
-    Sprite((0.2, 0.3), (0.2, 0.1), np.full((2, 2, 4), 200, np.uint8)),
-    Text((0.1, -0.3), letters("ok"), 0.2, INK),
-    Repeat(Circle(np.array([[0.1, 0.2], [0.3, -0.4]]), np.array([0.1, 0.2]), np.stack([INK, INK]))),
+    fs.Circle((0.3, 0.2), 0.4, INK, outline=INK, outline_width=0.1),
+    fs.Rectangle((-0.2, 0.1), (0.6, 0.3), INK, corner_radius=0.05),
+    fs.Rectangle((-0.2, 0.1), (0.6, 0.3), INK, angle=0.3),
+    fs.Line((0.0, 0.0), (0.5, -0.4), 0.1, INK),
+    fs.Arc((0.1, 0.0), 0.4, 0.2, 1.5, 0.1, INK),
+    fs.Polygon(np.array([(0.0, 0.0), (0.5, 0.1), (0.2, 0.6)], np.float32), INK, outline=INK, outline_width=0.02),
+    fs.Sprite((0.2, 0.3), (0.2, 0.1), np.full((2, 2, 4), 200, np.uint8)),
+    fs.Text((0.1, -0.3), fs.letters("ok"), 0.2, INK),
+    fs.Repeat(fs.Circle(np.array([[0.1, 0.2], [0.3, -0.4]]), np.array([0.1, 0.2]), np.stack([INK, INK]))),
 )
 
 
@@ -48,36 +32,36 @@ def same(one, other):
 
 
 def test_nothing_moved():
-    same(transform(SHAPES), SHAPES)
-    assert transform(SHAPES)[1].angle is None  # upright shapes are drawn faster
+    same(fs.transform(SHAPES), SHAPES)
+    assert fs.transform(SHAPES)[1].angle is None  # upright shapes are drawn faster
 
 
 def test_a_turn_by_an_array_of_zero_is_none_either():
-    turned = transform(SHAPES, angle=jnp.float32(0))
+    turned = fs.transform(SHAPES, angle=jnp.float32(0))
     assert turned[1].angle == 0
     same([turned[1].replace(angle=None)], [SHAPES[1]])
 
 
 def test_two_motions_are_one():
     """Points go p -> t + s R(a) p, twice."""
-    twice = transform(transform(SHAPES, (0.5, -0.3), 0.7, 2.0), (-1.0, 0.4), -0.2, 0.5)
+    twice = fs.transform(fs.transform(SHAPES, (0.5, -0.3), 0.7, 2.0), (-1.0, 0.4), -0.2, 0.5)
     cos, sin = np.cos(-0.2), np.sin(-0.2)
     shift = np.array([-1.0, 0.4]) + 0.5 * np.array([[cos, -sin], [sin, cos]]) @ (0.5, -0.3)
-    same(twice, transform(SHAPES, tuple(shift), 0.5, 1.0))
-    upright = transform(transform(SHAPES, (0.5, -0.3), scale=2.0), (-1.0, 0.4), scale=0.5)
-    same(upright, transform(SHAPES, (-0.75, 0.25)))
+    same(twice, fs.transform(SHAPES, tuple(shift), 0.5, 1.0))
+    upright = fs.transform(fs.transform(SHAPES, (0.5, -0.3), scale=2.0), (-1.0, 0.4), scale=0.5)
+    same(upright, fs.transform(SHAPES, (-0.75, 0.25)))
 
 
 def test_a_motion_and_its_inverse():
-    there = transform(transform(SHAPES), (0.5, -0.3), 0.7, 2.0)
+    there = fs.transform(fs.transform(SHAPES), (0.5, -0.3), 0.7, 2.0)
     cos, sin = np.cos(0.7), np.sin(0.7)
     back = -0.5 * np.array([[cos, sin], [-sin, cos]]) @ (0.5, -0.3)
-    same(transform(there, tuple(back), -0.7, 0.5), transform(SHAPES, angle=jnp.float32(0)))
+    same(fs.transform(there, tuple(back), -0.7, 0.5), fs.transform(SHAPES, angle=jnp.float32(0)))
 
 
 def test_ground_stays_where_it_is():
     with pytest.raises(ValueError, match=r"a Terrain cannot be moved by transform\(\)"):
-        transform([Terrain(np.zeros(3), -1.0, 1.0, INK)])
+        fs.transform([fs.Terrain(np.zeros(3), -1.0, 1.0, INK)])
 
 
 def stacked(shapes):
@@ -94,15 +78,15 @@ def random_shapes(kind, count=4):
         return random.uniform(0.2, 1, 4).astype(np.float32)
 
     build = {
-        "circle": lambda i: Circle(point(), random.uniform(0.1, 0.5), color(), outline=color(), outline_width=0.1),
-        "rectangle": lambda i: Rectangle(point(), random.uniform(0.2, 1, 2), color(), angle=random.uniform(0, 3)),
-        "line": lambda i: Line(point(), point(), 0.1, color()),
-        "butt": lambda i: Line(point(), point(), 0.1, color(), cap="butt"),
-        "arc": lambda i: Arc(point(), 0.5, random.uniform(0, 6), random.uniform(0, 6), 0.1, color()),
-        "polygon": lambda i: Polygon(np.stack([point(), point(), point()]), color()),
-        "sprite": lambda i: Sprite(point(), point() ** 2, random.integers(0, 256, (3, 2, 4)).astype(np.uint8)),
-        "text": lambda i: Text(point(), np.asarray(digits(37 * i, 3)), 0.3, color()),
-        "terrain": lambda i: Terrain(random.uniform(-1, 1, 5), -1.0, 1.0, color()),
+        "circle": lambda i: fs.Circle(point(), random.uniform(0.1, 0.5), color(), outline=color(), outline_width=0.1),
+        "rectangle": lambda i: fs.Rectangle(point(), random.uniform(0.2, 1, 2), color(), angle=random.uniform(0, 3)),
+        "line": lambda i: fs.Line(point(), point(), 0.1, color()),
+        "butt": lambda i: fs.Line(point(), point(), 0.1, color(), cap="butt"),
+        "arc": lambda i: fs.Arc(point(), 0.5, random.uniform(0, 6), random.uniform(0, 6), 0.1, color()),
+        "polygon": lambda i: fs.Polygon(np.stack([point(), point(), point()]), color()),
+        "sprite": lambda i: fs.Sprite(point(), point() ** 2, random.integers(0, 256, (3, 2, 4)).astype(np.uint8)),
+        "text": lambda i: fs.Text(point(), np.asarray(fs.digits(37 * i, 3)), 0.3, color()),
+        "terrain": lambda i: fs.Terrain(random.uniform(-1, 1, 5), -1.0, 1.0, color()),
     }[kind]
     return [build(i) for i in range(count)]
 
@@ -113,20 +97,20 @@ KINDS = ["circle", "rectangle", "line", "butt", "arc", "polygon", "sprite", "tex
 @pytest.mark.parametrize("kind", KINDS)
 def test_many_are_drawn_one_after_another(kind):
     shapes = random_shapes(kind)
-    camera = Camera((0.0, 0.0), 2.5, 2.0)
-    many = Repeat(stacked(shapes))
+    camera = fs.Camera((0.0, 0.0), 2.5, 2.0)
+    many = fs.Repeat(stacked(shapes))
     assert many.count == 4
-    one_by_one = np.asarray(drawn(Scene(camera, tuple(shapes))), int)
-    assert np.abs(one_by_one - np.asarray(drawn(Scene(camera, (many,))), int)).max() <= 1
-    assert np.abs(one_by_one - np.asarray(drawn(Scene(camera, (), (many,))), int)).max() <= 1
+    one_by_one = np.asarray(drawn(fs.Scene(camera, tuple(shapes))), int)
+    assert np.abs(one_by_one - np.asarray(drawn(fs.Scene(camera, (many,))), int)).max() <= 1
+    assert np.abs(one_by_one - np.asarray(drawn(fs.Scene(camera, (), (many,))), int)).max() <= 1
 
 
 @pytest.mark.parametrize("kind", KINDS[:-1])
 def test_many_move_as_each(kind):
     shapes = random_shapes(kind)
-    (moved,) = transform([Repeat(stacked(shapes))], (0.2, 0.1), 0.5, 1.5)
+    (moved,) = fs.transform([fs.Repeat(stacked(shapes))], (0.2, 0.1), 0.5, 1.5)
     np.testing.assert_allclose(
-        numbers([moved.shape]), numbers([stacked(transform(shapes, (0.2, 0.1), 0.5, 1.5))]), atol=1e-6
+        numbers([moved.shape]), numbers([stacked(fs.transform(shapes, (0.2, 0.1), 0.5, 1.5))]), atol=1e-6
     )
     for one, other in zip(jax.tree.leaves(moved), jax.tree.leaves(shapes[0]), strict=True):
         assert one.dtype.kind == np.asarray(other).dtype.kind
