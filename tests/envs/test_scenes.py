@@ -21,14 +21,15 @@ def with_every_flag(id: str) -> Any:
     return env.replace(**{name: True for name in entries if isinstance(getattr(env, name), bool)})
 
 
+ENVS = {type(env).__name__: env for env in map(with_every_flag, first_of_each_class())}
 NUM_STEPS = 20
 MAX_SHAPES = 12  # each is painted again for every member of a batch
 STILL = ("camera", "backdrop", "background")
 
 
-@pytest.fixture(params=first_of_each_class(), scope="module")
+@pytest.fixture(params=ENVS, scope="module")
 def env(request: pytest.FixtureRequest) -> Any:
-    return with_every_flag(request.param)
+    return ENVS[request.param]
 
 
 @pytest.fixture(scope="module")
