@@ -115,9 +115,8 @@ class CartPole(FuncEnv[CartPoleState, Int[Array, ""], Float[Array, "4"]]):
         force = jnp.where(action == 1, self.force_mag, -self.force_mag)
         sin, cos = sincos(state.theta)
         temp = (force + self.polemass_length * state.theta_dot**2 * sin) / self.total_mass
-        theta_acc = (self.gravity * sin - cos * temp) / (
-            self.length * (4 / 3 - self.masspole * cos**2 / self.total_mass)
-        )
+        effective_length = self.length * (4 / 3 - self.masspole * cos**2 / self.total_mass)
+        theta_acc = (self.gravity * sin - cos * temp) / effective_length
         x_acc = temp - self.polemass_length * theta_acc * cos / self.total_mass
 
         x_dot = state.x_dot + self.tau * x_acc

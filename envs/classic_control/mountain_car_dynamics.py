@@ -13,8 +13,6 @@ that the right end stops the car, too. Its code, followed here, only holds the p
 
 from __future__ import annotations
 
-from typing import TypeVar
-
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
@@ -22,12 +20,10 @@ from jaxtyping import Array, Bool, Float
 from funcenv.checks import require_finite, require_ordered, require_positive
 from funcenv.envs.classic_control.mountain_car_scene import draw_mountain_car
 from funcenv.envs.trigonometry import sincos
-from funcenv.func_env import FuncEnv
+from funcenv.func_env import Action, FuncEnv
 from funcenv.scene import Scene
 from funcenv.spaces import Box
 from funcenv.struct import PyTreeNode
-
-Action = TypeVar("Action")
 
 
 class MountainCarState(PyTreeNode):
