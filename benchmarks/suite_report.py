@@ -72,15 +72,15 @@ def _head(results: Results) -> list[str]:
     ]
     pinned = "pinned to one core" if results["pinned_to_one_core"] else "not pinned to a core"
     intro = (
-        "How fast are rollouts in funcenv, and how fast are they elsewhere? Every figure on this page comes from one run "
-        f"of `{results['command']}` ({results['mode']}) on {results['date']}, which wrote the page; edit `benchmarks/`, "
-        "not the page. The figures are also in [results.json](assets/bench/results.json)."
+        "How fast are rollouts in funcenv, and how fast are they elsewhere? Every figure on this page comes from one "
+        f"run of `{results['command']}` ({results['mode']}) on {results['date']}, which wrote the page; edit "
+        "`benchmarks/`, not the page. The figures are also in [results.json](assets/bench/results.json)."
     )
     method = (
         "Each library runs in a process and a virtual environment of its own, with one thread, "
         f"{pinned}. The processes of a row take turns within the same minute, and the clock is the CPU time of the "
-        "process, so that other work on the machine disturbs little. A ratio is computed within a round; the tables give "
-        "the median over rounds, with the least and the greatest value. Each process has one thread because XLA's "
+        "process, so that other work on the machine disturbs little. A ratio is computed within a round; the tables "
+        "give the median over rounds, with the least and the greatest value. Each process has one thread because XLA's "
         "thread pool costs CPU time: about half of it for gymnax's CartPole with 4,096 environments "
         "(`benchmarks/suite.py --all-cores` measures that). This would be unfair to gymnax."
     )
@@ -101,9 +101,10 @@ def _speed(results: Results, plots: set[str]) -> list[str]:
     parts = [
         "## Speed without a trajectory",
         "Millions of environment steps per CPU-second, and in brackets how many times as fast funcenv is. Nothing but "
-        "episode statistics is kept. Libraries marked * perform a comparable task, not the same one. Libraries that are "
-        "stepped from Python receive actions that were drawn beforehand. A compiled rollout resets all environments and "
-        "then makes about 524,288 steps (at least 64 and at most 8,192 of each environment), repeatedly.",
+        "episode statistics is kept. Libraries marked * perform a comparable task, not the same one. Libraries that "
+        "are stepped from Python receive actions that were drawn beforehand. A compiled rollout resets all "
+        "environments and then makes about 524,288 steps (at least 64 and at most 8,192 of each environment), "
+        "repeatedly.",
         *_figure("speed_cartpole", plots),
         *_figure("speed_envs", plots),
         *(_speed_table(env, rows, keep=False) for env in ENVS),
@@ -156,8 +157,8 @@ def _anatomy(results: Results, plots: set[str]) -> list[str]:
         for row in rows
     ]
     about = (
-        f"Nanoseconds of CPU time for a step of each of {rows[0]['breakdown']['num_envs']:,} environments. They are the "
-        "differences between five programs that `funcenv.rollout` runs: in the first the state does not change "
+        f"Nanoseconds of CPU time for a step of each of {rows[0]['breakdown']['num_envs']:,} environments. They are "
+        "the differences between five programs that `funcenv.rollout` runs: in the first the state does not change "
         "(bookkeeping: loop, counters, episode statistics); physics, random numbers, resets and observations are then "
         "added one after another. A part that costs less than the noise may come out below 0. `funcenv bench ENV` does "
         "the same for your own environment."
@@ -180,9 +181,9 @@ def _compile(results: Results) -> list[str]:
         return []
     body = [(row["env"], f"{row['cold']:.2f}", f"{row['cached']:.2f}") for row in rows]
     about = (
-        "CPU seconds from making the environment until a rollout of 256 environments has been compiled and has run once, "
-        "minus the time of a second run. Imports and the start of JAX's backend are not counted. The last column is "
-        "the time of a second process that uses the same `JAX_COMPILATION_CACHE_DIR`."
+        "CPU seconds from making the environment until a rollout of 256 environments has been compiled and has run "
+        "once, minus the time of a second run. Imports and the start of JAX's backend are not counted. The last column "
+        "is the time of a second process that uses the same `JAX_COMPILATION_CACHE_DIR`."
     )
     return ["## Compile time", about, table(("environment", "CPU-s", "from JAX's persistent cache"), body)]
 
@@ -196,8 +197,8 @@ def _memory(results: Results) -> list[str]:
             sizes = (row["footprint"][name] for name in ("state", "outputs", "temporaries"))
             body.append((row["env"], *("-" if size is None else f"{size:.0f}" for size in sizes)))
         parts += [
-            "Bytes for each environment if the rollout is a part of a larger compiled program: the state that is carried "
-            "from step to step, and by XLA's `memory_analysis` the results and the working memory.",
+            "Bytes for each environment if the rollout is a part of a larger compiled program: the state that is "
+            "carried from step to step, and by XLA's `memory_analysis` the results and the working memory.",
             table(("environment", "carried", "returned", "working memory"), body),
         ]
     soak = results.get("soak")

@@ -1,4 +1,4 @@
-"""The command line, called as a function."""
+"""The command line."""
 
 import subprocess
 import sys
@@ -23,7 +23,7 @@ TINY = [
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
-    """The folder of a short run."""
+    """Return the folder of a short run."""
     folder = tmp_path_factory.mktemp("runs") / "run"
     assert main(["train", "CartPole-v1", "--run-dir", str(folder), *TINY]) == 0
     return folder
@@ -65,12 +65,12 @@ def test_resume_of_a_finished_run_says_where_it_is(trained, capsys):
         (["list", "all"], 2, "list takes no arguments"),
     ],
 )
-def test_mistakes_are_told_without_a_traceback(arguments, status, message, capsys):
+def test_mistakes_are_reported_without_a_traceback(arguments, status, message, capsys):
     assert main(arguments) == status
     assert message in capsys.readouterr().err
 
 
-def test_an_impossible_setting_is_told_without_a_traceback(capsys):
+def test_an_invalid_setting_is_reported_without_a_traceback(capsys):
     with pytest.raises(SystemExit) as stopped:
         main(["train", "CartPole-v1", "--num-minibatches", "3"])
     assert stopped.value.code == 2

@@ -76,7 +76,6 @@ def read_metrics(path: pathlib.Path) -> list[dict[str, str]]:
 
 def draw_learning_curve(path: pathlib.Path, rows: list[dict[str, str]], title: str, threshold: float | None) -> None:
     """Plot the mean return against environment steps: each seed, their mean, and the threshold of a solved task."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     num_seeds = len({row["seed"] for row in rows})
@@ -84,19 +83,11 @@ def draw_learning_curve(path: pathlib.Path, rows: list[dict[str, str]], title: s
     returns = np.array([float(row["mean_return"]) for row in rows]).reshape(-1, num_seeds)
 
     figure = Figure(figsize=(7, 4.2), dpi=150, layout="constrained")
-    FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     if threshold is not None:
         axes.axhline(threshold, color="#999999", linestyle=(0, (4, 3)), linewidth=1)
-        axes.annotate(
-            f"solved: {threshold:g}",
-            (0.995, threshold),
-            xycoords=("axes fraction", "data"),
-            ha="right",
-            va="bottom",
-            fontsize=8,
-            color="#666666",
-        )
+        style = {"ha": "right", "va": "bottom", "fontsize": 8, "color": "#666666"}
+        axes.text(0.995, threshold, f"solved: {threshold:g}", transform=axes.get_yaxis_transform(), **style)
     if num_seeds > 1:
         axes.plot(steps, returns, color="#2a6fbb", alpha=0.25, linewidth=0.8)
     has_return = ~np.isnan(returns).all(axis=1)

@@ -1,4 +1,4 @@
-"""Small runs that several tests look at."""
+"""A small configuration, and a console that records what is printed."""
 
 import io
 
@@ -14,11 +14,11 @@ TINY = ppo.Config(
 
 @pytest.fixture(scope="session")
 def tiny():
-    """A configuration of 12 updates for 2 seeds."""
+    """Return a configuration of 12 updates for 2 seeds."""
     return TINY
 
 
 @pytest.fixture
 def console():
-    """A console whose output is `console.file.getvalue()`."""
+    """Return a console whose output is `console.file.getvalue()`."""
     return Console(file=io.StringIO(), width=200)

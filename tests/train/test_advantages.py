@@ -1,4 +1,4 @@
-"""Generalised advantages against the definition, written as a sum."""
+"""Generalized advantages against their definition as a sum."""
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +10,7 @@ GAMMA, LAMBDA = 0.9, 0.8
 
 
 def by_definition(reward, value, final_value, terminated, done):
-    """A_t = sum over k of (gamma lambda)^k delta_{t+k}, up to the end of t's episode."""
+    """Compute A_t, the sum over k of (gamma lambda)^k delta_{t+k} up to the end of the episode."""
     advantages = np.zeros_like(reward)
     for t in range(len(reward)):
         weight = 1.0

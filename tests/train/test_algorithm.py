@@ -1,4 +1,4 @@
-"""Algorithms and networks of one's own: trained, stored, resumed and evaluated like the built-in ones."""
+"""Algorithms and networks of a user, which are trained, stored, resumed and evaluated like the built-in ones."""
 
 import dataclasses
 import importlib
@@ -93,7 +93,7 @@ def make_agent(config, env, state, explore=False):
 
 @pytest.fixture
 def random_search(tmp_path, monkeypatch):
-    """A module outside of the package with an algorithm."""
+    """Import an algorithm from a module outside the package."""
     (tmp_path / "random_search.py").write_text(RANDOM_SEARCH)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "random_search", raising=False)

@@ -1,4 +1,4 @@
-"""Distributions against scipy, and the actions they stand for."""
+"""Distributions against scipy, and the conversion of raw actions."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""Pictures as observations: the encoder is a convolution, and PPO learns from what it sees."""
+"""Images as observations: the encoder is a convolution, and PPO learns from images."""
 
 import dataclasses
 
@@ -17,7 +17,7 @@ from funcenv.train.networks import ImageEncoder, channels_last, is_image
 from funcenv.wrappers import FrameStackObservation, PixelObservation
 
 
-def test_which_spaces_hold_pictures():
+def test_which_spaces_hold_images():
     assert is_image(Box(0, 255, (8, 8), np.uint8))
     assert is_image(Box(0, 255, (2, 8, 8, 3), np.uint8))
     assert not is_image(Box(0, 255, (8,), np.uint8))
@@ -27,20 +27,20 @@ def test_which_spaces_hold_pictures():
 
 @pytest.mark.parametrize("shape", [(5, 6), (5, 6, 3), (2, 5, 6), (2, 5, 6, 3)])
 def test_channels_are_colours_of_frames(shape):
-    picture = np.arange(np.prod(shape)).reshape(shape).astype(np.uint8)
-    channels = channels_last(jnp.asarray(picture))
+    image = np.arange(np.prod(shape)).reshape(shape).astype(np.uint8)
+    channels = channels_last(jnp.asarray(image))
     assert channels.shape[:2] == (5, 6)
-    frames = picture.reshape(-1, 5, 6, 3) if shape[-1] == 3 else picture.reshape(-1, 5, 6, 1)
+    frames = image.reshape(-1, 5, 6, 3) if shape[-1] == 3 else image.reshape(-1, 5, 6, 1)
     np.testing.assert_array_equal(channels, np.concatenate(list(frames), axis=-1))
 
 
 @pytest.mark.parametrize(("height", "width"), [(12, 18), (10, 17)])
 def test_the_encoder_is_a_convolution_with_strides(height, width):
-    """The same weights in flax's own convolution, with zeros at the right and at the bottom."""
-    picture = np.random.default_rng(0).integers(0, 256, (3, height, width, 2)).astype(np.uint8)
+    """Compare with flax's own convolution, with the same weights, padded with zeros at the right and bottom."""
+    image = np.random.default_rng(0).integers(0, 256, (3, height, width, 2)).astype(np.uint8)
     encoder = ImageEncoder(patch_sizes=(3, 2), patch_channels=(4, 5))
-    ours, params = encoder.init_with_output(jax.random.key(0), jnp.asarray(picture))
-    x = jnp.asarray(picture / 255, jnp.float32)
+    ours, params = encoder.init_with_output(jax.random.key(0), jnp.asarray(image))
+    x = jnp.asarray(image / 255, jnp.float32)
     for number, (size, channels) in enumerate(((3, 4), (2, 5))):
         layer = params["params"][f"Dense_{number}"]
         kernel = layer["kernel"].reshape(size, size, x.shape[-1], channels)
@@ -51,7 +51,7 @@ def test_the_encoder_is_a_convolution_with_strides(height, width):
 
 
 class Side(funcenv.FuncEnv):
-    """A black square on the left or on the right: point at it."""
+    """A black square on the left or on the right, which the action must name."""
 
     @property
     def observation_space(self):
@@ -102,8 +102,8 @@ CONFIG = ppo.Config(
 )
 
 
-def test_ppo_learns_what_only_the_picture_tells():
-    """An agent that sees nothing gets 4 of 8."""
+def test_ppo_learns_from_the_image():
+    """Learn to get 8; an agent without the image gets 4."""
     learner = Learner(ppo, CONFIG)
     state, metrics = learner.advance(learner.init(funcenv.key(0)), CONFIG.num_updates)
     assert metrics["mean_return"][0].max() < 5.5
@@ -117,13 +117,13 @@ def test_ppo_learns_what_only_the_picture_tells():
     np.testing.assert_allclose(both[0].logits, agent.policy(agent.features(observation)).logits, rtol=1e-5)
 
 
-def test_pictures_can_be_normalised_by_what_was_seen():
+def test_images_can_be_normalized():
     learner = Learner(ppo, dataclasses.replace(CONFIG, normalize_observation=True, num_seeds=1))
     state, metrics = learner.advance(learner.init(funcenv.key(0)), 2)
     assert state.observation_moments.mean.shape == (1, 8, 8, 2)
     assert np.isfinite(metrics["loss"]).all()
 
 
-def test_windows_that_do_not_fit_together():
+def test_patch_sizes_and_channels_must_match():
     with pytest.raises(ValueError, match=r"one number for each convolution, got \(7, 3\) and \(16,\)"):
         ppo.Config(patch_channels=(16,))

@@ -1,4 +1,4 @@
-"""Running moments against numpy over everything at once."""
+"""Running moments against NumPy over all batches at once."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -19,7 +19,7 @@ def test_moments_are_those_of_all_batches():
     np.testing.assert_allclose(normalized.std(0), 1.0, rtol=1e-4)
 
 
-def test_before_anything_was_seen_nothing_changes():
+def test_nothing_changes_before_the_first_batch():
     moments = RunningMoments.empty((2,))
     np.testing.assert_allclose(moments.normalize(jnp.array([0.5, -0.5])), [0.5, -0.5])
     np.testing.assert_allclose(moments.normalize(jnp.array([50.0, -50.0])), [10.0, -10.0])

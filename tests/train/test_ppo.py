@@ -1,4 +1,4 @@
-"""PPO learns: the right values at both kinds of ending, and CartPole."""
+"""PPO learns the right values at both kinds of ending, and solves CartPole and Pendulum."""
 
 import dataclasses
 
@@ -17,7 +17,7 @@ GAMMA = 0.9
 
 
 class Ring(funcenv.FuncEnv):
-    """0 -> 1 -> 2 -> 0, reward 1 a step. With `ends`, 2 is terminal; without, an episode goes on for ever."""
+    """States 0 -> 1 -> 2 -> 0 with reward 1 a step. State 2 is terminal with `ends`; otherwise no state is."""
 
     ends: bool = funcenv.field(pytree_node=False, default=True)
 
@@ -59,9 +59,9 @@ funcenv.register("test/Strange-v0", Strange)
 @pytest.mark.parametrize(
     ("env_id", "values"),
     [
-        # Nothing follows 2: V(1) = 1 and V(0) = 1 + gamma.
+        # State 2 is terminal: V(1) = 1 and V(0) = 1 + gamma.
         ("test/RingThatEnds-v0", {0: 1 + GAMMA, 1: 1.0}),
-        # Cut off every 2 steps, but it would go on: V = 1 / (1 - gamma) everywhere.
+        # Truncated every 2 steps, but more rewards would follow: V = 1 / (1 - gamma) everywhere.
         ("test/RingCutOff-v0", dict.fromkeys(range(3), 1 / (1 - GAMMA))),
     ],
 )
@@ -105,7 +105,7 @@ def test_a_seed_learns_the_same_alone_and_beside_others(tiny):
     alone, _ = train(ppo, dataclasses.replace(tiny, num_seeds=1), funcenv.key(0))
     for a, b in zip(jax.tree.leaves(both.params), jax.tree.leaves(alone.params), strict=True):
         np.testing.assert_allclose(a[0], b[0], rtol=1e-3, atol=1e-4)
-        assert a.shape[0] == 2 and (a[0] != a[1]).any() or a.ndim == 2  # biases begin equal
+        assert a.shape[0] == 2 and (a[0] != a[1]).any() or a.ndim == 2  # biases start equal
 
 
 def test_the_result_does_not_depend_on_how_it_is_cut_into_calls(tiny):
@@ -122,7 +122,7 @@ def test_the_result_does_not_depend_on_how_it_is_cut_into_calls(tiny):
         np.testing.assert_array_equal(values, np.concatenate([part[name] for part in rows]))
 
 
-def test_an_agent_explores_when_told_to():
+def test_an_agent_explores_on_request():
     config = ppo.Config(num_envs=2, num_steps=8, total_timesteps=16, num_minibatches=1, hidden_sizes=(8,))
     learner = Learner(ppo, config)
     state, observation = learner.init(funcenv.key(0)), jnp.zeros(4)
@@ -135,7 +135,7 @@ def test_an_agent_explores_when_told_to():
     assert len(set(np.asarray(greedy).tolist())) == 1
 
 
-def test_observations_are_normalised_by_what_was_seen():
+def test_observations_are_normalized_by_running_moments():
     config = dataclasses.replace(preset("Pendulum-v1"), num_envs=16, num_steps=32, total_timesteps=512 * 3)
     state, _ = train(ppo, config, funcenv.key(0))
     moments = state.observation_moments
@@ -161,7 +161,7 @@ def test_presets_are_configurations(algorithm, env_id):
         ({"seed": -1}, "seed must be at least 0"),
     ],
 )
-def test_impossible_configurations_are_refused(settings, message):
+def test_invalid_configurations_are_refused(settings, message):
     with pytest.raises(ValueError, match=message):
         ppo.Config(**settings)
 

@@ -1,4 +1,4 @@
-"""The ring of recent episodes, against a list."""
+"""The ring buffer of recent episodes, against a list."""
 
 import jax
 import jax.numpy as jnp

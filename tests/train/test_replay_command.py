@@ -1,4 +1,4 @@
-"""`funcenv replay RUN`."""
+"""The command `funcenv replay RUN`."""
 
 import pytest
 
@@ -10,18 +10,18 @@ TINY = ["--num-envs", "4", "--num-steps", "16", "--total-timesteps", "128", "--h
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
-    """The folder of a short run of two agents."""
+    """Return the folder of a short run of two agents."""
     folder = tmp_path_factory.mktemp("runs") / "run"
     arguments = ["CartPole-v1", "--run-dir", str(folder), *TINY, "2", "--num-seeds", "2", "--replay-episodes", "0"]
     assert main(["train", *arguments]) == 0
     return folder
 
 
-def test_training_was_told_to_leave_no_page(trained):
+def test_training_can_leave_out_the_replay(trained):
     assert not (trained / REPLAY_FILE).exists()
 
 
-def test_it_writes_the_page_into_the_run_and_opens_it(trained, monkeypatch, capsys):
+def test_the_replay_is_written_into_the_run_and_opened(trained, monkeypatch, capsys):
     opened = []
     monkeypatch.setattr("webbrowser.open", opened.append)
     monkeypatch.setenv("DISPLAY", ":0")
@@ -32,7 +32,7 @@ def test_it_writes_the_page_into_the_run_and_opens_it(trained, monkeypatch, caps
 
 
 @pytest.mark.parametrize("arguments", [["--no-open"], ["--save", "{}/a.gif"], []])
-def test_it_opens_nothing_where_nothing_could_be_seen(trained, tmp_path, monkeypatch, arguments):
+def test_nothing_is_opened_without_a_display(trained, tmp_path, monkeypatch, arguments):
     monkeypatch.setattr("webbrowser.open", lambda url: pytest.fail("opened"))
     for name in ("DISPLAY", "WAYLAND_DISPLAY"):
         monkeypatch.setenv(name, ":0") if arguments else monkeypatch.delenv(name, raising=False)
@@ -52,6 +52,6 @@ def test_it_opens_nothing_where_nothing_could_be_seen(trained, tmp_path, monkeyp
         (["replay", "{}", "--save", "nowhere/x.gif"], 1, "the folder nowhere does not exist"),
     ],
 )
-def test_mistakes_are_told_without_a_traceback(trained, arguments, status, message, capsys):
+def test_mistakes_are_reported_without_a_traceback(trained, arguments, status, message, capsys):
     assert main([argument.format(trained) for argument in arguments]) == status
     assert message in capsys.readouterr().err

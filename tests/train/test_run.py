@@ -1,4 +1,4 @@
-"""Runs leave folders that can be read, resumed bit for bit, and that survive whatever happens to them."""
+"""Runs write folders that can be read, that are resumed bit for bit, and that survive interruptions."""
 
 import csv
 import dataclasses
@@ -24,33 +24,33 @@ from funcenv.train.loop import Learner
 from funcenv.train.metrics import CLOCK_COLUMNS
 
 
-class Poisoned(Pendulum):
-    """Pays NaN once it turns fast."""
+class NanReward(Pendulum):
+    """A pendulum with a NaN reward at high speed."""
 
     def reward(self, state, action, next_state):
         return jnp.where(jnp.abs(next_state.theta_dot) > 5, jnp.nan, super().reward(state, action, next_state))
 
 
-class Smudged(Pendulum):
-    """Its picture has a mistake."""
+class BrokenScene(Pendulum):
+    """A pendulum whose scene has a mistake."""
 
     def scene(self, state):
         raise ValueError("no such colour")
 
 
-funcenv.register("test/Poisoned-v0", Poisoned)
-funcenv.register("test/Smudged-v0", Smudged)
+funcenv.register("test/NanReward-v0", NanReward)
+funcenv.register("test/BrokenScene-v0", BrokenScene)
 funcenv.register("test/Easy-v0", Pendulum, max_episode_steps=5, reward_threshold=-1e6)
 
 
 @pytest.fixture(scope="module")
-def whole(tiny, tmp_path_factory):
-    """A run that nothing interrupted."""
+def uninterrupted(tiny, tmp_path_factory):
+    """Return a run that was not interrupted."""
     return run.start(tiny, tmp_path_factory.mktemp("runs") / "whole", checkpoint_seconds=0)
 
 
-def figures(folder):
-    """Every column that repeats from run to run."""
+def repeatable_columns(folder):
+    """Return the columns that are the same in every run."""
     with open(folder / "metrics.csv") as file:
         return [
             {name: value for name, value in row.items() if name not in CLOCK_COLUMNS} for row in csv.DictReader(file)
@@ -63,11 +63,11 @@ def assert_same(a, b):
         if jax.dtypes.issubdtype(x.dtype, jax.dtypes.prng_key):
             x, y = jax.random.key_data(x), jax.random.key_data(y)
         np.testing.assert_array_equal(x, y)
-    assert figures(a.folder) == figures(b.folder)
+    assert repeatable_columns(a.folder) == repeatable_columns(b.folder)
 
 
 def interrupt(monkeypatch, after_calls, action):
-    """Do something in the middle of a run."""
+    """Call `action` after some compiled calls of two updates each."""
     calls, advance = [], Learner.advance
 
     def interrupted(self, state, num_updates):
@@ -80,37 +80,39 @@ def interrupt(monkeypatch, after_calls, action):
     monkeypatch.setattr(Learner, "advance", interrupted)
 
 
-def test_a_run_leaves_its_folder(whole, tiny):
-    assert {path.name for path in whole.folder.iterdir()} == {
+def test_a_run_leaves_its_folder(uninterrupted, tiny):
+    assert {path.name for path in uninterrupted.folder.iterdir()} == {
         "config.json",
         "metrics.csv",
         "learning_curve.png",
         "replay.html",
         "checkpoints",
     }
-    written = json.loads((whole.folder / "config.json").read_text())
+    written = json.loads((uninterrupted.folder / "config.json").read_text())
     assert ppo.Config.from_json(written["config"]) == tiny
     assert written["versions"]["jax"] == jax.__version__ and written["device"]["platform"] == "cpu"
-    rows = figures(whole.folder)
+    rows = repeatable_columns(uninterrupted.folder)
     assert [(int(row["update"]), int(row["seed"])) for row in rows] == [(i, s) for i in range(1, 13) for s in (0, 1)]
     assert {"env_steps", "mean_return", "policy_loss", "approx_kl", "entropy", "explained_variance"} <= set(rows[0])
-    assert (whole.folder / "learning_curve.png").read_bytes().startswith(b"\x89PNG")
-    assert len(checkpoint.checkpoints(whole.folder / "checkpoints")) <= checkpoint.MAX_CHECKPOINTS
+    assert (uninterrupted.folder / "learning_curve.png").read_bytes().startswith(b"\x89PNG")
+    assert len(checkpoint.checkpoints(uninterrupted.folder / "checkpoints")) <= checkpoint.MAX_CHECKPOINTS
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_stops_between_calls_and_resuming_is_bitwise(whole, tiny, tmp_path, console, monkeypatch, number):
-    before = signal.getsignal(number)  # a shell that starts the tests in the background has SIGINT ignored
+def test_a_signal_stops_between_calls_and_resuming_is_bitwise(
+    uninterrupted, tiny, tmp_path, console, monkeypatch, number
+):
+    before = signal.getsignal(number)  # SIGINT is ignored if a shell runs the tests in the background
     with monkeypatch.context() as patch:
         interrupt(patch, 2, lambda: signal.raise_signal(number))
         stopped = run.start(tiny, tmp_path / "run", console=console)
     assert stopped.signal_number == number and not stopped.finished
     assert signal.getsignal(number) is before
-    assert len(figures(stopped.folder)) == 8
-    assert_same(run.resume(stopped.folder, console=console), whole)
+    assert len(repeatable_columns(stopped.folder)) == 8
+    assert_same(run.resume(stopped.folder, console=console), uninterrupted)
 
 
-def test_a_crash_between_checkpoints_loses_nothing(whole, tiny, tmp_path, console, monkeypatch):
+def test_a_crash_between_checkpoints_loses_nothing(uninterrupted, tiny, tmp_path, console, monkeypatch):
     class Crash(Exception):
         pass
 
@@ -122,8 +124,8 @@ def test_a_crash_between_checkpoints_loses_nothing(whole, tiny, tmp_path, consol
         patch.setattr(checkpoint, "save", _save_once_then(checkpoint.save, crash))
         with pytest.raises(Crash):
             run.start(tiny, tmp_path / "run", checkpoint_seconds=0, console=console)
-    assert len(figures(tmp_path / "run")) == 8  # two calls were told of, only the first was saved
-    assert_same(run.resume(tmp_path / "run", console=console), whole)
+    assert len(repeatable_columns(tmp_path / "run")) == 8  # two calls wrote rows, but only the first was saved
+    assert_same(run.resume(tmp_path / "run", console=console), uninterrupted)
 
 
 def _save_once_then(save, crash):
@@ -138,7 +140,7 @@ def _save_once_then(save, crash):
     return saving
 
 
-def test_kill_9_leaves_a_run_that_can_be_resumed(whole, tiny, tmp_path, console):
+def test_kill_9_leaves_a_run_that_can_be_resumed(uninterrupted, tiny, tmp_path, console):
     code = f"""
 import json, pathlib, sys
 from funcenv.train import checkpoint, loop, ppo, run
@@ -159,15 +161,17 @@ run.start(config, {str(tmp_path / "run")!r}, checkpoint_seconds=0)
                 break
         process.stdout.read()
     assert process.wait() == -signal.SIGKILL
-    assert_same(run.resume(tmp_path / "run", console=console), whole)
+    assert_same(run.resume(tmp_path / "run", console=console), uninterrupted)
 
 
-def test_a_finished_run_is_left_as_it_is(whole, console):
-    before = {path: path.stat().st_mtime_ns for path in sorted(whole.folder.rglob("*")) if path.suffix != ".csv"}
-    again = run.resume(whole.folder, console=console)
-    assert again.finished and again.mean_return == pytest.approx(whole.mean_return, rel=1e-5)
+def test_a_finished_run_is_left_as_it_is(uninterrupted, console):
+    before = {
+        path: path.stat().st_mtime_ns for path in sorted(uninterrupted.folder.rglob("*")) if path.suffix != ".csv"
+    }
+    again = run.resume(uninterrupted.folder, console=console)
+    assert again.finished and again.mean_return == pytest.approx(uninterrupted.mean_return, rel=1e-5)
     assert before == {
-        path: path.stat().st_mtime_ns for path in sorted(whole.folder.rglob("*")) if path.suffix != ".csv"
+        path: path.stat().st_mtime_ns for path in sorted(uninterrupted.folder.rglob("*")) if path.suffix != ".csv"
     }
 
 
@@ -183,17 +187,17 @@ def test_when_it_was_solved_survives_a_resume(tmp_path, console, monkeypatch):
     assert run.resume(tmp_path / "run", console=console).solved_at_steps == stopped.solved_at_steps
 
 
-def test_the_page_of_a_run_shows_episodes_of_its_first_agent(whole, tiny):
-    learner, state = run.load(whole.folder)
+def test_the_page_of_a_run_shows_episodes_of_its_first_agent(uninterrupted, tiny):
+    learner, state = run.load(uninterrupted.folder)
     evaluation = funcenv.evaluate(learner.env, learner.agent(state), 3, funcenv.key(0))
-    text = (whole.folder / "replay.html").read_text()
+    text = (uninterrupted.folder / "replay.html").read_text()
     data = json.loads(text.split('<script type="application/json" id="data">')[1].split("</script>")[0])
     assert [episode["return"] for episode in data["episodes"]] == evaluation.episode_return.tolist()
     assert data["title"] == "CartPole-v1, agent 0"
 
 
-def test_a_scene_that_cannot_be_drawn_is_told_before_training(tmp_path):
-    config = ppo.Config(env_id="test/Smudged-v0", num_envs=2, num_steps=8, total_timesteps=64, hidden_sizes=(8,))
+def test_a_mistake_in_the_scene_is_reported_before_training(tmp_path):
+    config = ppo.Config(env_id="test/BrokenScene-v0", num_envs=2, num_steps=8, total_timesteps=64, hidden_sizes=(8,))
     with pytest.raises(ValueError, match="no such colour"):
         run.start(config, tmp_path / "run")
     assert not (tmp_path / "run" / "metrics.csv").exists()
@@ -201,37 +205,37 @@ def test_a_scene_that_cannot_be_drawn_is_told_before_training(tmp_path):
     assert not (tmp_path / "other" / "replay.html").exists()
 
 
-def test_a_damaged_checkpoint_is_passed_over_and_named(whole, tiny, tmp_path, console):
+def test_a_damaged_checkpoint_is_passed_over_and_named(uninterrupted, tiny, tmp_path, console):
     folder = tmp_path / "run"
-    shutil.copytree(whole.folder, folder)
+    shutil.copytree(uninterrupted.folder, folder)
     newest = checkpoint.checkpoints(folder / "checkpoints")[-1]
     victim = max((path for path in newest.rglob("*") if path.is_file()), key=lambda path: path.stat().st_size)
     victim.write_bytes(victim.read_bytes()[:-10])
-    (folder / "checkpoints" / ".partial-00000099").mkdir()  # what a kill in the middle of a write leaves
-    assert_same(run.resume(folder, console=console), whole)
+    (folder / "checkpoints" / ".partial-00000099").mkdir()  # left by a kill during a write
+    assert_same(run.resume(folder, console=console), uninterrupted)
     assert "is damaged" in console.file.getvalue() and newest.name in console.file.getvalue()
 
 
-def test_without_any_whole_checkpoint_the_error_says_so(whole, tmp_path, console):
+def test_the_error_says_that_no_checkpoint_can_be_read(uninterrupted, tmp_path, console):
     folder = tmp_path / "run"
-    shutil.copytree(whole.folder, folder)
+    shutil.copytree(uninterrupted.folder, folder)
     for path in checkpoint.checkpoints(folder / "checkpoints"):
         (path / "digests.json").unlink()
     with pytest.raises(checkpoint.NoCheckpointError, match="holds no checkpoint that can be read"):
         run.resume(folder, console=console)
 
 
-def test_an_existing_folder_is_not_overwritten(whole, tiny):
-    before = (whole.folder / "metrics.csv").read_bytes()
+def test_an_existing_folder_is_not_overwritten(uninterrupted, tiny):
+    before = (uninterrupted.folder / "metrics.csv").read_bytes()
     with pytest.raises(FileExistsError, match="exists already; choose another folder, or go on with it"):
-        run.start(tiny, whole.folder)
-    assert (whole.folder / "metrics.csv").read_bytes() == before
+        run.start(tiny, uninterrupted.folder)
+    assert (uninterrupted.folder / "metrics.csv").read_bytes() == before
 
 
-def test_resuming_with_another_configuration_is_refused(whole, tiny):
+def test_resuming_with_another_configuration_is_refused(uninterrupted, tiny):
     other = dataclasses.replace(tiny, learning_rate=0.5)
     with pytest.raises(run.ConfigMismatchError, match="learning_rate is 0.001 there, 0.5 here"):
-        run.resume(whole.folder, config=other)
+        run.resume(uninterrupted.folder, config=other)
 
 
 def test_a_bad_configuration_writes_nothing(tmp_path):
@@ -250,7 +254,7 @@ def test_a_damaged_config_is_named(tmp_path, text):
 
 
 def test_a_loss_that_is_not_finite_stops_the_run_and_keeps_the_last_finite_state(tiny, tmp_path, console):
-    config = dataclasses.replace(tiny, env_id="test/Poisoned-v0", normalize_reward=False)
+    config = dataclasses.replace(tiny, env_id="test/NanReward-v0", normalize_reward=False)
     with pytest.raises(
         run.TrainingDivergedError, match=r"the loss is nan at update \d+, environment step \d+, seed \d"
     ):
@@ -260,7 +264,7 @@ def test_a_loss_that_is_not_finite_stops_the_run_and_keeps_the_last_finite_state
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(state.params))
 
 
-def test_progress_is_plain_lines_where_there_is_no_terminal(whole, tiny, tmp_path, console):
+def test_progress_is_plain_lines_where_there_is_no_terminal(uninterrupted, tiny, tmp_path, console):
     run.start(tiny, tmp_path / "run", console=console)
     lines = console.file.getvalue().splitlines()
     assert 1 <= len(lines) <= 20 and "100%" in lines[-1] and "\x1b" not in console.file.getvalue()

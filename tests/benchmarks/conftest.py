@@ -1,0 +1,18 @@
+"""The scripts in `benchmarks/`, which are not a package."""
+
+import importlib
+import pathlib
+import types
+
+import pytest
+
+FOLDER = pathlib.Path(__file__).parents[2] / "benchmarks"
+SCRIPTS = ("harness", "c_program", "suite_rows", "suite_goals", "suite_plots", "suite_report", "machine")
+
+
+@pytest.fixture(scope="session")
+def benchmarks():
+    """Import the scripts by name."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(FOLDER)
+        yield types.SimpleNamespace(**{name: importlib.import_module(name) for name in SCRIPTS})
