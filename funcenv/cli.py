@@ -114,10 +114,7 @@ def _train(arguments: list[str]) -> int:
         spec(default.env_id)  # report a misspelt id before any mistake in the flags
     config, options = _parse_config(tyro, default, RunOptions(algo=algorithm), arguments)
 
-    shared: dict[str, Any] = {
-        "checkpoint_seconds": options.checkpoint_seconds,
-        "replay_episodes": options.replay_episodes,
-    }
+    shared: Any = {name: getattr(options, name) for name in ("checkpoint_seconds", "replay_episodes")}
     if resumed is not None:
         result = run.resume(resumed, config=config, **shared)
     else:

@@ -216,8 +216,9 @@ def _train(
             metrics_file.append(done + 1, metrics, wall, cpu)
             report.report(int(metrics["env_steps"][-1, 0]), float(metrics["mean_return"][-1].mean()))
             # The duration of the first call includes compilation. A second call of a few updates shows their speed.
-            is_first, advanced = num_updates == 1, learner.num_updates_done(state) - done
-            num_updates = 4 if is_first else _updates_in(SECONDS_PER_CALL, wall / advanced)
+            advanced = learner.num_updates_done(state) - done
+            at_target_speed = advanced * SECONDS_PER_CALL / max(wall, 1e-6)
+            num_updates = 4 if num_updates == 1 else int(np.clip(at_target_speed, 1, MAX_UPDATES_PER_CALL))
             done += advanced
             if time.perf_counter() - last_save >= checkpoint_seconds:
                 checkpoint.save(folder / "checkpoints", done, state)
@@ -247,10 +248,6 @@ def _result(folder: pathlib.Path, state: Any, config: Any, threshold: float | No
         solved_at_steps=int(solved["env_steps"]) if solved else None,
         solved_after_seconds=float(solved["wall_seconds"]) if solved else None,
     )
-
-
-def _updates_in(seconds: float, seconds_per_update: float) -> int:
-    return int(np.clip(seconds / max(seconds_per_update, 1e-6), 1, MAX_UPDATES_PER_CALL))
 
 
 def _require_finite(learner: Learner, before: Any, metrics: Metrics, folder: pathlib.Path) -> None:
