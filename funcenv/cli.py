@@ -121,7 +121,7 @@ def _train(arguments: list[str]) -> int:
         folder = options.run_dir or run.new_folder(options.runs, config, algorithm)
         result = run.start(config, folder, algorithm=algorithm, **shared)
     if result.signal_number is not None:
-        print(f"stopped and saved; go on with: funcenv train --resume {result.folder}")
+        print(f"stopped and saved; resume it with: funcenv train --resume {result.folder}")
         return 128 + int(result.signal_number)
     if result.solved_at_steps is not None:
         print(f"solved at {result.solved_at_steps:,} steps, {result.solved_after_seconds:.1f} s into the run")

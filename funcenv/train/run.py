@@ -105,7 +105,7 @@ def start(
     folder = pathlib.Path(folder)
     if folder.exists() and any(folder.iterdir()):
         raise FileExistsError(
-            f"{folder} exists already; choose another folder, or go on with it: funcenv train --resume {folder}"
+            f"{folder} exists already; choose another folder, or resume the run: funcenv train --resume {folder}"
         )
     algorithm = algorithm_of(config) if algorithm is None else algorithm
     learner, description = Learner(algorithm, config), _describe(algorithm, config)  # check both before writing

@@ -227,7 +227,7 @@ def test_the_error_says_that_no_checkpoint_can_be_read(uninterrupted, tmp_path, 
 
 def test_an_existing_folder_is_not_overwritten(uninterrupted, tiny):
     before = (uninterrupted.folder / "metrics.csv").read_bytes()
-    with pytest.raises(FileExistsError, match="exists already; choose another folder, or go on with it"):
+    with pytest.raises(FileExistsError, match="exists already; choose another folder, or resume the run"):
         run.start(tiny, uninterrupted.folder)
     assert (uninterrupted.folder / "metrics.csv").read_bytes() == before
 
