@@ -82,24 +82,34 @@ def require_ordered(low_name: str, low: Any, high_name: str, high: Any) -> None:
         raise ValueError(f"{low_name} must not exceed {high_name}, got {low_name}={low} and {high_name}={high}")
 
 
-def require_size(name: str, value: Any) -> int:
-    """Return an integer of at least 1 as an `int`.
+def require_integer(name: str, value: Any) -> int:
+    """Return an integer of any type as an `int`.
+
+    >>> require_integer("start", 2.5)
+    Traceback (most recent call last):
+        ...
+    TypeError: start must be an integer, got 2.5 of type float
+    """
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} must be an integer, got {value!r} of type {type(value).__name__}") from None
+
+
+def require_size(name: str, value: Any, minimum: int = 1) -> int:
+    """Return an integer of at least `minimum` as an `int`.
 
     Raises:
         TypeError: `value` is not an integer.
-        ValueError: `value` is below 1.
 
-    >>> require_size("num_envs", 2.5)
+    >>> require_size("num_envs", 0)
     Traceback (most recent call last):
         ...
-    TypeError: num_envs must be an integer, got 2.5
+    ValueError: num_envs must be at least 1, got 0
     """
-    try:
-        size = operator.index(value)
-    except TypeError:
-        raise TypeError(f"{name} must be an integer, got {value!r}") from None
-    if size < 1:
-        raise ValueError(f"{name} must be at least 1, got {size}")
+    size = require_integer(name, value)
+    if size < minimum:
+        raise ValueError(f"{name} must be at least {minimum}, got {size}")
     return size
 
 

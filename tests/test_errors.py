@@ -158,7 +158,7 @@ TABLE = [
     (lambda: spaces.Box(np.nan, 1, ()), ValueError, "must not be NaN", "low=nan", "-inf and inf leave a side open"),
     (lambda: spaces.Box(0, 300, (), np.uint8), ValueError, "holds 0 to 255", "300", "pass a wider dtype"),
     (lambda: spaces.Box([0, 0], 1, (3,)), ValueError, "broadcast to shape (3,)", "shape (2,)", "give one number"),
-    (lambda: spaces.Discrete(0), ValueError, "n of at least 1", "got 0", ""),
+    (lambda: spaces.Discrete(0), ValueError, "n of Discrete must be at least 1", "got 0", ""),
     (
         lambda: spaces.Discrete(9, start=2**40),
         ValueError,
@@ -185,7 +185,7 @@ TABLE = [
     (lambda: spaces.Box(0, 1, ()).sample(funcenv.key(0), mask=1), ValueError, "neither mask", "Box", "leave them out"),
     (lambda: spaces.Text(3).pack("hello"), ValueError, "at most 3 characters", "'hello'", ""),
     (lambda: spaces.Tuple([3]), TypeError, "must be a funcenv space", "3", ""),
-    (lambda: spaces.Discrete(2).union(spaces.Text(3)), TypeError, "of one kind", "Discrete(2)", "a union needs"),
+    (lambda: spaces.Discrete(2).union(spaces.Text(3)), TypeError, "differ in kind", "Discrete(2)", "a union needs"),
     (
         lambda: spaces.flatdim(spaces.Sequence(spaces.Discrete(2), 3)),
         ValueError,

@@ -5,13 +5,13 @@ Environments draw with `jax.random` from any typed key. `key` chooses a fast gen
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from funcenv.checks import require_integer
 from funcenv.random.generators import default_impl, find_impl, words_in_key
 
 
@@ -59,15 +59,8 @@ def require_seed(seed: Any) -> int:
 
     >>> require_seed(np.uint8(7))
     7
-    >>> require_seed(0.5)
-    Traceback (most recent call last):
-        ...
-    TypeError: a seed must be an integer, got 0.5 of type float
     """
-    try:
-        number = operator.index(seed)
-    except TypeError:
-        raise TypeError(f"a seed must be an integer, got {seed!r} of type {type(seed).__name__}") from None
+    number = require_integer("a seed", seed)
     if number < 0:
         raise ValueError(f"a seed must be a non-negative integer, got {number}")
     return number

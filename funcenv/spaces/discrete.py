@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import jax
@@ -10,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int
 
+from funcenv.checks import require_integer, require_size
 from funcenv.spaces import _sampling
 from funcenv.spaces._dtypes import canonical, integers_within, is_array, require_range, with_shape
 from funcenv.spaces.box import Box
@@ -71,10 +71,9 @@ class Discrete(IntegerSpace):
     shape = ()
 
     def __init__(self, n: int, start: int = 0, dtype: Any = np.int32) -> None:
-        self.n, self.start, self.dtype = _integer("n", n), _integer("start", start), np.dtype(dtype)
+        self.n, self.start = require_size("n of Discrete", n), require_integer("start of Discrete", start)
+        self.dtype = np.dtype(dtype)
         self._last = self.start + self.n - 1
-        if self.n < 1:
-            raise ValueError(f"Discrete needs n of at least 1, got {self.n}")
         self._require_dtype(f"Discrete({self.n}, start={self.start})")
 
     def sample(self, key: jax.Array, mask: Any = None, probability: Any = None) -> Int[Array, ""]:
@@ -155,10 +154,3 @@ class Discrete(IntegerSpace):
         start = f", start={self.start}" if self.start else ""
         dtype = f", dtype={self.dtype}" if self.dtype != np.int32 else ""
         return f"Discrete({self.n}{start}{dtype})"
-
-
-def _integer(name: str, value: Any) -> int:
-    try:
-        return operator.index(value)
-    except TypeError:
-        raise TypeError(f"Discrete needs an integer {name}, got {value!r}") from None

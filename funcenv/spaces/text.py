@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterable
 from typing import Any
 
@@ -11,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int32
 
+from funcenv.checks import require_integer
 from funcenv.spaces._dtypes import integers_within, is_array, with_shape
 from funcenv.spaces._padded import PaddedSpace, choose_length, is_integer, read_choice, within_length
 from funcenv.spaces._sampling import draw_allowed, draw_weighted, require_mask, require_probability, uniform_below
@@ -57,10 +57,8 @@ class Text(PaddedSpace[TextInstance]):
     dtype: np.dtype[Any] = np.dtype(str)  # the dtype of strings, as in Gymnasium; a member's arrays are int32
 
     def __init__(self, max_length: int, *, min_length: int = 1, charset: Iterable[str] = alphanumeric) -> None:
-        try:
-            self.min_length, self.max_length = operator.index(min_length), operator.index(max_length)
-        except TypeError:
-            raise TypeError(f"Text needs integer lengths, got {min_length!r} and {max_length!r}") from None
+        self.min_length = require_integer("min_length of Text", min_length)
+        self.max_length = require_integer("max_length of Text", max_length)
         if not 0 <= self.min_length <= self.max_length:
             raise ValueError(
                 f"Text needs 0 <= min_length <= max_length, got {self.min_length} and {self.max_length}; "

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import jax
 
+from funcenv.checks import require_size
 from funcenv.func_env import Action, Obs
 from funcenv.struct import field
 from funcenv.wrappers._spaces import first_env
@@ -38,13 +38,7 @@ class DelayObservation(FrameBuffer[Action, Obs]):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        try:
-            delay = operator.index(self.delay)
-        except TypeError:
-            raise TypeError(f"delay must be an integer, got {self.delay!r}") from None
-        if delay < 0:
-            raise ValueError(f"delay must be at least 0, got {delay}")
-        object.__setattr__(self, "delay", delay)
+        object.__setattr__(self, "delay", require_size("delay", self.delay, minimum=0))
         jax.eval_shape(first_env(self.env).observation_space.zero)
 
     @property
