@@ -9,12 +9,15 @@ import gc
 import os
 import pathlib
 
-from tests.support import compiling
+import pytest
+
+pytest.register_assert_rewrite("tests.support")
+
+from tests.support import compiling  # noqa: E402
 
 compiling.configure()
 
 import jax  # noqa: E402  (it reads the variables that are set above)
-import pytest  # noqa: E402
 
 pytest_plugins = ["tests.support.guard", "tests.support.rotation"]
 

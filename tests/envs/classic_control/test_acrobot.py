@@ -11,6 +11,7 @@ from gymnasium.envs.classic_control.acrobot import AcrobotEnv
 
 import funcenv
 from funcenv.envs import Acrobot, AcrobotState
+from tests.support import parity
 
 VARIANT = {
     "dt": 0.1,
@@ -70,21 +71,21 @@ def vectorised_step(env, rows, torque):
 
 
 @pytest.mark.parametrize("parameters", [{}, VARIANT, {"book_or_nips": "nips"}], ids=["default", "variant", "nips"])
-def test_a_step_from_any_state_is_gymnasiums(parity, parameters):
+def test_a_step_from_any_state_is_gymnasiums(parameters):
     rows, actions = cases()
     expected = parity.gymnasium_step(reference(**parameters), rows, actions)
     assert 0.05 < expected.terminated.mean() < 0.5
     parity.assert_same_steps(parity.step(Acrobot(**parameters), rows, actions), expected, 1e-9)
 
 
-def test_a_step_in_float32_is_gymnasiums(parity):
+def test_a_step_in_float32_is_gymnasiums():
     rows, actions = cases(1, speeds=[np.pi, 2 * np.pi])
     rows, actions = parity.single(rows[:10_000]), actions[:10_000]
     expected = parity.gymnasium_step(AcrobotEnv(), rows, actions)
     parity.assert_same_steps(parity.step(Acrobot(), rows, actions, x64=False), expected, 2e-6)
 
 
-def test_at_high_speed_a_step_in_float32_errs_as_much_as_the_rounding_of_its_start(parity):
+def test_at_high_speed_a_step_in_float32_errs_as_much_as_the_rounding_of_its_start():
     # One step of 0.2 s turns the links by up to a whole turn, and magnifies any error a thousandfold.
     rows, actions = cases(1)
     rows, torque = parity.single(rows[:10_000]), actions[:10_000] - 1.0
@@ -103,14 +104,14 @@ def turn(difference):
     return np.concatenate([angles, difference[:, 2:]], axis=1)
 
 
-def test_50_steps_are_gymnasiums(parity):
+def test_50_steps_are_gymnasiums():
     rng = np.random.default_rng(2)
     rows, actions = rng.uniform(-0.1, 0.1, (20, 4)), rng.integers(0, 3, (50, 20))
     expected = parity.gymnasium_play(AcrobotEnv(), rows, actions)
     parity.assert_close(parity.play(Acrobot(), rows, actions), expected, 1e-6)
 
 
-def test_angles_wrap_however_often_and_speeds_are_clipped(parity):
+def test_angles_wrap_however_often_and_speeds_are_clipped():
     env = Acrobot(dt=1e-9)  # so that a step does little else
     turns = np.arange(-5, 6) * 2 * np.pi
     rows = np.array([[0.3 + a, -0.4 + a, s, -s] for a in turns for s in (0.0, 100.0)])
@@ -120,7 +121,7 @@ def test_angles_wrap_however_often_and_speeds_are_clipped(parity):
     )
 
 
-def test_the_goal_is_higher_than_one_link(parity):
+def test_the_goal_is_higher_than_one_link():
     # Heights within a few roundings of 1: whatever differs from it by more than those of two cosines is decided alike.
     first = np.random.default_rng(3).uniform(np.pi / 2, 3 * np.pi / 2, 2000)
     second = np.arccos(-1 - np.cos(first)) - first
@@ -139,20 +140,20 @@ def test_the_goal_is_higher_than_one_link(parity):
     np.testing.assert_array_equal(ours[clear], np.array(expected)[clear])
 
 
-def test_spaces_and_limits_are_gymnasiums(parity):
+def test_spaces_and_limits_are_gymnasiums():
     parity.assert_same_spec("Acrobot-v1", Acrobot(), AcrobotEnv())
     assert isinstance(funcenv.make("Acrobot-v1").unwrapped, Acrobot)
 
 
 @pytest.mark.parametrize("bounds", [{}, {"low": -0.2, "high": 0.7}], ids=["default", "options"])
-def test_initial_states_are_uniform(parity, bounds):
+def test_initial_states_are_uniform(bounds):
     rows = parity.initial_rows(Acrobot(**bounds))
     for column in rows.T:
         parity.assert_uniform(column, bounds.get("low", -0.1), bounds.get("high", 0.1))
     assert np.abs(np.corrcoef(rows.T) - np.eye(4)).max() < 0.04
 
 
-def test_random_play_earns_what_it_does_in_gymnasium(parity):
+def test_random_play_earns_what_it_does_in_gymnasium():
     env, rng = AcrobotEnv(), np.random.default_rng(4)
     rows, returns = rng.uniform(-0.1, 0.1, (1500, 4)), np.full(1500, -500)
     alive = np.ones(1500, bool)
@@ -164,13 +165,13 @@ def test_random_play_earns_what_it_does_in_gymnasium(parity):
     parity.assert_same_mean(parity.random_returns("Acrobot-v1"), returns)
 
 
-def test_the_vectorised_reference_is_gymnasium(parity):
+def test_the_vectorised_reference_is_gymnasium():
     rows, actions = cases(5)
     expected = parity.gymnasium_step(AcrobotEnv(), rows[:500], actions[:500]).state
     parity.assert_close(vectorised_step(AcrobotEnv(), rows[:500], actions[:500] - 1.0), expected, 1e-9)
 
 
-def test_energy_of_the_free_acrobot_errs_with_the_fourth_power_of_the_time_step(parity):
+def test_energy_of_the_free_acrobot_errs_with_the_fourth_power_of_the_time_step():
     start = np.array([[1.0, 0.5, 0.3, -0.2], [-2.0, 0.4, 0.0, 1.0]])
 
     def drift(dt, **parameters):
@@ -197,14 +198,14 @@ def energy(env, rows):
     return (spin + m2 * (x_dot**2 + y_dot**2)) / 2 + weight
 
 
-def test_the_mirror_image_of_a_step_is_the_step_of_the_mirror_image(parity):
+def test_the_mirror_image_of_a_step_is_the_step_of_the_mirror_image():
     rows, actions = cases(6)
     steps, mirrored = parity.step(Acrobot(), rows, actions), parity.step(Acrobot(), -rows, 2 - actions)
     np.testing.assert_array_equal(steps.state, -mirrored.state)
     np.testing.assert_array_equal(steps.terminated, mirrored.terminated)
 
 
-def test_torque_noise_is_uniform_and_has_the_transitions_key(parity):
+def test_torque_noise_is_uniform_and_has_the_transitions_key():
     # From rest, hanging down, the change of theta1_dot is proportional to the torque.
     rows, actions = np.zeros((10_000, 4)), np.ones(10_000, int)
     unit = parity.step(Acrobot(dt=1e-3), rows[:1], np.array([2])).state[0, 2]
@@ -213,19 +214,19 @@ def test_torque_noise_is_uniform_and_has_the_transitions_key(parity):
     assert not parity.step(Acrobot(dt=1e-3), rows, actions).state.any()
 
 
-def test_other_actions_act_as_the_nearest(parity):
+def test_other_actions_act_as_the_nearest():
     rows = np.tile([0.1, 0.2, 0.3, 0.4], (6, 1))
     state = parity.step(Acrobot(), rows, np.array([-7, -1, 0, 2, 3, 100])).state
     assert len(np.unique(state[:3], axis=0)) == len(np.unique(state[3:], axis=0)) == 1
     assert (state[3:, 3] > state[:3, 3]).all()
 
 
-def test_gradients_are_finite(parity):
+def test_gradients_are_finite():
     rows, actions = cases(7)
     parity.assert_gradients_finite(Acrobot(), rows[-700:], actions[-700:])
 
 
-def test_parameters_batch(parity):
+def test_parameters_batch():
     parity.assert_parameters_batch(Acrobot(torque_noise_max=0.1), np.array([0.1, 0.2, 12.0, -28.0]), 2)
     envs = jax.vmap(lambda torque: Acrobot(avail_torque=(-torque, 0.0, torque)))(jnp.array([1.0, 2.0]))
     state = AcrobotState(*jnp.zeros(4))

@@ -10,6 +10,7 @@ from gymnasium.envs.classic_control.cartpole import CartPoleEnv
 
 import funcenv
 from funcenv.envs import CartPole, CartPoleState
+from tests.support import parity
 
 ANGLE, TRACK = 12 * 2 * np.pi / 360, 2.4
 VARIANT = {
@@ -61,7 +62,7 @@ def falls_anew(env):
     [{}, VARIANT, {"kinematics_integrator": "semi-implicit", "sutton_barto_reward": True}],
     ids=["default", "variant", "semi-implicit"],
 )
-def test_a_step_from_any_state_is_gymnasiums(parity, parameters):
+def test_a_step_from_any_state_is_gymnasiums(parameters):
     theirs = reference(**parameters)
     rows, actions = cases()
     expected = parity.gymnasium_step(theirs, rows, actions, falls_anew(theirs))
@@ -69,7 +70,7 @@ def test_a_step_from_any_state_is_gymnasiums(parity, parameters):
     parity.assert_same_steps(parity.step(CartPole(**parameters), rows, actions), expected, 1e-9)
 
 
-def test_a_step_in_float32_is_gymnasiums(parity):
+def test_a_step_in_float32_is_gymnasiums():
     theirs = CartPoleEnv()
     rows, actions = cases(1)
     rows, actions = parity.single(rows[:10_000]), actions[:10_000]
@@ -77,7 +78,7 @@ def test_a_step_in_float32_is_gymnasiums(parity):
     parity.assert_same_steps(parity.step(CartPole(), rows, actions, x64=False), expected, 2e-6)
 
 
-def test_the_thresholds_themselves_do_not_end_an_episode_in_float32_either(parity):
+def test_the_thresholds_themselves_do_not_end_an_episode_in_float32_either():
     x, theta = np.float32(TRACK), np.float32(ANGLE)
     up = np.float32(np.inf)
     rows = np.array(
@@ -87,7 +88,7 @@ def test_the_thresholds_themselves_do_not_end_an_episode_in_float32_either(parit
         assert parity.step(CartPole(), sign * rows, np.zeros(4, int), x64=False).terminated.tolist() == [0, 0, 1, 1]
 
 
-def test_a_moving_cart_may_touch_its_threshold(parity):
+def test_a_moving_cart_may_touch_its_threshold():
     # Powers of two: no product is rounded, so that a compiler that fuses multiply and add changes nothing.
     parameters = {"tau": 2.0**-6, "x_threshold": 2.5, "theta_threshold_radians": 0.25}
     theirs = reference(**parameters)
@@ -99,7 +100,7 @@ def test_a_moving_cart_may_touch_its_threshold(parity):
     parity.assert_same_steps(parity.step(CartPole(**parameters), rows, actions), expected, 1e-9)
 
 
-def test_200_steps_are_gymnasiums(parity):
+def test_200_steps_are_gymnasiums():
     theirs = CartPoleEnv()
     rng = np.random.default_rng(2)
     rows, actions = rng.uniform(-0.05, 0.05, (20, 4)), rng.integers(0, 2, (200, 20))
@@ -107,21 +108,21 @@ def test_200_steps_are_gymnasiums(parity):
     parity.assert_close(parity.play(CartPole(), rows, actions), expected, 1e-6)
 
 
-def test_spaces_and_limits_are_gymnasiums(parity):
+def test_spaces_and_limits_are_gymnasiums():
     parity.assert_same_spec("CartPole-v0", CartPole(), CartPoleEnv())
     parity.assert_same_spec("CartPole-v1", CartPole(), CartPoleEnv())
     assert isinstance(funcenv.make("CartPole-v1").unwrapped, CartPole)
 
 
 @pytest.mark.parametrize("bounds", [{}, {"low": -0.2, "high": 0.7}], ids=["default", "options"])
-def test_initial_states_are_uniform(parity, bounds):
+def test_initial_states_are_uniform(bounds):
     rows = parity.initial_rows(CartPole(**bounds))
     for column in rows.T:
         parity.assert_uniform(column, bounds.get("low", -0.05), bounds.get("high", 0.05))
     assert np.abs(np.corrcoef(rows.T) - np.eye(4)).max() < 0.04
 
 
-def test_random_play_earns_what_it_does_in_gymnasium(parity):
+def test_random_play_earns_what_it_does_in_gymnasium():
     theirs = CartPoleEnv()
     rng = np.random.default_rng(3)
     returns = []
@@ -135,27 +136,27 @@ def test_random_play_earns_what_it_does_in_gymnasium(parity):
     parity.assert_same_mean(parity.random_returns("CartPole-v1"), returns)
 
 
-def test_the_mirror_image_of_a_step_is_the_step_of_the_mirror_image(parity):
+def test_the_mirror_image_of_a_step_is_the_step_of_the_mirror_image():
     rows, actions = cases(4)
     steps, mirrored = parity.step(CartPole(), rows, actions), parity.step(CartPole(), -rows, 1 - actions)
     np.testing.assert_array_equal(steps.state, -mirrored.state)
     np.testing.assert_array_equal(steps.terminated, mirrored.terminated)
 
 
-def test_other_actions_push_left(parity):
+def test_other_actions_push_left():
     row = np.array([0.1, 0.2, 0.03, -0.4])
     left = parity.step(CartPole(), row[None], np.array([0])).state
     for action in (-1, 2, 100):
         np.testing.assert_array_equal(parity.step(CartPole(), row[None], np.array([action])).state, left)
 
 
-def test_gradients_are_finite(parity):
+def test_gradients_are_finite():
     rows, actions = cases(5)
     parity.assert_gradients_finite(CartPole(), rows[-300:], actions[-300:])
     parity.assert_gradients_finite(CartPole(sutton_barto_reward=True), rows[-300:], actions[-300:])
 
 
-def test_parameters_batch(parity):
+def test_parameters_batch():
     parity.assert_parameters_batch(CartPole(), np.array([0.1, 0.2, 0.03, -0.4]), 1)
 
 

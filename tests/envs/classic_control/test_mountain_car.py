@@ -11,6 +11,7 @@ from gymnasium.envs.classic_control.mountain_car import MountainCarEnv
 
 import funcenv
 from funcenv.envs import MountainCar
+from tests.support import parity
 
 VARIANT = {
     "min_position": -1.5,
@@ -65,14 +66,14 @@ def reference(**parameters):
 
 
 @pytest.mark.parametrize("parameters", [{}, VARIANT, {"goal_velocity": SPEED}], ids=["default", "variant", "fast"])
-def test_a_step_from_any_state_is_gymnasiums(parity, parameters):
+def test_a_step_from_any_state_is_gymnasiums(parameters):
     rows, actions = cases()
     expected = parity.gymnasium_step(reference(**parameters), rows, actions)
     assert expected.terminated.any()
     parity.assert_same_steps(parity.step(MountainCar(**parameters), rows, actions), expected, 1e-9)
 
 
-def test_the_cases_land_on_walls_and_goal(parity):
+def test_the_cases_land_on_walls_and_goal():
     rows, actions = cases()
     position, velocity = parity.gymnasium_step(MountainCarEnv(), rows[10_000:], actions[10_000:]).state.T
     for target in (LEFT, RIGHT, *around(GOAL)):
@@ -81,7 +82,7 @@ def test_the_cases_land_on_walls_and_goal(parity):
     assert ((position == RIGHT) & (velocity > 0)).any()
 
 
-def test_the_least_goal_velocity_is_enough(parity):
+def test_the_least_goal_velocity_is_enough():
     # Powers of two: no product is rounded, so that a compiler that fuses multiply and add changes nothing.
     parameters = {"force": 2.0**-10, "gravity": 2.0**-9}
     places = np.linspace(0.53, 0.58, 20)
@@ -94,14 +95,14 @@ def test_the_least_goal_velocity_is_enough(parity):
     parity.assert_same_steps(parity.step(MountainCar(**parameters), rows, actions), expected, 1e-9)
 
 
-def test_a_step_in_float32_is_gymnasiums(parity):
+def test_a_step_in_float32_is_gymnasiums():
     rows, actions = cases(1)
     rows, actions = parity.single(rows[:10_000]), actions[:10_000]
     expected = parity.gymnasium_step(MountainCarEnv(), rows, actions)
     parity.assert_same_steps(parity.step(MountainCar(), rows, actions, x64=False), expected, 2e-6)
 
 
-def test_the_goal_itself_ends_an_episode_in_float32_too(parity):
+def test_the_goal_itself_ends_an_episode_in_float32_too():
     # At the lower end of the speed range the clipped velocity is known exactly.
     env = MountainCar(goal_velocity=-SPEED)
     speed, goal = np.float32(SPEED), np.float32(GOAL)
@@ -109,7 +110,7 @@ def test_the_goal_itself_ends_an_episode_in_float32_too(parity):
     assert parity.step(env, rows, np.array([1, 1]), x64=False).terminated.tolist() == [True, False]
 
 
-def test_200_steps_are_gymnasiums(parity):
+def test_200_steps_are_gymnasiums():
     rng = np.random.default_rng(2)
     rows = np.stack([rng.uniform(-0.6, -0.4, 20), np.zeros(20)], axis=1)
     actions = rng.integers(0, 3, (10, 20)).repeat(20, axis=0)  # long pushes, to reach both ends
@@ -119,25 +120,25 @@ def test_200_steps_are_gymnasiums(parity):
     parity.assert_close(parity.play(MountainCar(), rows, actions), expected, 1e-6)
 
 
-def test_spaces_and_limits_are_gymnasiums(parity):
+def test_spaces_and_limits_are_gymnasiums():
     parity.assert_same_spec("MountainCar-v0", MountainCar(), MountainCarEnv())
     assert isinstance(funcenv.make("MountainCar-v0").unwrapped, MountainCar)
 
 
 @pytest.mark.parametrize("bounds", [{}, {"low": -0.7, "high": 0.5}], ids=["default", "options"])
-def test_the_car_starts_anywhere_in_its_range_and_at_rest(parity, bounds):
+def test_the_car_starts_anywhere_in_its_range_and_at_rest(bounds):
     rows = parity.initial_rows(MountainCar(**bounds))
     parity.assert_uniform(rows[:, 0], bounds.get("low", -0.6), bounds.get("high", -0.4))
     assert not rows[:, 1].any()
 
 
-def test_random_play_earns_what_it_does_in_gymnasium(parity):
+def test_random_play_earns_what_it_does_in_gymnasium():
     returns = parity.random_returns("MountainCar-v0")
     theirs = play_gymnasium(lambda velocity, rng: rng.integers(3), episodes=100)
     parity.assert_same_mean(returns, theirs)
 
 
-def test_mostly_pushing_along_earns_what_it_does_in_gymnasium(parity):
+def test_mostly_pushing_along_earns_what_it_does_in_gymnasium():
     def policy(observation, key):
         along = jnp.where(observation[1] >= 0, 2, 0)
         choice_key, push_key = jax.random.split(key)
@@ -165,7 +166,7 @@ def play_gymnasium(policy, episodes):
     return np.array(returns)
 
 
-def test_the_valley_is_symmetric(parity):
+def test_the_valley_is_symmetric():
     rng = np.random.default_rng(4)
     rows = rng.uniform(0, 1, (1000, 2)) * [0.8, 0.1] + [-0.95, -0.05]  # away from the walls
     actions = rng.integers(0, 3, 1000)
@@ -174,7 +175,7 @@ def test_the_valley_is_symmetric(parity):
     parity.assert_close(parity.step(MountainCar(), rows, actions).state, bottom - mirrored, 1e-12)
 
 
-def test_a_hill_of_half_the_frequency_is_the_same_hill_twice_as_wide(parity):
+def test_a_hill_of_half_the_frequency_is_the_same_hill_twice_as_wide():
     names = ["min_position", "max_position", "max_speed", "goal_position", "force", "gravity"]
     wide = MountainCar(hill_frequency=1.5, **{name: 2 * getattr(MountainCar(), name) for name in names})
     rows, actions = cases(5)
@@ -183,19 +184,19 @@ def test_a_hill_of_half_the_frequency_is_the_same_hill_twice_as_wide(parity):
     np.testing.assert_array_equal(steps.terminated, scaled.terminated)
 
 
-def test_other_actions_act_as_the_nearest(parity):
+def test_other_actions_act_as_the_nearest():
     rows = np.tile([-0.5, 0.01], (6, 1))
     steps = parity.step(MountainCar(), rows, np.array([-7, -1, 0, 2, 3, 100]))
     assert len(np.unique(steps.state[:3], axis=0)) == len(np.unique(steps.state[3:], axis=0)) == 1
     assert (steps.state[3:, 1] > steps.state[:3, 1]).all()
 
 
-def test_gradients_are_finite(parity):
+def test_gradients_are_finite():
     rows, actions = cases(6)
     parity.assert_gradients_finite(MountainCar(), rows[-500:], actions[-500:])
 
 
-def test_parameters_batch(parity):
+def test_parameters_batch():
     parity.assert_parameters_batch(MountainCar(), np.array([0.45, 0.06]), 2)
 
 

@@ -16,6 +16,7 @@ from gymnasium.envs.classic_control.continuous_mountain_car import Continuous_Mo
 
 import funcenv
 from funcenv.envs import MountainCar, MountainCarContinuous
+from tests.support import parity
 
 VARIANT = {
     "min_action": -0.5,
@@ -77,7 +78,7 @@ def reference(**parameters):
 
 
 @pytest.mark.parametrize("parameters", [{}, VARIANT, {"goal_velocity": SPEED}], ids=["default", "variant", "fast"])
-def test_a_step_from_any_state_is_gymnasiums(parity, parameters, request):
+def test_a_step_from_any_state_is_gymnasiums(parameters, request):
     theirs = reference(**parameters)
     rows, actions = cases()
     rounded = parity.gymnasium_step(theirs, rows, actions)
@@ -90,7 +91,7 @@ def test_a_step_from_any_state_is_gymnasiums(parity, parameters, request):
 
 
 @pytest.mark.usefixtures("unrounded")
-def test_the_cases_land_on_walls_and_goal(parity):
+def test_the_cases_land_on_walls_and_goal():
     rows, actions = cases()
     position, velocity = parity.gymnasium_step(reference(), rows[10_000:], actions[10_000:]).state.T
     for target in (LEFT, RIGHT, *around(GOAL)):
@@ -99,14 +100,14 @@ def test_the_cases_land_on_walls_and_goal(parity):
     assert ((position == RIGHT) & (velocity > 0)).any()
 
 
-def test_a_step_in_float32_is_gymnasiums(parity):
+def test_a_step_in_float32_is_gymnasiums():
     rows, actions = map(parity.single, cases(1))
     rows, actions = rows[:10_000], actions[:10_000]
     expected = parity.gymnasium_step(Continuous_MountainCarEnv(), rows, actions)
     parity.assert_same_steps(parity.step(MountainCarContinuous(), rows, actions, x64=False), expected, 2e-6)
 
 
-def test_200_steps_are_gymnasiums(parity, request):
+def test_200_steps_are_gymnasiums(request):
     theirs = Continuous_MountainCarEnv()
     rng = np.random.default_rng(2)
     rows = np.stack([rng.uniform(-0.6, -0.4, 20), np.zeros(20)], axis=1)
@@ -118,7 +119,7 @@ def test_200_steps_are_gymnasiums(parity, request):
     parity.assert_close(parity.play(MountainCarContinuous(), rows, actions), expected, 1e-6)
 
 
-def test_the_left_wall_does_not_hold_the_car(parity):
+def test_the_left_wall_does_not_hold_the_car():
     pushed = np.concatenate([np.full((30, 1, 1), -1.0), np.full((30, 1, 1), 1.0)])
     position, velocity = parity.play(MountainCarContinuous(), np.array([[-1.1, -0.05]]), pushed)[:, 0].T
     first = int(np.argmax(position == LEFT))
@@ -126,7 +127,7 @@ def test_the_left_wall_does_not_hold_the_car(parity):
     assert (np.diff(position[30:]) > 0).all()
 
 
-def test_every_push_of_mountain_car_is_a_throttle(parity):
+def test_every_push_of_mountain_car_is_a_throttle():
     # Which says, among other things, what `gravity` means: Gymnasium writes the number into its code.
     rows, _ = cases(3)
     actions = np.random.default_rng(3).integers(0, 3, len(rows))
@@ -137,19 +138,19 @@ def test_every_push_of_mountain_car_is_a_throttle(parity):
     np.testing.assert_array_equal(throttles.terminated, pushes.terminated)
 
 
-def test_spaces_and_limits_are_gymnasiums(parity):
+def test_spaces_and_limits_are_gymnasiums():
     parity.assert_same_spec("MountainCarContinuous-v0", MountainCarContinuous(), Continuous_MountainCarEnv())
     assert isinstance(funcenv.make("MountainCarContinuous-v0").unwrapped, MountainCarContinuous)
 
 
 @pytest.mark.parametrize("bounds", [{}, {"low": -0.7, "high": 0.5}], ids=["default", "options"])
-def test_the_car_starts_anywhere_in_its_range_and_at_rest(parity, bounds):
+def test_the_car_starts_anywhere_in_its_range_and_at_rest(bounds):
     rows = parity.initial_rows(MountainCarContinuous(**bounds))
     parity.assert_uniform(rows[:, 0], bounds.get("low", -0.6), bounds.get("high", -0.4))
     assert not rows[:, 1].any()
 
 
-def test_random_play_earns_what_it_does_in_gymnasium(parity):
+def test_random_play_earns_what_it_does_in_gymnasium():
     env, rng, returns = Continuous_MountainCarEnv(), np.random.default_rng(4), []
     for episode in range(300):
         env.reset(seed=episode)
@@ -163,7 +164,7 @@ def test_random_play_earns_what_it_does_in_gymnasium(parity):
     parity.assert_same_mean(parity.random_returns("MountainCarContinuous-v0"), returns)
 
 
-def test_the_engine_clips_an_action_but_the_reward_does_not(parity):
+def test_the_engine_clips_an_action_but_the_reward_does_not():
     row = np.array([[-0.5, 0.01]])
     full = parity.step(MountainCarContinuous(), row, np.array([[1.0]]))
     beyond = parity.step(MountainCarContinuous(), row, np.array([[3.0]]))
@@ -171,18 +172,18 @@ def test_the_engine_clips_an_action_but_the_reward_does_not(parity):
     np.testing.assert_allclose([full.reward, beyond.reward], [[-0.1], [-0.9]])
 
 
-def test_the_prize_is_paid_once_at_the_goal(parity):
+def test_the_prize_is_paid_once_at_the_goal():
     arrived = parity.step(MountainCarContinuous(), np.array([[0.44, 0.06], [0.3, 0.06]]), np.zeros((2, 1)))
     assert arrived.reward.tolist() == [100.0, 0.0]
     assert arrived.terminated.tolist() == [True, False]
 
 
-def test_gradients_are_finite(parity):
+def test_gradients_are_finite():
     rows, actions = map(parity.single, cases(6))
     parity.assert_gradients_finite(MountainCarContinuous(), rows[-1200:], actions[-1200:])
 
 
-def test_parameters_batch(parity):
+def test_parameters_batch():
     parity.assert_parameters_batch(MountainCarContinuous(), np.array([0.41, 0.06]), [0.95])
 
 

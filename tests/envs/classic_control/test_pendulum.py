@@ -9,6 +9,7 @@ from gymnasium.envs.classic_control.pendulum import PendulumEnv
 
 import funcenv
 from funcenv.envs import Pendulum, PendulumState
+from tests.support import parity
 
 VARIANT = {"g": 3.7, "m": 0.6, "l": 1.7, "dt": 0.02, "max_speed": 5.0, "max_torque": 3.0}
 
@@ -39,33 +40,33 @@ def reference(**parameters):
 
 
 @pytest.mark.parametrize("parameters", [{}, VARIANT], ids=["default", "variant"])
-def test_a_step_from_any_state_is_gymnasiums(parity, parameters):
+def test_a_step_from_any_state_is_gymnasiums(parameters):
     rows, actions = cases()
     expected = parity.gymnasium_step(reference(**parameters), rows, actions)
     parity.assert_same_steps(parity.step(Pendulum(**parameters), rows, actions), expected, 1e-9)
 
 
-def test_a_step_in_float32_is_gymnasiums(parity):
+def test_a_step_in_float32_is_gymnasiums():
     rows, actions = map(parity.single, cases(1))
     rows, actions = rows[:10_000], actions[:10_000]
     expected = parity.gymnasium_step(PendulumEnv(), rows, actions)
     parity.assert_same_steps(parity.step(Pendulum(), rows, actions, x64=False), expected, 2e-6)
 
 
-def test_200_steps_are_gymnasiums(parity):
+def test_200_steps_are_gymnasiums():
     rng = np.random.default_rng(2)
     rows, actions = rng.uniform(-1, 1, (20, 2)) * [np.pi, 1], rng.uniform(-2, 2, (200, 20, 1))
     expected = parity.gymnasium_play(PendulumEnv(), rows, actions)
     parity.assert_close(parity.play(Pendulum(), rows, actions), expected, 1e-6)
 
 
-def test_spaces_and_limits_are_gymnasiums(parity):
+def test_spaces_and_limits_are_gymnasiums():
     parity.assert_same_spec("Pendulum-v1", Pendulum(), PendulumEnv())
     assert isinstance(funcenv.make("Pendulum-v1").unwrapped, Pendulum)
 
 
 @pytest.mark.parametrize("bounds", [{}, {"x_init": 0.3, "y_init": 2.5}, {"x_init": 1.0}], ids=str)
-def test_initial_states_are_uniform(parity, bounds):
+def test_initial_states_are_uniform(bounds):
     rows = parity.initial_rows(Pendulum(**bounds))
     angle, speed = bounds.get("x_init", np.pi), bounds.get("y_init", 1.0)
     parity.assert_uniform(rows[:, 0], -angle, angle)
@@ -73,11 +74,11 @@ def test_initial_states_are_uniform(parity, bounds):
     assert abs(np.corrcoef(rows[:, :2].T)[0, 1]) < 0.04
 
 
-def test_an_initial_range_may_be_empty(parity):
+def test_an_initial_range_may_be_empty():
     assert not parity.initial_rows(Pendulum(x_init=0.0, y_init=0.0), 5).any()
 
 
-def test_random_play_earns_what_it_does_in_gymnasium(parity):
+def test_random_play_earns_what_it_does_in_gymnasium():
     rng = np.random.default_rng(3)
     theirs = PendulumEnv()  # its step works on columns of states
     theirs.state = rng.uniform(-1, 1, (2, 10_000)) * np.array([[np.pi], [1.0]])
@@ -85,7 +86,7 @@ def test_random_play_earns_what_it_does_in_gymnasium(parity):
     parity.assert_same_mean(parity.random_returns("Pendulum-v1"), returns)
 
 
-def test_energy_of_the_free_pendulum_errs_in_proportion_to_the_time_step(parity):
+def test_energy_of_the_free_pendulum_errs_in_proportion_to_the_time_step():
     # The semi-implicit Euler method is of first order, and symplectic: the error does not grow with time.
     def worst_errors(dt, duration=20.0):
         steps = round(duration / dt)
@@ -101,19 +102,19 @@ def test_energy_of_the_free_pendulum_errs_in_proportion_to_the_time_step(parity)
     np.testing.assert_allclose(ever / worst_errors(0.002)[1], 2.0, rtol=0.02)
 
 
-def test_the_mirror_image_of_a_step_is_the_step_of_the_mirror_image(parity):
+def test_the_mirror_image_of_a_step_is_the_step_of_the_mirror_image():
     rows, actions = cases(4)
     steps, mirrored = parity.step(Pendulum(), rows, actions), parity.step(Pendulum(), -rows, -actions)
     np.testing.assert_array_equal(steps.state, -mirrored.state)
     parity.assert_close(steps.reward, mirrored.reward, 1e-12)
 
 
-def test_the_worst_reward_is_the_documented_one(parity):
+def test_the_worst_reward_is_the_documented_one():
     steps = parity.step(Pendulum(), np.array([[np.pi, 8.0], [0.0, 0.0]]), np.array([[9.0], [0.0]]))
     np.testing.assert_allclose(steps.reward, [-16.2736044, 0.0], atol=1e-7)
 
 
-def test_a_torque_beyond_the_limits_acts_as_the_limit(parity):
+def test_a_torque_beyond_the_limits_acts_as_the_limit():
     rows = np.tile([0.4, -0.3], (2, 1))
     clipped = parity.step(Pendulum(), rows, np.array([[2.0], [-2.0]]))
     for excess in (2.5, np.inf):
@@ -123,7 +124,7 @@ def test_a_torque_beyond_the_limits_acts_as_the_limit(parity):
 
 
 @pytest.mark.parametrize("x64", [False, True])
-def test_the_state_keeps_the_torque_that_acted(parity, x64):
+def test_the_state_keeps_the_torque_that_acted(x64):
     env = Pendulum(max_torque=1.5)
     with parity.precision(x64):
         state = env.initial(funcenv.key(0))
@@ -135,16 +136,16 @@ def test_the_state_keeps_the_torque_that_acted(parity, x64):
         assert PendulumState(state.theta, state.theta_dot).torque == 0
 
 
-def test_gradients_are_finite(parity):
+def test_gradients_are_finite():
     rows, actions = map(parity.single, cases(5))
     parity.assert_gradients_finite(Pendulum(), rows[-1200:], actions[-1200:])
 
 
-def test_parameters_batch(parity):
+def test_parameters_batch():
     parity.assert_parameters_batch(Pendulum(), np.array([7.9, 0.3]), [1.9])
 
 
-def test_observations_stay_inside_their_space(parity):
+def test_observations_stay_inside_their_space():
     theta = np.linspace(-20, 20, 10_000)
     steps = parity.step(Pendulum(), np.stack([theta, 9 * np.sin(theta)], axis=1), np.zeros((10_000, 1)), x64=False)
     high = Pendulum().observation_space.high

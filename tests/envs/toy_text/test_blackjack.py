@@ -1,6 +1,5 @@
 """Blackjack: one step against Gymnasium with the same cards, the deck, and the end."""
 
-from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -12,6 +11,7 @@ from gymnasium.envs.toy_text.blackjack import BlackjackEnv
 import funcenv
 from funcenv.envs import Blackjack, BlackjackState
 from funcenv.envs.toy_text.blackjack import MAX_DEALER_DRAWS, Hand, deal
+from tests.support.tables import chi_square
 
 STICK, HIT = 0, 1
 RULES = [
@@ -105,7 +105,7 @@ def test_no_dealer_draws_more_cards_than_are_dealt() -> None:
     assert max(most_draws(*hand) for hand in hands) == MAX_DEALER_DRAWS
 
 
-def test_cards_are_dealt_with_their_chances(chi_square: Callable[..., float]) -> None:
+def test_cards_are_dealt_with_their_chances() -> None:
     cards = np.stack(jax.jit(jax.vmap(lambda key: deal(key, 10)))(jax.random.split(funcenv.key(2), 50_000)))
     for place in range(10):
         assert chi_square(np.bincount(cards[place], minlength=11), CHANCES) > 0.001
@@ -114,7 +114,7 @@ def test_cards_are_dealt_with_their_chances(chi_square: Callable[..., float]) ->
         assert chi_square(pairs, np.outer(CHANCES, CHANCES).ravel()) > 0.001
 
 
-def test_games_begin_with_four_cards(chi_square: Callable[..., float]) -> None:
+def test_games_begin_with_four_cards() -> None:
     keys = jax.random.split(funcenv.key(3), 50_000)
     with jax.numpy_dtype_promotion("strict"), jax.numpy_rank_promotion("raise"), jax.debug_key_reuse(True):
         _, timestep = jax.jit(jax.vmap(Blackjack().reset))(keys)

@@ -17,6 +17,7 @@ import pytest
 import funcenv
 from funcenv.envs import Blackjack, BlackjackState
 from funcenv.envs.toy_text.blackjack import Hand, deal
+from tests.support.tables import check_mean
 
 CARDS = {card: (4 if card == 10 else 1) / 13 for card in range(1, 11)}
 RULES = [
@@ -146,20 +147,20 @@ def test_the_recursion_gives_the_published_returns() -> None:
     assert soft_13 == pytest.approx(-0.27726, abs=3e-4)  # from 10**8 games there
 
 
-def test_example_5_4_has_the_published_value(check_mean: Callable[..., None]) -> None:
+def test_example_5_4_has_the_published_value() -> None:
     evaluation = funcenv.evaluate(FromExample54(Blackjack(sab=True)), hit_below_20, 100_000, funcenv.key(12))
     check_mean(evaluation, -0.27726, 3)
 
 
 @pytest.mark.parametrize("rules", RULES)
-def test_the_basic_strategy_earns_its_exact_return(rules: dict[str, bool], check_mean: Callable[..., None]) -> None:
+def test_the_basic_strategy_earns_its_exact_return(rules: dict[str, bool]) -> None:
     exact = Exact(**rules, strategy=exact_basic_strategy).start()
     assert exact == pytest.approx(Exact(**rules).start(), abs=1e-12)  # nothing earns more
     evaluation = funcenv.evaluate(Blackjack(**rules), play_basic_strategy, 200_000, funcenv.key(13))
     check_mean(evaluation, exact, 3)
 
 
-def test_random_play_earns_its_exact_return(check_mean: Callable[..., None]) -> None:
+def test_random_play_earns_its_exact_return() -> None:
     env = funcenv.make("Blackjack-v1")
     exact = Exact(sab=True, strategy=lambda value, shown, ace: 0.5).start()
     check_mean(funcenv.evaluate(env, funcenv.random_policy(env), 10_000, funcenv.key(14)), exact, 3)

@@ -1,6 +1,5 @@
 """Values: planned with the table, and earned by playing, both against Gymnasium's tables in NumPy."""
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import gymnasium
@@ -11,6 +10,7 @@ import pytest
 from jaxtyping import Array, Float
 
 import funcenv
+from tests.support.tables import check_mean, reference
 
 DISCOUNT = 0.99
 IDS = ["FrozenLake-v1", "FrozenLake8x8-v1", "CliffWalking-v1", "CliffWalkingSlippery-v1", "Taxi-v4"]
@@ -24,7 +24,7 @@ class Pair(NamedTuple):
 
 
 @pytest.fixture(scope="module", params=IDS)
-def pair(request: pytest.FixtureRequest, reference: Callable[..., Any]) -> Pair:
+def pair(request: pytest.FixtureRequest) -> Pair:
     return Pair(
         funcenv.make(request.param, max_episode_steps=None),
         reference(gymnasium.make(request.param).unwrapped),
@@ -75,7 +75,7 @@ def look_up(actions: jax.Array, observation: jax.Array, key: jax.Array) -> jax.A
     return actions[observation]
 
 
-def test_value_iteration_and_its_greedy_policy_reach_the_optimum(pair: Pair, check_mean: Callable[..., None]) -> None:
+def test_value_iteration_and_its_greedy_policy_reach_the_optimum(pair: Pair) -> None:
     optimum = pair.table.optimal_values(DISCOUNT)
     values, actions = value_iteration(pair.env)
     np.testing.assert_allclose(values, optimum, rtol=1e-5, atol=1e-5)
@@ -85,7 +85,7 @@ def test_value_iteration_and_its_greedy_policy_reach_the_optimum(pair: Pair, che
     check_mean(evaluation, float(pair.table.initial @ optimum), 3)
 
 
-def test_random_play_earns_the_exact_value(pair: Pair, check_mean: Callable[..., None]) -> None:
+def test_random_play_earns_the_exact_value(pair: Pair) -> None:
     env = funcenv.wrappers.TimeLimit(pair.env, max_episode_steps=200)
     evaluation = funcenv.evaluate(env, funcenv.random_policy(env), 10_000, funcenv.key(3))
     check_mean(evaluation, pair.table.random_return(200), 3)

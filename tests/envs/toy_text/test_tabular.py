@@ -1,6 +1,5 @@
 """The environments with tables: table, dynamics and starts against Gymnasium's, exhaustively."""
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -14,6 +13,7 @@ from gymnasium.envs.toy_text.taxi import TaxiEnv
 
 import funcenv
 from funcenv.envs import CliffWalking, FrozenLake, Taxi
+from tests.support.tables import chi_square, reference
 
 ODD_MAP = ["SFHS", "FFFF", "HFGG"]
 CASES: dict[str, tuple[Any, Any, dict[str, Any]]] = {
@@ -42,7 +42,7 @@ class Pair(NamedTuple):
 
 
 @pytest.fixture(scope="module", params=CASES)
-def pair(request: pytest.FixtureRequest, reference: Callable[..., Any]) -> Pair:
+def pair(request: pytest.FixtureRequest) -> Pair:
     ours, theirs, arguments = CASES[request.param]
     gymnasium_env = theirs(**arguments)
     return Pair(ours(**arguments), gymnasium_env, reference(gymnasium_env))
@@ -168,7 +168,7 @@ def test_sampled_steps_follow_gymnasiums_table(pair: Pair) -> None:
     assert squares == 0 if freedom == 0 else 0.001 < scipy.stats.chi2.sf(squares, freedom) < 0.999
 
 
-def test_episodes_begin_as_in_gymnasium(pair: Pair, chi_square: Callable[..., float]) -> None:
+def test_episodes_begin_as_in_gymnasium(pair: Pair) -> None:
     keys = jax.random.split(funcenv.key(5), 30_000)
     with jax.numpy_dtype_promotion("strict"), jax.numpy_rank_promotion("raise"), jax.debug_key_reuse(True):
         _, timestep = reset_all(pair.ours, keys)

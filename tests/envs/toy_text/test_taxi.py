@@ -1,6 +1,5 @@
 """Taxi: numbering, fickle passengers and parameters. The rules for steadfast ones are checked in test_tabular.py."""
 
-from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -11,6 +10,7 @@ from gymnasium.envs.toy_text.taxi import TaxiEnv
 
 import funcenv
 from funcenv.envs import Taxi
+from tests.support.tables import check_mean, chi_square, reference
 
 EVERY_STEP = np.array([(s, a, f) for s in range(500) for a in range(6) for f in (0, 1)], np.int32).T
 
@@ -68,7 +68,7 @@ def test_a_fickle_passenger_changes_their_mind_when_gymnasiums_does() -> None:
     assert changes > 0
 
 
-def test_the_new_destination_is_any_other(chi_square: Callable[..., float]) -> None:
+def test_the_new_destination_is_any_other() -> None:
     env = Taxi(fickle_passenger=True)
     state = env.decode(env.encode(env.decode(0).replace(row=2, column=2, passenger=4, destination=1)))
     state = state.replace(fickle=jnp.ones((), bool))
@@ -87,9 +87,7 @@ def test_passengers_are_fickle_with_the_given_probability(probability: float) ->
     assert not bool(jax.vmap(Taxi().initial)(jax.random.split(funcenv.key(4), 100)).fickle.any())
 
 
-def test_random_play_with_a_fickle_passenger_in_the_rain_earns_the_exact_value(
-    reference: Callable[..., Any], check_mean: Callable[..., None]
-) -> None:
+def test_random_play_with_a_fickle_passenger_in_the_rain_earns_the_exact_value() -> None:
     table = reference(TaxiEnv(is_rainy=True))
     numbers = np.arange(500)[:, None, None]
     moved = (table.next_state // 20 != numbers // 20) & (numbers // 4 % 5 == 4)

@@ -1,10 +1,8 @@
-"""What the tests of toy text share: Gymnasium's tables as arrays, exact values computed from them, and statistics."""
+"""Gymnasium's tables of transitions as arrays, exact values computed from them, and statistics of samples."""
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-import pytest
 import scipy.stats
 
 import funcenv
@@ -44,7 +42,8 @@ class Reference(NamedTuple):
         return float(self.initial @ values)
 
 
-def _reference(env: Any) -> Reference:
+def reference(env: Any) -> Reference:
+    """Return the table of a Gymnasium environment."""
     num_states, num_actions = len(env.P), len(env.P[0])
     num_outcomes = max(len(outcomes) for actions in env.P.values() for outcomes in actions.values())
     shape = num_states, num_actions, num_outcomes
@@ -64,33 +63,17 @@ def _reference(env: Any) -> Reference:
     return table
 
 
-def _chi_square(counts: Array, expected: Array) -> float:
+def chi_square(counts: Array, expected: Array) -> float:
+    """Return the p-value of counts, given expected counts or probabilities; what is impossible must not occur."""
     counts, expected = np.asarray(counts, float), np.asarray(expected, float)
     assert (counts[expected == 0] == 0).all(), "something impossible was drawn"
     possible = expected > 0
     return float(scipy.stats.chisquare(counts[possible], expected[possible] / expected.sum() * counts.sum()).pvalue)
 
 
-def _check_mean(evaluation: funcenv.Evaluation, exact: float, standard_errors: float) -> None:
+def check_mean(evaluation: funcenv.Evaluation, exact: float, standard_errors: float) -> None:
+    """Assert that all episodes of an evaluation ended, with a mean return near an exact value."""
     assert bool(evaluation.finished.all())
     returns = np.asarray(evaluation.episode_return, np.float64)
     error = returns.std() / np.sqrt(len(returns))
     assert abs(returns.mean() - exact) <= standard_errors * error + 1e-4 * abs(exact)
-
-
-@pytest.fixture(scope="session")
-def reference() -> Callable[[Any], Reference]:
-    """The table of a Gymnasium environment."""
-    return _reference
-
-
-@pytest.fixture(scope="session")
-def chi_square() -> Callable[[Array, Array], float]:
-    """The p-value of counts, given expected counts or probabilities; what is impossible must not occur."""
-    return _chi_square
-
-
-@pytest.fixture(scope="session")
-def check_mean() -> Callable[[funcenv.Evaluation, float, float], None]:
-    """Whether all episodes of an evaluation ended, with a mean return near an exact value."""
-    return _check_mean

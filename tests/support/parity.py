@@ -1,0 +1,201 @@
+"""Parity of physical systems: steps from the same injected states, taken by Gymnasium and by funcenv, and how to compare them.
+
+States are rows of a NumPy array, one column for each field of the state in the order of its declaration; fields after
+these, which Gymnasium does not have in its state, begin at 0 and are left out of what comes back. Everything runs under
+strict dtype and rank promotion.
+"""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import gymnasium
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.stats
+
+import funcenv
+from funcenv.struct import NDArray
+
+Array = NDArray
+
+
+class Steps(NamedTuple):
+    """What one step from every row led to."""
+
+    state: Array  # [n, fields]
+    observation: Array  # [n, ...]
+    reward: Array  # [n]
+    terminated: Array  # [n]
+
+
+@jax.jit
+def _step(env: Any, states: Any, actions: Any, keys: Any) -> Any:
+    return jax.vmap(env.step)(states, actions, keys)
+
+
+@jax.jit
+def _play(env: Any, states: Any, actions: Any, key: Any) -> Any:
+    def advance(states: Any, actions: Any) -> Any:
+        states = jax.vmap(env.transition, in_axes=(0, 0, None))(states, actions, key)
+        return states, states
+
+    return jax.lax.scan(advance, states, actions)[1]
+
+
+@jax.jit
+def _gradients(env: Any, states: Any, actions: Any, key: Any) -> Any:
+    def total(env: Any, state: Any, action: Any) -> jax.Array:
+        next_state, timestep = env.step(state, action, key)
+        return sum(jax.tree.leaves(next_state)) + timestep.observation.sum() + timestep.reward
+
+    which = (0, 1, 2) if jnp.issubdtype(actions.dtype, jnp.floating) else (0, 1)
+    return jax.vmap(jax.grad(total, which), in_axes=(None, 0, 0))(env, states, actions)
+
+
+@contextlib.contextmanager
+def precision(x64: bool) -> Iterator[None]:
+    """Run in float64 or float32, without implicit promotion."""
+    with jax.enable_x64(x64), jax.numpy_dtype_promotion("strict"), jax.numpy_rank_promotion("raise"):
+        yield
+
+
+def step(env: Any, rows: Array, actions: Array, x64: bool = True) -> Steps:
+    """One step of ours from every row."""
+    with precision(x64):
+        keys = jax.random.split(funcenv.key(0), len(rows))
+        states, timestep = _step(env, _states(env, rows), _actions(actions), keys)
+        return Steps(
+            _rows(states)[:, : rows.shape[1]],
+            np.asarray(timestep.observation),
+            np.asarray(timestep.reward),
+            np.asarray(timestep.terminated),
+        )
+
+
+def play(env: Any, rows: Array, actions: Array) -> Array:
+    """Ours from every row under a sequence of actions `[num_steps, n]`, in float64; `[num_steps, n, fields]`."""
+    with precision(True):
+        return _rows(_play(env, _states(env, rows), _actions(actions), funcenv.key(0)))[..., : rows.shape[1]]
+
+
+def single(rows: Array) -> Array:
+    """The nearest float32 numbers, as float64: both sides then start from the same numbers."""
+    return rows.astype(np.float32).astype(np.float64)
+
+
+def gymnasium_step(env: Any, rows: Array, actions: Array, before: Callable[[], None] = lambda: None) -> Steps:
+    """One step of Gymnasium from every row; `before` runs ahead of each."""
+    columns: list[list[Any]] = [[], [], [], []]
+    for row, action in zip(rows, actions.tolist(), strict=True):
+        before()
+        env.state = row.copy()
+        observation, reward, terminated, _, _ = env.step(np.array(action) if np.ndim(action) else action)
+        for column, value in zip(columns, (env.state, observation, reward, terminated), strict=True):
+            column.append(np.array(value))
+    return Steps(*map(np.array, columns))
+
+
+def gymnasium_play(env: Any, rows: Array, actions: Array, before: Callable[[], None] = lambda: None) -> Array:
+    """Gymnasium from every row under a sequence of actions `[num_steps, n]`; `[num_steps, n, fields]`."""
+    trajectory = []
+    for row in actions:
+        rows = gymnasium_step(env, rows, row, before).state
+        trajectory.append(rows)
+    return np.array(trajectory)
+
+
+def assert_close(actual: Array, expected: Array, tolerance: float) -> None:
+    """Equal to an absolute tolerance below 1 and a relative one above."""
+    actual, expected = np.asarray(actual, np.float64), np.asarray(expected, np.float64)
+    excess = np.abs(actual - expected) / np.maximum(1, np.abs(expected))
+    worst = np.unravel_index(np.argmax(excess), excess.shape)
+    assert excess[worst] <= tolerance, f"{worst}: {actual[worst]} against {expected[worst]}"
+
+
+def assert_same_steps(ours: Steps, theirs: Steps, tolerance: float) -> None:
+    """Equal states and rewards to a tolerance, observations to float32, and flags exactly."""
+    assert_close(ours.state, theirs.state, tolerance)
+    assert_close(ours.reward, theirs.reward, tolerance)
+    assert_close(ours.observation, theirs.observation, max(tolerance, 1.2e-7))
+    assert ours.observation.dtype == np.float32
+    np.testing.assert_array_equal(ours.terminated, theirs.terminated)
+
+
+def assert_uniform(sample: Array, low: float, high: float) -> None:
+    """A sample of `[low, high)`, by Kolmogorov and Smirnov's test."""
+    assert sample.min() >= low
+    assert sample.max() < high
+    assert scipy.stats.kstest(sample, scipy.stats.uniform(low, high - low).cdf).pvalue > 0.01
+
+
+def initial_rows(env: Any, number: int = 10_000) -> Array:
+    """Initial states, as rows."""
+    with precision(False):
+        return _rows(jax.jit(jax.vmap(env.initial))(jax.random.split(funcenv.key(7), number)))
+
+
+def assert_same_mean(ours: Array, theirs: Array) -> None:
+    """Means that differ by at most three standard errors."""
+    ours, theirs = np.asarray(ours, np.float64), np.asarray(theirs, np.float64)
+    error = np.sqrt(ours.var() / len(ours) + theirs.var() / len(theirs))
+    assert abs(ours.mean() - theirs.mean()) <= 3 * error, (ours.mean(), theirs.mean(), error)
+
+
+def random_returns(id: str, number: int = 10_000) -> Array:
+    """Returns of the random policy in a registered environment."""
+    env = funcenv.make(id)
+    evaluation = funcenv.evaluate(env, funcenv.random_policy(env), number, funcenv.key(1))
+    assert bool(evaluation.finished.all())
+    return np.asarray(evaluation.episode_return)
+
+
+def assert_gradients_finite(env: Any, rows: Array, actions: Array) -> None:
+    """With respect to parameters, state and, where it is a float, action; and the state matters."""
+    with precision(False):
+        leaves = jax.tree.leaves(_gradients(env, _states(env, rows), _actions(actions), funcenv.key(0)))
+    assert all(np.isfinite(leaf).all() for leaf in leaves)
+    assert sum(np.abs(leaf).sum() for leaf in leaves) > 0
+
+
+def assert_parameters_batch(env: Any, row: Array, action: Any) -> None:
+    """A batch that varies one parameter at a time equals the environments that it stands for, one by one."""
+    leaves, treedef = jax.tree.flatten(env)
+    factors = 1 + 0.1 * np.eye(len(leaves))
+    envs = [
+        jax.tree.unflatten(treedef, [leaf * factor for leaf, factor in zip(leaves, line, strict=True)])
+        for line in factors.tolist()
+    ]
+    rows, actions = np.tile(row, (len(leaves), 1)), np.array([action] * len(leaves))
+    with precision(True):
+        batch = jax.tree.map(lambda *column: jnp.array(column, float), *envs)
+        keys = jnp.repeat(jax.random.split(funcenv.key(0), 1), len(leaves))  # of `step` from a single row
+        states, timestep = jax.jit(jax.vmap(type(env).step))(batch, _states(env, rows), _actions(actions), keys)
+    singles = [step(single, row[None], np.array([action])) for single in envs]
+    assert_close(_rows(states)[:, : len(row)], np.concatenate([single.state for single in singles]), 1e-9)
+    assert_close(timestep.reward, np.concatenate([single.reward for single in singles]), 1e-9)
+
+
+def assert_same_spec(id: str, env: Any, reference: Any) -> None:
+    """The registered limit, threshold and spaces are Gymnasium's."""
+    ours, theirs = funcenv.spec(id), gymnasium.spec(id)
+    assert (ours.max_episode_steps, ours.reward_threshold) == (theirs.max_episode_steps, theirs.reward_threshold)
+    assert repr(env.action_space) == repr(reference.action_space)
+    assert env.observation_space.dtype == reference.observation_space.dtype
+    np.testing.assert_array_equal(env.observation_space.low, reference.observation_space.low)
+    np.testing.assert_array_equal(env.observation_space.high, reference.observation_space.high)
+
+
+def _states(env: Any, rows: Array) -> Any:
+    treedef = jax.tree.structure(jax.eval_shape(env.initial, funcenv.key(0)))
+    columns = [*rows.T, *np.zeros((treedef.num_leaves - rows.shape[1], len(rows)))]
+    return jax.tree.unflatten(treedef, [jnp.asarray(column, float) for column in columns])
+
+
+def _actions(actions: Array) -> jax.Array:
+    return jnp.asarray(actions, float if actions.dtype.kind == "f" else jnp.int32)
+
+
+def _rows(states: Any) -> Array:
+    return np.stack([np.asarray(leaf) for leaf in jax.tree.leaves(states)], axis=-1)
