@@ -27,7 +27,8 @@ from jax.experimental import topologies  # noqa: E402
 
 import funcenv  # noqa: E402
 from funcenv._compile.options import graph_options  # noqa: E402
-from funcenv.random._counter_based import lowered_for  # noqa: E402
+from funcenv.random._counter_based import Style  # noqa: E402
+from funcenv.random.generators import with_style  # noqa: E402
 
 rollout = importlib.import_module("funcenv.rollout")
 
@@ -60,14 +61,13 @@ def compiled_for(device: Any, env_id: str, num_envs: int, num_steps: int) -> str
     impl = jax.random.key_impl(key)
 
     def play(words: jax.Array) -> Any:
-        root = jax.random.wrap_key_data(words, impl=impl)
+        root = with_style(jax.random.wrap_key_data(words, impl=impl), Style.GPU)
         _, _, statistics = rollout._rollout.__wrapped__(venv, policy, root, None, num_steps, None)
         return statistics
 
     there = jax.sharding.SingleDeviceSharding(device)
     program = jax.jit(play, in_shardings=there, out_shardings=there)
-    with lowered_for("gpu"):
-        lowered = program.lower(jax.eval_shape(jax.random.key_data, key))
+    lowered = program.lower(jax.eval_shape(jax.random.key_data, key))
     return lowered.compile(compiler_options=graph_options()).as_text()
 
 

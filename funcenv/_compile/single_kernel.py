@@ -19,7 +19,8 @@ from jax.experimental.xla_metadata import set_xla_metadata
 from funcenv._compile.compare import agree
 from funcenv._compile.jaxpr import iter_eqns
 from funcenv._compile.options import is_enabled, is_tracing, quick_options, single_kernel_options
-from funcenv.random._counter_based import lowered_for_one_function
+from funcenv.random._counter_based import Style
+from funcenv.random.generators import with_style
 
 
 class SingleKernel:
@@ -34,7 +35,7 @@ class SingleKernel:
         view: from a result to the numbers that are compared, if the result is a packed form of them.
         plain: the function for the plain program, if it is written in another way; it must return the same results.
         attempt: whether to try a single kernel at all.
-        batched: whether the program maps over environments, as `lower_for_single_kernel` takes it.
+        style: how its generators compute few numbers, `BATCHED_SINGLE_KERNEL` if it maps over environments.
 
     >>> double = SingleKernel(lambda x: 2 * x)
     >>> double(jnp.int32(4))
@@ -47,9 +48,9 @@ class SingleKernel:
         view: Callable[[Any], Any] = lambda result: result,
         plain: Callable[..., Any] | None = None,
         attempt: bool = True,
-        batched: bool = False,
+        style: Style = Style.SINGLE_KERNEL,
     ) -> None:
-        self._function, self._view, self._batched = function, view, batched
+        self._function, self._view, self._style = function, view, style
         self._plain = jax.jit(plain or function)
         self._uses_kernel = attempt and is_enabled() and jax.default_backend() == "cpu"
         self._num_verified = 0  # argument shapes
@@ -72,11 +73,7 @@ class SingleKernel:
     @functools.cached_property
     def kernel(self) -> Any:
         """The single-kernel program, as `jax.jit` makes it."""
-        return jax.jit(mark_single_kernel(self._function), compiler_options=single_kernel_options())
-
-    def lower(self, *args: Any) -> Any:
-        """Lower the single-kernel program for arguments or their shapes."""
-        return lower_for_single_kernel(self.kernel, *args, batched=self._batched)
+        return jax.jit(mark_single_kernel(self._function, self._style), compiler_options=single_kernel_options())
 
     def num_compilations(self) -> int:
         """Return for how many argument shapes the program in use is compiled."""
@@ -101,46 +98,40 @@ class SingleKernel:
         try:
             if not is_supported(self.kernel.trace(*args).jaxpr.jaxpr):
                 return None
-            with lowered_for_one_function(self._batched):
-                return self.kernel(*args)
+            return self.kernel(*args)
         except jax.errors.JaxRuntimeError:  # The compiler refuses.
             return None
 
 
-def compile_single_kernel(function: Callable[..., Any], *args: Any, batched: bool = True) -> Callable[..., Any] | None:
+def compile_single_kernel(
+    function: Callable[..., Any], *args: Any, style: Style = Style.BATCHED_SINGLE_KERNEL
+) -> Callable[..., Any] | None:
     """Compile a function to a single kernel for arguments like these; return None if XLA cannot.
 
-    `batched` is as `lower_for_single_kernel` takes it.
+    `style` is as `mark_single_kernel` takes it.
     """
-    marked = jax.jit(mark_single_kernel(function))
-    if not is_supported(marked.trace(*args).jaxpr.jaxpr):
+    traced = jax.jit(mark_single_kernel(function, style)).trace(*args)
+    if not is_supported(traced.jaxpr.jaxpr):
         return None
     try:
-        lowered = lower_for_single_kernel(marked, *args, batched=batched)
-        program: Callable[..., Any] = lowered.compile(compiler_options=single_kernel_options())
+        program: Callable[..., Any] = traced.lower().compile(compiler_options=single_kernel_options())
     except jax.errors.JaxRuntimeError:  # The compiler refuses.
         return None
     return program
 
 
-def lower_for_single_kernel(jitted: Any, *args: Any, batched: bool = True) -> Any:
-    """Lower a jitted function, with the random generators written as a single kernel computes them best.
-
-    Args:
-        jitted: from `jax.jit(mark_single_kernel(...))`.
-        args: its arguments, or their shapes.
-        batched: whether the program maps over environments, as `lowered_for_one_function` takes it.
-    """
-    with lowered_for_one_function(batched):
-        return jitted.lower(*args)
-
-
-def mark_single_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
+def mark_single_kernel(
+    function: Callable[..., Any], style: Style = Style.BATCHED_SINGLE_KERNEL
+) -> Callable[..., Any]:
     """Mark a function to become one kernel within `jax.jit` on a CPU; the result is not verified.
 
     XLA raises `jax.errors.JaxRuntimeError` at compile time for what `is_supported` names, and for loops over more than
     about a thousand numbers at a time. Without `single_kernel_options` it also refuses matrix products and scatters.
     With `FUNCENV_NO_FAST_PATH=1` the function comes back unmarked.
+
+    Args:
+        function: a pure function.
+        style: how the generators of the keys among its arguments compute few numbers.
 
     >>> int(jax.jit(mark_single_kernel(lambda x: x + 1))(1))
     2
@@ -148,7 +139,10 @@ def mark_single_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     if not is_enabled():
         return function
 
-    inner = jax.jit(lambda *args: (function(*args), _keep_arguments_used(args)))
+    def styled(*args: Any) -> tuple[Any, jax.Array]:
+        return with_style(function(*with_style(args, style)), None), _keep_arguments_used(args)
+
+    inner = jax.jit(styled)
     barrier: Any = jax.lax.optimization_barrier  # JAX declares no types for it.
 
     def marked(*args: Any) -> Any:

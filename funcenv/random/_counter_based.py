@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-import contextvars
+import enum
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -24,6 +23,19 @@ A split into a few named keys is soon taken apart. Mapped over a thousand enviro
 badly, but scalars become arrays over the environments, which vectorise well, and no array of keys need exist. Random
 bits stay arrays on a CPU: taken apart, XLA's CPU backend was seen to compute the block of every word repeatedly.
 """
+
+class Style(enum.Enum):
+    """How a generator computes few keys and few random bits. The numbers are the same in every style.
+
+    A style belongs to the implementation of a key (`funcenv.random.generators.with_style`), so that it is fixed when a
+    program is traced and does not depend on who lowers the program later.
+    """
+
+    CPU = "a program of several kernels on a CPU"
+    SINGLE_KERNEL = "a program that becomes a single kernel"
+    BATCHED_SINGLE_KERNEL = "a program that maps over environments and becomes a single kernel"
+    GPU = "a program on an accelerator"
+
 
 UINT_DTYPES = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
 
@@ -53,40 +65,45 @@ def element_indices(shape: tuple[int, ...]) -> UInt[Array, "..."]:
     return indices
 
 
-def split_elementwise(key_at: Callable[[jax.Array], tuple[jax.Array, ...]], shape: tuple[int, ...]) -> jax.Array:
+def split_elementwise(key_at: Callable[[jax.Array], tuple[jax.Array, ...]], shape: tuple[int, ...], style: Style) -> jax.Array:
     """Compute the keys of a split, `[*shape, words]`, from the blocks 0, 1, ... in row-major order.
 
     Args:
         key_at: maps the index of a block to the words of its key.
         shape: the shape of the array of keys.
+        style: how few keys are computed.
 
-    >>> split_elementwise(lambda index: (index, index), (2,)).tolist()
+    >>> split_elementwise(lambda index: (index, index), (2,), Style.CPU).tolist()
     [[0, 0], [1, 1]]
     """
     if 0 < math.prod(shape) <= MAX_UNROLLED_ELEMENTS:
         keys = _one_by_one(key_at, math.prod(shape))
-        return _prevent_recomputation(_stack_nested([word for key in keys for word in key], (*shape, len(keys[0]))))
+        few = _stack_nested([word for key in keys for word in key], (*shape, len(keys[0])))
+        return _prevent_recomputation(few) if style is Style.CPU else few
     return _prevent_recomputation(stack_words(key_at(element_indices(shape)), len(shape)))
 
 
-def draw_elementwise(draw: Callable[[jax.Array], Any], shape: tuple[int, ...]) -> Any:
+def draw_elementwise(draw: Callable[[jax.Array], Any], shape: tuple[int, ...], style: Style) -> Any:
     """Apply `draw` to the indices 0, 1, ... in row-major order.
 
-    On a GPU, a few elements are drawn one by one: XLA then moves each into the kernel that needs it.
+    On a GPU, a few elements are drawn one by one: XLA then moves each into the kernel that needs it. In a single kernel
+    that maps over environments they are drawn in a loop, one after another for all environments at once, because an
+    axis of size 4 fills no vector register. XLA counts the operations of a loop's body once, and asynchronous dispatch
+    depends on that count (`funcenv.adapters.vector.programs`).
 
     Args:
         draw: an elementwise function of the indices.
         shape: the shape of the result.
+        style: how few elements are computed.
 
-    >>> draw_elementwise(lambda index: 2 * index, (3,)).tolist()
+    >>> draw_elementwise(lambda index: 2 * index, (3,), Style.CPU).tolist()
     [0, 2, 4]
     """
     indices = element_indices(shape)
-    if not 1 < indices.size <= MAX_UNROLLED_ELEMENTS:
-        return draw(indices)
-    if _mapped.get():
+    is_few = 1 < indices.size <= MAX_UNROLLED_ELEMENTS
+    if is_few and style is Style.BATCHED_SINGLE_KERNEL:
         return jax.tree.map(lambda leaf: leaf.reshape(shape), lax.map(draw, indices.reshape(-1)))
-    if _is_for_cpu():
+    if not is_few or style is not Style.GPU:
         return draw(indices)
     return jax.tree.map(lambda *leaves: _stack_nested(leaves, shape), *_one_by_one(draw, indices.size))
 
@@ -117,48 +134,6 @@ def join_uint64(words: Words) -> UInt[Array, "..."]:
     return lax.shift_left(high, lax.full_like(high, 32)) | low
 
 
-_platform: contextvars.ContextVar[str | None] = contextvars.ContextVar("_platform", default=None)
-_becomes_one_function: contextvars.ContextVar[bool] = contextvars.ContextVar("_becomes_one_function", default=False)
-_mapped: contextvars.ContextVar[bool] = contextvars.ContextVar("_mapped", default=False)
-
-
-@contextlib.contextmanager
-def lowered_for_one_function(mapped: bool = False) -> Iterator[None]:
-    """Lower programs that are compiled as one function; JAX calls a generator only while it lowers a program.
-
-    Args:
-        mapped: Whether the program is mapped over environments. The few numbers that each environment draws are then
-            drawn in a loop, one after another for all environments at once, because an axis of size 4 fills no vector
-            register. XLA counts the operations of a loop's body once, and asynchronous dispatch depends on that count
-            (`adapters.vector.programs`).
-
-    >>> with lowered_for_one_function():
-    ...     lowered = jax.jit(jax.random.split).lower(jax.random.key(0))
-    """
-    tokens = _becomes_one_function.set(True), _mapped.set(mapped)
-    try:
-        yield
-    finally:
-        _becomes_one_function.reset(tokens[0])
-        _mapped.reset(tokens[1])
-
-
-@contextlib.contextmanager
-def lowered_for(platform: str) -> Iterator[None]:
-    """Lower programs for another platform than JAX's default backend, such as "gpu" on a machine without one.
-
-    The numbers drawn are the same on every platform; only the operations that compute them differ.
-
-    >>> with lowered_for("gpu"):
-    ...     lowered = jax.jit(jax.random.split).lower(jax.random.key(0))
-    """
-    token = _platform.set(platform)
-    try:
-        yield
-    finally:
-        _platform.reset(token)
-
-
 def _one_by_one(function: Callable[[jax.Array], Any], count: int) -> list[Any]:
     return [function(jnp.asarray(np.uint32(index))) for index in range(count)]
 
@@ -167,18 +142,11 @@ def _prevent_recomputation(keys: jax.Array) -> jax.Array:
     """Keep XLA's CPU backend from copying the computation of keys into every program that draws with them.
 
     The size of the compiled code would grow exponentially with the depth of the splits: members of nested spaces took
-    minutes to compile. Few keys need no barrier in a program that is compiled as one function, which is faster without
-    it, nor on a GPU, where an intermediate array costs a kernel.
+    minutes to compile. Few keys need no barrier in a program that becomes a single kernel, which is faster without it,
+    nor on a GPU, where an intermediate array costs a kernel.
     """
-    few = math.prod(keys.shape[:-1]) <= MAX_UNROLLED_ELEMENTS
-    if few and (_becomes_one_function.get() or not _is_for_cpu()):
-        return keys
-    barrier: Any = lax.optimization_barrier  # JAX has no types for it
+    barrier: Any = lax.optimization_barrier  # JAX declares no types for it.
     return barrier(keys)
-
-
-def _is_for_cpu() -> bool:
-    return (_platform.get() or jax.default_backend()) == "cpu"
 
 
 def _stack_nested(words: Sequence[jax.Array], shape: tuple[int, ...]) -> jax.Array:

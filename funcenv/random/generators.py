@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Hashable
+from typing import Any
 
 import jax
 import jax.extend.random
@@ -16,7 +17,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Key, UInt
 
 from funcenv.random import threefry
-from funcenv.random._counter_based import stack_words
+from funcenv.random._counter_based import Style, stack_words
 
 THREEFRY = "threefry"
 """The name of the default generator of `funcenv.key`."""
@@ -108,18 +109,52 @@ def indexed_key(key: Key[Array, ""], index: int | UInt[Array, ""]) -> Key[Array,
     if impl_name(key) not in (THREEFRY, "threefry2x32"):
         return jax.random.fold_in(key, index)
     words = (*jax.random.key_data(key), jnp.asarray(index, jnp.uint32))
-    return jax.random.wrap_key_data(stack_words(words, 0), impl=_define_threefry(INDEXED_THREEFRY))
+    impl = _define_threefry(INDEXED_THREEFRY, _styles.get(jax.random.key_impl(key)))
+    return jax.random.wrap_key_data(stack_words(words, 0), impl=impl)
+
+
+def with_style(tree: Any, style: Style | None) -> Any:
+    """Return a pytree whose Threefry keys draw the same numbers, computed in another style.
+
+    Args:
+        tree: any pytree. Leaves other than Threefry keys stay as they are.
+        style: None for the style of JAX's default backend, which all keys have that a user sees.
+
+    >>> key = jax.random.key(0, impl=find_impl("threefry"))
+    >>> bool(jax.random.bits(with_style(key, Style.SINGLE_KERNEL)) == jax.random.bits(key))
+    True
+    """
+
+    def restyle(leaf: Any) -> Any:
+        if not jnp.issubdtype(jax.typeof(leaf).dtype, jax.dtypes.prng_key):
+            return leaf
+        name = impl_name(leaf)
+        if name not in (THREEFRY, INDEXED_THREEFRY):
+            return leaf
+        return jax.random.wrap_key_data(jax.random.key_data(leaf), impl=_define_threefry(name, style))
+
+    return jax.tree.map(restyle, tree)
+
+
+_styles: dict[Hashable, Style] = {}
+"""The style of each implementation that is not of the default style."""
 
 
 @functools.cache
-def _define_threefry(name: str) -> Hashable:
+def _define_threefry(name: str, style: Style | None = None) -> Hashable:
     num_words, seed = (3, threefry.seed_indexed) if name == INDEXED_THREEFRY else (2, threefry.seed)
-    return jax.extend.random.define_prng_impl(
+    split, random_bits = threefry.split, threefry.random_bits
+    if style is not None:  # Keys of the default style can be pickled, because all their functions are of a module.
+        split, random_bits = (functools.partial(function, style=style) for function in (split, random_bits))
+    impl: Hashable = jax.extend.random.define_prng_impl(
         key_shape=(num_words,),
-        seed=seed,  # a module-level function, so that keys can be pickled
-        split=threefry.split,
-        random_bits=threefry.random_bits,
+        seed=seed,
+        split=split,
+        random_bits=random_bits,
         fold_in=threefry.fold_in,
         name=name,
         tag=name,  # str() of a key's generator shows it
     )
+    if style is not None:
+        _styles[impl] = style
+    return impl

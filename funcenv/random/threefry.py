@@ -22,6 +22,7 @@ from jaxtyping import Array, UInt
 
 from funcenv.random._counter_based import (
     UINT_DTYPES,
+    Style,
     Words,
     draw_elementwise,
     join_uint64,
@@ -73,13 +74,19 @@ def fold_in(key: UInt[Array, "words"], data: Any) -> UInt[Array, "words"]:
     return stack_words(_key_at(key)(data.astype(np.uint32)), 0)
 
 
-def split(key: UInt[Array, "words"], shape: tuple[int, ...]) -> UInt[Array, "*shape words"]:
-    """Compute an array of keys, one from each block."""
-    return split_elementwise(_key_at(key), shape)
+def split(
+    key: UInt[Array, "words"], shape: tuple[int, ...], style: Style | None = None
+) -> UInt[Array, "*shape words"]:
+    """Compute an array of keys, one from each block; by default in the style of JAX's default backend."""
+    return split_elementwise(_key_at(key), shape, style or _default_style())
 
 
-def random_bits(key: UInt[Array, "words"], bit_width: int, shape: tuple[int, ...]) -> UInt[Array, "*shape"]:
+def random_bits(
+    key: UInt[Array, "words"], bit_width: int, shape: tuple[int, ...], style: Style | None = None
+) -> UInt[Array, "*shape"]:
     """Compute random integers, one from each block: both words for 64 bits, else one xor the other.
+
+    The style is by default that of JAX's default backend.
 
     Raises:
         TypeError: `bit_width` is not 8, 16, 32 or 64; JAX's generators raise the same error.
@@ -92,7 +99,11 @@ def random_bits(key: UInt[Array, "words"], bit_width: int, shape: tuple[int, ...
         words = block_at(index)
         return join_uint64(words) if bit_width == 64 else (words[0] ^ words[1]).astype(UINT_DTYPES[bit_width])
 
-    return draw_elementwise(draw, shape)
+    return draw_elementwise(draw, shape, style or _default_style())
+
+
+def _default_style() -> Style:
+    return Style.CPU if jax.default_backend() == "cpu" else Style.GPU
 
 
 def _block_at(key: jax.Array) -> Callable[[jax.Array], Words]:

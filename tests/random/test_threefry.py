@@ -2,6 +2,8 @@
 
 import pickle
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,7 +14,8 @@ from jax.extend.random import threefry2x32_p
 
 import funcenv
 from funcenv.random import find_impl, impl_name, indexed_key, threefry
-from funcenv.random._counter_based import lowered_for, lowered_for_one_function
+from funcenv.random._counter_based import Style
+from funcenv.random.generators import with_style
 
 SHAPES = [(), (1,), (2,), (3,), (4,), (9,), (0,), (3, 0), (2, 2), (3, 5), (2, 3, 4), (1000,)]
 SEEDS = [0, 1, 7, 2**31 - 1, -1, -(2**31), np.uint32(2**32 - 1), np.int8(-3), np.uint16(65535)]
@@ -111,23 +114,25 @@ def test_the_known_answers():
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (4,), (2, 3), (9,)], ids=str)
-def test_draws_in_a_loop_are_the_same(shape):
+def test_every_style_draws_the_same(shape):
     key = funcenv.key(3)
 
-    def compiled():
-        # a function of its own each time, because JAX lowers one function once
-        draw = jax.vmap(lambda key: jax.random.bits(key, shape, np.uint32))
-        return jax.jit(lambda key: draw(jax.random.split(key, 2))).lower(key).compile()
+    def draw(key, style):
+        keys = jax.random.split(with_style(key, style), 2)
+        return jax.vmap(lambda key: jax.random.bits(key, shape, np.uint32))(keys)
 
-    plain = compiled()
-    with lowered_for_one_function(mapped=True):
-        in_a_loop = compiled()
-    np.testing.assert_array_equal(in_a_loop(key), plain(key))
-    with lowered_for("gpu"):
-        one_by_one = compiled()
-    np.testing.assert_array_equal(one_by_one(key), plain(key))
+    programs = {style: jax.jit(functools.partial(draw, style=style)).lower(key).compile() for style in Style}
+    for program in programs.values():
+        np.testing.assert_array_equal(program(key), programs[Style.CPU](key))
     if shape in ((4,), (2, 3)):
-        assert in_a_loop.cost_analysis()["flops"] < plain.cost_analysis()["flops"]
+        flops = {style: program.cost_analysis()["flops"] for style, program in programs.items()}
+        assert flops[Style.BATCHED_SINGLE_KERNEL] < flops[Style.CPU]
+
+
+def test_a_style_is_passed_on_to_indexed_keys_and_taken_off_again():
+    key = with_style(funcenv.key(3), Style.GPU)
+    assert indexed_key(key, 1).dtype == with_style(indexed_key(funcenv.key(3), 1), Style.GPU).dtype
+    assert with_style(key, None).dtype == funcenv.key(3).dtype != key.dtype
 
 
 def test_too_many_words_are_refused():

@@ -18,6 +18,7 @@ from funcenv._compile.rollout.step import Accumulator
 from funcenv._compile.rollout.threads import cut_shards, num_shards, num_threads, run_shards
 from funcenv._compile.rollout.verify import matches_reference
 from funcenv._compile.single_kernel import compile_single_kernel
+from funcenv.random._counter_based import Style
 from funcenv.vector import AnyVectorEnv, VectorState
 from funcenv.vector_step import rollout_keys
 
@@ -104,8 +105,8 @@ class _RolloutProgram:
             self._empty_vstate = jax.device_put(jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), shapes))
         start = self._start(args, vstate)
         function = functools.partial(run_steps, spec)
-        batched = chunks.size >= _MIN_BATCHED_ENVS
-        program = compile_single_kernel(function, *start, np.uint32(0), np.int32(1), batched=batched)
+        style = Style.BATCHED_SINGLE_KERNEL if chunks.size >= _MIN_BATCHED_ENVS else Style.SINGLE_KERNEL
+        program = compile_single_kernel(function, *start, np.uint32(0), np.int32(1), style=style)
         self._program = program
         return program is not None and matches_reference(program, spec, *start, num_steps)
 

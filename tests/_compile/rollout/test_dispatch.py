@@ -92,7 +92,7 @@ def test_scatters_and_matrix_products_can():
 
 
 def test_a_program_that_differs_is_not_used(monkeypatch):
-    monkeypatch.setattr(dispatch, "compile_single_kernel", lambda function, *args, batched: jax.jit(spoilt(function)))
+    monkeypatch.setattr(dispatch, "compile_single_kernel", lambda function, *args, style: jax.jit(spoilt(function)))
     dispatch._program.cache_clear()
     assert result_of(FuncVectorEnv(ENV, 3)) is None
     dispatch._program.cache_clear()
