@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import struct
 from collections.abc import Callable, Hashable
 from typing import Any, NamedTuple
@@ -13,7 +14,9 @@ import numpy as np
 from funcenv._compile.sharing import share_programs
 from funcenv._compile.single_kernel import SingleKernel
 from funcenv.adapters.packing import Packing
-from funcenv.func_env import FuncEnv, Timestep
+from funcenv.func_env import AnyEnv, Timestep
+from funcenv.random._counter_based import Style
+from funcenv.random.generators import with_style
 from funcenv.vector import call_key
 
 
@@ -44,7 +47,7 @@ class EnvPrograms:
         impl: the PRNG implementation of its keys.
     """
 
-    def __init__(self, func_env: FuncEnv[Any, Any, Any], impl: Hashable) -> None:
+    def __init__(self, func_env: AnyEnv, impl: Hashable) -> None:
         self._env = func_env
         key = jax.random.key(0, impl=impl)
         example = jax.eval_shape(_reset_result, func_env, key, jnp.zeros((), jnp.uint32))
@@ -59,23 +62,31 @@ class EnvPrograms:
         self.read_env_state = _tree_reader(readers.snapshot.env_state)
         self.has_info = bool(readers.info)
         self.first_reset = jax.jit(lambda env, key, num_calls: self._layout.pack(_reset_result(env, key, num_calls)))
-        self.reset = SingleKernel(lambda packed: self._reset(self._env, packed), self._layout.read)
+        self.reset = self._single_kernel(self._reset)
         self.reset_with = jax.jit(self._reset)
-        self.step = SingleKernel(lambda packed, action: self._step(self._env, packed, action), self._layout.read)
+        self.step = self._single_kernel(self._step)
         self.step_with = jax.jit(self._step)
         self.snapshot = jax.jit(lambda packed: self._layout.unpack(packed).snapshot)
         self.restore = jax.jit(self._restore)
 
-    def _step(self, env: FuncEnv[Any, Any, Any], packed: jax.Array, action: Any) -> jax.Array:
-        env_state, key, num_calls = self._layout.unpack(packed).snapshot
+    def _single_kernel(self, function: Callable[..., Any]) -> SingleKernel:
+        """Compile `function(env, packed, ...)` for this environment, with generators that suit a single kernel."""
+
+        def styled(*args: Any) -> Any:
+            return function(self._env, *args, style=Style.SINGLE_KERNEL)
+
+        return SingleKernel(styled, self._layout.read, functools.partial(function, self._env))
+
+    def _step(self, env: AnyEnv, packed: jax.Array, action: Any, style: Style | None = None) -> jax.Array:
+        env_state, key, num_calls = with_style(self._layout.unpack(packed).snapshot, style)
         env_state, timestep = env.step(env_state, action, call_key(key, num_calls))
         return self._layout.pack(_result(timestep, Snapshot(env_state, key, num_calls + np.uint32(1))))
 
-    def _reset(self, env: FuncEnv[Any, Any, Any], packed: jax.Array) -> jax.Array:
-        _, key, num_calls = self._layout.unpack(packed).snapshot
+    def _reset(self, env: AnyEnv, packed: jax.Array, style: Style | None = None) -> jax.Array:
+        _, key, num_calls = with_style(self._layout.unpack(packed).snapshot, style)
         return self._layout.pack(_reset_result(env, key, num_calls))
 
-    def _restore(self, env: FuncEnv[Any, Any, Any], snapshot: Snapshot) -> jax.Array:
+    def _restore(self, env: AnyEnv, snapshot: Snapshot) -> jax.Array:
         timestep = env.observe(snapshot.env_state, call_key(snapshot.key, snapshot.num_calls - np.uint32(1)))
         return self._layout.pack(_result(timestep, snapshot))
 
@@ -83,7 +94,7 @@ class EnvPrograms:
 env_programs = share_programs(EnvPrograms)
 
 
-def _reset_result(env: FuncEnv[Any, Any, Any], key: jax.Array, num_calls: jax.Array) -> _Result:
+def _reset_result(env: AnyEnv, key: jax.Array, num_calls: jax.Array) -> _Result:
     env_state, timestep = env.reset(call_key(key, num_calls))
     return _result(timestep, Snapshot(env_state, key, num_calls + np.uint32(1)))
 

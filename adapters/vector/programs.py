@@ -31,6 +31,8 @@ from funcenv.adapters.packing import Packing
 from funcenv.adapters.vector.chunks import MIN_CHUNK_ENVS, inline_chunk_size, vector_chunk_size
 from funcenv.adapters.vector.observation_aliases import observation_aliases
 from funcenv.parameters import map_batched
+from funcenv.random._counter_based import Style
+from funcenv.random.generators import with_style
 from funcenv.vector import AutoresetMode, FuncVectorEnv, VectorState, VectorTimestep
 from funcenv.vector_step import map_rows, replace_by_select, reset_call, reset_row, select, step_before_reset, take
 
@@ -106,14 +108,16 @@ class VectorPrograms:
         packed = jax.eval_shape(self._pack_vstate, self._state_shapes)
         actions = jax.eval_shape(jax.vmap(self._venv.single_action_space.sample), self._key_shapes)
         try:
-            program = self.step.lower(key_words, packed, actions).compile(compiler_options=quick_options())
+            program = self.step.kernel.lower(key_words, packed, actions).compile(compiler_options=quick_options())
         except jax.errors.JaxRuntimeError:
             return math.inf
         return float((program.cost_analysis() or {}).get("flops", math.inf))
 
     def _compile_steps(self, chunk_size: int | None) -> None:
         chunked = functools.partial(self._chunked_step, chunk_size or self._venv.num_envs)
-        kernel = functools.partial(SingleKernel, view=self._readable, attempt=chunk_size is not None, batched=True)
+        kernel = functools.partial(
+            SingleKernel, view=self._readable, attempt=chunk_size is not None, style=Style.BATCHED_SINGLE_KERNEL
+        )
         self.step = kernel(chunked, plain=self._step)
         self.rollout = kernel(self._scan(chunked), plain=self._scan(self._step))
 
@@ -126,7 +130,7 @@ class VectorPrograms:
             self._venv.env,
             self._venv.num_envs,
             self._venv.autoreset_mode,
-            self._wrap_keys(key_words),
+            with_style(self._wrap_keys(key_words), Style.BATCHED_SINGLE_KERNEL),
         )
         block = MAX_RESET_BLOCK if size >= MIN_CHUNK_ENVS else 1
         resets = mode is not AutoresetMode.DISABLED

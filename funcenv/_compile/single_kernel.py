@@ -120,9 +120,7 @@ def compile_single_kernel(
     return program
 
 
-def mark_single_kernel(
-    function: Callable[..., Any], style: Style = Style.BATCHED_SINGLE_KERNEL
-) -> Callable[..., Any]:
+def mark_single_kernel(function: Callable[..., Any], style: Style = Style.BATCHED_SINGLE_KERNEL) -> Callable[..., Any]:
     """Mark a function to become one kernel within `jax.jit` on a CPU; the result is not verified.
 
     XLA raises `jax.errors.JaxRuntimeError` at compile time for what `is_supported` names, and for loops over more than

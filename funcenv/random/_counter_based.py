@@ -24,6 +24,7 @@ badly, but scalars become arrays over the environments, which vectorise well, an
 bits stay arrays on a CPU: taken apart, XLA's CPU backend was seen to compute the block of every word repeatedly.
 """
 
+
 class Style(enum.Enum):
     """How a generator computes few keys and few random bits. The numbers are the same in every style.
 
@@ -65,7 +66,9 @@ def element_indices(shape: tuple[int, ...]) -> UInt[Array, "..."]:
     return indices
 
 
-def split_elementwise(key_at: Callable[[jax.Array], tuple[jax.Array, ...]], shape: tuple[int, ...], style: Style) -> jax.Array:
+def split_elementwise(
+    key_at: Callable[[jax.Array], tuple[jax.Array, ...]], shape: tuple[int, ...], style: Style
+) -> jax.Array:
     """Compute the keys of a split, `[*shape, words]`, from the blocks 0, 1, ... in row-major order.
 
     Args:

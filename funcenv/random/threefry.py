@@ -74,9 +74,7 @@ def fold_in(key: UInt[Array, "words"], data: Any) -> UInt[Array, "words"]:
     return stack_words(_key_at(key)(data.astype(np.uint32)), 0)
 
 
-def split(
-    key: UInt[Array, "words"], shape: tuple[int, ...], style: Style | None = None
-) -> UInt[Array, "*shape words"]:
+def split(key: UInt[Array, "words"], shape: tuple[int, ...], style: Style | None = None) -> UInt[Array, "*shape words"]:
     """Compute an array of keys, one from each block; by default in the style of JAX's default backend."""
     return split_elementwise(_key_at(key), shape, style or _default_style())
 
