@@ -45,14 +45,14 @@ def test_single_kernels_return_what_plain_programs_return(id):
 
 
 def test_a_program_that_gives_another_result_is_not_used(monkeypatch):
-    monkeypatch.setattr(single_kernel, "mark_single_kernel", lambda function: lambda *args: function(*args) + 1)
+    monkeypatch.setattr(single_kernel, "mark_single_kernel", lambda function, style: lambda *args: function(*args) + 1)
     add = SingleKernel(lambda x: x + 2)
     assert add(jnp.int32(1)) == 3 and add.is_plain
     assert add(jnp.int32(1)) == 3
 
 
 def test_a_program_that_does_not_compile_is_not_used(monkeypatch):
-    def fails(function):
+    def fails(function, style):
         def marked(*args):
             raise jax.errors.JaxRuntimeError("INTERNAL: not supported")
 
