@@ -1,8 +1,7 @@
 """Our threefry gives JAX's bits."""
 
-import pickle
-
 import functools
+import pickle
 
 import jax
 import jax.numpy as jnp
