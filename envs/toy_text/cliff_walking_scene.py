@@ -20,7 +20,7 @@ def draw_cliff_walking(rows: int, columns: int, row: Any, column: Any, fell: Any
         column: column of the walker.
         fell: whether the walker has just fallen, which a red ring marks.
 
-    >>> len(draw_cliff_walking(4, 12, 3, 0, fell=jnp.array(False)).shapes)
+    >>> len(draw_cliff_walking(4, 12, 3, 0, fell=np.array(False)).shapes)
     10
     """
     center = tile_center(row, column)
