@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from funcenv._compile.jaxpr import iter_eqns
 from funcenv._compile.rollout.chunks import Chunks
-from funcenv._compile.rollout.step import Accumulator, policy_step
+from funcenv._compile.rollout.step import Accumulator, policy_step, reads_observation
 from funcenv.vector import AnyVectorEnv, VectorState
 
 
@@ -70,6 +70,7 @@ def run_steps(
 
         first = jax.lax.cond(reset_first, reset, lambda: chunks.slice(vstate, start))
         observation, totals = venv.observation(first.replace(key=keys)), accumulator.init(venv, first)
+        skip_observation = collect is None and not reads_observation(args.policy, observation, policy_keys)
 
         def goes_on(loop: Any) -> jax.Array:
             step, (_, _, totals), _ = loop
@@ -80,7 +81,16 @@ def run_steps(
             step, (state, observation, totals), collected = loop
             carry = state.replace(key=keys), observation, totals
             index = step_index + step.astype(jnp.uint32)
-            carry, kept = policy_step(venv, args.policy, policy_keys, accumulator, carry, index, single_kernel=True)
+            carry, kept = policy_step(
+                venv,
+                args.policy,
+                policy_keys,
+                accumulator,
+                carry,
+                index,
+                single_kernel=True,
+                skip_observation=skip_observation,
+            )
             if collect is not None:
                 collected = chunks.write_step(collected, collect(*kept), step, start)
             state, observation, totals = carry

@@ -13,7 +13,7 @@ import jax
 
 from funcenv._compile.lazy_reset import replace_one_by_one
 from funcenv.vector import AnyVectorEnv, AutoresetMode, VectorState, VectorTimestep
-from funcenv.vector_step import call_key, step_and_reset
+from funcenv.vector_step import call_key, step_before_reset
 
 _RESET_BLOCK_ENVS = 16  # environments reset together: the lanes of a 512-bit register
 _SMALL_RESET_BLOCK_ENVS = 4  # the same in a small batch, where more ends in one step are rare
@@ -55,13 +55,29 @@ def policy_actions(policy: Any, policy_keys: jax.Array, step_index: jax.Array, o
         step_index: of the rollout, a uint32 scalar.
         observation: `[num_envs, ...]`.
     """
+    return jax.vmap(functools.partial(_act, policy, step_index))(observation, policy_keys)
+
+
+def _act(policy: Any, step_index: jax.Array, observation: Any, policy_key: jax.Array) -> Any:
     function = policy.func if isinstance(policy, jax.tree_util.Partial) else policy
     key_of_step = getattr(function, "key_of_step", call_key)
+    return policy(observation, key_of_step(policy_key, step_index))
 
-    def act(observation: Any, policy_key: jax.Array) -> Any:
-        return policy(observation, key_of_step(policy_key, step_index))
 
-    return jax.vmap(act)(observation, policy_keys)
+def reads_observation(policy: Any, observation: Any, policy_keys: jax.Array) -> bool:
+    """Return whether the actions of a policy depend on the observation, as its jaxpr shows.
+
+    >>> policy, keys = as_policy(lambda observation, key: observation > 0), jax.random.split(jax.random.key(0), 3)
+    >>> reads_observation(policy, jax.numpy.zeros(3), keys)
+    True
+    """
+    shape_of: Any = jax.ShapeDtypeStruct  # JAX declares no types for it.
+    kinds = jax.tree.map(jax.typeof, (observation, policy_keys))
+    single = jax.tree.map(lambda kind: shape_of(kind.shape[1:], kind.dtype), kinds)
+    jaxpr = jax.make_jaxpr(functools.partial(_act, policy))(shape_of((), "uint32"), *single).jaxpr
+    used = [*jaxpr.outvars, *(variable for eqn in jaxpr.eqns for variable in eqn.invars)]
+    num_leaves = len(jax.tree.leaves(observation))
+    return any(variable in jaxpr.invars[1 : 1 + num_leaves] for variable in used)
 
 
 @functools.partial(jax.jit, inline=True)  # traced once for all programs that contain it
@@ -73,15 +89,21 @@ def plain_step(
 
 
 def single_kernel_step(
-    venv: AnyVectorEnv, vstate: VectorState[Any], actions: Any
+    venv: AnyVectorEnv, vstate: VectorState[Any], actions: Any, skip_observation: bool = False
 ) -> tuple[VectorState[Any], VectorTimestep[Any]]:
-    """Step every environment in a program that becomes a single kernel, where resets one by one are cheap."""
+    """Step every environment in a program that becomes a single kernel, where resets one by one are cheap.
+
+    With `skip_observation` the time step does not hold the observation and info of new episodes.
+    """
     if venv.reset_strategy == "select" or venv.autoreset_mode is AutoresetMode.DISABLED:
         return venv.step(vstate, actions)
     is_small = venv.num_envs <= _MAX_SMALL_BATCH_ENVS
     block = _SMALL_RESET_BLOCK_ENVS if is_small else _RESET_BLOCK_ENVS
     replace = functools.partial(replace_one_by_one, block=block)
-    return step_and_reset(venv.env, venv.num_envs, venv.autoreset_mode, vstate, actions, replace)
+    step = step_before_reset(venv.env, venv.num_envs, venv.autoreset_mode, vstate, actions)
+    if skip_observation:
+        step = step._replace(fields=tuple(name for name in step.fields if name not in ("observation", "info")))
+    return step.finish(*replace(step.mask, step.replaceable(), step.fresh))
 
 
 def rollout_step(
@@ -113,6 +135,7 @@ def policy_step(
     step_index: jax.Array,
     *,
     single_kernel: bool = False,
+    skip_observation: bool = False,
 ) -> tuple[tuple[VectorState[Any], Any, Any], tuple[VectorTimestep[Any], Any]]:
     """Take one step of a rollout with a policy, and update the totals.
 
@@ -124,17 +147,19 @@ def policy_step(
         carry: the vector state, the observation and the totals.
         step_index: of the rollout, a uint32 scalar.
         single_kernel: whether the program becomes a single kernel.
+        skip_observation: whether nothing reads the observations, neither the policy nor what is collected. A single
+            kernel then does not compute them; XLA would not find out by itself.
 
     Returns:
         The next carry; the time step and the actions.
     """
-    *carried, totals = carry
+    vstate, observation, totals = carry
 
     def act(observation: Any) -> tuple[Any, None]:
         return policy_actions(policy, policy_keys, step_index, observation), None
 
-    step = single_kernel_step if single_kernel else plain_step
-    (vstate, observation), (timestep, actions, _) = rollout_step(venv, act, (carried[0], carried[1]), step)
+    step = functools.partial(single_kernel_step, skip_observation=skip_observation) if single_kernel else plain_step
+    (vstate, next_observation), (timestep, actions, _) = rollout_step(venv, act, (vstate, observation), step)
     if single_kernel and accumulator.changes_only_at_ends and venv.autoreset_mode is not AutoresetMode.DISABLED:
         # A loop of no iteration or one updates the totals in place, which a branch may not. In the mode DISABLED an
         # episode stays ended, so the loop would nearly always run.
@@ -142,4 +167,4 @@ def policy_step(
         totals = jax.lax.fori_loop(0, iterations, lambda _, totals: accumulator.update(timestep, totals), totals)
     else:
         totals = accumulator.update(timestep, totals)
-    return (vstate, observation, totals), (timestep, actions)
+    return (vstate, observation if skip_observation else next_observation, totals), (timestep, actions)

@@ -15,6 +15,7 @@ from funcenv import FuncEnv, FuncVectorEnv, spaces
 from funcenv._compile.rollout import as_policy, dispatch, run, verify
 from funcenv._compile.rollout.chunks import Chunks
 from funcenv._compile.rollout.program import RolloutArgs, RolloutSpec, run_steps
+from funcenv._compile.rollout.step import reads_observation
 from funcenv._compile.single_kernel import compile_single_kernel
 from funcenv.envs import CartPole
 from funcenv.statistics import EPISODE_TOTALS
@@ -210,6 +211,28 @@ def test_evaluations_are_those_of_the_plain_program():
     plain = jax.jit(lambda key: funcenv.evaluate(ENV, policy, 300, key), compiler_options=QUICKLY)
     theirs = plain(funcenv.key(3))
     for a, b in zip(*map(jax.tree.leaves, (ours, theirs)), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_a_policy_that_reads_the_observation_is_told_from_one_that_does_not():
+    observation, keys = jnp.zeros((3, 2)), jax.random.split(funcenv.key(0), 3)
+    reading = [lambda seen, key: seen, lambda seen, key: jax.jit(jnp.sum)(seen), lambda seen, key: (key, seen.sum())]
+    blind = [lambda seen, key: jax.random.bits(key), lambda seen, key: jnp.zeros(seen.shape, seen.dtype)]
+    assert all(reads_observation(as_policy(policy), observation, keys) for policy in reading)
+    assert not any(reads_observation(as_policy(policy), observation, keys) for policy in blind)
+
+
+def test_skipped_observations_change_no_action():
+    """The same actions, chosen by a policy that reads the observation and ignores it, and by one that does not."""
+    space = ENV.action_space
+
+    def reading(seen, key):
+        return jnp.where(jnp.isfinite(seen).all(), space.sample(key), 5)
+
+    venv = FuncVectorEnv(ENV, 300)
+    one, other = (result_of(venv, policy, 40) for policy in (reading, lambda seen, key: space.sample(key)))
+    results = [(result.vstate.replace(key=None), result.totals) for result in (one, other)]
+    for a, b in zip(*map(jax.tree.leaves, results), strict=True):
         np.testing.assert_array_equal(a, b)
 
 
