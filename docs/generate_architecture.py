@@ -19,7 +19,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 def load_layers() -> list[dict[str, Any]]:
     """Return the layers from the bottom to the top, each with its `name`, `about` and `modules`."""
     layers: list[dict[str, Any]] = tomllib.loads((ROOT / "docs" / "layers.toml").read_text())["layer"]
-    return [{**layer, "modules": [m for m in layer["modules"] if _source(m).exists()]} for layer in layers]
+    return layers
 
 
 def diagram() -> str:
@@ -70,10 +70,7 @@ def _short(module: str) -> str:
 
 def _summary(module: str) -> str:
     """Return the first sentence of a module's docstring."""
-    text = (ast.get_docstring(ast.parse(_source(module).read_text())) or "").partition("\n\n")[0]
-    return " ".join(text.split())
-
-
-def _source(module: str) -> pathlib.Path:
     path = ROOT.joinpath(*module.split("."))
-    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    source = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    text = (ast.get_docstring(ast.parse(source.read_text())) or "").partition("\n\n")[0]
+    return " ".join(text.split())
