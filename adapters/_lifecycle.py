@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import threading
+import functools
 import weakref
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from funcenv.adapters.errors import ClosedEnvironment, ConcurrentUse
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 _open: dict[int, weakref.ref[Any]] = {}  # by id, because an environment that defines == may not be hashable
 
@@ -38,23 +42,6 @@ class ClosesAtExit:
             self.close()
 
 
-class OneThreadAtATime:
-    """An environment that refuses calls from a second thread and calls after `close`.
-
-    A method calls `_acquire`, and releases `_lock` in a `finally` clause. Both are plain calls, because a context
-    manager takes a microsecond, as much as an eighth of a step.
-    """
-
-    closed: bool
-    _lock: threading.Lock
-
-    def _acquire(self) -> None:
-        if self.closed:
-            raise ClosedEnvironment("this environment was closed; make a new one")
-        if not self._lock.acquire(blocking=False):
-            raise ConcurrentUse("another thread is using this environment; give each thread one of its own")
-
-
 @atexit.register
 def close_all() -> None:
     """Close everything that is open, even if a `close` raises."""
@@ -64,3 +51,30 @@ def close_all() -> None:
         for one in still_open:
             if one is not None:
                 stack.callback(one.close)
+
+
+def acquire(env: Any) -> None:
+    """Take the lock of an environment, its attribute `_lock`.
+
+    Raises:
+        ClosedEnvironment: its attribute `closed` is true.
+        ConcurrentUse: another thread is inside a call.
+    """
+    if env.closed:
+        raise ClosedEnvironment("this environment was closed; make a new one")
+    if not env._lock.acquire(False):
+        raise ConcurrentUse("another thread is using this environment; give each thread one of its own")
+
+
+def exclusive(method: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], R]:
+    """Decorate a method of an environment, so that it holds the lock while it runs."""
+
+    @functools.wraps(method)
+    def call(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        acquire(self)
+        try:
+            return method(self, *args, **kwargs)
+        finally:
+            self._lock.release()
+
+    return call

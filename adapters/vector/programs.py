@@ -81,13 +81,13 @@ class VectorPrograms:
         self._key_shapes = jax.eval_shape(lambda: jax.random.split(jax.random.key(0, impl=impl), venv.num_envs))
         vstate, timestep = jax.eval_shape(venv.reset, self._key_shapes)
         self._output_shapes, self._state_shapes = jax.eval_shape(self._output, timestep), vstate.replace(key=None)
-        if packs_output:
-            num_outputs = len(jax.tree.leaves(self._output_shapes))  # whose observations come first
-            aliases = observation_aliases(venv, vstate)
-            aliases = {num_outputs + leaf: entry for leaf, entry in aliases.items()}
-            self.layout = Packing((self._output_shapes, self._state_shapes), venv.num_envs, aliases)
-        else:
-            self.layout = Packing((None, self._state_shapes), venv.num_envs)
+        num_outputs = len(jax.tree.leaves(self._output_shapes))  # whose observations come first
+        aliases = observation_aliases(venv, vstate) if packs_output else {}
+        self.layout = Packing(
+            (self._output_shapes if packs_output else None, self._state_shapes),
+            venv.num_envs,
+            {num_outputs + leaf: entry for leaf, entry in aliases.items()},
+        )
         self.first_reset = jax.jit(self._first_reset)
         self.reset = jax.jit(self._reset)
         self.step_with = jax.jit(self._step_with)
@@ -126,12 +126,8 @@ class VectorPrograms:
 
     def _chunked_step(self, size: int, key_words: jax.Array, packed: jax.Array, actions: Any) -> Result:
         """Step chunk by chunk; then reset, a block at a time."""
-        env, num_envs, mode, keys = (
-            self._venv.env,
-            self._venv.num_envs,
-            self._venv.autoreset_mode,
-            with_style(self._wrap_keys(key_words), Style.BATCHED_SINGLE_KERNEL),
-        )
+        env, num_envs, mode = self._venv.env, self._venv.num_envs, self._venv.autoreset_mode
+        keys = with_style(self._wrap_keys(key_words), Style.BATCHED_SINGLE_KERNEL)
         block = MAX_RESET_BLOCK if size >= MIN_CHUNK_ENVS else 1
         resets = mode is not AutoresetMode.DISABLED
 

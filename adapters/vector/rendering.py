@@ -7,7 +7,7 @@ from typing import Any
 
 import jax
 
-from funcenv.adapters._lifecycle import OneThreadAtATime
+from funcenv.adapters._lifecycle import exclusive
 from funcenv.adapters.rendering.frames import (
     Frame,
     draw_frames,
@@ -28,7 +28,7 @@ from funcenv.vector import VectorState
 MOSAIC_SIDE_PIXELS = 900  # the longer side of a mosaic, by default
 
 
-class RenderedVectorEnv(OneThreadAtATime, VectorEnv[ObsType, ActType]):
+class RenderedVectorEnv(VectorEnv[ObsType, ActType]):
     """The rendering half of `FunctionalVectorEnv`.
 
     Frames are drawn when they are asked for, with the parameters of each environment. A subclass defines `_present`.
@@ -43,6 +43,7 @@ class RenderedVectorEnv(OneThreadAtATime, VectorEnv[ObsType, ActType]):
         """Return the environments, in which every parameter has a leading axis, and their states."""
         raise NotImplementedError(f"{type(self).__name__} must define _present()")
 
+    @exclusive
     def render(self) -> Any:
         """Return a tuple with an image or a string of each environment; None if the mode is "human".
 
@@ -52,22 +53,19 @@ class RenderedVectorEnv(OneThreadAtATime, VectorEnv[ObsType, ActType]):
             ResetNeeded: before the first `reset`.
             ClosedEnvironment: after `close`.
         """
-        self._acquire()
-        try:
-            if self.render_mode is None:
-                warnings.warn(
-                    f"render() draws nothing: {self} has no render mode; say which when you make it, as in "
-                    'make_vec(..., render_mode="rgb_array")',
-                    UserWarning,
-                    stacklevel=2,
-                )
-                return None
-            if self.render_mode == "human":
-                return self._show_window()
-            return self._texts() if self.render_mode == "ansi" else self._frames()
-        finally:
-            self._lock.release()
+        if self.render_mode is None:
+            warnings.warn(
+                f"render() draws nothing: {self} has no render mode; say which when you make it, as in "
+                'make_vec(..., render_mode="rgb_array")',
+                UserWarning,
+                stacklevel=3,
+            )
+            return None
+        if self.render_mode == "human":
+            return self._show_window()
+        return self._texts() if self.render_mode == "ansi" else self._frames()
 
+    @exclusive
     def render_mosaic(self, height: int | None = None, width: int | None = None, columns: int | None = None) -> Frame:
         """Return one image with a tile for each environment, in any render mode.
 
@@ -84,11 +82,7 @@ class RenderedVectorEnv(OneThreadAtATime, VectorEnv[ObsType, ActType]):
             ResetNeeded: before the first `reset`.
             ValueError: a size is below 1, or the environment draws nothing.
         """
-        self._acquire()
-        try:
-            return self._mosaic(*require_frame_size(height, width), columns)
-        finally:
-            self._lock.release()
+        return self._mosaic(*require_frame_size(height, width), columns)
 
     def close_extras(self, **kwargs: Any) -> None:
         """Close the window."""

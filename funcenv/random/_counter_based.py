@@ -92,7 +92,7 @@ def draw_elementwise(draw: Callable[[jax.Array], Any], shape: tuple[int, ...], s
     On a GPU, a few elements are drawn one by one: XLA then moves each into the kernel that needs it. In a single kernel
     that maps over environments they are drawn in a loop, one after another for all environments at once, because an
     axis of size 4 fills no vector register. XLA counts the operations of a loop's body once, and asynchronous dispatch
-    depends on that count (`funcenv.adapters.vector.programs`).
+    depends on that count (`funcenv.adapters.vector.chunks`).
 
     Args:
         draw: an elementwise function of the indices.

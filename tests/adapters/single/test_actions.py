@@ -23,7 +23,7 @@ KINDS = {
 
 
 class Echo(funcenv.FuncEnv):
-    """Shows the action it was given."""
+    """An environment whose observation is the last action."""
 
     space: spaces.Space = funcenv.field(pytree_node=False)
 

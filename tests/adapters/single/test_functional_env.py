@@ -22,7 +22,7 @@ CARTPOLE = TimeLimit(CartPole(), max_episode_steps=12)
 
 
 def trace(env, actions):
-    """What a sequence of actions shows; a new episode begins where one ends."""
+    """Return the results of a sequence of actions, with a reset at the end of each episode."""
     rows = []
     for action in actions:
         observation, reward, terminated, truncated, info = env.step(action)

@@ -1,4 +1,4 @@
-"""Batches of actions: those outside of the space are refused, and the rest get its dtype."""
+"""Batches of actions are refused outside of the space, and cast to its dtype otherwise."""
 
 import jax
 import jax.numpy as jnp

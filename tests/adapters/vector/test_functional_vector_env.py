@@ -151,7 +151,7 @@ def test_jax_output_holds_the_same_numbers(mode):
 
 
 class Tensor:
-    """As much of a torch tensor as is used, over numpy."""
+    """The part of a torch tensor that the adapter uses, over NumPy."""
 
     def __init__(self, array):
         self.array = array

@@ -1,4 +1,4 @@
-"""Which numbers an environment carries and shows alike; where that is in doubt, none."""
+"""Observation entries that are leaves of the state are found, and nothing else."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from funcenv.adapters.vector.observation_aliases import observation_aliases
 from funcenv.struct import field
 
 
-def shared(env):
+def aliases(env):
     venv = FuncVectorEnv(env, 3)
     keys = jax.eval_shape(lambda: jax.random.split(funcenv.key(0), 3))
     vstate, _ = jax.eval_shape(venv.reset, keys)
@@ -21,7 +21,7 @@ def shared(env):
 
 
 class Pair(FuncEnv):
-    """Two numbers, and how they are shown."""
+    """Two numbers, and an observation of them."""
 
     show: Any = field(pytree_node=False, default=None)
     start: Any = field(pytree_node=False, default=None)
@@ -64,22 +64,20 @@ class Pair(FuncEnv):
         (lambda a, b: jnp.stack([a, jnp.zeros(()), jnp.zeros(())]), {0: (0, 0)}),
     ],
 )
-def test_what_is_shown_as_it_is(show, expected):
-    assert shared(Pair(show)) == expected
+def test_entries_of_the_state_are_found(show, expected):
+    assert aliases(Pair(show)) == expected
 
 
 @pytest.mark.parametrize(("start", "expected"), [(np.float32(0), {0: (0, 0), 1: (0, 1)}), (np.int32(0), {0: (0, 0)})])
-def test_a_number_that_episodes_begin_with(start, expected):
-    """The same number of another dtype is not the same."""
-    assert shared(Pair(lambda a, b: jnp.stack([a, b.astype(jnp.float32)]), start)) == expected
+def test_a_cast_to_another_dtype_is_no_alias(start, expected):
+    assert aliases(Pair(lambda a, b: jnp.stack([a, b.astype(jnp.float32)]), start)) == expected
 
 
 def test_an_observation_of_several_leaves():
-    assert shared(funcenv.make("Blackjack-v1")) == {6: (1, 0)}
+    assert aliases(funcenv.make("Blackjack-v1")) == {6: (1, 0)}
 
 
-def test_a_shared_word_is_restored():
-    """Also from a state that was set, of which nothing has been shown yet."""
+def test_an_alias_is_restored_with_a_state_that_has_no_output_yet():
     envs, others = (funcenv.adapters.make_vec("CartPole-v1", num_envs=5) for _ in range(2))
     envs.reset(seed=1), others.reset(seed=2)
     others.state = envs.state

@@ -1,4 +1,4 @@
-"""The compiled vector step: every layout gives what the pure one gives, it is traced once, and it falls back."""
+"""The compiled vector step equals the functional one in every layout, is traced once, and has a fallback."""
 
 import jax
 import jax.numpy as jnp
@@ -120,7 +120,7 @@ def test_a_step_is_traced_once(output):
 @pytest.mark.parametrize("mode", AutoresetMode)
 @pytest.mark.parametrize("id", ["CartPole-v1", "Pendulum-v1", "MountainCar-v0", "FrozenLake-v1"])
 def test_asynchronous_dispatch_leaves_small_steps_on_the_calling_thread(id, mode):
-    # The CPU client's own rule is not to be seen from here; this is what it is about.
+    # The rule of the CPU client cannot be observed; this count is what it depends on.
     for num_envs in (16, 256):
         programs = vector_programs(FuncVectorEnv(funcenv.make(id), num_envs, mode), IMPL, True)
         assert programs.count_operations() < 1000

@@ -16,7 +16,7 @@ MODES = ["human", "rgb_array", "ansi"]
 
 
 def single(dot, i, mode="rgb_array", **kwargs):
-    """What environment i of a vector environment seeded with 0 is by itself."""
+    """Return the single environment that equals environment i of a vector environment seeded with 0."""
     env = FunctionalEnv(TimeLimit(dot(**kwargs), 4), mode, render_width=60)
     env.reset(seed=i)
     return env

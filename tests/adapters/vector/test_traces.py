@@ -77,7 +77,7 @@ def gymnasium_space(space):
 
 
 class Single(gymnasium.Env):
-    """A `FunctionalEnv` as Gymnasium wants it."""
+    """A `FunctionalEnv` with the interface of Gymnasium."""
 
     def __init__(self, func_env):
         self.env = FunctionalEnv(func_env)
@@ -129,7 +129,7 @@ def assert_same(ours, theirs):
 
 
 def play_both(ours, theirs, mode, num_steps):
-    """Both play the same actions; returns how many episodes ended."""
+    """Take the same actions in both, and return how many episodes ended."""
     ended = 0
     for _ in range(num_steps):
         actions = theirs.action_space.sample()
