@@ -12,6 +12,7 @@ from funcenv._compile.jaxpr import iter_eqns
 from funcenv._compile.rollout.chunks import Chunks
 from funcenv._compile.rollout.step import Accumulator, policy_step, reads_observation
 from funcenv.vector import AnyVectorEnv, VectorState
+from funcenv.vector_step import reset_rows
 
 
 class RolloutSpec(NamedTuple):
@@ -65,7 +66,8 @@ def run_steps(
         keys, policy_keys = chunks.slice((args.keys, args.policy_keys), start)
 
         def reset() -> VectorState[Any]:
-            fresh: VectorState[Any] = venv.reset(keys)[0].replace(key=None)
+            first_calls = jnp.zeros(venv.num_envs, jnp.uint32)
+            fresh: VectorState[Any] = reset_rows(venv.env, venv.num_envs, keys, first_calls, None)[0].replace(key=None)
             return fresh
 
         first = jax.lax.cond(reset_first, reset, lambda: chunks.slice(vstate, start))
