@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -13,9 +12,6 @@ from funcenv._compile.rollout.step import Accumulator
 from funcenv.struct import PyTreeNode
 from funcenv.vector import AnyVectorEnv, AutoresetMode, VectorState, VectorTimestep
 from funcenv.vector_step import select
-
-_REDUCTION_LANES = 64
-_MIN_LANED_NUMBERS = 1024  # For fewer numbers, a second reduction costs more to compile than it saves.
 
 
 class RolloutStatistics(PyTreeNode):
@@ -68,31 +64,17 @@ class Moments(PyTreeNode):
     def combine(self, counts: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
         """Compute mean, standard deviation, minimum and maximum over all environments."""
         count = counts.astype(self.total.dtype)
-        number = _reduce(jnp.sum, count, 0)
+        number = count.sum()
         weight = jnp.where(count > 0, count / number, 0)
         shift = self.total / jnp.maximum(count, 1)
         means = self.first + shift
         within = jnp.maximum(self.squares / jnp.maximum(count, 1) - shift**2, 0)
         # Distances are taken to a number near the mean, so that equal means have a spread of exactly 0.
-        centre = _reduce(jnp.max, jnp.where(count > 0, means, -jnp.inf), -jnp.inf)
-        mean = centre + _reduce(jnp.sum, weight * (means - centre), 0)
-        variance = _reduce(jnp.sum, weight * (within + (means - mean) ** 2), 0)
+        centre = jnp.where(count > 0, means, -jnp.inf).max()
+        mean = centre + (weight * (means - centre)).sum()
+        variance = (weight * (within + (means - mean) ** 2)).sum()
         nan = jnp.where(number > 0, 0, jnp.nan).astype(mean.dtype)
-        least, greatest = _reduce(jnp.min, self.smallest, jnp.inf), _reduce(jnp.max, self.largest, -jnp.inf)
-        return mean + nan, jnp.sqrt(variance) + nan, least + nan, greatest + nan
-
-
-def _reduce(reduce: Callable[..., jax.Array], numbers: jax.Array, neutral: float) -> jax.Array:
-    """Compute `reduce(numbers)`; many numbers are first reduced lane by lane.
-
-    XLA's CPU backend adds one number after another where it must not reorder them, so one long reduction does not
-    vectorise. The barrier keeps XLA from merging the two reductions.
-    """
-    if numbers.size < _MIN_LANED_NUMBERS:
-        return reduce(numbers)
-    barrier: Any = jax.lax.optimization_barrier  # JAX declares no types for it.
-    padded = jnp.pad(numbers, (0, -numbers.size % _REDUCTION_LANES), constant_values=neutral)
-    return reduce(barrier(reduce(padded.reshape(-1, _REDUCTION_LANES), axis=0)))
+        return mean + nan, jnp.sqrt(variance) + nan, self.smallest.min() + nan, self.largest.max() + nan
 
 
 class EpisodeTotals(PyTreeNode):
