@@ -1,6 +1,7 @@
 """What holds for every wrapper that `funcenv.wrappers` exports, alone around an environment."""
 
 import inspect
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -31,6 +32,26 @@ class Doubled(wrappers.RewardWrapper):
 
     def outer_reward(self, reward):
         return 2 * reward
+
+
+class CountedState(funcenv.PyTreeNode):
+    """The inner state and the number of steps."""
+
+    env_state: Any
+    count: jax.Array
+
+
+class Counted(wrappers.StatefulWrapper):
+    """Adds the number of steps to `info`."""
+
+    def initial(self, key):
+        return CountedState(env_state=self.env.initial(key), count=jnp.int32(0))
+
+    def transition(self, state, action, key):
+        return CountedState(env_state=self.env.transition(state.env_state, action, key), count=state.count + 1)
+
+    def state_info(self, state):
+        return {**self.env.state_info(state.env_state), "count": state.count}
 
 
 def negated(x):
@@ -70,6 +91,7 @@ BUILDERS = {
     wrappers.RescaleObservation: lambda: wrappers.RescaleObservation(Pendulum(), 0.0, 1.0),
     wrappers.ReshapeObservation: lambda: wrappers.ReshapeObservation(CartPole(), (2, 2)),
     wrappers.RewardWrapper: lambda: Doubled(Pendulum()),
+    wrappers.StatefulWrapper: lambda: Counted(CartPole()),
     wrappers.StickyAction: lambda: wrappers.StickyAction(CartPole(), 0.25),
     wrappers.TimeAwareObservation: lambda: wrappers.TimeAwareObservation(limited(CartPole())),
     wrappers.TimeLimit: lambda: limited(Pendulum()),
