@@ -29,7 +29,7 @@ def observation_aliases(venv: AnyVectorEnv, vstate: VectorState[Any]) -> dict[in
         and the index of the entry there.
 
     >>> import funcenv
-    >>> venv = FuncVectorEnv(funcenv.make("CartPole-v1"), 3)
+    >>> venv = funcenv.FuncVectorEnv(funcenv.make("CartPole-v1"), 3)
     >>> vstate, _ = venv.reset(funcenv.key(0))
     >>> observation_aliases(venv, vstate)
     {0: (0, 0), 1: (0, 1), 2: (0, 2), 3: (0, 3)}
