@@ -34,14 +34,14 @@ def test_a_step_and_a_reset_of_every_environment_are_single_kernels(id):
 def test_single_kernels_return_what_plain_programs_return(id):
     env = FunctionalEnv(funcenv.make(id))
     env.reset(seed=0)
-    programs, words = env._programs, env._words
+    programs, packed = env._programs, env._packed
     rng = np.random.default_rng(0)
     for _ in range(20):
         action = rng.uniform(-2, 2, 1).astype(np.float32) if id == "Pendulum-v1" else jnp.int32(rng.integers(2))
-        plain, marked = (program(words, action) for program in (programs.step._plain, programs.step.kernel))
+        plain, marked = (program(packed, action) for program in (programs.step._plain, programs.step.kernel))
         for a, b in zip(*map(jax.tree.leaves, map(programs._layout.read, (plain, marked))), strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
-        words = programs.reset(plain) if any(programs.read_scalars(np.asarray(plain))[1:]) else plain
+        packed = programs.reset(plain) if any(programs.read_scalars(np.asarray(plain))[1:]) else plain
 
 
 def test_a_program_that_gives_another_result_is_not_used(monkeypatch):

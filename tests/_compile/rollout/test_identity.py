@@ -129,6 +129,7 @@ for id in sys.argv[1:]:
 """
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("ids", [ALWAYS, pytest.param(OTHERS, marks=pytest.mark.exhaustive)], ids=["always", "others"])
 def test_environments_sharded_over_eight_devices(ids):
     flags = {
