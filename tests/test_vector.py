@@ -60,7 +60,7 @@ class Dice(funcenv.FuncEnv):
 
 
 def actions_for(num_envs):
-    """What every environment is told, which does not depend on how many there are."""
+    """Return the actions of every environment, which do not depend on how many there are."""
     return np.random.default_rng(0).integers(0, 2, (NUM_STEPS, 64))[:, :num_envs].astype(np.int32)
 
 
@@ -81,7 +81,7 @@ def compiled(env):
 
 
 def lived(env, key, actions, mode):
-    """The law of keys as a plain loop over one environment."""
+    """Play one environment in a plain loop, by the law of keys."""
     reset, step = compiled(env)
     calls, done, episode_return = 0, True, 0.0
     for action in [None, *actions]:

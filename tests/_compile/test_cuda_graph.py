@@ -24,7 +24,7 @@ def gpu(monkeypatch):
 
 @pytest.fixture
 def captured(monkeypatch):
-    """The options of every program that is made to be captured."""
+    """Return the options of every program that is compiled for a CUDA graph."""
     made = []
 
     def options():

@@ -72,7 +72,8 @@ def test_errors_of_the_function_itself_are_not_hidden():
 
 
 def test_it_can_be_turned_off():
-    code = "from funcenv._compile.single_kernel import SingleKernel; f = SingleKernel(lambda x: x + 1); f(1); assert f.is_plain"
+    imported = "from funcenv._compile.single_kernel import SingleKernel"
+    code = f"{imported}; f = SingleKernel(lambda x: x + 1); f(1); assert f.is_plain"
     subprocess.run([sys.executable, "-c", code], env={**os.environ, "FUNCENV_NO_FAST_PATH": "1"}, check=True)
 
 

@@ -54,7 +54,7 @@ def dot():
 
 @pytest.fixture
 def assert_same_frames():
-    """A function that runs a script in two environments, compares their frames, and returns the number of frames."""
+    """Return a function that runs a script in two environments, compares their frames, and counts them."""
 
     def play(ours, theirs, script):
         lengths = []

@@ -63,7 +63,7 @@ class Browser:
         self._call("POST", "/url", {"url": path.as_uri()})
 
     def run(self, script, *arguments):
-        """The value of a script; one that returns a promise is waited for."""
+        """Return the value of a script, after waiting for a promise."""
         return self._call("POST", "/execute/sync", {"script": script, "args": list(arguments)})
 
     def screenshot(self, selector=None):
@@ -99,7 +99,7 @@ class Browser:
         self._devtools("Emulation.setEmulatedMedia", {"features": []})
 
     def look(self, width=1200, height=900, dark=False, ratio=1, mobile=False):
-        """The kind of screen, and its theme."""
+        """Return the kind of screen and its theme."""
         size = {"width": width, "height": height, "deviceScaleFactor": ratio, "mobile": mobile}
         self._devtools("Emulation.setDeviceMetricsOverride", size)
         theme = [
@@ -109,7 +109,7 @@ class Browser:
         self._devtools("Emulation.setEmulatedMedia", {"features": theme})
 
     def errors(self):
-        """What the console was told since the last time."""
+        """Return what the console was told since the last call."""
         return [entry["message"] for entry in self._call("POST", "/se/log", {"type": "browser"})]
 
     def close(self):
@@ -126,7 +126,7 @@ def decode_image(text):
 
 @pytest.fixture(scope="session")
 def browser():
-    """A browser window for all tests."""
+    """Open a browser window for all tests."""
     if CHROMIUM is None or CHROMEDRIVER is None:
         pytest.skip("NO BROWSER: the HTML replay is not tested; install it: apt-get install chromium chromium-driver")
     with subprocess.Popen([CHROMEDRIVER, "--port=0"], stdout=subprocess.PIPE, text=True) as driver:
@@ -151,7 +151,7 @@ def texels(rows, columns):
 
 
 def all_shapes(t):
-    """A scene with every kind of shape and every field of one in use, at a moment of its motion."""
+    """Return a scene with every kind of shape and every field of one in use, at a moment of its motion."""
     ink, red, blue = rgba("#20242c"), rgba("#d9483b"), rgba("#2f6fd0", 0.7)
     green, gold = rgba("#3a9a5b"), rgba("#e0a92e")
     dots = np.stack([np.linspace(-4.6, -3.2, 8), np.full(8, 2.6) + 0.1 * np.sin(np.arange(8) + t)], 1)
@@ -194,7 +194,7 @@ def all_shapes(t):
 
 @pytest.fixture(scope="session")
 def every_shape():
-    """A replay of `all_shapes`."""
+    """Return a replay of `all_shapes`."""
     moments = [0.0, 0.25, 0.5, 1.0]
     return Replay.from_scenes(
         [all_shapes(t) for t in moments], [1.0, -0.5, 0.25], title="Every <shape>", terminated=True

@@ -30,7 +30,7 @@ def cartpole():
 
 @pytest.fixture
 def page(browser, tmp_path):
-    """Opens a replay on a screen of some kind."""
+    """Return a function that opens a replay on a screen of some kind."""
 
     def open_page(replay, **screen):
         replay.save(tmp_path / "replay.html")
@@ -61,7 +61,7 @@ def reference(replay, episode, step, height, width, supersample=2):
 
 @pytest.fixture
 def drawn(browser):
-    """What the page's program draws, at any size."""
+    """Return a function that draws with the page's program, at any size."""
 
     def draw(episode, step, height, width):
         png = base64.b64decode(browser.run(DRAWN, episode, step, width, height))

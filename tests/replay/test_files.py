@@ -14,7 +14,7 @@ from tests.support.video import read_video
 
 @pytest.fixture(scope="module")
 def rolling():
-    """A ball that rolls for 12 steps, 25 a second."""
+    """Return a replay of a ball that rolls for 12 steps, 25 a second."""
     ground = Rectangle((0.0, -1.0), (6.0, 1.0), rgba("#337755"))
     scenes = [
         Scene(Camera((0.0, 0.0), 3.0, 2.0), (Circle((x, 0.0), 0.5, rgba("#d04030")), ground))

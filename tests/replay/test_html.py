@@ -25,7 +25,7 @@ def data_of(text):
 
 
 def decoded(encoded, blobs, num_steps):
-    """The documented format, read again."""
+    """Read the documented format."""
 
     def numbers(written):
         if written and isinstance(written[0], str):

@@ -16,7 +16,7 @@ TRIANGLE = np.array([(0.1, 0.9), (1.3, 0.2), (0.6, 1.4)], np.float32)
 
 
 def shapes(x=0.0, y=0.0):
-    """Some of everything that can be moved."""
+    """Return some of everything that can be moved."""
     return (
         fs.Circle((x - 0.7, y + 0.4), 0.61, RED, outline=BLUE, outline_width=0.1),
         fs.Rectangle((x + 0.4, y - 0.5), (1.2, 0.7), GREEN, angle=0.4),
@@ -45,7 +45,7 @@ def everything(x=0.0):
 
 
 def levels(one, other):
-    """The greatest difference."""
+    """Return the greatest difference."""
     return np.abs(np.asarray(one, int) - np.asarray(other, int)).max()
 
 

@@ -89,7 +89,7 @@ def test_capitals_and_digits_are_seven_rows_high():
 
 
 def ink(text, anchor, columns=60, rows=18, position=(0.0, 0.0)):
-    """A text drawn a texel a pixel: capitals 7 pixels high, in a world of 60 x 18."""
+    """Draw a text with a texel a pixel: capitals 7 pixels high, in a world of 60 x 18."""
     shape = Text(position, letters(text), 7.0, (0.0, 0.0, 0.0, 1.0), anchor=anchor)
     scene = Scene(Camera((0.0, 0.0), columns, rows), (shape,))
     return 1 - np.asarray(drawn(scene, rows, columns, grayscale=True, dtype="float32"))

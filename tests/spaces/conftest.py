@@ -14,7 +14,7 @@ import funcenv
 
 
 def zoo(spaces: Any) -> list[Any]:
-    """The same spaces from either library. Integers are int32, which is the default here and int64 in Gymnasium."""
+    """Return the same spaces from either library. Integers are int32, the default here; that of Gymnasium is int64."""
     integers = {"dtype": np.int32}
     return [
         spaces.Box(-1, 1, (2, 3)),
@@ -52,7 +52,7 @@ PAIRS = list(zip(zoo(funcenv.spaces), zoo(gymnasium.spaces), strict=True))
 
 @pytest.fixture(params=PAIRS, ids=lambda pair: str(pair[0]).replace("\n", ""))
 def pair(request: pytest.FixtureRequest) -> tuple[Any, Any]:
-    """A space of the zoo, and Gymnasium's, with its own seed."""
+    """Return a space of every kind, and Gymnasium's, with its own seed."""
     space, reference = request.param
     reference.seed(0)
     return space, reference
@@ -60,20 +60,20 @@ def pair(request: pytest.FixtureRequest) -> tuple[Any, Any]:
 
 @pytest.fixture(params=[space for space, _ in PAIRS], ids=lambda space: str(space).replace("\n", ""))
 def space(request: pytest.FixtureRequest) -> Any:
-    """A space of the zoo."""
+    """Return a space of every kind."""
     return request.param
 
 
 @pytest.fixture(autouse=True)
 def no_key_is_used_twice() -> Iterator[None]:
-    """An error where a key is."""
+    """Raise an error where a key is used twice."""
     with jax.debug_key_reuse(True):
         yield
 
 
 @pytest.fixture(scope="session")
 def draws() -> Callable[..., Any]:
-    """Members drawn in one compiled program, stacked, as NumPy arrays."""
+    """Return a function that draws members in one compiled program, stacked, as NumPy arrays."""
 
     def draw(space: Any, n: int, seed: int = 0, **choice: Any) -> Any:
         keys = jax.random.split(funcenv.key(seed), n)
@@ -84,7 +84,7 @@ def draws() -> Callable[..., Any]:
 
 @pytest.fixture(scope="session")
 def same() -> Callable[[Any, Any], None]:
-    """Compares two pytrees: structure, dtypes, and every bit."""
+    """Return a function that compares two pytrees: structure, dtypes, and every bit."""
 
     def compare(actual: Any, expected: Any) -> None:
         assert jax.tree.structure(actual) == jax.tree.structure(expected)

@@ -101,7 +101,7 @@ def shapes():
 
 @st.composite
 def boxes(draw):
-    """A box and Gymnasium's, of any dtype, some sides open."""
+    """Draw a box and Gymnasium's, of any dtype, some sides open."""
     dtype = np.dtype(draw(st.sampled_from(["float32", "float64", "int32", "int8", "uint8", "bool"])))
     shape = draw(shapes())
     limits = {"f": (-100, 100), "i": (-100, 100), "u": (0, 200), "b": (0, 1)}[dtype.kind]

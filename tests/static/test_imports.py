@@ -54,7 +54,7 @@ SOURCES = sources()
 
 
 def imports(path):
-    """The modules of the package that a file imports, also inside functions and for type checkers alone."""
+    """Yield the modules of the package that a file imports, also inside functions and for type checkers alone."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in SOURCES)

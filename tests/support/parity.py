@@ -1,4 +1,4 @@
-"""Parity of physical systems: steps from the same injected states, taken by Gymnasium and by funcenv, and how to compare them.
+"""Parity of physical systems: Gymnasium and funcenv step from the same injected states, and the results are compared.
 
 States are rows of a NumPy array, one column for each field of the state in the order of its declaration; fields after
 these, which Gymnasium does not have in its state, begin at 0 and are left out of what comes back. Everything runs under
@@ -62,7 +62,7 @@ def precision(x64: bool) -> Iterator[None]:
 
 
 def step(env: Any, rows: Array, actions: Array, x64: bool = True) -> Steps:
-    """One step of ours from every row."""
+    """Take one step of ours from every row."""
     with precision(x64):
         keys = jax.random.split(funcenv.key(0), len(rows))
         states, timestep = _step(env, _states(env, rows), _actions(actions), keys)
@@ -75,18 +75,18 @@ def step(env: Any, rows: Array, actions: Array, x64: bool = True) -> Steps:
 
 
 def play(env: Any, rows: Array, actions: Array) -> Array:
-    """Ours from every row under a sequence of actions `[num_steps, n]`, in float64; `[num_steps, n, fields]`."""
+    """Play ours from every row with actions `[num_steps, n]`, in float64; return `[num_steps, n, fields]`."""
     with precision(True):
         return _rows(_play(env, _states(env, rows), _actions(actions), funcenv.key(0)))[..., : rows.shape[1]]
 
 
 def single(rows: Array) -> Array:
-    """The nearest float32 numbers, as float64: both sides then start from the same numbers."""
+    """Round to float32 and return float64, so that both sides start from the same numbers."""
     return rows.astype(np.float32).astype(np.float64)
 
 
 def gymnasium_step(env: Any, rows: Array, actions: Array, before: Callable[[], None] = lambda: None) -> Steps:
-    """One step of Gymnasium from every row; `before` runs ahead of each."""
+    """Take one step of Gymnasium from every row; `before` runs ahead of each."""
     columns: list[list[Any]] = [[], [], [], []]
     for row, action in zip(rows, actions.tolist(), strict=True):
         before()
@@ -98,7 +98,7 @@ def gymnasium_step(env: Any, rows: Array, actions: Array, before: Callable[[], N
 
 
 def gymnasium_play(env: Any, rows: Array, actions: Array, before: Callable[[], None] = lambda: None) -> Array:
-    """Gymnasium from every row under a sequence of actions `[num_steps, n]`; `[num_steps, n, fields]`."""
+    """Play Gymnasium from every row with actions `[num_steps, n]`; return `[num_steps, n, fields]`."""
     trajectory = []
     for row in actions:
         rows = gymnasium_step(env, rows, row, before).state
@@ -107,7 +107,7 @@ def gymnasium_play(env: Any, rows: Array, actions: Array, before: Callable[[], N
 
 
 def assert_close(actual: Array, expected: Array, tolerance: float) -> None:
-    """Equal to an absolute tolerance below 1 and a relative one above."""
+    """Assert equality to an absolute tolerance below 1 and a relative one above."""
     actual, expected = np.asarray(actual, np.float64), np.asarray(expected, np.float64)
     excess = np.abs(actual - expected) / np.maximum(1, np.abs(expected))
     worst = np.unravel_index(np.argmax(excess), excess.shape)
@@ -115,7 +115,7 @@ def assert_close(actual: Array, expected: Array, tolerance: float) -> None:
 
 
 def assert_same_steps(ours: Steps, theirs: Steps, tolerance: float) -> None:
-    """Equal states and rewards to a tolerance, observations to float32, and flags exactly."""
+    """Assert equal states and rewards to a tolerance, observations to float32, and flags exactly."""
     assert_close(ours.state, theirs.state, tolerance)
     assert_close(ours.reward, theirs.reward, tolerance)
     assert_close(ours.observation, theirs.observation, max(tolerance, 1.2e-7))
@@ -124,27 +124,27 @@ def assert_same_steps(ours: Steps, theirs: Steps, tolerance: float) -> None:
 
 
 def assert_uniform(sample: Array, low: float, high: float) -> None:
-    """A sample of `[low, high)`, by Kolmogorov and Smirnov's test."""
+    """Assert that a sample is uniform on `[low, high)`, by Kolmogorov and Smirnov's test."""
     assert sample.min() >= low
     assert sample.max() < high
     assert scipy.stats.kstest(sample, scipy.stats.uniform(low, high - low).cdf).pvalue > 0.01
 
 
 def initial_rows(env: Any, number: int = 10_000) -> Array:
-    """Initial states, as rows."""
+    """Return initial states, as rows."""
     with precision(False):
         return _rows(jax.jit(jax.vmap(env.initial))(jax.random.split(funcenv.key(7), number)))
 
 
 def assert_same_mean(ours: Array, theirs: Array) -> None:
-    """Means that differ by at most three standard errors."""
+    """Assert that means differ by at most three standard errors."""
     ours, theirs = np.asarray(ours, np.float64), np.asarray(theirs, np.float64)
     error = np.sqrt(ours.var() / len(ours) + theirs.var() / len(theirs))
     assert abs(ours.mean() - theirs.mean()) <= 3 * error, (ours.mean(), theirs.mean(), error)
 
 
 def random_returns(id: str, number: int = 10_000) -> Array:
-    """Returns of the random policy in a registered environment."""
+    """Compute returns of the random policy in a registered environment."""
     env = funcenv.make(id)
     evaluation = funcenv.evaluate(env, funcenv.random_policy(env), number, funcenv.key(1))
     assert bool(evaluation.finished.all())
@@ -152,7 +152,7 @@ def random_returns(id: str, number: int = 10_000) -> Array:
 
 
 def assert_gradients_finite(env: Any, rows: Array, actions: Array) -> None:
-    """With respect to parameters, state and, where it is a float, action; and the state matters."""
+    """Assert finite gradients by parameters, state and, where it is a float, action; and that the state matters."""
     with precision(False):
         leaves = jax.tree.leaves(_gradients(env, _states(env, rows), _actions(actions), funcenv.key(0)))
     assert all(np.isfinite(leaf).all() for leaf in leaves)
@@ -160,7 +160,7 @@ def assert_gradients_finite(env: Any, rows: Array, actions: Array) -> None:
 
 
 def assert_parameters_batch(env: Any, row: Array, action: Any) -> None:
-    """A batch that varies one parameter at a time equals the environments that it stands for, one by one."""
+    """Assert that a batch that varies one parameter at a time equals single environments with each of them."""
     leaves, treedef = jax.tree.flatten(env)
     factors = 1 + 0.1 * np.eye(len(leaves))
     envs = [
@@ -178,7 +178,7 @@ def assert_parameters_batch(env: Any, row: Array, action: Any) -> None:
 
 
 def assert_same_spec(id: str, env: Any, reference: Any) -> None:
-    """The registered limit, threshold and spaces are Gymnasium's."""
+    """Assert that the registered limit, threshold and spaces are Gymnasium's."""
     ours, theirs = funcenv.spec(id), gymnasium.spec(id)
     assert (ours.max_episode_steps, ours.reward_threshold) == (theirs.max_episode_steps, theirs.reward_threshold)
     assert repr(env.action_space) == repr(reference.action_space)

@@ -33,7 +33,8 @@ def _commit():
 def pytest_report_header(config):
     if config.getoption("--exhaustive") == "all":
         return "exhaustive tests: all"
-    return f"exhaustive tests: part {int(os.environ[PART]) + 1} of {NUM_PARTS}, chosen by the commit; --exhaustive=all runs all"
+    part = int(os.environ[PART]) + 1
+    return f"exhaustive tests: part {part} of {NUM_PARTS}, chosen by the commit; --exhaustive=all runs all"
 
 
 @pytest.hookimpl(trylast=True)

@@ -22,11 +22,11 @@ class Reference(NamedTuple):
     initial: Array  # [num_states], the probability to begin there
 
     def action_values(self, values: Array, discount: float = 1.0) -> Array:
-        """One Bellman backup, `[num_states, num_actions]`."""
+        """Compute one Bellman backup, `[num_states, num_actions]`."""
         return (self.probability * (self.reward + discount * ~self.terminated * values[self.next_state])).sum(-1)
 
     def optimal_values(self, discount: float) -> Array:
-        """Value iteration until nothing changes any more."""
+        """Iterate values until nothing changes any more."""
         values = np.zeros(len(self.initial))
         while True:
             better = self.action_values(values, discount).max(1)
@@ -35,7 +35,7 @@ class Reference(NamedTuple):
             values = better
 
     def random_return(self, num_steps: int) -> float:
-        """The exact mean return of uniformly random actions within `num_steps` steps."""
+        """Compute the exact mean return of uniformly random actions within `num_steps` steps."""
         values = np.zeros(len(self.initial))
         for _ in range(num_steps):
             values = self.action_values(values).mean(1)

@@ -1,8 +1,8 @@
 """A package of environments that is installed while a test runs, in the way that a user's package is.
 
 `temporary_package(folder)` writes a package `harbour` with one environment into a folder: its rules, its scene, and one
-line that registers it. The metadata beside it declare the entry point `funcenv.envs`, so that the registry discovers the
-package as it discovers any other. Everything that has to happen for a new environment must follow from these files.
+line that registers it. The metadata beside it declare the entry point `funcenv.envs`, so that the registry discovers
+the package as it discovers any other. Everything that has to happen for a new environment must follow from these files.
 
     with temporary_package(tmp_path) as package:
         env = funcenv.make(package.env_id)

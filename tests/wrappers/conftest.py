@@ -31,7 +31,7 @@ class StartAt(funcenv.Wrapper):
 
 @jax.jit
 def play(env, actions, key):
-    """The time steps of a reset and of one step for each action, stacked; all in one scan."""
+    """Return the time steps of a reset and of one step for each action, stacked; all in one scan."""
     state, first = env.reset(jax.random.fold_in(key, 0))
 
     def step(state, action_and_number):
@@ -75,7 +75,7 @@ def compare(base, ours, theirs, actions, seed=0, atol=1e-6, spaces=True):
 
 
 def same(ours, theirs, atol):
-    """Equal structure, shapes and values; floats to `atol`."""
+    """Assert equal structure, shapes and values; floats to `atol`."""
     if isinstance(theirs, dict):
         assert set(ours) == set(theirs)
         for key in theirs:
@@ -91,7 +91,7 @@ def same(ours, theirs, atol):
 
 
 def same_space(ours, theirs):
-    """The same kind of space with the same shape and bounds; integers and floats may have fewer bits."""
+    """Assert the same kind of space with the same shape and bounds; integers and floats may have fewer bits."""
     assert type(ours).__name__ == type(theirs).__name__
     assert ours.shape == theirs.shape
     if isinstance(theirs, gymnasium.spaces.Dict):

@@ -19,7 +19,7 @@ NUM_ENVS, NUM_STEPS, THREADS = 24, 40, 3
 
 
 def results_on(num_threads, monkeypatch, function):
-    """What a function returns where even small rollouts are divided, and the threads that played."""
+    """Return what a function returns where even small rollouts are divided, and the threads that ran it."""
     played, original = set(), jax.stages.Compiled.__call__
 
     def spy(self, *args):

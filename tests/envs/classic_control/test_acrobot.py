@@ -29,7 +29,7 @@ SPEEDS = np.array([4 * np.pi, 9 * np.pi])
 
 
 def around(value):
-    """A number and its neighbours, of both signs."""
+    """Return a number and its neighbours, of both signs."""
     beside = [value, np.nextafter(value, np.inf), np.nextafter(value, -np.inf)]
     return beside + [-number for number in beside]
 
@@ -99,7 +99,7 @@ def test_at_high_speed_a_step_in_float32_errs_as_much_as_the_rounding_of_its_sta
 
 
 def turn(difference):
-    """A difference of states with the angles' part modulo a whole turn."""
+    """Return a difference of states, with the angles modulo a whole turn."""
     angles = (difference[:, :2] + np.pi) % (2 * np.pi) - np.pi
     return np.concatenate([angles, difference[:, 2:]], axis=1)
 

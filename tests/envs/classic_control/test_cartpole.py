@@ -26,7 +26,7 @@ VARIANT = {
 
 
 def around(value):
-    """A number and its neighbours, of both signs."""
+    """Return a number and its neighbours, of both signs."""
     beside = [value, np.nextafter(value, np.inf), np.nextafter(value, -np.inf)]
     return beside + [-number for number in beside]
 
@@ -53,7 +53,7 @@ def reference(**parameters):
 
 
 def falls_anew(env):
-    """Makes every step from an injected state the first one that could end the episode."""
+    """Make every step from an injected state the first one that could end the episode."""
     return lambda: setattr(env, "steps_beyond_terminated", None)
 
 

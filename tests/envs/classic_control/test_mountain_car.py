@@ -26,12 +26,12 @@ LEFT, RIGHT, GOAL, SPEED = -1.2, 0.6, 0.5, 0.07
 
 
 def around(value):
-    """A number and its neighbours."""
+    """Return a number and its neighbours."""
     return [value, np.nextafter(value, np.inf), np.nextafter(value, -np.inf)]
 
 
 def reaching(position, action, start):
-    """A row that the default dynamics move to `position`, from near `start`."""
+    """Return a row that the default dynamics move to `position`, from near `start`."""
     for _ in range(60):
         velocity = position - start
         before = velocity - (action - 1) * 0.001 + math.cos(3 * start) * 0.0025
@@ -154,7 +154,7 @@ def test_mostly_pushing_along_earns_what_it_does_in_gymnasium():
 
 
 def play_gymnasium(policy, episodes):
-    """Returns of `policy(velocity, rng)`, cut off at 200 steps."""
+    """Compute returns of `policy(velocity, rng)`, truncated after 200 steps."""
     env, rng, returns = MountainCarEnv(), np.random.default_rng(3), []
     for episode in range(episodes):
         (_, velocity), _ = env.reset(seed=episode)

@@ -39,12 +39,12 @@ def unrounded(monkeypatch):
 
 
 def around(value):
-    """A number and its neighbours."""
+    """Return a number and its neighbours."""
     return [value, np.nextafter(value, np.inf), np.nextafter(value, -np.inf)]
 
 
 def reaching(position, action, start):
-    """A row that the default dynamics move to `position`, from near `start`."""
+    """Return a row that the default dynamics move to `position`, from near `start`."""
     for _ in range(60):
         before = position - start - action * 0.0015 + math.cos(3 * start) * 0.0025
         start = position - (before + (action * 0.0015 - 0.0025 * math.cos(3 * start)))

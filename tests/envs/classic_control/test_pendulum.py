@@ -15,7 +15,7 @@ VARIANT = {"g": 3.7, "m": 0.6, "l": 1.7, "dt": 0.02, "max_speed": 5.0, "max_torq
 
 
 def around(value):
-    """A number and its neighbours, of both signs."""
+    """Return a number and its neighbours, of both signs."""
     beside = [value, np.nextafter(value, np.inf), np.nextafter(value, -np.inf)]
     return beside + [-number for number in beside]
 

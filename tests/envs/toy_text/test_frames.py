@@ -157,7 +157,7 @@ class TestTaxi:
 
 
 def hands(player: Any, dealer: Any, over: bool = False) -> BlackjackState:
-    """A state with these cards; the dealer's first one shows."""
+    """Return a state with these cards, the dealer's first one face up."""
     player, dealer = (list(map(jnp.int32, cards)) for cards in (player, dealer))
     return BlackjackState(Hand.of(*player), Hand.of(*dealer), dealer[0], jnp.array(over))
 

@@ -60,7 +60,7 @@ class Chosen:
 
 @jax.jit
 def step_into(env: Any, numbers: jax.Array, actions: jax.Array, indices: jax.Array) -> Any:
-    """What each given outcome of each state and action leads to."""
+    """Return what each given outcome of each state and action leads to."""
 
     def step(number: jax.Array, action: jax.Array, index: jax.Array) -> Any:
         state = env.decode(number)
