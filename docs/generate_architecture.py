@@ -1,7 +1,7 @@
 """The diagram of the layers and the map of the modules on docs/architecture.md, made from docs/layers.toml.
 
-mkdocs calls `on_page_markdown` while it builds the site (`hooks:` in mkdocs.yml). tests/static/test_imports.py enforces the same
-table, so the diagram cannot differ from the code.
+mkdocs calls `on_page_markdown` while it builds the site (`hooks:` in mkdocs.yml). tests/static/test_imports.py
+enforces the same table, so the diagram cannot differ from the code.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@
     python docs/make_gallery.py Taxi-v4    the animation of one environment, and the list
     funcenv replay RUN --save agent.gif    an animation of an agent of your own
 
-`funcenv.record` plays the episodes and `Replay.save` draws them from the scenes of the environment. An environment with a
-transition table is played by its optimal policy, some others by the heuristics below, the rest by a random policy.
+`funcenv.record` plays the episodes and `Replay.save` draws them from the scenes of the environment. An environment with
+a transition table is played by its optimal policy, some others by the heuristics below, the rest by a random policy.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 `PyTreeNode` has the contract of `flax.struct.PyTreeNode`: a frozen dataclass whose fields are children of a pytree,
 `field(pytree_node=False)` for static fields, and `replace`. The field metadata are the same, so `flax.struct.field`
 works here too. Two things differ. Importing this module does not import flax. And JAX rebuilds a record without
-calling `__init__`, so `__post_init__` checks only what a user passes, and never the placeholders inside transformations.
+calling `__init__`, so `__post_init__` checks only what a user passes, never the placeholders inside transformations.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ import funcenv.adapters.gymnasium  # noqa: F401  (registers funcenv/...)
 
 
 def train(env_id: str, num_episodes: int = 400, seed: int = 0) -> list[float]:
-    """Train an agent with optimistic initial values that explores in a tenth of its steps; return every episode's return."""
+    """Train an agent with optimistic initial values that explores in a tenth of its steps; return all returns."""
     rng = np.random.default_rng(seed)
     env = gym.wrappers.RecordEpisodeStatistics(gym.make(env_id, is_slippery=False))
     values = np.ones((int(env.observation_space.n), int(env.action_space.n)))

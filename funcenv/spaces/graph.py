@@ -24,7 +24,7 @@ MAX_NODES = 10
 
 
 class GraphInstance(PyTreeNode):
-    """A graph as arrays. `Graph.pack` makes one, and `Graph.unpack` reads it. Entries after the counts have no meaning."""
+    """A graph as arrays. `Graph.pack` makes one, `Graph.unpack` reads it. Entries after the counts have no meaning."""
 
     nodes: Any  # features, stacked leaf by leaf: `[max_nodes, ...]`
     edges: Any  # features, `[max_edges, ...]`, or None where the space has no edges

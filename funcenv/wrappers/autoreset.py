@@ -29,8 +29,8 @@ class Autoreset(StatefulWrapper[AutoresetState, Action, Obs]):
     Put it outermost. A wrapper with state around it is refused, because its counts and frames would continue from one
     episode to the next; wrappers without state may be outside. `FuncVectorEnv` resets environments without `Autoreset`.
 
-    The key that `step` passes on to `transition` is split into two, k for resets and l for steps. The next state is that
-    of `env.reset(k)` or `env.step(state, action, l)` of the environment inside. `FuncVectorEnv` derives its keys
+    The key that `step` passes on to `transition` is split into two, k for resets and l for steps. The next state is
+    that of `env.reset(k)` or `env.step(state, action, l)` of the environment inside. `FuncVectorEnv` derives its keys
     differently, so with the same key the two produce different episodes.
 
     Args:
