@@ -193,7 +193,7 @@ class FunctionalVectorEnv(RenderedVectorEnv[ObsType, ActType]):
 
     @exclusive
     def step_async(self, actions: ActType) -> None:
-        """Start a step, and return while it is computed. `step_wait` returns the results. It raises what `step` does."""
+        """Start a step, and return while it is computed. `step_wait` returns the results. Errors are as in `step`."""
         self._pending = self._start_step(actions)
 
     @exclusive

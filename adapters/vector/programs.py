@@ -2,7 +2,8 @@
 
 The result of a call is a pair: a `StepOutput`, and a packed array (`adapters.packing`) with the state that the next
 call needs. For NumPy output the packed array holds the output as well, and the first half of the pair is None: one
-call, one array, one read. A value that the output and the state share is stored once (`adapters.vector.observation_aliases`).
+call, one array, one read. A value that the output and the state share is stored once
+(`adapters.vector.observation_aliases`).
 
 On a CPU a step is a single kernel (`funcenv._compile.single_kernel`), a loop over chunks of environments
 (`adapters.vector.chunks`): it unpacks a chunk, steps it, and writes it to its place in the result. The few environments

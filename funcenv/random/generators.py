@@ -82,8 +82,8 @@ def indexed_key(key: Key[Array, ""], index: int | UInt[Array, ""]) -> Key[Array,
     """Derive key number `index` from a key that serves no other purpose than to derive such keys.
 
     With Threefry this is free, because the index becomes the high word of the counters, whereas
-    `jax.random.fold_in(key, index)` computes a block. Key number 0 draws what `key` draws. With other generators the result is
-    `jax.random.fold_in(key, index)`.
+    `jax.random.fold_in(key, index)` computes a block. Key number 0 draws what `key` draws. With other generators the
+    result is `jax.random.fold_in(key, index)`.
 
     Args:
         key: a typed key.
