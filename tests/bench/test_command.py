@@ -8,6 +8,7 @@ from funcenv.bench import PARTS
 from funcenv.cli import main
 
 
+@pytest.mark.dear
 def test_the_work_is_found_in_its_part_and_all_results_are_written(walk, tmp_path, capsys):
     out = tmp_path / "results.json"
     arguments = ["--num-envs", "64", "--json", str(out), "--seconds", "0.01", "--rounds", "3"]
