@@ -96,7 +96,7 @@ class Blackjack(FuncEnv[BlackjackState, Int[Array, ""], tuple[Int[Array, ""], In
     Observation: three int32 `[]`: the player's count (4 to 31), the card that the dealer shows (1 to 10), and whether
         the player has a usable ace (0 or 1).
 
-    Action: 0 sticks, after which the dealer plays; any other integer hits.
+    Action: 0 sticks, after which the dealer plays; 1 hits, and so does any other integer.
 
     Reward: at the end, 1 for the higher count, 0 for equal counts, and -1 for the lower count or a bust; 0 for all
         other steps. A natural is an ace and a 10, as dealt. With `natural`, a win with a natural pays 1.5. With `sab`,
