@@ -33,12 +33,16 @@ class EnvSpec(FuncEnvSpec):
     render_height: int | None = None
     render_width: int | None = None
 
+    @property
+    def rendering(self) -> dict[str, Any]:
+        """The recorded arguments of rendering."""
+        return {name: getattr(self, name) for name in ("render_mode", "render_height", "render_width")}
+
     def make(self, render_mode: str | None = _UNSET, **arguments: Any) -> Env[Any, Any]:  # type: ignore[override]  # returns a stateful environment
         """Build the environment; the arguments are those of `make`, with the recorded values as defaults."""
         if render_mode is not _UNSET:
             arguments["render_mode"] = render_mode
-        recorded = {name: getattr(self, name) for name in ("render_mode", "render_height", "render_width")}
-        return make(self, **{**recorded, **arguments})
+        return make(self, **{**self.rendering, **arguments})
 
 
 def spec(id: str) -> EnvSpec:
@@ -86,13 +90,8 @@ def make(
     >>> reward, env.spec.kwargs
     (1.0, {'gravity': 1.6})
     """
-    rendering: dict[str, Any] = {
-        "render_mode": render_mode,
-        "render_height": render_height,
-        "render_width": render_width,
-    }
-    func_env, spec = _build(id, max_episode_steps, params, rendering)
-    env = FunctionalEnv[Any, Any](func_env, **rendering, spec=spec)
+    func_env, spec = _build(id, max_episode_steps, params, render_mode, render_height, render_width)
+    env = FunctionalEnv[Any, Any](func_env, **spec.rendering, spec=spec)
     return env if return_two_dones is None else StepCompatibility(env, return_two_dones)
 
 
@@ -133,13 +132,9 @@ def make_vec(
     >>> observations.shape
     (3, 4)
     """
-    rendering: dict[str, Any] = {
-        "render_mode": render_mode,
-        "render_height": render_height,
-        "render_width": render_width,
-    }
-    func_env, spec = _build(id, max_episode_steps, params, rendering)
-    return FunctionalVectorEnv(func_env, num_envs, autoreset_mode=autoreset_mode, output=output, **rendering, spec=spec)
+    func_env, spec = _build(id, max_episode_steps, params, render_mode, render_height, render_width)
+    options: dict[str, Any] = {"autoreset_mode": autoreset_mode, "output": output, **spec.rendering}
+    return FunctionalVectorEnv(func_env, num_envs, **options, spec=spec)
 
 
 def _stateful_spec(spec: FuncEnvSpec) -> EnvSpec:
@@ -151,14 +146,12 @@ def _stateful_spec(spec: FuncEnvSpec) -> EnvSpec:
 
 
 def _build(
-    id: str | FuncEnvSpec, max_episode_steps: int | None, params: dict[str, Any], rendering: dict[str, Any]
+    id: str | FuncEnvSpec, max_episode_steps: int | None, params: dict[str, Any], *rendering: Any
 ) -> tuple[AnyEnv, EnvSpec]:
     """Return the functional environment, and a specification that records all arguments."""
     spec = _stateful_spec(find_spec(id) if isinstance(id, str) else id)
     limit = spec.max_episode_steps if max_episode_steps is _UNSET else max_episode_steps
     func_env = FuncEnvSpec.make(spec, max_episode_steps=limit, **params)
-    recorded: dict[str, Any] = {
-        "max_episode_steps": None if limit == -1 else limit,
-        "kwargs": {**spec.kwargs, **params},
-    }
-    return func_env, dataclasses.replace(spec, **recorded, **rendering)
+    limit = None if limit == -1 else limit
+    kwargs = {**spec.kwargs, **params}
+    return func_env, EnvSpec(spec.id, spec.entry_point, limit, spec.reward_threshold, kwargs, *rendering)

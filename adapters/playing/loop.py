@@ -51,20 +51,21 @@ def run(
     env: Any,
     screen: Screen,
     keymap: Keymap,
-    observation: Any,
+    seed: int | None = None,
     callback: Callback | None = None,
     wait_on_player: bool = False,
 ) -> None:
     """Play until the player leaves.
 
     Args:
-        env: Environment, just reset.
+        env: Environment.
         screen: Screen of the game.
         keymap: Mapping from keys to actions.
-        observation: Observation of that reset.
+        seed: Seed of the first episode.
         callback: Function called after every step.
         wait_on_player: Whether to step only when a key is pressed.
     """
+    observation, _ = env.reset(seed=seed)
     episode, step, episode_return, last, done = 1, 0, 0.0, "", False
     while True:
         screen.show(env.render(), Score(episode, step, episode_return, last))

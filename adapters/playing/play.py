@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from contextlib import closing
 from typing import Any
 
 import numpy as np
 
 from funcenv.adapters.playing.keys import Keymap
-from funcenv.adapters.playing.loop import Callback, Screen, default_keys, run
+from funcenv.adapters.playing.loop import Callback, default_keys, run
 from funcenv.adapters.playing.terminal import TerminalScreen
 from funcenv.adapters.playing.window import PlayWindow
 from funcenv.checks import require_positive
@@ -59,11 +60,9 @@ def play(
         ...
     ValueError: play needs an environment made with render_mode="rgb_array", got None
     """
-
-    def open_window(keymap: Keymap, fps: float) -> Screen:
-        return PlayWindow(str(env), fps, 1.0 if zoom is None else zoom)
-
-    _play("play", "rgb_array", open_window, env, keys_to_action, fps, seed, noop, callback, wait_on_player)
+    keymap, fps = _prepare("play", "rgb_array", env, keys_to_action, fps, noop)
+    with closing(PlayWindow(str(env), fps, 1.0 if zoom is None else zoom)) as screen:
+        run(env, screen, keymap, seed, callback, wait_on_player)
 
 
 def play_in_terminal(
@@ -94,26 +93,16 @@ def play_in_terminal(
         TypeError: As for `play`.
         RuntimeError: Standard input or output is not a terminal.
     """
-
-    def open_screen(keymap: Keymap, fps: float) -> Screen:
-        return TerminalScreen(fps, holds=not wait_on_player, keys="  ".join([*keymap.lines(), "escape: leave"]))
-
-    name = "playing in a terminal"
-    _play(name, "ansi", open_screen, env, keys_to_action, fps, seed, noop, callback, wait_on_player)
+    keymap, fps = _prepare("playing in a terminal", "ansi", env, keys_to_action, fps, noop)
+    help_line = "  ".join([*keymap.lines(), "escape: leave"])
+    with closing(TerminalScreen(fps, holds=not wait_on_player, keys=help_line)) as screen:
+        run(env, screen, keymap, seed, callback, wait_on_player)
 
 
-def _play(
-    name: str,
-    mode: str,
-    open_screen: Callable[[Keymap, float], Screen],
-    env: Any,
-    keys_to_action: Mapping[Any, Any] | None,
-    fps: float | None,
-    seed: int | None,
-    noop: Any,
-    *game: Any,
-) -> None:
-    """Check the arguments, open the screen and play; `game` are the last arguments of `run`."""
+def _prepare(
+    name: str, mode: str, env: Any, keys_to_action: Mapping[Any, Any] | None, fps: float | None, noop: Any
+) -> tuple[Keymap, float]:
+    """Check the arguments of a game, and return its keymap and its steps per second."""
     if env.render_mode not in (mode, f"{mode}_list"):
         raise ValueError(f'{name} needs an environment made with render_mode="{mode}", got {env.render_mode!r}')
     if keys_to_action is None:
@@ -123,9 +112,4 @@ def _play(
     keymap = Keymap(keys_to_action, noop, env.action_space)
     fps = env.metadata.get("render_fps", _DEFAULT_FPS) if fps is None else fps
     require_positive(fps=fps)
-    screen = open_screen(keymap, float(fps))
-    try:
-        observation, _ = env.reset(seed=seed)
-        run(env, screen, keymap, observation, *game)
-    finally:
-        screen.close()
+    return keymap, float(fps)

@@ -7,6 +7,7 @@ as held until another one is typed. If each step waits for the player, a key pla
 from __future__ import annotations
 
 import os
+import re
 import select
 import sys
 import time
@@ -16,6 +17,7 @@ from funcenv.adapters.playing.keys import key_name
 from funcenv.adapters.playing.loop import Score
 
 _ARROWS = {"A": "up", "B": "down", "C": "right", "D": "left"}  # last characters of escape sequences
+_KEY = re.compile(r"\x1b[\[O](?P<arrow>[A-D])|.", re.DOTALL)
 # Escape sequences of the output.
 _OPEN_SCREEN, _CLOSE_SCREEN = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"
 _HOME, _CLEAR_LINE, _CLEAR_BELOW = "\x1b[H", "\x1b[K", "\x1b[J"
@@ -118,13 +120,4 @@ def parse(characters: str) -> list[str]:
     >>> parse("a\x1b[Cw \x1b")
     ['a', 'right', 'w', 'space', 'escape']
     """
-    keys, at = [], 0
-    while at < len(characters):
-        start, name = characters[at : at + 2], characters[at + 2 : at + 3]
-        if start in ("\x1b[", "\x1bO") and name in _ARROWS:
-            keys.append(_ARROWS[name])
-            at += 3
-        else:
-            keys.append(key_name(characters[at]))
-            at += 1
-    return keys
+    return [_ARROWS[match["arrow"]] if match["arrow"] else key_name(match[0]) for match in _KEY.finditer(characters)]

@@ -9,8 +9,7 @@ STAY, LEFT, RIGHT = (), ("left",), ("right",)
 
 
 def game(env, screen, seed=0, **arguments):
-    observation, _ = env.reset(seed=seed)
-    run(env, screen, Keymap(default_keys(env), 0, env.action_space), observation, **arguments)
+    run(env, screen, Keymap(default_keys(env), 0, env.action_space), seed, **arguments)
 
 
 def test_keys_are_played_and_no_key_is_the_noop(corridor, script):
