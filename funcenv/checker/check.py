@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import jax
 
-from funcenv.checker import checks_kinds, checks_parameters, checks_precision, checks_purity, checks_runs
+from funcenv.checker import checks_kinds, checks_parameters, checks_runs, checks_traces
 from funcenv.checker.findings import EnvCheckError, Finding, Severity, format_findings
 from funcenv.checker.trace import EnvUnderTest
 from funcenv.func_env import AnyEnv, FuncEnv
@@ -15,12 +15,12 @@ from funcenv.random import key as new_key
 from funcenv.random import require_typed_key
 
 STAGES: tuple[tuple[Callable[[EnvUnderTest], Iterator[Finding]], ...], ...] = (
-    (checks_kinds.check_results, checks_kinds.check_states, checks_purity.check_keys),
+    (checks_kinds.check_results, checks_kinds.check_states, checks_traces.check_keys),
     (
         checks_kinds.check_composition,
-        checks_purity.check_purity,
-        checks_precision.check_promotion,
-        checks_precision.check_x64,
+        checks_traces.check_purity,
+        checks_traces.check_promotion,
+        checks_traces.check_x64,
         checks_kinds.check_scene,
         checks_parameters.check_pickling,
         checks_parameters.check_parameters,

@@ -48,13 +48,9 @@ class Checked(Wrapper[Any, Action, Obs]):
         checkify.check(is_member, f"action {shown} is not in {_escape_braces(self.action_space)}", **values)
         if self.after_end:
             terminal, truncated = self.env.terminal(state), self.env.truncated(state)
-            checkify.check(
-                ~(terminal | truncated),
-                "a step was taken after the end of an episode (terminal: {terminal}, truncated: {truncated}): "
-                "reset first",
-                terminal=terminal,
-                truncated=truncated,
-            )
+            message = "a step was taken after the end of an episode (terminal: {terminal}, truncated: {truncated}): "
+            message += "reset first"
+            checkify.check(~(terminal | truncated), message, terminal=terminal, truncated=truncated)
         next_state = self.env.transition(state, action, key)
         for (name, before), (_, after) in zip(_float_leaves(state), _float_leaves(next_state), strict=True):
             message = f"state{name} is NaN: {{after}}, was {{before}} before action {shown}"

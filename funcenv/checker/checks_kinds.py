@@ -9,7 +9,8 @@ import jax
 import jax.numpy as jnp
 
 from funcenv.checker.findings import Finding, error, warning
-from funcenv.checker.trace import EnvUnderTest, Failure, Trace, format_aval, leaves_by_path, same_structure
+from funcenv.checker.trace import EnvUnderTest, Failure, Trace, format_aval, leaves_by_path
+from funcenv.func_env import AnyEnv
 from funcenv.scene import Scene, rasterize, require_same_structure
 from funcenv.spaces import Space
 
@@ -31,7 +32,7 @@ def check_spaces(tested: EnvUnderTest) -> Iterator[Finding]:
             seen, remedy = f"it is {space!r}, of type {type(space).__name__}", "return a space of funcenv.spaces"
         else:
             continue
-        yield error("space-missing", f"{tested.name}.{name}", seen, remedy)
+        yield error("space-missing", tested.env, name, seen, remedy)
 
 
 def check_functions(tested: EnvUnderTest) -> Iterator[Finding]:
@@ -46,29 +47,28 @@ def check_functions(tested: EnvUnderTest) -> Iterator[Finding]:
             code = "function-fails"
             seen = f"traced with the state, action and key that reset and step give it, it raises {failure}"
             remedy = "return arrays, and accept those that the other functions and the action space give"
-        yield error(code, f"{tested.name}.{name}", seen, remedy)
+        yield error(code, tested.env, name, seen, remedy)
 
 
 def check_results(tested: EnvUnderTest) -> Iterator[Finding]:
     """Check that flags are scalar bools, rewards scalar floats, infos dicts, and observations as their space says."""
     out = {name: trace.out for name, trace in tested.report.traces.items()}
     for name in ("terminal", "truncated", "reward"):
-        yield from _scalar_findings(f"{tested.name}.{name}", out[name], is_flag=name != "reward")
+        yield from _scalar_findings(tested.env, name, out[name])
     infos = {name: out[name] for name in ("state_info", "transition_info")}
     for name, info in infos.items():
         if not isinstance(info, dict):
             seen = f"it returns a {type(info).__name__} instead of a dict"
-            yield error("info-not-dict", f"{tested.name}.{name}", seen, "return a dict from names to arrays")
-    state_names, transition_names = (
-        {repr(name) for name in info} if isinstance(info, dict) else set() for info in infos.values()
-    )
-    if clash := ", ".join(sorted(state_names & transition_names)):
+            yield error("info-not-dict", tested.env, name, seen, "return a dict from names to arrays")
+    state_info, transition_info = (info if isinstance(info, dict) else {} for info in infos.values())
+    if clash := ", ".join(sorted(map(repr, state_info.keys() & transition_info.keys()))):
         seen = f"state_info returns {clash} too, and hides it"
-        yield warning("info-clash", f"{tested.name}.transition_info", seen, "give them different names")
+        yield warning("info-clash", tested.env, "transition_info", seen, "give them different names")
     yield from _observation_findings(tested)
 
 
-def _scalar_findings(where: str, value: Any, is_flag: bool) -> Iterator[Finding]:
+def _scalar_findings(env: AnyEnv, name: str, value: Any) -> Iterator[Finding]:
+    is_flag = name != "reward"
     if value is None:
         return
     if not hasattr(value, "dtype") or value.shape != ():
@@ -76,61 +76,55 @@ def _scalar_findings(where: str, value: Any, is_flag: bool) -> Iterator[Finding]
         code, remedy = "reward-not-scalar", "sum or index it to one number"
         if is_flag:
             code, remedy = "flag-not-scalar", "reduce it with jnp.any or jnp.all, or index it"
-        yield error(code, where, f"it returns {seen} instead of a scalar", remedy)
+        yield error(code, env, name, f"it returns {seen} instead of a scalar", remedy)
     elif is_flag and value.dtype != bool:
         seen = f"it returns {value.dtype} instead of a bool"
-        yield error("flag-not-bool", where, seen, "return a comparison, such as x > limit")
+        yield error("flag-not-bool", env, name, seen, "return a comparison, such as x > limit")
     elif not is_flag and not jnp.issubdtype(value.dtype, jnp.floating):
         seen = f"it returns {value.dtype}, which a float discount cannot multiply under strict dtype promotion"
-        yield warning("reward-not-float", where, seen, "return a float, such as -1.0, or cast with astype(float)")
+        yield warning("reward-not-float", env, name, seen, "return a float, such as -1.0, or cast with astype(float)")
 
 
 def _observation_findings(tested: EnvUnderTest) -> Iterator[Finding]:
     """Compare the observation with a sample of its space."""
-    where, space = f"{tested.name}.observation", tested.env.observation_space
+    env, space = tested.env, tested.env.observation_space
     member = tested.attempt(lambda: jax.eval_shape(space.sample, tested.key))
     if isinstance(member, Failure):
         seen = f"its sample(key) raises {member}"
-        yield error("space-broken", f"{tested.name}.observation_space", seen, "make sample work under jax.jit")
+        yield error("space-broken", env, "observation_space", seen, "make sample work under jax.jit")
         return
     leaves, declared = leaves_by_path(tested.report.values["observation"]), leaves_by_path(member)
     if list(leaves) != list(declared):
         seen = f"its leaves are {list(leaves)}, those of a member of {space!r} are {list(declared)}"
-        yield error("observation-kind", where, seen, "return the structure that observation_space declares")
+        remedy = "return the structure that observation_space declares"
+        yield error("observation-kind", env, "observation", seen, remedy)
         return
     for path, leaf in leaves.items():
         if (leaf.shape, leaf.dtype) != (declared[path].shape, declared[path].dtype):
             seen = f"{path or 'it'} is {format_aval(leaf)}, but {space!r} holds {format_aval(declared[path])}"
             remedy = "cast with astype, or declare the space with that dtype and shape"
-            yield error("observation-kind", where, seen, remedy)
+            yield error("observation-kind", env, "observation", seen, remedy)
 
 
 def check_states(tested: EnvUnderTest) -> Iterator[Finding]:
     """Check that `transition` returns a state like that of `initial`, so that `jax.lax.scan` can carry it."""
     states = {name: tested.report.traces[name].out for name in ("initial", "transition")}
     for seen in state_differences(**states):
-        remedy = "return the same structure, shapes and dtypes from initial and transition"
-        remedy += ", say with astype or jnp.zeros((), float)"
-        yield error("state-drift", f"{tested.name}.transition", seen, remedy)
+        remedy = "return the same structure, shapes and dtypes from initial and transition, say with astype or "
+        yield error("state-drift", tested.env, "transition", seen, remedy + "jnp.zeros((), float)")
     for name, state in states.items():
-        weak = [path or "the state" for path, leaf in leaves_by_path(state).items() if leaf.weak_type]
-        if weak:
-            yield warning(
-                "state-weak-type",
-                f"{tested.name}.{name}",
-                f"{', '.join(weak)} has a weak type, as a Python number has; reset and step remove it, but a scan over "
-                "transition itself compiles twice or fails",
-                "give the dtype, as in jnp.zeros((), float) or jnp.asarray(x, jnp.int32)",
-            )
+        if weak := ", ".join(path or "the state" for path, leaf in leaves_by_path(state).items() if leaf.weak_type):
+            seen = f"{weak} has a weak type, as a Python number has; reset and step remove it, but a scan over "
+            seen += "transition itself compiles twice or fails"
+            remedy = "give the dtype, as in jnp.zeros((), float) or jnp.asarray(x, jnp.int32)"
+            yield warning("state-weak-type", tested.env, name, seen, remedy)
 
 
 def state_differences(initial: Any, transition: Any) -> Iterator[str]:
     """Yield how the states of `initial` and `transition` differ: in structure, or else in shapes and dtypes."""
-    if not same_structure(initial, transition):
-        first, second = (
-            str(jax.tree.structure(state)).removeprefix("PyTreeDef(").removesuffix(")")
-            for state in (initial, transition)
-        )
+    structures = [jax.tree.structure(state) for state in (initial, transition)]
+    if structures[0] != structures[1]:
+        first, second = (str(each).removeprefix("PyTreeDef(").removesuffix(")") for each in structures)
         yield f"its structure is {first} after initial and {second} after transition"
         return
     others = leaves_by_path(transition)
@@ -148,7 +142,7 @@ def check_composition(tested: EnvUnderTest) -> Iterator[Finding]:
         if isinstance(trace, Failure):
             seen = f"the functions trace one by one, but together {name} raises {trace}"
             remedy = "let each function return what FuncEnv documents; the keys of infos are strings"
-            yield error(f"{name}-fails", f"{tested.name}.{name}", seen, remedy)
+            yield error(f"{name}-fails", tested.env, name, seen, remedy)
 
 
 def check_scene(tested: EnvUnderTest) -> Iterator[Finding]:
@@ -170,7 +164,7 @@ def check_scene(tested: EnvUnderTest) -> Iterator[Finding]:
         if isinstance(image, Trace):
             return
         seen = f"drawn, it raises {image}"
-    yield error("scene-fails", f"{tested.name}.scene", seen, remedy)
+    yield error("scene-fails", tested.env, "scene", seen, remedy)
 
 
 def _require_fixed_shapes(tested: EnvUnderTest) -> None:

@@ -32,20 +32,13 @@ def check_parameter_kinds(tested: EnvUnderTest) -> Iterator[Finding]:
     """Check that parameters are numbers or arrays, and that `jax.jit` can compare the static fields."""
     for path, leaf in leaves_by_path(tested.env).items():
         if not isinstance(leaf, (bool, int, float, complex, np.generic, np.ndarray, jax.Array)):
-            yield error(
-                "parameter-not-array",
-                f"{tested.name}.{path}",
-                f"the parameter is {leaf!r}, which is neither a number nor an array, so that jit and vmap refuse it",
-                "declare it funcenv.field(pytree_node=False)",
-            )
+            seen = f"the parameter is {leaf!r}, which is neither a number nor an array, so that jit and vmap refuse it"
+            yield error("parameter-not-array", tested.env, path, seen, "declare it funcenv.field(pytree_node=False)")
     same = tested.attempt(lambda: same_structure(copy.deepcopy(tested.env), tested.env))
     if isinstance(same, Failure):
-        yield error(
-            "static-not-comparable",
-            tested.name,
-            f"comparing its static fields with those of a copy, as jit does to find a compiled program, raises {same}",
-            "use numbers, strings and tuples in static fields, and make an array an ordinary field",
-        )
+        seen = "comparing its static fields with those of a copy, as jit does to find a compiled program, raises "
+        remedy = "use numbers, strings and tuples in static fields, and make an array an ordinary field"
+        yield error("static-not-comparable", tested.env, "", f"{seen}{same}", remedy)
 
 
 def check_parameter_tracing(tested: EnvUnderTest) -> Iterator[Finding]:
@@ -55,14 +48,10 @@ def check_parameter_tracing(tested: EnvUnderTest) -> Iterator[Finding]:
         if name in constant.report.failures:
             continue
         culprits = ", ".join(path for path in leaves_by_path(tested.env) if _breaks_tracing(tested, path, name))
-        yield error(
-            "parameter-not-traceable",
-            f"{tested.name}.{name}",
-            f"with the parameters {culprits or 'traced'} as arguments of a compiled function, as in rollout, it raises "
-            f"{failure}",
-            "use jnp functions, jnp.where and jax.lax.cond for what depends on a parameter, or declare it "
-            "funcenv.field(pytree_node=False)",
-        )
+        seen = f"with the parameters {culprits or 'traced'} as arguments of a compiled function, as in rollout, "
+        remedy = "use jnp functions, jnp.where and jax.lax.cond for what depends on a parameter, or declare it "
+        remedy += "funcenv.field(pytree_node=False)"
+        yield error("parameter-not-traceable", tested.env, name, f"{seen}it raises {failure}", remedy)
 
 
 def _breaks_tracing(tested: EnvUnderTest, path: str, name: str) -> bool:
@@ -82,13 +71,9 @@ def check_parameters(tested: EnvUnderTest) -> Iterator[Finding]:
         yield from _derived_fields(tested, level)
     for level in tested.levels:
         for entry in dataclasses.fields(level):
-            if not entry.metadata.get("pytree_node", True) and isinstance(getattr(level, entry.name), float):
-                yield warning(
-                    "parameter-static",
-                    f"{type(level).__name__}.{entry.name}",
-                    "a real number is declared static: each value compiles again, and vmap and grad cannot see it",
-                    "make it an ordinary field",
-                )
+            if _is_static(entry) and isinstance(getattr(level, entry.name), float):
+                seen = "a real number is declared static: each value compiles again, and vmap and grad cannot see it"
+                yield warning("parameter-static", level, entry.name, seen, "make it an ordinary field")
     if tested.traced_parameters:
         yield from _unbatchable(tested)
         yield from _unused(tested)
@@ -98,8 +83,8 @@ def _derived_fields(tested: EnvUnderTest, level: AnyEnv) -> Iterator[Finding]:
     """Change one field by `replace`. Another field that changes with it would be stale under `vmap` and `grad`."""
     for entry in dataclasses.fields(level):
         name, value = entry.name, getattr(level, entry.name)
-        is_parameter = entry.init and entry.metadata.get("pytree_node", True)
-        if not is_parameter or not isinstance(value, (float, np.ndarray, jax.Array)) or not _is_float(value):
+        dtype = float if isinstance(value, float) else getattr(value, "dtype", bool)
+        if _is_static(entry) or not entry.init or not jnp.issubdtype(dtype, jnp.floating):
             continue
         changed = tested.attempt(lambda: level.replace(**{name: value * 1.01 + 0.001}))  # noqa: B023  (called at once)
         if isinstance(changed, Failure):
@@ -108,35 +93,28 @@ def _derived_fields(tested: EnvUnderTest, level: AnyEnv) -> Iterator[Finding]:
         for path in before.keys() & after.keys():
             is_changed_one = f"{path}.".startswith((f"{name}.", f"{name}["))
             if not is_changed_one and not np.array_equal(before[path], after[path]):
-                yield error(
-                    "parameter-derived",
-                    f"{type(level).__name__}.{path}",
-                    f"it is computed from {name} when the environment is built, but jax.vmap and jax.grad change "
-                    f"{name} without building it again",
-                    "make it a property",
-                )
+                seen = f"it is computed from {name} when the environment is built, but jax.vmap and jax.grad change "
+                seen += f"{name} without building it again"
+                yield error("parameter-derived", level, path, seen, "make it a property")
 
 
-def _is_float(value: Any) -> bool:
-    return isinstance(value, float) or bool(jnp.issubdtype(value.dtype, jnp.floating))
+def _is_static(entry: dataclasses.Field[Any]) -> bool:
+    return not entry.metadata.get("pytree_node", True)
 
 
 def _unbatchable(tested: EnvUnderTest) -> Iterator[Finding]:
     axes = tested.attempt(lambda: parameter_axes(tested.env, num_envs=2))
     if isinstance(axes, Failure):
-        yield error("parameter-ambiguous", tested.name, str(axes), "declare it with funcenv.field(ndim=...)")
+        yield error("parameter-ambiguous", tested.env, "", str(axes), "declare it with funcenv.field(ndim=...)")
     paths = set(leaves_by_path(tested.env))
     if not isinstance(_trace_batch(tested, paths), Failure):
         return
     for path in leaves_by_path(tested.env):
         failure = _trace_batch(tested, {path})
         if isinstance(failure, Failure):
-            yield error(
-                "parameter-not-batchable",
-                f"{tested.name}.{path}",
-                f"a batch of environments that differ in it raises {failure}",
-                "compute with it as with any traced scalar: no float(), no Python branch, no NumPy function",
-            )
+            seen = f"a batch of environments that differ in it raises {failure}"
+            remedy = "compute with it as with any traced scalar: no float(), no Python branch, no NumPy function"
+            yield error("parameter-not-batchable", tested.env, path, seen, remedy)
 
 
 def _trace_batch(tested: EnvUnderTest, batched: set[str]) -> Any | Failure:
@@ -171,13 +149,10 @@ def _unused(tested: EnvUnderTest) -> Iterator[Finding]:
     )  # the wrapper draws other values for the parameters inside
     for path in sorted(unused):
         if not path.startswith(redrawn):
-            yield warning(
-                "parameter-unused",
-                f"{tested.name}.{path}",
-                "no function and no space depends on it, so changing it changes nothing; perhaps a value derived from "
-                "it was stored in a field, which then became stale",
-                "use it, with derived values as properties, or remove it",
-            )
+            seen = "no function and no space depends on it, so changing it changes nothing; perhaps a value derived "
+            seen += "from it was stored in a field, which then became stale"
+            remedy = "use it, with derived values as properties, or remove it"
+            yield warning("parameter-unused", tested.env, path, seen, remedy)
 
 
 def _used(tested: EnvUnderTest) -> set[str]:
@@ -196,7 +171,7 @@ def _with_one_flag_flipped(tested: EnvUnderTest, env: AnyEnv) -> Iterator[AnyEnv
         others: list[Any] = []
         if isinstance(value, FuncEnv):
             others += _with_one_flag_flipped(tested, value)
-        elif isinstance(value, bool) and entry.init and not entry.metadata.get("pytree_node", True):
+        elif isinstance(value, bool) and entry.init and _is_static(entry):
             others.append(not value)
         for other in others:
             changed = tested.attempt(lambda: env.replace(**{entry.name: other}))  # noqa: B023  (called at once)
@@ -208,20 +183,12 @@ def check_pickling(tested: EnvUnderTest) -> Iterator[Finding]:
     """Check that a pickled copy has the same structure and the same parameters."""
     loaded = tested.attempt(lambda: pickle.loads(pickle.dumps(tested.env)))
     if isinstance(loaded, Failure):
-        yield warning(
-            "pickle-fails",
-            tested.name,
-            f"pickling it and loading it again raises {loaded}",
-            "define classes and functions at the top of a module, and use no lambda as a field",
-        )
+        remedy = "define classes and functions at the top of a module, and use no lambda as a field"
+        yield warning("pickle-fails", tested.env, "", f"pickling it and loading it again raises {loaded}", remedy)
     elif tested.attempt(lambda: _are_equal(loaded, tested.env)) is False:
-        yield error(
-            "pickle-differs",
-            tested.name,
-            "a pickled copy is not equal to the original in its static fields or parameters, so that jit compiles "
-            "again for it",
-            "give what a static field holds an __eq__ and __hash__ by value",
-        )
+        seen = "a pickled copy is not equal to the original in its static fields or parameters, so that jit compiles "
+        remedy = "give what a static field holds an __eq__ and __hash__ by value"
+        yield error("pickle-differs", tested.env, "", seen + "again for it", remedy)
 
 
 def _are_equal(first: AnyEnv, second: AnyEnv) -> bool:

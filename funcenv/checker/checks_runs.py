@@ -34,7 +34,7 @@ def check_runs(tested: EnvUnderTest) -> Iterator[Finding]:
     recorded = tested.attempt(lambda: runs.recorded)
     if isinstance(recorded, Failure):
         seen = f"sixteen environments under jax.vmap and lax.scan raise {recorded}"
-        yield error("vmap-fails", f"{tested.name}.step", seen, "use operations that can be batched")
+        yield error("vmap-fails", tested.env, "step", seen, "use operations that can be batched")
         return
     yield from check_transforms(runs)
     wrong_values = list(check_values(runs))
@@ -56,22 +56,15 @@ def check_transforms(runs: Runs) -> Iterator[Finding]:
 
 def _compilations(runs: Runs) -> Iterator[Finding]:
     state, given = take(runs.recorded[0].state, 0), runs.transition(0, 0)
-    for i, (occasion, env) in enumerate(
-        (
-            ("a state from reset", runs.env),
-            ("a state from step", runs.env),
-            ("an equal copy of the environment, by env.replace()", runs.env.replace()),
-        )
-    ):
+    state, _ = runs.step(state, given.action, given.key)
+    copy = "an equal copy of the environment, by env.replace()"
+    for occasion, env in (("a state from step", runs.env), (copy, runs.env.replace())):
         traces_before = runs.num_step_traces
         state, _ = runs.step(state, given.action, given.key, env)
-        if i and runs.num_step_traces > traces_before:
-            yield error(
-                "recompiles",
-                f"{runs.tested.name}.step",
-                f"jax.jit compiled it again for {occasion}",
-                "keep shapes and dtypes the same from call to call, and give static fields an __eq__ by value",
-            )
+        if runs.num_step_traces > traces_before:
+            seen = f"jax.jit compiled it again for {occasion}"
+            remedy = "keep shapes and dtypes the same from call to call, and give static fields an __eq__ by value"
+            yield error("recompiles", runs.env, "step", seen, remedy)
 
 
 def _repeated_step(runs: Runs) -> Iterator[Finding]:
@@ -81,7 +74,7 @@ def _repeated_step(runs: Runs) -> Iterator[Finding]:
     for difference in differences(first, second)[:1]:
         seen = f"two compiled calls with the same arguments differ in {difference}"
         remedy = "draw random numbers from the key instead of through a callback"
-        yield error("impure-result", f"{runs.tested.name}.step", seen, remedy)
+        yield error("impure-result", runs.env, "step", seen, remedy)
 
 
 def _reset(runs: Runs) -> Iterator[Finding]:
@@ -106,14 +99,9 @@ def _batched_step(runs: Runs) -> Iterator[Finding]:
     """Compare rows of the batch, spread over the recording, with the same calls for one environment."""
     last_step = len(runs.recorded[1].in_space) - 1
     rows = (runs.transition(i * last_step // (NUM_COMPARED_ROWS - 1), i * 2 + i % 2) for i in range(NUM_COMPARED_ROWS))
-    found = (
-        finding
-        for row in rows
-        for finding in _batch_findings(
-            runs, "step", StepResult(row.next_state, row.timestep), runs.step(row.state, row.action, row.key)
-        )
-    )
-    yield from itertools.islice(found, 1)
+    pairs = ((StepResult(row.next_state, row.timestep), runs.step(row.state, row.action, row.key)) for row in rows)
+    found = (_batch_findings(runs, "step", *pair) for pair in pairs)
+    yield from itertools.islice(itertools.chain.from_iterable(found), 1)
 
 
 def _plain_findings(runs: Runs, name: str, plain: StepResult | Failure, compiled: StepResult) -> Iterator[Finding]:
@@ -123,44 +111,41 @@ def _plain_findings(runs: Runs, name: str, plain: StepResult | Failure, compiled
         problems = [f"called plainly and compiled it differs in {seen}" for seen in differences(plain, compiled)[:1]]
     for seen in problems:
         remedy = "compute from the arguments alone, with jnp functions, and do not ask whether a value is traced"
-        yield error("jit-differs", f"{runs.tested.name}.{name}", seen, remedy)
+        yield error("jit-differs", runs.env, name, seen, remedy)
 
 
 def _batch_findings(runs: Runs, name: str, batched: StepResult, alone: StepResult) -> Iterator[Finding]:
     for difference in differences(batched, alone)[:1]:
         seen = f"a row of jax.vmap and the same call alone differ in {difference}"
         remedy = "reduce over the axes of one environment only, and use no collective over a batch"
-        yield error("vmap-differs", f"{runs.tested.name}.{name}", seen, remedy)
+        yield error("vmap-differs", runs.env, name, seen, remedy)
 
 
 def check_values(runs: Runs) -> Iterator[Finding]:
     """Check that recorded numbers are finite, observations in their space, and episodes not over at the start."""
-    name, (starts, transitions) = runs.tested.name, runs.recorded
+    starts, transitions = runs.recorded
     timesteps = transitions.timestep
-    bad_numbers = [
-        (function, bad)
-        for function, tree in (
-            ("initial", starts.state),
-            ("transition", transitions.next_state),
-            ("observation", timesteps.observation),
-            ("reward", timesteps.reward),
-        )
-        for bad in not_finite(tree)
-    ]
+    values = {
+        "initial": starts.state,
+        "transition": transitions.next_state,
+        "observation": timesteps.observation,
+        "reward": timesteps.reward,
+    }
+    bad_numbers = [(function, bad) for function, tree in values.items() for bad in not_finite(tree)]
     for function, bad in bad_numbers[:1]:
         code = "reward-not-finite" if function == "reward" else "not-finite"
         remedy = "guard divisions, roots and logarithms with jnp.where on their arguments, and clip what can grow"
-        yield error(code, f"{name}.{function}", f"it gave {bad}", remedy)
+        yield error(code, runs.env, function, f"it gave {bad}", remedy)
     outside = [("reset", take(starts.timestep.observation, *row)) for row in _first_false(starts.in_space)]
     outside += [("step", take(timesteps.observation, *row)) for row in _first_false(transitions.in_space)]
     for function, observation in outside[:1] if not bad_numbers else ():
         seen = f"{function} gave {format_values(observation)}, which is not in {runs.env.observation_space!r}"
         remedy = "widen the space, or clip the state or the observation"
-        yield error("observation-outside-space", f"{name}.observation", seen, remedy)
+        yield error("observation-outside-space", runs.env, "observation", seen, remedy)
     if starts.ended.any():
         seen = f"{starts.ended.sum()} of {starts.ended.size} first states are terminal or truncated already, which "
-        seen += "reset hides"
-        yield warning("starts-ended", f"{name}.initial", seen, "draw first states that an episode can continue from")
+        remedy = "draw first states that an episode can continue from"
+        yield warning("starts-ended", runs.env, "initial", seen + "reset hides", remedy)
 
 
 def _first_false(flags: Any) -> Any:
@@ -170,18 +155,18 @@ def _first_false(flags: Any) -> Any:
 
 def check_actions(runs: Runs) -> Iterator[Finding]:
     """Check that actions reach the environment as members, and that other actions and late steps are defined."""
-    name, env, transitions = runs.tested.name, runs.env, runs.recorded[1]
+    env, transitions = runs.env, runs.recorded[1]
     actions = take(transitions.action, slice(None), 0)
     for row in _first_false(contains_each(env.action_space, actions)):
         seen = f"{env.action_space!r} drew {format_values(take(actions, *row))}, which it does not contain"
         remedy = "make sample and contains of the space agree"
-        yield error("action-outside-space", f"{name}.action_space", seen, remedy)
+        yield error("action-outside-space", env, "action_space", seen, remedy)
     for row in _first_false(transitions.inner_actions_in_space):
         inner = env.unwrapped
         seen = f"action {format_values(take(transitions.action, *row))} of {env.action_space!r} reaches "
         seen += f"{type(inner).__name__} as an action outside {inner.action_space!r}"
         remedy = "map the whole action space of the wrapper into that of the environment inside"
-        yield error("action-outside-space", f"{name}.transition", seen, remedy)
+        yield error("action-outside-space", env, "transition", seen, remedy)
     yield from itertools.islice(_undefined_actions(runs), 1)
     yield from itertools.islice(_undefined_ends(runs), 1)
 
@@ -197,12 +182,9 @@ def _undefined_actions(runs: Runs) -> Iterator[Finding]:
             if not bad and not contains_each(runs.env.observation_space, take(timestep.observation, None))[0]:
                 bad = [f"observation {format_values(timestep.observation)}, outside its space"]
             if bad:
-                yield error(
-                    "action-undefined",
-                    f"{runs.tested.name}.transition",
-                    f"action {format_values(action)}, outside {runs.env.action_space!r}, led to {', '.join(bad)}",
-                    "clip the action, or treat every other value as one of the members, and say so in the docstring",
-                )
+                seen = f"action {format_values(action)}, outside {runs.env.action_space!r}, led to {', '.join(bad)}"
+                remedy = "clip the action, or treat every other value as one of the members, and say so in the "
+                yield error("action-undefined", runs.env, "transition", seen, remedy + "docstring")
             if timestep.done:
                 break
 
@@ -235,7 +217,7 @@ def _undefined_ends(runs: Runs) -> Iterator[Finding]:
         if bad := not_finite(result):
             seen = f"{NUM_HELD_STEPS} steps after the end of an episode led to {', '.join(bad)}"
             remedy = "continue the dynamics, or keep the state where it ended"
-            yield error("end-undefined", f"{runs.tested.name}.transition", seen, remedy)
+            yield error("end-undefined", runs.env, "transition", seen, remedy)
 
 
 class Gradients(NamedTuple):
@@ -269,7 +251,7 @@ def check_gradients(runs: Runs) -> Iterator[Finding]:
         seen = f"the derivative of next state and reward with respect to {', '.join(bad)} is NaN or infinite"
         remedy = "guard roots, quotients and arcs with jnp.where on their arguments"
     remedy += ", or declare the class attribute differentiable = False"
-    yield report(code, f"{runs.tested.name}.step", seen, remedy)
+    yield report(code, runs.env, "step", seen, remedy)
 
 
 def _gradients(runs: Runs, given: Transitions) -> Gradients:

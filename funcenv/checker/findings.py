@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 from collections.abc import Sequence
+from typing import Any
 
 
 class Severity(enum.Enum):
@@ -106,14 +107,14 @@ class Finding:
         return f"{self.severity.value} {self.code}: {self.where}: {self.seen}. Remedy: {self.remedy}."
 
 
-def error(code: str, where: str, seen: str, remedy: str) -> Finding:
-    """Return a finding that makes `check_func_env` raise."""
-    return Finding(code, Severity.ERROR, where, seen, remedy)
+def error(code: str, owner: Any, part: str, seen: str, remedy: str) -> Finding:
+    """Return a finding that makes `check_func_env` raise, about a part of `owner` or, if it is "", all of it."""
+    return Finding(code, Severity.ERROR, f"{type(owner).__name__}.{part}".rstrip("."), seen, remedy)
 
 
-def warning(code: str, where: str, seen: str, remedy: str) -> Finding:
+def warning(code: str, owner: Any, part: str, seen: str, remedy: str) -> Finding:
     """Return a finding that `check_func_env` reports without raising."""
-    return Finding(code, Severity.WARNING, where, seen, remedy)
+    return dataclasses.replace(error(code, owner, part, seen, remedy), severity=Severity.WARNING)
 
 
 def format_findings(findings: Sequence[Finding]) -> str:

@@ -19,11 +19,12 @@ import numpy as np
 from jaxtyping import Array, Bool
 
 from funcenv._compile.options import quick_options
-from funcenv.checker.trace import EnvUnderTest, Failure, format_aval, leaves_by_path
+from funcenv.checker.trace import EnvUnderTest, Failure, format_aval, is_key, leaves_by_path
 from funcenv.func_env import AnyEnv, Timestep
 from funcenv.spaces.space import AnySpace
 from funcenv.struct import NDArray, PyTreeNode
-from funcenv.wrappers import Wrapper
+from funcenv.vector_step import select
+from funcenv.wrappers import StatefulWrapper, Wrapper
 
 NUM_ENVS = 16
 MIN_STEPS, MAX_STEPS = 8, 256
@@ -65,7 +66,8 @@ class Runs:
         self.tested = tested
         self.env = tested.env
         self.num_step_traces = 0
-        self.reset_key, self.step_key, self.action_key = jax.random.split(tested.key, 3)
+        reset_key, self.step_key, self.action_key = jax.random.split(tested.key, 3)
+        self.reset_keys = jax.random.split(reset_key, NUM_ENVS)  # those that the rows of the recording start with
         self._reset = compile_quickly(lambda env, key: (env or self.env).reset(key))
         self._step = compile_quickly(self._traced_step)
 
@@ -86,11 +88,6 @@ class Runs:
         return StepResult(*self._step(self.argument(env or self.env), state, action, key))
 
     @functools.cached_property
-    def reset_keys(self) -> jax.Array:
-        """Return the `[NUM_ENVS]` keys that the rows of the recording start with."""
-        return jax.random.split(self.reset_key, NUM_ENVS)
-
-    @functools.cached_property
     def recorded(self) -> tuple[Starts, Transitions]:
         """Return all resets and transitions as NumPy arrays; keys stay JAX arrays."""
         values = self.tested.report.values
@@ -100,19 +97,15 @@ class Runs:
         step_keys = jax.random.split(self.step_key, (num_steps, NUM_ENVS))
         actions = sample_actions(self.env.action_space, self.action_key, num_steps)
         program = compile_quickly(lambda env, *args: record(env or self.env, *args))
-        recorded: tuple[Starts, Transitions] = program(
-            self.argument(self._with_probe()), self.reset_keys, step_keys, actions
-        )
-        return jax.tree.map(
-            lambda leaf: leaf if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key) else np.asarray(leaf), recorded
-        )
+        recorded = program(self.argument(self._with_probe()), self.reset_keys, step_keys, actions)
+        return jax.tree.map(lambda leaf: leaf if is_key(leaf) else np.asarray(leaf), recorded)
 
     def _with_probe(self) -> AnyEnv:
         """Put a probe inside the wrappers, unless one depends on what it wraps, as `RandomizeParameters` does."""
 
         def probed() -> AnyEnv:
             env = with_probe(self.env)
-            jax.eval_shape(lambda env, key: env.reset(key), env, self.reset_key)
+            jax.eval_shape(lambda env, key: env.reset(key), env, self.reset_keys[0])
             return env
 
         env: AnyEnv | Failure = self.tested.attempt(probed)
@@ -151,29 +144,18 @@ def record(env: AnyEnv, reset_keys: jax.Array, step_keys: jax.Array, actions: An
             in_space=contains(timestep.observation),
             inner_actions_in_space=jax.vmap(inner_actions_in_space)(next_state),
         )
-        return jax.vmap(select)(timestep.done, first_states, next_state), transitions
-
-    def select(done: jax.Array, first_state: Any, next_state: Any) -> Any:
-        return jax.tree.map(functools.partial(jnp.where, done), first_state, next_state)
+        return select(timestep.done, first_states, next_state), transitions
 
     _, transitions = jax.lax.scan(step, first_states, (step_keys, actions))
     return starts, transitions
 
 
+@functools.partial(jax.jit, static_argnames=("space", "num_steps"))
 def sample_actions(space: AnySpace, key: jax.Array, num_steps: int) -> Any:
     """Sample `[num_steps, NUM_ENVS]` actions: a new one each step in the first half of the rows, one in the others."""
-
-    def hold(leaf: Any) -> NDArray:
-        leaf = np.array(leaf)
-        leaf[:, NUM_ENVS // 2 :] = leaf[:1, NUM_ENVS // 2 :]
-        return leaf
-
-    return jax.tree.map(hold, _sample(space, key, num_steps))
-
-
-@functools.partial(jax.jit, static_argnames=("space", "num_steps"))
-def _sample(space: AnySpace, key: jax.Array, num_steps: int) -> Any:
-    return jax.vmap(jax.vmap(space.sample))(jax.random.split(key, (num_steps, NUM_ENVS)))
+    actions = jax.vmap(jax.vmap(space.sample))(jax.random.split(key, (num_steps, NUM_ENVS)))
+    held = slice(NUM_ENVS // 2, None)
+    return jax.tree.map(lambda leaf: leaf.at[:, held].set(leaf[:1, held]), actions)
 
 
 @functools.partial(jax.jit, static_argnames="space")
@@ -237,7 +219,7 @@ class ProbeState(PyTreeNode):
     in_space: Bool[Array, ""]
 
 
-class Probe(Wrapper[ProbeState, Any, Any]):
+class Probe(StatefulWrapper[ProbeState, Any, Any]):
     """A wrapper around the innermost environment that notes which actions reach it, and changes nothing.
 
     >>> import funcenv
@@ -247,10 +229,6 @@ class Probe(Wrapper[ProbeState, Any, Any]):
     >>> bool(inner_actions_in_space(state))
     False
     """
-
-    def inner(self, state: ProbeState) -> Any:
-        """Return the state of the environment inside."""
-        return state.env_state
 
     def initial(self, key: jax.Array) -> ProbeState:
         """Return the first state, before any action."""

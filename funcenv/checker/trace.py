@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import sys
 import traceback
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
@@ -31,8 +30,7 @@ FUNCTIONS = {
 }
 
 
-@dataclasses.dataclass(frozen=True)
-class Failure:
+class Failure(NamedTuple):
     """An exception that the environment's code raised, as a value."""
 
     error: Exception
@@ -44,16 +42,14 @@ class Failure:
         return f"{type(self.error).__name__}{self.place}: {message}"
 
 
-@dataclasses.dataclass(frozen=True)
-class Trace:
+class Trace(NamedTuple):
     """A traced function: its jaxpr, and the abstract value that it returns."""
 
     jaxpr: ClosedJaxpr
     out: Any
 
 
-@dataclasses.dataclass(frozen=True)
-class TraceReport:
+class TraceReport(NamedTuple):
     """All functions, traced under the same settings. A function whose arguments could not be computed is left out."""
 
     traces: dict[str, Trace]
@@ -75,7 +71,7 @@ class EnvUnderTest:
         self.env = env
         self.key = key
         self.traced_parameters = traced_parameters
-        self.name = type(env).__name__
+
         self.levels = tuple(layers(env))  # the environment and what it wraps, from the outside in
 
     @functools.cached_property
@@ -202,3 +198,8 @@ def format_values(tree: Any) -> str:
 def format_aval(leaf: Any) -> str:
     """Format dtype and shape, as in `float32[4]`."""
     return f"{leaf.dtype}{list(leaf.shape)}"
+
+
+def is_key(leaf: Any) -> bool:
+    """Return whether an array holds random keys."""
+    return bool(jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key))

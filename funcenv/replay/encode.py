@@ -47,10 +47,10 @@ class Encoder:
     def array(self, values: NDArray) -> dict[str, Any]:
         """Return an array `[steps, ...]` as JSON."""
         rows = values.reshape(values.shape[0], -1)
-        if is_constant(rows) or (rows == rows[:1]).all():
-            return {"base": self._base(rows[0])}
-        moving = np.flatnonzero((rows != rows[:1]).any(axis=0))
         encoded: dict[str, Any] = {"base": self._base(rows[0])}
+        moving = np.flatnonzero((rows != rows[:1]).any(axis=0))
+        if is_constant(rows) or not len(moving):
+            return encoded
         if len(moving) < rows.shape[1]:
             encoded["moving"] = moving.tolist()
         rows = rows[:, moving]
@@ -84,9 +84,8 @@ class Encoder:
                 fields["rows"], fields["columns"] = np.shape(vars(node)["image"])[lead : lead + 2]
             return {"kind": type(node).__name__, **fields}
 
-        camera = scenes.camera
         structure = {
-            "camera": {name: leaf(value, 1) for name, value in vars(camera).items()},
+            "camera": {name: leaf(value, 1) for name, value in vars(scenes.camera).items()},
             "background": leaf(scenes.background, 1),
             "shapes": [shape(node, 1) for node in (*scenes.backdrop, *scenes.shapes)],
         }

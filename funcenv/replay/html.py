@@ -14,7 +14,6 @@ import numpy as np
 from funcenv.replay.encode import Encoder
 from funcenv.replay.episode import Episode
 from funcenv.scene.font import glyphs
-from funcenv.struct import NDArray
 
 _SCRIPTS = ("data.js", "shapes.js", "texels.js", "traces.js", "player.js")
 
@@ -39,13 +38,14 @@ def _data(episodes: Sequence[Episode], fps: float, title: str) -> dict[str, Any]
         structure, leaves = encoder.scene(episode.scenes)
         if structure not in structures:
             structures.append(structure)
+        rewards = np.resize(np.asarray(episode.reward, np.float32), (max(episode.num_steps, 1), 1))  # at least one, 0
         encoded.append(
             {
                 "title": episode.title,
                 "scene": structures.index(structure),
                 "leaves": leaves,
                 "steps": episode.num_steps,
-                "reward": encoder.array(_column(episode.reward)),
+                "reward": encoder.array(rewards),
                 "return": episode.episode_return if np.isfinite(episode.episode_return) else None,
                 "actions": encoder.actions(episode.action, episode.action_space, episode.num_steps),
                 "end": "terminated" if episode.terminated else "truncated" if episode.truncated else "stopped",
@@ -59,12 +59,6 @@ def _data(episodes: Sequence[Episode], fps: float, title: str) -> dict[str, Any]
         "blobs": encoder.blobs,
         "font": _font(),
     }
-
-
-def _column(reward: NDArray) -> NDArray:
-    """Return the rewards as `[num_steps, 1]`, with one row of zeros where there is no step."""
-    column = np.asarray(reward, np.float32).reshape(-1, 1)
-    return column if len(column) else np.zeros((1, 1), np.float32)
 
 
 def _escape_json(data: dict[str, Any]) -> str:

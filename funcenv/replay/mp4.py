@@ -6,7 +6,6 @@ import os
 import pathlib
 import subprocess
 import tempfile
-from types import TracebackType
 
 import numpy as np
 from jaxtyping import UInt8
@@ -142,9 +141,7 @@ class VideoWriter:
     def __enter__(self) -> VideoWriter:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None:
             self.close()
         else:

@@ -25,11 +25,13 @@ from funcenv.vector_step import rollout_keys
 
 _STEPS_PER_CALL = 256
 
+_Carry = tuple[VectorState[Any], Any]  # the state of the batch and its observation
+
 
 class _Steps(NamedTuple):
     """Steps of all episodes; every leaf has leading axes `[num_steps, num_episodes]`."""
 
-    state: Any  # after the action
+    state: Any  # after the action; in whole episodes `[num_steps + 1, num_episodes]`, with the first state in front
     action: Any
     reward: Any
     terminated: Any
@@ -77,27 +79,24 @@ def record(
     num_episodes, max_steps = require_size("num_episodes", num_episodes), require_size("max_steps", max_steps)
     require_typed_key(key)
     path = None if save is None else require_destination(save)
-    first, steps = _play_whole(env, policy, key, num_episodes, max_steps)
+    steps = _play_whole(env, policy, key, num_episodes, max_steps)
     episodes = []
     for i in range(num_episodes):
         own_env = map_batched(env, num_episodes, operator.itemgetter(i))
-        states = jax.tree.map(
-            lambda start, rest, i=i: np.concatenate([start[i : i + 1], rest[:, i]]), first, steps.state
-        )
         own_steps = jax.tree.map(lambda leaf, i=i: leaf[:, i], steps)
-        episodes.append(_trimmed(own_env, states, own_steps, f"Episode {i + 1}" if num_episodes > 1 else "Episode"))
+        episodes.append(_trimmed(own_env, own_steps, f"Episode {i + 1}" if num_episodes > 1 else "Episode"))
     replay = replay_of(env, tuple(episodes), fps, title)
     if path is not None:
         replay.save(path)
     return replay
 
 
-def _trimmed(env: AnyEnv, states: Any, steps: _Steps, title: str) -> Episode:
+def _trimmed(env: AnyEnv, steps: _Steps, title: str) -> Episode:
     """Return one episode up to its end."""
     ends = steps.terminated | steps.truncated
     length = int(ends.argmax()) + 1 if ends.any() else len(ends)
     return Episode(
-        scenes=draw_states(env, jax.tree.map(lambda leaf: leaf[: length + 1], states)),
+        scenes=draw_states(env, jax.tree.map(lambda leaf: leaf[: length + 1], steps.state)),
         reward=steps.reward[:length],
         action=jax.tree.map(lambda leaf: leaf[:length], steps.action),
         terminated=bool(steps.terminated[length - 1]),
@@ -107,42 +106,38 @@ def _trimmed(env: AnyEnv, states: Any, steps: _Steps, title: str) -> Episode:
     )
 
 
-def _play_whole(env: AnyEnv, policy: Policy, key: jax.Array, num_episodes: int, max_steps: int) -> tuple[Any, _Steps]:
-    """Return the first states and the steps up to the end of the last episode, on the host."""
+def _play_whole(env: AnyEnv, policy: Policy, key: jax.Array, num_episodes: int, max_steps: int) -> _Steps:
+    """Return the steps up to the end of the last episode, on the host."""
     venv = FuncVectorEnv(env, num_episodes, AutoresetMode.DISABLED)
     reset_key, policy_key = rollout_keys(key)
-    vstate, observation = _start(venv, reset_key)
-    first, policy_keys = jax.device_get(vstate.env_state), jax.random.split(policy_key, num_episodes)
+    carry = _start(venv, reset_key)
+
+    first, policy_keys = jax.device_get(carry[0].env_state), jax.random.split(policy_key, num_episodes)
     parts: list[_Steps] = []
     ended = np.zeros(num_episodes, bool)
-    for number in range(0, max_steps, _STEPS_PER_CALL):
+    for begin in range(0, max_steps, _STEPS_PER_CALL):
         size = min(_STEPS_PER_CALL, max_steps)
-        begin = np.uint32(number)
-        vstate, observation, steps = _play(venv, as_policy(policy), policy_keys, vstate, observation, begin, size)
-        parts.append(jax.tree.map(lambda leaf, left=max_steps - number: leaf[:left], jax.device_get(steps)))
+        carry, steps = _play(venv, as_policy(policy), policy_keys, carry, np.uint32(begin), size)
+        parts.append(jax.tree.map(lambda leaf, left=max_steps - begin: leaf[:left], jax.device_get(steps)))
         ended |= (parts[-1].terminated | parts[-1].truncated).any(axis=0)
         if ended.all():
             break
-    return first, jax.tree.map(lambda *leaves: np.concatenate(leaves), *parts)
+    played = jax.tree.map(lambda *leaves: np.concatenate(leaves), *parts)
+    states = jax.tree.map(lambda start, rest: np.concatenate([start[None], rest]), first, played.state)
+    return played._replace(state=states)
 
 
 @jax.jit
-def _start(venv: AnyVectorEnv, key: jax.Array) -> tuple[VectorState[Any], Any]:
+def _start(venv: AnyVectorEnv, key: jax.Array) -> _Carry:
     vstate, timestep = venv.reset(key)
     return vstate, timestep.observation
 
 
 @functools.partial(jax.jit, static_argnames=("num_steps",))
 def _play(
-    venv: AnyVectorEnv,
-    policy: Any,
-    policy_keys: jax.Array,
-    vstate: VectorState[Any],
-    observation: Any,
-    begin: jax.Array,
-    num_steps: int,
-) -> tuple[VectorState[Any], Any, _Steps]:
-    def step(carry: Any, number: jax.Array) -> tuple[Any, _Steps]:
+    venv: AnyVectorEnv, policy: Any, policy_keys: jax.Array, carry: _Carry, begin: Any, num_steps: int
+) -> tuple[_Carry, _Steps]:
+    def step(carry: _Carry, number: jax.Array) -> tuple[_Carry, _Steps]:
         def act(observation: Any) -> tuple[Any, None]:
             return policy_actions(policy, policy_keys, number, observation), None
 
@@ -150,6 +145,4 @@ def _play(
         played = _Steps(carry[0].env_state, actions, timestep.reward, timestep.terminated, timestep.truncated)
         return carry, played
 
-    numbers = begin + jnp.arange(num_steps, dtype=jnp.uint32)
-    (vstate, observation), steps = jax.lax.scan(step, (vstate, observation), numbers)
-    return vstate, observation, steps
+    return jax.lax.scan(step, carry, begin + jnp.arange(num_steps, dtype=jnp.uint32))

@@ -17,7 +17,7 @@ import numpy as np
 
 from funcenv.checks import require_positive, require_size
 from funcenv.func_env import AnyEnv
-from funcenv.replay import frames, video
+from funcenv.replay import scene_stack, video
 from funcenv.replay.episode import Episode
 from funcenv.replay.html import build_html
 from funcenv.replay.scene_stack import draw_states, stack_scenes
@@ -176,10 +176,10 @@ class Replay:
             columns: columns of the grid of episodes; by default about as many as rows.
         """
         scenes = [episode.scenes for episode in self.episodes]
-        height, width = frames.default_size(scenes, height, width)
+        height, width = scene_stack.default_size(scenes, height, width)
         columns = None if columns is None else require_size("columns", columns)
         steps = np.arange(0, self.num_steps + require_size("every", every), every).clip(max=self.num_steps)
-        return frames.draw_grid(scenes, np.unique(steps), height, width, columns)
+        return scene_stack.draw_grid(scenes, np.unique(steps), height, width, columns)
 
     def save(
         self,

@@ -65,12 +65,9 @@ def _palette(colors: NDArray, counts: NDArray) -> NDArray:
 
 def _nearest(colors: NDArray, palette: NDArray) -> NDArray:
     """Return the index of the palette entry nearest to each colour, uint8 `[len(colors)]`."""
-    found = []
-    for start in range(0, len(colors), _COLORS_PER_CHUNK):
-        some = colors[start : start + _COLORS_PER_CHUNK].astype(np.int32)
-        distance = ((some[:, None, :] - palette[None].astype(np.int32)) ** 2).sum(axis=-1)
-        found.append(distance.argmin(axis=1).astype(np.uint8))
-    return np.concatenate(found)
+    chunks = np.array_split(colors.astype(np.int32), range(_COLORS_PER_CHUNK, len(colors), _COLORS_PER_CHUNK))
+    distances = (((chunk[:, None] - palette.astype(np.int32)) ** 2).sum(axis=-1) for chunk in chunks)
+    return np.concatenate([distance.argmin(axis=1) for distance in distances]).astype(np.uint8)
 
 
 def _unpack(colors: NDArray) -> NDArray:

@@ -6,12 +6,10 @@ observations and replays are all made from the same scene.
 
 from funcenv.scene import palette
 from funcenv.scene._validate import require_same_structure
-from funcenv.scene.camera import Camera
 from funcenv.scene.color import rgba
 from funcenv.scene.font import digits, letters
 from funcenv.scene.grid import mosaic
-from funcenv.scene.rasterize import rasterize
-from funcenv.scene.scene import Scene
+from funcenv.scene.scene import Camera, Scene, rasterize
 from funcenv.scene.shapes import Arc, Circle, Line, Polygon, Rectangle, Repeat, Shape, Terrain, transform
 from funcenv.scene.sprites import Sprite, Text
 

@@ -87,8 +87,7 @@ def require_fields(node: Any) -> None:
     kind: Any = type(node)
     for name, form in declared_forms(kind).items():
         value = getattr(node, name)
-        shape = () if value is None else _shape(value)
-        if value is not None and not _fits(shape, form.shape):
+        if value is not None and not _fits(shape := _shape(value), form.shape):
             raise ValueError(
                 f"{name} of a {type(node).__name__} must have shape {_show(form.shape)}, got {list(shape)}; "
                 f"{_remedy(form.shape, shape)}"

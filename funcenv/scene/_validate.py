@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -56,18 +57,16 @@ def require_same_structure(first: Scene, other: Scene, where: str) -> None:
 def _list_changes(name: str, first: Sequence[Any], other: Sequence[Any]) -> Iterator[str]:
     """Match equal shapes in order, so that a missing shape does not shift all shapes after it."""
     before, now = ([tuple(_describe(shape).items()) for shape in shapes] for shapes in (first, other))
-    for operation, start, end, other_start, other_end in difflib.SequenceMatcher(
-        None, before, now, False
-    ).get_opcodes():
-        if operation == "equal":
-            continue
-        both = min(end - start, other_end - other_start)
-        for i in range(both):
-            yield from _changes(f"{name}[{start + i}]", first[start + i], other[other_start + i])
-        for i in range(start + both, end):
-            yield f"{name}[{i}] ({_kind(first[i])}) is dropped"
-        for i in range(other_start + both, other_end):
-            yield f"{name}[{i}] ({_kind(other[i])}) is added"
+    matcher = difflib.SequenceMatcher(None, before, now, False)
+    for _, start, end, other_start, other_end in matcher.get_opcodes():
+        pairs = itertools.zip_longest(first[start:end], other[other_start:other_end])
+        for i, (old, new) in enumerate(pairs):
+            if new is None:
+                yield f"{name}[{start + i}] ({_kind(old)}) is dropped"
+            elif old is None:
+                yield f"{name}[{other_start + i}] ({_kind(new)}) is added"
+            else:
+                yield from _changes(f"{name}[{start + i}]", old, new)
 
 
 def _changes(name: str, first: Any, other: Any) -> Iterator[str]:

@@ -83,13 +83,10 @@ def glyphs() -> NDArray:
     #..#.
     #...#
     """
-    bands = [band.split("\n") for band in _DRAWN.strip("\n").split("\n\n")]
-    bitmaps = [
-        [[ink == "#" for ink in row[at : at + GLYPH_WIDTH]] for row in band]
-        for band in bands
-        for at in range(0, len(band[0]), ADVANCE)
-    ]
-    return np.array(bitmaps, np.float32)
+    bands = [[list(row + " ") for row in band.split("\n")] for band in _DRAWN.strip("\n").split("\n\n")]
+    ink = np.array(bands) == "#"  # [bands, 9, 19 * 6]
+    cells = ink.reshape(len(bands), GLYPH_HEIGHT, -1, ADVANCE).swapaxes(1, 2)[..., :GLYPH_WIDTH]
+    return cells.reshape(-1, GLYPH_HEIGHT, GLYPH_WIDTH).astype(np.float32)
 
 
 def letters(text: str) -> NDArray:
@@ -120,9 +117,7 @@ def digits(value: Any, count: int) -> jax.Array:
     '  0'
     """
     value = jnp.asarray(value, jnp.int32)
-    size = jnp.abs(value).astype(
-        jnp.uint32
-    )  # as an unsigned integer, because the least int32 has no positive counterpart
+    size = jnp.abs(value).astype(jnp.uint32)  # unsigned, because the least int32 has no positive counterpart
     places = np.arange(count - 1, -1, -1)
     powers = 10 ** np.minimum(places, 9).astype(np.uint32)
     codes = jnp.where(places > 9, 0, size // powers % np.uint32(10)).astype(jnp.int32) + ord("0")

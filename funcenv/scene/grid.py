@@ -13,8 +13,7 @@ from jaxtyping import Array, UInt8
 
 from funcenv.checks import require_size
 from funcenv.scene.color import luminance, rgba
-from funcenv.scene.rasterize import rasterize
-from funcenv.scene.scene import Scene
+from funcenv.scene.scene import Scene, rasterize
 
 
 def mosaic(
@@ -112,17 +111,13 @@ def tile_images(images: Any, columns: int, gap: int, color: Any) -> Any:
 
 def _count(scenes: Scene) -> int:
     """Return the length of the leading axis of every array."""
-    shapes = {
-        jax.tree_util.keystr(path).removeprefix("."): np.shape(leaf)
-        for path, leaf in jax.tree_util.tree_leaves_with_path(scenes)
-    }
-    counts = {shape[0] if shape else None for shape in shapes.values()}
-    if len(counts) != 1 or None in counts:
-        first, *_ = shapes
-        size = shapes[first][:1]
-        other = next((name for name, shape in shapes.items() if not shape or shape[:1] != size), first)
-        raise ValueError(
-            "every array of a batch of scenes has the same leading axis, as jax.vmap(env.scene)(states) gives; got "
-            f"{first} of shape {list(shapes[first])} and {other} of shape {list(shapes[other])}"
-        )
-    return require_size("the number of scenes", counts.pop())
+    leaves = jax.tree_util.tree_leaves_with_path(scenes)
+    shapes = {jax.tree_util.keystr(path).removeprefix("."): np.shape(leaf) for path, leaf in leaves}
+    first, *_ = shapes
+    for name, shape in shapes.items():
+        if not shape or shape[:1] != shapes[first][:1]:
+            raise ValueError(
+                "every array of a batch of scenes has the same leading axis, as jax.vmap(env.scene)(states) gives; got "
+                f"{first} of shape {list(shapes[first])} and {name} of shape {list(shape)}"
+            )
+    return require_size("the number of scenes", shapes[first][0])

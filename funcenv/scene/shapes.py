@@ -142,8 +142,7 @@ class Rectangle(Shape):
         if self.corner_radius is not None:
             covered = coverage.inside(distance, pixels.density)
         elif self.angle is None:
-            across = coverage.within(x, half_width, pixels.density)
-            covered = across * coverage.within(y, half_height, pixels.density)
+            covered = coverage.within(x, half_width, pixels.density) * coverage.within(y, half_height, pixels.density)
         else:
             normal = jnp.cos(self.angle), jnp.sin(self.angle)
             across = coverage.strip(x, half_width, normal, pixels.density)

@@ -18,7 +18,7 @@ from funcenv.scene.font import ADVANCE, BLANK, CAPITAL_HEIGHT, GLYPH_HEIGHT, gly
 from funcenv.scene.shapes import Layer, Pixels, Shape
 from funcenv.struct import field
 
-_ANCHORS = ("left", "center", "right")
+_ANCHORS = {"left": 0.5, "center": 0.0, "right": -0.5}  # from the anchor to the middle of the text, in its widths
 
 
 class Sprite(Shape):
@@ -80,13 +80,10 @@ class Text(Shape):
         drawn = drawn.transpose(1, 0, 2).reshape(GLYPH_HEIGHT, characters * ADVANCE)
         texel = self.height / CAPITAL_HEIGHT
         inked = characters * ADVANCE - 1
-        shift = {"left": inked / 2, "center": 0.0, "right": -inked / 2}[self.anchor]
-        center = (
-            self.position[0] + (shift + 0.5) * texel,
-            self.position[1] - (GLYPH_HEIGHT - CAPITAL_HEIGHT) / 2 * texel,
-        )
+        x = self.position[0] + (_ANCHORS[self.anchor] * inked + 0.5) * texel
+        y = self.position[1] - (GLYPH_HEIGHT - CAPITAL_HEIGHT) / 2 * texel
         size = (characters * ADVANCE * texel, GLYPH_HEIGHT * texel)
-        covered = _mean_texels(drawn, center, size, pixels)
+        covered = _mean_texels(drawn, (x, y), size, pixels)
         yield Layer(covered, (self.color[0], self.color[1], self.color[2]), self.color[3])
 
 
