@@ -169,6 +169,7 @@ def resolve(target: str, make: Callable[[str], AnyEnv] | None = None) -> AnyEnv:
         remedy = "name a function that builds the environment"
         raise TypeError(f"{target} needs arguments ({missing}); {remedy}") from missing
     if not isinstance(env, FuncEnv):
-        remedy = "name a FuncEnv class or a function that builds one"
-        raise TypeError(f"{target} is not an environment but {env!r}; {remedy}")
+        raise TypeError(
+            f"{target} is not an environment but {env!r}; name a FuncEnv class or a function that builds one"
+        )
     return env

@@ -21,7 +21,6 @@ from funcenv.checker.trace import (
     call_function,
     inputs_used,
     leaves_by_path,
-    same_structure,
 )
 from funcenv.func_env import AnyEnv, FuncEnv
 from funcenv.parameters import parameter_axes
@@ -34,7 +33,7 @@ def check_parameter_kinds(tested: EnvUnderTest) -> Iterator[Finding]:
         if not isinstance(leaf, (bool, int, float, complex, np.generic, np.ndarray, jax.Array)):
             seen = f"the parameter is {leaf!r}, which is neither a number nor an array, so that jit and vmap refuse it"
             yield error("parameter-not-array", tested.env, path, seen, "declare it funcenv.field(pytree_node=False)")
-    same = tested.attempt(lambda: same_structure(copy.deepcopy(tested.env), tested.env))
+    same = tested.attempt(lambda: jax.tree.structure(copy.deepcopy(tested.env)) == jax.tree.structure(tested.env))
     if isinstance(same, Failure):
         seen = "comparing its static fields with those of a copy, as jit does to find a compiled program, raises "
         remedy = "use numbers, strings and tuples in static fields, and make an array an ordinary field"
@@ -124,9 +123,7 @@ def _trace_batch(tested: EnvUnderTest, batched: set[str]) -> Any | Failure:
     two = [jnp.stack([jnp.asarray(leaf)] * 2) if path in batched else leaf for path, leaf in leaves.items()]
 
     def call_all(env: Any, values: dict[str, Any]) -> Any:
-        return {
-            name: call_function(name, env, *map(values.get, arguments)) for name, (arguments, _) in FUNCTIONS.items()
-        }
+        return [call_function(name, env, *map(values.get, names)) for name, (names, _) in FUNCTIONS.items()]
 
     def call_batch(values: dict[str, Any]) -> Any:
         return jax.vmap(call_all, in_axes=(axes, None))(jax.tree.unflatten(treedef, two), values)
@@ -160,7 +157,7 @@ def _used(tested: EnvUnderTest) -> set[str]:
     traces: list[Trace | Failure] = list(tested.report.traces.values())
     if "state" in tested.report.values:
         traces.append(tested.trace_scene())
-    rows = [inputs_used(trace.jaxpr) for trace in traces if isinstance(trace, Trace)]
+    rows = [inputs_used(trace.jaxpr.jaxpr) for trace in traces if isinstance(trace, Trace)]
     return {path for index, path in enumerate(leaves_by_path(tested.env)) if any(row[index] for row in rows)}
 
 
@@ -192,4 +189,5 @@ def check_pickling(tested: EnvUnderTest) -> Iterator[Finding]:
 
 
 def _are_equal(first: AnyEnv, second: AnyEnv) -> bool:
-    return same_structure(first, second) and all(map(np.array_equal, *map(jax.tree.leaves, (first, second))))
+    (leaves, structure), (others, other) = jax.tree.flatten(first), jax.tree.flatten(second)
+    return bool(structure == other) and all(map(np.array_equal, leaves, others))

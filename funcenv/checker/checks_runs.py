@@ -55,7 +55,7 @@ def check_transforms(runs: Runs) -> Iterator[Finding]:
 
 
 def _compilations(runs: Runs) -> Iterator[Finding]:
-    state, given = take(runs.recorded[0].state, 0), runs.transition(0, 0)
+    state, given = take(runs.recorded[0].result.state, 0), runs.transition(0, 0)
     state, _ = runs.step(state, given.action, given.key)
     copy = "an equal copy of the environment, by env.replace()"
     for occasion, env in (("a state from step", runs.env), (copy, runs.env.replace())):
@@ -79,8 +79,7 @@ def _repeated_step(runs: Runs) -> Iterator[Finding]:
 
 def _reset(runs: Runs) -> Iterator[Finding]:
     """Compare a plain reset with a row of the batch. If they differ, a compiled call says which of them is wrong."""
-    key, starts = runs.reset_keys[0], take(runs.recorded[0], 0)
-    batched = StepResult(starts.state, starts.timestep)
+    key, batched = runs.reset_keys[0], take(runs.recorded[0].result, 0)
     plain = runs.tested.attempt(lambda: StepResult(*runs.env.reset(key)))
     if isinstance(plain, Failure) or differences(plain, batched):
         compiled = runs.reset(key)
@@ -99,8 +98,7 @@ def _batched_step(runs: Runs) -> Iterator[Finding]:
     """Compare rows of the batch, spread over the recording, with the same calls for one environment."""
     last_step = len(runs.recorded[1].in_space) - 1
     rows = (runs.transition(i * last_step // (NUM_COMPARED_ROWS - 1), i * 2 + i % 2) for i in range(NUM_COMPARED_ROWS))
-    pairs = ((StepResult(row.next_state, row.timestep), runs.step(row.state, row.action, row.key)) for row in rows)
-    found = (_batch_findings(runs, "step", *pair) for pair in pairs)
+    found = (_batch_findings(runs, "step", row.result, runs.step(row.state, row.action, row.key)) for row in rows)
     yield from itertools.islice(itertools.chain.from_iterable(found), 1)
 
 
@@ -124,10 +122,11 @@ def _batch_findings(runs: Runs, name: str, batched: StepResult, alone: StepResul
 def check_values(runs: Runs) -> Iterator[Finding]:
     """Check that recorded numbers are finite, observations in their space, and episodes not over at the start."""
     starts, transitions = runs.recorded
-    timesteps = transitions.timestep
+    first_states, first_timesteps = starts.result
+    next_states, timesteps = transitions.result
     values = {
-        "initial": starts.state,
-        "transition": transitions.next_state,
+        "initial": first_states,
+        "transition": next_states,
         "observation": timesteps.observation,
         "reward": timesteps.reward,
     }
@@ -136,7 +135,7 @@ def check_values(runs: Runs) -> Iterator[Finding]:
         code = "reward-not-finite" if function == "reward" else "not-finite"
         remedy = "guard divisions, roots and logarithms with jnp.where on their arguments, and clip what can grow"
         yield error(code, runs.env, function, f"it gave {bad}", remedy)
-    outside = [("reset", take(starts.timestep.observation, *row)) for row in _first_false(starts.in_space)]
+    outside = [("reset", take(first_timesteps.observation, *row)) for row in _first_false(starts.in_space)]
     outside += [("step", take(timesteps.observation, *row)) for row in _first_false(transitions.in_space)]
     for function, observation in outside[:1] if not bad_numbers else ():
         seen = f"{function} gave {format_values(observation)}, which is not in {runs.env.observation_space!r}"
@@ -208,10 +207,10 @@ def _moved(leaf: Any, distance: int) -> Any:
 
 def _undefined_ends(runs: Runs) -> Iterator[Finding]:
     """Step on where episodes ended: numbers stay finite."""
-    ends = np.argwhere(runs.recorded[1].timestep.done)
+    ends = np.argwhere(runs.recorded[1].result.timestep.done)
     for step, row in ends[:: max(1, len(ends) // 4)]:
         given = runs.transition(step, row)
-        result = StepResult(given.next_state, given.timestep)
+        result = given.result
         for _ in range(NUM_HELD_STEPS):
             result = runs.step(result.state, given.action, given.key)
         if bad := not_finite(result):

@@ -30,7 +30,7 @@ def check_keys(tested: EnvUnderTest) -> Iterator[Finding]:
         seen = f"{kept} holds a random key, so that stepping twice from one state draws the same"
         remedy = "draw from the key that transition is given, and keep what was drawn"
         yield error("key-in-state", tested.env, "initial", seen, remedy)
-    uses_key = inputs_used(tested.report.traces["initial"].jaxpr)[-1]
+    uses_key = inputs_used(tested.report.traces["initial"].jaxpr.jaxpr)[-1]
     if not uses_key and not any(level.fixed_start for level in tested.levels):
         seen = "the first state does not depend on the key: every episode starts alike"
         remedy = "draw the state from the key, or declare it with the class attribute fixed_start = True"

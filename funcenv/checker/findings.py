@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import enum
 from collections.abc import Sequence
@@ -126,9 +127,8 @@ def format_findings(findings: Sequence[Finding]) -> str:
     if not findings:
         return "no findings"
     ordered = sorted(findings, key=lambda finding: finding.severity is not Severity.ERROR)
-    errors = sum(finding.severity is Severity.ERROR for finding in findings)
-    counts = ((errors, "error"), (len(findings) - errors, "warning"))
-    total = ", ".join(f"{count} {noun}{'' if count == 1 else 's'}" for count, noun in counts)
+    counts = collections.Counter(finding.severity for finding in findings)
+    total = ", ".join(f"{counts[kind]} {kind.value}{'' if counts[kind] == 1 else 's'}" for kind in Severity)
     return "\n".join([*map(str, ordered), total])
 
 

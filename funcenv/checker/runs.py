@@ -41,8 +41,7 @@ class StepResult(NamedTuple):
 class Starts(NamedTuple):
     """What `reset` returned; every leaf has a leading axis `[NUM_ENVS]`."""
 
-    state: Any
-    timestep: Timestep[Any]
+    result: StepResult
     in_space: Any  # whether the observation lies in its space
     ended: Any  # whether the first state is terminal or truncated, which `reset` does not report
 
@@ -53,8 +52,7 @@ class Transitions(NamedTuple):
     state: Any
     action: Any
     key: jax.Array
-    next_state: Any
-    timestep: Timestep[Any]
+    result: StepResult
     in_space: Any
     inner_actions_in_space: Any  # see `inner_actions_in_space`
 
@@ -126,8 +124,7 @@ def record(env: AnyEnv, reset_keys: jax.Array, step_keys: jax.Array, actions: An
     first_states, timesteps = jax.vmap(env.reset)(reset_keys)
     contains = jax.vmap(env.observation_space.contains)
     starts = Starts(
-        state=without_probe(first_states),
-        timestep=timesteps,
+        result=StepResult(without_probe(first_states), timesteps),
         in_space=contains(timesteps.observation),
         ended=jax.vmap(lambda state: env.terminal(state) | env.truncated(state))(first_states),
     )
@@ -139,8 +136,7 @@ def record(env: AnyEnv, reset_keys: jax.Array, step_keys: jax.Array, actions: An
             state=without_probe(state),
             action=action,
             key=key,
-            next_state=without_probe(next_state),
-            timestep=timestep,
+            result=StepResult(without_probe(next_state), timestep),
             in_space=contains(timestep.observation),
             inner_actions_in_space=jax.vmap(inner_actions_in_space)(next_state),
         )

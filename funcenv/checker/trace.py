@@ -139,25 +139,20 @@ def call_function(name: str, env: AnyEnv, *args: Any) -> Any:
     return functools.reduce(getattr, name.split("."), env)(*args)  # type: ignore[operator]
 
 
-def inputs_used(closed: ClosedJaxpr) -> list[bool]:
-    """Return for each input whether any output depends on it.
+def inputs_used(jaxpr: Jaxpr, outputs: list[bool] | None = None) -> list[bool]:
+    """Return for each input whether any of these outputs, by default all, depends on it.
 
     A loop or a branch counts as using all of its inputs. Calls of jitted functions are followed.
 
-    >>> inputs_used(jax.make_jaxpr(lambda x, y: (x + 1, 2.0))(0.0, 0.0))
+    >>> inputs_used(jax.make_jaxpr(lambda x, y: (x + 1, 2.0))(0.0, 0.0).jaxpr)
     [True, False]
     """
-    return _inputs_used(closed.jaxpr, [True] * len(closed.jaxpr.outvars))
-
-
-def _inputs_used(jaxpr: Jaxpr, outputs: list[bool]) -> list[bool]:
-    """Walk from the outputs that are needed back to the inputs."""
-    live = _variables(jaxpr.outvars, outputs)
+    live = _variables(jaxpr.outvars, outputs or [True] * len(jaxpr.outvars))
     for eqn in reversed(jaxpr.eqns):
         needed = [var in live for var in eqn.outvars]
         if any(needed):
             called = eqn.params.get("jaxpr") if eqn.primitive.name in ("jit", "pjit") else None
-            used = _inputs_used(called.jaxpr, needed) if called else [True] * len(eqn.invars)
+            used = inputs_used(called.jaxpr, needed) if called else [True] * len(eqn.invars)
             live |= _variables(eqn.invars, used)
     return [var in live for var in jaxpr.invars]
 
@@ -174,16 +169,6 @@ def leaves_by_path(tree: Any) -> dict[str, Any]:
     """
     leaves = jax.tree_util.tree_leaves_with_path(tree)
     return {jax.tree_util.keystr(path).removeprefix("."): leaf for path, leaf in leaves}
-
-
-def same_structure(first: Any, second: Any) -> bool:
-    """Return whether two trees have the same containers, static fields and number of leaves.
-
-    >>> same_structure((1, 2), [1, 2])
-    False
-    """
-    structure: Any = jax.tree.structure(first)
-    return bool(structure == jax.tree.structure(second))
 
 
 def format_values(tree: Any) -> str:

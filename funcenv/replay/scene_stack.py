@@ -112,11 +112,11 @@ def draw_frames(scenes: Scene, steps: NDArray, height: int, width: int) -> Itera
 
 
 def draw_grid(
-    episodes: Sequence[Scene], steps: NDArray, height: int, width: int, columns: int | None = None
+    scenes: Sequence[Scene], steps: NDArray, height: int, width: int, columns: int | None
 ) -> Iterator[NDArray]:
     """Yield frames of several episodes in a grid; an episode that has ended keeps its last state."""
-    tiles = [draw_frames(scenes, np.minimum(steps, len(scenes.camera.width) - 1), height, width) for scenes in episodes]
-    _, columns = grid_shape(len(episodes), columns)
+    tiles = [draw_frames(one, np.minimum(steps, len(one.camera.width) - 1), height, width) for one in scenes]
+    _, columns = grid_shape(len(scenes), columns)
     for images in zip(*tiles, strict=True):
         yield images[0] if len(images) == 1 else tile_images(np.stack(images), columns, _GAP, np.uint8(_GAP_LEVEL))
 

@@ -13,7 +13,7 @@ import pytest
 import funcenv
 from funcenv.envs import CartPole
 from funcenv.replay import Replay, record
-from funcenv.replay.encode import Encoder
+from funcenv.replay.html import Encoder
 from funcenv.scene import Camera, Scene
 from funcenv.wrappers import TimeLimit
 

@@ -1,4 +1,4 @@
-// Decodes the JSON that funcenv/replay/encode.py writes.
+// Decodes the JSON that funcenv/replay/html.py writes.
 
 const ARRAYS = { f: Float32Array, i: Int32Array, u: Uint16Array, b: Uint8Array };
 
