@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
 from funcenv.func_env import AnyEnv, FuncEnv
@@ -187,4 +188,4 @@ def format_aval(leaf: Any) -> str:
 
 def is_key(leaf: Any) -> bool:
     """Return whether an array holds random keys."""
-    return bool(jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key))
+    return bool(jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key))
