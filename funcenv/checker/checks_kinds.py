@@ -122,7 +122,7 @@ def check_states(tested: EnvUnderTest) -> Iterator[Finding]:
 
 def state_differences(initial: Any, transition: Any) -> Iterator[str]:
     """Yield how the states of `initial` and `transition` differ: in structure, or else in shapes and dtypes."""
-    structures = [jax.tree.structure(state) for state in (initial, transition)]
+    structures: list[Any] = [jax.tree.structure(state) for state in (initial, transition)]
     if structures[0] != structures[1]:
         first, second = (str(each).removeprefix("PyTreeDef(").removesuffix(")") for each in structures)
         yield f"its structure is {first} after initial and {second} after transition"
