@@ -21,6 +21,7 @@ from funcenv.checker.trace import (
     call_function,
     inputs_used,
     leaves_by_path,
+    same_structure,
 )
 from funcenv.func_env import AnyEnv, FuncEnv
 from funcenv.parameters import parameter_axes
@@ -33,7 +34,7 @@ def check_parameter_kinds(tested: EnvUnderTest) -> Iterator[Finding]:
         if not isinstance(leaf, (bool, int, float, complex, np.generic, np.ndarray, jax.Array)):
             seen = f"the parameter is {leaf!r}, which is neither a number nor an array, so that jit and vmap refuse it"
             yield error("parameter-not-array", tested.env, path, seen, "declare it funcenv.field(pytree_node=False)")
-    same = tested.attempt(lambda: jax.tree.structure(copy.deepcopy(tested.env)) == jax.tree.structure(tested.env))
+    same = tested.attempt(lambda: same_structure(copy.deepcopy(tested.env), tested.env))
     if isinstance(same, Failure):
         seen = "comparing its static fields with those of a copy, as jit does to find a compiled program, raises "
         remedy = "use numbers, strings and tuples in static fields, and make an array an ordinary field"
@@ -189,5 +190,4 @@ def check_pickling(tested: EnvUnderTest) -> Iterator[Finding]:
 
 
 def _are_equal(first: AnyEnv, second: AnyEnv) -> bool:
-    (leaves, structure), (others, other) = jax.tree.flatten(first), jax.tree.flatten(second)
-    return bool(structure == other) and all(map(np.array_equal, leaves, others))
+    return same_structure(first, second) and all(map(np.array_equal, *map(jax.tree.leaves, (first, second))))

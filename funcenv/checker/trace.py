@@ -172,6 +172,16 @@ def leaves_by_path(tree: Any) -> dict[str, Any]:
     return {jax.tree_util.keystr(path).removeprefix("."): leaf for path, leaf in leaves}
 
 
+def same_structure(first: Any, second: Any) -> bool:
+    """Return whether two trees have the same containers, static fields and number of leaves.
+
+    >>> same_structure((1, 2), [1, 2])
+    False
+    """
+    structure: Any = jax.tree.structure(first)
+    return bool(structure == jax.tree.structure(second))
+
+
 def format_values(tree: Any) -> str:
     """Format a tree in one line.
 
