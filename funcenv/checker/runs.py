@@ -23,7 +23,7 @@ from funcenv.checker.trace import EnvUnderTest, Failure, format_aval, is_key, le
 from funcenv.func_env import AnyEnv, Timestep
 from funcenv.spaces.space import AnySpace
 from funcenv.struct import NDArray, PyTreeNode
-from funcenv.vector_step import select
+
 from funcenv.wrappers import StatefulWrapper, Wrapper
 
 NUM_ENVS = 16
@@ -140,7 +140,10 @@ def record(env: AnyEnv, reset_keys: jax.Array, step_keys: jax.Array, actions: An
             in_space=contains(timestep.observation),
             inner_actions_in_space=jax.vmap(inner_actions_in_space)(next_state),
         )
-        return select(timestep.done, first_states, next_state), transitions
+        return jax.vmap(select)(timestep.done, first_states, next_state), transitions
+
+    def select(done: jax.Array, first_state: Any, next_state: Any) -> Any:
+        return jax.tree.map(functools.partial(jnp.where, done), first_state, next_state)
 
     _, transitions = jax.lax.scan(step, first_states, (step_keys, actions))
     return starts, transitions
