@@ -23,7 +23,6 @@ from funcenv.checker.trace import EnvUnderTest, Failure, format_aval, is_key, le
 from funcenv.func_env import AnyEnv, Timestep
 from funcenv.spaces.space import AnySpace
 from funcenv.struct import NDArray, PyTreeNode
-
 from funcenv.wrappers import StatefulWrapper, Wrapper
 
 NUM_ENVS = 16
