@@ -34,7 +34,7 @@ from funcenv.adapters.vector.observation_aliases import observation_aliases
 from funcenv.parameters import map_batched
 from funcenv.random._counter_based import Style
 from funcenv.random.generators import with_style
-from funcenv.vector import AutoresetMode, FuncVectorEnv, VectorState, VectorTimestep
+from funcenv.vector import AnyVectorEnv, AutoresetMode, VectorState, VectorTimestep
 from funcenv.vector_step import map_rows, replace_by_select, reset_call, reset_row, select, step_before_reset, take
 
 MAX_RESET_BLOCK = 16  # environments that are reset together: the lanes of a 512-bit register
@@ -72,7 +72,7 @@ class VectorPrograms:
 
     def __init__(
         self,
-        venv: FuncVectorEnv[Any, Any, Any],
+        venv: AnyVectorEnv,
         impl: Hashable,
         packs_output: bool,
         chunk_size: int | None = None,
@@ -281,7 +281,7 @@ class VectorPrograms:
         return result[0], self.layout.read(result[1])
 
 
-def _make_programs(venv: FuncVectorEnv[Any, Any, Any], impl: Hashable, packs_output: bool) -> VectorPrograms:
+def _make_programs(venv: AnyVectorEnv, impl: Hashable, packs_output: bool) -> VectorPrograms:
     programs = VectorPrograms(venv, impl, packs_output)
     inline = inline_chunk_size(venv.num_envs, lambda size: programs.with_chunk_size(size).count_operations())
     return programs if inline is None else programs.with_chunk_size(inline)

@@ -21,7 +21,7 @@ class Space(abc.ABC, Generic[T_cov]):
 
     To add a space, define `sample`, `contains` and `union` in one file. Every other method has a default:
 
-    - `parts` lists what the space is made of, for `==` and `hash`; by default a space equals only itself.
+    - `parts` lists what the space is made of, for `==` and `hash`; by default its attributes, which must be hashable.
     - `flattened`, `flatten` and `unflatten` make vectors of members; by default they raise an error.
     - `zero`, `bounds`, `decode`, `encode_action`, `pack` and `unpack` do what their docstrings say.
     - `funcenv.spaces.batch.stack_space.register` adds a batch of another kind than `Batched`.
@@ -35,8 +35,8 @@ class Space(abc.ABC, Generic[T_cov]):
     ...     def sample(self, key, mask=None, probability=None): return 2 * jax.random.randint(key, (), 0, 10)
     ...     def contains(self, x): return jnp.asarray(x) % 2 == 0
     ...     def union(self, other): return self
-    >>> 4 in Even(), 5 in Even()
-    (True, False)
+    >>> 4 in Even(), 5 in Even(), Even() == Even()
+    (True, False, True)
     """
 
     shape: tuple[int, ...] | None = None
@@ -59,8 +59,8 @@ class Space(abc.ABC, Generic[T_cov]):
         """
 
     def parts(self) -> tuple[Any, ...]:
-        """Return hashable values, equal for equal spaces of this kind."""
-        return (id(self),)
+        """Return hashable values, equal for equal spaces of this kind: by default the names and values of attributes."""
+        return tuple(vars(self).items())
 
     @property
     def flattened(self) -> AnySpace:
@@ -149,6 +149,9 @@ class Space(abc.ABC, Generic[T_cov]):
 
     def __hash__(self) -> int:
         return hash(self.parts())
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"
 
 
 def require_alike(what: str, read: Callable[[Any], Any], one: AnySpace, other: Any) -> None:
