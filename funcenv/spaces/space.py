@@ -59,7 +59,7 @@ class Space(abc.ABC, Generic[T_cov]):
         """
 
     def parts(self) -> tuple[Any, ...]:
-        """Return hashable values, equal for equal spaces of this kind: by default the names and values of attributes."""
+        """Return hashable values, equal for equal spaces of this kind: by default its attributes, by name."""
         return tuple(vars(self).items())
 
     @property

@@ -129,8 +129,8 @@ def test_gradients_are_finite(env: Any, states: Any) -> None:
     """Where states are continuous, shapes move with them."""
     if not env.differentiable:
         assert env.differentiable is False or not isinstance(env.observation_space, funcenv.spaces.Box), (
-            f"{type(env).__name__} observes floats: set differentiable = True if steps and scenes have finite gradients, "
-            "else differentiable = False"
+            f"{type(env).__name__} observes floats: set differentiable = True if steps and scenes have finite "
+            "gradients, else differentiable = False"
         )
         return
 
