@@ -205,7 +205,6 @@ def _parse_run(command: str, about: str, options: type, arguments: list[str]) ->
 
 
 def _play(arguments: list[str]) -> int:
-    _require_tyro()
     from funcenv.adapters.playing.command import run
 
     return run(arguments)

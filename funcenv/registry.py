@@ -164,7 +164,7 @@ def spec(id: str) -> EnvSpec:
 
     Args:
         id: `[module:][namespace/]Name[-vN]`. The module is imported first. Without a version the newest one is taken,
-            with a warning.
+            with a warning. `module:EnvClass`, or a function that builds an environment, needs no registration.
 
     Raises:
         TypeError: the id is not a string.
@@ -179,11 +179,12 @@ def spec(id: str) -> EnvSpec:
     if not isinstance(id, str):
         raise TypeError(f"an environment id is a string such as 'CartPole-v1', got {id!r}")
     module, _, id = id.rpartition(":")
-    if module:
-        importlib.import_module(module)
+    imported = importlib.import_module(module) if module else None
     load_entry_points()
     if id in _specs:
         return _specs[id]
+    if callable(getattr(imported, id, None)):
+        return EnvSpec(f"{module}:{id}", f"{module}:{id}")
     namespace, name, version = parse_id(id)
     versions = {
         known.version: known
@@ -204,7 +205,7 @@ def make(id: str, *, max_episode_steps: int | None = _UNSET, **params: Any) -> A
     """Build a registered environment.
 
     Args:
-        id: `[module:][namespace/]Name[-vN]`, as for `spec`.
+        id: `[module:][namespace/]Name[-vN]` or `module:EnvClass`, as for `spec`.
         max_episode_steps: a time limit that replaces the registered one; None or -1 for no limit.
         **params: fields of the environment, such as `gravity=1.6`.
 

@@ -118,3 +118,28 @@ def test_without_arguments_the_commands_are_shown(capsys):
 def test_python_m_funcenv_is_the_same():
     out = subprocess.run([sys.executable, "-m", "funcenv", "list"], capture_output=True, text=True, check=True).stdout
     assert "Pendulum-v1" in out
+
+
+@pytest.fixture
+def boat(tmp_path, monkeypatch):
+    """Write a module with an environment that is not registered, and return its folder."""
+    (tmp_path / "boat.py").write_text("from funcenv.envs import Pendulum\nclass Boat(Pendulum):\n    'A boat.'\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "boat", raising=False)
+    yield tmp_path
+    sys.modules.pop("boat", None)
+
+
+def test_play_takes_a_class_and_its_parameters(boat, monkeypatch):
+    played = []
+    monkeypatch.setattr("funcenv.adapters.playing.command.play", lambda env, **options: played.append((env, options)))
+    assert main(["play", "boat:Boat", "--env-params", "gravity", "1.6", "--seed", "3", "--wait"]) == 0
+    ((env, options),) = played
+    assert type(env.get_wrapper_attr("func_env").unwrapped).__name__ == "Boat"
+    assert env.get_wrapper_attr("func_env").unwrapped.gravity == 1.6
+    assert options["seed"] == 3 and options["wait_on_player"] is True
+
+
+def test_play_reports_a_name_without_a_value(capsys):
+    assert main(["play", "CartPole-v1", "--env-params", "gravity"]) == 1
+    assert "takes names and values in turn, got gravity" in capsys.readouterr().err

@@ -108,3 +108,12 @@ def test_a_package_that_fails_is_named_and_the_others_load():
 def test_pprint_registry_lists_everything():
     table = funcenv.pprint_registry()
     assert all(id in table for id in funcenv.registry)
+
+
+def test_a_class_of_a_module_needs_no_registration():
+    spec = funcenv.spec("funcenv.envs:CartPole")
+    assert spec.id == "funcenv.envs:CartPole" and spec.max_episode_steps is None
+    assert funcenv.make(spec.id, gravity=1.6) == CartPole(gravity=1.6)
+    assert funcenv.make(spec.id, max_episode_steps=7).max_episode_steps == 7
+    with pytest.raises(ValueError, match="no environment is registered as 'CartPoel'"):
+        funcenv.make("funcenv.envs:CartPoel")

@@ -1,48 +1,91 @@
-"""The command `funcenv play [ENV_ID] [--terminal]`."""
+"""The command `funcenv play [ENV] [--terminal]`."""
 
 from __future__ import annotations
 
-import dataclasses
+import argparse
 from collections.abc import Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
-import tyro
 
 from funcenv.adapters.playing.play import play, play_in_terminal
 from funcenv.adapters.registration import make
 from funcenv.func_env import AnyEnv
 
-
-@dataclasses.dataclass(frozen=True)
-class PlayOptions:
-    """Options of the command."""
-
-    env_id: tyro.conf.Positional[str] = "CartPole-v1"
-    """id of the environment"""
-    terminal: bool = False
-    """play in this terminal, for example over SSH, instead of in a window"""
-    fps: float | None = None
-    """steps per second; by default the environment's own frame rate"""
-    zoom: float = 1.0
-    """size of the window relative to a frame"""
-    seed: int | None = None
-    """seed of the first episode"""
-    wait: bool | None = None
-    """step only when a key is pressed; by default if no observation is continuous"""
+DESCRIPTION = "Play with the keyboard, until the window is closed or escape is pressed."
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Play until the player leaves, and return the exit status."""
-    about = "Play with the keyboard, until the window is closed or escape is pressed."
-    options = tyro.cli(PlayOptions, prog="funcenv play", description=about, args=arguments)
-    with make(options.env_id, render_mode="ansi" if options.terminal else "rgb_array") as env:
+    """Play until the player leaves, and return the exit status.
+
+    Args:
+        arguments: The arguments after `funcenv play`.
+
+    Raises:
+        SystemExit: A flag is not valid; a line that says why is printed first.
+        ValueError, TypeError: The environment or a parameter is unknown.
+    """
+    options = _parser().parse_args(arguments)
+    mode, params = "ansi" if options.terminal else "rgb_array", parameters(options.env_params)
+    with make(options.env, render_mode=mode, **params) as env:
         wait = is_turn_based(env.get_wrapper_attr("func_env")) if options.wait is None else options.wait
         if options.terminal:
             play_in_terminal(env, fps=options.fps, seed=options.seed, wait_on_player=wait)
         else:
             play(env, fps=options.fps, zoom=options.zoom, seed=options.seed, wait_on_player=wait)
     return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="funcenv play", description=DESCRIPTION)
+    parser.add_argument(
+        "env", metavar="ENV", nargs="?", default="CartPole-v1", help="an id, or module:EnvClass (default: CartPole-v1)"
+    )
+    parser.add_argument(
+        "--terminal", action="store_true", help="play in this terminal, for example over SSH, instead of in a window"
+    )
+    parser.add_argument(
+        "--env-params",
+        nargs="+",
+        default=[],
+        metavar="NAME VALUE",
+        help="parameters of the environment, for example gravity 1.6",
+    )
+    parser.add_argument("--fps", type=float, help="steps per second; by default the environment's own frame rate")
+    parser.add_argument("--zoom", type=float, default=1.0, help="size of the window relative to a frame")
+    parser.add_argument("--seed", type=int, help="seed of the first episode")
+    parser.add_argument(
+        "--wait",
+        action=argparse.BooleanOptionalAction,
+        help="step only when a key is pressed; by default if no observation is continuous",
+    )
+    return parser
+
+
+def parameters(words: Sequence[str]) -> dict[str, Any]:
+    """Return the parameters that alternating names and values give; a value is a number, true or false, or a word.
+
+    Raises:
+        ValueError: A name has no value.
+
+    >>> parameters(["gravity", "1.6", "is_slippery", "false", "map_name", "8x8"])
+    {'gravity': 1.6, 'is_slippery': False, 'map_name': '8x8'}
+    """
+    if len(words) % 2:
+        raise ValueError(f"--env-params takes names and values in turn, got {' '.join(words)}; write gravity 1.6")
+    return {name: _value(text) for name, text in zip(words[::2], words[1::2], strict=True)}
+
+
+def _value(text: str) -> Any:
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return text
 
 
 def is_turn_based(env: AnyEnv) -> bool:
