@@ -183,7 +183,8 @@ class FunctionalEnv(Env[ObsType, ActType]):
 
         Raises:
             ResetNeeded: before the first `reset`, and after the end of an episode.
-            ValueError: the action is not in the action space; the state is unchanged.
+            ValueError: the action is not in the action space; the state is unchanged. Beyond the bounds of a `Box` of
+                floats, an action is passed on, with one warning.
             ConcurrentUse: another thread is inside a call.
             ClosedEnvironment: after `close`.
         """

@@ -181,7 +181,8 @@ class FunctionalVectorEnv(RenderedVectorEnv[ObsType, ActType]):
 
         Raises:
             ResetNeeded: before the first `reset`, and in DISABLED mode if an episode has ended.
-            ValueError: an action is outside of the space; the states are unchanged.
+            ValueError: an action is outside of the space; the states are unchanged. Beyond the bounds of a `Box` of
+                floats, an action is passed on, with one warning.
             ConcurrentUse: another thread is inside a call.
             ClosedEnvironment: after `close`.
         """

@@ -190,25 +190,6 @@ class Box(Space[jax.Array]):
         """Return zeros, clipped to the bounds."""
         return jnp.clip(jnp.zeros(self.shape, self.dtype), jnp.asarray(self.low), jnp.asarray(self.high))
 
-    def encode_action(self, x: Any) -> Any:
-        """Check an array on the host, and cast it to the dtype of the space.
-
-        Unlike `contains`, this accepts a float64 array for a float32 box; it refuses fractions for an integer box.
-
-        Raises:
-            ValueError: `x` has another shape or kind, or lies outside the bounds; NaN always does.
-        """
-        if not self.concrete:
-            return super().encode_action(x)
-        array = np.asarray(x)
-        same_kind = np.can_cast(array.dtype, self.dtype, "same_kind") or array.dtype.kind in "iu"
-        if array.shape != self.shape or not same_kind:
-            raise self.refuse_action(x)
-        array = array.astype(self.dtype, copy=False)
-        if not ((array >= self.low) & (array <= self.high)).all():
-            raise self.refuse_action(x)
-        return array
-
     def parts(self) -> tuple[Any, ...]:
         """Return shape, dtype and the bytes of the bounds."""
         if not self.concrete:
