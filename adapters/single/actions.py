@@ -17,9 +17,9 @@ from funcenv.spaces.space import AnySpace
 def action_encoder(space: AnySpace) -> Callable[[Any], Any]:
     """Return a function that checks an action and converts it to an argument of compiled code.
 
-    The function raises `ValueError` for an action outside of the space. An action beyond the bounds of a `Box` of floats
-    is passed on, with one warning, unless it is NaN. Actions of a `Discrete` space become device scalars, which are made
-    once and kept.
+    The function raises `ValueError` for an action outside of the space. An action beyond the bounds of a `Box` of
+    floats is passed on, with one warning, unless it is NaN. Actions of a `Discrete` space become device scalars, which
+    are made once and kept.
 
     >>> from funcenv.spaces import Box
     >>> action_encoder(Box(-1, 1))([0.5])

@@ -18,9 +18,9 @@ Encode = Callable[[Any, tuple[int, ...]], Any]
 def batch_encoder(space: AnySpace) -> Encode:
     """Return a function `encode(actions, batch_shape)` that checks actions and casts them to the dtype of the space.
 
-    Arrays on the host are checked element by element (`adapters.actions.array_encoder`). JAX arrays and DLPack tensors are not read, because that would
-    wait for the device: only their shape and kind are checked, and the environment defines the effect of an action
-    outside of the space.
+    Arrays on the host are checked element by element, as `adapters.actions.array_encoder` does. JAX arrays and DLPack
+    tensors are not read, because that would wait for the device: only their shape and kind are checked, and the
+    environment defines the effect of an action outside of the space.
 
     The function raises `ValueError` for actions of another shape or kind and for an action outside of the space. An
     action beyond the bounds of a `Box` of floats is passed on, with one warning, unless it is NaN.
