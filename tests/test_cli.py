@@ -133,10 +133,10 @@ def boat(tmp_path, monkeypatch):
 def test_play_takes_a_class_and_its_parameters(boat, monkeypatch):
     played = []
     monkeypatch.setattr("funcenv.adapters.playing.command.play", lambda env, **options: played.append((env, options)))
-    assert main(["play", "boat:Boat", "--env-params", "gravity", "1.6", "--seed", "3", "--wait"]) == 0
+    assert main(["play", "boat:Boat", "--env-params", "g", "1.6", "--seed", "3", "--wait"]) == 0
     ((env, options),) = played
     assert type(env.get_wrapper_attr("func_env").unwrapped).__name__ == "Boat"
-    assert env.get_wrapper_attr("func_env").unwrapped.gravity == 1.6
+    assert env.get_wrapper_attr("func_env").unwrapped.g == 1.6
     assert options["seed"] == 3 and options["wait_on_player"] is True
 
 
