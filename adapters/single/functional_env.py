@@ -26,7 +26,7 @@ from funcenv.adapters.spaces import Space
 from funcenv.func_env import AnyEnv
 from funcenv.random import default_impl, find_impl, impl_name
 from funcenv.registry import EnvSpec
-from funcenv.wrappers.base import layers
+from funcenv.wrappers.base import layer_with, layers
 
 
 class PendingFrame(NamedTuple):
@@ -260,11 +260,11 @@ class FunctionalEnv(Env[ObsType, ActType]):
 
     def has_wrapper_attr(self, name: str) -> bool:
         """Return whether this environment, or one of the functional environments inside, has an attribute."""
-        return hasattr(self, name) or self._layer_with(name) is not None
+        return hasattr(self, name) or layer_with(self.func_env, name) is not None
 
     def get_wrapper_attr(self, name: str) -> Any:
         """Return an attribute, such as `"max_episode_steps"`, of this environment or the outermost one that has it."""
-        return getattr(self if hasattr(self, name) else self._layer_with(name) or self, name)
+        return getattr(self if hasattr(self, name) else layer_with(self.func_env, name) or self, name)
 
     def set_wrapper_attr(self, name: str, value: Any, *, force: bool = True) -> bool:
         """Set an attribute that exists, or any attribute if `force`, and return whether it was set.
@@ -272,7 +272,7 @@ class FunctionalEnv(Env[ObsType, ActType]):
         Raises:
             AttributeError: the attribute belongs to a functional environment, which cannot change.
         """
-        layer = None if hasattr(self, name) else self._layer_with(name)
+        layer = None if hasattr(self, name) else layer_with(self.func_env, name)
         if layer is not None:
             raise AttributeError(
                 f"{name} belongs to the pure {type(layer).__name__}, which cannot change; "
@@ -284,9 +284,6 @@ class FunctionalEnv(Env[ObsType, ActType]):
         """Close the window and refuse later calls; calling it again does nothing."""
         self.closed = True
         self._renderer.close()
-
-    def _layer_with(self, name: str) -> AnyEnv | None:
-        return next((layer for layer in layers(self.func_env) if hasattr(layer, name)), None)
 
     def _read_result(self) -> tuple[float, bool, bool, ObsType, dict[str, Any]]:
         words, programs = np.array(self._packed), self._programs  # a copy, which the arrays below are views of

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
+import difflib
 import math
-from collections.abc import Iterator
-from typing import Any, ClassVar
+from collections.abc import Iterable, Iterator
+from typing import Any, ClassVar, Self
 
 import jax
 from jaxtyping import Array, Bool, Float
@@ -20,6 +22,10 @@ class Wrapper(FuncEnv[State, Action, Obs]):
     A `Wrapper` has no state of its own and passes the inner state through; see `StatefulWrapper` for one that has.
     A subclass that checks its arguments in `__post_init__` calls `super().__post_init__()` first.
 
+    Parameters and other public attributes of the layers inside can be read and replaced from outside: `env.gravity` and
+    `env.replace(gravity=1.6)` work on a wrapped `CartPole`. If several layers have the name, the outermost counts;
+    `env.unwrapped` is the innermost layer. A method that is found inside takes the states of its own layer.
+
     Raises:
         TypeError: `env` is not a `FuncEnv`.
         ValueError: The wrapper has a state, and `env` contains a wrapper that starts new episodes (`Autoreset`).
@@ -32,6 +38,8 @@ class Wrapper(FuncEnv[State, Action, Obs]):
     >>> state, _ = env.reset(funcenv.key(0))
     >>> float(env.step(state, 1, funcenv.key(1))[1].reward)
     0.5
+    >>> env.replace(gravity=1.6).gravity
+    1.6
     """
 
     env: AnyEnv
@@ -56,6 +64,51 @@ class Wrapper(FuncEnv[State, Action, Obs]):
                     f"{name} keeps a state for each episode and does not see where {other} begins a new one; "
                     f"put {other} outside of it: {other}({name}(env, ...))"
                 )
+
+    def __getattr__(self, name: str) -> Any:
+        """Return a public attribute of the outermost layer inside that has it."""
+        if hasattr(type(self), name):
+            return object.__getattribute__(self, name)  # A property of this layer failed; its own error is the right one.
+        env = vars(self).get("env")  # missing while pickle or copy rebuilds the wrapper, a placeholder inside JAX
+        layer = layer_with(env, name) if isinstance(env, FuncEnv) and not name.startswith("_") else None
+        if layer is None:
+            raise AttributeError(f"no layer of {type(self).__name__} has {name!r}{_suggestion(name, dir(self))}")
+        return getattr(layer, name)
+
+    def __dir__(self) -> list[str]:
+        inside = dir(vars(self).get("env"))
+        return sorted({*super().__dir__(), *(name for name in inside if not name.startswith("_"))})
+
+    def replace(self, **changes: Any) -> Self:
+        """Return a copy with some fields changed, each in the outermost layer that has it.
+
+        Raises:
+            TypeError: No layer has a field with one of the names.
+
+        >>> import funcenv
+        >>> env = funcenv.make("CartPole-v1").replace(gravity=1.6, max_episode_steps=100)
+        >>> env.unwrapped.gravity, env.max_episode_steps
+        (1.6, 100)
+        >>> env.replace(gravty=9.8)
+        Traceback (most recent call last):
+            ...
+        TypeError: no layer of TimeLimit has a field 'gravty', did you mean 'gravity'? TimeLimit has env,
+            max_episode_steps; CartPole has gravity, masscart, ...
+        """
+        fields = {type(layer).__name__: [entry.name for entry in dataclasses.fields(layer)] for layer in layers(self)}
+        known = {name for names in fields.values() for name in names}
+        for name in changes:
+            if name not in known:
+                lists = "; ".join(f"{layer} has {', '.join(names) or 'none'}" for layer, names in fields.items())
+                raise TypeError(
+                    f"no layer of {type(self).__name__} has a field {name!r}{_suggestion(name, known) or '.'} {lists}"
+                )
+        own = {entry.name for entry in dataclasses.fields(self)}
+        inside = {name: value for name, value in changes.items() if name not in own}
+        changes = {name: value for name, value in changes.items() if name in own}
+        if inside:
+            changes["env"] = changes.get("env", self.env).replace(**inside)
+        return super().replace(**changes)
 
     def inner(self, state: Any) -> Any:
         """Return the state of the environment inside."""
@@ -170,3 +223,18 @@ def layers(env: AnyEnv) -> Iterator[AnyEnv]:
     while isinstance(env, Wrapper):
         env = env.env
         yield env
+
+
+def layer_with(env: AnyEnv, name: str) -> AnyEnv | None:
+    """Return the outermost layer that has an attribute of its own, or None if there is none.
+
+    >>> import funcenv
+    >>> type(layer_with(funcenv.make("CartPole-v1"), "gravity")).__name__
+    'CartPole'
+    """
+    return next((layer for layer in layers(env) if name in vars(layer) or hasattr(type(layer), name)), None)
+
+
+def _suggestion(name: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(name, known, n=1)
+    return f", did you mean {close[0]!r}?" if close else ""

@@ -1,5 +1,6 @@
 """What every wrapper forwards, refuses and leaves alone."""
 
+import copy
 import inspect
 import pickle
 
@@ -22,6 +23,12 @@ class Pictured(CartPole):
         return "a picture"
 
 
+class Hidden(CartPole):
+    """Has a private attribute."""
+
+    _secret = 1
+
+
 def test_forwards_everything(Counter):
     plain, wrapped = Counter(goal=2), TimeLimit(Counter(goal=2), 9)
     state, inner = wrapped.reset(funcenv.key(0))[0], plain.reset(funcenv.key(0))[0]
@@ -36,9 +43,77 @@ def test_forwards_everything(Counter):
     assert TimeLimit(Pictured(), 9).scene(wrapped.initial(funcenv.key(0))) == "a picture"
 
 
-def test_hides_nothing_behind_attributes():
-    with pytest.raises(AttributeError):
-        TimeLimit(CartPole(), 9).gravity  # noqa: B018  (the access is the test)
+def test_parameters_are_read_through_wrappers():
+    env = Wrapper(TimeLimit(CartPole(gravity=1.6), 9))
+    assert env.gravity == 1.6 and env.max_episode_steps == 9
+    assert env.total_mass == env.unwrapped.total_mass  # a property
+    assert env.get_keys_to_action() == env.unwrapped.get_keys_to_action()  # a method
+    assert funcenv.make("FrozenLake-v1").P.reward.shape == (16, 4, 3)
+    assert {"gravity", "max_episode_steps", "replace"} <= set(dir(env))
+
+
+def test_the_outermost_layer_with_a_name_counts():
+    env = TimeLimit(Wrapper(TimeLimit(CartPole(), 9)), 5)
+    assert env.max_episode_steps == 5 and Wrapper(env.env).max_episode_steps == 9
+    changed = Wrapper(env).replace(max_episode_steps=7)
+    assert (changed.env.max_episode_steps, changed.env.env.max_episode_steps) == (7, 9)
+
+
+def test_parameters_are_replaced_through_wrappers():
+    env = Wrapper(TimeLimit(CartPole(), 9))
+    assert env.replace(gravity=1.6) == Wrapper(TimeLimit(CartPole(gravity=1.6), 9))
+    other = env.replace(env=TimeLimit(CartPole(length=2.0), 3), gravity=1.6, max_episode_steps=4)
+    assert other == Wrapper(TimeLimit(CartPole(gravity=1.6, length=2.0), 4))
+    assert jax.jit(lambda gravity: env.replace(gravity=gravity).gravity + 1.0)(2.0) == 3.0
+    with pytest.raises(ValueError, match="masscart must be a finite number above 0"):
+        env.replace(masscart=-1.0)
+
+
+def test_a_batch_is_made_through_wrappers():
+    gravities = jnp.array([9.8, 1.6])
+    env = wrappers.RescaleObservation(funcenv.make("Pendulum-v1"), -1.0, 1.0).replace(max_speed=gravities)
+    first, second = jax.vmap(lambda speed: env.replace(max_speed=speed).reset(funcenv.key(0))[1].observation)(gravities)
+    venv = funcenv.FuncVectorEnv(env, 2)
+    _, timestep = venv.reset(jnp.stack([funcenv.key(0)] * 2))
+    assert timestep.observation.shape == (2, 3) and not jnp.array_equal(first, second)
+    assert venv.subset(1, lambda values: values[1:]).env.max_speed == gravities[1:]
+    mapped = jax.vmap(lambda gravity: funcenv.make("CartPole-v1").replace(gravity=gravity))(gravities)
+    assert jnp.array_equal(mapped.gravity, gravities)
+
+
+def test_an_unknown_name_lists_what_each_layer_has():
+    env = TimeLimit(CartPole(), 9)
+    message = (
+        r"no layer of TimeLimit has a field 'gravty', did you mean 'gravity'\? "
+        r"TimeLimit has env, max_episode_steps; CartPole has gravity, masscart, "
+    )
+    with pytest.raises(TypeError, match=message):
+        env.replace(gravty=1.6)
+    with pytest.raises(AttributeError, match=r"^no layer of TimeLimit has 'gravty', did you mean 'gravity'\?$"):
+        env.gravty  # noqa: B018  (the access is the test)
+    assert not hasattr(env, "wind") and getattr(env, "wind", None) is None
+
+
+def test_private_names_and_failing_properties_are_not_looked_up_inside():
+    class Broken(Wrapper):
+        @property
+        def observation_space(self):
+            return self.action_space.shapes
+
+    with pytest.raises(AttributeError, match="'Discrete' object has no attribute 'shapes'"):
+        Broken(CartPole()).observation_space  # noqa: B018  (the access is the test)
+    env = Wrapper(Hidden())
+    assert env.unwrapped._secret == 1 and not hasattr(env, "_secret")
+
+
+def test_copies_and_half_built_wrappers_work():
+    env = TimeLimit(CartPole(gravity=1.6), 9)
+    for twin in (copy.copy(env), copy.deepcopy(env), pickle.loads(pickle.dumps(env))):
+        assert twin == env and twin.gravity == 1.6
+    with pytest.raises(AttributeError, match="no layer of TimeLimit has 'gravity'"):
+        object.__new__(TimeLimit).gravity  # noqa: B018  (the access is the test)
+    placeholders = jax.tree.map(lambda leaf: None, env)
+    assert placeholders.gravity is None and not hasattr(placeholders, "shape")
 
 
 def test_layers_from_the_outside_in():
