@@ -68,7 +68,9 @@ class Wrapper(FuncEnv[State, Action, Obs]):
     def __getattr__(self, name: str) -> Any:
         """Return a public attribute of the outermost layer inside that has it."""
         if hasattr(type(self), name):
-            return object.__getattribute__(self, name)  # A property of this layer failed; its own error is the right one.
+            return object.__getattribute__(
+                self, name
+            )  # A property of this layer failed; its own error is the right one.
         env = vars(self).get("env")  # missing while pickle or copy rebuilds the wrapper, a placeholder inside JAX
         layer = layer_with(env, name) if isinstance(env, FuncEnv) and not name.startswith("_") else None
         if layer is None:
