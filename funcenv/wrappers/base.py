@@ -74,7 +74,8 @@ class Wrapper(FuncEnv[State, Action, Obs]):
         env = vars(self).get("env")  # missing while pickle or copy rebuilds the wrapper, a placeholder inside JAX
         layer = layer_with(env, name) if isinstance(env, FuncEnv) and not name.startswith("_") else None
         if layer is None:
-            raise AttributeError(f"no layer of {type(self).__name__} has {name!r}{_suggestion(name, dir(self))}")
+            guess = _suggestion(name, dir(self), beginning="; ")
+            raise AttributeError(f"no layer of {type(self).__name__} has {name!r}{guess}")
         return getattr(layer, name)
 
     def __dir__(self) -> list[str]:
@@ -94,7 +95,7 @@ class Wrapper(FuncEnv[State, Action, Obs]):
         >>> env.replace(gravty=9.8)
         Traceback (most recent call last):
             ...
-        TypeError: no layer of TimeLimit has a field 'gravty', did you mean 'gravity'? TimeLimit has env,
+        TypeError: no layer of TimeLimit has a field 'gravty'; did you mean 'gravity'? TimeLimit has env,
             max_episode_steps; CartPole has gravity, masscart, ...
         """
         fields = {type(layer).__name__: [entry.name for entry in dataclasses.fields(layer)] for layer in layers(self)}
@@ -102,9 +103,8 @@ class Wrapper(FuncEnv[State, Action, Obs]):
         for name in changes:
             if name not in known:
                 lists = "; ".join(f"{layer} has {', '.join(names) or 'none'}" for layer, names in fields.items())
-                raise TypeError(
-                    f"no layer of {type(self).__name__} has a field {name!r}{_suggestion(name, known) or '.'} {lists}"
-                )
+                guess = _suggestion(name, known, ending="? ")
+                raise TypeError(f"no layer of {type(self).__name__} has a field {name!r}; {guess}{lists}")
         own = {entry.name for entry in dataclasses.fields(self)}
         inside = {name: value for name, value in changes.items() if name not in own}
         changes = {name: value for name, value in changes.items() if name in own}
@@ -237,6 +237,6 @@ def layer_with(env: AnyEnv, name: str) -> AnyEnv | None:
     return next((layer for layer in layers(env) if name in vars(layer) or hasattr(type(layer), name)), None)
 
 
-def _suggestion(name: str, known: Iterable[str]) -> str:
+def _suggestion(name: str, known: Iterable[str], beginning: str = "", ending: str = "?") -> str:
     close = difflib.get_close_matches(name, known, n=1)
-    return f", did you mean {close[0]!r}?" if close else ""
+    return f"{beginning}did you mean {close[0]!r}{ending}" if close else ""

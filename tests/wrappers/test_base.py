@@ -84,12 +84,12 @@ def test_a_batch_is_made_through_wrappers():
 def test_an_unknown_name_lists_what_each_layer_has():
     env = TimeLimit(CartPole(), 9)
     message = (
-        r"no layer of TimeLimit has a field 'gravty', did you mean 'gravity'\? "
+        r"no layer of TimeLimit has a field 'gravty'; did you mean 'gravity'\? "
         r"TimeLimit has env, max_episode_steps; CartPole has gravity, masscart, "
     )
     with pytest.raises(TypeError, match=message):
         env.replace(gravty=1.6)
-    with pytest.raises(AttributeError, match=r"^no layer of TimeLimit has 'gravty', did you mean 'gravity'\?$"):
+    with pytest.raises(AttributeError, match=r"^no layer of TimeLimit has 'gravty'; did you mean 'gravity'\?$"):
         env.gravty  # noqa: B018  (the access is the test)
     assert not hasattr(env, "wind") and getattr(env, "wind", None) is None
 
