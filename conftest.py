@@ -11,6 +11,10 @@ import pathlib
 
 import pytest
 
+for folder in "envs", "adapters":  # a source distribution cannot hold the links that the repository has
+    if not (link := pathlib.Path(__file__).parent / "funcenv" / folder).exists():
+        link.symlink_to(pathlib.Path("..") / folder)
+
 pytest.register_assert_rewrite("tests.support")
 
 from tests.support import compiling  # noqa: E402

@@ -143,3 +143,9 @@ def test_play_takes_a_class_and_its_parameters(boat, monkeypatch):
 def test_play_reports_a_name_without_a_value(capsys):
     assert main(["play", "CartPole-v1", "--env-params", "gravity"]) == 1
     assert "takes names and values in turn, got gravity" in capsys.readouterr().err
+
+
+def test_training_without_tyro_names_its_extra(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "tyro", None)
+    assert main(["train", "CartPole-v1"]) == 2
+    assert 'pip install "funcenv[train]"' in capsys.readouterr().err

@@ -44,7 +44,7 @@ class PlayPlot:
         try:
             import matplotlib.pyplot
         except ImportError as error:
-            raise ImportError('PlayPlot needs matplotlib; install it with: pip install "funcenv[train]"') from error
+            raise ImportError('PlayPlot needs matplotlib; install it with: pip install "funcenv[play]"') from error
         self._pyplot = matplotlib.pyplot
         self._compute, self._names = callback, list(plot_names)
         self.num_steps = 0
