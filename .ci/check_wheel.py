@@ -27,7 +27,9 @@ assert "<canvas" in funcenv.record(env, funcenv.random_policy(env), funcenv.key(
 """
 TESTS = ["tests/static", "tests/docs/test_gallery.py", "tests/docs/test_notebooks.py", "tests/spaces/test_box.py"]
 LINKS = {"funcenv/envs", "funcenv/adapters"}  # which a source distribution cannot hold
-WARNING = "absent from the `packages` configuration"  # of setuptools, about a folder that it would guess to be a package
+WARNING = (
+    "absent from the `packages` configuration"  # of setuptools, about a folder that it would guess to be a package
+)
 
 
 def main() -> None:
@@ -64,7 +66,7 @@ def compare(wheel: pathlib.Path) -> None:
 
 
 def try_sdist(sdist: pathlib.Path, scratch: pathlib.Path) -> None:
-    """Raise unless a source distribution holds every tracked file but those of git and its hosts, and passes some tests."""
+    """Raise unless a source distribution holds every tracked file but those for git, and passes some tests."""
     with tarfile.open(sdist) as archive:
         archive.extractall(scratch, filter="data")
     home = scratch / sdist.name.removesuffix(".tar.gz")
@@ -77,7 +79,9 @@ def try_sdist(sdist: pathlib.Path, scratch: pathlib.Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(home), "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *TESTS]
     subprocess.run(command, check=True, cwd=home, env=environment)
-    found = subprocess.run([sys.executable, "-c", where], check=True, cwd=home, env=environment, capture_output=True, text=True)
+    found = subprocess.run(
+        [sys.executable, "-c", where], check=True, cwd=home, env=environment, capture_output=True, text=True
+    )
     for path in found.stdout.split():
         assert home in pathlib.Path(path).parents, f"{path} is not from the source distribution in {home}"
 

@@ -68,7 +68,9 @@ def test_every_import_is_declared():
     for name, path in FILES.items():
         extra = owner(name)
         available = BASE | OFFERED | (declared(EXTRAS[extra]) if extra else set())
-        missing += [f"{name} imports {one}, which {extra or 'base'} lacks" for one in imported(path) if one not in available]
+        missing += [
+            f"{name} imports {one}, which {extra or 'base'} lacks" for one in imported(path) if one not in available
+        ]
     assert not missing, "\n".join(missing)
 
 
