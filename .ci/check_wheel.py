@@ -1,7 +1,7 @@
 """Builds the wheel and the source distribution, and tries them away from the checkout.
 
-The wheel's files are compared with the tree, and it is imported in a clean environment. The source distribution must hold every
-tracked file, and some of its tests run from it.
+The wheel's files are compared with the tree, and it is imported in a clean environment. The source distribution must
+hold every tracked file, and some of its tests run from it.
 """
 
 from __future__ import annotations
