@@ -1,17 +1,49 @@
-"""Checks of parameters: each error names the rule, the value and the remedy.
+"""Checks of arguments: each error names the rule, the value and the remedy.
 
 Parameters may be traced, batched or placeholders. The checks examine concrete numbers and accept everything else.
 """
 
 from __future__ import annotations
 
+import functools
 import operator
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import jax
 import numpy as np
 
 from funcenv.struct import NDArray
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def explain_calls(note: str) -> Callable[[Function], Function]:
+    """Return a decorator that adds a note to the `TypeError` of a call whose arguments do not fit the function.
+
+    Errors that the function raises itself stay as they are.
+
+    >>> @explain_calls("write double(3)")
+    ... def double(x): return 2 * x
+    >>> try: double(y=3)
+    ... except TypeError as error: print(error.__notes__)
+    ['write double(3)']
+    """
+
+    def decorate(function: Function) -> Function:
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            try:
+                return function(*args, **kwargs)
+            except TypeError as error:
+                traceback = error.__traceback__
+                if traceback is not None and traceback.tb_next is None:  # raised by the call, not inside of it
+                    error.add_note(note)
+                raise
+
+        return call  # type: ignore[return-value]  # it has the signature of `function`
+
+    return decorate
 
 
 def require_at_least(minimum: float, name: str, value: Any, remedy: str) -> None:

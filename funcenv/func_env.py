@@ -21,6 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
+from funcenv.checks import explain_calls
 from funcenv.random import require_typed_key
 from funcenv.scene import Scene
 from funcenv.spaces import Space
@@ -29,6 +30,17 @@ from funcenv.struct import PyTreeNode
 State = TypeVar("State")
 Action = TypeVar("Action")
 Obs = TypeVar("Obs")
+
+
+# Names that others give to the six functions, and what they are called here.
+_OTHER_NAMES = {
+    "initial": ("init", "initial_state", "reset_state"),
+    "transition": ("dynamics", "next_state", "transit"),
+    "observation": ("observe_state", "get_obs", "get_observation", "obs"),
+    "reward": ("get_reward", "reward_function", "rewards"),
+    "terminal": ("terminated", "is_terminal", "termination", "terminate", "done", "is_done"),
+    "truncated": ("is_truncated", "truncation", "truncate", "truncates"),
+}
 
 
 class Timestep(PyTreeNode, Generic[Obs]):
@@ -87,6 +99,12 @@ class FuncEnv(PyTreeNode, Generic[State, Action, Obs]):
                     f"{cls.__name__}.{name} must not be overridden: it is composed from initial, transition, "
                     "observation, reward, terminal and truncated; override those"
                 )
+        for name, others in _OTHER_NAMES.items():
+            for other in others:
+                if callable(cls.__dict__.get(other)) and getattr(cls, name) is getattr(FuncEnv, name):
+                    raise TypeError(
+                        f"{cls.__name__}.{other} is never called; name it {name}, or _{other} if it is a helper"
+                    )
         super().__init_subclass__(**kwargs)
 
     @property
@@ -187,6 +205,9 @@ class FuncEnv(PyTreeNode, Generic[State, Action, Obs]):
         return self
 
     @final
+    @explain_calls(
+        "reset takes a key: env.reset(funcenv.key(0)). The interface that takes a seed is funcenv.adapters.make(id)"
+    )
     def reset(self, key: jax.Array) -> tuple[State, Timestep[Obs]]:
         """Start an episode.
 
@@ -206,6 +227,10 @@ class FuncEnv(PyTreeNode, Generic[State, Action, Obs]):
         return state, timestep.replace(terminated=never, truncated=never)
 
     @final
+    @explain_calls(
+        "step takes a state, an action and a key: state, timestep = env.step(state, action, funcenv.key(1)). "
+        "The interface that takes only an action is funcenv.adapters.make(id)"
+    )
     def step(self, state: State, action: Action, key: jax.Array) -> tuple[State, Timestep[Obs]]:
         """Perform one action.
 
@@ -221,10 +246,15 @@ class FuncEnv(PyTreeNode, Generic[State, Action, Obs]):
             The next state and its time step.
 
         Raises:
-            TypeError: a legacy uint32 key, or a flag that is not a bool.
-            ValueError: a reward or a flag that is not a scalar.
+            TypeError: a legacy uint32 key, a time step in place of the state, an action of floats where the action space
+                holds integers, or a flag that is not a bool.
+            ValueError: an action of another shape than those of the action space; a reward or a flag that is not a
+                scalar.
         """
+        if isinstance(state, Timestep):
+            raise TypeError(f"step needs a state, got a {type(state).__name__}; {RESULT_ORDER}")
         transition_key, observation_key = _split_call_key(key)
+        self.action_space.require_kind(action)
         next_state = _strip_weak_types(self.transition(state, action, transition_key))
         timestep = Timestep(
             observation=_strip_weak_types(self.observation(next_state, observation_key)),
@@ -274,6 +304,8 @@ class FuncEnv(PyTreeNode, Generic[State, Action, Obs]):
 
 
 AnyEnv: TypeAlias = FuncEnv[Any, Any, Any]
+
+RESULT_ORDER = "reset and step return the state first: state, timestep = env.reset(key)"
 
 
 def placeholder_outcome(env: AnyEnv, state: Any) -> tuple[jax.Array, dict[str, Any]]:

@@ -22,10 +22,12 @@ from typing import Any, Self
 
 from funcenv.checks import require_size
 from funcenv.func_env import AnyEnv
+from funcenv.struct import unannotated_values
 from funcenv.wrappers.time_limit import TimeLimit
 
 ENTRY_POINT_GROUP = "funcenv.envs"
 
+_STATEFUL_ARGUMENTS = ("render_mode", "disable_env_checker", "autoreset")
 _ID = re.compile(r"(?:(?P<namespace>[\w:.-]+)/)?(?P<name>[\w:.-]+?)(?:-v(?P<version>\d+))?")
 _UNSET: Any = object()
 
@@ -141,7 +143,8 @@ def register(
         kwargs: parameters that differ from the defaults of the class.
 
     Raises:
-        ValueError: a malformed id or entry point, or an id that is registered for another environment.
+        ValueError: a malformed id or entry point, or an id that is registered for another environment. A class that is
+            defined again, as when a cell of a notebook runs again, replaces the one before.
 
     >>> from funcenv.envs import CartPole
     >>> register("doc/Moon-v0", CartPole, max_episode_steps=100, kwargs={"gravity": 1.6})
@@ -154,7 +157,7 @@ def register(
     if max_episode_steps is not None:
         max_episode_steps = require_size("max_episode_steps", max_episode_steps)
     new = EnvSpec(id, entry_point, max_episode_steps, reward_threshold, dict(kwargs or {}))
-    if id in _specs and _specs[id] != new:
+    if id in _specs and _specs[id] != new and not _is_redefined(_specs[id], new):
         raise ValueError(f"{id} is registered already, for {_specs[id].entry_point}; choose another name or version")
     _specs[id] = new
 
@@ -278,13 +281,21 @@ def _entry_points() -> importlib.metadata.EntryPoints:
     return importlib.metadata.entry_points(group=ENTRY_POINT_GROUP)
 
 
+def _is_redefined(old: EnvSpec, new: EnvSpec) -> bool:
+    """Return whether two specs hold two definitions of the same class."""
+    before, after = old.entry_point, new.entry_point
+    if before is after or not (isinstance(before, type) and isinstance(after, type)):
+        return False
+    return (before.__module__, before.__qualname__) == (after.__module__, after.__qualname__)
+
+
 def _suggest_id(id: str, versions: list[str]) -> str:
     if versions:
         return f"its versions are {', '.join(versions)}"
     if not _specs:
         return 'no environments are installed: run "pip install -e ." in the checkout, or "pip install funcenv"'
     lowered = {known.lower(): known for known in _specs}
-    close = difflib.get_close_matches(id.lower(), lowered, n=1, cutoff=0.5)
+    close = difflib.get_close_matches(id.lower(), lowered, n=1, cutoff=0.75)
     return f"did you mean {lowered[close[0]]}?" if close else "funcenv.pprint_registry() lists what there is"
 
 
@@ -297,6 +308,10 @@ def _require_known_parameters(id: str, build: Any, params: dict[str, Any]) -> No
             close = difflib.get_close_matches(name.lower(), names, n=1)
             remedy = f"did you mean {close[0]}?" if close else f"it has: {', '.join(names)}"
             # Python's own wording, which libraries search for when they try whether an argument is accepted.
+            if name in _STATEFUL_ARGUMENTS:
+                remedy = f"the interface that has one is funcenv.adapters.make({id!r}, {name}=...)"
+            elif name in unannotated_values(build):
+                remedy = f"in the class {build.__name__} it has no annotation; make it a parameter: {name}: float = ..."
             raise TypeError(f"{id} got an unexpected keyword argument {name!r}; {remedy}")
 
 

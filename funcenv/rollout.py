@@ -22,6 +22,7 @@ where XLA contracts a*b+c alike, and else differ by a unit or two in the last pl
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -34,7 +35,7 @@ from funcenv._compile.cuda_graph import CudaGraphJit
 from funcenv._compile.options import quick_options
 from funcenv._compile.rollout import Accumulator, as_policy, policy_step, run
 from funcenv.checks import require_size
-from funcenv.func_env import AnyEnv
+from funcenv.func_env import AnyEnv, FuncEnv
 from funcenv.random import indexed_key, require_typed_key
 from funcenv.spaces.space import AnySpace
 from funcenv.statistics import EPISODE_TOTALS, RolloutStatistics
@@ -166,8 +167,9 @@ def rollout(
         `vstate` passed in.
 
     Raises:
-        ValueError: `num_steps` is below 1.
-        TypeError: the key is a legacy key.
+        ValueError: `num_steps` is below 1, or the policy returns an action of another shape than those of the space.
+        TypeError: `venv` is not a `FuncVectorEnv`, the key is a legacy key, or the policy returns floats where the
+            action space holds integers. What the policy itself raises has a note that says how it is called.
 
     >>> import funcenv
     >>> env = funcenv.make("CartPole-v1")
@@ -177,6 +179,9 @@ def rollout(
     >>> rewards.shape, bool(statistics.count > 0)
     ((200, 8), True)
     """
+    if not isinstance(venv, FuncVectorEnv):
+        shown = type(venv).__name__ if isinstance(venv, FuncEnv) else repr(venv)
+        raise TypeError(f"rollout takes a FuncVectorEnv, got {shown}; write funcenv.FuncVectorEnv(env, num_envs=...)")
     num_steps = require_size("num_steps", num_steps)
     require_typed_key(key)
     policy = as_policy(policy)
@@ -186,7 +191,13 @@ def rollout(
     return _rollout(venv, policy, key, vstate, num_steps, collect)
 
 
-def evaluate(env: AnyEnv, policy: Policy, num_episodes: int, key: jax.Array, *, max_steps: int = 100_000) -> Evaluation:
+MAX_EVALUATION_STEPS = 100_000
+"""The steps after which an evaluation stops, unless it is told another number."""
+
+
+def evaluate(
+    env: AnyEnv, policy: Policy, num_episodes: int, key: jax.Array, *, max_steps: int | None = None
+) -> Evaluation:
     """Play whole episodes, all at once, as one compiled program, and report each one's return.
 
     Every episode counts once, however short; episodes that end early wait for the others.
@@ -197,7 +208,11 @@ def evaluate(env: AnyEnv, policy: Policy, num_episodes: int, key: jax.Array, *, 
         num_episodes: at least 1.
         key: episode i depends on the key and i alone.
         max_steps: where to stop even if episodes have not ended, which an environment without end needs. `finished`
-            is False for such episodes.
+            is False for such episodes. By default 100,000, with a warning if it is reached.
+
+    Raises:
+        TypeError: `env` is not a `FuncEnv`, or the key is a legacy key.
+        ValueError: `num_episodes` or `max_steps` is below 1.
 
     >>> import funcenv
     >>> env = funcenv.make("CartPole-v1")
@@ -205,13 +220,31 @@ def evaluate(env: AnyEnv, policy: Policy, num_episodes: int, key: jax.Array, *, 
     >>> evaluation.episode_return.shape, bool(evaluation.finished.all())
     ((10,), True)
     """
-    num_episodes, max_steps = require_size("num_episodes", num_episodes), require_size("max_steps", max_steps)
+    if not isinstance(env, FuncEnv):
+        shown, remedy = (type(env).__name__, "venv.env") if isinstance(env, FuncVectorEnv) else (env, "funcenv.make(id)")
+        raise TypeError(f"evaluate takes one environment, got {shown}; pass {remedy}")
+    num_episodes = require_size("num_episodes", num_episodes)
+    limit = MAX_EVALUATION_STEPS if max_steps is None else require_size("max_steps", max_steps)
     require_typed_key(key)
     policy = as_policy(policy)
     venv = FuncVectorEnv(env, num_episodes, AutoresetMode.DISABLED)
-    result = run(_WHOLE_EPISODES, venv, policy, key, None, max_steps)
-    evaluation: Evaluation = _evaluate(venv, policy, key, max_steps) if result is None else result.totals
+    result = run(_WHOLE_EPISODES, venv, policy, key, None, limit)
+    evaluation: Evaluation = _evaluate(venv, policy, key, limit) if result is None else result.totals
+    if max_steps is None and not isinstance(evaluation.finished, jax.core.Tracer):
+        _warn_of_unfinished(evaluation, limit)
     return evaluation
+
+
+def _warn_of_unfinished(evaluation: Evaluation, limit: int) -> None:
+    unfinished = num_episodes = evaluation.finished.size
+    unfinished -= int(evaluation.finished.sum())
+    if unfinished:
+        warnings.warn(
+            f"{unfinished} of {num_episodes} episodes had not ended after {limit:,} steps; their returns are those so "
+            "far. Pass max_steps, or give the environment a TimeLimit",
+            RuntimeWarning,
+            stacklevel=3,
+        )
 
 
 @functools.partial(CudaGraphJit, static_argnames=("num_steps", "collect"))

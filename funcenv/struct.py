@@ -49,11 +49,20 @@ class PyTreeNode:
     Point(x=1.0, y=2.0)
     >>> jax.tree.map(lambda leaf: leaf + 1, Point(1.0))
     Point(x=2.0, y=1.0)
+    >>> Point(1.0).x = 2.0
+    Traceback (most recent call last):
+        ...
+    dataclasses.FrozenInstanceError: a Point cannot be changed; make another one with replace(x=...)
+
+    Raises:
+        TypeError: The default of a field is an array or a container, which all instances would share.
     """
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__()
+        _refuse_shared_defaults(cls)
         dataclasses.dataclass(frozen=True, **kwargs)(cls)
+        cls.__setattr__ = _refuse_assignment  # type: ignore[method-assign,assignment]  # dataclass made one, too
         _register(cls)
 
     def replace(self, **changes: Any) -> Self:
@@ -73,8 +82,50 @@ class PyTreeNode:
         for name in changes:
             if name not in names:
                 fields = ", ".join(names) or "none"
-                raise TypeError(f"{type(self).__name__} has no field {name!r}; its fields are: {fields}")
+                remedy = f"its fields are: {fields}"
+                if name in unannotated_values(type(self)):
+                    remedy = f"the class attribute is without an annotation, which makes it a field: {name}: float = ..."
+                raise TypeError(f"{type(self).__name__} has no field {name!r}; {remedy}")
         return type(self)(**{name: vars(self)[name] for name in names} | changes)
+
+
+def unannotated_values(cls: type) -> dict[str, Any]:
+    """Return the class attributes, by name, that look like fields but have no annotation.
+
+    These are numbers and arrays, unless their name is in capitals, private, or overrides an attribute of a base class.
+
+    >>> class Wind(PyTreeNode):
+    ...     speed = 0.5
+    ...     LIMIT = 2.0
+    >>> unannotated_values(Wind)
+    {'speed': 0.5}
+    """
+    annotated = {name for base in cls.__mro__ for name in base.__dict__.get("__annotations__", ())}
+    return {
+        name: value
+        for base in cls.__mro__
+        for name, value in vars(base).items()
+        if isinstance(value, (int, float, np.generic, np.ndarray, jax.Array))
+        and not (name.startswith("_") or name.isupper() or name in annotated)
+        and not any(hasattr(parent, name) for parent in base.__bases__)
+    }
+
+
+def _refuse_shared_defaults(cls: type) -> None:
+    for name in cls.__dict__.get("__annotations__", ()):
+        default = cls.__dict__.get(name)
+        if isinstance(default, (list, dict, set, np.ndarray, jax.Array)):
+            ndim = f", ndim={default.ndim}" if isinstance(default, (np.ndarray, jax.Array)) else ""
+            raise TypeError(
+                f"the default of {cls.__name__}.{name} is of type {type(default).__name__}, which all instances would "
+                f"share; write {name} = funcenv.field(default_factory=lambda: ...{ndim})"
+            )
+
+
+def _refuse_assignment(self: Any, name: str, value: Any) -> None:
+    raise dataclasses.FrozenInstanceError(
+        f"a {type(self).__name__} cannot be changed; make another one with replace({name}=...)"
+    )
 
 
 def _register(cls: type[PyTreeNode]) -> None:

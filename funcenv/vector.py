@@ -16,8 +16,8 @@ import numpy as np
 from jaxtyping import Array, Bool, Key
 
 from funcenv._compile.lazy_reset import is_reset_costly, step_lazily
-from funcenv.checks import require_size
-from funcenv.func_env import Action, FuncEnv, Obs, State
+from funcenv.checks import explain_calls, require_size
+from funcenv.func_env import RESULT_ORDER, Action, FuncEnv, Obs, State, Timestep
 from funcenv.parameters import map_batched, parameter_axes
 from funcenv.random import require_typed_key
 from funcenv.spaces import Space
@@ -52,6 +52,7 @@ class FuncVectorEnv(PyTreeNode, Generic[State, Action, Obs]):
             a few at a time in a loop. "auto" chooses by the cost of a reset, see `chosen_reset_strategy`.
 
     Raises:
+        TypeError: `env` is not a `FuncEnv`.
         ValueError: `num_envs` is below 1, a parameter has another leading axis, or the strategy is unknown.
 
     >>> import funcenv, jax, jax.numpy as jnp
@@ -68,6 +69,10 @@ class FuncVectorEnv(PyTreeNode, Generic[State, Action, Obs]):
     reset_strategy: str = field(pytree_node=False, default="auto")
 
     def __post_init__(self) -> None:
+        if not isinstance(self.env, FuncEnv):
+            shown = self.env.__name__ if isinstance(self.env, type) else repr(self.env)
+            remedy = f"{shown}()" if isinstance(self.env, type) else f"funcenv.make({shown})"
+            raise TypeError(f"FuncVectorEnv takes an environment, got {shown}; build it first, as in {remedy}")
         require_size("num_envs", self.num_envs)
         if not isinstance(self.autoreset_mode, AutoresetMode):
             modes = ", ".join(str(mode) for mode in AutoresetMode)
@@ -86,6 +91,9 @@ class FuncVectorEnv(PyTreeNode, Generic[State, Action, Obs]):
         """The action space of one environment; for a batch of environments, the loosest of theirs."""
         return self._loosest("action_space")
 
+    @explain_calls(
+        "reset takes a key: venv.reset(funcenv.key(0)). The interface that takes a seed is funcenv.adapters.make_vec(id)"
+    )
     def reset(
         self,
         key: jax.Array | None = None,
@@ -126,6 +134,7 @@ class FuncVectorEnv(PyTreeNode, Generic[State, Action, Obs]):
         kept = vstate, self._map(observe_row, vstate)
         return select(self._checked_mask(mask), fresh, kept)
 
+    @explain_calls("step takes a vector state and actions: vstate, timestep = venv.step(vstate, actions)")
     def step(self, vstate: VectorState[State], actions: Action) -> tuple[VectorState[State], VectorTimestep[Obs]]:
         """Step every environment once, with automatic resets as `autoreset_mode` says.
 
@@ -135,7 +144,19 @@ class FuncVectorEnv(PyTreeNode, Generic[State, Action, Obs]):
 
         Returns:
             The next vector state and time step.
+
+        Raises:
+            TypeError: a time step in place of the state, or floats where the action space holds integers.
+            ValueError: actions without a leading axis `[num_envs]`, or of another shape.
         """
+        if isinstance(vstate, Timestep):
+            raise TypeError(f"step needs a vector state, got a {type(vstate).__name__}; {RESULT_ORDER}")
+        for leaf in jax.tree.leaves(actions):
+            if np.shape(leaf)[:1] != (self.num_envs,):
+                raise ValueError(
+                    f"step takes one action for each of num_envs={self.num_envs} environments, got actions of shape "
+                    f"{np.shape(leaf)}; stack them along the first axis"
+                )
         if self.autoreset_mode is AutoresetMode.DISABLED:
             return self._map(step_row, vstate, actions)
         step = step_lazily if self.chosen_reset_strategy() == "lazy" else step_and_reset

@@ -62,6 +62,32 @@ def stepped(env):
     return env.step(state, 0, funcenv.key(1))
 
 
+def named_terminated():
+    return types.new_class("Boat", (funcenv.FuncEnv,), {}, lambda body: body.update(terminated=lambda self, state: False))
+
+
+def array_default():
+    def define(body):
+        body.update(weights=jnp.zeros(3), __annotations__={"weights": jax.Array})
+
+    return types.new_class("Boat", (Line,), {}, define)
+
+
+class Windy(Line):
+    wind = 0.5
+
+
+funcenv.register("errors/Windy-v0", Windy)
+
+
+def start(env):
+    return env.reset(funcenv.key(0))[0]
+
+
+def play(policy):
+    return funcenv.rollout(vector(), policy, funcenv.key(0), 2)
+
+
 def overridden():
     return types.new_class("Mine", (Line,), {}, lambda body: body.update(step=lambda self: None))
 
@@ -135,6 +161,50 @@ TABLE = [
     (lambda: funcenv.register("CartPole-v1", Line), ValueError, "already", "CartPole-v1", "choose another name"),
     (lambda: funcenv.EnvSpec("a/B-v0", Line).to_json(), TypeError, "no JSON form", "Line", 'as "module:attribute"'),
     (lambda: funcenv.EnvSpec.from_json("[]"), ValueError, "is an object with the fields id", "got []", ""),
+    (
+        lambda: funcenv.make("CartPole-v1", render_mode="human"),
+        TypeError,
+        "unexpected keyword argument",
+        "'render_mode'",
+        "adapters.make('CartPole-v1', render_mode=...)",
+    ),
+    (lambda: funcenv.make("LunarLandr-v9"), ValueError, "no environment", "'LunarLandr-v9'", "pprint_registry()"),
+    # the habits of other libraries
+    (lambda: Line().reset(seed=0), TypeError, "unexpected keyword argument", "'seed'", "env.reset(funcenv.key(0))"),
+    (lambda: Line().reset(), TypeError, "missing 1 required", "'key'", "takes a seed is funcenv.adapters"),
+    (lambda: Line().reset(0), TypeError, "a key must be a typed key", "got 0", "funcenv.key(0)"),
+    (lambda: Line().step(0), TypeError, "missing 2 required", "'action' and 'key'", "env.step(state, action, funcenv.key"),
+    (
+        lambda: Line().step(Line().reset(funcenv.key(0))[1], 0, funcenv.key(1)),
+        TypeError,
+        "step needs a state",
+        "got a Timestep",
+        "state, timestep = env.reset(key)",
+    ),
+    (lambda: Line().step(start(Line()), 0.5, funcenv.key(1)), TypeError, "is an integer", "got 0.5", "choose an index"),
+    (lambda: Line().step(start(Line()), [1], funcenv.key(1)), ValueError, "has shape ()", "got shape (1,)", "one action"),
+    (lambda: funcenv.FuncVectorEnv("Ring-v1", 4), TypeError, "takes an environment", "'Ring-v1'", "make('Ring-v1')"),
+    (lambda: funcenv.FuncVectorEnv(Line, 4), TypeError, "takes an environment", "got Line", "Line()"),
+    (lambda: vector().reset(seed=0), TypeError, "unexpected keyword argument", "'seed'", "adapters.make_vec"),
+    (
+        lambda: vector().step(vector().reset(funcenv.key(0))[1], np.zeros(3, int)),
+        TypeError,
+        "step needs a vector state",
+        "got a VectorTimestep",
+        "return the state first",
+    ),
+    (lambda: vector().step(vstate(vector()), np.zeros(2, int)), ValueError, "num_envs=3", "(2,)", "along the first axis"),
+    (lambda: vector().step(vstate(vector()), np.zeros(3)), TypeError, "is an integer", "float", "choose an index"),
+    (lambda: funcenv.rollout(Line(), POLICY, funcenv.key(0), 2), TypeError, "FuncVectorEnv", "Line", "num_envs=..."),
+    (lambda: funcenv.evaluate(vector(), POLICY, 2, funcenv.key(0)), TypeError, "one environment", "Vector", "venv.env"),
+    (lambda: play(lambda observation: 0), TypeError, "takes 1 positional", "", "policy(observation, key)"),
+    (lambda: play(lambda observation, key: observation[:, 0]), IndexError, "", "float32[", "mapped over all of them"),
+    (lambda: play(lambda observation, key: jnp.zeros(3, int)), ValueError, "has shape ()", "(3,)", "one action"),
+    (lambda: Windy().replace(wind=1.0), TypeError, "without an annotation", "'wind'", "wind: float = ..."),
+    (lambda: funcenv.make("errors/Windy-v0", wind=1.0), TypeError, "no annotation", "'wind'", "wind: float = ..."),
+    (named_terminated, TypeError, "is never called", "Boat.terminated", "name it terminal"),
+    (array_default, TypeError, "all instances would share", "Boat.weights", "default_factory=lambda: ..., ndim=1"),
+    (lambda: setattr(CartPole(), "gravity", 1.6), AttributeError, "cannot be changed", "CartPole", "replace(gravity=...)"),
     # vector environments and rollouts
     (lambda: vector(0), ValueError, "num_envs must be at least 1", "got 0", ""),
     (lambda: vector(2.5), TypeError, "num_envs must be an integer", "2.5", ""),
@@ -325,7 +395,7 @@ TABLE = [
 def test_a_bad_call_is_told_the_rule_the_value_and_the_remedy(call, error, rule, value, remedy):
     with pytest.raises(error) as caught:
         call()
-    message = str(caught.value)
+    message = "\n".join([str(caught.value), *getattr(caught.value, "__notes__", [])])
     for part in rule, value, remedy:
         assert part in message, message
     if not remedy:  # the rule says what would be right

@@ -60,6 +60,20 @@ def test_without_a_version_the_newest_is_taken_with_a_warning():
         assert funcenv.spec("CartPole").id == "CartPole-v1"
 
 
+def test_a_class_that_is_defined_again_replaces_the_one_before():
+    """As when a cell of a notebook runs again."""
+
+    def define():
+        class Cell(CartPole):
+            pass
+
+        funcenv.register("test/Cell-v0", Cell, max_episode_steps=5)
+        return Cell
+
+    first, second = define(), define()
+    assert funcenv.spec("test/Cell-v0").entry_point is second is not first
+
+
 def test_register_refuses_another_environment_under_the_same_id():
     funcenv.register("test/Twice-v0", CartPole)
     funcenv.register("test/Twice-v0", CartPole)

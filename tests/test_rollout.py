@@ -174,3 +174,15 @@ def test_evaluate_stops_where_there_is_no_end():
 def test_bad_input_is_refused(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+def test_an_evaluation_warns_of_episodes_that_do_not_end(monkeypatch):
+    import importlib
+
+    monkeypatch.setattr(importlib.import_module("funcenv.rollout"), "MAX_EVALUATION_STEPS", 20)
+    endless = funcenv.make("Pendulum-v1", max_episode_steps=None)
+    policy = funcenv.random_policy(endless)
+    with pytest.warns(RuntimeWarning, match="3 of 3 episodes had not ended after 20 steps.*max_steps"):
+        evaluation = funcenv.evaluate(endless, policy, 3, funcenv.key(0))
+    assert not evaluation.finished.any()
+    funcenv.evaluate(endless, policy, 3, funcenv.key(0), max_steps=20)  # as asked for: no warning

@@ -25,6 +25,7 @@ from funcenv.checker.trace import (
 )
 from funcenv.func_env import AnyEnv, FuncEnv
 from funcenv.parameters import parameter_axes
+from funcenv.struct import unannotated_values
 from funcenv.wrappers import RandomizeParameters
 
 
@@ -74,6 +75,10 @@ def check_parameters(tested: EnvUnderTest) -> Iterator[Finding]:
             if _is_static(entry) and isinstance(getattr(level, entry.name), float):
                 seen = "a real number is declared static: each value compiles again, and vmap and grad cannot see it"
                 yield warning("parameter-static", level, entry.name, seen, "make it an ordinary field")
+        for name, value in unannotated_values(type(level)).items():
+            seen = f"{name} = {value} has no annotation, so it is a constant of the class and no parameter"
+            remedy = f"write {name}: float = {value}, or {name.upper()} for a constant"
+            yield warning("parameter-unannotated", level, name, seen, remedy)
     if tested.traced_parameters:
         yield from _unbatchable(tested)
         yield from _unused(tested)
@@ -178,7 +183,12 @@ def _with_one_flag_flipped(tested: EnvUnderTest, env: AnyEnv) -> Iterator[AnyEnv
 
 
 def check_pickling(tested: EnvUnderTest) -> Iterator[Finding]:
-    """Check that a pickled copy has the same structure and the same parameters."""
+    """Check that a pickled copy has the same structure and the same parameters.
+
+    Python pickles no class that is defined inside a function, which is then not the environment's fault.
+    """
+    if any("<locals>" in type(level).__qualname__ for level in tested.levels):
+        return
     loaded = tested.attempt(lambda: pickle.loads(pickle.dumps(tested.env)))
     if isinstance(loaded, Failure):
         remedy = "define classes and functions at the top of a module, and use no lambda as a field"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import sys
+import traceback
 from collections.abc import Iterator
 
 import jax
@@ -10,8 +12,9 @@ import numpy as np
 from jax.extend.core import ClosedJaxpr
 
 from funcenv.checker.checks_kinds import state_differences
-from funcenv.checker.findings import Finding, error, warning
-from funcenv.checker.trace import EnvUnderTest, format_aval, inputs_used, is_key, leaves_by_path
+from funcenv.checker.findings import Finding, error, portability, warning
+from funcenv.checker.trace import EnvUnderTest, Failure, format_aval, inputs_used, is_key, leaves_by_path
+from funcenv.func_env import AnyEnv
 
 PURE = "compute from the arguments alone: keep memory in the state, draw from the key, and read no clock or global"
 
@@ -38,13 +41,16 @@ def check_keys(tested: EnvUnderTest) -> Iterator[Finding]:
 
 
 def check_purity(tested: EnvUnderTest) -> Iterator[Finding]:
-    """Check that a second trace gives the same program, and that no traced array outlives its call."""
+    """Check that tracing changes no argument, gives the same program twice, and leaves no traced array behind."""
     again = tested.trace_all().traces
     for name, trace in tested.report.traces.items():
         if name in again and _program(trace.jaxpr) != _program(again[name].jaxpr):
             seen = "tracing it twice with the same arguments gives two different programs: it reads something that "
             seen += "changes, such as a counter, a clock or numpy.random"
             yield error("impure-trace", tested.env, name, seen, PURE)
+        if trace.changed:
+            seen = "it changes a dict or a list that it is given, so that a caller's state changes, but only in plain calls"
+            yield error("argument-changed", tested.env, name, seen, "build a new one, as in {**state, 'x': x}")
     with jax.checking_leaks():
         failures = tested.trace_all().failures
     for name, failure in failures.items():
@@ -63,13 +69,22 @@ def check_promotion(tested: EnvUnderTest) -> Iterator[Finding]:
     """Check that tracing works with strict dtype promotion, and with `jax_numpy_rank_promotion="raise"`."""
     with jax.numpy_rank_promotion("raise"):
         ranks = tested.trace_all().failures
-    for kind, failures, remedy in (
-        ("dtype", tested.strict_report.failures, "cast explicitly, as in action.astype(x.dtype)"),
-        ("rank", ranks, "give the arrays the same number of axes, as in x[:, None]"),
+    for kind, setting, failures, remedy in (
+        ("dtype", "strict", tested.strict_report.failures, "cast explicitly, as in action.astype(x.dtype)"),
+        ("rank", "raise", ranks, "give the arrays the same number of axes, as in x[:, None]"),
     ):
         for name, failure in failures.items():
-            seen = f"under strict {kind} promotion it raises {failure}"
-            yield error(f"{kind}-promotion", tested.env, name, seen, remedy)
+            seen = f"with jax_numpy_{kind}_promotion={setting!r}, which is not the default, it raises {failure}"
+            yield portability(f"{kind}-promotion", _culprit(tested, failure), name, seen, remedy)
+
+
+def _culprit(tested: EnvUnderTest, failure: Failure) -> AnyEnv:
+    """Return the innermost environment or wrapper whose file the exception passed through."""
+    files = [frame.filename for frame in traceback.extract_tb(failure.error.__traceback__)]
+    for level in reversed(tested.levels):
+        if getattr(sys.modules.get(type(level).__module__), "__file__", None) in files:
+            return level
+    return tested.env
 
 
 def check_x64(tested: EnvUnderTest) -> Iterator[Finding]:
@@ -86,13 +101,14 @@ def check_x64(tested: EnvUnderTest) -> Iterator[Finding]:
         declared = leaves_by_path(jax.eval_shape(tested.env.observation_space.sample, tested.key))
     for name, failure in wide.failures.items():
         remedy = "write dtype float instead of jnp.float32 for what follows the precision, and cast where dtypes meet"
-        yield error("x64-fails", tested.env, name, f"with jax_enable_x64 it raises {failure}", remedy)
+        seen = f"with jax_enable_x64 it raises {failure}"
+        yield portability("x64-fails", _culprit(tested, failure), name, seen, remedy)
     if "transition" in wide.traces:
         for seen in state_differences(wide.traces["initial"].out, wide.traces["transition"].out):
             remedy = "give both the same explicit dtype: float for reals, jnp.int32 for counts"
-            yield error("x64-drift", tested.env, "transition", f"with jax_enable_x64, {seen}", remedy)
+            yield portability("x64-drift", tested.env, "transition", f"with jax_enable_x64, {seen}", remedy)
     for path, leaf in leaves_by_path(wide.values.get("observation")).items():
         if leaf.dtype != declared[path].dtype:
             seen = f"{path or 'it'} is {format_aval(leaf)}, but its space says {declared[path].dtype}"
             remedy = "cast the observation to the dtype of its space with astype"
-            yield error("x64-dtype", tested.env, "observation", f"with jax_enable_x64, {seen}", remedy)
+            yield portability("x64-dtype", tested.env, "observation", f"with jax_enable_x64, {seen}", remedy)

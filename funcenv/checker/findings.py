@@ -13,16 +13,19 @@ class Severity(enum.Enum):
     """How bad a finding is.
 
     An error breaks the contract: JAX or funcenv fails with the environment, or gives wrong results. A warning names
-    something that works but is probably unintended.
+    something that works but is probably unintended. A portability finding names something that works under JAX's
+    default settings but not under stricter ones, or with 64-bit numbers.
     """
 
     ERROR = "error"
     WARNING = "warning"
+    PORTABILITY = "portability"
 
 
 CODES = {
     "action-outside-space": "the action space draws, or a wrapper passes on, an action that is not a member",
     "action-undefined": "an action outside the space gives NaN, infinity or an observation outside its space",
+    "argument-changed": "a function changes a list or a dict that it is given",
     "dtype-promotion": "a function fails under strict dtype promotion",
     "end-undefined": "steps after the end of an episode give NaN or infinity",
     "flag-not-bool": "terminal or truncated is not a bool",
@@ -49,6 +52,7 @@ CODES = {
     "parameter-not-batchable": "a batch of environments that differ in a parameter fails",
     "parameter-not-traceable": "a function fails when a parameter is traced",
     "parameter-static": "a real number is a static field",
+    "parameter-unannotated": "a class attribute looks like a parameter but has no annotation",
     "parameter-unused": "nothing depends on a parameter",
     "pickle-differs": "a pickled copy is not equal",
     "pickle-fails": "the environment cannot be pickled",
@@ -118,17 +122,25 @@ def warning(code: str, owner: Any, part: str, seen: str, remedy: str) -> Finding
     return dataclasses.replace(error(code, owner, part, seen, remedy), severity=Severity.WARNING)
 
 
+def portability(code: str, owner: Any, part: str, seen: str, remedy: str) -> Finding:
+    """Return a finding about settings of JAX other than the default ones."""
+    return dataclasses.replace(error(code, owner, part, seen, remedy), severity=Severity.PORTABILITY)
+
+
 def format_findings(findings: Sequence[Finding]) -> str:
-    """Format findings as text: one line each, errors first, and a line that counts them.
+    """Format findings as text: one line each, the worst first, and a line that counts them.
 
     >>> print(format_findings([]))
     no findings
     """
     if not findings:
         return "no findings"
-    ordered = sorted(findings, key=lambda finding: finding.severity is not Severity.ERROR)
+    ordered = sorted(findings, key=lambda finding: list(Severity).index(finding.severity))
     counts = collections.Counter(finding.severity for finding in findings)
-    total = ", ".join(f"{counts[kind]} {kind.value}{'' if counts[kind] == 1 else 's'}" for kind in Severity)
+    nouns = {Severity.ERROR: "error", Severity.WARNING: "warning"}
+    if counts[Severity.PORTABILITY]:
+        nouns[Severity.PORTABILITY] = "portability warning"
+    total = ", ".join(f"{counts[kind]} {noun}{'' if counts[kind] == 1 else 's'}" for kind, noun in nouns.items())
     return "\n".join([*map(str, ordered), total])
 
 

@@ -48,6 +48,7 @@ class Trace(NamedTuple):
 
     jaxpr: ClosedJaxpr
     out: Any
+    changed: bool  # whether the function changed one of its arguments
 
 
 class TraceReport(NamedTuple):
@@ -88,13 +89,20 @@ class EnvUnderTest:
 
     def trace(self, function: Callable[..., Any], *args: Any) -> Trace | Failure:
         """Trace `function(env, *args)`."""
-        if self.traced_parameters:
-            args = (self.env, *args)
-            function = functools.partial(function)  # a new object, for which JAX has no cached trace
-        else:
-            function = functools.partial(function, self.env)
-        made = self.attempt(lambda: jax.make_jaxpr(function, return_shape=True)(*args))
-        return made if isinstance(made, Failure) else Trace(*made)
+        changed = False
+
+        def observed(*args: Any) -> Any:  # a new object, for which JAX has no cached trace
+            nonlocal changed
+            args = args if self.traced_parameters else (self.env, *args)
+            before = jax.tree.flatten(args)
+            out = function(*args)
+            after = jax.tree.flatten(args)
+            changed = before[1] != after[1] or any(a is not b for a, b in zip(before[0], after[0], strict=True))
+            return out
+
+        args = (self.env, *args) if self.traced_parameters else args
+        made = self.attempt(lambda: jax.make_jaxpr(observed, return_shape=True)(*args))
+        return made if isinstance(made, Failure) else Trace(*made, changed)
 
     def trace_all(self) -> TraceReport:
         """Trace every function again, under the JAX settings that hold now."""

@@ -132,6 +132,35 @@ class Space(abc.ABC, Generic[T_cov]):
             f"action {x!r} of type {type(x).__name__} is not in {self!r}; sample one with action_space.sample()"
         )
 
+    def require_kind(self, action: Any) -> None:
+        """Check the shape and the kind of number of an action, which may be traced; its values are not looked at.
+
+        A space whose members are not single arrays checks nothing by default.
+
+        Raises:
+            TypeError: Floats, where the members are integers.
+            ValueError: Another shape than that of a member.
+
+        >>> from funcenv.spaces import Discrete
+        >>> Discrete(2).require_kind(0.5)
+        Traceback (most recent call last):
+            ...
+        TypeError: an action of Discrete(2) is an integer, got 0.5; round it or choose an index, as in jnp.argmax(logits)
+        """
+        if self.shape is None or self.dtype is None:
+            return
+        if np.shape(action) != self.shape:
+            raise ValueError(
+                f"an action of {self!r} has shape {self.shape}, got shape {np.shape(action)}; "
+                "functions of FuncEnv take one action, and a FuncVectorEnv one for each environment"
+            )
+        if self.dtype.kind in "iub" and jax.dtypes.issubdtype(jax.dtypes.result_type(action), np.inexact):
+            shown = action if isinstance(action, (float, np.ndarray, np.generic)) else jax.typeof(action).str_short()
+            raise TypeError(
+                f"an action of {self!r} is an integer, got {shown}; "
+                "round it or choose an index, as in jnp.argmax(logits)"
+            )
+
     def abstract_member(self) -> Any:
         """Return a member's structure, shapes and dtypes, as `jax.ShapeDtypeStruct`s.
 

@@ -134,3 +134,18 @@ def test_run_check_of_what_is_no_environment(target, error, message):
 def test_without_a_registry_there_are_no_ids():
     with pytest.raises(ValueError, match="write it as module:EnvClass"):
         run_check("CartPole-v1")
+
+
+def test_a_portability_finding_names_the_class_at_fault_and_raises_no_error():
+    env = funcenv.wrappers.TimeLimit(broken_envs.precision.MixedRanks(), 5)
+    (found,) = check_func_env(env, funcenv.key(0))
+    assert (found.code, found.severity) == ("rank-promotion", Severity.PORTABILITY)
+    assert found.where == "MixedRanks.reward"
+    assert "which is not the default" in found.seen
+
+
+def test_a_class_inside_a_function_is_not_blamed_for_pickling():
+    class Local(broken_envs.Line):
+        pass
+
+    assert find_problems(Local(), funcenv.key(0), run=False) == []

@@ -60,8 +60,16 @@ def policy_actions(policy: Any, policy_keys: jax.Array, step_index: jax.Array, o
 
 def _act(policy: Any, step_index: jax.Array, observation: Any, policy_key: jax.Array) -> Any:
     function = policy.func if isinstance(policy, jax.tree_util.Partial) else policy
-    key_of_step = getattr(function, "key_of_step", call_key)
-    return policy(observation, key_of_step(policy_key, step_index))
+    key = getattr(function, "key_of_step", call_key)(policy_key, step_index)
+    try:
+        return policy(observation, key)
+    except Exception as error:
+        shapes = jax.tree.map(lambda leaf: jax.typeof(leaf).str_short(), observation)
+        error.add_note(
+            "raised by the policy, which is called as policy(observation, key) and returns one action; "
+            f"it sees the observation of one environment, here {shapes}, and is mapped over all of them"
+        )
+        raise
 
 
 def reads_observation(policy: Any, observation: Any, policy_keys: jax.Array) -> bool:

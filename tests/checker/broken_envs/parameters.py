@@ -146,3 +146,13 @@ class LambdaField(Line):
     """A field that is a lambda."""
 
     shape: Any = funcenv.field(pytree_node=False, default=lambda x: x)
+
+
+@expect("parameter-unannotated")
+class ForgottenAnnotation(Line):
+    """A class attribute that looks like a parameter."""
+
+    wind = 0.01
+
+    def reward(self, state: Any, action: Any, next_state: Any) -> Any:
+        return next_state.x + self.wind

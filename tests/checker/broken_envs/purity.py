@@ -108,3 +108,24 @@ class TracedOnly(Line):
         if not isinstance(state.x, jax.core.Tracer):
             raise RuntimeError("call me under jit")
         return super().observation(state, key)
+
+
+@expect("argument-changed")
+class ChangesItsState(Line):
+    """A transition that writes into the dict that it is given."""
+
+    def initial(self, key: jax.Array) -> Any:
+        return {"x": super().initial(key).x}
+
+    def transition(self, state: Any, action: Any, key: jax.Array) -> Any:
+        state["x"] = super().transition(Point(**state), action, key).x
+        return state
+
+    def observation(self, state: Any, key: jax.Array) -> Any:
+        return super().observation(Point(**state), key)
+
+    def reward(self, state: Any, action: Any, next_state: Any) -> Any:
+        return super().reward(state, action, Point(**next_state))
+
+    def terminal(self, state: Any) -> Any:
+        return super().terminal(Point(**state))
