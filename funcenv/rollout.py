@@ -221,7 +221,9 @@ def evaluate(
     ((10,), True)
     """
     if not isinstance(env, FuncEnv):
-        shown, remedy = (type(env).__name__, "venv.env") if isinstance(env, FuncVectorEnv) else (env, "funcenv.make(id)")
+        shown, remedy = (
+            (type(env).__name__, "venv.env") if isinstance(env, FuncVectorEnv) else (env, "funcenv.make(id)")
+        )
         raise TypeError(f"evaluate takes one environment, got {shown}; pass {remedy}")
     num_episodes = require_size("num_episodes", num_episodes)
     limit = MAX_EVALUATION_STEPS if max_steps is None else require_size("max_steps", max_steps)

@@ -84,7 +84,9 @@ class PyTreeNode:
                 fields = ", ".join(names) or "none"
                 remedy = f"its fields are: {fields}"
                 if name in unannotated_values(type(self)):
-                    remedy = f"the class attribute is without an annotation, which makes it a field: {name}: float = ..."
+                    remedy = (
+                        f"the class attribute is without an annotation, which makes it a field: {name}: float = ..."
+                    )
                 raise TypeError(f"{type(self).__name__} has no field {name!r}; {remedy}")
         return type(self)(**{name: vars(self)[name] for name in names} | changes)
 

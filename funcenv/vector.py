@@ -92,7 +92,8 @@ class FuncVectorEnv(PyTreeNode, Generic[State, Action, Obs]):
         return self._loosest("action_space")
 
     @explain_calls(
-        "reset takes a key: venv.reset(funcenv.key(0)). The interface that takes a seed is funcenv.adapters.make_vec(id)"
+        "reset takes a key: venv.reset(funcenv.key(0)). "
+        "The interface that takes a seed is funcenv.adapters.make_vec(id)"
     )
     def reset(
         self,

@@ -63,7 +63,9 @@ def stepped(env):
 
 
 def named_terminated():
-    return types.new_class("Boat", (funcenv.FuncEnv,), {}, lambda body: body.update(terminated=lambda self, state: False))
+    return types.new_class(
+        "Boat", (funcenv.FuncEnv,), {}, lambda body: body.update(terminated=lambda self, state: False)
+    )
 
 
 def array_default():
@@ -173,7 +175,13 @@ TABLE = [
     (lambda: Line().reset(seed=0), TypeError, "unexpected keyword argument", "'seed'", "env.reset(funcenv.key(0))"),
     (lambda: Line().reset(), TypeError, "missing 1 required", "'key'", "takes a seed is funcenv.adapters"),
     (lambda: Line().reset(0), TypeError, "a key must be a typed key", "got 0", "funcenv.key(0)"),
-    (lambda: Line().step(0), TypeError, "missing 2 required", "'action' and 'key'", "env.step(state, action, funcenv.key"),
+    (
+        lambda: Line().step(0),
+        TypeError,
+        "missing 2 required",
+        "'action' and 'key'",
+        "env.step(state, action, funcenv.key",
+    ),
     (
         lambda: Line().step(Line().reset(funcenv.key(0))[1], 0, funcenv.key(1)),
         TypeError,
@@ -182,7 +190,13 @@ TABLE = [
         "state, timestep = env.reset(key)",
     ),
     (lambda: Line().step(start(Line()), 0.5, funcenv.key(1)), TypeError, "is an integer", "got 0.5", "choose an index"),
-    (lambda: Line().step(start(Line()), [1], funcenv.key(1)), ValueError, "has shape ()", "got shape (1,)", "one action"),
+    (
+        lambda: Line().step(start(Line()), [1], funcenv.key(1)),
+        ValueError,
+        "has shape ()",
+        "got shape (1,)",
+        "one action",
+    ),
     (lambda: funcenv.FuncVectorEnv("Ring-v1", 4), TypeError, "takes an environment", "'Ring-v1'", "make('Ring-v1')"),
     (lambda: funcenv.FuncVectorEnv(Line, 4), TypeError, "takes an environment", "got Line", "Line()"),
     (lambda: vector().reset(seed=0), TypeError, "unexpected keyword argument", "'seed'", "adapters.make_vec"),
@@ -193,7 +207,13 @@ TABLE = [
         "got a VectorTimestep",
         "return the state first",
     ),
-    (lambda: vector().step(vstate(vector()), np.zeros(2, int)), ValueError, "num_envs=3", "(2,)", "along the first axis"),
+    (
+        lambda: vector().step(vstate(vector()), np.zeros(2, int)),
+        ValueError,
+        "num_envs=3",
+        "(2,)",
+        "along the first axis",
+    ),
     (lambda: vector().step(vstate(vector()), np.zeros(3)), TypeError, "is an integer", "float", "choose an index"),
     (lambda: funcenv.rollout(Line(), POLICY, funcenv.key(0), 2), TypeError, "FuncVectorEnv", "Line", "num_envs=..."),
     (lambda: funcenv.evaluate(vector(), POLICY, 2, funcenv.key(0)), TypeError, "one environment", "Vector", "venv.env"),
@@ -204,7 +224,13 @@ TABLE = [
     (lambda: funcenv.make("errors/Windy-v0", wind=1.0), TypeError, "no annotation", "'wind'", "wind: float = ..."),
     (named_terminated, TypeError, "is never called", "Boat.terminated", "name it terminal"),
     (array_default, TypeError, "all instances would share", "Boat.weights", "default_factory=lambda: ..., ndim=1"),
-    (lambda: setattr(CartPole(), "gravity", 1.6), AttributeError, "cannot be changed", "CartPole", "replace(gravity=...)"),
+    (
+        lambda: setattr(CartPole(), "gravity", 1.6),
+        AttributeError,
+        "cannot be changed",
+        "CartPole",
+        "replace(gravity=...)",
+    ),
     # vector environments and rollouts
     (lambda: vector(0), ValueError, "num_envs must be at least 1", "got 0", ""),
     (lambda: vector(2.5), TypeError, "num_envs must be an integer", "2.5", ""),

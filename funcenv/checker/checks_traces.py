@@ -49,7 +49,7 @@ def check_purity(tested: EnvUnderTest) -> Iterator[Finding]:
             seen += "changes, such as a counter, a clock or numpy.random"
             yield error("impure-trace", tested.env, name, seen, PURE)
         if trace.changed:
-            seen = "it changes a dict or a list that it is given, so that a caller's state changes, but only in plain calls"
+            seen = "it changes a dict or a list that it is given, so that its caller's state changes in plain calls"
             yield error("argument-changed", tested.env, name, seen, "build a new one, as in {**state, 'x': x}")
     with jax.checking_leaks():
         failures = tested.trace_all().failures

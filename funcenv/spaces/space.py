@@ -145,7 +145,8 @@ class Space(abc.ABC, Generic[T_cov]):
         >>> Discrete(2).require_kind(0.5)
         Traceback (most recent call last):
             ...
-        TypeError: an action of Discrete(2) is an integer, got 0.5; round it or choose an index, as in jnp.argmax(logits)
+        TypeError: an action of Discrete(2) is an integer, got 0.5; round it or choose an index, as in
+            jnp.argmax(logits)
         """
         if self.shape is None or self.dtype is None:
             return
