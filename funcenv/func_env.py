@@ -246,7 +246,7 @@ class FuncEnv(PyTreeNode, Generic[State, Action, Obs]):
             The next state and its time step.
 
         Raises:
-            TypeError: a legacy uint32 key, a time step in place of the state, a float action where the action space holds
+            TypeError: a legacy uint32 key, a time step in place of the state, floats where the action space holds
                 integers, or a flag that is not a bool.
             ValueError: an action of another shape than those of the action space; a reward or a flag that is not a
                 scalar.
