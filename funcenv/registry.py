@@ -300,7 +300,7 @@ def _suggest_id(id: str, versions: list[str]) -> str:
 
 
 def _require_known_parameters(id: str, build: Any, params: dict[str, Any]) -> None:
-    if not dataclasses.is_dataclass(build):
+    if not (isinstance(build, type) and dataclasses.is_dataclass(build)):
         return  # a function checks its own arguments
     names = [entry.name for entry in dataclasses.fields(build)]
     for name in params:

@@ -62,7 +62,7 @@ class PyTreeNode:
         super().__init_subclass__()
         _refuse_shared_defaults(cls)
         dataclasses.dataclass(frozen=True, **kwargs)(cls)
-        cls.__setattr__ = _refuse_assignment  # type: ignore[method-assign,assignment]  # dataclass made one, too
+        cls.__setattr__ = _refuse_assignment  # type: ignore[method-assign]  # dataclass made one, too
         _register(cls)
 
     def replace(self, **changes: Any) -> Self:

@@ -94,15 +94,15 @@ class EnvUnderTest:
         def observed(*args: Any) -> Any:  # a new object, for which JAX has no cached trace
             nonlocal changed
             args = args if self.traced_parameters else (self.env, *args)
-            before = jax.tree.flatten(args)
+            before = jax.tree.leaves_with_path(args)
             out = function(*args)
-            after = jax.tree.flatten(args)
-            changed = before[1] != after[1] or any(a is not b for a, b in zip(before[0], after[0], strict=True))
+            after = jax.tree.leaves_with_path(args)
+            changed = len(before) != len(after) or any(a[1] is not b[1] for a, b in zip(before, after, strict=True))
             return out
 
         args = (self.env, *args) if self.traced_parameters else args
         made = self.attempt(lambda: jax.make_jaxpr(observed, return_shape=True)(*args))
-        return made if isinstance(made, Failure) else Trace(*made, changed)
+        return made if isinstance(made, Failure) else Trace(made[0], made[1], changed)
 
     def trace_all(self) -> TraceReport:
         """Trace every function again, under the JAX settings that hold now."""

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeAlias, TypeVar
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool
 
@@ -155,7 +156,7 @@ class Space(abc.ABC, Generic[T_cov]):
                 f"an action of {self!r} has shape {self.shape}, got shape {np.shape(action)}; "
                 "functions of FuncEnv take one action, and a FuncVectorEnv one for each environment"
             )
-        if self.dtype.kind in "iub" and jax.dtypes.issubdtype(jax.dtypes.result_type(action), np.inexact):
+        if self.dtype.kind in "iub" and jnp.issubdtype(jnp.result_type(action), np.inexact):
             shown = action if isinstance(action, (float, np.ndarray, np.generic)) else jax.typeof(action).str_short()
             raise TypeError(
                 f"an action of {self!r} is an integer, got {shown}; "
