@@ -184,6 +184,14 @@ class FuncEnv(PyTreeNode, Generic[State, Action, Obs]):
         return 30
 
     @property
+    def action_names(self) -> tuple[str, ...]:
+        """What each action of a `Discrete` space does, or each number of a `Box` action means; empty by default.
+
+        `funcenv play` and replays show these names. A class attribute `action_names = ("left", "right")` can set it.
+        """
+        return ()
+
+    @property
     def fixed_start(self) -> bool:
         """Whether every episode is meant to start alike, so that `initial` may ignore its key.
 

@@ -30,10 +30,12 @@ def run(arguments: Sequence[str]) -> int:
     mode, params = "ansi" if options.terminal else "rgb_array", parameters(options.env_params)
     with make(options.env, render_mode=mode, **params) as env:
         wait = is_turn_based(env.get_wrapper_attr("func_env")) if options.wait is None else options.wait
+        shared: dict[str, Any] = {"fps": options.fps, "seed": options.seed, "wait_on_player": wait}
+        shared["wait_for_start"] = not options.autostart
         if options.terminal:
-            play_in_terminal(env, fps=options.fps, seed=options.seed, wait_on_player=wait)
+            play_in_terminal(env, **shared)
         else:
-            play(env, fps=options.fps, zoom=options.zoom, seed=options.seed, wait_on_player=wait)
+            play(env, zoom=options.zoom, **shared)
     return 0
 
 
@@ -59,6 +61,9 @@ def _parser() -> argparse.ArgumentParser:
         "--wait",
         action=argparse.BooleanOptionalAction,
         help="step only when a key is pressed; by default if no observation is continuous",
+    )
+    parser.add_argument(
+        "--autostart", action="store_true", help="begin every episode at once, without waiting for a key"
     )
     return parser
 

@@ -5,7 +5,7 @@ A key has as its name the character it types, or one of "left", "right", "up", "
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -57,16 +57,56 @@ class Keymap:
         """Return the action for the pressed keys; keys that occur in no combination are ignored."""
         return self._actions.get(frozenset(pressed) & self.keys, self.noop)
 
-    def lines(self) -> list[str]:
-        """Return a line of text for each combination.
+    def lines(self, names: Sequence[str] = (), start: int = 0, *, with_noop: bool = False) -> list[str]:
+        """Return a line of text for each combination, which says what it plays.
+
+        Args:
+            names: what the actions do, as `FuncEnv.action_names`.
+            start: the action to which the first name belongs.
+            with_noop: Whether to say what no key plays.
 
         >>> from funcenv.adapters import Space
         >>> from funcenv.spaces import Discrete
-        >>> Keymap({("left",): 0, "wd": 1}, 0, Space(Discrete(2))).lines()
-        ['left: 0', 'd + w: 1']
+        >>> keymap = Keymap({("left",): 0, "wd": 1}, 0, Space(Discrete(2)))
+        >>> keymap.lines(), keymap.lines(["brake", "go"], with_noop=True)
+        (['left: 0', 'd + w: 1'], ['left: brake', 'd + w: go', 'no key: brake'])
         """
-        plain = [(keys, getattr(action, "tolist", lambda a=action: a)()) for keys, action in self._actions.items()]
-        return [f"{' + '.join(sorted(keys))}: {action}" for keys, action in plain]
+        played = {" + ".join(sorted(keys)): action for keys, action in self._actions.items()}
+        if with_noop:
+            played["no key"] = self.noop
+        return [f"{keys}: {describe_action(action, names, start)}" for keys, action in played.items()]
+
+
+def describe_action(action: Any, names: Sequence[str] = (), start: int = 0) -> str:
+    """Return what an action does, in words where names are given.
+
+    >>> describe_action(2, ["left", "right"], start=1), describe_action(np.array([-1.5]), ["torque"])
+    ('right', 'torque -1.5')
+    >>> describe_action(7, ["left", "right"]), describe_action(np.array([1.0, 0.5]))
+    ('7', '1, 0.5')
+    """
+    if np.ndim(action) == 0:
+        index = int(action) - start if np.issubdtype(np.asarray(action).dtype, np.integer) else -1
+        return names[index] if 0 <= index < len(names) else f"{action}"
+    numbers = [f"{number:g}" for number in np.ravel(action).tolist()]
+    named = len(names) == len(numbers)
+    return ", ".join(f"{name} {number}" for name, number in zip(names, numbers, strict=True)) if named else ", ".join(numbers)
+
+
+def wrap_items(items: Sequence[str], width: int, measure: Callable[[str], int]) -> list[str]:
+    """Return short texts in lines that are no wider than `width`, as far as their texts allow.
+
+    >>> wrap_items(["left: 0", "right: 1", "escape: leave"], 20, len)
+    ['left: 0   right: 1', 'escape: leave']
+    """
+    lines: list[str] = []
+    for item in items:
+        longer = f"{lines[-1]}   {item}" if lines else item
+        if lines and measure(longer) <= width:
+            lines[-1] = longer
+        else:
+            lines.append(item)
+    return lines
 
 
 def parse_combination(combination: Any) -> Keys:

@@ -7,6 +7,14 @@ from typing import Any, NamedTuple, Protocol
 
 from funcenv.adapters.playing.keys import Keymap
 
+_START = "press a key to start"
+_NEXT = "press a key for the next episode"
+_PAUSED = "paused: press a key to go on"
+_PAUSE_KEY, _SLOWER_KEY, _FASTER_KEYS = "return", "-", frozenset({"+", "="})
+_CONTROL_KEYS = _FASTER_KEYS | {_PAUSE_KEY, _SLOWER_KEY}
+_MIN_SPEED, _MAX_SPEED = 1 / 8, 8.0
+_FASTER = 2.0  # factor of one key press
+
 
 class Score(NamedTuple):
     """The progress of a game."""
@@ -15,11 +23,14 @@ class Score(NamedTuple):
     step: int
     episode_return: float
     last: str  # how the previous episode ended; empty in the first
+    speed: float = 1.0  # relative to the frames per second of the game
+    message: str = ""  # what the game waits for; empty while it runs
 
     @property
     def status(self) -> str:
         """Text about the current episode."""
-        return f"episode {self.episode}  step {self.step}  return {self.episode_return:g}"
+        speed = "" if self.speed == 1 else f"  speed {self.speed:g}x"
+        return f"episode {self.episode}  step {self.step}  return {self.episode_return:g}{speed}"
 
     @property
     def last_status(self) -> str:
@@ -27,14 +38,21 @@ class Score(NamedTuple):
         return self.last and f"last: {self.last}"
 
 
+class Pressed(NamedTuple):
+    """The keys of a player since the last look."""
+
+    down: frozenset[str]  # down at any time, also since before
+    new: frozenset[str]  # pressed anew
+
+
 class Screen(Protocol):
     """A place that shows a game and reads its keys."""
 
     def show(self, frame: Any, score: Score) -> None:
-        """Show a result of `env.render()`, then wait until the next frame is due."""
+        """Show an image or a text, then wait until the next frame is due at `score.speed`."""
 
-    def pressed(self) -> frozenset[str]:
-        """Return the keys that were down at any time since the last call."""
+    def pressed(self) -> Pressed:
+        """Return the keys that were pressed since the last call."""
 
     @property
     def is_open(self) -> bool:
@@ -54,6 +72,7 @@ def run(
     seed: int | None = None,
     callback: Callback | None = None,
     wait_on_player: bool = False,
+    wait_for_start: bool = False,
 ) -> None:
     """Play until the player leaves.
 
@@ -64,25 +83,57 @@ def run(
         seed: Seed of the first episode.
         callback: Function called after every step.
         wait_on_player: Whether to step only when a key is pressed.
+        wait_for_start: Whether every episode begins when a key is pressed.
     """
     observation, _ = env.reset(seed=seed)
-    episode, step, episode_return, last, done = 1, 0, 0.0, "", False
+    frame = _newest(env.render(), None)
+    score = Score(1, 0, 0.0, "", message=_START if wait_for_start and not wait_on_player else "")
+    done = False
     while True:
-        screen.show(env.render(), Score(episode, step, episode_return, last))
-        pressed = screen.pressed()
+        screen.show(frame, score)
+        down, new = screen.pressed()
         if not screen.is_open:
             return
+        controls = frozenset() if wait_on_player else (new & _CONTROL_KEYS) - keymap.keys
+        score = score._replace(speed=_changed_speed(score.speed, controls))
+        if score.message:
+            if not new - (controls - {_PAUSE_KEY}):
+                continue
+            score = score._replace(message="")
+        elif _PAUSE_KEY in controls:
+            score = score._replace(message=_PAUSED)
+            continue
         if done:
             observation, _ = env.reset()  # without a seed, so that episodes differ
-            episode, step, episode_return, done = episode + 1, 0, 0.0, False
-        elif pressed & keymap.keys or not wait_on_player:
-            action, previous = keymap.action(pressed), observation
+            score, done = Score(score.episode + 1, 0, 0.0, score.last, score.speed), False
+        elif down & keymap.keys or not wait_on_player:
+            action, previous = keymap.action(down), observation
             observation, reward, terminated, truncated, info = env.step(action)
-            step, episode_return, done = step + 1, episode_return + float(reward), terminated or truncated
+            done = terminated or truncated
+            score = score._replace(step=score.step + 1, episode_return=score.episode_return + float(reward))
             if done:
-                last = f"{'terminated' if terminated else 'truncated'} after {step}, return {episode_return:g}"
+                last = _ending(score, terminated)
+                score = score._replace(last=last, message=f"{last}: {_NEXT}" if wait_for_start else "")
             if callback is not None:
                 callback(previous, observation, action, reward, terminated, truncated, info)
+        else:
+            continue
+        frame = _newest(env.render(), frame)
+
+
+def control_lines(keymap: Keymap, wait_on_player: bool) -> list[str]:
+    """Return a line of text for each key that controls the game itself; keys of the environment take precedence.
+
+    >>> from funcenv.adapters import Space
+    >>> from funcenv.spaces import Discrete
+    >>> control_lines(Keymap({"-": 0}, 0, Space(Discrete(2))), wait_on_player=False)
+    ['enter: pause', '+: faster', 'escape: leave']
+    """
+    lines = []
+    if not wait_on_player:
+        controls = {_PAUSE_KEY: "enter: pause", _SLOWER_KEY: "-: slower", "+": "+: faster"}
+        lines = [text for key, text in controls.items() if key not in keymap.keys]
+    return [*lines, "escape: leave"]
 
 
 def default_keys(env: Any) -> dict[Any, Any]:
@@ -97,3 +148,21 @@ def default_keys(env: Any) -> dict[Any, Any]:
             'pass play(env, keys_to_action={("left",): 0, ...})'
         )
     return dict(env.get_wrapper_attr("get_keys_to_action")())
+
+
+def _changed_speed(speed: float, keys: frozenset[str]) -> float:
+    """Return the speed after the keys that change it."""
+    factor = _FASTER ** (bool(keys & _FASTER_KEYS) - (_SLOWER_KEY in keys))
+    return min(max(speed * factor, _MIN_SPEED), _MAX_SPEED)
+
+
+def _ending(score: Score, terminated: bool) -> str:
+    """Return how an episode ended."""
+    return f"{'terminated' if terminated else 'time limit'} after {score.step}, return {score.episode_return:g}"
+
+
+def _newest(rendered: Any, before: Any) -> Any:
+    """Return what `env.render()` drew: the last frame of a list of them, or the one before if the list is empty."""
+    if not isinstance(rendered, list):
+        return rendered
+    return rendered[-1] if rendered else before

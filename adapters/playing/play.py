@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from funcenv.adapters.playing.keys import Keymap
-from funcenv.adapters.playing.loop import Callback, default_keys, run
+from funcenv.adapters.playing.loop import Callback, control_lines, default_keys, run
 from funcenv.adapters.playing.terminal import TerminalScreen
 from funcenv.adapters.playing.window import PlayWindow
+from funcenv.adapters.rendering.display import can_open_window, require_pygame
+from funcenv.adapters.rendering.window import window_title
 from funcenv.checks import require_positive
 
 _DEFAULT_FPS = 30
@@ -26,11 +28,13 @@ def play(
     seed: int | None = None,
     noop: Any = 0,
     wait_on_player: bool = False,
+    wait_for_start: bool = False,
 ) -> None:
     """Play in a window until it is closed or escape is pressed.
 
     The function is Gymnasium's `play` with four differences: `seed` is for the first episode only, the callback always
-    receives observations, a key pressed for less than a frame counts, and the window shows the score.
+    receives observations, a key pressed for less than a frame counts, and the window shows the score and the keys.
+    Enter pauses a game, minus and plus change its speed, unless these keys play an action.
 
     Args:
         env: Environment with `render_mode="rgb_array"` or "rgb_array_list"; it may be Gymnasium's.
@@ -46,13 +50,14 @@ def play(
         noop: Action for no key and for unknown combinations. In a `Box`, 0 stands for zeros. The environment's own keys
             may define another action for no key, which replaces 0.
         wait_on_player: Whether to step only when a key is pressed, for turn-based games.
+        wait_for_start: Whether every episode begins when a key is pressed.
 
     Raises:
         ValueError: The render mode is another, a key or action is invalid, `zoom` or `fps` is not above 0, or neither
             the caller nor the environment names keys.
         TypeError: A key has an unknown form.
         ModuleNotFoundError: pygame is not installed.
-        RuntimeError: There is no display.
+        RuntimeError: There is no display; `play_in_terminal` needs none.
 
     >>> from funcenv.adapters import make
     >>> play(make("CartPole-v1"))
@@ -61,8 +66,15 @@ def play(
     ValueError: play needs an environment made with render_mode="rgb_array", got None
     """
     keymap, fps = _prepare("play", "rgb_array", env, keys_to_action, fps, noop)
-    with closing(PlayWindow(str(env), fps, 1.0 if zoom is None else zoom)) as screen:
-        run(env, screen, keymap, seed, callback, wait_on_player)
+    require_pygame()
+    if not can_open_window():
+        raise RuntimeError(
+            "there is no display to open a window on; play in this terminal with funcenv play --terminal, "
+            "or with play_in_terminal in Python"
+        )
+    keys = _key_lines(env, keymap, wait_on_player)
+    with closing(PlayWindow(window_title(env), fps, 1.0 if zoom is None else zoom, keys)) as screen:
+        run(env, screen, keymap, seed, callback, wait_on_player, wait_for_start)
 
 
 def play_in_terminal(
@@ -73,6 +85,7 @@ def play_in_terminal(
     seed: int | None = None,
     noop: Any = 0,
     wait_on_player: bool = False,
+    wait_for_start: bool = False,
 ) -> None:
     """Play in a terminal, for example over SSH, until escape is pressed.
 
@@ -87,6 +100,7 @@ def play_in_terminal(
         seed: As for `play`.
         noop: As for `play`.
         wait_on_player: As for `play`; each typed key then plays one step.
+        wait_for_start: As for `play`.
 
     Raises:
         ValueError: As for `play`.
@@ -94,9 +108,17 @@ def play_in_terminal(
         RuntimeError: Standard input or output is not a terminal.
     """
     keymap, fps = _prepare("playing in a terminal", "ansi", env, keys_to_action, fps, noop)
-    help_line = "  ".join([*keymap.lines(), "escape: leave"])
-    with closing(TerminalScreen(fps, holds=not wait_on_player, keys=help_line)) as screen:
-        run(env, screen, keymap, seed, callback, wait_on_player)
+    keys = _key_lines(env, keymap, wait_on_player)
+    with closing(TerminalScreen(fps, holds=not wait_on_player, keys=keys)) as screen:
+        run(env, screen, keymap, seed, callback, wait_on_player, wait_for_start)
+
+
+def _key_lines(env: Any, keymap: Keymap, wait_on_player: bool) -> list[list[str]]:
+    """Return what each key plays, and which keys control the game."""
+    names = env.get_wrapper_attr("action_names") if env.has_wrapper_attr("action_names") else ()
+    start = int(getattr(env.action_space, "start", 0))
+    played = keymap.lines(names, start, with_noop=not wait_on_player)
+    return [played, control_lines(keymap, wait_on_player)]
 
 
 def _prepare(

@@ -9,17 +9,20 @@ from __future__ import annotations
 import os
 import re
 import select
+import shutil
 import sys
 import time
+from collections.abc import Sequence
 from typing import Any
 
-from funcenv.adapters.playing.keys import key_name
-from funcenv.adapters.playing.loop import Score
+from funcenv.adapters.playing.keys import key_name, wrap_items
+from funcenv.adapters.playing.loop import Pressed, Score
 
 _ARROWS = {"A": "up", "B": "down", "C": "right", "D": "left"}  # last characters of escape sequences
 _KEY = re.compile(r"\x1b[\[O](?P<arrow>[A-D])|.", re.DOTALL)
 # Escape sequences of the output.
 _OPEN_SCREEN, _CLOSE_SCREEN = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"
+_BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
 _HOME, _CLEAR_LINE, _CLEAR_BELOW = "\x1b[H", "\x1b[K", "\x1b[J"
 
 
@@ -29,13 +32,13 @@ class TerminalScreen:
     Args:
         fps: Frames per second.
         holds: Whether a key counts as held until another one is typed.
-        keys: Line of text that explains the keys.
+        keys: Groups of short texts that explain the keys; every group begins a line.
 
     Raises:
         RuntimeError: Standard input or output is not a Unix terminal.
     """
 
-    def __init__(self, fps: float, holds: bool, keys: str = "") -> None:
+    def __init__(self, fps: float, holds: bool, keys: Sequence[Sequence[str]] = ()) -> None:
         self._input, self._output = sys.stdin, sys.stdout
         if not (self._input.isatty() and self._output.isatty()):
             raise RuntimeError(
@@ -59,32 +62,35 @@ class TerminalScreen:
         self._write(_OPEN_SCREEN)
 
     def show(self, frame: Any, score: Score) -> None:
-        """Show a text frame, or the last of a list of them, then wait until the next one is due.
+        """Show a text frame, then wait until the next one is due.
 
         Where the game waits for the player, a typed key ends the wait early.
         """
-        text = str(frame[-1] if isinstance(frame, list) else frame)
-        lines = [*text.rstrip("\n").split("\n"), score.status, score.last_status, self._keys]
+        status = "  ".join(filter(None, [score.status, not score.message and score.last_status]))
+        message = score.message and f"{_BOLD}{score.message}{_PLAIN}"
+        width = shutil.get_terminal_size().columns
+        keys = [line for lines in self._keys for line in wrap_items(lines, width, len)]
+        lines = [*str(frame).rstrip("\n").split("\n"), status, message, *keys]
         self._write(_HOME + f"{_CLEAR_LINE}\n".join(lines) + _CLEAR_LINE + _CLEAR_BELOW)
-        self._due = max(self._due + 1 / self._fps, time.monotonic())
+        self._due = max(self._due + 1 / (self._fps * score.speed), time.monotonic())
         seconds = max(self._due - time.monotonic(), 0.0)
         if self._holds:
             time.sleep(seconds)
         else:
             select.select([self._input], [], [], seconds)
 
-    def pressed(self) -> frozenset[str]:
+    def pressed(self) -> Pressed:
         """Return the next typed key, or the last one if keys count as held."""
         self._typed += parse(self._read())
         if self._holds:
-            if self._typed:
-                self._held = frozenset(self._typed[-1:])
             played, self._typed = self._typed, []
         else:
             played, self._typed = self._typed[:1], self._typed[1:]  # the others are played in later steps
         if {"escape", "\x03", "\x04"}.intersection(played):
             self._open = False
-        return self._held if self._holds else frozenset(played)
+        if self._holds and played:
+            self._held = frozenset(played[-1:])
+        return Pressed(self._held if self._holds else frozenset(played), frozenset(played))
 
     @property
     def is_open(self) -> bool:

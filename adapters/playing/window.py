@@ -1,20 +1,21 @@
-"""A window to play in: the frame, a status line below it, and the keyboard."""
+"""A window to play in: the frame, lines below it that show the score and the keys, and the keyboard."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from funcenv.adapters.playing.keys import key_name
-from funcenv.adapters.playing.loop import Score
+from funcenv.adapters.playing.keys import key_name, wrap_items
+from funcenv.adapters.playing.loop import Pressed, Score
 from funcenv.adapters.rendering.display import load_pygame
 from funcenv.adapters.rendering.window import Window
 from funcenv.struct import NDArray
 
-_BACKGROUND_COLOR, _TEXT_COLOR = (24, 26, 30), (235, 237, 240)
-_STATUS_HEIGHT, _STATUS_MARGIN, _FONT_SIZE = 28, 10, 20  # pixels
-_MIN_WIDTH = 360  # pixels of a frame, so that the status line fits; smaller frames are enlarged
+_BACKGROUND_COLOR, _TEXT_COLOR, _FAINT_COLOR = (24, 26, 30), (235, 237, 240), (160, 166, 174)
+_MARGIN, _LINE_HEIGHT, _FONT_SIZE, _MESSAGE_SIZE = 10, 22, 20, 26  # pixels
+_MIN_WIDTH = 400  # pixels of a frame, so that the score and the keys fit; smaller frames are enlarged
 
 
 class PlayWindow:
@@ -24,6 +25,7 @@ class PlayWindow:
         title: Title of the window.
         fps: Frames per second.
         zoom: Initial size of the window relative to a frame.
+        keys: Groups of short texts that explain the keys; every group begins a line.
 
     Raises:
         ModuleNotFoundError: pygame is not installed.
@@ -31,32 +33,36 @@ class PlayWindow:
         ValueError: `fps` or `zoom` is not above 0.
     """
 
-    def __init__(self, title: str, fps: float, zoom: float = 1.0) -> None:
+    def __init__(self, title: str, fps: float, zoom: float = 1.0, keys: Sequence[Sequence[str]] = ()) -> None:
         self.window = Window(title, fps=fps, zoom=zoom)
+        self._fps, self._keys = fps, keys
         self._down: set[str] = set()
         self._has_left = False
 
     def show(self, frame: Any, score: Score) -> None:
-        """Show a frame, or the last of a list of frames, then wait until the next one is due."""
-        frame = np.asarray(frame[-1] if isinstance(frame, list) else frame)
+        """Show a frame, then wait until the next one is due."""
+        frame = np.asarray(frame)
         scale = -(-_MIN_WIDTH // frame.shape[1])
         frame = frame.repeat(scale, axis=0).repeat(scale, axis=1)
-        self.window.show(np.concatenate([frame, _status_line(frame.shape[1], score)]))
+        if score.message:
+            frame = _with_message(frame, score.message)
+        self.window.fps = self._fps * score.speed
+        self.window.show(np.concatenate([frame, _status_lines(frame.shape[1], score, self._keys)]))
 
-    def pressed(self) -> frozenset[str]:
-        """Return the keys that were down at any time since the last call."""
-        pygame, keys = load_pygame(), set(self._down)
+    def pressed(self) -> Pressed:
+        """Return the keys that were pressed since the last call."""
+        pygame, keys, new = load_pygame(), set(self._down), set()
         for event in self.window.events():
             if event.type == pygame.KEYDOWN:
-                key = key_name(event.key)
+                key = _typed_key(event)
                 self._down.add(key)
-                keys.add(key)
+                new.add(key)
                 self._has_left |= key == "escape"
             elif event.type == pygame.KEYUP:
-                self._down.discard(key_name(event.key))
+                self._down.discard(_typed_key(event))
             elif event.type == pygame.WINDOWFOCUSLOST:
                 self._down.clear()  # no event reports their release
-        return frozenset(keys)
+        return Pressed(frozenset(keys | new), frozenset(new))
 
     @property
     def is_open(self) -> bool:
@@ -68,18 +74,55 @@ class PlayWindow:
         self.window.close()
 
 
-def _status_line(width: int, score: Score) -> NDArray:
-    """Draw the score as an image `[_STATUS_HEIGHT, width, 3]`."""
+def _typed_key(event: Any) -> str:
+    """Return the name of a key; the keys plus and minus of a number pad count as the characters."""
+    pygame = load_pygame()
+    number_pad = {pygame.K_KP_PLUS: "+", pygame.K_KP_MINUS: "-", pygame.K_KP_ENTER: "return"}
+    return number_pad.get(event.key) or key_name(event.key)
+
+
+def _status_lines(width: int, score: Score, keys: Sequence[Sequence[str]]) -> NDArray:
+    """Draw the score and the keys as an image of this width."""
+    pygame = load_pygame()
+    font = _font(_FONT_SIZE)
+    inside = width - 2 * _MARGIN
+    lines = [line for group in keys for line in wrap_items(group, inside, lambda text: font.size(text)[0])]
+    surface = pygame.Surface((width, _LINE_HEIGHT * (1 + len(lines)) + _MARGIN))
+    surface.fill(_BACKGROUND_COLOR)
+    middle = _MARGIN // 2 + _LINE_HEIGHT // 2
+    status = font.render(score.status, True, _TEXT_COLOR)
+    surface.blit(status, (_MARGIN, middle - status.get_height() // 2))
+    last = font.render("" if score.message else score.last_status, True, _FAINT_COLOR)
+    if status.get_width() + last.get_width() + 2 * _MARGIN <= inside:
+        surface.blit(last, (width - _MARGIN - last.get_width(), middle - last.get_height() // 2))
+    for i, line in enumerate(lines, 1):
+        text = font.render(line, True, _FAINT_COLOR)
+        surface.blit(text, (_MARGIN, middle + i * _LINE_HEIGHT - text.get_height() // 2))
+    return _pixels(surface)
+
+
+def _with_message(frame: NDArray, message: str) -> NDArray:
+    """Return a darker frame with a message at the top, one line for each part between colons."""
+    pygame = load_pygame()
+    height, width, _ = frame.shape
+    surface = pygame.image.frombuffer(np.ascontiguousarray(frame // 2 + frame // 4), (width, height), "RGB")
+    font = _font(_MESSAGE_SIZE)
+    texts = [font.render(part.strip(), True, (255, 255, 255)) for part in message.split(":")]
+    gap = font.get_linesize()
+    widest = max(text.get_width() for text in texts)
+    plate = pygame.Rect(0, 0, widest + 4 * _MARGIN, gap * len(texts) + 2 * _MARGIN)
+    plate.midtop = (width // 2, _MARGIN)
+    pygame.draw.rect(surface, _BACKGROUND_COLOR, plate, border_radius=_MARGIN)
+    for i, text in enumerate(texts):
+        surface.blit(text, text.get_rect(center=(width // 2, plate.top + _MARGIN + gap * i + gap // 2)))
+    return _pixels(surface)
+
+
+def _font(size: int) -> Any:
     pygame = load_pygame()
     pygame.font.init()  # each time, because other code may have quit pygame and its fonts
-    font = pygame.font.Font(None, _FONT_SIZE)
-    surface = pygame.Surface((width, _STATUS_HEIGHT))
-    surface.fill(_BACKGROUND_COLOR)
-    status = font.render(score.status, True, _TEXT_COLOR)
-    last = font.render(score.last_status, True, _TEXT_COLOR)
-    texts = [(status, _STATUS_MARGIN), (last, width - _STATUS_MARGIN - last.get_width())]
-    if status.get_width() + last.get_width() + 4 * _STATUS_MARGIN > width:
-        del texts[1]
-    for text, left in texts:
-        surface.blit(text, (left, (_STATUS_HEIGHT - text.get_height()) // 2))
-    return np.ascontiguousarray(pygame.surfarray.array3d(surface).swapaxes(0, 1))
+    return pygame.font.Font(None, size)
+
+
+def _pixels(surface: Any) -> NDArray:
+    return np.ascontiguousarray(load_pygame().surfarray.array3d(surface).swapaxes(0, 1))

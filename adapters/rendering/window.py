@@ -185,6 +185,17 @@ class Window(ClosesAtExit):
         self._window = None
 
 
+def window_title(env: Any) -> str:
+    """Return the id of a stateful environment, or its description if it was made without one.
+
+    >>> from funcenv.adapters import make
+    >>> window_title(make("FrozenLake-v1"))
+    'FrozenLake-v1'
+    """
+    spec = getattr(env, "spec", None)
+    return str(env) if spec is None else str(spec.id)
+
+
 def _dispatch_events(pygame: Any) -> None:
     """Give each event in SDL's queue to the window it belongs to, or to all windows if it belongs to none."""
     for event in pygame.event.get():

@@ -17,6 +17,7 @@ from funcenv.adapters.errors import ResetNeeded
 from funcenv.adapters.rendering.frames import require_frame_size
 from funcenv.adapters.rendering.modes import LIST_SUFFIX, metadata, render_modes, require_mode
 from funcenv.adapters.rendering.renderer import Renderer, RenderInput
+from funcenv.adapters.rendering.window import window_title
 from funcenv.adapters.reset_options import with_options
 from funcenv.adapters.seeding import draw_key
 from funcenv.adapters.single.actions import action_encoder, decode_info
@@ -120,7 +121,7 @@ class FunctionalEnv(Env[ObsType, ActType]):
         self._is_playing = False  # between reset and the end of the episode
         self._key_is_stale = True
         self.metadata = metadata(self.func_env, render_modes(self.func_env))
-        self._renderer = Renderer(str(self), self.metadata.get("render_fps", 30), *self._render_size)
+        self._renderer = Renderer(window_title(self), self.metadata.get("render_fps", 30), *self._render_size)
         self._renders_each_call = self.render_mode == "human" or (self.render_mode or "").endswith(LIST_SUFFIX)
         self._action: Any = None  # the last action of this episode
         self._frames: list[PendingFrame] = []  # since the last `render` or `reset`

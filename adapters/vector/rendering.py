@@ -18,7 +18,7 @@ from funcenv.adapters.rendering.frames import (
 )
 from funcenv.adapters.rendering.modes import LIST_SUFFIX, metadata, render_modes, require_mode
 from funcenv.adapters.rendering.renderer import Renderer, RenderInput
-from funcenv.adapters.rendering.window import Window
+from funcenv.adapters.rendering.window import Window, window_title
 from funcenv.adapters.single.env import ActType, ObsType
 from funcenv.adapters.vector.vector_env import VectorEnv
 from funcenv.func_env import AnyEnv
@@ -134,7 +134,7 @@ class RenderedVectorEnv(VectorEnv[ObsType, ActType]):
 
     def _show_window(self) -> None:
         if self._window is None:
-            self._window = Window(str(self), self.metadata["render_fps"])
+            self._window = Window(window_title(self), self.metadata["render_fps"])
         if not self._window.was_closed:
             self._window.show(self._mosaic(None, None, None))
 

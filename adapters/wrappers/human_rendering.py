@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from funcenv.adapters.rendering.modes import RGB_MODES, add_render_mode
-from funcenv.adapters.rendering.window import Window
+from funcenv.adapters.rendering.window import Window, window_title
 from funcenv.adapters.single.env import ActType, Env, ObsType
 from funcenv.adapters.wrappers.wrapper import Wrapper
 
@@ -39,7 +39,7 @@ class HumanRendering(Wrapper[ObsType, ActType]):
                 f"HumanRendering needs an environment whose render_mode is one of {', '.join(RGB_MODES)}, got "
                 f"{env.render_mode!r}"
             )
-        self._window = Window(str(env), env.metadata.get("render_fps", 30))
+        self._window = Window(window_title(env), env.metadata.get("render_fps", 30))
         self.metadata = add_render_mode(env.metadata, "human")
 
     @property

@@ -97,6 +97,7 @@ class Acrobot(FuncEnv[AcrobotState, Int[Array, ""], Float[Array, "6"]]):
 
     differentiable = True
     render_fps = 15  # as in Gymnasium: three times real time
+    action_names = ("clockwise", "no torque", "anticlockwise")  # with the default torques
 
     def __post_init__(self) -> None:
         require_positive(

@@ -83,6 +83,7 @@ class CartPole(FuncEnv[CartPoleState, Int[Array, ""], Float[Array, "4"]]):
 
     differentiable = True
     render_fps = 50  # real time at the default `tau`
+    action_names = ("push left", "push right")
 
     def __post_init__(self) -> None:
         require_positive(masscart=self.masscart, masspole=self.masspole, length=self.length, tau=self.tau)

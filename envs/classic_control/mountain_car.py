@@ -47,6 +47,8 @@ class MountainCar(MountainCarDynamics[Int[Array, ""]]):
 
     force: float = 0.001  # what a push adds to the velocity [m/step^2]
 
+    action_names = ("push left", "no push", "push right")
+
     def __post_init__(self) -> None:
         super().__post_init__()
         require_finite(force=self.force)

@@ -62,6 +62,7 @@ class MountainCarContinuous(MountainCarDynamics[Float[Array, "1"]]):
     power: float = 0.0015  # what a throttle of 1 adds to the velocity [m/step^2]
 
     state_type = MountainCarContinuousState
+    action_names = ("throttle",)
 
     def __post_init__(self) -> None:
         super().__post_init__()

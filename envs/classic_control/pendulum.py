@@ -70,6 +70,7 @@ class Pendulum(FuncEnv[PendulumState, Float[Array, "1"], Float[Array, "3"]]):
     y_init: float = 1.0  # half-range of the initial angular velocity [rad/s]
 
     differentiable = True
+    action_names = ("torque",)
 
     def __post_init__(self) -> None:
         require_positive(m=self.m, l=self.l, dt=self.dt, max_speed=self.max_speed, max_torque=self.max_torque)

@@ -122,6 +122,7 @@ class Blackjack(FuncEnv[BlackjackState, Int[Array, ""], tuple[Int[Array, ""], In
     sab: bool = field(pytree_node=False, default=False)
 
     render_fps = 4  # as in Gymnasium
+    action_names = ("stick", "hit")
 
     def initial(self, key: jax.Array) -> BlackjackState:
         """Return two random cards for each player."""

@@ -78,6 +78,7 @@ class CliffWalking(TabularEnv[CliffWalkingState]):
     cliff_reward: float = -100.0
 
     fixed_start = True
+    action_names = ("up", "right", "down", "left")
 
     def __post_init__(self) -> None:
         require_probability(success_rate=self.success_rate)

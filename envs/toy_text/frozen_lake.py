@@ -79,6 +79,8 @@ class FrozenLake(TabularEnv[FrozenLakeState]):
     success_rate: float = 1 / 3  # probability of the intended direction on slippery ice
     reward_schedule: tuple[float, float, float] = (1.0, 0.0, 0.0)  # of a step onto a goal, a hole, the ice
 
+    action_names = ("left", "down", "right", "up")
+
     def __post_init__(self) -> None:
         if self.desc is not None:
             object.__setattr__(self, "desc", parse_map(self.desc))

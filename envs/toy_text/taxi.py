@@ -94,6 +94,8 @@ class Taxi(TabularEnv[TaxiState]):
     delivery_reward: float = 20.0
     illegal_reward: float = -10.0
 
+    action_names = ("south", "north", "east", "west", "pick up", "drop off")
+
     def __post_init__(self) -> None:
         require_probability(rainy_probability=self.rainy_probability, fickle_probability=self.fickle_probability)
 

@@ -148,6 +148,11 @@ class Wrapper(FuncEnv[State, Action, Obs]):
         """The number of steps a second that a window or a video shows."""
         return self.env.render_fps
 
+    @property
+    def action_names(self) -> tuple[str, ...]:
+        """What each action does; empty for a subclass that overrides `action_space` but not this."""
+        return self.env.action_names if type(self).action_space is Wrapper.action_space else ()
+
     def initial(self, key: jax.Array) -> State:
         """Return the first state of an episode."""
         return self.env.initial(key)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from funcenv.adapters import Env, Space
+from funcenv.adapters.playing.loop import Pressed
 from funcenv.spaces import Box, Discrete
 
 
@@ -46,13 +47,16 @@ class Script:
 
     def __init__(self, *presses):
         self.presses, self.scores, self.frames = list(presses), [], []
+        self.down = frozenset()
 
     def show(self, frame, score):
         self.frames.append(frame)
         self.scores.append(score)
 
     def pressed(self):
-        return frozenset(self.presses.pop(0)) if self.presses else frozenset()
+        down = frozenset(self.presses.pop(0)) if self.presses else frozenset()
+        new, self.down = down - self.down, down
+        return Pressed(down, new)
 
     @property
     def is_open(self):

@@ -24,3 +24,17 @@ def test_all_actions_can_be_played(id):
         assert {int(keymap.action(()))} | {int(action) for action in keys.values()} == set(range(int(space.n)))
     else:
         assert {float(np.ravel(action)[0]) for action in keys.values()} == {space.low.item(0), space.high.item(0)}
+
+
+@pytest.mark.parametrize("id", IDS)
+def test_all_actions_have_names(id):
+    env = funcenv.make(id)
+    space = env.action_space
+    count = int(space.n) if isinstance(space, Discrete) else int(np.prod(space.shape))
+    assert len(env.action_names) == len(set(env.action_names)) == count
+
+
+def test_a_wrapper_with_other_actions_has_no_names():
+    env = funcenv.make("Pendulum-v1")
+    assert env.action_names == ("torque",)
+    assert funcenv.wrappers.RescaleAction(env, -1.0, 1.0).action_names == ()

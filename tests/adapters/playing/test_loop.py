@@ -53,3 +53,45 @@ def test_a_game_in_turns_waits_for_the_player(corridor, script):
     env = corridor()
     game(env, script(STAY, STAY, RIGHT, ("x",), LEFT, STAY, STAY), wait_on_player=True)
     assert env.actions == [2, 1]
+
+
+def test_an_episode_begins_at_a_new_key(corridor, script):
+    """A key that is held when an episode ends does not begin the next one."""
+    env, screen = corridor(), script(STAY, STAY, RIGHT, RIGHT, RIGHT, RIGHT, RIGHT, STAY, ("x",), STAY, STAY)
+    game(env, screen, wait_for_start=True)
+    shown = [(score.episode, score.step, score.message.rpartition(": ")[2]) for score in screen.scores]
+    start, over = "press a key to start", "press a key for the next episode"
+    assert shown == [
+        *[(1, 0, start)] * 3, (1, 1, ""), (1, 2, ""), *[(1, 3, over)] * 4, (2, 0, ""), (2, 1, "")
+    ]  # fmt: skip
+    assert screen.scores[5].message == f"terminated after 3, return 3: {over}"
+
+
+def test_a_game_is_paused_and_slowed_down(corridor, script):
+    env, screen = corridor(), script(STAY, ("return",), STAY, ("-",), ("x",), ("-",), ("+",), ("=",), STAY)
+    game(env, screen)
+    assert [score.step for score in screen.scores] == [0, 1, 1, 1, 1, 2, 3, 4, 5]
+    assert [score.speed for score in screen.scores] == [1, 1, 1, 1, 0.5, 0.5, 0.25, 0.5, 1]
+    assert "paused" in screen.scores[2].message and "speed 0.5x" in screen.scores[4].status
+
+
+def test_a_key_of_the_environment_does_not_pause(corridor, script):
+    env, screen = corridor(), script(("return",), ("-",), STAY)
+    run(env, screen, Keymap({("return",): 2, "-": 1}, 0, env.action_space), 0)
+    assert env.actions == [2, 1] and {(score.message, score.speed) for score in screen.scores} == {("", 1.0)}
+
+
+def test_a_list_without_new_frames_shows_the_frame_before(corridor, script):
+    env, screen = corridor(), script(STAY, RIGHT, STAY)
+    draw, drawn = env.render, []
+    env.render = lambda: drawn.append(1) or ([draw()] if len(drawn) == 1 else [])
+    game(env, screen, wait_on_player=True)
+    assert len(screen.frames) == 3 and screen.frames[2] is screen.frames[0]
+
+
+def test_the_end_of_an_episode_is_named(corridor, script):
+    env, screen = corridor(), script(RIGHT, STAY)
+    step = env.step
+    env.step = lambda action: (*step(action)[:2], False, True, {})
+    game(env, screen)
+    assert screen.scores[1].last == "time limit after 1, return 1"

@@ -4,7 +4,7 @@ import gymnasium
 import numpy as np
 import pytest
 
-from funcenv.adapters import play
+from funcenv.adapters import make, play
 from funcenv.adapters.playing import PlayPlot
 from funcenv.adapters.playing.window import PlayWindow
 from funcenv.adapters.rendering.display import load_pygame
@@ -65,12 +65,38 @@ def test_a_gymnasium_environment_is_played_too():
 
 def test_the_window_shows_the_frame_and_the_score(corridor, monkeypatch):
     frames = []
-    monkeypatch.setattr(PlayWindow, "pressed", lambda self: frames.append(self.window.pixels()) or self.window.close())
+    pressed = PlayWindow.pressed
+
+    def look(self):
+        frames.append(self.window.pixels())
+        self.window.close()
+        return pressed(self)
+
+    monkeypatch.setattr(PlayWindow, "pressed", look)
     play(corridor(), seed=0)
-    (frame,) = frames
-    assert frame.shape == (60 * 5 + 28, 80 * 5, 3)
+    play(corridor(), seed=0, wait_for_start=True)
+    frame, waiting = frames
+    height = 60 * 5
+    assert frame.shape == waiting.shape == (height + 3 * 22 + 10, 80 * 5, 3)
     assert frame[10, 10].tolist() == [200, 40, 40] and frame[10, 390].tolist() == [255, 255, 255]
-    assert frame[-28:].max() > 200 > frame[-28:].mean()  # light letters on dark
+    below = frame[height:]
+    assert below.max() > 200 > below.mean()  # light letters on dark
+    assert waiting[height - 1].max() < 255 and waiting[:60].max() == 255  # a message on a darker frame
+
+
+def test_the_window_is_named_after_the_id_and_lists_keys_with_their_meanings(monkeypatch):
+    made = []
+    init = PlayWindow.__init__
+    monkeypatch.setattr(PlayWindow, "__init__", lambda self, *given: made.append(given) or init(self, *given))
+    monkeypatch.setattr(PlayWindow, "is_open", False)
+    with make("Taxi-v4", render_mode="rgb_array", render_width=50) as env:
+        play(env, wait_on_player=True)
+    ((title, _, _, keys),) = made
+    assert title == "Taxi-v4"
+    assert keys == [
+        ["down: south", "up: north", "right: east", "left: west", "p: pick up", "d: drop off"],
+        ["escape: leave"],
+    ]
 
 
 @pytest.mark.parametrize(
@@ -99,7 +125,7 @@ def test_no_display_is_told(corridor, monkeypatch):
     for name in ("SDL_VIDEODRIVER", "DISPLAY", "WAYLAND_DISPLAY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr("sys.platform", "linux")
-    with pytest.raises(RuntimeError, match="there is no display"):
+    with pytest.raises(RuntimeError, match="there is no display to open a window on; play in this terminal with funcenv play"):
         play(corridor())
 
 

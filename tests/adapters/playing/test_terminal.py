@@ -77,12 +77,13 @@ def test_where_the_game_goes_on_a_key_counts_until_the_next(terminal):
     def typed(characters):
         os.write(person.person, characters)
         select.select([sys.stdin], [], [], 10)
-        return screen.pressed()
+        return screen.pressed().down
 
-    assert screen.pressed() == frozenset()
+    assert screen.pressed().down == frozenset()
     assert typed(b"\x1b[D") == {"left"}
-    assert [screen.pressed() for _ in range(3)] == [{"left"}] * 3
-    assert typed(b" ") == {"space"} == screen.pressed()
+    assert [screen.pressed().down for _ in range(3)] == [{"left"}] * 3
+    assert typed(b" ") == {"space"} == screen.pressed().down
+    assert screen.pressed().new == frozenset()
     screen.close()
 
 
@@ -107,3 +108,12 @@ def test_another_render_mode_is_refused(corridor):
 
 def test_sequences_of_arrows_in_both_dialects():
     assert parse("\x1b[A\x1bOB") == ["up", "down"]
+
+
+def test_a_game_in_a_terminal_starts_at_a_key_and_says_what_the_keys_play(corridor, terminal):
+    env, person = corridor("ansi"), terminal("", "x", "\x1b[C")
+    env.action_names = ("stay", "back", "forward")
+    play_in_terminal(env, fps=200, wait_for_start=True)
+    assert env.actions[0] == 0 and 2 in env.actions
+    assert "press a key to start" in person.shown
+    assert "left: back   right: forward   no key: stay" in person.shown and "enter: pause" in person.shown
