@@ -90,7 +90,11 @@ def describe_action(action: Any, names: Sequence[str] = (), start: int = 0) -> s
         return names[index] if 0 <= index < len(names) else f"{action}"
     numbers = [f"{number:g}" for number in np.ravel(action).tolist()]
     named = len(names) == len(numbers)
-    return ", ".join(f"{name} {number}" for name, number in zip(names, numbers, strict=True)) if named else ", ".join(numbers)
+    return (
+        ", ".join(f"{name} {number}" for name, number in zip(names, numbers, strict=True))
+        if named
+        else ", ".join(numbers)
+    )
 
 
 def wrap_items(items: Sequence[str], width: int, measure: Callable[[str], int]) -> list[str]:

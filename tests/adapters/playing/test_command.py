@@ -24,7 +24,12 @@ def test_flags_reach_the_game(played):
 
 @pytest.mark.parametrize(
     ("arguments", "waits"),
-    [(["CartPole-v1"], False), (["Taxi-v4"], True), (["CartPole-v1", "--wait"], True), (["Taxi-v4", "--no-wait"], False)],
+    [
+        (["CartPole-v1"], False),
+        (["Taxi-v4"], True),
+        (["CartPole-v1", "--wait"], True),
+        (["Taxi-v4", "--no-wait"], False),
+    ],
 )
 def test_games_in_turns_wait_unless_told_otherwise(played, arguments, waits):
     assert main(["play", *arguments, "--terminal"]) == 0

@@ -125,7 +125,9 @@ def test_no_display_is_told(corridor, monkeypatch):
     for name in ("SDL_VIDEODRIVER", "DISPLAY", "WAYLAND_DISPLAY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr("sys.platform", "linux")
-    with pytest.raises(RuntimeError, match="there is no display to open a window on; play in this terminal with funcenv play"):
+    with pytest.raises(
+        RuntimeError, match="there is no display to open a window on; play in this terminal with funcenv play"
+    ):
         play(corridor())
 
 
