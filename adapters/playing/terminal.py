@@ -66,10 +66,10 @@ class TerminalScreen:
 
         Where the game waits for the player, a typed key ends the wait early.
         """
-        status = "  ".join(filter(None, [score.status, not score.message and score.last_status]))
+        status = score.status if score.message else f"{score.status}  {score.last_status}"
         message = score.message and f"{_BOLD}{score.message}{_PLAIN}"
         width = shutil.get_terminal_size().columns
-        keys = [line for lines in self._keys for line in wrap_items(lines, width, len)]
+        keys = [line for group in self._keys for line in wrap_items(group, width, len)]
         lines = [*str(frame).rstrip("\n").split("\n"), status, message, *keys]
         self._write(_HOME + f"{_CLEAR_LINE}\n".join(lines) + _CLEAR_LINE + _CLEAR_BELOW)
         self._due = max(self._due + 1 / (self._fps * score.speed), time.monotonic())
