@@ -69,7 +69,7 @@ def play(
     require_pygame()
     if not can_open_window():
         raise RuntimeError(
-            "there is no display to open a window on; play in this terminal with funcenv play --terminal, "
+            "there is no display, which a window needs; play in this terminal with funcenv play --terminal, "
             "or with play_in_terminal in Python"
         )
     keys = _key_lines(env, keymap, wait_on_player)

@@ -126,7 +126,7 @@ def test_no_display_is_told(corridor, monkeypatch):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr("sys.platform", "linux")
     with pytest.raises(
-        RuntimeError, match="there is no display to open a window on; play in this terminal with funcenv play"
+        RuntimeError, match="there is no display, which a window needs; play in this terminal with funcenv play"
     ):
         play(corridor())
 
