@@ -5,7 +5,7 @@ if __name__ != "funcenv.adapters":
 
 from funcenv.adapters import wrappers
 from funcenv.adapters.checking.env_checker import check_env
-from funcenv.adapters.errors import ClosedEnvironment, ConcurrentUse, ResetNeeded
+from funcenv.adapters.errors import ClosedEnvironment, ConcurrentUse, ForkedProcess, ResetNeeded
 from funcenv.adapters.legacy import StepCompatibility, step_api_compatibility
 from funcenv.adapters.playing import PlayPlot, play, play_in_terminal
 from funcenv.adapters.registration import EnvSpec, make, make_vec, pprint_registry, register, spec
@@ -26,6 +26,7 @@ __all__ = [
     "Env",
     "EnvCheckError",
     "EnvSpec",
+    "ForkedProcess",
     "FunctionalEnv",
     "FunctionalVectorEnv",
     "ObservationWrapper",

@@ -9,6 +9,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+from funcenv.adapters._forking import require_threads
 from funcenv.adapters.errors import ClosedEnvironment, ConcurrentUse
 
 P = ParamSpec("P")
@@ -59,7 +60,9 @@ def acquire(env: Any) -> None:
     Raises:
         ClosedEnvironment: its attribute `closed` is true.
         ConcurrentUse: another thread is inside a call.
+        ForkedProcess: this process was forked after JAX had started.
     """
+    require_threads()
     if env.closed:
         raise ClosedEnvironment("this environment was closed; make a new one")
     if not env._lock.acquire(False):

@@ -11,3 +11,7 @@ class ClosedEnvironment(RuntimeError):
 
 class ConcurrentUse(RuntimeError):
     """Raised when two threads use one environment at the same time."""
+
+
+class ForkedProcess(RuntimeError):
+    """Raised when an environment is used in a process that was forked after JAX had started."""

@@ -10,6 +10,7 @@ import jax
 import numpy as np
 
 from funcenv._compile.sharing import share_programs
+from funcenv.adapters._forking import require_threads
 from funcenv.adapters.seeding import HasGenerator, draw_key, draw_key_words
 from funcenv.random import default_impl, words_in_key
 from funcenv.spaces import Space as PureSpace
@@ -86,7 +87,9 @@ class Space(HasGenerator, Generic[T]):
 
         Raises:
             ValueError: a mask or probability is impossible, or this kind of space does not take it.
+            ForkedProcess: this process was forked after JAX had started.
         """
+        require_threads()
         if mask is not None or probability is not None:
             return self._plain(self.pure.sample(draw_key(self.np_random), mask, probability))
         if self._block_left == 0 or self._key_is_stale:
