@@ -7,6 +7,8 @@ them for ever.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from typing import cast
 
 import jax
 
@@ -31,11 +33,11 @@ def require_threads() -> None:
 
 def _jax_has_started() -> bool:
     """Return whether JAX has started a backend, which it does not say, except by refusing to change this option."""
-    option = "jax_num_cpu_devices"
+    option, update = "jax_num_cpu_devices", cast(Callable[[str, int], None], jax.config.update)
     present = jax.config.values[option]
     try:
-        jax.config.update(option, present - 1 if present < 0 else present + 1)  # all negative numbers mean the same
-        jax.config.update(option, present)
+        update(option, present - 1 if present < 0 else present + 1)  # all negative numbers mean the same
+        update(option, present)
     except RuntimeError:
         return True
     return False
