@@ -15,6 +15,7 @@ import importlib.metadata
 import json
 import math
 import re
+import threading
 import warnings
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -121,6 +122,8 @@ class EnvSpec:
 
 _specs: dict[str, EnvSpec] = {}
 _loaded: set[str] = set()  # the entry points whose functions were called
+_loading: set[str] = set()  # the entry points whose functions are being called, by the thread that holds the lock
+_loading_lock = threading.RLock()
 registry: Mapping[str, EnvSpec] = MappingProxyType(_specs)
 """A read-only view of all registered ids and their specs. Unlike `spec(id)`, it does not load installed packages."""
 
@@ -263,17 +266,35 @@ def parse_id(id: str) -> tuple[str | None, str, int | None]:
 def load_entry_points() -> None:
     """Call the function of every entry point in the group `funcenv.envs`, each of them once.
 
-    One that fails gives a warning with its name, and the others are still loaded.
+    One that fails gives a warning with its name, and the others are still loaded. Other threads wait. A function may
+    look up environments itself, of all the other entry points.
     """
     for entry in _entry_points():
-        if entry.value in _loaded:
-            continue
-        _loaded.add(entry.value)
+        if entry.value not in _loaded:
+            _load_entry_point(entry)
+
+
+def _load_entry_point(entry: importlib.metadata.EntryPoint) -> None:
+    try:
+        function: Callable[[], None] = entry.load()  # before taking the lock, which this module may need to be imported
+        error = None
+    except Exception as failure:
+        error = failure
+    with _loading_lock:
+        if entry.value in _loaded or entry.value in _loading:
+            return
+        _loading.add(entry.value)
         try:
-            entry.load()()
-        except Exception as error:
-            message = f"the environments of {entry.value} could not be loaded: {type(error).__name__}: {error}"
-            warnings.warn(message, RuntimeWarning, stacklevel=3)
+            if error is None:
+                function()
+        except Exception as failure:
+            error = failure
+        finally:
+            _loading.remove(entry.value)
+            _loaded.add(entry.value)
+    if error is not None:
+        message = f"the environments of {entry.value} could not be loaded: {type(error).__name__}: {error}"
+        warnings.warn(message, RuntimeWarning, stacklevel=4)
 
 
 @functools.cache

@@ -131,3 +131,31 @@ def test_a_class_of_a_module_needs_no_registration():
     assert funcenv.make(spec.id, max_episode_steps=7).max_episode_steps == 7
     with pytest.raises(ValueError, match="no environment is registered as 'CartPoel'"):
         funcenv.make("funcenv.envs:CartPoel")
+
+
+def test_first_lookups_in_several_threads_all_succeed():
+    code = (
+        "import sys, threading, funcenv\n"
+        "r = sys.modules['funcenv.registry']\n"
+        "sys.setswitchinterval(1e-6)\n"
+        "class Slow:\n"  # its function looks up an environment of another entry point, and itself
+        "    value = 'slow:register'\n"
+        "    def load(self): return self.register\n"
+        "    def register(self):\n"
+        "        funcenv.make('CartPole-v1')\n"
+        "        funcenv.register('Slow-v0', 'funcenv.envs:CartPole')\n"
+        "        funcenv.make('Slow-v0')\n"
+        "found = [Slow(), *r._entry_points()]\n"
+        "r._entry_points = lambda: found\n"
+        "start, failures = threading.Barrier(8), []\n"
+        "def make(id):\n"
+        "    start.wait()\n"
+        "    try: funcenv.make(id)\n"
+        "    except Exception as error: failures.append(error)\n"
+        "threads = [threading.Thread(target=make, args=(id,)) for id in ('CartPole-v1', 'Slow-v0') * 4]\n"
+        "for thread in threads: thread.start()\n"
+        "for thread in threads: thread.join()\n"
+        "assert not failures, failures\n"
+    )
+    result = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
