@@ -35,8 +35,8 @@ class GymnasiumEnv(FunctionalEnv[ObsType, ActType], gymnasium.Env[ObsType, ActTy
     (True, Box(-1.0, 1.0, (1,), float32))
     """
 
-    def _set_up(self) -> None:
-        super()._set_up()
+    def _set_up_spaces(self) -> None:
+        super()._set_up_spaces()
         observation_space, action_space = self.func_env.observation_space, self.func_env.action_space
         self.observation_space = to_gymnasium(observation_space)
         self.action_space = to_gymnasium(action_space)

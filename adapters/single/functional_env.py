@@ -18,22 +18,30 @@ from funcenv.adapters.rendering.frames import require_frame_size
 from funcenv.adapters.rendering.modes import LIST_SUFFIX, metadata, render_modes, require_mode
 from funcenv.adapters.rendering.renderer import Renderer, RenderInput
 from funcenv.adapters.rendering.window import window_title
+from funcenv.adapters.parameters import (
+    TransitionDict,
+    attribute_names,
+    has_attribute,
+    read_attribute,
+    with_parameters,
+)
 from funcenv.adapters.reset_options import with_options
 from funcenv.adapters.seeding import draw_key
 from funcenv.adapters.single.actions import action_encoder, decode_info
 from funcenv.adapters.single.env import ActType, Env, ObsType
-from funcenv.adapters.single.programs import EnvPrograms, Snapshot, env_programs
+from funcenv.adapters.single.programs import EnvPrograms, Snapshot, env_programs, innermost, same_shapes
 from funcenv.adapters.spaces import Space
+from funcenv.envs.toy_text.tabular import TabularEnv
 from funcenv.func_env import AnyEnv
 from funcenv.random import default_impl, find_impl, impl_name
 from funcenv.registry import EnvSpec
-from funcenv.wrappers.base import layer_with, layers
+from funcenv.wrappers.base import layers
 
 
 class PendingFrame(NamedTuple):
     """What a frame shows that is not drawn yet."""
 
-    episode_env: AnyEnv | None
+    func_env: AnyEnv
     packed: Any
     action: Any
 
@@ -60,6 +68,11 @@ class FunctionalEnv(Env[ObsType, ActType]):
     at index i as this environment does seeded with s.
 
     Each `step` is one compiled call that returns one array. Environments with equal parameters share compiled code.
+
+    The parameters and the other public attributes of the functional environment are attributes of this object:
+    `env.gravity` reads one, and `env.gravity = 1.6` sets one for all later calls, without compiling again unless the
+    parameter is static. Environments with numbered states have `P`, `s`, `nS`, `nA`, `encode` and `decode` in
+    Gymnasium's form. Any other name that is set becomes an ordinary attribute of this object.
 
     The render modes, of which `metadata["render_modes"]` lists those that the environment has:
 
@@ -90,6 +103,9 @@ class FunctionalEnv(Env[ObsType, ActType]):
     >>> observation, reward, terminated, truncated, info = env.step(1)
     >>> observation.shape, reward, terminated, truncated
     ((4,), 1.0, False, False)
+    >>> env.gravity = 1.6
+    >>> env.gravity, env.func_env.unwrapped.gravity
+    (1.6, 1.6)
     """
 
     def __init__(
@@ -111,11 +127,9 @@ class FunctionalEnv(Env[ObsType, ActType]):
 
     def _set_up(self) -> None:
         """Set everything that follows from the arguments, also after unpickling."""
-        self.observation_space = Space(self.func_env.observation_space)
-        self.action_space = Space(self.func_env.action_space)
-        self._encode = action_encoder(self.func_env.action_space)
-        self._decode: Callable[[Any], Any] = self.func_env.observation_space.decode
-        self._episode_env: AnyEnv | None = None  # the environment of an episode with options
+        self._set_up_spaces()
+        self._compiled_env = self.func_env  # whose parameters are constants of the compiled programs
+        self._episode_env: AnyEnv | None = None  # the environment of this episode, if it has other parameters
         self._impl_name: str | None = None  # of the present key
         self._packed: jax.Array | None = None  # the result of the last call
         self._is_playing = False  # between reset and the end of the episode
@@ -128,10 +142,17 @@ class FunctionalEnv(Env[ObsType, ActType]):
         self._in_window: jax.Array | None = None  # the result that the window shows
         self._lock = threading.Lock()
 
+    def _set_up_spaces(self) -> None:
+        """Set the spaces, and the conversions of their members."""
+        self.observation_space = Space(self.func_env.observation_space)
+        self.action_space = Space(self.func_env.action_space)
+        self._encode = action_encoder(self.func_env.action_space)
+        self._decode: Callable[[Any], Any] = self.func_env.observation_space.decode
+
     @functools.cached_property
     def _programs(self) -> EnvPrograms:
         """The compiled functions, made when first used: until then no backend starts, so a process may still fork."""
-        return env_programs(self.func_env, find_impl(self._impl_name) if self._impl_name else default_impl())
+        return env_programs(self._compiled_env, find_impl(self._impl_name) if self._impl_name else default_impl())
 
     def _use_impl_of(self, key: jax.Array) -> None:
         """Use the programs for keys of this PRNG implementation, on which the layout of results depends."""
@@ -156,7 +177,9 @@ class FunctionalEnv(Env[ObsType, ActType]):
             ValueError: an option is not a parameter, or the environment refuses its value.
             ClosedEnvironment: after `close`.
         """
-        episode_env = with_options(self.func_env, options) if options else None
+        episode_env = None if self.func_env is self._compiled_env else self.func_env
+        if options:
+            episode_env = with_options(self.func_env, options)
         if seed is not None:
             self._set_seed(seed)
         if self._key_is_stale or self._packed is None:
@@ -184,8 +207,7 @@ class FunctionalEnv(Env[ObsType, ActType]):
 
         Raises:
             ResetNeeded: before the first `reset`, and after the end of an episode.
-            ValueError: the action is not in the action space; the state is unchanged. Beyond the bounds of a `Box` of
-                floats, an action is passed on, with one warning.
+            ValueError: the action is not in the action space; the state is unchanged.
             ConcurrentUse: another thread is inside a call.
             ClosedEnvironment: after `close`.
         """
@@ -194,13 +216,14 @@ class FunctionalEnv(Env[ObsType, ActType]):
             if not self._is_playing or self._packed is None:
                 raise ResetNeeded("call reset() before the first step, and after an episode's end")
             encoded = self._encode(action)
+            fields = self.__dict__  # written directly, because `__setattr__` takes a tenth of a step
             if self._episode_env is None:
-                self._packed = self._programs.step(self._packed, encoded)
+                fields["_packed"] = self._programs.step(self._packed, encoded)
             else:
-                self._packed = self._programs.step_with(self._episode_env, self._packed, encoded)
+                fields["_packed"] = self._programs.step_with(self._episode_env, self._packed, encoded)
             reward, terminated, truncated, observation, info = self._read_result()
-            self._is_playing = not (terminated or truncated)
-            self._action = action
+            fields["_is_playing"] = not (terminated or truncated)
+            fields["_action"] = action
             if self._renders_each_call:
                 self._render_call()
             return observation, reward, terminated, truncated, info
@@ -239,47 +262,126 @@ class FunctionalEnv(Env[ObsType, ActType]):
     def state(self) -> Snapshot:
         """The whole state, as a value. Setting it returns to it: the same actions then have the same results.
 
+        `numpy.asarray(env.state)` is the vector that Gymnasium's environments have as `state`, and such a vector can be
+        set as well; then the wrappers and the randomness stay as they are.
+
         Raises:
             ResetNeeded: before the first `reset`.
+            ValueError: a vector of another length than the state's.
         """
         if self._packed is None:
             raise ResetNeeded("call reset() first: there is no state yet")
         return self._programs.snapshot(self._packed)
 
     @state.setter
-    def state(self, snapshot: Snapshot) -> None:
+    def state(self, value: Any) -> None:
+        snapshot = value if isinstance(value, Snapshot) else self.state.with_vector(value)
         self._use_impl_of(snapshot.key)
-        packed = self._programs.restore(self._episode_env or self.func_env, snapshot)
+        packed = self._programs.restore(self._present_env, snapshot)
         _, terminated, truncated = self._programs.read_scalars(np.asarray(packed))
         self._packed, self._is_playing, self._key_is_stale = packed, not (terminated or truncated), False
         self._action = None
 
     @property
+    def s(self) -> int:
+        """The number of the present state, for environments with numbered states; setting it moves the agent there."""
+        return int(self._tabular_env("s").encode(innermost(self.state.env_state)))
+
+    @s.setter
+    def s(self, number: int) -> None:
+        state = self._tabular_env("s").decode(int(number))
+        self.state = self.state.with_innermost(jax.tree.map(jnp.asarray, state))
+
+    @property
+    def lastaction(self) -> Any:
+        """The last action of this episode, None after `reset`, for environments with numbered states."""
+        self._tabular_env("lastaction")
+        return self._action
+
+    @property
+    def _present_env(self) -> AnyEnv:
+        return self._episode_env or self.func_env
+
+    def _tabular_env(self, name: str) -> TabularEnv[Any]:
+        env = self.func_env.unwrapped
+        if not isinstance(env, TabularEnv):
+            raise AttributeError(f"{type(env).__name__} has no attribute {name!r}")
+        return env
+
+    @property
     def reward_range(self) -> tuple[float, float]:  # type: ignore[override]  # it follows from the parameters
         """Bounds of the reward of a step, with the options of this episode."""
-        return (self._episode_env or self.func_env).reward_range
+        return self._present_env.reward_range
 
-    def has_wrapper_attr(self, name: str) -> bool:
-        """Return whether this environment, or one of the functional environments inside, has an attribute."""
-        return hasattr(self, name) or layer_with(self.func_env, name) is not None
+    def __getattr__(self, name: str) -> Any:
+        """Return an attribute of the functional environment or of a wrapper inside, such as `gravity` or `P`."""
+        func_env = self.__dict__.get("func_env")
+        if func_env is None or name.startswith("_"):
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        if name == "P" and has_attribute(func_env, name):
+            return self._transition_dict()
+        return read_attribute(func_env, name)
 
-    def get_wrapper_attr(self, name: str) -> Any:
-        """Return an attribute, such as `"max_episode_steps"`, of this environment or the outermost one that has it."""
-        return getattr(self if hasattr(self, name) else layer_with(self.func_env, name) or self, name)
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set a parameter of the functional environment, or else an attribute of this object."""
+        func_env = self.__dict__.get("func_env")
+        is_own = func_env is None or name.startswith("_") or name in self.__dict__ or hasattr(type(self), name)
+        if is_own or not has_attribute(func_env, name):
+            super().__setattr__(name, value)
+        else:
+            self._set_parameters({name: value})
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *attribute_names(self.func_env)})
 
     def set_wrapper_attr(self, name: str, value: Any, *, force: bool = True) -> bool:
-        """Set an attribute that exists, or any attribute if `force`, and return whether it was set.
+        """Set an attribute or parameter that exists, or any attribute if `force`, and return whether it was set.
+
+        A parameter of the functional environment takes effect with the next call. Programs are compiled again only if
+        the parameter is static.
 
         Raises:
-            AttributeError: the attribute belongs to a functional environment, which cannot change.
+            AttributeError: the attribute follows from the parameters.
+            ValueError: the environment rejects the value.
         """
-        layer = None if hasattr(self, name) else layer_with(self.func_env, name)
-        if layer is not None:
-            raise AttributeError(
-                f"{name} belongs to the pure {type(layer).__name__}, which cannot change; "
-                "pass another value to make, or to reset(options=...)"
-            )
         return super().set_wrapper_attr(name, value, force=force)
+
+    @exclusive
+    def _set_parameters(self, changes: dict[str, Any]) -> None:
+        old, func_env = self.func_env, with_parameters(self.func_env, changes)
+        episode_env = with_parameters(self._present_env, changes)
+        if jax.tree.structure(func_env) == jax.tree.structure(self._compiled_env):
+            self.func_env, self._episode_env = func_env, episode_env
+        else:
+            self._compile_for(func_env, None if self._episode_env is None else episode_env)
+        if (func_env.observation_space, func_env.action_space) != (old.observation_space, old.action_space):
+            generators = self.observation_space._np_random, self.action_space._np_random
+            self._set_up_spaces()
+            self.observation_space._np_random, self.action_space._np_random = generators
+
+    def _compile_for(self, func_env: AnyEnv, episode_env: AnyEnv | None) -> None:
+        """Go on with another environment, from the present state if it has such states, or else from the next reset."""
+        snapshot = None if self._packed is None else self.state
+        self.func_env = self._compiled_env = func_env
+        self._episode_env = episode_env
+        vars(self).pop("_programs", None)
+        self._frames.clear()  # which the former programs stored
+        if snapshot is None:
+            return
+        kept = self._is_playing, self._action, self._key_is_stale
+        if same_shapes(jax.eval_shape(func_env.initial, snapshot.key), snapshot.env_state):
+            self.state = snapshot
+            self._is_playing, self._action, self._key_is_stale = kept
+        else:
+            self._packed, self._is_playing = None, False
+
+    def _transition_dict(self) -> TransitionDict:
+        """Return `P`, built for the present parameters when it is first read."""
+        func_env, table = vars(self).get("_table", (None, None))
+        if func_env is not self.func_env:
+            table = read_attribute(self.func_env, "P")
+            self._table = self.func_env, table
+        return table
 
     def close(self) -> None:
         """Close the window and refuse later calls; calling it again does nothing."""
@@ -308,11 +410,11 @@ class FunctionalEnv(Env[ObsType, ActType]):
         self._in_window = self._packed
 
     def _pending_frame(self) -> PendingFrame:
-        return PendingFrame(self._episode_env, self._packed, self._action)
+        return PendingFrame(self._present_env, self._packed, self._action)
 
     def _render_input(self, frame: PendingFrame) -> RenderInput:
         env_state = self._programs.read_env_state(np.array(frame.packed))
-        return RenderInput(frame.episode_env or self.func_env, env_state, frame.action)
+        return RenderInput(frame.func_env, env_state, frame.action)
 
     def __getstate__(self) -> dict[str, Any]:
         state = {name: self.__dict__.get(name) for name in _PICKLED}

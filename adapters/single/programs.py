@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import struct
 from collections.abc import Callable, Hashable
@@ -17,6 +18,7 @@ from funcenv.adapters.packing import Packing
 from funcenv.func_env import AnyEnv, Timestep
 from funcenv.random._counter_based import Style
 from funcenv.random.generators import with_style
+from funcenv.struct import NDArray
 from funcenv.vector import call_key
 
 
@@ -26,6 +28,61 @@ class Snapshot(NamedTuple):
     env_state: Any
     key: jax.Array
     num_calls: jax.Array
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:
+        """Return the state of the innermost environment as the vector that Gymnasium calls `state`.
+
+        It consists of the fields without a default, which are those that the dynamics depend on.
+        """
+        del copy
+        leaves = jax.tree.leaves(_coordinates(innermost(self.env_state)))
+        return np.concatenate([np.ravel(leaf) for leaf in leaves], dtype=dtype)
+
+    def with_vector(self, vector: Any) -> Snapshot:
+        """Return the snapshot with another state of the innermost environment, given as `numpy.asarray` returns it."""
+        state = innermost(self.env_state)
+        coordinates = _coordinates(state)
+        leaves, structure = jax.tree.flatten(coordinates)
+        sizes, values = [np.size(leaf) for leaf in leaves], np.asarray(vector)
+        if values.shape != (sum(sizes),) or values.dtype.kind not in "biuf":
+            raise ValueError(f"a state is a Snapshot or a vector of {sum(sizes)} numbers, got {vector!r}")
+        pieces = np.split(values, np.cumsum(sizes)[:-1])
+        leaves = [jnp.asarray(piece.reshape(old.shape), old.dtype) for piece, old in zip(pieces, leaves, strict=True)]
+        changed = jax.tree.unflatten(structure, leaves)
+        return self.with_innermost(state.replace(**changed) if isinstance(coordinates, dict) else changed)
+
+    def with_innermost(self, state: Any) -> Snapshot:
+        """Return the snapshot with another state of the innermost environment; those of wrappers stay."""
+        return self._replace(env_state=_with_innermost(self.env_state, state))
+
+
+def innermost(env_state: Any) -> Any:
+    """Return the state of the environment inside all wrappers."""
+    while hasattr(env_state, "env_state"):
+        env_state = env_state.env_state
+    return env_state
+
+
+def same_shapes(one: Any, other: Any) -> bool:
+    """Return whether two pytrees have the same structure, shapes and dtypes."""
+    if jax.tree.structure(one) != jax.tree.structure(other):
+        return False
+    pairs = zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True)
+    return all((a.shape, a.dtype) == (b.shape, b.dtype) for a, b in pairs)
+
+
+def _with_innermost(env_state: Any, state: Any) -> Any:
+    if not hasattr(env_state, "env_state"):
+        return state
+    return env_state.replace(env_state=_with_innermost(env_state.env_state, state))
+
+
+def _coordinates(state: Any) -> Any:
+    """Return the fields of a state that have no default, by name; or the state itself, if it has no fields."""
+    if not dataclasses.is_dataclass(state):
+        return state
+    missing = dataclasses.MISSING
+    return {entry.name: getattr(state, entry.name) for entry in dataclasses.fields(state) if entry.default is missing}
 
 
 class _Result(NamedTuple):

@@ -1,0 +1,229 @@
+"""Attributes of the functional environment behind a stateful one: read them by Gymnasium's names, and replace parameters.
+
+A stateful environment shows the public attributes of its functional environment, and of the wrappers around it, as
+Gymnasium's environments show theirs: numbers and arrays of NumPy, and for environments with numbered states the
+attributes `P`, `desc`, `nS`, `nA`, `encode`, `decode` and `action_mask` in Gymnasium's form.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import jax
+import numpy as np
+
+from funcenv.envs.toy_text.tabular import TabularEnv, TabularState
+from funcenv.func_env import AnyEnv
+from funcenv.parameters import parameter_ndim
+from funcenv.wrappers.base import Wrapper, layer_with, layers
+
+TransitionDict = dict[int, dict[int, list[tuple[float, int, float, bool]]]]
+
+
+def has_attribute(func_env: AnyEnv, name: str) -> bool:
+    """Return whether the environment, a wrapper around it, or Gymnasium's form of it has a public attribute.
+
+    >>> import funcenv
+    >>> env = funcenv.make("CartPole-v1")
+    >>> [has_attribute(env, name) for name in ("max_episode_steps", "gravity", "total_mass", "initial", "wind")]
+    [True, True, True, False, False]
+    """
+    return _owner(func_env, name) is not None or name in _tabular_readers(func_env)
+
+
+def attribute_names(func_env: AnyEnv) -> set[str]:
+    """Return the names for which `has_attribute` is true, without those in capitals."""
+    return {name for layer in layers(func_env) for name in dir(layer) if has_attribute(func_env, name)} | set(
+        _tabular_readers(func_env)
+    )
+
+
+def read_attribute(func_env: AnyEnv, name: str) -> Any:
+    """Return an attribute of the outermost layer that has it, with NumPy arrays in place of JAX arrays.
+
+    Raises:
+        AttributeError: No layer has the attribute.
+
+    >>> import funcenv
+    >>> read_attribute(funcenv.make("CartPole-v1"), "gravity")
+    9.8
+    >>> read_attribute(funcenv.make("FrozenLake-v1", is_slippery=False), "P")[14][2]
+    [(1.0, 15, 1.0, True)]
+    """
+    readers = _tabular_readers(func_env)
+    if name in readers:
+        return readers[name](func_env.unwrapped)
+    owner = _owner(func_env, name)
+    if owner is None:
+        raise AttributeError(f"{type(func_env.unwrapped).__name__} has no attribute {name!r}")
+    value = getattr(owner, _spelling(owner, name))
+    return np.asarray(value) if isinstance(value, jax.Array) else value
+
+
+def is_parameter(func_env: AnyEnv, name: str) -> bool:
+    """Return whether a name is that of a field of the environment or of a wrapper around it.
+
+    >>> import funcenv
+    >>> env = funcenv.make("Acrobot-v1")
+    >>> [is_parameter(env, name) for name in ("link_mass_1", "LINK_MASS_1", "max_episode_steps", "env", "initial")]
+    [True, True, True, False, False]
+    """
+    owner = _owner(func_env, name)
+    return owner is not None and _spelling(owner, name) in _field_names(owner)
+
+
+def with_parameters(func_env: AnyEnv, changes: Mapping[str, Any], num_envs: int | None = None) -> AnyEnv:
+    """Return the environment with other parameters, each in the outermost layer that has it.
+
+    Args:
+        func_env: Environment with its wrappers.
+        changes: New values by name; Acrobot's constants may be in capitals, as in Gymnasium.
+        num_envs: If the environment is a batch, its size: a value may then be an array `[num_envs, ...]`.
+
+    Raises:
+        AttributeError: A name is not that of a parameter.
+        ValueError: A value is not a number or an array of the parameter's shape, or the environment rejects it.
+
+    >>> import funcenv
+    >>> env = with_parameters(funcenv.make("CartPole-v1"), {"gravity": 1.6, "max_episode_steps": 9})
+    >>> env.unwrapped.gravity, env.max_episode_steps
+    (1.6, 9)
+    >>> with_parameters(env, {"gravity": "low"})
+    Traceback (most recent call last):
+        ...
+    ValueError: gravity of CartPole must be a number, got 'low'
+    """
+    checked = {}
+    for name, value in changes.items():
+        owner = _owner(func_env, name)
+        if owner is None or not is_parameter(func_env, name):
+            inner = owner or func_env.unwrapped
+            raise AttributeError(
+                f"{name} of {type(inner).__name__} is not a parameter, so it cannot be set; "
+                f"the parameters are: {', '.join(_field_names(inner))}"
+            )
+        spelling = _spelling(owner, name)
+        checked[spelling] = as_parameter(owner, spelling, value, num_envs)
+    return func_env.replace(**checked)
+
+
+def as_parameter(layer: AnyEnv, name: str, value: Any, num_envs: int | None = None) -> Any:
+    """Return a value in the form of the parameter that it replaces, so that a compiled program accepts it.
+
+    Raises:
+        ValueError: The parameter is a number or an array, and the value is none of its shape.
+
+    >>> from funcenv.envs import CartPole
+    >>> as_parameter(CartPole(), "gravity", np.int64(2))
+    2.0
+    """
+    old = getattr(layer, name)
+    entry = next(entry for entry in dataclasses.fields(layer) if entry.name == name)
+    if not entry.metadata.get("pytree_node", True) or not _is_numeric(old):
+        return value
+    shape = np.shape(old)
+    if num_envs is not None:
+        shape = shape[np.ndim(old) - parameter_ndim(layer, (jax.tree_util.GetAttrKey(name),)) :]
+    what = "a number" if shape == () else f"an array of shape {shape}"
+    shapes = [shape]
+    if num_envs is not None:
+        what += f", or one for each of num_envs={num_envs}"
+        shapes.append((num_envs, *shape))
+    if not _is_numeric(value) or np.shape(value) not in shapes:
+        raise ValueError(f"{name} of {type(layer).__name__} must be {what}, got {value!r}")
+    if isinstance(old, (bool, int, float)) and np.shape(value) == ():
+        value = np.asarray(value).item()
+        return float(value) if isinstance(old, float) else value
+    return value
+
+
+def transition_dict(env: TabularEnv[Any]) -> TransitionDict:
+    """Return the table `P` in Gymnasium's form, `P[state][action] -> [(probability, next_state, reward, terminated)]`.
+
+    The numbers are Python's. Outcomes of probability 0, which pad the pure table, are left out.
+
+    >>> from funcenv.envs import CliffWalking
+    >>> transition_dict(CliffWalking())[36][1]
+    [(1.0, 36, -100.0, False)]
+    """
+    with jax.enable_x64(True):
+        table = jax.jit(lambda: env.P)()
+    columns = [
+        np.asarray(part).tolist() for part in (table.probability, table.next_state, table.reward, table.terminated)
+    ]
+    return {
+        state: {
+            action: [outcome for outcome in zip(*outcomes, strict=True) if outcome[0] > 0]
+            for action, outcomes in enumerate(zip(*rows, strict=True))
+        }
+        for state, rows in enumerate(zip(*columns, strict=True))
+    }
+
+
+def _owner(func_env: AnyEnv, name: str) -> AnyEnv | None:
+    """Return the outermost layer that adds a public attribute to those of every environment."""
+    if name.startswith("_") or name in _COMMON:
+        return None
+    return layer_with(func_env, name) or (layer_with(func_env, name.lower()) if name.isupper() else None)
+
+
+def _spelling(layer: AnyEnv, name: str) -> str:
+    """Return the name as the layer spells it; Gymnasium writes Acrobot's constants in capitals."""
+    return name if hasattr(layer, name) else name.lower()
+
+
+def _field_names(layer: AnyEnv) -> list[str]:
+    return [entry.name for entry in dataclasses.fields(layer) if entry.name != "env"]
+
+
+def _is_numeric(value: Any) -> bool:
+    return isinstance(value, (bool, int, float, np.generic, np.ndarray, jax.Array)) and (
+        np.asarray(value).dtype.kind in "biuf"
+    )
+
+
+def _tabular_readers(func_env: AnyEnv) -> dict[str, Callable[[Any], Any]]:
+    env = func_env.unwrapped
+    if not isinstance(env, TabularEnv):
+        return {}
+    return {name: read for name, read in _TABULAR.items() if hasattr(env, _NEEDED.get(name, "P"))}
+
+
+def _encode(env: TabularEnv[Any]) -> Callable[..., int]:
+    def encode(*numbers: Any) -> int:
+        """Return the number of the state with these parts, in the order of the state's fields."""
+        if len(numbers) == 1 and isinstance(numbers[0], TabularState):
+            return int(env.encode(numbers[0]))
+        parts = dict(zip(_number_fields(env), map(int, numbers), strict=True))
+        return int(env.encode(env.decode(0).replace(**parts)))
+
+    return encode
+
+
+def _decode(env: TabularEnv[Any]) -> Callable[[Any], tuple[int, ...]]:
+    def decode(number: Any) -> tuple[int, ...]:
+        """Return the parts of the state with a number."""
+        state = env.decode(int(number))
+        return tuple(int(getattr(state, name)) for name in _number_fields(env))
+
+    return decode
+
+
+def _number_fields(env: TabularEnv[Any]) -> list[str]:
+    """Return the names of the integer fields of a state, such as row and column."""
+    return [name for name, leaf in vars(env.decode(0)).items() if np.asarray(leaf).dtype.kind == "i"]
+
+
+_COMMON = frozenset([*dir(Wrapper), "env"])  # what every environment or wrapper has
+_NEEDED = {"desc": "tiles", "action_mask": "action_mask"}  # attributes without which an environment lacks the former
+_TABULAR: dict[str, Callable[[Any], Any]] = {
+    "P": transition_dict,
+    "nS": lambda env: env.observation_space.n,
+    "nA": lambda env: env.action_space.n,
+    "encode": _encode,
+    "decode": _decode,
+    "desc": lambda env: np.array([list(row) for row in env.tiles], "S1"),
+    "action_mask": lambda env: lambda number: np.asarray(env.action_mask(env.decode(int(number)))),
+}
