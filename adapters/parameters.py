@@ -1,4 +1,4 @@
-"""Attributes of the functional environment behind a stateful one: read them by Gymnasium's names, and replace parameters.
+"""Attributes and parameters of the functional environment behind a stateful one.
 
 A stateful environment shows the public attributes of its functional environment, and of the wrappers around it, as
 Gymnasium's environments show theirs: numbers and arrays of NumPy, and for environments with numbered states the
@@ -113,7 +113,7 @@ def as_parameter(layer: AnyEnv, name: str, value: Any, num_envs: int | None = No
     """Return a value in the form of the parameter that it replaces, so that a compiled program accepts it.
 
     Raises:
-        ValueError: The parameter is a number or an array, and the value is none of its shape.
+        ValueError: The parameter is a number or an array, and the value is not one of its shape.
 
     >>> from funcenv.envs import CartPole
     >>> as_parameter(CartPole(), "gravity", np.int64(2))
@@ -129,6 +129,7 @@ def as_parameter(layer: AnyEnv, name: str, value: Any, num_envs: int | None = No
     what = "a number" if shape == () else f"an array of shape {shape}"
     shapes = [shape]
     if num_envs is not None:
+        value = np.asarray(value) if isinstance(value, (list, tuple)) else value
         what += f", or one for each of num_envs={num_envs}"
         shapes.append((num_envs, *shape))
     if not _is_numeric(value) or np.shape(value) not in shapes:

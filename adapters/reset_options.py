@@ -9,16 +9,23 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from funcenv.adapters.parameters import as_parameter
 from funcenv.func_env import AnyEnv
 from funcenv.parameters import parameter_axes
 from funcenv.struct import NDArray
 
 
-def with_options(func_env: AnyEnv, options: Mapping[str, Any]) -> AnyEnv:
+def with_options(func_env: AnyEnv, options: Mapping[str, Any], num_envs: int | None = None) -> AnyEnv:
     """Return the environment with other parameters of its innermost environment, inside the same wrappers.
 
+    Args:
+        func_env: the usual environment.
+        options: the parameters that differ from the usual ones.
+        num_envs: the number of environments, if an option may have a value for each.
+
     Raises:
-        ValueError: an option is not a parameter, or the environment refuses its value.
+        ValueError: an option is not a parameter, its value is not a number or an array of the parameter's shape, or the
+            environment rejects it.
 
     >>> import funcenv
     >>> with_options(funcenv.make("CartPole-v1"), {"low": -0.1}).unwrapped.low
@@ -31,7 +38,8 @@ def with_options(func_env: AnyEnv, options: Mapping[str, Any]) -> AnyEnv:
             raise ValueError(
                 f"reset option {name!r} is not a parameter of {type(unwrapped).__name__}; it has: {', '.join(names)}"
             )
-    return _replace_unwrapped(func_env, options)
+    checked = {name: as_parameter(unwrapped, name, value, num_envs) for name, value in options.items()}
+    return _replace_unwrapped(func_env, checked)
 
 
 def with_batched_options(
@@ -53,7 +61,7 @@ def with_batched_options(
     Raises:
         ValueError: as for `with_options`; or an option is a compile-time choice, or has another leading axis.
     """
-    chosen = with_options(func_env, options)
+    chosen = with_options(func_env, options, num_envs)
     usual_structure: Any = jax.tree.structure(func_env)
     if jax.tree.structure(chosen) != usual_structure:
         raise ValueError(

@@ -364,11 +364,18 @@ TABLE = [
     (lambda: playing().step(7), ValueError, "Discrete(2)", "7", "sample"),
     (lambda: playing().reset(options={"gravty": 1}), ValueError, "not a parameter", "'gravty'", "it has: gravity"),
     (
-        lambda: playing().set_wrapper_attr("gravity", 1.6),
+        lambda: playing().set_wrapper_attr("gravity", "low"),
+        ValueError,
+        "gravity of CartPole must be a number",
+        "'low'",
+        "",
+    ),
+    (
+        lambda: playing().set_wrapper_attr("total_mass", 1),
         AttributeError,
-        "cannot change",
-        "gravity",
-        "pass another value",
+        "is not a parameter",
+        "",
+        "the parameters are",
     ),
     (lambda: adapters.make("CartPole-v1", "photo"), ValueError, "render_mode must be one of", "'photo'", ""),
     (

@@ -14,10 +14,6 @@ import numpy as np
 
 from funcenv.adapters._lifecycle import acquire, exclusive
 from funcenv.adapters.errors import ResetNeeded
-from funcenv.adapters.rendering.frames import require_frame_size
-from funcenv.adapters.rendering.modes import LIST_SUFFIX, metadata, render_modes, require_mode
-from funcenv.adapters.rendering.renderer import Renderer, RenderInput
-from funcenv.adapters.rendering.window import window_title
 from funcenv.adapters.parameters import (
     TransitionDict,
     attribute_names,
@@ -25,11 +21,15 @@ from funcenv.adapters.parameters import (
     read_attribute,
     with_parameters,
 )
+from funcenv.adapters.rendering.frames import require_frame_size
+from funcenv.adapters.rendering.modes import LIST_SUFFIX, metadata, render_modes, require_mode
+from funcenv.adapters.rendering.renderer import Renderer, RenderInput
+from funcenv.adapters.rendering.window import window_title
 from funcenv.adapters.reset_options import with_options
 from funcenv.adapters.seeding import draw_key
 from funcenv.adapters.single.actions import action_encoder, decode_info
 from funcenv.adapters.single.env import ActType, Env, ObsType
-from funcenv.adapters.single.programs import EnvPrograms, Snapshot, env_programs, innermost, same_shapes
+from funcenv.adapters.single.programs import EnvPrograms, Snapshot, env_programs, innermost, same_shapes, same_structure
 from funcenv.adapters.spaces import Space
 from funcenv.envs.toy_text.tabular import TabularEnv
 from funcenv.func_env import AnyEnv
@@ -324,7 +324,7 @@ class FunctionalEnv(Env[ObsType, ActType]):
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Set a parameter of the functional environment, or else an attribute of this object."""
-        func_env = self.__dict__.get("func_env")
+        func_env: Any = self.__dict__.get("func_env")
         is_own = func_env is None or name.startswith("_") or name in self.__dict__ or hasattr(type(self), name)
         if is_own or not has_attribute(func_env, name):
             super().__setattr__(name, value)
@@ -350,7 +350,7 @@ class FunctionalEnv(Env[ObsType, ActType]):
     def _set_parameters(self, changes: dict[str, Any]) -> None:
         old, func_env = self.func_env, with_parameters(self.func_env, changes)
         episode_env = with_parameters(self._present_env, changes)
-        if jax.tree.structure(func_env) == jax.tree.structure(self._compiled_env):
+        if same_structure(func_env, self._compiled_env):
             self.func_env, self._episode_env = func_env, episode_env
         else:
             self._compile_for(func_env, None if self._episode_env is None else episode_env)
