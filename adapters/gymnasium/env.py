@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import gymnasium
 
 from funcenv.adapters.gymnasium.member_conversion import has_own_form, member_decoder
 from funcenv.adapters.gymnasium.spaces import to_gymnasium
+from funcenv.adapters.playing.keys import key_code, parse_combination
 from funcenv.adapters.single.env import ActType, ObsType
 from funcenv.adapters.single.functional_env import FunctionalEnv
 
@@ -44,3 +48,15 @@ class GymnasiumEnv(FunctionalEnv[ObsType, ActType], gymnasium.Env[ObsType, ActTy
         if has_own_form(action_space):
             encode = self._encode
             self._encode = lambda action: encode(action_space.pack(action))
+
+    @property
+    def get_keys_to_action(self) -> Callable[[], dict[tuple[int, ...], Any]]:
+        """A function that returns the actions of keys, given by the codes that `gymnasium.utils.play` takes.
+
+        Environments that nobody has given keys do not have it, as in Gymnasium.
+        """
+        names_to_action: Callable[[], dict[Any, Any]] = self.func_env.get_keys_to_action  # type: ignore[attr-defined]  # if it has it
+        return lambda: {
+            tuple(sorted(map(key_code, parse_combination(combination)))) if combination else (): action
+            for combination, action in names_to_action().items()
+        }

@@ -139,13 +139,28 @@ def key_name(key: str | int) -> str:
     ('w', 'return', 'space', 'left')
     """
     if isinstance(key, int):
+        if key in _NAMES:
+            return _NAMES[key]
         if key > 0x10FFFF:  # the last code point; pygame's codes of keys that type no character are larger
             from funcenv.adapters.rendering.display import load_pygame
 
             return str(load_pygame().key.name(key))
         key = chr(key)
-    named = {" ": "space", "\r": "return", "\n": "return", "\x1b": "escape", "\t": "tab"}
-    return named.get(key, key.lower())
+    return _NAMES.get(ord(key), key.lower()) if len(key) == 1 else key.lower()
+
+
+def key_code(name: str) -> int:
+    """Return pygame's code of the key with a name, which `gymnasium.utils.play` takes.
+
+    >>> key_code("w"), key_code("space"), key_name(key_code("left"))
+    (119, 32, 'left')
+    """
+    return ord(name) if len(name) == 1 else _CODES[name]
+
+
+_ARROWS = {"right": 0x4000004F, "left": 0x40000050, "down": 0x40000051, "up": 0x40000052}  # as SDL numbers them
+_CODES = {"space": 32, "return": 13, "escape": 27, "tab": 9, **_ARROWS}
+_NAMES = {10: "return"} | {code: name for name, code in _CODES.items()}
 
 
 def _require_member(what: str, action: Any, action_space: Any) -> Any:
