@@ -229,7 +229,7 @@ class FuncEnv(PyTreeNode, Generic[State, Action, Obs]):
             TypeError: a legacy uint32 key.
         """
         initial_key, observation_key = _split_call_key(key)
-        state = _strip_weak_types(self.initial(initial_key))
+        state = first_state(self, initial_key)
         timestep = self._timestep_without_transition(state, observation_key)
         never = jnp.zeros((), bool)
         return state, timestep.replace(terminated=never, truncated=never)
@@ -263,15 +263,8 @@ class FuncEnv(PyTreeNode, Generic[State, Action, Obs]):
             raise TypeError(f"step needs a state, got a {type(state).__name__}; {RESULT_ORDER}")
         transition_key, observation_key = _split_call_key(key)
         self.action_space.require_kind(action)
-        next_state = _strip_weak_types(self.transition(state, action, transition_key))
-        timestep = Timestep(
-            observation=_strip_weak_types(self.observation(next_state, observation_key)),
-            reward=self._scalar("reward", self.reward(state, action, next_state)),
-            terminated=self._flag("terminal", self.terminal(next_state)),
-            truncated=self._flag("truncated", self.truncated(next_state)),
-            info=_strip_weak_types({**self.transition_info(state, action, next_state), **self.state_info(next_state)}),
-        )
-        return next_state, timestep
+        following = next_state(self, state, action, transition_key)
+        return following, outcome(self, state, action, following, observation_key)
 
     @final
     def observe(self, state: State, key: jax.Array) -> Timestep[Obs]:
@@ -286,34 +279,50 @@ class FuncEnv(PyTreeNode, Generic[State, Action, Obs]):
     def _timestep_without_transition(self, state: State, observation_key: jax.Array) -> Timestep[Obs]:
         reward, transition_info = placeholder_outcome(self, state)
         return Timestep(
-            observation=_strip_weak_types(self.observation(state, observation_key)),
+            observation=observe(self, state, observation_key),
             reward=reward,
-            terminated=self._flag("terminal", self.terminal(state)),
-            truncated=self._flag("truncated", self.truncated(state)),
+            terminated=_flag(self, "terminal", self.terminal(state)),
+            truncated=_flag(self, "truncated", self.truncated(state)),
             info={**transition_info, **_strip_weak_types(self.state_info(state))},
         )
-
-    def _scalar(self, name: str, value: Any) -> jax.Array:
-        array: jax.Array = _strip_weak_types(value)
-        if array.shape != ():
-            raise ValueError(
-                f"{type(self).__name__}.{name} must return a scalar, got shape {array.shape}; index or sum it"
-            )
-        return array
-
-    def _flag(self, name: str, value: Any) -> jax.Array:
-        array = self._scalar(name, value)
-        if array.dtype != bool:
-            raise TypeError(
-                f"{type(self).__name__}.{name} must return a bool, got {array.dtype}; "
-                "return a comparison such as x > limit"
-            )
-        return array
 
 
 AnyEnv: TypeAlias = FuncEnv[Any, Any, Any]
 
 RESULT_ORDER = "reset and step return the state first: state, timestep = env.reset(key)"
+
+
+def first_state(env: AnyEnv, key: jax.Array) -> Any:
+    """Return `env.initial(key)`, strongly typed as `reset` returns it; wrappers that store results call this."""
+    return _strip_weak_types(env.initial(key))
+
+
+def next_state(env: AnyEnv, state: Any, action: Any, key: jax.Array) -> Any:
+    """Return `env.transition(state, action, key)`, strongly typed as `step` returns it."""
+    return _strip_weak_types(env.transition(state, action, key))
+
+
+def observe(env: AnyEnv, state: Any, key: jax.Array) -> Any:
+    """Return `env.observation(state, key)`, strongly typed as in a time step."""
+    return _strip_weak_types(env.observation(state, key))
+
+
+def outcome(env: AnyEnv, state: Any, action: Any, next_state: Any, observation_key: jax.Array) -> Timestep[Any]:
+    """Return the time step of a transition.
+
+    >>> import funcenv
+    >>> env, key = funcenv.make("CartPole-v1"), funcenv.key(0)
+    >>> state = first_state(env, key)
+    >>> float(outcome(env, state, 1, next_state(env, state, 1, key), key).reward)
+    1.0
+    """
+    return Timestep(
+        observation=observe(env, next_state, observation_key),
+        reward=_scalar(env, "reward", env.reward(state, action, next_state)),
+        terminated=_flag(env, "terminal", env.terminal(next_state)),
+        truncated=_flag(env, "truncated", env.truncated(next_state)),
+        info=_strip_weak_types({**env.transition_info(state, action, next_state), **env.state_info(next_state)}),
+    )
 
 
 def placeholder_outcome(env: AnyEnv, state: Any) -> tuple[jax.Array, dict[str, Any]]:
@@ -325,11 +334,11 @@ def placeholder_outcome(env: AnyEnv, state: Any) -> tuple[jax.Array, dict[str, A
     (Array(0., dtype=float32), {})
     """
 
-    def outcome(state: Any, action: Any) -> Any:
+    def paid(state: Any, action: Any) -> Any:
         return _strip_weak_types((env.reward(state, action, state), env.transition_info(state, action, state)))
 
     action = jax.eval_shape(lambda: env.action_space.sample(jax.random.key(0)))
-    shapes = jax.eval_shape(outcome, state, action)
+    shapes = jax.eval_shape(paid, state, action)
     return jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
 
 
@@ -340,6 +349,22 @@ def reward_bounds(*rewards: Any) -> tuple[float, float]:
     (-1.0, 20.0)
     """
     return min(float(np.min(reward)) for reward in rewards), max(float(np.max(reward)) for reward in rewards)
+
+
+def _scalar(env: AnyEnv, name: str, value: Any) -> jax.Array:
+    array: jax.Array = _strip_weak_types(value)
+    if array.shape != ():
+        raise ValueError(f"{type(env).__name__}.{name} must return a scalar, got shape {array.shape}; index or sum it")
+    return array
+
+
+def _flag(env: AnyEnv, name: str, value: Any) -> jax.Array:
+    array = _scalar(env, name, value)
+    if array.dtype != bool:
+        raise TypeError(
+            f"{type(env).__name__}.{name} must return a bool, got {array.dtype}; return a comparison such as x > limit"
+        )
+    return array
 
 
 def _split_call_key(key: jax.Array) -> jax.Array:

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from funcenv.func_env import Action, Obs, reward_bounds
+from funcenv.func_env import Action, Obs, first_state, next_state, reward_bounds
 from funcenv.struct import PyTreeNode
 from funcenv.wrappers.base import StatefulWrapper
 
@@ -29,8 +29,8 @@ class Autoreset(StatefulWrapper[AutoresetState, Action, Obs]):
     Put it outermost. A wrapper with state around it is refused, because its counts and frames would continue from one
     episode to the next; wrappers without state may be outside. `FuncVectorEnv` resets environments without `Autoreset`.
 
-    The key that `step` passes on to `transition` is split into two, k for resets and l for steps. The next state is
-    that of `env.reset(k)` or `env.step(state, action, l)` of the environment inside. `FuncVectorEnv` derives its keys
+    The first episode is that of the environment inside with the same keys. A new episode begins with
+    `env.initial(extra_key(k))`, where k is the key that `transition` receives. `FuncVectorEnv` derives its keys
     differently, so with the same key the two produce different episodes.
 
     Args:
@@ -56,10 +56,9 @@ class Autoreset(StatefulWrapper[AutoresetState, Action, Obs]):
 
     def transition(self, state: AutoresetState, action: Action, key: jax.Array) -> AutoresetState:
         """Perform an inner step, or a reset after the end of an episode."""
-        reset_key, step_key = jax.random.split(key)
         ended = self.terminal(state) | self.truncated(state)
-        fresh, _ = self.env.reset(reset_key)
-        stepped, _ = self.env.step(state.env_state, action, step_key)
+        fresh = first_state(self.env, self.extra_key(key))
+        stepped = next_state(self.env, state.env_state, action, key)
         env_state = jax.tree.map(lambda new, old: jax.lax.select(ended, new, old), fresh, stepped)
         return AutoresetState(env_state=env_state, fresh=ended)
 

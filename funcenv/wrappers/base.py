@@ -5,15 +5,19 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import math
+import zlib
 from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar, Self
 
 import jax
+import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from funcenv.func_env import Action, AnyEnv, FuncEnv, Obs, State
 from funcenv.scene import Scene
 from funcenv.spaces import Space
+
+_EXTRA_KEYS = 2**31  # beyond the numbers of draws and splits, which coincide with `fold_in` in JAX's generators
 
 
 class Wrapper(FuncEnv[State, Action, Obs]):
@@ -120,6 +124,22 @@ class Wrapper(FuncEnv[State, Action, Obs]):
         """Return the environment inside, which a subclass may let depend on the state."""
         del state
         return self.env
+
+    def extra_key(self, key: jax.Array) -> jax.Array:
+        """Return a key for what this wrapper draws, so that `key` itself can go on to the environment inside.
+
+        A wrapper that passes on the keys of `initial` and `transition` leaves the episode of a seed as it is. The
+        extra key depends on the name of this class and on how many layers of the class are inside. It differs from the
+        extra keys of other layers, and does not change when other wrappers are added.
+        """
+        kind = self._kind()
+        twins = sum(isinstance(layer, Wrapper) and layer._kind() is kind for layer in layers(self.env))
+        number = zlib.crc32(f"{kind.__name__} {twins}".encode())
+        return jax.random.fold_in(key, np.uint32(number | _EXTRA_KEYS))
+
+    def _kind(self) -> type:
+        """Return the class that names the extra keys."""
+        return type(self)
 
     @property
     def observation_space(self) -> Space[Obs]:

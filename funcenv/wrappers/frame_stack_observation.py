@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from funcenv.checks import require_size
-from funcenv.func_env import Action, Obs
+from funcenv.func_env import Action, Obs, first_state, next_state, observe
 from funcenv.spaces import batch_space
 from funcenv.spaces.space import AnySpace
 from funcenv.struct import PyTreeNode, field
@@ -27,8 +27,7 @@ class FrameBufferState(PyTreeNode):
 class FrameBuffer(StatefulWrapper[FrameBufferState, Action, Obs]):
     """A wrapper that stores the last observations, so that each observation is computed once.
 
-    The newest frame of a step with key k is the observation of `env.step` with the key that `step` passes on to
-    `transition`.
+    The states are those of the environment inside with the same keys. Observations that draw have `extra_key`.
     """
 
     @property
@@ -41,23 +40,25 @@ class FrameBuffer(StatefulWrapper[FrameBufferState, Action, Obs]):
 
     def initial(self, key: jax.Array) -> FrameBufferState:
         """Return the first state, with its frame and padding."""
-        env_state, timestep = self.env.reset(key)
+        env_state = first_state(self.env, key)
+        newest = observe(self.env, env_state, self.extra_key(key))
 
         def fill(old: Any, new: jax.Array) -> jax.Array:
             rest = jnp.broadcast_to(jnp.asarray(old, new.dtype), (self._num_frames - 1, *new.shape))
             return jnp.concatenate([rest, new[None]])
 
-        frames = jax.tree.map(fill, self._padding(timestep.observation), timestep.observation)
+        frames = jax.tree.map(fill, self._padding(newest), newest)
         return FrameBufferState(env_state=env_state, frames=frames)
 
     def transition(self, state: FrameBufferState, action: Action, key: jax.Array) -> FrameBufferState:
         """Perform the inner step, drop the oldest frame and append the newest."""
-        env_state, timestep = self.env.step(state.env_state, action, key)
+        env_state = next_state(self.env, state.env_state, action, key)
+        newest = observe(self.env, env_state, self.extra_key(key))
 
         def push(old: jax.Array, new: jax.Array) -> jax.Array:
             return jnp.concatenate([old[1:], new[None]])
 
-        return FrameBufferState(env_state=env_state, frames=jax.tree.map(push, state.frames, timestep.observation))
+        return FrameBufferState(env_state=env_state, frames=jax.tree.map(push, state.frames, newest))
 
 
 class Constant:

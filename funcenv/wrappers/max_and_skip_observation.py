@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Shaped
 
 from funcenv.checks import require_size
-from funcenv.func_env import Action, placeholder_outcome
+from funcenv.func_env import Action, first_state, observe, placeholder_outcome
 from funcenv.struct import PyTreeNode, field
 from funcenv.wrappers._spaces import first_env
 from funcenv.wrappers.repeat_action import RepeatWrapper, repeat
@@ -28,9 +28,8 @@ class MaxAndSkipObservationState(PyTreeNode):
 class MaxAndSkipObservation(RepeatWrapper[MaxAndSkipObservationState, Action, Shaped[Array, "*shape"]]):
     """Repeats every action `skip` times, as `RepeatAction` does, and observes the maximum of the last two frames.
 
-    Repeat number i, from 0, is the step `env.step(state, action, jax.random.fold_in(k, i))`, where k is the key that
-    `step` passes on to `transition`. If the episode ends before the last repeat, the two frames are the last ones of
-    the episode. Gymnasium 1.4.0 returns frames of an earlier step there, against its documentation.
+    The keys of the repeats are those of `RepeatAction`. If the episode ends before the last repeat, the two frames are
+    the last ones of the episode. Gymnasium 1.4.0 returns frames of an earlier step there, against its documentation.
 
     Wrappers inside see every repeat, and wrappers outside see one step: a `TimeLimit` inside counts the environment's
     steps and ends the repeats early, one outside counts the agent's actions. Put `FrameStackObservation` outside, to
@@ -71,9 +70,9 @@ class MaxAndSkipObservation(RepeatWrapper[MaxAndSkipObservationState, Action, Sh
 
     def initial(self, key: jax.Array) -> MaxAndSkipObservationState:
         """Return the first state, with its frame."""
-        env_state, timestep = self.env.reset(key)
+        env_state = first_state(self.env, key)
         reward, info = placeholder_outcome(self.env, env_state)
-        frame = timestep.observation
+        frame = observe(self.env, env_state, self.extra_key(key))
         return MaxAndSkipObservationState(env_state=env_state, previous=frame, latest=frame, reward=reward, info=info)
 
     def transition(
@@ -81,7 +80,8 @@ class MaxAndSkipObservation(RepeatWrapper[MaxAndSkipObservationState, Action, Sh
     ) -> MaxAndSkipObservationState:
         """Perform all repeats."""
         frames = state.previous, state.latest
-        env_state, reward, info, (previous, latest) = repeat(self.env, state.env_state, action, key, self.skip, frames)
+        keys = key, self.extra_key(key)
+        env_state, reward, info, (previous, latest) = repeat(self.env, state.env_state, action, keys, self.skip, frames)
         return MaxAndSkipObservationState(
             env_state=env_state, previous=previous, latest=latest, reward=reward, info=info
         )

@@ -74,9 +74,8 @@ class RandomizeParameters(StatefulWrapper[RandomizeParametersState, Action, Obs]
 
     def initial(self, key: jax.Array) -> RandomizeParametersState:
         """Draw parameters, and return the first state under them."""
-        sampler_key, initial_key = jax.random.split(key)
-        parameters = _changes(self.env, self.sampler(sampler_key, self.env))
-        env_state = _with(self.env, parameters).initial(initial_key)
+        parameters = _changes(self.env, self.sampler(self.extra_key(key), self.env))
+        env_state = _with(self.env, parameters).initial(key)
         return RandomizeParametersState(env_state=env_state, parameters=parameters)
 
     def transition(self, state: RandomizeParametersState, action: Action, key: jax.Array) -> RandomizeParametersState:

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from funcenv.checks import require_size
-from funcenv.func_env import Action, AnyEnv, Obs, State, placeholder_outcome
+from funcenv.func_env import Action, AnyEnv, Obs, State, next_state, outcome, placeholder_outcome
 from funcenv.struct import PyTreeNode, field
 from funcenv.wrappers.base import StatefulWrapper
 
@@ -24,6 +24,9 @@ class RepeatActionState(PyTreeNode):
 
 class RepeatWrapper(StatefulWrapper[State, Action, Obs]):
     """A wrapper whose step is several inner steps. Its state holds their summed `reward` and the last `info`."""
+
+    def _kind(self) -> type:
+        return RepeatWrapper  # so that all of them repeat with the same keys
 
     @property
     def _num_repeats(self) -> int:
@@ -49,9 +52,9 @@ class RepeatWrapper(StatefulWrapper[State, Action, Obs]):
 class RepeatAction(RepeatWrapper[RepeatActionState, Action, Obs]):
     """Repeats every action `num_repeats` times, or until the episode ends, and returns the sum of the rewards.
 
-    The observation, flags and `info` are those of the last repeat. Repeat number i, from 0, is the step
-    `env.step(state, action, jax.random.fold_in(k, i))`, where k is the key that `step` passes on to `transition`. As
-    with a plain step, the first repeat happens even after the end of an episode.
+    The observation, flags and `info` are those of the last repeat. The first repeat is `env.transition(state, action,
+    k)` with the key k that `transition` receives, and repeat number i, from 1, has the key `fold_in(extra_key(k), i)`.
+    As with a plain step, the first repeat happens even after the end of an episode.
 
     Wrappers inside see every repeat, and wrappers outside see one step: a `TimeLimit` inside counts the environment's
     steps and ends the repeats early, one outside counts the agent's actions. Put it inside `Autoreset`.
@@ -89,12 +92,13 @@ class RepeatAction(RepeatWrapper[RepeatActionState, Action, Obs]):
 
     def transition(self, state: RepeatActionState, action: Action, key: jax.Array) -> RepeatActionState:
         """Perform all repeats."""
-        env_state, reward, info, _ = repeat(self.env, state.env_state, action, key, self.num_repeats)
+        keys = key, self.extra_key(key)
+        env_state, reward, info, _ = repeat(self.env, state.env_state, action, keys, self.num_repeats)
         return RepeatActionState(env_state=env_state, reward=reward, info=info)
 
 
 def repeat(
-    env: AnyEnv, env_state: Any, action: Any, key: jax.Array, num_repeats: int, frames: Any = ()
+    env: AnyEnv, env_state: Any, action: Any, keys: tuple[jax.Array, jax.Array], num_repeats: int, frames: Any = ()
 ) -> tuple[Any, Float[Array, ""], dict[str, Any], Any]:
     """Perform an action up to `num_repeats` times, until the episode ends.
 
@@ -102,7 +106,8 @@ def repeat(
         env: the environment.
         env_state: the state to start from.
         action: the action.
-        key: repeat number i, from 0, has the key `jax.random.fold_in(key, i)`.
+        keys: the key of the first repeat, and an extra key. Repeat number i, from 1, has the fold i of the extra key,
+            and the observation after repeat number i, from 0, has the fold `num_repeats + i`.
         num_repeats: at least 1.
         frames: a tuple of the last observations, the newest last.
 
@@ -111,20 +116,25 @@ def repeat(
         `frames` has.
 
     >>> import funcenv
-    >>> env = funcenv.make("CartPole-v1", max_episode_steps=3)
-    >>> state, reward, *_ = repeat(env, env.initial(funcenv.key(0)), 0, funcenv.key(1), num_repeats=5)
+    >>> env, keys = funcenv.make("CartPole-v1", max_episode_steps=3), (funcenv.key(1), funcenv.key(2))
+    >>> state, reward, *_ = repeat(env, env.initial(funcenv.key(0)), 0, keys, num_repeats=5)
     >>> float(reward), int(state.elapsed_steps)
     (3.0, 3)
     """
+    first_key, extra_key = keys
+    folds = jax.vmap(jax.random.fold_in, (None, 0))(extra_key, jnp.arange(1, 2 * num_repeats, dtype=jnp.uint32))
+    transition_keys = jnp.concatenate([first_key[None], folds[: num_repeats - 1]])
 
-    def play(played: Any, index: jax.Array) -> tuple[Any, None]:
+    def play(played: Any, keys: tuple[jax.Array, jax.Array]) -> tuple[Any, None]:
         done, env_state, total, _, frames = played
-        next_state, timestep = env.step(env_state, action, jax.random.fold_in(key, index))
-        info = jax.tree.map(jnp.asarray, env.transition_info(env_state, action, next_state))
+        transition_key, observation_key = keys
+        following = next_state(env, env_state, action, transition_key)
+        timestep = outcome(env, env_state, action, following, observation_key)
+        info = jax.tree.map(jnp.asarray, env.transition_info(env_state, action, following))
         frames = (*frames, timestep.observation)[1:]
-        latest = done | timestep.done, next_state, total + timestep.reward, info, frames
+        latest = done | timestep.done, following, total + timestep.reward, info, frames
         return jax.tree.map(lambda old, new: jnp.where(done, old, new), played, latest), None
 
     first = jnp.zeros((), bool), env_state, *placeholder_outcome(env, env_state), frames
-    (_, *outcome), _ = jax.lax.scan(play, first, jnp.arange(num_repeats, dtype=jnp.uint32))
-    return tuple(outcome)
+    (_, *last), _ = jax.lax.scan(play, first, (transition_keys, folds[num_repeats - 1 :]))
+    return tuple(last)

@@ -78,7 +78,7 @@ class StickyAction(StatefulWrapper[StickyActionState, Action, Obs]):
 
     def transition(self, state: StickyActionState, action: Action, key: jax.Array) -> StickyActionState:
         """Return the next state, after the action or the last one."""
-        stick_key, duration_key, transition_key = jax.random.split(key, 3)
+        stick_key, duration_key = jax.random.split(self.extra_key(key))
         least, most = _durations(self.repeat_action_duration)
         duration = least if least == most else jax.random.randint(duration_key, (), least, most + 1, jnp.int32)
         caught = state.started & jax.random.bernoulli(stick_key, self.repeat_action_probability)
@@ -90,7 +90,7 @@ class StickyAction(StatefulWrapper[StickyActionState, Action, Obs]):
         )
         left = jnp.where(stuck, state.repeats_left, jnp.where(caught, duration, 1)) - 1
         return StickyActionState(
-            env_state=self.env.transition(state.env_state, played, transition_key),
+            env_state=self.env.transition(state.env_state, played, key),
             last_action=played,
             started=jnp.ones((), bool),
             repeats_left=left.astype(jnp.int32),

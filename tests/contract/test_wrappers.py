@@ -137,6 +137,60 @@ def test_replacing_what_is_inside(wrapped):
     assert all(map(jnp.array_equal, jax.tree.leaves(again), jax.tree.leaves(wrapped)))
 
 
+class RecordedState(funcenv.PyTreeNode):
+    """The inner state and the keys of its calls so far."""
+
+    env_state: Any
+    keys: jax.Array
+    count: jax.Array
+
+
+class Recorded(wrappers.StatefulWrapper):
+    """Keeps the keys that `initial` and `transition` receive."""
+
+    def initial(self, key):
+        keys = jnp.zeros((32, 2), jnp.uint32).at[0].set(jax.random.key_data(key))
+        return RecordedState(env_state=self.env.initial(key), keys=keys, count=jnp.int32(1))
+
+    def transition(self, state, action, key):
+        keys = state.keys.at[state.count].set(jax.random.key_data(key))
+        return RecordedState(self.env.transition(state.env_state, action, key), keys, state.count + 1)
+
+
+def with_recorder(env):
+    """Put a recorder directly around the innermost environment."""
+    return env.replace(env=with_recorder(env.env)) if isinstance(env, wrappers.Wrapper) else Recorded(env)
+
+
+@jax.jit
+def keys_received(env, key):
+    """Return the keys of three calls, those that the environment inside received, and how many these are."""
+    first_key, *keys = jax.random.split(key, 3)
+    state, action = env.initial(first_key), jax.tree.map(jnp.zeros_like, env.action_space.abstract_member())
+    for step_key in keys:
+        state = env.transition(state, action, step_key)
+    for layer in wrappers.layers(env):
+        if isinstance(layer, Recorded):
+            return jax.random.key_data(jnp.stack([first_key, *keys])), state.keys, state.count
+        state = layer.inner(state)
+
+
+def test_a_wrapper_keeps_the_episode_of_a_seed(wrapped):
+    """The environment inside receives the keys that the wrapper receives; a repeat has a key of its own."""
+    given, received, count = keys_received(with_recorder(wrapped), funcenv.key(0))
+    repeats = int(count - 1) // 2
+    assert count == 1 + 2 * repeats and repeats in (1, 3)
+    assert jnp.array_equal(received[jnp.array([0, 1, 1 + repeats])], given)
+    assert len(jnp.unique(received[:count], axis=0)) == count
+
+
+def test_repeats_in_repeats_have_different_keys():
+    env = wrappers.RepeatAction(wrappers.MaxAndSkipObservation(wrappers.RepeatAction(Pendulum(), 2), 2), 3)
+    _, received, count = keys_received(with_recorder(wrappers.FrameStackObservation(env, 2)), funcenv.key(0))
+    assert count == 1 + 2 * 3 * 2 * 2
+    assert len(jnp.unique(received[:count], axis=0)) == count
+
+
 def test_all_at_once():
     """Loops inside loops, draws, frames and resets: the stack that is hardest to get right."""
     env = wrappers.StickyAction(wrappers.EpisodeStatistics(limited(CartPole())), 0.25)

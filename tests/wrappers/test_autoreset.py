@@ -62,13 +62,13 @@ def test_info_of_a_reset_is_that_of_a_reset(play, Counter):
     np.testing.assert_array_equal(timesteps.info["action"], [0, 1, 2, 0, 1])
 
 
-def test_steps_and_resets_use_the_key_that_is_passed_on():
+def test_steps_use_the_key_that_is_passed_on_and_resets_an_extra_key():
     env, plain = Autoreset(TimeLimit(CartPole(), 2)), TimeLimit(CartPole(), 2)
     state, _ = env.reset(funcenv.key(0))
     for count, reset in enumerate([False, False, True, False, False, True]):
         key = funcenv.key(count)
-        reset_key, step_key = jax.random.split(jax.random.split(key)[0])
-        expected = plain.reset(reset_key)[0] if reset else plain.step(state.env_state, 1, step_key)[0]
+        passed = jax.random.split(key)[0]
+        expected = plain.initial(env.extra_key(passed)) if reset else plain.transition(state.env_state, 1, passed)
         state, timestep = env.step(state, 1, key)
         jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-6), state.env_state, expected)
         assert bool(state.fresh) == reset

@@ -38,15 +38,15 @@ def test_of_a_dict_as_gymnasium(compare):
 
 
 def test_a_noisy_frame_is_drawn_once(Counter, play):
-    """The newest frame is what `env.step` shows with the key that is passed on, and it does not change with age."""
+    """The newest frame is drawn with an extra key of the key that is passed on, and it does not change with age."""
     plain, stacked = Counter(noise=1.0), FrameStackObservation(Counter(noise=1.0), 3)
     key, step_key = jax.random.split(funcenv.key(3))
     state, timestep = stacked.reset(key)
-    inner_state, shown = plain.reset(jax.random.split(key)[0])
-    np.testing.assert_array_equal(timestep.observation, jnp.stack([shown.observation] * 3))
+    shown = plain.observation(state.env_state, stacked.extra_key(jax.random.split(key)[0]))
+    np.testing.assert_array_equal(timestep.observation, jnp.stack([shown] * 3))
     state, timestep = stacked.step(state, 1, step_key)
-    _, then_shown = plain.step(inner_state, 1, jax.random.split(step_key)[0])
-    np.testing.assert_array_equal(timestep.observation[1:], jnp.stack([shown.observation, then_shown.observation]))
+    then_shown = plain.observation(state.env_state, stacked.extra_key(jax.random.split(step_key)[0]))
+    np.testing.assert_array_equal(timestep.observation[1:], jnp.stack([shown, then_shown]))
 
     _, timesteps = play(stacked, jnp.ones(6, jnp.int32), funcenv.key(4))
     frames = np.asarray(timesteps.observation)

@@ -78,9 +78,11 @@ def test_the_repeats_live_with_the_keys_that_it_says(Counter):
     number = state.env_state
     state, timestep = env.step(state, 1, key)
     total = 0.0
-    for count in range(3):
-        number, shown = plain.step(number, 1, jax.random.fold_in(jax.random.split(key)[0], count))
-        total += shown.reward
+    passed = jax.random.split(key)[0]
+    for repeat in range(3):
+        drawn = jax.random.fold_in(env.extra_key(passed), repeat) if repeat else passed
+        number = plain.transition(number, 1, drawn)
+        total += plain.reward(number, 1, number)
     assert state.env_state == number
     assert timestep.reward == total
 
