@@ -58,13 +58,15 @@ def acquire(env: Any) -> None:
     """Take the lock of an environment, its attribute `_lock`.
 
     Raises:
-        ClosedEnvironment: its attribute `closed` is true.
+        ClosedEnvironment: its attribute `closed` is true and `reopens` is not.
         ConcurrentUse: another thread is inside a call.
         ForkedProcess: this process was forked after JAX had started.
     """
     require_threads()
     if env.closed:
-        raise ClosedEnvironment("this environment was closed; make a new one")
+        if not env.reopens:
+            raise ClosedEnvironment("this environment was closed; make a new one")
+        env.closed = False
     if not env._lock.acquire(False):
         raise ConcurrentUse("another thread is using this environment; give each thread one of its own")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -10,8 +11,11 @@ import gymnasium
 from funcenv.adapters.gymnasium.member_conversion import has_own_form, member_decoder
 from funcenv.adapters.gymnasium.spaces import to_gymnasium
 from funcenv.adapters.playing.keys import key_code, parse_combination
+from funcenv.adapters.rendering.display import NO_DISPLAY, can_open_window
+from funcenv.adapters.rendering.modes import render_modes, require_mode
 from funcenv.adapters.single.env import ActType, ObsType
 from funcenv.adapters.single.functional_env import FunctionalEnv
+from funcenv.func_env import AnyEnv
 
 
 class GymnasiumEnv(FunctionalEnv[ObsType, ActType], gymnasium.Env[ObsType, ActType]):  # type: ignore[misc]  # it has two specs
@@ -23,14 +27,18 @@ class GymnasiumEnv(FunctionalEnv[ObsType, ActType], gymnasium.Env[ObsType, ActTy
 
     Observations and actions are members of Gymnasium's spaces: ints, strings and tuples instead of padded arrays.
 
+    Where libraries rely on it, this environment is as lenient as Gymnasium's: it can be used after `close`, and in the
+    render mode "human" it goes on without a window if there is no display, with a warning.
+
     Args:
         func_env: Functional environment with its wrappers.
         render_mode: As for `FunctionalEnv`, like `render_height`, `render_width` and `spec`.
 
     Raises:
         ValueError: As for `FunctionalEnv`.
-        RuntimeError: As for `FunctionalEnv`.
-        TypeError: A space has no counterpart in Gymnasium.
+        ModuleNotFoundError: As for `FunctionalEnv`.
+        TypeError: A space has no counterpart in Gymnasium, or there is a `render_mode` although the environment draws
+            nothing.
 
     >>> import funcenv
     >>> from funcenv.wrappers import RescaleAction
@@ -38,6 +46,25 @@ class GymnasiumEnv(FunctionalEnv[ObsType, ActType], gymnasium.Env[ObsType, ActTy
     >>> isinstance(env, gymnasium.Env), env.action_space
     (True, Box(-1.0, 1.0, (1,), float32))
     """
+
+    reopens = True
+    _said_no_display = False
+
+    def _check_mode(self, render_mode: str | None, func_env: AnyEnv) -> None:
+        if render_mode is not None and not render_modes(func_env):
+            # In the words of an environment without this argument, for which libraries search.
+            raise TypeError(
+                f"{type(func_env.unwrapped).__name__} got an unexpected keyword argument 'render_mode'; "
+                "it draws nothing until it defines scene(state)"
+            )
+        require_mode(render_mode, render_modes(func_env), func_env, on_display=False)
+
+    def _show_window(self) -> None:
+        if can_open_window():
+            super()._show_window()
+        elif not self._said_no_display:
+            self._said_no_display = True
+            warnings.warn(f"{self} shows no window: {NO_DISPLAY}", UserWarning, stacklevel=2)
 
     def _set_up_spaces(self) -> None:
         super()._set_up_spaces()

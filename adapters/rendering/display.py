@@ -11,6 +11,11 @@ from typing import Any
 
 from funcenv.display import has_display
 
+NO_DISPLAY = (
+    "there is no display to open a window on: neither DISPLAY nor WAYLAND_DISPLAY is set; choose "
+    'render_mode="rgb_array" or "ansi", or set SDL_VIDEODRIVER=dummy for an invisible window'
+)
+
 # Environment variables that pygame and SDL read when they start. A value that the user has set is kept.
 _SETTINGS = {
     "PYGAME_HIDE_SUPPORT_PROMPT": "1",  # print nothing on import
@@ -56,10 +61,7 @@ def require_display() -> None:
     """
     require_pygame()
     if not can_open_window():
-        raise RuntimeError(
-            "there is no display to open a window on: neither DISPLAY nor WAYLAND_DISPLAY is set; choose "
-            'render_mode="rgb_array" or "ansi", or set SDL_VIDEODRIVER=dummy for an invisible window'
-        )
+        raise RuntimeError(NO_DISPLAY)
 
 
 def can_open_window() -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from funcenv.adapters.rendering.display import require_display
+from funcenv.adapters.rendering.display import require_display, require_pygame
 from funcenv.func_env import AnyEnv, FuncEnv
 
 LIST_SUFFIX = "_list"  # of modes that collect frames
@@ -56,8 +56,14 @@ def add_render_mode(metadata: dict[str, Any], mode: str) -> dict[str, Any]:
     return {**metadata, "render_modes": [*modes, *({mode} - set(modes))]}
 
 
-def require_mode(mode: str | None, modes: list[str], func_env: AnyEnv) -> None:
-    """Raise an error unless `mode` is None or one of `modes` that works on this machine.
+def require_mode(mode: str | None, modes: list[str], func_env: AnyEnv, on_display: bool = True) -> None:
+    """Raise an error unless `mode` is None or one of `modes`, and works on this machine.
+
+    Args:
+        mode: Render mode to check.
+        modes: Render modes of the environment.
+        func_env: The environment.
+        on_display: Whether the mode "human" needs a display.
 
     Raises:
         ValueError: The environment does not have the mode.
@@ -74,4 +80,4 @@ def require_mode(mode: str | None, modes: list[str], func_env: AnyEnv) -> None:
         remedy = "" if modes else f"; {type(func_env.unwrapped).__name__} draws nothing until it defines scene(state)"
         raise ValueError(f"render_mode must be one of {[None, *modes]}, got {mode!r}{remedy}")
     if mode == "human":
-        require_display()
+        (require_display if on_display else require_pygame)()

@@ -63,9 +63,10 @@ class Renderer:
             self._window.events()
 
     def close(self) -> None:
-        """Close the window; a second call does nothing."""
+        """Close the window, which the next `show` opens again; a second call does nothing."""
         if self._window is not None:
             self._window.close()
+            self._window = None
 
     def _draw_frame(self, what: RenderInput) -> Any:
         return draw_frame(what.func_env, what.env_state, self._frame_size(what))

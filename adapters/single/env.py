@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from funcenv.adapters._lifecycle import ClosesAtExit
 from funcenv.adapters.seeding import HasGenerator
@@ -32,6 +32,7 @@ class Env(HasGenerator, ClosesAtExit, Generic[ObsType, ActType]):
     render_mode: str | None = None
     spec: EnvSpec | None = None
     reward_range: tuple[float, float] = (-float("inf"), float("inf"))
+    reopens: ClassVar[bool] = False  # whether it can be used after `close`
     action_space: Any
     observation_space: Any
 

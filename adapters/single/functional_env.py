@@ -117,13 +117,17 @@ class FunctionalEnv(Env[ObsType, ActType]):
         render_width: int | None = None,
         spec: EnvSpec | None = None,
     ) -> None:
-        require_mode(render_mode, render_modes(func_env), func_env)
+        self._check_mode(render_mode, func_env)
         self.func_env = func_env
         self.render_mode = render_mode
         self._render_size = require_frame_size(render_height, render_width)
         self.spec = spec
         self.closed = False
         self._set_up()
+
+    def _check_mode(self, render_mode: str | None, func_env: AnyEnv) -> None:
+        """Raise an error for a render mode that the environment lacks, or that does not work on this machine."""
+        require_mode(render_mode, render_modes(func_env), func_env)
 
     def _set_up(self) -> None:
         """Set everything that follows from the arguments, also after unpickling."""

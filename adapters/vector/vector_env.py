@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic
+from typing import Any, ClassVar, Generic
 
 from funcenv.adapters.seeding import HasGenerator
 from funcenv.adapters.single.env import ActType, ObsType
@@ -40,6 +40,7 @@ class VectorEnv(HasGenerator, Generic[ObsType, ActType]):
     render_mode: str | None = None
     spec: EnvSpec | None = None
     closed: bool = False
+    reopens: ClassVar[bool] = False  # whether it can be used after `close`
     num_envs: int
     single_observation_space: Any
     single_action_space: Any

@@ -1,5 +1,7 @@
 """Rendering of funcenv's environments by Gymnasium's wrappers and checker."""
 
+import sys
+
 import gymnasium
 import numpy as np
 import pytest
@@ -62,6 +64,49 @@ def test_an_unknown_mode_is_refused():
         pytest.raises(ValueError, match="render_mode must be one of"),
     ):
         gymnasium.make("funcenv/CartPole-v1", render_mode="hologram")
+
+
+@pytest.fixture
+def no_display(monkeypatch):
+    monkeypatch.setattr(sys, "platform", "linux")
+    for name in ("SDL_VIDEODRIVER", "DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.filterwarnings("ignore:.*WARN.*Box observation space")
+def test_check_env_needs_no_display(no_display):
+    with pytest.warns(UserWarning, match="shows no window: there is no display .* SDL_VIDEODRIVER=dummy") as caught:
+        check_env(gymnasium.make("funcenv/CartPole-v1", render_height=48).unwrapped)
+    assert sum("no display" in str(warning.message) for warning in caught) == 1
+    with pytest.raises(RuntimeError, match="no display"):
+        funcenv.adapters.make("CartPole-v1", render_mode="human")
+
+
+def test_a_mode_of_an_environment_that_draws_nothing_is_a_type_error():
+    """Libraries such as stable-baselines3 then try without the argument."""
+
+    class Bare(funcenv.envs.CartPole):
+        scene = funcenv.FuncEnv.scene
+
+    funcenv.register("test-rendering/Bare-v0", Bare)
+    register_envs()
+    with (
+        pytest.warns(UserWarning, match="not in the possible render_modes"),
+        pytest.raises(TypeError, match="Bare got an unexpected keyword argument 'render_mode'; it draws nothing until"),
+    ):
+        gymnasium.make("funcenv-test-rendering/Bare-v0", render_mode="rgb_array")
+
+
+def test_the_window_opens_again_after_close():
+    env = gymnasium.make("funcenv/CartPole-v1", render_mode="human", render_height=48).unwrapped
+    for _ in range(2):
+        env.reset(seed=0)
+        assert not env.closed and env._renderer._window.is_open
+        env.close()
+        env.close()
+        assert env.closed and env._renderer._window is None
+    env.step(0)  # as stable-baselines3's checker does
+    env.close()
 
 
 def test_an_environment_that_a_function_builds(dot):
