@@ -23,7 +23,7 @@ compiling.configure()
 
 import jax  # noqa: E402  (it reads the variables that are set above)
 
-pytest_plugins = ["tests.support.guard", "tests.support.rotation"]
+pytest_plugins = ["tests.support.browser", "tests.support.guard", "tests.support.rotation"]
 
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")

@@ -18,7 +18,10 @@ import re
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 import funcenv
+from funcenv.adapters.playing.keys import parse_combination
 from funcenv.registry import load_entry_points
 
 DOCS = pathlib.Path(__file__).parent
@@ -75,12 +78,64 @@ def page_text(page: EnvPage) -> str:
     title, sections, example = _parse_docstring(page.build)
     parts = [f"# {title}", _animation(page), _docstrings.escaped(inspect.getdoc(module) or "")]
     parts += ["## Ids and time limits", _ids(page), "## Observations, actions and rewards", _spaces(page)]
-    parts += [f"**{name}:** {_docstrings.escaped(text)}" for name, text in sections]
+    for name, text in sections:
+        parts.append(f"**{name}:** {_docstrings.escaped(text)}")
+        if name == "Observation":
+            parts.append(observation_table(page.specs[-1].make(), text, _state_comments(page.build)))
+        if name == "Action":
+            parts.append(action_table(page.specs[-1].make(), text))
     parts += ["## Parameters", _parameters(page.build)]
     state = getattr(module, f"{page.build.__name__}State", None)
     parts += [] if state is None else ["## State", _state(state)]
     parts += ["## Example", f"```pycon\n{example}\n```", _links(page)]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def observation_table(env: Any, text: str, comments: dict[str, str]) -> str:
+    """Return a table of the numbers in an observation, from the sentence that lists them and from the space.
+
+    Args:
+        env: the environment.
+        text: the section Observation of its docstring, such as "float32 `[2]`: position [m], velocity [m/s]".
+        comments: what the fields of the state mean.
+    """
+    listed = [_split_unit(part) for part in _split_list(text.partition(": ")[2])]
+    bounds = _bounds(env.observation_space)
+    if len(listed) != len(bounds):
+        raise ValueError(f"{env} observes {len(bounds)} numbers, but its docstring lists {len(listed)}: {listed}")
+    rows = ["| index | observation | unit | from | to |", "|---|---|---|---|---|"]
+    for index, ((name, unit), (low, high)) in enumerate(zip(listed, bounds, strict=True)):
+        meaning = re.sub(r" *\[[^]]*\]$", "", comments.get(name, ""))
+        label = f"{name}: {meaning}" if meaning else name
+        rows.append(f"| {index} | {_docstrings.escaped(label)} | {unit or '-'} | {low} | {high} |")
+    return "\n".join(rows)
+
+
+def action_table(env: Any, text: str) -> str:
+    """Return a table of the actions with their keys, from the sentence that lists them, the space, and the environment.
+
+    Args:
+        env: the environment.
+        text: the section Action of its docstring, such as "0 pushes left, 1 pushes right."
+    """
+    keys: dict[str, list[str]] = {}
+    for combination, action in env.unwrapped.get_keys_to_action().items():
+        keys.setdefault(str(np.asarray(action).tolist()), []).append(_key_name(combination))
+    space = env.action_space
+    if isinstance(space, funcenv.spaces.Box):
+        (name, unit), *rest = [_split_unit(part) for part in _split_list(text.partition(": ")[2])]
+        ((low, high),) = _bounds(space)
+        held = ", ".join(f"{' or '.join(names)}: {action.strip('[]')}" for action, names in keys.items())
+        head = "| index | action | unit | from | to | keys of `funcenv play` |\n|---|---|---|---|---|---|\n"
+        label = ", ".join([name, *(note for note, _ in rest)])
+        return f"{head}| 0 | {label} | {unit or '-'} | {low} | {high} | {held} |"
+    meanings = dict(re.findall(r"(?:^|[,;] )(\d) ([^,;.]+)", text.split(". ")[0]))
+    if sorted(map(int, meanings)) != list(range(space.n)):
+        raise ValueError(f"{env} has {space.n} actions, but its docstring lists {meanings}")
+    rows = ["| action | what it does | key of `funcenv play` |", "|---|---|---|"]
+    for action, meaning in meanings.items():
+        rows.append(f"| {action} | {_docstrings.escaped(meaning.strip())} | {' or '.join(keys.get(action, ['-']))} |")
+    return "\n".join(rows)
 
 
 def table(package: str = PACKAGE) -> str:
@@ -180,6 +235,60 @@ def _parse_docstring(build: Any) -> tuple[str, list[tuple[str, str]], str]:
 
 def _title(name: str) -> str:
     return name.replace("_", " ").capitalize()
+
+
+def _split_list(text: str) -> list[str]:
+    """Return the members of the list with which a text begins; commas in brackets and code do not count.
+
+    >>> _split_list("cos theta, x [m] in `[a, b]`, bounded by 1. More.")
+    ['cos theta', 'x [m] in `[a, b]`']
+    """
+    hidden = re.sub(r"`[^`]*`|\([^)]*\)", lambda match: "\0" * len(match[0]), " ".join(text.split()))
+    end = min(found.start() for stop in (r"[.;](?= |$)", r", bounded", "$") if (found := re.search(stop, hidden)))
+    spans = re.finditer(r"(?:, and |, |^)(?:and )?(.*?)(?=, |$)", hidden[:end])
+    return [" ".join(text.split())[match.start(1) : match.end(1)] for match in spans]
+
+
+def _split_unit(part: str) -> tuple[str, str]:
+    """Return the name and the unit of a member of a list.
+
+    >>> _split_unit("position [m] in `[low, high]`"), _split_unit("cos theta")
+    (('position', 'm'), ('cos theta', ''))
+    """
+    match = re.fullmatch(r"(.+?)(?: in `.*`)?", re.sub(r" \(\d+( to \d+| or \d+)\)$", "", part))
+    assert match is not None
+    name, _, unit = match[1].partition(" [")
+    return name, unit.partition("]")[0]
+
+
+def _bounds(space: Any) -> list[tuple[str, str]]:
+    """Return the bounds of each number in a member of a space."""
+    if isinstance(space, funcenv.spaces.Tuple):
+        return [bounds for part in space.spaces for bounds in _bounds(part)]
+    if isinstance(space, funcenv.spaces.Discrete):
+        return [(str(int(space.start)), str(int(space.start) + int(space.n) - 1))]
+    pairs = zip(np.ravel(space.low), np.ravel(space.high), strict=True)
+    return [(_short_float(low), _short_float(high)) for low, high in pairs]
+
+
+def _short_float(value: float) -> str:
+    return f"{value:.4g}" if math.isfinite(value) else ("∞" if value > 0 else "-∞")
+
+
+def _key_name(combination: Any) -> str:
+    """Return how the table shows a combination of keys.
+
+    >>> _key_name(("left",)), _key_name("wd"), _key_name(())
+    ('←', 'd + w', 'none')
+    """
+    arrows = {"left": "←", "right": "→", "up": "↑", "down": "↓"}
+    return " + ".join(sorted(arrows.get(key, key) for key in parse_combination(combination))) if combination else "none"
+
+
+def _state_comments(build: Any) -> dict[str, str]:
+    """Return what the fields of an environment's state mean."""
+    state = getattr(inspect.getmodule(build), f"{build.__name__}State", None)
+    return {} if state is None else dict(_docstrings.field_comments(state))
 
 
 def _unindent(text: str) -> str:

@@ -82,3 +82,27 @@ def test_a_new_environment_is_documented_without_a_change_here(environment_pages
 
 def test_the_site_documents_the_environments_of_this_package_only(environment_pages, package):
     assert "harbour" not in environment_pages.table() + environment_pages.api_listing()
+
+
+def test_every_observation_and_action_has_a_row(environment_pages, texts):
+    assert "| 2 | theta: pole, from upright, clockwise | rad | -0.4189 | 0.4189 |" in texts["cartpole"]
+    assert "| 1 | pushes right | → |" in texts["cartpole"]
+    assert "| 0 | torque | N m | -2 | 2 | ←: 2.0, →: -2.0 |" in texts["pendulum"]
+    assert "| 2 | whether the player has a usable ace | - | 0 | 1 |" in texts["blackjack"]
+    for page in environment_pages.env_pages():
+        text, space = texts[page.name], page.specs[-1].make().observation_space
+        for index in range(funcenv.spaces.flatdim(space) if isinstance(space, funcenv.spaces.Box) else 1):
+            assert f"\n| {index} | " in text.partition("**Observation:**")[2]
+
+
+def test_a_table_that_its_docstring_does_not_list_is_an_error(environment_pages):
+    env = funcenv.make("CartPole-v1")
+    with pytest.raises(ValueError, match="observes 4 numbers, but its docstring lists 2"):
+        environment_pages.observation_table(env, "float32 `[4]`: x [m], theta [rad].", {})
+    with pytest.raises(ValueError, match="has 2 actions, but its docstring lists"):
+        environment_pages.action_table(env, "0 pushes left.")
+
+
+def test_the_examples_of_the_tool_run(environment_pages):
+    result = doctest.testmod(environment_pages)
+    assert result.attempted >= 3 and result.failed == 0

@@ -1,0 +1,70 @@
+"""Pages made from what the repository has elsewhere: the command line's help, the changelog, the guide for contributors.
+
+mkdocs calls `on_files` and `on_page_markdown` while it builds the site (`hooks:` in mkdocs.yml).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import pathlib
+import re
+from typing import Any
+from unittest import mock
+
+from funcenv import cli
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+NO_HELP = {"check", "list"}
+WIDTH = "96"  # of the terminal that the help is written for
+
+
+def commands() -> list[str]:
+    """Return the names of the commands, in the order of the overview."""
+    return list(dict.fromkeys(re.findall(r"^  funcenv (\w+)", cli.USAGE, flags=re.MULTILINE)))
+
+
+def help_text(command: str) -> str:
+    """Return what `funcenv COMMAND --help` prints."""
+    shown = io.StringIO()
+    plain = {"COLUMNS": WIDTH, "NO_COLOR": "1", "TERM": "dumb"}
+    with mock.patch.dict(os.environ, plain), contextlib.redirect_stdout(shown), contextlib.redirect_stderr(shown):
+        try:
+            status = cli.main([command, "--help"])
+        except SystemExit as left:
+            status = int(left.code or 0)
+    if status and command not in NO_HELP:
+        raise RuntimeError(f"funcenv {command} --help exits with {status}:\n{shown.getvalue()}")
+    return "\n".join(line.rstrip() for line in shown.getvalue().strip().splitlines())
+
+
+def cli_reference() -> str:
+    """Return a section for each command, with its help."""
+    return "\n\n".join(f"## funcenv {name}\n\n```text\n{help_text(name)}\n```" for name in commands())
+
+
+def site_links(text: str) -> str:
+    """Return the text of a file at the top of the repository with the links that it needs in docs/.
+
+    >>> site_links("[style](docs/style.md), [licence](LICENSE)")
+    '[style](style.md), licence'
+    """
+    text = re.sub(r"\]\(docs/([^)]+)\)", r"](\1)", text)
+    return re.sub(r"\[([^\]]+)\]\((?!https?:|[\w/]+\.md)[^)]+\)", r"\1", text)
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Add the changelog and the guide for contributors (called by mkdocs)."""
+    from mkdocs.structure.files import File
+
+    for name in "changelog", "contributing":
+        text = site_links((ROOT / f"{name.upper()}.md").read_text())
+        files.append(File.generated(config, f"{name}.md", content=text))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, **kwargs: Any) -> str:
+    """Replace the marker of the page of the command line (called by mkdocs)."""
+    del kwargs
+    return markdown.replace("<!-- commands -->", cli_reference()) if page.file.src_uri == "cli.md" else markdown
