@@ -112,29 +112,28 @@ def observation_table(env: Any, text: str, comments: dict[str, str]) -> str:
 
 
 def action_table(env: Any, text: str) -> str:
-    """Return a table of the actions with their keys, from the sentence that lists them, the space, and the environment.
+    """Return a table of the actions, by `action_names`, with the keys of `funcenv play`; nothing if they have no names.
 
     Args:
         env: the environment.
-        text: the section Action of its docstring, such as "0 pushes left, 1 pushes right."
+        text: the section Action of its docstring, such as "float32 `[1]`: torque [N m]"; it names the unit of a `Box`.
     """
+    names, space = env.unwrapped.action_names, env.action_space
     keys: dict[str, list[str]] = {}
-    for combination, action in env.unwrapped.get_keys_to_action().items():
-        keys.setdefault(str(np.asarray(action).tolist()), []).append(_key_name(combination))
-    space = env.action_space
+    for combination, action in getattr(env.unwrapped, "get_keys_to_action", dict)().items():
+        keys.setdefault(str(np.asarray(action).tolist()).strip("[]"), []).append(_key_name(combination))
+    if not names:
+        return ""
     if isinstance(space, funcenv.spaces.Box):
-        (name, unit), *rest = [_split_unit(part) for part in _split_list(text.partition(": ")[2])]
-        ((low, high),) = _bounds(space)
-        held = ", ".join(f"{' or '.join(names)}: {action.strip('[]')}" for action, names in keys.items())
-        head = "| index | action | unit | from | to | keys of `funcenv play` |\n|---|---|---|---|---|---|\n"
-        label = ", ".join([name, *(note for note, _ in rest)])
-        return f"{head}| 0 | {label} | {unit or '-'} | {low} | {high} | {held} |"
-    meanings = dict(re.findall(r"(?:^|[,;] )(\d) ([^,;.]+)", text.split(". ")[0]))
-    if sorted(map(int, meanings)) != list(range(space.n)):
-        raise ValueError(f"{env} has {space.n} actions, but its docstring lists {meanings}")
-    rows = ["| action | what it does | key of `funcenv play` |", "|---|---|---|"]
-    for action, meaning in meanings.items():
-        rows.append(f"| {action} | {_docstrings.escaped(meaning.strip())} | {' or '.join(keys.get(action, ['-']))} |")
+        units = [_split_unit(part)[1] or "-" for part in _split_list(text.partition(": ")[2])]
+        held = ", ".join(f"{' or '.join(pressed)}: {action}" for action, pressed in keys.items())
+        rows = ["| index | action | unit | from | to | keys of `funcenv play` |", "|---|---|---|---|---|---|"]
+        for index, (name, (low, high)) in enumerate(zip(names, _bounds(space), strict=True)):
+            rows.append(f"| {index} | {name} | {units[index]} | {low} | {high} | {held} |")
+    else:
+        rows = ["| action | what it does | key of `funcenv play` |", "|---|---|---|"]
+        for action, name in enumerate(names, int(space.start)):
+            rows.append(f"| {action} | {name} | {' or '.join(keys.get(str(action), ['-']))} |")
     return "\n".join(rows)
 
 

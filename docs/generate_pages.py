@@ -1,4 +1,4 @@
-"""Pages made from what the repository has elsewhere: the command line's help, the changelog, the guide for contributors.
+"""Pages made from what is elsewhere: the help of the command line, the changelog, and the guide for contributors.
 
 mkdocs calls `on_files` and `on_page_markdown` while it builds the site (`hooks:` in mkdocs.yml).
 """

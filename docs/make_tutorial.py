@@ -1,4 +1,4 @@
-"""Writes the pictures of docs/tutorial.md: `python docs/make_tutorial.py` runs the page and keeps the files it writes."""
+"""Runs docs/tutorial.md and keeps the pictures that it writes: `python docs/make_tutorial.py`."""
 
 from __future__ import annotations
 

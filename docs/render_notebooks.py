@@ -76,7 +76,10 @@ def execute(path: pathlib.Path) -> Any:
     with tempfile.TemporaryDirectory() as folder:
         environment = {"PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
         client = nbclient.NotebookClient(
-            notebook, timeout=TIMEOUT_SECONDS, resources={"metadata": {"path": folder}}, extra_arguments=["--log-level=40"]
+            notebook,
+            timeout=TIMEOUT_SECONDS,
+            resources={"metadata": {"path": folder}},
+            extra_arguments=["--log-level=40"],
         )
         client.execute(env={**os.environ, **environment})
     del notebook.cells[0]

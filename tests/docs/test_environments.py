@@ -86,7 +86,7 @@ def test_the_site_documents_the_environments_of_this_package_only(environment_pa
 
 def test_every_observation_and_action_has_a_row(environment_pages, texts):
     assert "| 2 | theta: pole, from upright, clockwise | rad | -0.4189 | 0.4189 |" in texts["cartpole"]
-    assert "| 1 | pushes right | → |" in texts["cartpole"]
+    assert "| 1 | push right | → |" in texts["cartpole"]
     assert "| 0 | torque | N m | -2 | 2 | ←: 2.0, →: -2.0 |" in texts["pendulum"]
     assert "| 2 | whether the player has a usable ace | - | 0 | 1 |" in texts["blackjack"]
     for page in environment_pages.env_pages():
@@ -99,8 +99,6 @@ def test_a_table_that_its_docstring_does_not_list_is_an_error(environment_pages)
     env = funcenv.make("CartPole-v1")
     with pytest.raises(ValueError, match="observes 4 numbers, but its docstring lists 2"):
         environment_pages.observation_table(env, "float32 `[4]`: x [m], theta [rad].", {})
-    with pytest.raises(ValueError, match="has 2 actions, but its docstring lists"):
-        environment_pages.action_table(env, "0 pushes left.")
 
 
 def test_the_examples_of_the_tool_run(environment_pages):

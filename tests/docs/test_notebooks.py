@@ -1,4 +1,4 @@
-"""The notebooks as they are in the repository; `make notebooks` runs them."""
+"""The notebooks as they are in the repository; `make docs` runs them."""
 
 import ast
 import importlib

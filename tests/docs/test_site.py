@@ -47,3 +47,41 @@ def test_every_page_is_in_it(site):
         assert str(name) in excluded or (site / name.with_suffix(".html")).exists(), f"{page} is not built"
     for name in "cartpole", "taxi":
         assert "Parameters" in (site / "environments" / f"{name}.html").read_text()
+
+
+def test_every_command_and_notebook_has_its_page(site):
+    commands = (site / "cli.html").read_text()
+    for name in "train", "evaluate", "replay", "play", "bench", "check", "list":
+        assert f'id="funcenv-{name}"' in commands
+    assert "--total-timesteps" in commands
+    for notebook in (ROOT / "notebooks").glob("*.ipynb"):
+        assert f"notebooks/{notebook.name}" in (site / "notebooks" / f"{notebook.stem}.html").read_text()
+    for name in "changelog", "contributing":
+        assert (site / f"{name}.html").exists()
+    assert not (site / "package.html").exists()
+
+
+OVERFLOW = """
+const inside = element => element.closest("pre, table, .md-typeset__scrollwrap, .md-typeset__table, .highlight");
+return [...document.querySelectorAll("article *")]
+    .filter(one => one.getBoundingClientRect().right > innerWidth + 1 && !inside(one))
+    .map(one => one.outerHTML.slice(0, 120));
+"""
+PHONE = ["index", "tutorial", "installation", "gallery", "cli", "architecture", "environments/taxi", "benchmarks_suite"]
+
+
+def test_no_page_is_wider_than_a_phone(site, browser):
+    browser.look(width=390, height=800, mobile=True)
+    for name in PHONE:
+        browser.open(site / f"{name}.html")
+        assert browser.run("return document.documentElement.scrollWidth") == 390, name
+        assert browser.run(OVERFLOW) == [], name
+
+
+def test_the_colours_are_those_of_the_system(site, browser):
+    lightness = []
+    for dark in False, True:
+        browser.look(width=1280, height=800, dark=dark)
+        browser.open(site / "index.html")
+        lightness.append(browser.screenshot()[-20:, 5:20].mean())
+    assert lightness[0] > 240 and lightness[1] < 60

@@ -1,6 +1,5 @@
 """A scene with every kind of shape, for the browser to show."""
 
-
 import numpy as np
 import pytest
 

@@ -1,0 +1,66 @@
+"""The notebooks as pages: what their cells display, and a cell that raises."""
+
+import base64
+
+import nbformat
+import pytest
+from nbclient.exceptions import CellExecutionError
+
+from tests.docs.conftest import ROOT, load
+
+PIXEL = base64.b64encode(b"\x89PNG").decode()
+
+
+@pytest.fixture(scope="module")
+def render():
+    return load(ROOT / "docs" / "render_notebooks.py")
+
+
+def notebook(source, *outputs):
+    cells = [
+        nbformat.v4.new_markdown_cell("# Title"),
+        nbformat.v4.new_markdown_cell("See [the next](02_next.ipynb)."),
+        nbformat.v4.new_code_cell(source, outputs=list(outputs)),
+    ]
+    return nbformat.v4.new_notebook(cells=cells)
+
+
+def test_text_images_and_replays_are_shown(render):
+    replay = '<iframe srcdoc="&lt;p&gt;replay&lt;/p&gt;" width="5"></iframe>'
+    image = nbformat.v4.new_output("display_data", {"image/png": PIXEL, "text/plain": "<Figure>"})
+    image.metadata = {"image/png": {"width": 300}}
+    page = render.to_page(
+        notebook(
+            "f()",
+            nbformat.v4.new_output("stream", name="stdout", text="printed\n"),
+            nbformat.v4.new_output("stream", name="stderr", text="a warning\n"),
+            image,
+            nbformat.v4.new_output("execute_result", {"text/html": replay, "text/plain": "Replay"}),
+        ),
+        "01_first",
+    )
+    text = "\n\n".join(page.parts)
+    assert "[the next](02_next.md)" in text and "`notebooks/01_first.ipynb`" in text
+    assert "```python\nf()\n```" in text and "``` { .text .output }\nprinted\n```" in text
+    assert "warning" not in text and "<Figure>" not in text
+    assert "](01_first_files/0.png){ .output width=300 }" in text
+    assert page.files == {"01_first_files/0.png": b"\x89PNG", "01_first_files/1.html": b"<p>replay</p>"}
+    assert 'src="01_first_files/1.html"' in text
+
+
+def test_a_cell_that_raises_fails(render, tmp_path):
+    nbformat.write(notebook("1 / 0"), tmp_path / "bad.ipynb")
+    with pytest.raises(CellExecutionError, match="ZeroDivisionError"):
+        render.execute(tmp_path / "bad.ipynb")
+
+
+def test_a_page_depends_on_the_notebook_and_on_the_package(render, tmp_path, monkeypatch):
+    first, second = tmp_path / "1.ipynb", tmp_path / "2.ipynb"
+    nbformat.write(notebook("1"), first)
+    nbformat.write(notebook("2"), second)
+    assert render.digest(first) == render.digest(first) != render.digest(second)
+    before = render.digest(first)
+    (tmp_path / "funcenv").mkdir()
+    (tmp_path / "funcenv" / "changed.py").write_text("x = 1")
+    monkeypatch.setattr(render, "ROOT", tmp_path)
+    assert render.digest(first) != before
