@@ -5,25 +5,35 @@ Each command imports what it needs when it runs, so `funcenv list` is fast and s
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
+import importlib.util
 import os
 import pathlib
 import sys
+import typing
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
+
+from funcenv.interrupts import Interrupted, leave_at_once, raise_interrupted
 
 USAGE = """\
 usage: funcenv COMMAND ...
 
-  funcenv train [ENV_ID] [--flags]     train an agent and write a run to runs/ (funcenv train --help lists all flags)
-  funcenv train --resume RUN           continue a run that was stopped
+  funcenv train [ENV] [--flags]        train an agent and write a run to runs/
+  funcenv train --resume RUN           continue a run that was stopped, or give it more --total-timesteps
   funcenv evaluate RUN                 evaluate a trained agent over many episodes
   funcenv replay RUN [--save x.gif]    record episodes of a trained agent, and open them in a browser
-  funcenv play [ENV_ID] [--terminal]   play with the keyboard, in a window or in the terminal
+  funcenv play [ENV] [--terminal]      play with the keyboard, in a window or in the terminal
   funcenv bench ENV [--num-envs 256]   measure speed, compile time, memory, and the cost of each part of a step
-  funcenv check TARGET ...             check an environment for mistakes: an id, or module:EnvClass
+  funcenv check ENV ...                check environments for mistakes
   funcenv list                         list all environments, with time limits and reward thresholds
+
+ENV is an id from the list, or module:EnvClass. funcenv COMMAND --help lists all flags of a command.
 """
+
+TRAIN_PACKAGES = ("matplotlib", "optax", "orbax", "rich", "tyro")
+"""The packages of the extra `train`."""
 
 
 class UsageError(Exception):
@@ -32,6 +42,8 @@ class UsageError(Exception):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status.
+
+    A command that SIGINT or SIGTERM interrupts ends with a line and the status 130 or 143.
 
     >>> main(["--version"])
     funcenv 0.1.0
@@ -47,9 +59,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"funcenv {funcenv.__version__}")
         return 0
     command, rest = arguments[0], arguments[1:]
+    hints: list[str] = []  # what to say of an interrupted command
     commands: dict[str, Callable[[list[str]], int]]
     commands = {
-        "train": _train,
+        "train": lambda rest: _train(rest, hints),
         "evaluate": _evaluate,
         "replay": _replay,
         "play": _play,
@@ -57,18 +70,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "check": _check,
         "list": _list,
     }
+    # A game restores the terminal, which an exception allows; all other commands are left at once.
+    watch = raise_interrupted() if command == "play" else leave_at_once(lambda: _farewell(command, hints))
     try:
         if command not in commands:
             raise UsageError(f"there is no command {command!r}; the commands are {', '.join(commands)}")
         if os.getcwd() not in sys.path:
             sys.path.insert(0, os.getcwd())  # "module:Env" may name a file here, as with python -m
-        return commands[command](rest)
+        with watch:
+            return commands[command](rest)
     except UsageError as error:
         print(f"funcenv {command}: {error}", file=sys.stderr)
         return 2
     except (ValueError, TypeError, ImportError, OSError, RuntimeError) as error:  # mistakes of the user
         print(f"funcenv {command}: {error}", file=sys.stderr)
         return 1
+    except Interrupted as interrupted:
+        print(_farewell(command, hints), file=sys.stderr)
+        return 128 + interrupted.number
+
+
+def _farewell(command: str, hints: list[str]) -> str:
+    return "; ".join([f"funcenv {command}: interrupted", *hints])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,8 +112,10 @@ class RunOptions:
     """threads that XLA may use on a CPU, 0 for all; more threads cost CPU time and do not speed up small networks"""
 
 
-def _train(arguments: list[str]) -> int:
-    tyro = _require_tyro()
+def _train(arguments: list[str], hints: list[str]) -> int:
+    if not _asks_for_help(arguments):
+        print("loading JAX and the packages for training", flush=True)
+    tyro = _require_train_packages("train")
     resumed, arguments = _take_option(arguments, "--resume")
     algorithm, _ = _take_option(arguments, "--algo")
     env_id = arguments.pop(0) if arguments and not arguments[0].startswith("-") else None
@@ -110,25 +135,26 @@ def _train(arguments: list[str]) -> int:
             default = dataclasses.replace(default, env_id=env_id)
     else:
         algorithm = algorithm or DEFAULT_ALGORITHM
-        default = preset(env_id or "CartPole-v1", algorithm)
-        spec(default.env_id)  # report a misspelt id before any mistake in the flags
+        env_id = env_id or "CartPole-v1"
+        found = spec(env_id)  # report a misspelt id before any mistake in the flags
+        default = preset(env_id if ":" in env_id else found.id, algorithm)
     config, options = _parse_config(tyro, default, RunOptions(algo=algorithm), arguments)
 
     shared: Any = {name: getattr(options, name) for name in ("checkpoint_seconds", "replay_episodes")}
+    folder = pathlib.Path(resumed or options.run_dir or run.new_folder(options.runs, config, algorithm))
+    hints.append(f"what is saved is in {folder}; go on with: funcenv train --resume {folder}")
     if resumed is not None:
-        result = run.resume(resumed, config=config, **shared)
+        result = run.resume(folder, config=config, **shared)
     else:
-        folder = options.run_dir or run.new_folder(options.runs, config, algorithm)
         result = run.start(config, folder, algorithm=algorithm, **shared)
     if result.signal_number is not None:
         print(f"stopped and saved; resume it with: funcenv train --resume {result.folder}")
         return 128 + int(result.signal_number)
-    if result.solved_at_steps is not None:
-        print(f"solved at {result.solved_at_steps:,} steps, {result.solved_after_seconds:.1f} s into the run")
-    print(f"mean return of the last episodes {result.mean_return:.1f}; everything is in {result.folder}")
+    print(f"everything is in {result.folder}")
     if (result.folder / run.REPLAY_FILE).exists():
         print(f"watch it: {result.folder / run.REPLAY_FILE}")
     print(f"evaluate it over 100 more episodes: funcenv evaluate {result.folder}")
+    print(result.summary)
     return 0
 
 
@@ -142,65 +168,38 @@ def _parse_config(tyro: Any, config: Any, options: RunOptions, arguments: list[s
     collect.__annotations__ = {"config": flat[type(config)], "options": flat[RunOptions], "return": tuple}
     collect.__defaults__ = (config, options)
     collect.__doc__ = f"Train with {options.algo}, starting from its configuration for {config.env_id}."
-    return tyro.cli(collect, prog="funcenv train", args=arguments)
-
-
-@dataclasses.dataclass(frozen=True)
-class EvaluateOptions:
-    """How a trained agent is evaluated."""
-
-    num_episodes: int = 100
-    """episodes of each of the run's agents"""
-    seed: int = 0
-    """seed of the episodes"""
-    explore: bool = False
-    """sample actions from the policy instead of taking the most likely ones"""
-    threads: int = 1
-    """threads that XLA may use on a CPU, 0 for all"""
+    arguments = _with_whole_numbers(arguments, type(config), RunOptions)
+    return tyro.cli(collect, prog="funcenv train [ENV]", args=arguments)
 
 
 def _evaluate(arguments: list[str]) -> int:
+    tyro = _require_train_packages("evaluate")
+    from funcenv.train.evaluate_command import EvaluateOptions, evaluate_run
+
     about = "Play whole episodes with the newest checkpoint of a run."
-    folder, options = _parse_run("evaluate", about, EvaluateOptions, arguments)
-
-    from funcenv.random import key
-    from funcenv.rollout import evaluate
-    from funcenv.train.run import load
-
-    learner, state = load(folder)
-    num_seeds = learner.config.num_seeds
-    for index in range(num_seeds):
-        agent = learner.agent(state, index, explore=options.explore)
-        evaluation = evaluate(learner.env, agent, options.num_episodes, key(options.seed))
-        returns, lengths = evaluation.episode_return, evaluation.episode_length
-        name = learner.config.env_id + (f" agent {index}" if num_seeds > 1 else "")
-        ends = f"{int(evaluation.terminated.sum())} terminated, {int(evaluation.truncated.sum())} truncated"
-        print(
-            f"{name}: return {float(returns.mean()):.1f} +- {float(returns.std()):.1f} "
-            f"(min {float(returns.min()):.1f}, max {float(returns.max()):.1f}), length {float(lengths.mean()):.1f}, "
-            f"{options.num_episodes} episodes: {ends}"
-        )
+    folder, options = _parse_run(tyro, "evaluate", about, EvaluateOptions, arguments)
+    evaluate_run(folder, options)
     return 0
 
 
 def _replay(arguments: list[str]) -> int:
+    tyro = _require_train_packages("replay")
     from funcenv.train.replay_command import ReplayOptions, replay_run
 
     about = "Record episodes with the newest checkpoint of a run, and open them in a browser."
-    folder, options = _parse_run("replay", about, ReplayOptions, arguments)
+    folder, options = _parse_run(tyro, "replay", about, ReplayOptions, arguments)
     replay_run(folder, options)
     return 0
 
 
-def _parse_run(command: str, about: str, options: type, arguments: list[str]) -> tuple[str, Any]:
+def _parse_run(tyro: Any, command: str, about: str, options: type, arguments: list[str]) -> tuple[str, Any]:
     """Parse the folder of a run and the flags that follow it."""
-    tyro = _require_tyro()
     _limit_threads(arguments)
-    asks_for_help = any(argument in ("-h", "--help") for argument in arguments)
+    asks_for_help = _asks_for_help(arguments)
     if not asks_for_help and (not arguments or arguments[0].startswith("-")):
         raise UsageError(f"{command} needs the folder of a run: funcenv {command} runs/...")
     folder = "" if asks_for_help else arguments[0]
-    flags = arguments if asks_for_help else arguments[1:]
+    flags = _with_whole_numbers(arguments if asks_for_help else arguments[1:], options)
     return folder, tyro.cli(options, prog=f"funcenv {command} RUN", description=about, args=flags)
 
 
@@ -211,17 +210,20 @@ def _play(arguments: list[str]) -> int:
 
 
 def _check(arguments: list[str]) -> int:
-    seed, targets = _take_option(arguments, "--seed")
-    if not targets or targets[0].startswith("-"):
-        raise UsageError("check needs an environment: funcenv check [--seed 0] module:EnvClass, or a registered id")
+    parser = _Parser("check", "Check environments for mistakes. The exit status is 1 if one has an error.")
+    parser.add_argument("envs", metavar="ENV", nargs="+", help="an id, or module:EnvClass, or module:function")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the recorded steps")
+    options = parser.parse_args(arguments)
+
     from funcenv.checker import Severity, format_findings, run_check
     from funcenv.registry import make
 
     failed = False
-    for target in targets:
-        findings = run_check(target, int(seed or 0), make=make)
+    for env in options.envs:
+        print(f"{env}: ", end="", flush=True)
+        findings = run_check(env, options.seed, make=make)
         failed |= any(finding.severity is Severity.ERROR for finding in findings)
-        print(f"{target}: {format_findings(findings)}")
+        print(format_findings(findings), flush=True)
     return 1 if failed else 0
 
 
@@ -233,12 +235,25 @@ def _bench(arguments: list[str]) -> int:
 
 
 def _list(arguments: list[str]) -> int:
-    if arguments:
-        raise UsageError(f"list takes no arguments, got {' '.join(arguments)}")
+    _Parser("list", "List all environments, with time limits and reward thresholds.").parse_args(arguments)
     from funcenv.registry import pprint_registry
 
     print(pprint_registry())
     return 0
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors are reported as those of all commands are."""
+
+    def __init__(self, command: str, about: str) -> None:
+        super().__init__(prog=f"funcenv {command}", description=about)
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message}; {self.prog} --help lists what it takes")
+
+
+def _asks_for_help(arguments: list[str]) -> bool:
+    return any(argument in ("-h", "--help") for argument in arguments)
 
 
 def _take_option(arguments: list[str], name: str) -> tuple[str | None, list[str]]:
@@ -254,6 +269,33 @@ def _take_option(arguments: list[str], name: str) -> tuple[str | None, list[str]
     return None, arguments
 
 
+def _with_whole_numbers(arguments: list[str], *settings: type) -> list[str]:
+    """Return the arguments with whole numbers such as 1e5 written out, where a setting is an integer.
+
+    >>> _with_whole_numbers(["--threads", "1e0", "--checkpoint-seconds", "1e1"], RunOptions)
+    ['--threads', '1', '--checkpoint-seconds', '1e1']
+    """
+    hints = {name: kind for one in settings for name, kind in typing.get_type_hints(one).items()}
+    flags = {f"--{name.replace('_', '-')}" for name, kind in hints.items() if kind is int}
+    changed, flag = [], ""
+    for argument in arguments:
+        name, equals, value = argument.partition("=")
+        if equals and name.replace("_", "-") in flags:
+            changed.append(f"{name}={_written_out(value)}")
+        else:
+            changed.append(_written_out(argument) if flag in flags else argument)
+        flag = argument.replace("_", "-")
+    return changed
+
+
+def _written_out(text: str) -> str:
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    return str(int(number)) if number.is_integer() and "e" in text.lower() else text
+
+
 def _limit_threads(arguments: list[str]) -> None:
     """Set the environment variable from which XLA's CPU client reads its number of threads when it starts."""
     threads, _ = _take_option(arguments, "--threads")
@@ -261,9 +303,9 @@ def _limit_threads(arguments: list[str]) -> None:
         os.environ.setdefault("PJRT_NPROC", threads or str(RunOptions.threads))
 
 
-def _require_tyro() -> Any:
-    try:
-        import tyro
-    except ImportError:
-        raise UsageError('this command needs tyro: pip install "funcenv[train]"') from None
-    return tyro
+def _require_train_packages(command: str) -> Any:
+    """Return tyro, after checking that all packages are installed that commands on runs import."""
+    missing = [name for name in TRAIN_PACKAGES if importlib.util.find_spec(name) is None]
+    if missing:
+        raise ImportError(f'{command} needs {", ".join(missing)}: pip install "funcenv[train]"')
+    return importlib.import_module("tyro")

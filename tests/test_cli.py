@@ -1,8 +1,13 @@
 """The command line."""
 
+import importlib.util
+import json
+import shutil
 import subprocess
 import sys
+from functools import partial
 
+import numpy as np
 import pytest
 
 from funcenv.cli import main
@@ -40,10 +45,95 @@ def test_train_names_its_run_below_runs(tmp_path, capsys):
     assert f"funcenv evaluate {folder}" in capsys.readouterr().out
 
 
+def test_the_last_line_of_training_is_its_outcome(trained, tmp_path, capsys):
+    assert main(["train", "CartPole-v1", "--run-dir", str(tmp_path / "run"), *TINY, "--replay-episodes", "0"]) == 0
+    first, *_, last = capsys.readouterr().out.splitlines()
+    assert first == "loading JAX and the packages for training"
+    assert last.startswith("not solved: mean return ") and "threshold 475; try the preset" in last
+
+
 def test_evaluate_reports_the_return(trained, capsys):
     assert main(["evaluate", str(trained), "--num-episodes", "3"]) == 0
     out = capsys.readouterr().out
-    assert "CartPole-v1: return" in out and "3 episodes" in out
+    assert "CartPole-v1: return" in out and "3 episodes" in out and "all" not in out
+
+
+def test_evaluate_reports_several_agents_together_and_as_json(tmp_path, capsys):
+    folder = str(tmp_path / "run")
+    assert main(["train", "--run-dir", folder, *TINY, "--num-seeds", "3", "--replay-episodes", "0"]) == 0
+    capsys.readouterr()
+    assert main(["evaluate", folder, "--num-episodes", "5", "--json", "-"]) == 0
+    out, err = capsys.readouterr()
+    report = json.loads(out)
+    means = [np.mean(agent["returns"]) for agent in report["agents"]]
+    assert len(means) == 3 and report["mean_return"] == pytest.approx(np.mean(means))
+    assert report["std_between_agents"] == pytest.approx(np.std(means, ddof=1))
+    assert f"all 3 agents: return {np.mean(means):.1f} +- " in err and "CartPole-v1 agent 2: return" in err
+    assert main(["evaluate", folder, "--num-episodes", "5", "--json", str(tmp_path / "x.json")]) == 0
+    assert json.loads((tmp_path / "x.json").read_text()) == report
+    assert main(["evaluate", folder, "--json", "nowhere/x.json"]) == 1
+    assert "--json: there is no folder nowhere" in capsys.readouterr().err
+
+
+def test_evaluate_says_that_episodes_did_not_end(trained, capsys):
+    assert main(["evaluate", str(trained), "--num-episodes", "3", "--max-steps", "4"]) == 0
+    out = capsys.readouterr().out
+    assert "3 of 3 episodes did not end within 4 steps" in out and "3 unfinished" in out
+
+
+def test_a_run_on_a_class_is_evaluated_from_another_folder(tmp_path, monkeypatch, capsys):
+    (tmp_path / "ship.py").write_text("from funcenv.envs import Pendulum\nclass Ship(Pendulum):\n    'A ship.'\n")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    flags = ["--max-episode-steps", "10", "--run-dir", "run", "--replay-episodes", "0"]
+    command = [sys.executable, "-m", "funcenv"]
+    run = partial(subprocess.run, capture_output=True, text=True)
+    trained = run([*command, "train", "ship:Ship", *TINY, "--total-timesteps", "1.28e2", *flags])
+    assert trained.returncode == 0 and "ship:Ship has no threshold" in trained.stdout, trained.stderr
+    evaluate = [*command, "evaluate", "../run", "--num-episodes", "2"]
+    evaluated = run(evaluate, cwd="elsewhere")
+    assert evaluated.returncode == 0 and "ship:Ship: return" in evaluated.stdout, evaluated.stderr
+    (tmp_path / "ship.py").rename(tmp_path / "boat.py")
+    gone = run(evaluate, cwd="elsewhere")
+    assert gone.returncode == 1 and "the run needs the module ship, which was" in gone.stderr
+
+
+def test_a_finished_run_gets_more_steps(trained, tmp_path, capsys):
+    folder = str(shutil.copytree(trained, tmp_path / "run"))
+    assert main(["train", "--resume", folder, "--total-timesteps", "1.92e2", "--replay-episodes", "0"]) == 0
+    assert (tmp_path / "run" / "metrics.csv").read_text().splitlines()[-1].split(",")[2] == "192"
+    assert main(["train", "--resume", folder, "--total-timesteps", "64"]) == 1
+    assert "can only grow: it is 192, got 64" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["train", "evaluate", "replay", "play", "bench", "check", "list"])
+def test_every_command_has_help(command, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main([command, "--help"])
+    out = capsys.readouterr().out
+    assert stopped.value.code == 0 and f"usage: funcenv {command}" in out and "loading" not in out
+
+
+def test_what_is_missing_for_training_is_named(trained, monkeypatch, capsys):
+    find_spec = importlib.util.find_spec
+    hidden = ("tyro", "orbax")
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name in hidden else find_spec(name))
+    for arguments in (["train"], ["evaluate", str(trained)], ["replay", str(trained)]):
+        assert main(arguments) == 1
+        assert f'{arguments[0]} needs orbax, tyro: pip install "funcenv[train]"' in capsys.readouterr().err
+
+
+def test_light_commands_import_no_package_for_training():
+    code = """
+import sys
+from funcenv.cli import main
+main(["list"]); main(["check", "CartPole-v1"])
+main(["bench", "CartPole-v1", "--num-envs", "2", "--seconds", "0.001", "--rounds", "1", "--no-breakdown"])
+import funcenv.adapters.playing.command
+print("imported", [name for name in ("flax", "optax", "orbax", "rich", "tyro", "matplotlib") if name in sys.modules])
+"""
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert out.splitlines()[-1] == "imported []"
 
 
 def test_resume_of_a_finished_run_says_where_it_is(trained, capsys):
@@ -58,11 +148,12 @@ def test_resume_of_a_finished_run_says_where_it_is(trained, capsys):
         (["train", "CartPoel-v1"], 1, "did you mean CartPole-v1"),
         (["train", "--resume"], 2, "--resume needs the folder of a run"),
         (["train", "--resume", "no_such_run"], 1, "no_such_run is not a run"),
-        (["check"], 2, "check needs an environment"),
+        (["check"], 2, "the following arguments are required: ENV"),
         (["check", "no_such_module:Env"], 1, "no_such_module"),
         (["evaluate"], 2, "evaluate needs the folder of a run"),
         (["evaluate", "no_such_run"], 1, "no_such_run is not a run"),
-        (["list", "all"], 2, "list takes no arguments"),
+        (["list", "all"], 2, "unrecognized arguments: all; funcenv list --help"),
+        (["check", "--seed", "x", "CartPole-v1"], 2, "invalid int value: 'x'"),
     ],
 )
 def test_mistakes_are_reported_without_a_traceback(arguments, status, message, capsys):

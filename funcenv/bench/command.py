@@ -9,6 +9,7 @@ import importlib.metadata
 import json
 import math
 import pathlib
+import sys
 from typing import Any
 
 import jax
@@ -42,6 +43,7 @@ def run(arguments: list[str]) -> int:
     options = _parser().parse_args(arguments)
     out = None if options.json is None else _writable(options.json)
     env = resolve(options.env, make)
+    print(f"measuring {options.env} in {len(options.num_envs)} sizes", file=sys.stderr, flush=True)
     seconds, rounds, impl = options.seconds, options.rounds, options.impl
     measurements = [measure(env, num, seconds=seconds, rounds=rounds, impl=impl) for num in options.num_envs]
     breakdown = None
@@ -99,64 +101,60 @@ def _report(target: str, measurements: list[Measurement], breakdown: Breakdown |
 
 
 def _print(target: str, measurements: list[Measurement], breakdown: Breakdown | None) -> None:
-    from rich.console import Console
-
-    console = Console(highlight=False)
     unit = "CPU-s" if measurements[0].clock == "cpu" else "s"
     engine = ", ".join(f"{name}: {choice}" for name, choice in measurements[0].engine.items())
-    console.print(f"{target}, random policy, no trajectory kept, jax {jax.__version__} ({engine})", soft_wrap=True)
-    console.print(_measurement_table(measurements, unit))
+    print(f"{target}, random policy, no trajectory kept, jax {jax.__version__} ({engine})\n")
+    print(_table(_measurement_rows(measurements, unit)))
     if breakdown is not None:
-        console.print(_part_table(breakdown))
+        print("\n" + _table(_part_rows(breakdown), left=(0, 3)))
 
 
-def _measurement_table(measurements: list[Measurement], unit: str) -> Any:
-    table = _table(
-        "\nenvs",
-        f"M steps\n/{unit}",
-        "\nrange",
-        "ns\na step",
-        f"compile\n{unit}",
-        "B/env\ncarried",
-        "B/env\nworking",
-        "mean\nepisode",
-    )
+def _measurement_rows(measurements: list[Measurement], unit: str) -> list[list[str]]:
+    """Return two rows of headers, and one for each measurement."""
+    rows = [
+        ["", "M steps", "", "ns", "compile", "B/env", "B/env", "mean"],
+        ["envs", f"/{unit}", "range", "a step", unit, "carried", "working", "episode"],
+    ]
     for row in measurements:
         low, high = row.steps_per_second_range
         working = row.bytes_per_env.temporaries
-        table.add_row(
-            f"{row.num_envs:,}",
-            _digits(row.steps_per_second / 1e6),
-            f"{_digits(low / 1e6)} - {_digits(high / 1e6)}",
-            _digits(1e9 / row.steps_per_second),
-            f"{row.compile_seconds:.2f}",
-            f"{row.bytes_per_env.state:.0f}",
-            "-" if working is None else f"{working:.0f}",
-            "none" if math.isnan(row.mean_length) else f"{row.mean_length:.1f}",
+        rows.append(
+            [
+                f"{row.num_envs:,}",
+                _digits(row.steps_per_second / 1e6),
+                f"{_digits(low / 1e6)} - {_digits(high / 1e6)}",
+                _digits(1e9 / row.steps_per_second),
+                f"{row.compile_seconds:.2f}",
+                f"{row.bytes_per_env.state:.0f}",
+                "-" if working is None else f"{working:.0f}",
+                "none" if math.isnan(row.mean_length) else f"{row.mean_length:.1f}",
+            ]
         )
-    return table
+    return rows
 
 
-def _part_table(breakdown: Breakdown) -> Any:
+def _part_rows(breakdown: Breakdown) -> list[list[str]]:
+    """Return a row of headers, one for each part of a step, and one for their total."""
     clock = "of CPU" if breakdown.clock == "cpu" else "of wall time"
-    table = _table(f"a step at {breakdown.num_envs:,} envs", f"ns {clock}", "share", "")
-    table.columns[0].justify = table.columns[-1].justify = "left"
-    total = max(breakdown.total, 1e-9)
+    rows, total = [[f"a step at {breakdown.num_envs:,} envs", f"ns {clock}", "share", ""]], max(breakdown.total, 1e-9)
     for name in PARTS:
         share = breakdown.nanoseconds[name] / total
-        table.add_row(name, _digits(breakdown.nanoseconds[name]), f"{share:.0%}", "█" * round(30 * max(share, 0)))
-    table.add_row("total", _digits(total), "", "")
-    return table
+        rows.append([name, _digits(breakdown.nanoseconds[name]), f"{share:.0%}", "#" * round(30 * max(share, 0))])
+    return [*rows, ["total", _digits(total), "", ""]]
 
 
-def _table(*headers: str) -> Any:
-    from rich import box
-    from rich.table import Table
+def _table(rows: list[list[str]], left: tuple[int, ...] = ()) -> str:
+    """Align the cells of each column to the right, or to the left in the columns that are named.
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for header in headers:
-        table.add_column(header, justify="right", no_wrap=True)
-    return table
+    >>> print(_table([["a", "1"], ["long", "234"]], left=(0,)))
+    a       1
+    long  234
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    aligned = (
+        [f"{cell:{'<' if i in left else '>'}{widths[i]}}" for i, cell in enumerate(row)] for row in rows
+    )
+    return "\n".join("  ".join(cells).rstrip() for cells in aligned)
 
 
 def _digits(number: float) -> str:

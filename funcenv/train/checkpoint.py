@@ -6,6 +6,7 @@ once it is complete. A folder with a checkpoint's name was therefore complete, a
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -31,12 +32,33 @@ class NoCheckpointError(RuntimeError):
 
 
 def save(folder: pathlib.Path, number: int, state: Any) -> pathlib.Path:
-    """Write a train state as the checkpoint of update `number`, and remove all but the newest `MAX_CHECKPOINTS`."""
-    import orbax.checkpoint as ocp  # slow to import
+    """Write a train state as the checkpoint of update `number`, and remove all but the newest `MAX_CHECKPOINTS`.
 
+    Raises:
+        OSError: It cannot be written. Its number is `ENOSPC` if the disk is full.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     complete, partial = folder / f"update-{number:08d}", folder / f".partial-{number:08d}"
     shutil.rmtree(partial, ignore_errors=True)
+    try:
+        _write(partial, state)
+    except Exception as error:
+        for begun in folder.glob(f"{partial.name}*"):
+            shutil.rmtree(begun, ignore_errors=True)
+        if any(words in str(error) for words in ("RESOURCE_EXHAUSTED", "No space left")):  # the storage library's words
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder)) from error
+        raise
+    shutil.rmtree(complete, ignore_errors=True)  # an earlier checkpoint of the same update
+    os.rename(partial, complete)
+    for old in checkpoints(folder)[:-MAX_CHECKPOINTS]:
+        shutil.rmtree(old)
+    return complete
+
+
+def _write(partial: pathlib.Path, state: Any) -> None:
+    """Write a train state and its digests to a folder."""
+    import orbax.checkpoint as ocp  # slow to import
+
     with ocp.StandardCheckpointer() as checkpointer:
         checkpointer.save(partial.resolve(), _without_keys(state))
     digests = _digests(partial)
@@ -44,11 +66,6 @@ def save(folder: pathlib.Path, number: int, state: Any) -> pathlib.Path:
         json.dump(digests, file, indent=1)
         file.flush()
         os.fsync(file.fileno())
-    shutil.rmtree(complete, ignore_errors=True)  # an earlier checkpoint of the same update
-    os.rename(partial, complete)
-    for old in checkpoints(folder)[:-MAX_CHECKPOINTS]:
-        shutil.rmtree(old)
-    return complete
 
 
 def restore_latest(folder: pathlib.Path, template: Any, key_impl: str) -> tuple[Any, list[str]]:

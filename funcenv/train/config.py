@@ -20,9 +20,11 @@ class TrainConfig:
     """
 
     env_id: str = "CartPole-v1"
-    """the environment: an id from `funcenv list`, or "module:Name-v0\""""
+    """the environment: an id from `funcenv list`, "module:Name-v0", or "module:EnvClass\""""
     env_params: dict[str, float] = dataclasses.field(default_factory=dict)
     """parameters of the environment, for example gravity 1.6"""
+    max_episode_steps: int | None = None
+    """time limit of an episode; by default that of the id"""
     seed: int = 0
     """seed of all randomness in the run, at least 0"""
     num_seeds: int = 1
@@ -33,6 +35,8 @@ class TrainConfig:
     def __post_init__(self) -> None:
         for name in ("num_seeds", "total_timesteps"):
             require_size(name, getattr(self, name))
+        if self.max_episode_steps is not None:
+            require_size("max_episode_steps", self.max_episode_steps)
         if self.seed < 0:
             raise ValueError(f"seed must be at least 0, got {self.seed}")
         if self.num_updates < 1:
@@ -60,6 +64,8 @@ class TrainConfig:
             TypeError: The environment has no such parameter.
         """
         params: dict[str, Any] = dict(self.env_params)
+        if self.max_episode_steps is not None:
+            params["max_episode_steps"] = self.max_episode_steps
         return make(self.env_id, **params)
 
     def to_json(self) -> dict[str, Any]:

@@ -66,6 +66,11 @@ class Learner:
             state, metrics = self._advance(state, np.int32(num_updates))
         return state, {name: values[:num_updates] for name, values in jax.device_get(metrics).items()}
 
+    def compile(self, state: Any) -> None:
+        """Compile `advance`, which the first call does otherwise."""
+        with _default_promotion():
+            jax.block_until_ready(self._advance(state, np.int32(0)))
+
     def num_updates_done(self, state: Any) -> int:
         """Return the number of updates that led to a state."""
         return int(state.update[0])

@@ -38,8 +38,13 @@ class MetricsFile:
                 self.wall_seconds, self.cpu_seconds = float(rows[-1]["wall_seconds"]), float(rows[-1]["cpu_seconds"])
         os.replace(partial, self.path)
 
-    def append(self, first_update: int, metrics: Metrics, wall_seconds: float, cpu_seconds: float) -> None:
-        """Write the rows of one compiled call.
+    def add_time(self, wall_seconds: float, cpu_seconds: float) -> None:
+        """Count time that no update took, such as that of a compilation."""
+        self.wall_seconds += wall_seconds
+        self.cpu_seconds += cpu_seconds
+
+    def append(self, first_update: int, metrics: Metrics, wall_seconds: float, cpu_seconds: float) -> float:
+        """Write the rows of one compiled call, and return its steps per second, those of all seeds together.
 
         Args:
             first_update: Number of the first update in the call, counted from 1.
@@ -47,8 +52,7 @@ class MetricsFile:
             wall_seconds: Wall time of the call.
             cpu_seconds: CPU time of the call.
         """
-        self.wall_seconds += wall_seconds
-        self.cpu_seconds += cpu_seconds
+        self.add_time(wall_seconds, cpu_seconds)
         num_updates, num_seeds = metrics["env_steps"].shape
         steps_before = metrics["env_steps"][0, 0] - metrics["env_steps"][0, 0] // first_update
         steps_per_second = num_seeds * (metrics["env_steps"][-1, 0] - steps_before) / max(wall_seconds, 1e-9)
@@ -63,6 +67,7 @@ class MetricsFile:
                 for seed in range(num_seeds):
                     steps, *values = [_exact(metrics[name][i, seed]) for name in names]
                     writer.writerow([first_update + i, seed, steps, *clocks, *values])
+        return float(steps_per_second)
 
 
 def read_metrics(path: pathlib.Path) -> list[dict[str, str]]:

@@ -86,7 +86,7 @@ class Config(TrainConfig):
     network: NetworkFunction = "funcenv.train.networks:make_actor_critic"
     """function (config, env) that returns the network, as "module:function\""""
     hidden_sizes: tuple[int, ...] = (64, 64)
-    """widths of the hidden layers of policy and value function"""
+    """widths of the hidden layers of policy and value function; none for functions that are linear in the features"""
     activation: Activation = "tanh"
     """activation function of the hidden layers"""
     patch_sizes: tuple[int, ...] = (7, 3)
@@ -101,7 +101,7 @@ class Config(TrainConfig):
             require_size(name, getattr(self, name))
         for name in ("gamma", "gae_lambda"):
             require_fraction(name, getattr(self, name))
-        if not self.hidden_sizes or min(self.hidden_sizes) < 1:
+        if any(width < 1 for width in self.hidden_sizes):
             raise ValueError(f"hidden_sizes must be widths of at least 1, got {self.hidden_sizes}")
         if self.activation not in get_args(Activation):
             raise ValueError(f"activation must be one of {', '.join(get_args(Activation))}, got {self.activation!r}")
@@ -166,7 +166,7 @@ class Agent(PyTreeNode):
     """A policy: `agent(observation, key) -> action`, deterministic unless `explore` is set.
 
     The leaves of this pytree are the trained parameters. `funcenv.rollout` and `funcenv.evaluate` therefore compile
-    once for all agents that differ only in parameters.
+    once for all agents that differ only in parameters. `jax.jit(agent)` makes them constants of the compiled function.
     """
 
     params: VariableDict
@@ -176,6 +176,10 @@ class Agent(PyTreeNode):
     action_space: AnySpace = field(pytree_node=False)
     normalize_observation: bool = field(pytree_node=False)
     explore: bool = field(pytree_node=False, default=False)
+
+    # A function that jax.jit compiles must have a hash, which the fields of a dataclass, arrays, have not.
+    __hash__ = object.__hash__
+    __eq__ = object.__eq__
 
     def features(self, observation: Any) -> jax.Array:
         """Return the network's input for one observation: `[n]`, or `[height, width, channels]` for an image."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import pathlib
+import sys
 import webbrowser
 
 from funcenv.display import has_display
@@ -35,6 +36,7 @@ def replay_run(folder: str | os.PathLike[str], options: ReplayOptions) -> Replay
     folder = pathlib.Path(folder)
     learner, state = load(folder)
     path = require_destination(folder / REPLAY_FILE if options.save is None else options.save)
+    print(f"recording {options.num_episodes} episodes of {folder}", file=sys.stderr, flush=True)
     replay = record_agent(learner, state, options)
     replay.save(path)
     returns = ", ".join(f"{value:.1f}" for value in replay.episode_return)

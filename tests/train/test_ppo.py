@@ -135,6 +135,15 @@ def test_an_agent_explores_on_request():
     assert len(set(np.asarray(greedy).tolist())) == 1
 
 
+def test_an_agent_compiles_as_a_function():
+    config = ppo.Config(num_envs=2, num_steps=8, total_timesteps=16, num_minibatches=1, hidden_sizes=())
+    learner = Learner(ppo, config)
+    agent = learner.agent(learner.init(funcenv.key(0)))
+    observation, key = jnp.array([0.1, 0.2, 0.3, 0.4]), funcenv.key(1)
+    assert jax.jit(agent)(observation, key) == agent(observation, key)
+    assert agent == agent and agent != agent.replace() and len({agent, agent}) == 1
+
+
 def test_observations_are_normalized_by_running_moments():
     config = dataclasses.replace(preset("Pendulum-v1"), num_envs=16, num_steps=32, total_timesteps=512 * 3)
     state, _ = train(ppo, config, funcenv.key(0))
@@ -156,7 +165,7 @@ def test_presets_are_configurations(algorithm, env_id):
         ({"num_seeds": 0}, "num_seeds must be at least 1"),
         ({"total_timesteps": 10}, "total_timesteps must be at least one batch"),
         ({"gamma": 1.5}, r"gamma must lie in \[0, 1\], got 1.5"),
-        ({"hidden_sizes": ()}, "hidden_sizes must be widths"),
+        ({"hidden_sizes": (8, 0)}, "hidden_sizes must be widths"),
         ({"activation": "gelu"}, "activation must be one of tanh, relu"),
         ({"seed": -1}, "seed must be at least 0"),
     ],

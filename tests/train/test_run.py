@@ -2,7 +2,7 @@
 
 import csv
 import dataclasses
-import io
+import errno
 import json
 import os
 import pathlib
@@ -15,7 +15,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from rich.console import Console
 
 import funcenv
 from funcenv.envs import Pendulum
@@ -175,6 +174,67 @@ def test_a_finished_run_is_left_as_it_is(uninterrupted, console):
     }
 
 
+def test_a_finished_run_gets_what_it_lacks(uninterrupted, tmp_path, console):
+    folder = tmp_path / "run"
+    shutil.copytree(uninterrupted.folder, folder)
+    for name in ("replay.html", "learning_curve.png"):
+        (folder / name).unlink()
+    left = [folder / name for name in ("learning_curve.partial.png", "config.json.partial", "replay.partial.html")]
+    for path in left:
+        path.write_text("left by a kill")
+    (folder / "checkpoints" / ".partial-00000099.orbax").mkdir()
+    assert_same(run.resume(folder, console=console), uninterrupted)
+    assert {path.name for path in folder.rglob("*")} == {path.name for path in uninterrupted.folder.rglob("*")}
+    assert "recording 3 episodes" in console.file.getvalue() and "training" not in console.file.getvalue()
+
+
+def test_a_finished_run_is_given_more_steps(uninterrupted, tiny, tmp_path, console):
+    folder = tmp_path / "run"
+    shutil.copytree(uninterrupted.folder, folder)
+    longer = dataclasses.replace(tiny, total_timesteps=64 * 15)
+    before = repeatable_columns(folder)
+    result = run.resume(folder, config=longer, console=console)
+    assert result.finished and result.env_steps == 64 * 15 and run.read_config(folder)[1] == longer
+    rows = repeatable_columns(folder)
+    assert rows[: len(before)] == before and len(rows) == 2 * 15
+    assert json.loads((folder / "config.json").read_text())["extended"][0]["to"] == 64 * 15
+    assert "recording 3 episodes" in console.file.getvalue()  # the replay is that of the new agent
+    with pytest.raises(run.ConfigMismatchError, match="total_timesteps of .* can only grow: it is 960, got 768"):
+        run.resume(folder, config=tiny)
+
+
+def test_a_full_disk_is_named_with_the_last_good_checkpoint(tiny, tmp_path, console, monkeypatch):
+    write = checkpoint._write
+
+    def write_twice(partial, state):
+        if len(written) == 2:
+            (partial / "begun").mkdir(parents=True)
+            raise ValueError("RESOURCE_EXHAUSTED: Error writing local file: No space left on device")  # of tensorstore
+        written.append(partial)
+        write(partial, state)
+
+    written = []
+    interrupt(monkeypatch, 0, lambda: None)
+    monkeypatch.setattr(checkpoint, "_write", write_twice)
+    with pytest.raises(run.DiskFullError) as caught:
+        run.start(tiny, tmp_path / "run", checkpoint_seconds=0, console=console)
+    last = checkpoint.checkpoints(tmp_path / "run" / "checkpoints")[-1]
+    assert f"the last good checkpoint is {last}. Free some space" in str(caught.value)
+    assert f"go on with: funcenv train --resume {tmp_path / 'run'}" in str(caught.value)
+    assert not list((tmp_path / "run" / "checkpoints").glob(".partial*"))
+    monkeypatch.setattr(checkpoint, "_write", write)
+    assert run.resume(tmp_path / "run", console=console).finished
+
+
+def test_a_disk_that_is_full_from_the_start_is_named(tiny, tmp_path, monkeypatch):
+    def full(*arguments):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(run, "write_config", full)
+    with pytest.raises(run.DiskFullError, match="there is no checkpoint yet. .* go on with: funcenv train --run-dir"):
+        run.start(tiny, tmp_path / "run")
+
+
 def test_when_it_was_solved_survives_a_resume(tmp_path, console, monkeypatch):
     config = ppo.Config(
         env_id="test/Easy-v0", num_envs=4, num_steps=16, total_timesteps=64 * 8, hidden_sizes=(8,), num_minibatches=2
@@ -262,18 +322,6 @@ def test_a_loss_that_is_not_finite_stops_the_run_and_keeps_the_last_finite_state
     learner, state = run.load(tmp_path / "run")
     assert 0 <= learner.num_updates_done(state) < 12
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(state.params))
-
-
-def test_progress_is_plain_lines_where_there_is_no_terminal(uninterrupted, tiny, tmp_path, console):
-    run.start(tiny, tmp_path / "run", console=console)
-    lines = console.file.getvalue().splitlines()
-    assert 1 <= len(lines) <= 20 and "100%" in lines[-1] and "\x1b" not in console.file.getvalue()
-
-
-def test_progress_is_a_bar_on_a_terminal(tiny, tmp_path):
-    console = Console(file=io.StringIO(), force_terminal=True, width=120)
-    run.start(tiny, tmp_path / "run", console=console)
-    assert "━" in console.file.getvalue() and "100%" in console.file.getvalue()
 
 
 def test_runs_are_named_after_task_and_time():

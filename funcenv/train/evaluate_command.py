@@ -1,0 +1,119 @@
+"""The command `funcenv evaluate RUN`, which plays whole episodes with the agents of a run."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import pathlib
+import sys
+from typing import Any
+
+import numpy as np
+
+from funcenv.checks import require_size
+from funcenv.random import key
+from funcenv.rollout import Evaluation, evaluate
+from funcenv.train.run import load
+
+
+@dataclasses.dataclass(frozen=True)
+class EvaluateOptions:
+    """How a trained agent is evaluated."""
+
+    num_episodes: int = 100
+    """episodes of each of the run's agents"""
+    seed: int = 0
+    """seed of the episodes"""
+    explore: bool = False
+    """sample actions from the policy instead of taking the most likely ones"""
+    max_steps: int = 100_000
+    """where to stop episodes that do not end"""
+    json: str | None = None
+    """file for all results, "-" for standard output instead of the text"""
+    threads: int = 1
+    """threads that XLA may use on a CPU, 0 for all"""
+
+
+def evaluate_run(folder: str | os.PathLike[str], options: EvaluateOptions) -> dict[str, Any]:
+    """Evaluate all agents of a run with its newest checkpoint, print what they reach, and return it.
+
+    Returns:
+        The contents of the JSON file: settings of the evaluation, a list "agents" with the episodes of each agent and
+        their summary, and the mean over agents with its standard deviation (of a sample, null for a single agent).
+
+    Raises:
+        FileNotFoundError: There is no run, or no folder for the file.
+    """
+    folder = pathlib.Path(folder)
+    require_size("num_episodes", options.num_episodes)
+    if options.json not in (None, "-") and not pathlib.Path(options.json).parent.is_dir():
+        raise FileNotFoundError(f"--json: there is no folder {pathlib.Path(options.json).parent}; make it first")
+    learner, state = load(folder)
+    config, text = learner.config, sys.stderr if options.json == "-" else sys.stdout
+    print(f"evaluating {options.num_episodes} episodes of each agent of {folder}", file=sys.stderr, flush=True)
+    agents = []
+    for index in range(config.num_seeds):
+        agent = learner.agent(state, index, explore=options.explore)
+        evaluation = evaluate(learner.env, agent, options.num_episodes, key(options.seed), max_steps=options.max_steps)
+        agents.append(_summary(evaluation))
+        name = config.env_id + (f" agent {index}" if config.num_seeds > 1 else "")
+        print(f"{name}: {_line(agents[-1])}", file=text, flush=True)
+    means = np.array([agent["mean_return"] for agent in agents])
+    deviation = float(means.std(ddof=1)) if len(agents) > 1 else None
+    if deviation is not None:
+        print(
+            f"all {len(agents)} agents: return {means.mean():.1f} +- {deviation:.1f} between agents "
+            f"(worst {means.min():.1f}, best {means.max():.1f})",
+            file=text,
+        )
+    unfinished = sum(agent["num_unfinished"] for agent in agents)
+    if unfinished:
+        print(
+            f"{unfinished} of {len(agents) * options.num_episodes} episodes did not end within {options.max_steps:,} "
+            "steps, and count with their returns so far; --max-steps sets where to stop",
+            file=text,
+        )
+    report = {
+        "run": str(folder),
+        "env": config.env_id,
+        "num_episodes": options.num_episodes,
+        "seed": options.seed,
+        "explore": options.explore,
+        "max_steps": options.max_steps,
+        "mean_return": float(means.mean()),
+        "std_between_agents": deviation,
+        "agents": agents,
+    }
+    if options.json == "-":
+        print(json.dumps(report, indent=2))
+    elif options.json is not None:
+        pathlib.Path(options.json).write_text(json.dumps(report, indent=2) + "\n")
+        print(f"written to {options.json}")
+    return report
+
+
+def _summary(evaluation: Evaluation) -> dict[str, Any]:
+    returns, lengths = np.asarray(evaluation.episode_return), np.asarray(evaluation.episode_length)
+    return {
+        "mean_return": float(returns.mean()),
+        "std_return": float(returns.std()),
+        "min_return": float(returns.min()),
+        "max_return": float(returns.max()),
+        "mean_length": float(lengths.mean()),
+        "num_terminated": int(evaluation.terminated.sum()),
+        "num_truncated": int(evaluation.truncated.sum()),
+        "num_unfinished": int((~np.asarray(evaluation.finished)).sum()),
+        "returns": returns.tolist(),
+        "lengths": lengths.tolist(),
+    }
+
+
+def _line(agent: dict[str, Any]) -> str:
+    ends = {name: agent[f"num_{name}"] for name in ("terminated", "truncated", "unfinished")}
+    ends = {name: number for name, number in ends.items() if number or name != "unfinished"}
+    return (
+        f"return {agent['mean_return']:.1f} +- {agent['std_return']:.1f} "
+        f"(min {agent['min_return']:.1f}, max {agent['max_return']:.1f}), length {agent['mean_length']:.1f}, "
+        f"{len(agent['returns'])} episodes: {', '.join(f'{number} {name}' for name, number in ends.items())}"
+    )

@@ -1,0 +1,129 @@
+"""The folder of a run: its name, its configuration, and the modules that the configuration names."""
+
+from __future__ import annotations
+
+import datetime
+import importlib.metadata
+import importlib.util
+import json
+import os
+import pathlib
+import platform
+import re
+import shutil
+import sys
+import sysconfig
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from funcenv.random import impl_name
+from funcenv.random import key as new_key
+from funcenv.train.algorithm import Algorithm, algorithm_name, algorithm_of, find_algorithm
+
+CONFIG_FILE = "config.json"
+CHECKPOINTS = "checkpoints"
+
+
+def new_folder(root: str | os.PathLike[str], config: Any, algorithm: str | Algorithm | None = None) -> pathlib.Path:
+    """Return a descriptive name for the folder of a run: `CartPole-v1-ppo-seed0-20260131-120000` in `root`."""
+    now = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
+    name = algorithm_name(algorithm_of(config) if algorithm is None else algorithm)
+    return pathlib.Path(root) / re.sub("[/:]", "-", f"{config.env_id}-{name}-seed{config.seed}-{now}")
+
+
+def read_config(folder: pathlib.Path) -> tuple[str, Any, jax.Array]:
+    """Return the name of the algorithm, the configuration and the root key of a run.
+
+    A module that the configuration names, and that cannot be found otherwise, is looked up in the folder from which the
+    run imported it.
+
+    Raises:
+        FileNotFoundError: The folder holds no run.
+        ValueError: `config.json` cannot be understood, or a module of the run is gone.
+    """
+    path = folder / CONFIG_FILE
+    if not path.exists():
+        raise FileNotFoundError(f"{folder} is not a run: it has no config.json; name a folder that funcenv train wrote")
+    try:
+        written = json.loads(path.read_text())
+        for module, file in written.get("sources", {}).items():
+            _make_importable(module, pathlib.Path(file))
+        algorithm = written["algorithm"]
+        config = find_algorithm(algorithm).Config.from_json(written["config"])
+        return algorithm, config, new_key(config.seed, written["key"]["impl"])
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{path} cannot be understood: {error}; restore it, or start a new run") from error
+
+
+def write_config(folder: pathlib.Path, description: dict[str, Any]) -> None:
+    """Write `config.json`, which is complete or absent if the process is killed."""
+    partial = folder / f"{CONFIG_FILE}.partial"
+    partial.write_text(json.dumps(description, indent=2) + "\n")
+    os.replace(partial, folder / CONFIG_FILE)
+
+
+def extend_config(folder: pathlib.Path, config: Any) -> None:
+    """Replace the configuration of a run by one with more steps, and note the change."""
+    description = json.loads((folder / CONFIG_FILE).read_text())
+    now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    before = description["config"]["total_timesteps"]
+    extended = [*description.get("extended", []), {"from": before, "to": config.total_timesteps, "at": now}]
+    write_config(folder, {**description, "config": config.to_json(), "extended": extended})
+
+
+def remove_partial_files(folder: pathlib.Path) -> None:
+    """Remove the files that a process has begun to write when it was killed."""
+    for path in folder.glob("*.partial*"):
+        path.unlink()
+    for path in (folder / CHECKPOINTS).glob(".partial-*"):
+        shutil.rmtree(path)
+
+
+def describe_run(algorithm: str | Algorithm, config: Any) -> dict[str, Any]:
+    """Return the contents of `config.json`."""
+    device = jax.devices()[0]
+    packages = ("funcenv", "jax", "jaxlib", "flax", "optax", "orbax-checkpoint", "numpy")
+    name, settings = algorithm_name(algorithm), config.to_json()
+    return {
+        "algorithm": name,
+        "config": settings,
+        "sources": _sources([name, *(value for value in settings.values() if isinstance(value, str))]),
+        "key": {"seed": config.seed, "impl": impl_name(new_key(config.seed))},
+        "versions": {
+            "python": platform.python_version(),
+            **{package: importlib.metadata.version(package) for package in packages},
+        },
+        "device": {
+            "platform": device.platform,
+            "kind": device.device_kind,
+            "count": jax.device_count(),
+            "machine": platform.platform(),
+        },
+        "x64": jnp.zeros(()).dtype == "float64",
+        "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+    }
+
+
+def _sources(names: list[str]) -> dict[str, str]:
+    """Return the files of the modules that a run names and that are not installed, by their outermost modules."""
+    installed = [pathlib.Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "purelib", "platlib")]
+    found = {}
+    for name in names:
+        module = name.rpartition(":")[0] or name
+        root = module.partition(".")[0]
+        file = getattr(sys.modules.get(root), "__file__", None) if module in sys.modules else None
+        path = None if file is None else pathlib.Path(file).resolve()
+        if path and root not in ("funcenv", "__main__") and not any(path.is_relative_to(place) for place in installed):
+            found[root] = str(path)
+    return found
+
+
+def _make_importable(module: str, file: pathlib.Path) -> None:
+    """Append the folder of a module to `sys.path`, if the module cannot be found without it."""
+    if module in sys.modules or importlib.util.find_spec(module) is not None:
+        return
+    if not file.exists():
+        raise ValueError(f"the run needs the module {module}, which was {file}; put its folder on PYTHONPATH")
+    sys.path.append(str(file.parent.parent if file.name == "__init__.py" else file.parent))

@@ -1,0 +1,95 @@
+"""The outcome of a run, read from its metrics, and what there is to say of it."""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+from typing import Any
+
+import numpy as np
+
+from funcenv.train.config import TrainConfig
+from funcenv.train.metrics import read_metrics
+from funcenv.train.presets import PRESETS, preset
+
+_NOT_OF_THE_PRESET = ("seed", "num_seeds")  # settings that a preset leaves open
+
+
+@dataclasses.dataclass(frozen=True)
+class RunResult:
+    """The outcome of a run."""
+
+    folder: pathlib.Path
+    state: Any  # the train state; every leaf has a leading axis [num_seeds]
+    config: Any
+    finished: bool  # False if a signal stopped the run
+    signal_number: int | None  # the signal that stopped it
+    threshold: float | None  # the mean return from which the task counts as solved
+    mean_return: float  # of recent episodes, mean over seeds; NaN before the first episode ends
+    best_return: float  # the largest mean return that the run has reached
+    env_steps: int  # environment steps of each seed
+    wall_seconds: float  # time spent compiling and training, in all parts of a run that was resumed
+    solved_at_steps: int | None  # environment steps at which the mean return of every seed reached the threshold
+    solved_after_seconds: float | None  # wall time at which it did
+
+    @property
+    def summary(self) -> str:
+        """One line that says whether the task is solved, and by how much."""
+        if np.isnan(self.mean_return):
+            remedy = "give it more --total-timesteps, or a time limit with --max-episode-steps"
+            return f"no episode ended in {self.env_steps:,} steps; {remedy}"
+        reached = f"mean return {self.mean_return:.1f}"
+        if self.threshold is None:
+            steps = f"finished {self.env_steps:,} steps after {self.wall_seconds:.1f} s"
+            return f"{steps}: {reached}, best {self.best_return:.1f}; {self.config.env_id} has no threshold"
+        threshold = f"threshold {self.threshold:g}"
+        if self.solved_at_steps is None:
+            best = f"best {self.best_return:.1f}, {threshold}"
+            return f"not solved: {reached}, {best}; try {_advice(self.config, self.folder)}"
+        solved = f"solved at {self.solved_at_steps:,} steps after {self.solved_after_seconds:.1f} s"
+        if self.mean_return < self.threshold:
+            return f"{solved}, and lost again: {reached} at the end, best {self.best_return:.1f}, {threshold}"
+        return f"{solved}: {reached}, {threshold}"
+
+
+def read_result(folder: pathlib.Path, state: Any, config: Any, threshold: float | None, signals: list[int]) -> RunResult:
+    """Return the outcome of a run; its returns are read from the metrics file, which covers all of its parts.
+
+    Args:
+        folder: The folder of the run.
+        state: The newest train state.
+        config: The configuration of the run.
+        threshold: The mean return from which the task counts as solved, if it has one.
+        signals: The signals that stopped the run.
+    """
+    rows = read_metrics(folder / "metrics.csv")
+    returns = np.array([float(row["mean_return"]) for row in rows]).reshape(-1, config.num_seeds)
+    is_solved = (returns >= (np.inf if threshold is None else threshold)).all(axis=1)
+    solved = rows[is_solved.argmax() * config.num_seeds] if is_solved.any() else None
+    means = returns.mean(axis=1)
+    return RunResult(
+        folder=folder,
+        state=state,
+        config=config,
+        finished=not signals,
+        signal_number=signals[0] if signals else None,
+        threshold=threshold,
+        mean_return=float(means[-1]) if rows else float("nan"),
+        best_return=float(np.nanmax(means)) if not np.isnan(means).all() else float("nan"),
+        env_steps=int(rows[-1]["env_steps"]) if rows else 0,
+        wall_seconds=float(rows[-1]["wall_seconds"]) if rows else 0.0,
+        solved_at_steps=int(solved["env_steps"]) if solved else None,
+        solved_after_seconds=float(solved["wall_seconds"]) if solved else None,
+    )
+
+
+def _advice(config: TrainConfig, folder: pathlib.Path) -> str:
+    """Return what to try where a task was not solved."""
+    longer = f"more steps: funcenv train --resume {folder} --total-timesteps {2 * config.total_timesteps}"
+    algorithm = type(config).__module__.rpartition(".")[2]
+    if (algorithm, config.env_id) not in PRESETS:
+        return f"{longer}, or other settings"
+    left_open = {name: getattr(config, name) for name in _NOT_OF_THE_PRESET}
+    if config == dataclasses.replace(preset(config.env_id, algorithm), **left_open):
+        return f"another --seed, or {longer}"
+    return f"the preset: funcenv train {config.env_id} without other flags, or {longer}"
