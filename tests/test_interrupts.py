@@ -11,7 +11,18 @@ import pytest
 from funcenv.cli import main
 from funcenv.interrupts import note_requests
 
-SMALL = ["--num-envs", "4", "--num-steps", "16", "--hidden-sizes", "8", "--num-minibatches", "2", "--replay-episodes", "0"]
+SMALL = [
+    "--num-envs",
+    "4",
+    "--num-steps",
+    "16",
+    "--hidden-sizes",
+    "8",
+    "--num-minibatches",
+    "2",
+    "--replay-episodes",
+    "0",
+]
 
 
 @pytest.fixture(scope="module")

@@ -151,9 +151,7 @@ def _table(rows: list[list[str]], left: tuple[int, ...] = ()) -> str:
     long  234
     """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    aligned = (
-        [f"{cell:{'<' if i in left else '>'}{widths[i]}}" for i, cell in enumerate(row)] for row in rows
-    )
+    aligned = ([f"{cell:{'<' if i in left else '>'}{widths[i]}}" for i, cell in enumerate(row)] for row in rows)
     return "\n".join("  ".join(cells).rstrip() for cells in aligned)
 
 

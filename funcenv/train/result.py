@@ -52,7 +52,9 @@ class RunResult:
         return f"{solved}: {reached}, {threshold}"
 
 
-def read_result(folder: pathlib.Path, state: Any, config: Any, threshold: float | None, signals: list[int]) -> RunResult:
+def read_result(
+    folder: pathlib.Path, state: Any, config: Any, threshold: float | None, signals: list[int]
+) -> RunResult:
     """Return the outcome of a run; its returns are read from the metrics file, which covers all of its parts.
 
     Args:

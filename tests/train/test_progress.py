@@ -70,4 +70,6 @@ def test_progress_is_plain_lines_where_there_is_no_terminal():
     first, *lines, last = text.splitlines()
     assert first == "MountainCarContinuous-v0 x 3 seeds: compiling" and last.endswith("finished")
     assert "return" not in lines[0] and len(lines) <= MAX_PLAIN_LINES + 1 and "\x1b" not in text
-    assert lines[-1].startswith("100%  200,000 of 200,000 steps per agent  return 1.5  best 1.5  threshold 90  length 10")
+    assert lines[-1].startswith(
+        "100%  200,000 of 200,000 steps per agent  return 1.5  best 1.5  threshold 90  length 10"
+    )

@@ -32,7 +32,8 @@ UNSOLVED = dataclasses.replace(SOLVED, mean_return=123.4, best_return=234.5, sol
         (SOLVED, "solved at 84,992 steps after 4.2 s: mean return 500.0, threshold 475"),
         (
             dataclasses.replace(SOLVED, mean_return=300.0),
-            "solved at 84,992 steps after 4.2 s, and lost again: mean return 300.0 at the end, best 500.0, threshold 475",
+            "solved at 84,992 steps after 4.2 s, and lost again: mean return 300.0 at the end, best 500.0, "
+            "threshold 475",
         ),
         (
             UNSOLVED,
