@@ -69,7 +69,7 @@ class Learner:
     def compile(self, state: Any) -> None:
         """Compile `advance`, which the first call does otherwise."""
         with _default_promotion():
-            jax.block_until_ready(self._advance(state, np.int32(0)))
+            self.num_updates_done(self._advance(state, np.int32(0))[0])  # waits for the program
 
     def num_updates_done(self, state: Any) -> int:
         """Return the number of updates that led to a state."""
