@@ -137,7 +137,8 @@ def as_parameter(layer: AnyEnv, name: str, value: Any, num_envs: int | None = No
     if isinstance(old, (bool, int, float)) and np.shape(value) == ():
         value = np.asarray(value).item()
         return float(value) if isinstance(old, float) else value
-    return value
+    dtype = np.asarray(old).dtype
+    return np.asarray(value, dtype) if dtype.kind == "f" and np.asarray(value).dtype.kind in "biu" else value
 
 
 def transition_dict(env: TabularEnv[Any]) -> TransitionDict:

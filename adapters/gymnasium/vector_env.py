@@ -11,11 +11,13 @@ from gymnasium.vector.utils import batch_space as gymnasium_batch_space
 from funcenv.adapters.gymnasium.member_conversion import has_own_form, member_decoder, member_encoder
 from funcenv.adapters.gymnasium.spaces import to_gymnasium
 from funcenv.adapters.single.env import ActType, ObsType
+from funcenv.adapters.vector.actions import Encode
 from funcenv.adapters.vector.functional_vector_env import FunctionalVectorEnv
 from funcenv.func_env import AnyEnv
 from funcenv.spaces import batch_space
+from funcenv.spaces.space import AnySpace
 from funcenv.struct import NDArray
-from funcenv.vector import AutoresetMode
+from funcenv.vector import AnyVectorEnv, AutoresetMode
 
 
 class GymnasiumVectorEnv(  # type: ignore[misc]  # it has two specs, one of each library
@@ -58,19 +60,25 @@ class GymnasiumVectorEnv(  # type: ignore[misc]  # it has two specs, one of each
         super().__init__(func_env, num_envs, autoreset_mode=autoreset_mode, output=output, **rendering)
         mode = gymnasium.vector.AutoresetMode(self.autoreset_mode.value)
         self.metadata = {**self.metadata, "jax": output == "jax", "autoreset_mode": mode}
-        self.single_observation_space = to_gymnasium(self._venv.single_observation_space)
-        self.single_action_space = to_gymnasium(self._venv.single_action_space)
-        self.observation_space = gymnasium_batch_space(self.single_observation_space, num_envs)
-        self.action_space = gymnasium_batch_space(self.single_action_space, num_envs)
+
+    def _set_spaces(self, venv: AnyVectorEnv) -> None:
+        self.single_observation_space = to_gymnasium(venv.single_observation_space)
+        self.single_action_space = to_gymnasium(venv.single_action_space)
+        self.observation_space = gymnasium_batch_space(self.single_observation_space, self.num_envs)
+        self.action_space = gymnasium_batch_space(self.single_action_space, self.num_envs)
 
     def _set_up(self) -> None:
         super()._set_up()
-        observation_space, action_space = self._venv.single_observation_space, self._venv.single_action_space
+        observation_space = self._venv.single_observation_space
         self._decode_batch = member_decoder(batch_space(observation_space, self.num_envs))
         self._decode_single = member_decoder(observation_space)
-        if self.output == "numpy" and has_own_form(action_space):
-            encode, pack = self._encode, member_encoder(batch_space(action_space, self.num_envs))
-            self._encode = lambda actions, leading: encode(pack(actions), leading)
+
+    def _action_encoder(self, space: AnySpace) -> Encode:
+        encode = super()._action_encoder(space)
+        if self.output != "numpy" or not has_own_form(space):
+            return encode
+        pack = member_encoder(batch_space(space, self.num_envs))
+        return lambda actions, leading: encode(pack(actions), leading)
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[ObsType, dict[str, Any]]:
         """Reset environments as `FunctionalVectorEnv.reset` does."""

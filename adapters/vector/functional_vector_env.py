@@ -12,21 +12,24 @@ import numpy as np
 
 from funcenv.adapters._lifecycle import acquire, exclusive
 from funcenv.adapters.errors import ResetNeeded
+from funcenv.adapters.parameters import with_parameters
 from funcenv.adapters.reset_options import batch_parameters, with_batched_options
 from funcenv.adapters.seeding import draw_key_words, np_random
 from funcenv.adapters.single.env import ActType, ObsType
+from funcenv.adapters.single.programs import same_shapes, same_structure
 from funcenv.adapters.spaces import Space
-from funcenv.adapters.vector.actions import batch_encoder, block_length
+from funcenv.adapters.vector.actions import Encode, batch_encoder, block_length
+from funcenv.adapters.vector.attributes import AttributedVectorEnv
 from funcenv.adapters.vector.outputs import DeviceOutput, NumpyOutput, StepResult, jax_output, torch_output
 from funcenv.adapters.vector.programs import Result, VectorPrograms, vector_programs
-from funcenv.adapters.vector.rendering import RenderedVectorEnv
 from funcenv.adapters.vector.seeding import batch_np_random, parse_seeds, require_mask, seeds_to_key_words
 from funcenv.func_env import AnyEnv
 from funcenv.random import default_impl, find_impl, impl_name, words_in_key
 from funcenv.registry import EnvSpec
 from funcenv.spaces import batch_space
+from funcenv.spaces.space import AnySpace
 from funcenv.struct import NDArray
-from funcenv.vector import AutoresetMode, FuncVectorEnv, VectorState
+from funcenv.vector import AnyVectorEnv, AutoresetMode, FuncVectorEnv, VectorState
 
 _OUTPUTS = ("numpy", "jax", "torch")
 # The attributes that follow from the others, or that are pickled in another form.
@@ -34,7 +37,7 @@ _NOT_PICKLED = {"_venv", "_impl", "_programs", "_output", "_encode", "_checks_en
 _NOT_PICKLED |= {"_key_words", "_packed_state"}
 
 
-class FunctionalVectorEnv(RenderedVectorEnv[ObsType, ActType]):
+class FunctionalVectorEnv(AttributedVectorEnv[ObsType, ActType]):
     """Gymnasium's vector interface to any `FuncEnv`.
 
     After `reset(seed=s)`, environment i behaves as `FunctionalEnv` does after `reset(seed=s + i)`, and as environment i
@@ -48,6 +51,9 @@ class FunctionalVectorEnv(RenderedVectorEnv[ObsType, ActType]):
     SAME_STEP mode, `final_obs` and `final_info` hold the last observations and infos of the episodes that ended. Values
     are stacked arrays `[num_envs, ...]`; where no episode ended, `final_obs` holds the present observation. For `Tuple`
     and `Dict` observations `final_obs` is an array of objects, None where no episode ended.
+
+    `get_attr(name)`, `set_attr(name, values)` and `call(name, ...)` are those of Gymnasium's `SyncVectorEnv`. A parameter
+    that is set, one value or one per environment, takes effect with the next step, without compiling again.
 
     Args:
         func_env: the functional environment with its wrappers; or a batch of `num_envs`, whose parameters have a
@@ -110,24 +116,30 @@ class FunctionalVectorEnv(RenderedVectorEnv[ObsType, ActType]):
         self.spec = spec
         self.metadata = {**self.metadata, "jax": True, "autoreset_mode": self.autoreset_mode}
         self._set_up()
-        self.single_observation_space = Space(self._venv.single_observation_space)
-        self.single_action_space = Space(self._venv.single_action_space)
-        self.observation_space = Space(batch_space(self._venv.single_observation_space, num_envs))
-        self.action_space = Space(batch_space(self._venv.single_action_space, num_envs))
+        self._set_spaces(self._venv)
+
+    def _set_spaces(self, venv: AnyVectorEnv) -> None:
+        self.single_observation_space = Space(venv.single_observation_space)
+        self.single_action_space = Space(venv.single_action_space)
+        self.observation_space = Space(batch_space(venv.single_observation_space, self.num_envs))
+        self.action_space = Space(batch_space(venv.single_action_space, self.num_envs))
 
     def _set_up(self) -> None:
         """Set everything that follows from the arguments, also after unpickling."""
-        self._venv = FuncVectorEnv(self.func_env, self.num_envs, self.autoreset_mode)
+        self._venv = self._func_vector_env()  # whose parameters are constants of the compiled programs
         self._impl = default_impl()
-        self._encode = batch_encoder(self._venv.single_action_space)
+        self._encode = self._action_encoder(self._venv.single_action_space)
         self._checks_ends = self.output == "numpy" and self.autoreset_mode is AutoresetMode.DISABLED
         self._key_words: jax.Array | None = None  # [num_envs, words_in_key]
         self._packed_state: jax.Array | None = None  # from the last call; None before the first reset
-        self._parameters: Any = None  # [num_envs] environments, while there may be episodes with options
+        self._parameters: Any = None  # [num_envs] environments, while there may be episodes with other parameters
         self._ended: NDArray | None = None  # [num_envs], in DISABLED mode
         self._pending: Result | None = None  # of the step that step_async started
         self._key_is_stale = False
         self._lock = threading.Lock()
+
+    def _action_encoder(self, space: AnySpace) -> Encode:
+        return batch_encoder(space)
 
     @exclusive
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[ObsType, dict[str, Any]]:
@@ -267,6 +279,40 @@ class FunctionalVectorEnv(RenderedVectorEnv[ObsType, ActType]):
         self._ended = np.asarray(vstate.done) if self._checks_ends else None
         self._key_is_stale, self._last_actions = False, None
 
+    @exclusive
+    def _set_parameters(self, changes: dict[str, Any]) -> None:
+        """Replace parameters, each one value or one per environment, in the present episodes and in later ones."""
+        self._require_nothing_pending("set_attr")
+        func_env = with_parameters(self.func_env, changes, self.num_envs)
+        present = self._usual if self._parameters is None else self._parameters
+        present = batch_parameters(with_parameters(present, changes, self.num_envs), self.num_envs)
+        vstate = None if self._packed_state is None else self.state
+        self.func_env = func_env
+        vars(self).pop("_usual", None)
+        venv = self._func_vector_env()
+        if not same_structure(venv, self._venv):
+            self._venv = venv
+            for name in ("_programs", "_output"):
+                vars(self).pop(name, None)
+            shapes = jax.eval_shape(venv.reset, jax.random.key(0))[0].env_state
+            if vstate is not None and same_shapes(shapes, vstate.env_state):
+                self._packed_state = self._programs.pack_vstate(vstate)
+            elif vstate is not None:  # the next reset begins new episodes
+                self._packed_state, self._key_words, self._key_is_stale = None, None, True
+        self._parameters = None if self._packed_state is None else present
+        self._encode = self._action_encoder(venv.single_action_space)
+        generators = [space._np_random for space in self._spaces]
+        self._set_spaces(venv)
+        for space, generator in zip(self._spaces, generators, strict=True):
+            space._np_random = generator
+
+    @property
+    def _spaces(self) -> tuple[Any, ...]:
+        return self.single_observation_space, self.single_action_space, self.observation_space, self.action_space
+
+    def _func_vector_env(self) -> AnyVectorEnv:
+        return FuncVectorEnv(self.func_env, self.num_envs, self.autoreset_mode)
+
     def _start_step(self, actions: Any) -> Result:
         packed = self._require_ready("step")
         encoded = self._encode(actions, (self.num_envs,))
@@ -333,7 +379,7 @@ class FunctionalVectorEnv(RenderedVectorEnv[ObsType, ActType]):
     def _with_options(self, options: dict[str, Any], mask: NDArray) -> Any:
         """Return the batched environments of the present episodes, or None for the usual ones."""
         if not options and (mask.all() or self._parameters is None):
-            return None
+            return None if self.func_env is self._venv.env else self._usual
         present = self._usual if self._parameters is None else self._parameters
         return with_batched_options(self.func_env, self.num_envs, present, options, mask)
 
