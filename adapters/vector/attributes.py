@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from funcenv.adapters.parameters import has_attribute, is_parameter, read_attribute
+from funcenv.adapters.parameters import is_parameter, read_attribute
 from funcenv.adapters.single.env import ActType, ObsType
 from funcenv.adapters.vector.rendering import RenderedVectorEnv
 from funcenv.func_env import AnyEnv

@@ -52,8 +52,8 @@ class FunctionalVectorEnv(AttributedVectorEnv[ObsType, ActType]):
     are stacked arrays `[num_envs, ...]`; where no episode ended, `final_obs` holds the present observation. For `Tuple`
     and `Dict` observations `final_obs` is an array of objects, None where no episode ended.
 
-    `get_attr(name)`, `set_attr(name, values)` and `call(name, ...)` are those of Gymnasium's `SyncVectorEnv`. A parameter
-    that is set, one value or one per environment, takes effect with the next step, without compiling again.
+    `get_attr(name)`, `set_attr(name, values)` and `call(name, ...)` are those of Gymnasium's `SyncVectorEnv`. A
+    parameter that is set, one value or one per environment, takes effect with the next step, without compiling again.
 
     Args:
         func_env: the functional environment with its wrappers; or a batch of `num_envs`, whose parameters have a

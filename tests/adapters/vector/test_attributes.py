@@ -8,11 +8,8 @@ import numpy as np
 import pytest
 from gymnasium.vector import SyncVectorEnv
 
-import funcenv
-import funcenv.adapters.gymnasium
 from funcenv import AutoresetMode
 from funcenv.adapters import FunctionalVectorEnv, make_vec
-from funcenv.adapters.errors import ResetNeeded
 from funcenv.envs import CartPole, FrozenLake
 from funcenv.wrappers import TimeLimit
 
