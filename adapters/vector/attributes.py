@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
@@ -102,7 +102,11 @@ class AttributedVectorEnv(RenderedVectorEnv[ObsType, ActType]):
         env, num_envs = self.func_env, self.num_envs
         is_batched = bool(jax.tree.leaves(parameter_axes(env, num_envs)))
         for i in range(num_envs):
-            yield map_batched(env, num_envs, lambda leaf, i=i: np.asarray(leaf)[i]) if is_batched else env
+            yield map_batched(env, num_envs, _picker(i)) if is_batched else env
+
+
+def _picker(i: int) -> Callable[[Any], Any]:
+    return lambda leaf: np.asarray(leaf)[i]
 
 
 def _is_leaf(func_env: AnyEnv, name: str) -> bool:
