@@ -24,6 +24,7 @@ from jaxtyping import Array, Bool, Float
 from funcenv.checks import explain_calls
 from funcenv.random import require_typed_key
 from funcenv.scene import Scene
+from funcenv.sharding import vary_over, varying_axes
 from funcenv.spaces import Space
 from funcenv.struct import PyTreeNode
 
@@ -232,7 +233,8 @@ class FuncEnv(PyTreeNode, Generic[State, Action, Obs]):
         state = first_state(self, initial_key)
         timestep = self._timestep_without_transition(state, observation_key)
         never = jnp.zeros((), bool)
-        return state, timestep.replace(terminated=never, truncated=never)
+        started = state, timestep.replace(terminated=never, truncated=never)
+        return vary_over(varying_axes(self, key), started)  # type: ignore[no-any-return]  # the types of its argument
 
     @final
     @explain_calls(
@@ -264,7 +266,8 @@ class FuncEnv(PyTreeNode, Generic[State, Action, Obs]):
         transition_key, observation_key = _split_call_key(key)
         self.action_space.require_kind(action)
         following = next_state(self, state, action, transition_key)
-        return following, outcome(self, state, action, following, observation_key)
+        stepped = following, outcome(self, state, action, following, observation_key)
+        return vary_over(varying_axes(self, state, action, key), stepped)  # type: ignore[no-any-return]
 
     @final
     def observe(self, state: State, key: jax.Array) -> Timestep[Obs]:

@@ -37,6 +37,7 @@ from funcenv._compile.rollout import Accumulator, as_policy, policy_step, run
 from funcenv.checks import require_size
 from funcenv.func_env import AnyEnv, FuncEnv
 from funcenv.random import indexed_key, require_typed_key
+from funcenv.sharding import axis_of_rows, spread_alike, spread_rows, vary_over, varying_axes
 from funcenv.spaces.space import AnySpace
 from funcenv.statistics import EPISODE_TOTALS, RolloutStatistics
 from funcenv.struct import PyTreeNode, field
@@ -188,7 +189,8 @@ def rollout(
     result = run(EPISODE_TOTALS, venv, policy, key, vstate, num_steps, collect)
     if result is not None:
         return result.vstate, result.collected, _statistics_program()(result.totals)
-    return _rollout(venv, policy, key, vstate, num_steps, collect)
+    next_vstate, collected, statistics = _rollout(venv, policy, key, vstate, num_steps, collect)
+    return next_vstate, spread_alike(next_vstate.num_calls, collected), statistics
 
 
 MAX_EVALUATION_STEPS = 100_000
@@ -264,13 +266,16 @@ def _rollout(
         observation = timestep.observation
     else:
         observation = venv.observation(vstate)
-    policy_keys = jax.random.split(key, venv.num_envs)
+    totals, policy_keys = spread_rows(
+        axis_of_rows(vstate), (EPISODE_TOTALS.init(venv, vstate), jax.random.split(key, venv.num_envs))
+    )
 
     def step(carry: Any, step_index: jax.Array) -> tuple[Any, Any]:
         carry, kept = policy_step(venv, policy, policy_keys, EPISODE_TOTALS, carry, step_index)
-        return carry, None if collect is None else collect(*kept)
+        return vary_over(axes, carry), None if collect is None else collect(*kept)
 
-    carry = vstate, observation, EPISODE_TOTALS.init(venv, vstate)
+    axes = varying_axes(venv, policy, key, vstate)
+    carry = vary_over(axes, (vstate, observation, totals))
     indices = jnp.arange(num_steps, dtype=jnp.uint32)  # Counted in the carry, they would be one more kernel on a GPU.
     (vstate, _, totals), collected = jax.lax.scan(step, carry, indices)
     return vstate, collected, totals.statistics()
@@ -289,9 +294,10 @@ def _evaluate(venv: AnyVectorEnv, policy: Any, key: jax.Array, max_steps: int) -
     def step(loop: Any) -> Any:
         step_index, carry = loop
         carry, _ = policy_step(venv, policy, policy_keys, _WHOLE_EPISODES, carry, step_index)
-        return step_index + np.uint32(1), carry
+        return step_index + np.uint32(1), vary_over(axes, carry)
 
-    carry = vstate, timestep.observation, Evaluation.init(venv, vstate)
+    axes = varying_axes(venv, policy, key)
+    carry = vary_over(axes, (vstate, timestep.observation, Evaluation.init(venv, vstate)))
     _, (_, _, evaluation) = jax.lax.while_loop(goes_on, step, (jnp.zeros((), jnp.uint32), carry))
     return evaluation
 

@@ -20,6 +20,7 @@ from funcenv.checks import explain_calls, require_size
 from funcenv.func_env import RESULT_ORDER, Action, FuncEnv, Obs, State, Timestep
 from funcenv.parameters import map_batched, parameter_axes
 from funcenv.random import require_typed_key
+from funcenv.sharding import axis_of_rows
 from funcenv.spaces import Space
 from funcenv.struct import PyTreeNode, field
 from funcenv.vector_step import (
@@ -49,7 +50,8 @@ class FuncVectorEnv(PyTreeNode, Generic[State, Action, Obs]):
         autoreset_mode: what happens when an episode ends, see `AutoresetMode`.
         reset_strategy: how a step computes automatic resets; the results are the same, bit for bit. "select" resets
             every environment and keeps the resets that are needed. "lazy" resets only the environments that need it,
-            a few at a time in a loop. "auto" chooses by the cost of a reset, see `chosen_reset_strategy`.
+            a few at a time in a loop. "auto" chooses by the cost of a reset, see `chosen_reset_strategy`. Environments
+            that are spread over a mesh with explicit axes are always reset by "select".
 
     Raises:
         TypeError: `env` is not a `FuncEnv`.
@@ -160,7 +162,8 @@ class FuncVectorEnv(PyTreeNode, Generic[State, Action, Obs]):
                 )
         if self.autoreset_mode is AutoresetMode.DISABLED:
             return self._map(step_row, vstate, actions)
-        step = step_lazily if self.chosen_reset_strategy() == "lazy" else step_and_reset
+        is_lazy = self.chosen_reset_strategy() == "lazy" and axis_of_rows(vstate.num_calls) is None
+        step = step_lazily if is_lazy else step_and_reset
         return step(self.env, self.num_envs, self.autoreset_mode, vstate, actions)
 
     def chosen_reset_strategy(self) -> str:

@@ -31,10 +31,12 @@ from typing import Any, Generic, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import PartitionSpec
 from jaxtyping import Array, Bool, Float, Int, Key, UInt
 
 from funcenv.func_env import AnyEnv, Obs, State, Timestep
 from funcenv.parameters import map_batched, parameter_axes
+from funcenv.sharding import axis_of_rows, spread_rows, vary_over, varying_axes
 from funcenv.struct import PyTreeNode
 
 
@@ -87,7 +89,20 @@ def rollout_keys(key: Key[Array, ""]) -> tuple[Key[Array, ""], Key[Array, ""]]:
 
 def map_rows(function: Any, env: AnyEnv, num_envs: int, *args: Any) -> Any:
     """Map `function(env, *args)` over `num_envs` rows of the arguments, and of the parameters that are batched."""
-    return jax.vmap(function, in_axes=(parameter_axes(env, num_envs), *(0 for _ in args)))(env, *args)
+    axes = parameter_axes(env, num_envs)
+    mapped = jax.vmap(function, in_axes=(axes, *(0 for _ in args)))
+    devices = axis_of_rows(args)
+    if devices is None:
+        return mapped(env, *args)
+    # On a mesh with explicit axes, every device steps its own rows. JAX's rules for sharded types, which an index into
+    # a table breaks, do not apply within.
+    rows, whole = PartitionSpec(devices), PartitionSpec()
+    env_specs = jax.tree.map(
+        lambda axis, _: whole if axis is None else rows, axes, env, is_leaf=lambda axis: axis is None
+    )
+    env = map_batched(env, num_envs, lambda leaf: spread_rows(devices, leaf))
+    args = spread_rows(devices, args)
+    return jax.shard_map(mapped, in_specs=(env_specs, *(rows for _ in args)), out_specs=rows)(env, *args)
 
 
 def reset_row(env: AnyEnv, key: jax.Array, call: jax.Array) -> tuple[VectorState[Any], VectorTimestep[Any]]:
@@ -101,7 +116,7 @@ def reset_row(env: AnyEnv, key: jax.Array, call: jax.Array) -> tuple[VectorState
         episode_return=jnp.zeros_like(timestep.reward),
         episode_length=jnp.zeros((), jnp.int32),
     )
-    return vstate, _vector_timestep(timestep, vstate)
+    return vary_over(varying_axes(env, key, call), (vstate, _vector_timestep(timestep, vstate)))
 
 
 def step_row(env: AnyEnv, vstate: VectorState[Any], action: Any) -> tuple[VectorState[Any], VectorTimestep[Any]]:
@@ -114,7 +129,7 @@ def step_row(env: AnyEnv, vstate: VectorState[Any], action: Any) -> tuple[Vector
         episode_return=vstate.episode_return + timestep.reward,
         episode_length=vstate.episode_length + 1,
     )
-    return vstate, _vector_timestep(timestep, vstate)
+    return vary_over(varying_axes(env, vstate, action), (vstate, _vector_timestep(timestep, vstate)))
 
 
 def observe_row(env: AnyEnv, vstate: VectorState[Any]) -> VectorTimestep[Any]:

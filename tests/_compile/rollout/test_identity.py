@@ -121,6 +121,7 @@ for id in sys.argv[1:]:
         assert len(spread.num_calls.devices()) == 8
         results = [funcenv.rollout(venv, policy, funcenv.key(1), 24, vstate=vstate) for vstate in (alone, spread)]
         assert results[0][2].count > 16
+        assert all(not leaf.sharding.is_fully_replicated for leaf in jax.tree.leaves(results[1][:2])), "all is spread"
         for a, b in zip(*map(jax.tree.leaves, [(kept, vstate.replace(key=None)) for vstate, kept, _ in results])):
             if a.dtype.kind == "f" and id != "FrozenLake-v1":
                 np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)
@@ -128,13 +129,58 @@ for id in sys.argv[1:]:
                 np.testing.assert_array_equal(a, b)
 """
 
+MAPPED = """
+import sys, jax, jax.numpy as jnp, numpy as np, funcenv
+from jax.sharding import AxisType, NamedSharding, PartitionSpec
+
+assert len(jax.devices()) == 8
+for id in sys.argv[1:]:
+    env = funcenv.make(id, max_episode_steps=3)
+    policy = funcenv.random_policy(env)
+    venv = funcenv.FuncVectorEnv(env, 2)
+
+    def play(keys):  # by a rollout, an evaluation, and a loop of the user's own, on one device
+        def step(carry, action):
+            vstate, timestep = venv.step(carry, action)
+            return vstate, timestep.reward
+
+        rewards = funcenv.rollout(venv, policy, keys[0], 5)[1].timestep.reward
+        returns = funcenv.evaluate(env, policy, 2, keys[0], max_steps=4).episode_return
+        actions = jax.vmap(env.action_space.sample)(jax.random.split(funcenv.key(0), (5, 2)).reshape(-1))
+        actions = jax.tree.map(lambda leaf: leaf.reshape((5, 2, *leaf.shape[1:])), actions)
+        own = jax.lax.scan(step, venv.reset(keys[0])[0], actions)[1]
+        single = env.step(env.reset(keys[0])[0], jax.tree.map(lambda leaf: leaf[0, 0], actions), keys[0])[1].reward
+        return jax.tree.map(lambda leaf: leaf[None], (rewards, returns, own, single))
+
+    keys = jax.random.split(funcenv.key(0), 8)
+    mesh = jax.make_mesh((8,), ("seed",), axis_types=(AxisType.Auto,))
+    spec = PartitionSpec("seed")
+    mapped = jax.jit(jax.shard_map(play, mesh=mesh, in_specs=spec, out_specs=spec))(keys)
+    for a, b in zip(*map(jax.tree.leaves, (mapped, jax.jit(jax.vmap(lambda key: play(key[None])))(keys)))):
+        np.testing.assert_allclose(a, b.reshape(a.shape), rtol=1e-5, atol=1e-5)
+
+    mesh = jax.make_mesh((8,), ("env",), axis_types=(AxisType.Explicit,))
+    spread = NamedSharding(mesh, PartitionSpec("env"))
+    wide = funcenv.FuncVectorEnv(env, 16)
+    keys = jax.random.split(funcenv.key(0), 16)
+    alone = wide.reset(keys)[0]
+    with jax.set_mesh(mesh):
+        vstate, _ = wide.reset(jax.device_put(keys, spread))
+        ours = funcenv.rollout(wide, policy, funcenv.key(1), 5, vstate=vstate)
+    assert all(leaf.sharding.spec[:1] == ("env",) for leaf in jax.tree.leaves(ours[0]))
+    theirs = funcenv.rollout(wide, policy, funcenv.key(1), 5, vstate=alone)
+    for a, b in zip(jax.tree.leaves(ours[1]), jax.tree.leaves(theirs[1])):
+        np.testing.assert_allclose(np.asarray(a), b, rtol=1e-5, atol=1e-5)
+"""
+
 
 @pytest.mark.dear
+@pytest.mark.parametrize("program", [SHARDED, MAPPED], ids=["sharded", "mapped"])
 @pytest.mark.parametrize("ids", [ALWAYS, pytest.param(OTHERS, marks=pytest.mark.exhaustive)], ids=["always", "others"])
-def test_environments_sharded_over_eight_devices(ids):
+def test_environments_on_eight_devices(ids, program):
     flags = {
         "XLA_FLAGS": f"{os.environ['XLA_FLAGS']} --xla_force_host_platform_device_count=8",
         "FUNCENV_NO_FAST_PATH": "1",  # what is spread is; so half as much is compiled
     }
-    command, folder = [sys.executable, "-c", SHARDED, *ids], pathlib.Path(__file__).parents[2]
+    command, folder = [sys.executable, "-c", program, *ids], pathlib.Path(__file__).parents[2]
     subprocess.run(command, check=True, env={**os.environ, **flags}, cwd=folder)
