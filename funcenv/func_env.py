@@ -234,7 +234,7 @@ class FuncEnv(PyTreeNode, Generic[State, Action, Obs]):
         timestep = self._timestep_without_transition(state, observation_key)
         never = jnp.zeros((), bool)
         started = state, timestep.replace(terminated=never, truncated=never)
-        return vary_over(varying_axes(self, key), started)  # type: ignore[no-any-return]  # the types of its argument
+        return vary_over(varying_axes(self, key), started)
 
     @final
     @explain_calls(
@@ -267,7 +267,7 @@ class FuncEnv(PyTreeNode, Generic[State, Action, Obs]):
         self.action_space.require_kind(action)
         following = next_state(self, state, action, transition_key)
         stepped = following, outcome(self, state, action, following, observation_key)
-        return vary_over(varying_axes(self, state, action, key), stepped)  # type: ignore[no-any-return]
+        return vary_over(varying_axes(self, state, action, key), stepped)
 
     @final
     def observe(self, state: State, key: jax.Array) -> Timestep[Obs]:

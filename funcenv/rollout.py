@@ -275,10 +275,10 @@ def _rollout(
         return vary_over(axes, carry), None if collect is None else collect(*kept)
 
     axes = varying_axes(venv, policy, key, vstate)
-    carry = vary_over(axes, (vstate, observation, totals))
+    carry: Any = vary_over(axes, (vstate, observation, totals))
     indices = jnp.arange(num_steps, dtype=jnp.uint32)  # Counted in the carry, they would be one more kernel on a GPU.
-    (vstate, _, totals), collected = jax.lax.scan(step, carry, indices)
-    return vstate, collected, totals.statistics()
+    (last, _, totals), collected = jax.lax.scan(step, carry, indices)
+    return last, collected, totals.statistics()
 
 
 @functools.partial(CudaGraphJit, static_argnames=("max_steps",))

@@ -13,6 +13,11 @@ from typing import Any
 import jax
 
 
+# JAX declares no types for these.
+partition: Any = jax.sharding.PartitionSpec
+reshard: Any = jax.sharding.reshard
+
+
 def varying_axes(*trees: Any) -> frozenset[Any]:
     """Return the axes of the mesh that some leaf varies over.
 
@@ -67,7 +72,7 @@ def spread_rows(axis: Any, tree: Any) -> Any:
 
     def spread(leaf: Any) -> Any:
         spec = jax.typeof(leaf).sharding.spec
-        return jax.sharding.reshard(leaf, jax.sharding.PartitionSpec(axis, *spec[1:]))
+        return reshard(leaf, partition(axis, *spec[1:]))
 
     return jax.tree.map(spread, tree)
 
@@ -84,7 +89,7 @@ def spread_alike(rows: jax.Array, tree: Any) -> Any:
     sharding = None if isinstance(rows, jax.core.Tracer) else rows.sharding
     if not isinstance(sharding, jax.sharding.NamedSharding) or sharding.is_fully_replicated:
         return tree
-    spread = jax.sharding.NamedSharding(sharding.mesh, jax.sharding.PartitionSpec(None, *sharding.spec))
+    spread = jax.sharding.NamedSharding(sharding.mesh, partition(None, *sharding.spec))
 
     def put(leaf: Any) -> Any:
         is_kept_whole = leaf.ndim > 1 and leaf.shape[1] == rows.shape[0] and leaf.sharding.is_fully_replicated

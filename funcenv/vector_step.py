@@ -31,12 +31,11 @@ from typing import Any, Generic, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import PartitionSpec
 from jaxtyping import Array, Bool, Float, Int, Key, UInt
 
 from funcenv.func_env import AnyEnv, Obs, State, Timestep
 from funcenv.parameters import map_batched, parameter_axes
-from funcenv.sharding import axis_of_rows, spread_rows, vary_over, varying_axes
+from funcenv.sharding import axis_of_rows, partition, spread_rows, vary_over, varying_axes
 from funcenv.struct import PyTreeNode
 
 
@@ -96,7 +95,7 @@ def map_rows(function: Any, env: AnyEnv, num_envs: int, *args: Any) -> Any:
         return mapped(env, *args)
     # On a mesh with explicit axes, every device steps its own rows. JAX's rules for sharded types, which an index into
     # a table breaks, do not apply within.
-    rows, whole = PartitionSpec(devices), PartitionSpec()
+    rows, whole = partition(devices), partition()
     env_specs = jax.tree.map(
         lambda axis, _: whole if axis is None else rows, axes, env, is_leaf=lambda axis: axis is None
     )

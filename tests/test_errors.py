@@ -444,7 +444,7 @@ def test_the_table_is_broad():
     ("arguments", "status", "parts"),
     [
         (["trian"], 2, ("there is no command 'trian'", "the commands are train")),
-        (["list", "CartPole-v1"], 2, ("takes no arguments", "CartPole-v1")),
+        (["list", "CartPole-v1"], 2, ("unrecognized arguments", "CartPole-v1", "funcenv list --help")),
         (["check"], 2, ("needs an environment", "module:EnvClass")),
         (["evaluate"], 2, ("needs the folder of a run", "runs/")),
         (["train", "CartPoel-v1"], 1, ("'CartPoel-v1'", "did you mean CartPole-v1")),
