@@ -1,8 +1,8 @@
 """Rows that are spread over the devices of a mesh, and values that differ from device to device in `jax.shard_map`.
 
-Inside `jax.shard_map`, JAX records for each value over which axes of the mesh it varies, and loops and branches must return the same
-axes that they were given. A constant such as a counter at 0 varies over none, but whatever a step computes from a key
-may vary. Results are therefore marked as varying over all axes that their arguments vary over. Outside of
+Inside `jax.shard_map`, JAX records for each value over which axes of the mesh it varies, and loops and branches must
+return the axes that they were given. A constant such as a counter at 0 varies over none, but whatever a step computes
+from a key may vary. Results are therefore marked as varying over all axes that their arguments vary over. Outside of
 `jax.shard_map` nothing varies, and these functions return their arguments.
 """
 
@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import Any
 
 import jax
-
 
 # JAX declares no types for these.
 partition: Any = jax.sharding.PartitionSpec
@@ -29,7 +28,9 @@ def varying_axes(*trees: Any) -> frozenset[Any]:
 
 def _axes_of_leaf(leaf: Any) -> frozenset[Any]:
     kind: Any = jax.typeof(leaf)
-    return kind.manual_axis_type.varying if hasattr(kind, "manual_axis_type") else kind.vma  # the name before jax 0.10.1
+    return (
+        kind.manual_axis_type.varying if hasattr(kind, "manual_axis_type") else kind.vma
+    )  # the name before jax 0.10.1
 
 
 def vary_over(axes: frozenset[Any], tree: Any) -> Any:

@@ -445,7 +445,7 @@ def test_the_table_is_broad():
     [
         (["trian"], 2, ("there is no command 'trian'", "the commands are train")),
         (["list", "CartPole-v1"], 2, ("unrecognized arguments", "CartPole-v1", "funcenv list --help")),
-        (["check"], 2, ("needs an environment", "module:EnvClass")),
+        (["check"], 2, ("required: ENV", "funcenv check --help")),
         (["evaluate"], 2, ("needs the folder of a run", "runs/")),
         (["train", "CartPoel-v1"], 1, ("'CartPoel-v1'", "did you mean CartPole-v1")),
     ],
