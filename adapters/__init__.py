@@ -6,13 +6,15 @@ if __name__ != "funcenv.adapters":
 from funcenv.adapters import wrappers
 from funcenv.adapters.checking.env_checker import check_env
 from funcenv.adapters.errors import ClosedEnvironment, ConcurrentUse, ForkedProcess, ResetNeeded
-from funcenv.adapters.legacy import StepCompatibility, step_api_compatibility
+from funcenv.adapters.legacy import StepCompatibility
 from funcenv.adapters.playing import PlayPlot, play, play_in_terminal
 from funcenv.adapters.registration import EnvSpec, make, make_vec, pprint_registry, register, spec
+from funcenv.adapters.results import step_api_compatibility
 from funcenv.adapters.seeding import seed_to_key
 from funcenv.adapters.single.env import Env
 from funcenv.adapters.single.functional_env import FunctionalEnv
-from funcenv.adapters.single.programs import Snapshot
+from funcenv.adapters.single.snapshot import Snapshot
+from funcenv.adapters.single.unwrapped_env import UnwrappedEnv
 from funcenv.adapters.spaces import Space
 from funcenv.adapters.vector.functional_vector_env import FunctionalVectorEnv
 from funcenv.adapters.vector.vector_env import VectorEnv
@@ -36,6 +38,7 @@ __all__ = [
     "Snapshot",
     "Space",
     "StepCompatibility",
+    "UnwrappedEnv",
     "VectorEnv",
     "Wrapper",
     "check_env",

@@ -12,23 +12,25 @@ as in Gym.
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
-import numpy as np
-
 from funcenv.adapters.rendering.modes import LIST_SUFFIX
+from funcenv.adapters.results import observation_and_info, step_api_compatibility
 from funcenv.adapters.seeding import np_random
 from funcenv.adapters.single.env import ActType, Env, ObsType
 from funcenv.adapters.wrappers.wrapper import Wrapper
 
-_TRUNCATED_KEY = "TimeLimit.truncated"
-
 
 class StepCompatibility(Wrapper[ObsType, ActType]):
-    """A wrapper with the interface of old Gym.
+    """A wrapper with the interface of old Gym, around an environment with today's interface or one of old Gym's.
+
+    Attributes of the inner environment can be read and set through it. Wrappers of `funcenv.adapters` around it keep
+    this interface. `unwrapped` has it too.
 
     Args:
-        env: Environment whose `step` returns five values, or four.
+        env: Environment whose `step` returns five values, or four. Its `reset` may return the observation alone and
+            take no arguments, it may have a method `seed`, and its `render` may take `mode`.
         return_two_dones: Whether `step` returns `observation, reward, terminated, truncated, info`, as Gym 0.24 and
             0.25 did on request, instead of `observation, reward, done, info`.
 
@@ -70,7 +72,7 @@ class StepCompatibility(Wrapper[ObsType, ActType]):
         Returns:
             The observation, or a tuple of observation and info.
         """
-        observation, info = self.env.reset(seed=self._next_seed if seed is None else seed, options=options)
+        observation, info = _reset(self.env, self._next_seed if seed is None else seed, options)
         self._next_seed = None
         return (observation, info) if return_info else observation
 
@@ -90,69 +92,50 @@ class StepCompatibility(Wrapper[ObsType, ActType]):
         """
         own_mode = self.env.render_mode
         mode = mode or own_mode or "human"
+        if "mode" in inspect.signature(self.env.render).parameters:
+            render: Any = self.env.render
+            return render(mode=mode)
         modes = [known for known in self.env.metadata.get("render_modes", []) if not known.endswith(LIST_SUFFIX)]
         if mode not in [*modes, own_mode]:
             raise ValueError(f"mode must be one of {modes}, the render modes of {self.env}, got {mode!r}")
-        innermost = self.env.unwrapped
+        innermost = self.env
+        while isinstance(innermost, Wrapper):
+            innermost = innermost.env
         innermost.render_mode = mode
         try:
             return self.env.render()
         finally:
             innermost.render_mode = own_mode
 
+    @property
+    def unwrapped(self) -> Env[Any, Any]:
+        """The environment inside all wrappers, with this interface."""
+        inner = self.env.unwrapped
+        return self if inner is self.env else StepCompatibility(inner, self._return_two_dones)
 
-def step_api_compatibility(
-    step_returns: tuple[Any, ...], output_truncation_bool: bool = True, is_vector_env: bool = False
-) -> tuple[Any, ...]:
-    """Convert the result of `step` to one flag or two, without changing the arguments.
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or "env" not in vars(self):
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        return getattr(self.env, name)
 
-    Args:
-        step_returns: `(observation, reward, terminated, truncated, info)` or `(observation, reward, done, info)`.
-        output_truncation_bool: Whether to return two flags.
-        is_vector_env: Whether flags are arrays, and `info` is a dict of arrays or a list of dicts.
-
-    Returns:
-        The result with the requested flags. The conversion to one flag adds `info["TimeLimit.truncated"]` where an
-        episode ended; the conversion to two flags reads and removes it.
-
-    Raises:
-        ValueError: There are neither four nor five values.
-
-    >>> step_api_compatibility((3, 1.0, False, True, {}), output_truncation_bool=False)
-    (3, 1.0, True, {'TimeLimit.truncated': True})
-    >>> step_api_compatibility((3, 1.0, True, {"TimeLimit.truncated": True}))
-    (3, 1.0, False, True, {})
-    """
-    if len(step_returns) not in (4, 5):
-        raise ValueError(f"step must return 4 values, or 5 with two flags, got {len(step_returns)}")
-    if len(step_returns) == (5 if output_truncation_bool else 4):
-        return step_returns
-    if output_truncation_bool:
-        observation, reward, done, info = step_returns
-        info, truncated = _pop_truncated(info, len(done) if is_vector_env else None)
-        if not is_vector_env:
-            return observation, reward, bool(done and not truncated), bool(done and truncated), info
-        return observation, reward, done & ~truncated, done & truncated, info
-    observation, reward, terminated, truncated, info = step_returns
-    done = np.logical_or(terminated, truncated)
-    only_truncated = np.logical_and(truncated, np.logical_not(terminated))
-    if not is_vector_env:
-        done, only_truncated = bool(done), bool(only_truncated)
-    return observation, reward, done, _add_truncated(info, done, only_truncated)
+    def __setattr__(self, name: str, value: Any) -> None:
+        is_own = name.startswith("_") or name == "env" or hasattr(type(self), name)
+        super().__setattr__(name, value) if is_own else setattr(self.env, name, value)
 
 
-def _pop_truncated(info: Any, num_envs: int | None) -> tuple[Any, Any]:
-    """Return the info without the entry, and the entry, which is False if it is missing."""
-    if isinstance(info, list):
-        pairs = [_pop_truncated(one, None) for one in info]
-        return [rest for rest, _ in pairs], np.array([truncated for _, truncated in pairs], bool)
-    rest = {name: value for name, value in info.items() if name != _TRUNCATED_KEY}
-    truncated = info.get(_TRUNCATED_KEY, False if num_envs is None else np.zeros(num_envs, bool))
-    return rest, truncated if num_envs is None else np.asarray(truncated, bool)
-
-
-def _add_truncated(info: Any, done: Any, truncated: Any) -> Any:
-    """Return the info with the entry for the episodes that ended."""
-    if isinstance(info, list):
-        return [_add_truncated(*row) for row in zip(info, done, truncated.tolist(), strict=True)]
-    return {**info, _TRUNCATED_KEY: truncated} if np.any(done) else info
+def _reset(env: Env[Any, Any], seed: int | None, options: dict[str, Any] | None) -> tuple[Any, dict[str, Any]]:
+    """Reset an environment with today's interface or one of old Gym's, and return observation and info."""
+    parameters = inspect.signature(env.reset).parameters
+    takes_any = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values())
+    arguments: dict[str, Any] = {"seed": seed, "options": options, "return_info": True}
+    if options is not None and not takes_any and "options" not in parameters:
+        raise TypeError(f"reset of {env} takes no options, got {options!r}; leave them out")
+    if seed is not None and not takes_any and "seed" not in parameters:
+        seed_env: Any = getattr(env, "seed", None)
+        if not callable(seed_env):
+            raise TypeError(f"{env} cannot be seeded; give it a method seed(seed), or let reset take seed=")
+        seed_env(seed)
+    known = ("seed", "options") if takes_any else tuple(arguments)
+    return observation_and_info(
+        env.reset(**{name: arguments[name] for name in known if takes_any or name in parameters})
+    )

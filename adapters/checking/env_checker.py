@@ -23,6 +23,7 @@ from funcenv.adapters.registration import EnvSpec
 from funcenv.adapters.rendering.display import can_open_window
 from funcenv.adapters.single.env import Env
 from funcenv.adapters.spaces import Space
+from funcenv.adapters.wrappers.wrapper import Wrapper
 from funcenv.func_env import FuncEnv
 from funcenv.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Tuple
 from funcenv.spaces import Space as PureSpace
@@ -66,7 +67,7 @@ def check_env(env: Env[Any, Any], warn: bool = True, skip_render_check: bool = T
 
 
 def _check_layers(env: Env[Any, Any]) -> Iterator[str]:
-    if env.unwrapped is not env:
+    if isinstance(env, Wrapper):
         yield f"{env} has wrappers, which may hide faults or cause their own; check env.unwrapped as well"
 
 

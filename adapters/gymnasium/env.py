@@ -77,6 +77,11 @@ class GymnasiumEnv(FunctionalEnv[ObsType, ActType], gymnasium.Env[ObsType, ActTy
             self._encode = lambda action: encode(action_space.pack(action))
 
     @property
+    def unwrapped(self) -> Any:
+        """This environment with its functional wrappers, because Gymnasium's wrappers are outside of it."""
+        return self
+
+    @property
     def get_keys_to_action(self) -> Callable[[], dict[tuple[int, ...], Any]]:
         """A function that returns the actions of keys, given by the codes that `gymnasium.utils.play` takes.
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 from funcenv.adapters.playing.keys import Keymap
+from funcenv.adapters.results import observation_and_info, step_api_compatibility
 
 _START = "press a key to start"
 _NEXT = "press a key for the next episode"
@@ -77,7 +78,7 @@ def run(
     """Play until the player leaves.
 
     Args:
-        env: Environment.
+        env: Environment, with today's interface or that of old Gym.
         screen: Screen of the game.
         keymap: Mapping from keys to actions.
         seed: Seed of the first episode.
@@ -85,7 +86,7 @@ def run(
         wait_on_player: Whether to step only when a key is pressed.
         wait_for_start: Whether every episode begins when a key is pressed.
     """
-    observation, _ = env.reset(seed=seed)
+    observation, _ = observation_and_info(env.reset(seed=seed))
     frame = _newest(env.render(), None)
     score = Score(1, 0, 0.0, "", message=_START if wait_for_start and not wait_on_player else "")
     done = False
@@ -104,11 +105,11 @@ def run(
             score = score._replace(message=_PAUSED)
             continue
         if done:
-            observation, _ = env.reset()  # without a seed, so that episodes differ
+            observation, _ = observation_and_info(env.reset())  # without a seed, so that episodes differ
             score, done = Score(score.episode + 1, 0, 0.0, score.last, score.speed), False
         elif down & keymap.keys or not wait_on_player:
             action, previous = keymap.action(down), observation
-            observation, reward, terminated, truncated, info = env.step(action)
+            observation, reward, terminated, truncated, info = step_api_compatibility(env.step(action))
             done = terminated or truncated
             score = score._replace(step=score.step + 1, episode_return=score.episode_return + float(reward))
             if done:

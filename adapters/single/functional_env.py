@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 import warnings
+import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -29,7 +30,9 @@ from funcenv.adapters.reset_options import with_options
 from funcenv.adapters.seeding import draw_key
 from funcenv.adapters.single.actions import action_encoder, decode_info
 from funcenv.adapters.single.env import ActType, Env, ObsType
-from funcenv.adapters.single.programs import EnvPrograms, Snapshot, env_programs, innermost, same_shapes, same_structure
+from funcenv.adapters.single.programs import EnvPrograms, env_programs
+from funcenv.adapters.single.snapshot import Snapshot, innermost, same_shapes, same_structure
+from funcenv.adapters.single.unwrapped_env import UnwrappedEnv
 from funcenv.adapters.spaces import Space
 from funcenv.envs.toy_text.tabular import TabularEnv
 from funcenv.func_env import AnyEnv
@@ -56,7 +59,16 @@ _PICKLED: tuple[str, ...] = (
     "action_space",
     "observation_space",
 )
-_PICKLED += ("_episode_env", "_np_random", "_np_random_seed", "_is_playing", "_key_is_stale", "_impl_name", "_action")
+_PICKLED += (
+    "_episode_env",
+    "_np_random",
+    "_np_random_seed",
+    "_is_playing",
+    "_key_is_stale",
+    "_impl_name",
+    "_action",
+    "_inside",
+)
 
 
 class FunctionalEnv(Env[ObsType, ActType]):
@@ -108,6 +120,9 @@ class FunctionalEnv(Env[ObsType, ActType]):
     (1.6, 1.6)
     """
 
+    _inside: bool = False  # whether the last call was one of `unwrapped`
+    _unwrapped_ref: weakref.ref[UnwrappedEnv[Any, Any]] | None = None
+
     def __init__(
         self,
         func_env: AnyEnv,
@@ -150,13 +165,19 @@ class FunctionalEnv(Env[ObsType, ActType]):
         """Set the spaces, and the conversions of their members."""
         self.observation_space = Space(self.func_env.observation_space)
         self.action_space = Space(self.func_env.action_space)
-        self._encode = action_encoder(self.func_env.action_space)
-        self._decode: Callable[[Any], Any] = self.func_env.observation_space.decode
+        self._set_up_conversions()
+
+    def _set_up_conversions(self) -> None:
+        """Set how actions and observations are converted, inside all wrappers or outside of them."""
+        func_env = self.func_env.unwrapped if self._inside else self.func_env
+        self._encode = action_encoder(func_env.action_space)
+        self._decode: Callable[[Any], Any] = func_env.observation_space.decode
 
     @functools.cached_property
     def _programs(self) -> EnvPrograms:
         """The compiled functions, made when first used: until then no backend starts, so a process may still fork."""
-        return env_programs(self._compiled_env, find_impl(self._impl_name) if self._impl_name else default_impl())
+        impl = find_impl(self._impl_name) if self._impl_name else default_impl()
+        return env_programs(self._compiled_env, impl, self._inside)
 
     def _use_impl_of(self, key: jax.Array) -> None:
         """Use the programs for keys of this PRNG implementation, on which the layout of results depends."""
@@ -164,7 +185,6 @@ class FunctionalEnv(Env[ObsType, ActType]):
             self._impl_name = impl_name(key)
             vars(self).pop("_programs", None)
 
-    @exclusive
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[ObsType, dict[str, Any]]:
@@ -181,11 +201,17 @@ class FunctionalEnv(Env[ObsType, ActType]):
             ValueError: an option is not a parameter, or the environment refuses its value.
             ClosedEnvironment: after `close`.
         """
+        return self._reset(seed, options, inside=False)
+
+    @exclusive
+    def _reset(self, seed: int | None, options: dict[str, Any] | None, inside: bool) -> tuple[ObsType, dict[str, Any]]:
+        """Reset as `reset` does; if `inside`, return what the environment inside all wrappers returns."""
         episode_env = None if self.func_env is self._compiled_env else self.func_env
         if options:
             episode_env = with_options(self.func_env, options)
         if seed is not None:
             self._set_seed(seed)
+        self._enter(inside)
         if self._key_is_stale or self._packed is None:
             key, num_calls = draw_key(self.np_random), jnp.zeros((), jnp.uint32)
             self._use_impl_of(key)
@@ -215,8 +241,14 @@ class FunctionalEnv(Env[ObsType, ActType]):
             ConcurrentUse: another thread is inside a call.
             ClosedEnvironment: after `close`.
         """
+        return self._step(action, inside=False)
+
+    def _step(self, action: Any, inside: bool) -> tuple[ObsType, float, bool, bool, dict[str, Any]]:
+        """Step as `step` does; if `inside`, step the environment inside all wrappers."""
         acquire(self)  # not `exclusive`, which takes a thirtieth of a step
         try:
+            if inside is not self._inside:
+                self._enter(inside)
             if not self._is_playing or self._packed is None:
                 raise ResetNeeded("call reset() before the first step, and after an episode's end")
             encoded = self._encode(action)
@@ -317,6 +349,17 @@ class FunctionalEnv(Env[ObsType, ActType]):
         """Bounds of the reward of a step, with the options of this episode."""
         return self._present_env.reward_range
 
+    @property
+    def unwrapped(self) -> Env[Any, Any]:
+        """The environment inside all wrappers, with the same state: no time limit ends its episodes."""
+        if self.func_env.unwrapped is self.func_env:
+            return self
+        known = None if self._unwrapped_ref is None else self._unwrapped_ref()
+        if known is None:
+            known = UnwrappedEnv(self)
+            self._unwrapped_ref = weakref.ref(known)
+        return known
+
     def __getattr__(self, name: str) -> Any:
         """Return an attribute of the functional environment or of a wrapper inside, such as `gravity` or `P`."""
         func_env = self.__dict__.get("func_env")
@@ -368,14 +411,25 @@ class FunctionalEnv(Env[ObsType, ActType]):
         snapshot = None if self._packed is None else self.state
         self.func_env = self._compiled_env = func_env
         self._episode_env = episode_env
+        self._change_programs(snapshot)
+
+    def _enter(self, inside: bool) -> None:
+        """Use the programs that step the environment inside all wrappers, or those that step the whole."""
+        if inside is not self._inside:
+            snapshot = None if self._packed is None else self.state
+            self._inside = inside
+            self._set_up_conversions()
+            self._change_programs(snapshot)
+
+    def _change_programs(self, snapshot: Snapshot | None) -> None:
         vars(self).pop("_programs", None)
         self._frames.clear()  # which the former programs stored
         if snapshot is None:
             return
-        kept = self._is_playing, self._action, self._key_is_stale
-        if same_shapes(jax.eval_shape(func_env.initial, snapshot.key), snapshot.env_state):
+        key_is_stale, action = self._key_is_stale, self._action
+        if same_shapes(jax.eval_shape(self.func_env.initial, snapshot.key), snapshot.env_state):
             self.state = snapshot
-            self._is_playing, self._action, self._key_is_stale = kept
+            self._key_is_stale, self._action = key_is_stale, action
         else:
             self._packed, self._is_playing = None, False
 
@@ -427,7 +481,7 @@ class FunctionalEnv(Env[ObsType, ActType]):
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        for name in ("func_env", "render_mode", "_render_size", "spec"):
+        for name in ("func_env", "render_mode", "_render_size", "spec", "_inside"):
             setattr(self, name, state[name])
         self._set_up()
         packed = state.pop("_packed")

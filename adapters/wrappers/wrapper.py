@@ -6,10 +6,12 @@ environment. These classes are for what needs state outside of it: files, window
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from funcenv.adapters.results import returns_info, step_api_compatibility
 from funcenv.adapters.single.env import ActType, Env, ObsType
 from funcenv.func_env import FuncEnv
 
@@ -30,6 +32,7 @@ class Wrapper(Env[ObsType, ActType]):
     The semantics are Gymnasium's (`gymnasium.Wrapper`, 1.4.0): `spec`, `render_mode`, `np_random` and `np_random_seed`
     are always those of the inner environment. So are `action_space`, `observation_space`, `metadata` and
     `reward_range`, until they are set on the wrapper. A subclass that has an `__init__` calls `super().__init__(env)`.
+    Around an environment with old Gym's interface, a wrapper has that interface too.
 
     Attributes:
         env: The inner environment.
@@ -65,13 +68,20 @@ class Wrapper(Env[ObsType, ActType]):
 
     def step(self, action: ActType) -> tuple[ObsType, float, bool, bool, dict[str, Any]]:
         """Play one action."""
-        return self._after_step(self.env.step(action))
+        result = self.env.step(action)
+        if len(result) == 5:
+            return self._after_step(result)
+        return step_api_compatibility(self._after_step(step_api_compatibility(result)), False)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[ObsType, dict[str, Any]]:
         """Start an episode."""
-        return self._after_reset(self.env.reset(seed=seed, options=options))
+        result = self.env.reset(seed=seed, options=options)
+        if returns_info(result):
+            return self._after_reset(result)
+        observation: Any = self._after_reset((result, {}))[0]
+        return observation
 
     def _after_step(self, result: tuple[Any, float, bool, bool, dict[str, Any]]) -> Any:
         """Return what `step` returns for a result of the inner environment."""
@@ -91,7 +101,7 @@ class Wrapper(Env[ObsType, ActType]):
 
     @property
     def unwrapped(self) -> Env[Any, Any]:
-        """The environment inside all stateful wrappers."""
+        """The environment inside all wrappers."""
         return self.env.unwrapped
 
     @property
@@ -107,6 +117,12 @@ class Wrapper(Env[ObsType, ActType]):
     def np_random_seed(self) -> int:
         """The seed of that generator, or -1 if it was set by the user."""
         return self.env.np_random_seed
+
+    @property
+    def seed(self) -> Callable[[int | None], list[int]]:
+        """The method `seed` of an inner environment with old Gym's interface; other environments have none."""
+        seed: Callable[[int | None], list[int]] = self.env.seed  # type: ignore[attr-defined]  # if it has one
+        return seed
 
     def has_wrapper_attr(self, name: str) -> bool:
         """Check whether this wrapper or an inner environment has an attribute."""

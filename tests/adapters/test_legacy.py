@@ -178,3 +178,106 @@ def test_a_script_of_old_gym_draws_what_we_draw():
     listed.reset()
     listed.step(0)
     assert len(listed.render()) == 2
+
+
+class Ancient(adapters.Env):
+    """An environment as people wrote them for Gym 0.21: it counts to a limit that a seed determines."""
+
+    metadata = {"render.modes": ["ansi", "human"]}  # noqa: RUF012
+    action_space = observation_space = Space(spaces.Discrete(9))
+    limit = 3
+
+    def seed(self, seed=None):
+        self.limit = seed
+        return [seed]
+
+    def reset(self):
+        self.place = 0
+        return self.place
+
+    def step(self, action):
+        self.place += action
+        return self.place, 1.0, self.place >= self.limit, {}
+
+    def render(self, mode="human"):
+        return f"{mode} {self.place}"
+
+
+def test_an_environment_of_old_gym_keeps_its_interface():
+    env = StepCompatibility(Ancient())
+    assert env.reset() == 0 and env.step(2) == (2, 1.0, False, {}) and env.step(2)[:3] == (4, 1.0, True)
+    assert env.reset(return_info=True) == (0, {})
+    assert env.render(mode="ansi") == "ansi 0" and env.render() == "human 0"
+    assert env.seed(5) == [5] and env.reset() == 0 and env.limit == 5
+    assert env.reset(seed=7) == 0 and env.limit == 7
+    with pytest.raises(TypeError, match="takes no options"):
+        env.reset(options={"a": 1})
+    two = StepCompatibility(Ancient(), return_two_dones=True)
+    two.reset()
+    assert two.step(3) == (3, 1.0, True, False, {})
+
+
+def test_an_environment_that_cannot_be_seeded_is_named():
+    class Fixed(Ancient):
+        seed = None
+
+    env = StepCompatibility(Fixed())
+    assert env.reset() == 0
+    with pytest.raises(TypeError, match="cannot be seeded; give it a method seed"):
+        env.reset(seed=1)
+
+
+def test_the_commonest_script_of_old_gym():
+    env = adapters.make("MountainCar-v0", return_two_dones=False).unwrapped
+    env.seed(0)
+    s = env.reset()
+    for _ in range(205):
+        s, r, done, info = env.step(1)
+        assert not done
+    assert s in env.observation_space and r == -1.0 and info == {}
+    env.gravity = 0.0
+    env.state = [0.4, 0.05]
+    assert env.gravity == 0.0
+    steps = 1
+    while not env.step(2)[2]:
+        steps += 1
+    assert steps < 5 and type(env) is StepCompatibility and env.unwrapped is env
+
+
+def test_wrappers_keep_the_interface_of_old_gym(tmp_path):
+    inner = adapters.make("CartPole-v1", "rgb_array", max_episode_steps=20, return_two_dones=False, render_width=32)
+    wrapped = adapters.wrappers
+    env = wrapped.RecordEpisodeStatistics(wrapped.RecordVideo(inner, tmp_path, step_trigger=lambda step: step == 0))
+    env = wrapped.OrderEnforcing(wrapped.PassiveEnvChecker(env))
+    env.seed(5)
+    rows, done = [env.reset().tolist()], False
+    while not done:
+        observation, reward, done, info = env.step(1)
+        rows.append((observation.tolist(), reward, done))
+    env.close()
+    assert rows == trace_today(SHORT, 5)[0]
+    assert info["episode"]["l"] == len(rows) - 1 and not info["TimeLimit.truncated"]
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_wrappers_that_change_results_keep_the_interface_of_old_gym():
+    class Half(adapters.ObservationWrapper):
+        def observation(self, observation):
+            return observation / 2
+
+    class Double(adapters.RewardWrapper):
+        def reward(self, reward):
+            return 2 * reward
+
+    class Mirrored(adapters.ActionWrapper):
+        def action(self, action):
+            return 1 - action
+
+    env = Mirrored(Double(Half(adapters.make("CartPole-v1", max_episode_steps=1, return_two_dones=False))))
+    env.seed(1)
+    plain = adapters.make("CartPole-v1")
+    np.testing.assert_array_equal(env.reset() * 2, plain.reset(seed=1)[0])
+    observation, reward, done, info = env.step(0)
+    np.testing.assert_array_equal(observation * 2, plain.step(1)[0])
+    assert (reward, done, info) == (2.0, True, {"TimeLimit.truncated": True})
+    assert not hasattr(plain, "seed") and not hasattr(Half(plain), "seed")

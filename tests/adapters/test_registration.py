@@ -20,7 +20,7 @@ from funcenv.wrappers import TimeLimit
 def test_make_wraps_the_functional_environment():
     env = adapters.make("CartPole-v1", gravity=1.6, max_episode_steps=7)
     assert type(env) is FunctionalEnv and env.func_env == funcenv.make("CartPole-v1", gravity=1.6, max_episode_steps=7)
-    assert env.render_mode is None and env.unwrapped is env
+    assert env.render_mode is None and env.unwrapped is env.unwrapped.unwrapped is not env
     observation, info = env.reset(seed=0)
     assert observation in env.observation_space and info == {}
 

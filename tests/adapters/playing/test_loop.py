@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from funcenv.adapters import StepCompatibility
 from funcenv.adapters.playing.keys import Keymap
 from funcenv.adapters.playing.loop import default_keys, run
 
@@ -95,3 +96,12 @@ def test_the_end_of_an_episode_is_named(corridor, script):
     env.step = lambda action: (*step(action)[:2], False, True, {})
     game(env, screen)
     assert screen.scores[1].last == "time limit after 1, return 1"
+
+
+def test_an_environment_with_the_interface_of_old_gym_is_played_alike(corridor, script):
+    lines = []
+    for make in (corridor, lambda: StepCompatibility(corridor())):
+        env, screen = make(), script(*[RIGHT] * 6)
+        game(env, screen)
+        lines.append((env.actions, [score.last for score in screen.scores]))
+    assert lines[0] == lines[1]

@@ -1,0 +1,80 @@
+"""Results of `reset` and `step` in Gymnasium's interface and in those of old Gym."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+_TRUNCATED_KEY = "TimeLimit.truncated"
+
+
+def observation_and_info(reset_returns: Any) -> tuple[Any, dict[str, Any]]:
+    """Convert the result of `reset` to observation and info; old Gym returned the observation alone.
+
+    >>> observation_and_info(3), observation_and_info((3, {"a": 1}))
+    ((3, {}), (3, {'a': 1}))
+    """
+    return reset_returns if returns_info(reset_returns) else (reset_returns, {})
+
+
+def returns_info(reset_returns: Any) -> bool:
+    """Return whether a result of `reset` is a tuple of observation and info."""
+    return isinstance(reset_returns, tuple) and len(reset_returns) == 2 and isinstance(reset_returns[1], dict)
+
+
+def step_api_compatibility(
+    step_returns: tuple[Any, ...], output_truncation_bool: bool = True, is_vector_env: bool = False
+) -> tuple[Any, ...]:
+    """Convert the result of `step` to one flag or two, without changing the arguments.
+
+    Args:
+        step_returns: `(observation, reward, terminated, truncated, info)` or `(observation, reward, done, info)`.
+        output_truncation_bool: Whether to return two flags.
+        is_vector_env: Whether flags are arrays, and `info` is a dict of arrays or a list of dicts.
+
+    Returns:
+        The result with the requested flags. The conversion to one flag adds `info["TimeLimit.truncated"]` where an
+        episode ended; the conversion to two flags reads and removes it.
+
+    Raises:
+        ValueError: There are neither four nor five values.
+
+    >>> step_api_compatibility((3, 1.0, False, True, {}), output_truncation_bool=False)
+    (3, 1.0, True, {'TimeLimit.truncated': True})
+    >>> step_api_compatibility((3, 1.0, True, {"TimeLimit.truncated": True}))
+    (3, 1.0, False, True, {})
+    """
+    if len(step_returns) not in (4, 5):
+        raise ValueError(f"step must return 4 values, or 5 with two flags, got {len(step_returns)}")
+    if len(step_returns) == (5 if output_truncation_bool else 4):
+        return step_returns
+    if output_truncation_bool:
+        observation, reward, done, info = step_returns
+        info, truncated = _pop_truncated(info, len(done) if is_vector_env else None)
+        if not is_vector_env:
+            return observation, reward, bool(done and not truncated), bool(done and truncated), info
+        return observation, reward, done & ~truncated, done & truncated, info
+    observation, reward, terminated, truncated, info = step_returns
+    done = np.logical_or(terminated, truncated)
+    only_truncated = np.logical_and(truncated, np.logical_not(terminated))
+    if not is_vector_env:
+        done, only_truncated = bool(done), bool(only_truncated)
+    return observation, reward, done, _add_truncated(info, done, only_truncated)
+
+
+def _pop_truncated(info: Any, num_envs: int | None) -> tuple[Any, Any]:
+    """Return the info without the entry, and the entry, which is False if it is missing."""
+    if isinstance(info, list):
+        pairs = [_pop_truncated(one, None) for one in info]
+        return [rest for rest, _ in pairs], np.array([truncated for _, truncated in pairs], bool)
+    rest = {name: value for name, value in info.items() if name != _TRUNCATED_KEY}
+    truncated = info.get(_TRUNCATED_KEY, False if num_envs is None else np.zeros(num_envs, bool))
+    return rest, truncated if num_envs is None else np.asarray(truncated, bool)
+
+
+def _add_truncated(info: Any, done: Any, truncated: Any) -> Any:
+    """Return the info with the entry for the episodes that ended."""
+    if isinstance(info, list):
+        return [_add_truncated(*row) for row in zip(info, done, truncated.tolist(), strict=True)]
+    return {**info, _TRUNCATED_KEY: truncated} if np.any(done) else info
