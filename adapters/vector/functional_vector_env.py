@@ -16,7 +16,7 @@ from funcenv.adapters.parameters import with_parameters
 from funcenv.adapters.reset_options import batch_parameters, with_batched_options
 from funcenv.adapters.seeding import draw_key_words, np_random
 from funcenv.adapters.single.env import ActType, ObsType
-from funcenv.adapters.single.programs import same_shapes, same_structure
+from funcenv.adapters.single.snapshot import same_shapes, same_structure
 from funcenv.adapters.spaces import Space
 from funcenv.adapters.vector.actions import Encode, batch_encoder, block_length
 from funcenv.adapters.vector.attributes import AttributedVectorEnv
