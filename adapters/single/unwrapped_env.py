@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from funcenv.adapters.parameters import has_attribute, read_attribute
 from funcenv.adapters.single.env import ActType, Env, ObsType
 from funcenv.adapters.spaces import Space
 from funcenv.func_env import AnyEnv
-
-if TYPE_CHECKING:
-    from funcenv.adapters.single.functional_env import FunctionalEnv
 
 
 def _of_outer(name: str, doc: str) -> Any:
@@ -25,7 +22,7 @@ class UnwrappedEnv(Env[ObsType, ActType]):
     other one too, but no wrapper sees it, so there is no time limit.
 
     Args:
-        outer: The environment with its wrappers.
+        outer: The `FunctionalEnv` with its wrappers.
 
     >>> from funcenv import adapters
     >>> env = adapters.make("CartPole-v1", max_episode_steps=1)
@@ -41,7 +38,7 @@ class UnwrappedEnv(Env[ObsType, ActType]):
     np_random_seed: Any = _of_outer("np_random_seed", "Seed of that generator, or -1 if it was set by the user.")
     _np_random: Any = _of_outer("_np_random", "Generator, or None before the first use.")
 
-    def __init__(self, outer: FunctionalEnv[Any, Any]) -> None:
+    def __init__(self, outer: Any) -> None:
         vars(self)["outer"] = outer
 
     def reset(
