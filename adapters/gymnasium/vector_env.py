@@ -25,7 +25,7 @@ class GymnasiumVectorEnv(  # type: ignore[misc]  # it has two specs, one of each
 ):
     """A `gymnasium.vector.VectorEnv` over any `FuncEnv`: `FunctionalVectorEnv` with Gymnasium's spaces and infos.
 
-    `metadata["autoreset_mode"]` is Gymnasium's enum. `final_obs` is an array of objects with None where no episode
+    `autoreset_mode` and `metadata["autoreset_mode"]` are Gymnasium's enum. `final_obs` is an array of objects with None where no episode
     ended, which Gymnasium's vector wrappers write to. With NumPy output, observations and actions are members of
     Gymnasium's spaces. `rollout` and the outputs "jax" and "torch" are those of `FunctionalVectorEnv`.
 
@@ -58,8 +58,8 @@ class GymnasiumVectorEnv(  # type: ignore[misc]  # it has two specs, one of each
         if isinstance(autoreset_mode, gymnasium.vector.AutoresetMode):
             autoreset_mode = autoreset_mode.value
         super().__init__(func_env, num_envs, autoreset_mode=autoreset_mode, output=output, **rendering)
-        mode = gymnasium.vector.AutoresetMode(self.autoreset_mode.value)
-        self.metadata = {**self.metadata, "jax": output == "jax", "autoreset_mode": mode}
+        self.autoreset_mode = gymnasium.vector.AutoresetMode(self._mode.value)
+        self.metadata = {**self.metadata, "jax": output == "jax", "autoreset_mode": self.autoreset_mode}
 
     def _set_spaces(self, venv: AnyVectorEnv) -> None:
         self.single_observation_space = to_gymnasium(venv.single_observation_space)

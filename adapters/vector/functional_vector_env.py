@@ -65,8 +65,10 @@ class FunctionalVectorEnv(AttributedVectorEnv[ObsType, ActType]):
             waiting for them, and "torch" returns tensors that share their memory. With these two, actions may be device
             arrays, which are not read. So an action outside of the space raises no error, nor does a step after the end
             of an episode in DISABLED mode.
-        render_mode: "rgb_array" and "ansi" make `render` return a tuple with a frame of each environment; "human" is a
-            window with all of them, which `reset`, `step` and `rollout` update.
+        render_mode: "rgb_array" and "ansi" make `render` return a tuple with a frame of each environment; with
+            "rgb_array_list" and "ansi_list" it returns a list for each, of the frames of its present episode since the
+            last `render`, of which `rollout` leaves the last. "human" is a window with all of them, which `reset`,
+            `step` and `rollout` update.
         render_height: rows of an image of one environment, as for `FunctionalEnv`.
         render_width: columns of an image of one environment, likewise.
         spec: the id and arguments that made one of the environments.
@@ -110,11 +112,12 @@ class FunctionalVectorEnv(AttributedVectorEnv[ObsType, ActType]):
             torch_output()  # raises if torch is missing
         self.func_env = func_env
         self.num_envs = num_envs
-        self.autoreset_mode = AutoresetMode(autoreset_mode)
+        self._mode = AutoresetMode(autoreset_mode)
+        self.autoreset_mode: Any = self._mode
         self.output = output
         self._set_up_rendering(render_mode, render_height, render_width)
         self.spec = spec
-        self.metadata = {**self.metadata, "jax": True, "autoreset_mode": self.autoreset_mode}
+        self.metadata = {**self.metadata, "jax": True, "autoreset_mode": self._mode}
         self._set_up()
         self._set_spaces(self._venv)
 
@@ -129,7 +132,7 @@ class FunctionalVectorEnv(AttributedVectorEnv[ObsType, ActType]):
         self._venv = self._func_vector_env()  # whose parameters are constants of the compiled programs
         self._impl = default_impl()
         self._encode = self._action_encoder(self._venv.single_action_space)
-        self._checks_ends = self.output == "numpy" and self.autoreset_mode is AutoresetMode.DISABLED
+        self._checks_ends = self.output == "numpy" and self._mode is AutoresetMode.DISABLED
         self._key_words: jax.Array | None = None  # [num_envs, words_in_key]
         self._packed_state: jax.Array | None = None  # from the last call; None before the first reset
         self._parameters: Any = None  # [num_envs] environments, while there may be episodes with other parameters
@@ -179,7 +182,7 @@ class FunctionalVectorEnv(AttributedVectorEnv[ObsType, ActType]):
             result = self._programs.reset(env, self._key_words, self._packed_state, seeded, mask)
         self._parameters, self._packed_state = parameters, result[1]
         observation, _, terminated, truncated, infos = self._output.reset(result, mask)
-        self._after_call(terminated, truncated, None)
+        self._after_call(terminated, truncated, None, moved=mask)
         return observation, infos
 
     def step(self, actions: ActType) -> tuple[ObsType, Any, Any, Any, dict[str, Any]]:
@@ -249,7 +252,7 @@ class FunctionalVectorEnv(AttributedVectorEnv[ObsType, ActType]):
             )
         self._packed_state = result[1]
         returned = self._output.rollout(result[0])
-        self._after_call(returned[2][-1], returned[3][-1], (encoded, True))
+        self._after_call(returned[2][-1], returned[3][-1], (encoded, True), skips_frames=True)
         return returned
 
     @property
@@ -311,7 +314,7 @@ class FunctionalVectorEnv(AttributedVectorEnv[ObsType, ActType]):
         return self.single_observation_space, self.single_action_space, self.observation_space, self.action_space
 
     def _func_vector_env(self) -> AnyVectorEnv:
-        return FuncVectorEnv(self.func_env, self.num_envs, self.autoreset_mode)
+        return FuncVectorEnv(self.func_env, self.num_envs, self._mode)
 
     def _start_step(self, actions: Any) -> Result:
         packed = self._require_ready("step")
@@ -331,12 +334,20 @@ class FunctionalVectorEnv(AttributedVectorEnv[ObsType, ActType]):
         self._after_call(returned[2], returned[3], self._last_actions)
         return returned
 
-    def _after_call(self, terminated: Any, truncated: Any, last_actions: Any) -> None:
+    def _after_call(
+        self,
+        terminated: Any,
+        truncated: Any,
+        last_actions: Any,
+        *,
+        moved: NDArray | None = None,
+        skips_frames: bool = False,
+    ) -> None:
         self._last_actions = last_actions
         if self._checks_ends:
             self._ended = terminated | truncated
         if self._renders_each_call:
-            self._show_window()
+            self._render_call(np.ones(self.num_envs, bool) if moved is None else moved, skips_frames=skips_frames)
 
     def _present(self) -> tuple[Any, VectorState[Any]]:
         return self._usual if self._parameters is None else self._parameters, self.state

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
+import numpy as np
 
 from funcenv.adapters._lifecycle import exclusive
 from funcenv.adapters.rendering.frames import (
@@ -23,9 +24,20 @@ from funcenv.adapters.single.env import ActType, ObsType
 from funcenv.adapters.vector.vector_env import VectorEnv
 from funcenv.func_env import AnyEnv
 from funcenv.scene.grid import grid_shape
+from funcenv.struct import NDArray
 from funcenv.vector import VectorState
 
 MOSAIC_SIDE_PIXELS = 900  # the longer side of a mosaic, by default
+
+
+class PresentFrame(NamedTuple):
+    """What the frames of a batch show that are not drawn yet."""
+
+    func_envs: Any
+    env_state: Any
+    episode_length: Any
+    last_actions: Any
+    moved: NDArray  # [num_envs]: the environments that the call stepped or reset
 
 
 class RenderedVectorEnv(VectorEnv[ObsType, ActType]):
@@ -45,7 +57,7 @@ class RenderedVectorEnv(VectorEnv[ObsType, ActType]):
 
     @exclusive
     def render(self) -> Any:
-        """Return a tuple with an image or a string of each environment; None if the mode is "human".
+        """Return a tuple with an image, a string or a list of these for each environment; None if the mode is "human".
 
         Without a mode this warns and returns None.
 
@@ -63,7 +75,9 @@ class RenderedVectorEnv(VectorEnv[ObsType, ActType]):
             return None
         if self.render_mode == "human":
             return self._show_window()
-        return self._texts() if self.render_mode == "ansi" else self._frames()
+        if self.render_mode.endswith(LIST_SUFFIX):
+            return self._take_collected()
+        return self._draw(self.render_mode, self._present_frame())
 
     @exclusive
     def render_mosaic(self, height: int | None = None, width: int | None = None, columns: int | None = None) -> Frame:
@@ -90,28 +104,68 @@ class RenderedVectorEnv(VectorEnv[ObsType, ActType]):
             self._window.close()
 
     def _set_up_rendering(self, render_mode: str | None, height: int | None, width: int | None) -> None:
-        modes = [mode for mode in render_modes(self.func_env) if not mode.endswith(LIST_SUFFIX)]
+        modes = render_modes(self.func_env)
         require_mode(render_mode, modes, self.func_env)
         self.render_mode = render_mode
         self.metadata = metadata(self.func_env, modes)
         self._render_size = require_frame_size(height, width)
-        self._renders_each_call = render_mode == "human"
+        self._renders_each_call = render_mode == "human" or (render_mode or "").endswith(LIST_SUFFIX)
         self._aspect: float | None = None
+        self._collected: list[PresentFrame] = []
+        self._first_of = np.zeros(self.num_envs, int)  # the first collected frame of each environment's episode
 
-    def _frames(self) -> tuple[Frame, ...]:
-        func_envs, vstate = self._present()
-        size = frame_size(self._frame_aspect(func_envs, vstate), *self._render_size)
-        return tuple(draw_frames(func_envs, vstate.env_state, size))
+    def _render_call(self, moved: NDArray, *, skips_frames: bool = False) -> None:
+        """Show or collect the frame of the present call.
 
-    def _texts(self) -> tuple[str, ...]:
+        Args:
+            moved: `[num_envs]`: the environments that were stepped or reset.
+            skips_frames: whether the states between the last frame and this one are unknown; then the list begins anew.
+        """
+        if self.render_mode == "human":
+            self._show_window()
+            return
+        frame = self._present_frame()
+        if skips_frames:
+            self._collected.clear()
+            self._first_of[:] = 0
+        self._collected.append(frame._replace(moved=moved))
+        self._first_of[moved & (np.asarray(frame.episode_length) == 0)] = len(self._collected) - 1
+        num_needless = int(self._first_of.min())
+        del self._collected[:num_needless]
+        self._first_of -= num_needless
+
+    def _take_collected(self) -> tuple[list[Any], ...]:
+        """Return a list of frames for each environment, of its present episode since the last call."""
+        mode = (self.render_mode or "").removesuffix(LIST_SUFFIX)
+        lists: tuple[list[Any], ...] = tuple([] for _ in range(self.num_envs))
+        for number, frame in enumerate(self._collected):
+            images = self._draw(mode, frame)
+            for i in np.flatnonzero(frame.moved & (self._first_of <= number)):
+                lists[i].append(images[i])
+        self._collected.clear()
+        self._first_of[:] = 0
+        return lists
+
+    def _present_frame(self) -> PresentFrame:
         func_envs, vstate = self._present()
+        moved = np.ones(self.num_envs, bool)
+        return PresentFrame(func_envs, vstate.env_state, vstate.episode_length, self._last_actions, moved)
+
+    def _draw(self, mode: str, frame: PresentFrame) -> tuple[Any, ...]:
+        return self._texts(frame) if mode == "ansi" else self._frames(frame)
+
+    def _frames(self, frame: PresentFrame) -> tuple[Frame, ...]:
+        size = frame_size(self._frame_aspect(frame.func_envs, frame.env_state), *self._render_size)
+        return tuple(draw_frames(frame.func_envs, frame.env_state, size))
+
+    def _texts(self, frame: PresentFrame) -> tuple[str, ...]:
         renderer = Renderer(str(self), 1, *self._render_size)
-        actions = self._last_actions
+        actions = frame.last_actions
         if actions is not None:
             actions, is_block = actions
             actions = jax.tree.map(lambda leaf: leaf[-1], actions) if is_block else actions
         # Indexing costs nothing on the host.
-        batch = jax.device_get((func_envs, vstate.env_state, actions, vstate.episode_length))
+        batch = jax.device_get((frame.func_envs, frame.env_state, actions, frame.episode_length))
         rows = (_row(batch, i) for i in range(self.num_envs))
         return tuple(
             renderer.draw("ansi", RenderInput(func_env, env_state, action if length else None))
@@ -123,13 +177,13 @@ class RenderedVectorEnv(VectorEnv[ObsType, ActType]):
         if "rgb_array" not in self.metadata["render_modes"]:
             raise ValueError(f"{type(self.func_env.unwrapped).__name__} draws nothing until it defines scene(state)")
         rows, columns = grid_shape(self.num_envs, columns)
-        size = frame_size(self._frame_aspect(func_envs, vstate) * columns / rows, height, width, MOSAIC_SIDE_PIXELS)
+        size = frame_size(self._frame_aspect(func_envs, vstate.env_state) * columns / rows, height, width, MOSAIC_SIDE_PIXELS)
         return draw_mosaic(func_envs, vstate.env_state, size, columns)
 
-    def _frame_aspect(self, func_envs: AnyEnv, vstate: VectorState[Any]) -> float:
+    def _frame_aspect(self, func_envs: AnyEnv, env_state: Any) -> float:
         """Return width over height of the first environment's first frame, which all frames keep."""
         if self._aspect is None:
-            self._aspect = scene_aspect(*_row((func_envs, vstate.env_state), 0))
+            self._aspect = scene_aspect(*_row((func_envs, env_state), 0))
         return self._aspect
 
     def _show_window(self) -> None:

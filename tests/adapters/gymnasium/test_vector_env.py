@@ -55,7 +55,7 @@ def assert_alike(ours, theirs):
 def test_it_is_gymnasiums_loop_in_one_program(id, mode):
     ours, theirs = make(id, autoreset_mode=mode), loop(id, mode)
     assert isinstance(ours, gymnasium.vector.VectorEnv) and type(ours) is GymnasiumVectorEnv
-    assert ours.metadata["autoreset_mode"] is mode
+    assert ours.metadata["autoreset_mode"] is mode and ours.autoreset_mode is mode
     for name in ("observation_space", "action_space", "single_observation_space", "single_action_space"):
         assert getattr(ours, name) == getattr(theirs, name), name
     rows = trace(ours)
@@ -121,3 +121,18 @@ def test_members_that_vary_in_size(parrot):
 def test_errors():
     with pytest.raises(ValueError, match="AutoresetMode"):
         GymnasiumVectorEnv(CartPole(), 2, autoreset_mode="Sometimes")
+
+
+@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.value)
+def test_lists_of_frames_are_those_of_gymnasiums_loop(mode):
+    kwargs = {"render_mode": "rgb_array_list", "render_height": 8, "max_episode_steps": 3}
+    ours, theirs = make("CartPole-v1", autoreset_mode=mode, **kwargs), loop("CartPole-v1", mode, **kwargs)
+    for script in ("r.s.ss.", "sss.", "ssssssss.", "rss."):
+        for call in script:
+            if call == ".":
+                frames, expected = ours.render(), theirs.render()
+                assert [len(rows) for rows in frames] == [len(rows) for rows in expected]
+                jax.tree.map(np.testing.assert_array_equal, frames, expected)
+            else:
+                for envs in (ours, theirs):
+                    envs.reset(seed=1) if call == "r" else envs.step(np.array([0, 1, 1]))

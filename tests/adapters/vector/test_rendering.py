@@ -12,7 +12,7 @@ from funcenv.adapters.errors import ClosedEnvironment
 from funcenv.adapters.rendering.display import load_pygame
 from funcenv.wrappers import TimeLimit
 
-MODES = ["human", "rgb_array", "ansi"]
+MODES = ["human", "rgb_array", "ansi", "rgb_array_list", "ansi_list"]
 
 
 def single(dot, i, mode="rgb_array", **kwargs):
@@ -25,9 +25,32 @@ def single(dot, i, mode="rgb_array", **kwargs):
 def test_the_modes(dot):
     envs = FunctionalVectorEnv(dot(), 2)
     assert envs.metadata["render_modes"] == MODES and envs.metadata["render_fps"] == 500
-    for mode in ("rgb_array_list", "ansi_list", "rgb"):
-        with pytest.raises(ValueError, match=rf"one of \[None, 'human', 'rgb_array', 'ansi'\], got '{mode}'"):
-            FunctionalVectorEnv(dot(), 2, render_mode=mode)
+    with pytest.raises(ValueError, match=r"one of \[None, 'human', .*\], got 'rgb'"):
+        FunctionalVectorEnv(dot(), 2, render_mode="rgb")
+
+
+@pytest.mark.parametrize("kind", ["rgb_array", "ansi"])
+def test_lists_hold_the_frames_of_the_present_episodes(dot, kind):
+    envs = FunctionalVectorEnv(TimeLimit(dot(), 4), 2, render_mode=f"{kind}_list", render_width=20)
+    one = FunctionalVectorEnv(TimeLimit(dot(), 4), 2, render_mode=kind, render_width=20)
+    for each in (envs, one):
+        each.reset(seed=0)
+    expected = [one.render()]
+    for _ in range(2):
+        envs.step([1, 0])
+        one.step([1, 0])
+        expected.append(one.render())
+    again = pickle.loads(pickle.dumps(envs)).render()
+    frames = envs.render()
+    for i in range(2):
+        assert [len(frames[i]), len(again[i])] == [3, 3]
+        for ours, copied, theirs in zip(frames[i], again[i], expected, strict=True):
+            assert np.array_equal(ours, theirs[i]) and np.array_equal(copied, theirs[i])
+    assert envs.render() == ([], [])
+    envs.reset(options={"reset_mask": np.array([False, True])})
+    assert [len(one) for one in envs.render()] == [0, 1]
+    envs.rollout(np.ones((2, 2), int))
+    assert [len(one) for one in envs.render()] == [1, 1]
 
 
 @pytest.mark.parametrize("output", ["numpy", "jax"])
