@@ -25,9 +25,9 @@ class GymnasiumVectorEnv(  # type: ignore[misc]  # it has two specs, one of each
 ):
     """A `gymnasium.vector.VectorEnv` over any `FuncEnv`: `FunctionalVectorEnv` with Gymnasium's spaces and infos.
 
-    `autoreset_mode` and `metadata["autoreset_mode"]` are Gymnasium's enum. `final_obs` is an array of objects with None where no episode
-    ended, which Gymnasium's vector wrappers write to. With NumPy output, observations and actions are members of
-    Gymnasium's spaces. `rollout` and the outputs "jax" and "torch" are those of `FunctionalVectorEnv`.
+    `autoreset_mode` and `metadata["autoreset_mode"]` are Gymnasium's enum. `final_obs` is an array of objects with None
+    where no episode ended, which Gymnasium's vector wrappers write to. With NumPy output, observations and actions are
+    members of Gymnasium's spaces. `rollout` and the outputs "jax" and "torch" are those of `FunctionalVectorEnv`.
 
     Args:
         func_env: As for `FunctionalVectorEnv`.

@@ -177,7 +177,9 @@ class RenderedVectorEnv(VectorEnv[ObsType, ActType]):
         if "rgb_array" not in self.metadata["render_modes"]:
             raise ValueError(f"{type(self.func_env.unwrapped).__name__} draws nothing until it defines scene(state)")
         rows, columns = grid_shape(self.num_envs, columns)
-        size = frame_size(self._frame_aspect(func_envs, vstate.env_state) * columns / rows, height, width, MOSAIC_SIDE_PIXELS)
+        size = frame_size(
+            self._frame_aspect(func_envs, vstate.env_state) * columns / rows, height, width, MOSAIC_SIDE_PIXELS
+        )
         return draw_mosaic(func_envs, vstate.env_state, size, columns)
 
     def _frame_aspect(self, func_envs: AnyEnv, env_state: Any) -> float:
