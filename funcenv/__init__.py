@@ -61,7 +61,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import the checker and replays when they are first used, which keeps `import funcenv` fast."""
+    """Import what is not needed for stepping when it is first used, which keeps `import funcenv` fast."""
+    if name in ("adapters", "checker", "envs", "replay"):
+        return importlib.import_module(f"{__name__}.{name}")
     modules = {"check_func_env": "checker", "checked": "checker.checkify", "Replay": "replay", "record": "replay"}
     if name not in modules:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -292,6 +292,26 @@ class FuncEnv(PyTreeNode, Generic[State, Action, Obs]):
 
 AnyEnv: TypeAlias = FuncEnv[Any, Any, Any]
 
+def require_env(what: str, env: Any) -> None:
+    """Raise `TypeError` unless `env` is an environment; `what` takes it.
+
+    >>> require_env("record", "CartPole-v1")
+    Traceback (most recent call last):
+        ...
+    TypeError: record takes a FuncEnv, got 'CartPole-v1'; build it first, as in funcenv.make('CartPole-v1')
+    """
+    if isinstance(env, FuncEnv):
+        return
+    shown, remedy = repr(env), "build it first, as in funcenv.make(id)"
+    if isinstance(env, str):
+        remedy = f"build it first, as in funcenv.make({shown})"
+    elif isinstance(env, type):
+        shown, remedy = env.__name__, f"build it first, as in {env.__name__}()"
+    elif isinstance(env, PyTreeNode):
+        shown, remedy = type(env).__name__, "pass the one environment, such as venv.env"
+    raise TypeError(f"{what} takes a FuncEnv, got {shown}; {remedy}")
+
+
 RESULT_ORDER = "reset and step return the state first: state, timestep = env.reset(key)"
 
 

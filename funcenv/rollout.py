@@ -35,7 +35,7 @@ from funcenv._compile.cuda_graph import CudaGraphJit
 from funcenv._compile.options import quick_options
 from funcenv._compile.rollout import Accumulator, as_policy, policy_step, run
 from funcenv.checks import require_size
-from funcenv.func_env import AnyEnv, FuncEnv
+from funcenv.func_env import AnyEnv, FuncEnv, require_env
 from funcenv.random import indexed_key, require_typed_key
 from funcenv.sharding import axis_of_rows, spread_alike, spread_rows, vary_over, varying_axes
 from funcenv.spaces.space import AnySpace
@@ -134,7 +134,10 @@ def random_policy(env: AnyEnv | AnyVectorEnv) -> RandomPolicy:
     >>> policy(None, funcenv.key(0)).shape
     (1,)
     """
-    return RandomPolicy(env.single_action_space if isinstance(env, FuncVectorEnv) else env.action_space)
+    if isinstance(env, FuncVectorEnv):
+        return RandomPolicy(env.single_action_space)
+    require_env("random_policy", env)
+    return RandomPolicy(env.action_space)
 
 
 def everything(timestep: VectorTimestep[Any], action: Any) -> Trajectory:
@@ -222,11 +225,7 @@ def evaluate(
     >>> evaluation.episode_return.shape, bool(evaluation.finished.all())
     ((10,), True)
     """
-    if not isinstance(env, FuncEnv):
-        shown, remedy = (
-            (type(env).__name__, "venv.env") if isinstance(env, FuncVectorEnv) else (env, "funcenv.make(id)")
-        )
-        raise TypeError(f"evaluate takes one environment, got {shown}; pass {remedy}")
+    require_env("evaluate", env)
     num_episodes = require_size("num_episodes", num_episodes)
     limit = MAX_EVALUATION_STEPS if max_steps is None else require_size("max_steps", max_steps)
     require_typed_key(key)

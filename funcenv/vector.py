@@ -17,7 +17,7 @@ from jaxtyping import Array, Bool, Key
 
 from funcenv._compile.lazy_reset import is_reset_costly, step_lazily
 from funcenv.checks import explain_calls, require_size
-from funcenv.func_env import RESULT_ORDER, Action, FuncEnv, Obs, State, Timestep
+from funcenv.func_env import RESULT_ORDER, Action, FuncEnv, Obs, State, Timestep, require_env
 from funcenv.parameters import map_batched, parameter_axes
 from funcenv.random import require_typed_key
 from funcenv.sharding import axis_of_rows
@@ -71,10 +71,7 @@ class FuncVectorEnv(PyTreeNode, Generic[State, Action, Obs]):
     reset_strategy: str = field(pytree_node=False, default="auto")
 
     def __post_init__(self) -> None:
-        if not isinstance(self.env, FuncEnv):
-            shown = self.env.__name__ if isinstance(self.env, type) else repr(self.env)
-            remedy = f"{shown}()" if isinstance(self.env, type) else f"funcenv.make({shown})"
-            raise TypeError(f"FuncVectorEnv takes an environment, got {shown}; build it first, as in {remedy}")
+        require_env("FuncVectorEnv", self.env)
         require_size("num_envs", self.num_envs)
         if not isinstance(self.autoreset_mode, AutoresetMode):
             modes = ", ".join(str(mode) for mode in AutoresetMode)

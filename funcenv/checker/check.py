@@ -10,7 +10,7 @@ import jax
 from funcenv.checker import checks_kinds, checks_parameters, checks_runs, checks_traces
 from funcenv.checker.findings import EnvCheckError, Finding, Severity, format_findings
 from funcenv.checker.trace import EnvUnderTest
-from funcenv.func_env import AnyEnv, FuncEnv
+from funcenv.func_env import AnyEnv, FuncEnv, require_env
 from funcenv.random import key as new_key
 from funcenv.random import require_typed_key
 
@@ -96,8 +96,7 @@ def find_problems(env: AnyEnv, key: jax.Array, *, run: bool = True) -> list[Find
     >>> [finding.code for finding in find_problems(Unfinished(), funcenv.key(0))]
     ['space-missing', 'space-missing']
     """
-    if not isinstance(env, FuncEnv):
-        raise TypeError(f"the checker takes a FuncEnv, got {env!r}; build the environment first, as in CartPole()")
+    require_env("the checker", env)
     require_typed_key(key)
     # JAX's default settings; checks that need stricter ones set them.
     with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"), jax.debug_key_reuse(False):

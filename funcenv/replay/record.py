@@ -13,7 +13,7 @@ import numpy as np
 
 from funcenv._compile.rollout import as_policy, policy_actions, rollout_step
 from funcenv.checks import require_size
-from funcenv.func_env import AnyEnv
+from funcenv.func_env import AnyEnv, require_env
 from funcenv.parameters import map_batched
 from funcenv.random import require_typed_key
 from funcenv.replay.episode import Episode
@@ -76,6 +76,7 @@ def record(
         ...
     FileNotFoundError: the folder no_such_folder does not exist; create it first
     """
+    require_env("record", env)
     num_episodes, max_steps = require_size("num_episodes", num_episodes), require_size("max_steps", max_steps)
     require_typed_key(key)
     path = None if save is None else require_destination(save)
