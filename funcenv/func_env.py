@@ -292,6 +292,7 @@ class FuncEnv(PyTreeNode, Generic[State, Action, Obs]):
 
 AnyEnv: TypeAlias = FuncEnv[Any, Any, Any]
 
+
 def require_env(what: str, env: Any) -> None:
     """Raise `TypeError` unless `env` is an environment; `what` takes it.
 
