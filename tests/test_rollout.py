@@ -186,3 +186,14 @@ def test_an_evaluation_warns_of_episodes_that_do_not_end(monkeypatch):
         evaluation = funcenv.evaluate(endless, policy, 3, funcenv.key(0))
     assert not evaluation.finished.any()
     funcenv.evaluate(endless, policy, 3, funcenv.key(0), max_steps=20)  # as asked for: no warning
+
+
+@pytest.mark.fast_path
+@pytest.mark.parametrize("env_id", ["CartPole-v1", "Blackjack-v1"])
+def test_a_key_is_used_once_whether_or_not_a_single_kernel_runs(env_id):
+    env = funcenv.make(env_id)
+    with jax.debug_key_reuse(True):
+        key = funcenv.key(0)
+        assert funcenv.evaluate(env, funcenv.random_policy(env), 4, key, max_steps=50).finished.shape == (4,)
+        with pytest.raises(jax.errors.KeyReuseError):
+            funcenv.evaluate(env, funcenv.random_policy(env), 4, key, max_steps=50)

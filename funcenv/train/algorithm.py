@@ -18,8 +18,12 @@ from funcenv.func_env import AnyEnv
 from funcenv.train.config import TrainConfig, import_object, import_path
 
 DEFAULT_ALGORITHM = "ppo"
-REQUIRED_METRICS = ("env_steps", "episodes", "mean_return", "mean_length")
-"""Scalars that every `update` must return: environment steps so far, episodes so far, and means of recent episodes."""
+MEANS_OF_EPISODES = ("mean_return", "mean_length")
+REQUIRED_METRICS = ("env_steps", "episodes", *MEANS_OF_EPISODES)
+"""Scalars that every `update` must return: environment steps so far, episodes so far, and means of recent episodes.
+
+The means are ignored until the first episode ends.
+"""
 
 
 class TrainState(Protocol):

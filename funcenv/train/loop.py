@@ -18,7 +18,7 @@ import numpy as np
 
 from funcenv.random import require_typed_key
 from funcenv.struct import NDArray
-from funcenv.train.algorithm import REQUIRED_METRICS, Algorithm, find_algorithm
+from funcenv.train.algorithm import MEANS_OF_EPISODES, REQUIRED_METRICS, Algorithm, find_algorithm
 
 Metrics = dict[str, NDArray]
 
@@ -59,12 +59,16 @@ class Learner:
         """Do the next updates, at most `MAX_UPDATES_PER_CALL` and at most to the end of the run.
 
         Returns:
-            The next state, and metrics of shape `[num_updates, num_seeds]` each.
+            The next state, and metrics of shape `[num_updates, num_seeds]` each. Means of recent episodes are NaN
+            before the first episode ends.
         """
         num_updates = min(num_updates, MAX_UPDATES_PER_CALL, self.config.num_updates - self.num_updates_done(state))
         with _default_promotion():
             state, metrics = self._advance(state, np.int32(num_updates))
-        return state, {name: values[:num_updates] for name, values in jax.device_get(metrics).items()}
+        rows = {name: values[:num_updates] for name, values in jax.device_get(metrics).items()}
+        # Not inside the program, where jax_debug_nans would take it for a mistake.
+        means = {name: np.where(rows["episodes"] > 0, rows[name], np.nan) for name in MEANS_OF_EPISODES}
+        return state, rows | {name: values.astype(rows[name].dtype) for name, values in means.items()}
 
     def compile(self, state: Any) -> None:
         """Compile `advance`, which the first call does otherwise."""

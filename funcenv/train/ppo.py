@@ -258,17 +258,17 @@ def _collect(config: Config, env: AnyEnv, state: TrainState, key: jax.Array) -> 
     venv = FuncVectorEnv(env, config.num_envs)
     agent = make_agent(config, env, state)
 
-    def step(carry: Any, key: jax.Array) -> tuple[Any, Any]:
+    def step(carry: Any, step_index: jax.Array) -> tuple[Any, Any]:
         def act(observation: Any) -> tuple[Any, Any]:
             features = jax.vmap(agent.features)(observation)
-            action = agent.policy(features).sample(key)
+            action = agent.policy(features).sample(jax.random.fold_in(key, step_index))
             return jax.vmap(functools.partial(to_env_action, env.action_space))(action), (observation, features, action)
 
         carry, (timestep, _, seen) = rollout_step(venv, act, carry)
         return carry, (*seen, timestep.replace(info={}, final_info={}))
 
     carry = state.vstate, state.observation
-    (vstate, observation), steps = jax.lax.scan(step, carry, jax.random.split(key, config.num_steps))
+    (vstate, observation), steps = jax.lax.scan(step, carry, jnp.arange(config.num_steps))
     observations, features, action, timestep = steps
 
     # One forward pass over all steps is cheaper than a small one in each step.

@@ -1,6 +1,6 @@
-"""Configurations that are known to solve a task; `funcenv train ENV_ID` starts from them.
+"""Configurations for every environment of the package; `funcenv train ENV` starts from them.
 
-Each was tried on 10 seeds; docs/benchmarks.md has the results. Other environments start from the algorithm's defaults.
+docs/guides/training.md has a table of what each reaches. Other environments start from the algorithm's defaults.
 """
 
 from __future__ import annotations
@@ -9,12 +9,44 @@ from typing import Any
 
 from funcenv.train.algorithm import DEFAULT_ALGORITHM, find_algorithm
 
+_TABULAR: dict[str, Any] = {
+    "num_envs": 64,
+    "hidden_sizes": (),  # linear in a one-hot observation, so a table: no state disturbs what another has learned
+    "learning_rate": 3e-2,
+    "gamma": 0.999,
+}
+
 PRESETS: dict[tuple[str, str], dict[str, Any]] = {
     ("ppo", "CartPole-v0"): {"total_timesteps": 200_000},
     ("ppo", "CartPole-v1"): {"total_timesteps": 200_000},
-    ("ppo", "Pendulum-v1"): {
+    # As in rl-baselines3-zoo, with a higher learning rate.
+    ("ppo", "MountainCar-v0"): {
+        "total_timesteps": 1_000_000,
+        "num_steps": 16,
+        "gae_lambda": 0.98,
+        "entropy_coefficient": 0.0,
+        "normalize_observation": True,
+    },
+    # Actions of a wide distribution are clipped to full force in both directions, which reaches the goal now and then.
+    ("ppo", "MountainCarContinuous-v0"): {
         "total_timesteps": 200_000,
-        "num_envs": 16,
+        "num_steps": 256,
+        "num_minibatches": 8,
+        "gamma": 0.999,
+        "entropy_coefficient": 0.0,
+        "initial_log_std": 1.0,
+        "normalize_observation": True,
+    },
+    ("ppo", "Acrobot-v1"): {
+        "total_timesteps": 300_000,
+        "num_steps": 128,
+        "gae_lambda": 0.94,
+        "entropy_coefficient": 0.0,
+        "normalize_observation": True,
+    },
+    ("ppo", "Pendulum-v1"): {
+        "total_timesteps": 400_000,
+        "num_envs": 32,
         "num_steps": 128,
         "num_epochs": 10,
         "num_minibatches": 16,
@@ -22,6 +54,12 @@ PRESETS: dict[tuple[str, str], dict[str, Any]] = {
         "entropy_coefficient": 0.0,
         "normalize_observation": True,
     },
+    ("ppo", "FrozenLake-v1"): {**_TABULAR, "total_timesteps": 300_000, "num_envs": 32, "entropy_coefficient": 0.002},
+    ("ppo", "FrozenLake8x8-v1"): {**_TABULAR, "total_timesteps": 700_000, "entropy_coefficient": 0.002},
+    ("ppo", "CliffWalking-v1"): {**_TABULAR, "total_timesteps": 300_000, "num_envs": 32, "entropy_coefficient": 0.1},
+    ("ppo", "CliffWalkingSlippery-v1"): {**_TABULAR, "total_timesteps": 1_000_000, "num_envs": 32},
+    ("ppo", "Taxi-v4"): {**_TABULAR, "total_timesteps": 1_000_000, "gamma": 0.99, "entropy_coefficient": 0.02},
+    ("ppo", "Blackjack-v1"): {"total_timesteps": 500_000, "num_envs": 64, "num_steps": 32},
 }
 """Settings that differ from the algorithm's defaults, by the names of the algorithm and the environment."""
 

@@ -43,7 +43,7 @@ class RecentEpisodes(PyTreeNode):
         )
 
     def metrics(self) -> dict[str, jax.Array]:
-        """Return three of the `REQUIRED_METRICS` of an algorithm; the means are NaN before the first episode ends."""
+        """Return three of the `REQUIRED_METRICS` of an algorithm; the means are 0 before the first episode ends."""
         return {
             "episodes": self.count,
             "mean_return": self._mean(self.returns),
@@ -53,4 +53,4 @@ class RecentEpisodes(PyTreeNode):
     def _mean(self, values: Float[Array, "MAX_RECENT_EPISODES"]) -> Float[Array, ""]:
         is_present = jnp.arange(MAX_RECENT_EPISODES) < self.count
         count = jnp.minimum(self.count, MAX_RECENT_EPISODES).astype(values.dtype)
-        return jnp.where(is_present, values, 0).sum() / count
+        return jnp.where(is_present, values, 0).sum() / jnp.maximum(count, 1)

@@ -95,7 +95,7 @@ def test_cartpole_is_solved():
 
 
 def test_a_pendulum_is_held_up():
-    config = dataclasses.replace(preset("Pendulum-v1"), total_timesteps=100_000)
+    config = dataclasses.replace(preset("Pendulum-v1"), total_timesteps=150_000)
     _, metrics = train(ppo, config, funcenv.key(0))
     assert metrics["mean_return"][-1, 0] > -250
 
@@ -106,6 +106,22 @@ def test_a_seed_learns_the_same_alone_and_beside_others(tiny):
     for a, b in zip(jax.tree.leaves(both.params), jax.tree.leaves(alone.params), strict=True):
         np.testing.assert_allclose(a[0], b[0], rtol=1e-3, atol=1e-4)
         assert a.shape[0] == 2 and (a[0] != a[1]).any() or a.ndim == 2  # biases start equal
+
+
+def test_training_uses_no_key_twice(tiny):
+    with jax.debug_key_reuse(True):
+        learner = Learner(ppo, dataclasses.replace(tiny, env_id="Pendulum-v1"))
+        state, _ = learner.advance(learner.init(funcenv.key(0)), 2)
+        agent = learner.agent(state, explore=True)
+        assert funcenv.evaluate(learner.env, agent, 2, funcenv.key(1), max_steps=20).episode_length.shape == (2,)
+
+
+def test_training_computes_no_nan_before_the_first_episode_ends(tiny):
+    with jax.debug_nans(True), jax.debug_infs(True):
+        learner = Learner(ppo, dataclasses.replace(tiny, env_id="Pendulum-v1", normalize_observation=True))
+        _, metrics = learner.advance(learner.init(funcenv.key(0)), 12)  # 192 of 200 steps
+    assert (metrics["episodes"] == 0).all() and np.isnan(metrics["mean_return"]).all()
+    assert np.isfinite(metrics["loss"]).all() and metrics["mean_return"].dtype == np.float32
 
 
 def test_the_result_does_not_depend_on_how_it_is_cut_into_calls(tiny):
@@ -154,6 +170,19 @@ def test_observations_are_normalized_by_running_moments():
 @pytest.mark.parametrize(("algorithm", "env_id"), sorted(PRESETS))
 def test_presets_are_configurations(algorithm, env_id):
     assert preset(env_id, algorithm).env_id == env_id
+
+
+def test_every_environment_of_the_package_has_a_preset():
+    funcenv.spec("CartPole-v1")  # loads the package's ids
+    ids = {spec.id for spec in funcenv.registry.values() if str(spec.entry_point).startswith("funcenv.envs")}
+    assert ids == {env_id for algorithm, env_id in PRESETS if algorithm == "ppo"}
+
+
+def test_a_linear_policy_finds_the_way_past_the_cliff():
+    config = dataclasses.replace(preset("CliffWalking-v1"), total_timesteps=150_000)
+    learner = Learner(ppo, config)
+    state, _ = train(ppo, config, funcenv.key(0))
+    assert funcenv.evaluate(learner.env, learner.agent(state), 1, funcenv.key(0), max_steps=100).mean_return >= -15
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,9 @@ def run(
     if num_steps >= 2**31 or device is None:
         return None
     venv, policy = jax.tree.map(functools.partial(_to_cached_array, device), (venv, policy))
-    reset_keys, policy_keys = _env_and_policy_keys()(key, venv.num_envs, vstate is None)
+    is_checked = jax.config.jax_debug_key_reuse  # type: ignore[attr-defined]  # JAX adds its options at run time.
+    own_key = jax.random.clone(key) if is_checked else key  # The plain program uses the key if this one cannot run.
+    reset_keys, policy_keys = _env_and_policy_keys()(own_key, venv.num_envs, vstate is None)
     keys = reset_keys if vstate is None else vstate.key
     args = RolloutArgs(venv, policy, keys, policy_keys)
     shards = [(args, vstate)]
@@ -65,6 +67,8 @@ def run(
     program = _program(accumulator, collect, capacity, device, *_signature(shards[0]))
     if not program.prepare(*shards[0], num_steps):
         return None
+    if is_checked:
+        jax.random.split(key)  # which counts as its use
     return run_shards(functools.partial(program.run, num_steps=num_steps), shards, keys)
 
 
