@@ -54,5 +54,6 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/installed-%: pyproject.toml | $(VENV)/bin/python
-	$(VENV)/bin/python -m pip install --quiet --editable '.[$*]'
+	@echo "installing funcenv with the packages of [$*] into $(VENV), which takes a minute or two the first time"
+	$(VENV)/bin/python -m pip install --quiet --progress-bar on --editable '.[$*]'
 	@touch $@

@@ -56,7 +56,9 @@ def run(
         return None
     venv, policy = jax.tree.map(functools.partial(_to_cached_array, device), (venv, policy))
     is_checked = jax.config.jax_debug_key_reuse  # type: ignore[attr-defined]  # JAX adds its options at run time.
-    own_key = jax.random.clone(key) if is_checked else key  # The plain program uses the key if this one cannot run.
+    own_key = key  # The plain program uses the key if this one cannot run.
+    if is_checked:
+        own_key = jax.random.clone(key)  # type: ignore[no-untyped-call]  # JAX does not annotate it.
     reset_keys, policy_keys = _env_and_policy_keys()(own_key, venv.num_envs, vstate is None)
     keys = reset_keys if vstate is None else vstate.key
     args = RolloutArgs(venv, policy, keys, policy_keys)
