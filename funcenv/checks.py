@@ -101,6 +101,20 @@ def require_probability(**parameters: Any) -> None:
             raise ValueError(f"{name} must be a probability, from 0 to 1, got {value}")
 
 
+def require_below_one(**parameters: Any) -> None:
+    """Raise `ValueError` for the first parameter that holds a concrete number outside `[0, 1)`.
+
+    >>> require_below_one(repeat_action_probability=1.0)
+    Traceback (most recent call last):
+        ...
+    ValueError: repeat_action_probability must be at least 0 and below 1, got 1.0
+    """
+    for name, value in parameters.items():
+        numbers = _concrete(value)
+        if numbers is not None and not np.all((numbers >= 0) & (numbers < 1)):
+            raise ValueError(f"{name} must be at least 0 and below 1, got {value}")
+
+
 def require_ordered(low_name: str, low: Any, high_name: str, high: Any) -> None:
     """Raise `ValueError` unless `low <= high`.
 

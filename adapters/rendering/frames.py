@@ -7,7 +7,6 @@ of the program, so environments that differ only in their parameters share it.
 from __future__ import annotations
 
 import functools
-import math
 from typing import Any
 
 import jax
@@ -18,8 +17,6 @@ from funcenv.checks import require_size
 from funcenv.func_env import AnyEnv
 from funcenv.scene import rasterize
 from funcenv.scene.grid import mosaic
-
-DEFAULT_LONGER_SIDE = 600  # pixels
 
 Frame = UInt8[np.ndarray, "height width 3"]
 Frames = UInt8[np.ndarray, "num_envs height width 3"]
@@ -36,29 +33,6 @@ def require_frame_size(height: int | None, width: int | None) -> tuple[int | Non
         None if height is None else require_size("render_height", height),
         None if width is None else require_size("render_width", width),
     )
-
-
-def frame_size(
-    aspect: float, height: int | None, width: int | None, longer_side: int = DEFAULT_LONGER_SIDE
-) -> tuple[int, int]:
-    """Return the height and width of a frame in pixels; a side that is None follows from the aspect ratio.
-
-    Args:
-        aspect: Width divided by height.
-        height: Number of rows, or None.
-        width: Number of columns, or None.
-        longer_side: Length of the longer side if both sides are None. Every side that this function chooses is even,
-            as video formats require.
-
-    >>> frame_size(1.5, None, None), frame_size(0.5, None, None), frame_size(1.5, 100, None), frame_size(1.5, 90, 90)
-    ((400, 600), (600, 300), (100, 150), (90, 90))
-    """
-    if height is None and width is None:
-        height, width = (None, longer_side) if aspect >= 1 else (longer_side, None)
-    if width is None:
-        assert height is not None  # for the type checker
-        return height, _round_to_even(height * aspect)
-    return _round_to_even(width / aspect) if height is None else height, width
 
 
 def scene_aspect(func_env: AnyEnv, env_state: Any) -> float:
@@ -86,10 +60,6 @@ def draw_frames(func_envs: AnyEnv, env_states: Any, size: tuple[int, int]) -> Fr
 def draw_mosaic(func_envs: AnyEnv, env_states: Any, size: tuple[int, int], columns: int | None) -> Frame:
     """Draw the states of a batch of environments as a grid in one frame of `size` (height, width)."""
     return np.array(_draw_mosaic(func_envs, env_states, size, columns))
-
-
-def _round_to_even(length: float) -> int:
-    return max(2, 2 * math.floor(length / 2 + 0.5))
 
 
 @jax.jit

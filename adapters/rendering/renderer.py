@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 
 import jax
 
-from funcenv.adapters.rendering.frames import draw_frame, frame_size, scene_aspect
+from funcenv.adapters.rendering.frames import draw_frame, scene_aspect
 from funcenv.adapters.rendering.modes import has_text
 from funcenv.adapters.rendering.terminal import frame_size_in_terminal, half_blocks
 from funcenv.adapters.rendering.window import Window
 from funcenv.func_env import AnyEnv
+from funcenv.scene.size import frame_size
 
 
 class RenderInput(NamedTuple):

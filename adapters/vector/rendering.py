@@ -13,7 +13,6 @@ from funcenv.adapters.rendering.frames import (
     Frame,
     draw_frames,
     draw_mosaic,
-    frame_size,
     require_frame_size,
     scene_aspect,
 )
@@ -24,6 +23,7 @@ from funcenv.adapters.single.env import ActType, ObsType
 from funcenv.adapters.vector.vector_env import VectorEnv
 from funcenv.func_env import AnyEnv
 from funcenv.scene.grid import grid_shape
+from funcenv.scene.size import frame_size
 from funcenv.struct import NDArray
 from funcenv.vector import VectorState
 

@@ -5,6 +5,7 @@ an error. The recommended order, from the inside out:
 
 1. Wrappers that change rewards, observations and actions element by element. A wrapper that needs a bounded `Box`
    (`Rescale...`, `Discretize...`) goes inside `ClipAction` and outside the wrapper that bounds the box.
+   Wrappers that make images go outside of these, and then the wrappers that change images.
 2. `RandomizeParameters`, outside wrappers whose bounds follow the drawn parameters.
 3. `TimeLimit` and `EpisodeStatistics`: inside `RepeatAction` or `MaxAndSkipObservation` they count the steps of the
    environment, outside the agent's actions. `StickyAction` inside them may replace the action of every repeat.
@@ -14,6 +15,7 @@ an error. The recommended order, from the inside out:
    `Autoreset`.
 """
 
+from funcenv.wrappers.add_render_observation import AddRenderObservation
 from funcenv.wrappers.autoreset import Autoreset, AutoresetState
 from funcenv.wrappers.base import StatefulWrapper, Wrapper, layers
 from funcenv.wrappers.delay_observation import DelayObservation
@@ -23,12 +25,15 @@ from funcenv.wrappers.episode_statistics import EpisodeStatistics, EpisodeStatis
 from funcenv.wrappers.filter_observation import FilterObservation
 from funcenv.wrappers.flatten_observation import FlattenObservation
 from funcenv.wrappers.frame_stack_observation import FrameBufferState, FrameStackObservation
+from funcenv.wrappers.grayscale_observation import GrayscaleObservation
+from funcenv.wrappers.image_noise import AddWhiteNoise, ObstructView
 from funcenv.wrappers.max_and_skip_observation import MaxAndSkipObservation, MaxAndSkipObservationState
 from funcenv.wrappers.pixel_observation import PixelObservation
 from funcenv.wrappers.randomize_parameters import RandomizeParameters, RandomizeParametersState
 from funcenv.wrappers.repeat_action import RepeatAction, RepeatActionState
 from funcenv.wrappers.rescale import RescaleAction, RescaleObservation
 from funcenv.wrappers.reshape_observation import ReshapeObservation
+from funcenv.wrappers.resize_observation import ResizeObservation
 from funcenv.wrappers.sticky_action import StickyAction, StickyActionState
 from funcenv.wrappers.time_aware_observation import TimeAwareObservation
 from funcenv.wrappers.time_limit import StepCounterState, TimeLimit
@@ -38,6 +43,8 @@ from funcenv.wrappers.transform_reward import ClipReward, RewardWrapper, Transfo
 
 __all__ = [
     "ActionWrapper",
+    "AddRenderObservation",
+    "AddWhiteNoise",
     "Autoreset",
     "AutoresetState",
     "ClipAction",
@@ -52,9 +59,11 @@ __all__ = [
     "FlattenObservation",
     "FrameBufferState",
     "FrameStackObservation",
+    "GrayscaleObservation",
     "MaxAndSkipObservation",
     "MaxAndSkipObservationState",
     "ObservationWrapper",
+    "ObstructView",
     "PixelObservation",
     "RandomizeParameters",
     "RandomizeParametersState",
@@ -63,6 +72,7 @@ __all__ = [
     "RescaleAction",
     "RescaleObservation",
     "ReshapeObservation",
+    "ResizeObservation",
     "RewardWrapper",
     "StatefulWrapper",
     "StepCounterState",

@@ -51,6 +51,34 @@ def require_box(wrapper: Any, name: str, env: Any = None) -> Box:
     return space
 
 
+def require_image(wrapper: Any, space: AnySpace, channels: tuple[int, ...] | None = None) -> Box:
+    """Return a space of images: a `Box` of uint8 from 0 to 255, `[height, width]` or `[height, width, channels]`.
+
+    Args:
+        wrapper: the wrapper, which the errors name.
+        space: the observation space.
+        channels: the axes that must follow height and width; none or one by default.
+
+    >>> import funcenv
+    >>> require_image(funcenv.Wrapper(funcenv.make("CartPole-v1")), Box(0, 255, (8, 8), np.uint8), channels=(3,))
+    Traceback (most recent call last):
+        ...
+    ValueError: Wrapper needs images, a Box(0, 255, (height, width, 3), uint8), got Box(0, 255, (8, 8), uint8); put
+        PixelObservation or AddRenderObservation inside
+    """
+    name = type(wrapper).__name__
+    if not isinstance(space, Box):
+        raise TypeError(f"{name} needs images, a Box of uint8, got {space!r}; put PixelObservation inside")
+    fits = len(space.shape) in (2, 3) if channels is None else space.shape[2:] == channels and len(space.shape) > 2
+    if not (fits and space.dtype == np.uint8 and (space.low == 0).all() and (space.high == 255).all()):
+        wanted = "(height, width[, channels])" if channels is None else f"(height, width, {channels[0]})"
+        raise ValueError(
+            f"{name} needs images, a Box(0, 255, {wanted}, uint8), got {space!r}; "
+            "put PixelObservation or AddRenderObservation inside"
+        )
+    return space
+
+
 def require_member(wrapper: str, value: Any, name: str, space: AnySpace, remedy: str) -> None:
     """Raise `ValueError` unless abstract values have the structure, shapes and dtypes of members of the space.
 

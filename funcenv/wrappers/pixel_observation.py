@@ -55,14 +55,7 @@ class PixelObservation(Wrapper[State, Action, Any]):
         super().__post_init__()
         for name in ("height", "width", "supersample"):
             object.__setattr__(self, name, require_size(name, getattr(self, name)))
-        env = first_env(self.env)
-        try:
-            jax.eval_shape(lambda: env.scene(env.initial(jax.random.key(0))))
-        except NotImplementedError:
-            raise TypeError(
-                f"PixelObservation needs an environment that draws itself, and {type(env.unwrapped).__name__} draws "
-                "nothing: define its scene(state)"
-            ) from None
+        require_scene(self)
 
     def observation(self, state: State, key: jax.Array) -> jax.Array:
         """Return the image of a state."""
@@ -81,3 +74,16 @@ class PixelObservation(Wrapper[State, Action, Any]):
         """Images: uint8 `[height, width, 3]`, or `[height, width]` with `grayscale`."""
         channels = () if self.grayscale else (3,)
         return Box(0, 255, (self.height, self.width, *channels), np.uint8)
+
+
+def require_scene(wrapper: Any) -> None:
+    """Raise `TypeError` if the environment inside a wrapper does not define `scene`."""
+    env = first_env(wrapper.env)
+    try:
+        jax.eval_shape(lambda: env.scene(env.initial(jax.random.key(0))))
+    except NotImplementedError:
+        inside = type(env.unwrapped).__name__
+        raise TypeError(
+            f"{type(wrapper).__name__} needs an environment that draws itself, and {inside} draws nothing: "
+            "define its scene(state)"
+        ) from None

@@ -7,10 +7,9 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from funcenv.checks import require_at_least, require_ordered
+from funcenv.checks import require_at_least, require_below_one, require_ordered
 from funcenv.func_env import Action, Obs
 from funcenv.struct import PyTreeNode, field
 from funcenv.wrappers.base import StatefulWrapper
@@ -58,11 +57,7 @@ class StickyAction(StatefulWrapper[StickyActionState, Action, Obs]):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        probability = self.repeat_action_probability
-        if not isinstance(probability, jax.core.Tracer):
-            numbers = np.asarray(probability)
-            if not np.all((numbers >= 0) & (numbers < 1)):
-                raise ValueError(f"repeat_action_probability must be at least 0 and below 1, got {probability}")
+        require_below_one(repeat_action_probability=self.repeat_action_probability)
         least, most = _durations(self.repeat_action_duration)
         require_at_least(1, "repeat_action_duration", least, remedy="1 repeats an action once")
         require_ordered("the least repeat_action_duration", least, "the most", most)

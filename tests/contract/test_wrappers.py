@@ -66,9 +66,17 @@ def limited(env):
     return wrappers.TimeLimit(env, 20)
 
 
+def image():
+    return wrappers.PixelObservation(CartPole(), 8, 12)
+
+
 # How to build each wrapper around an environment that it suits; keys are classes of `funcenv.wrappers`.
 BUILDERS = {
     wrappers.ActionWrapper: lambda: Mirrored(CartPole()),
+    wrappers.AddRenderObservation: lambda: wrappers.AddRenderObservation(
+        CartPole(), render_only=False, height=8, width=12
+    ),
+    wrappers.AddWhiteNoise: lambda: wrappers.AddWhiteNoise(image(), 0.25),
     wrappers.Autoreset: lambda: wrappers.Autoreset(limited(CartPole())),
     wrappers.ClipAction: lambda: wrappers.ClipAction(Pendulum()),
     wrappers.ClipReward: lambda: wrappers.ClipReward(Pendulum(), -1.0, 1.0),
@@ -82,14 +90,17 @@ BUILDERS = {
     ),
     wrappers.FlattenObservation: lambda: wrappers.FlattenObservation(wrappers.FrameStackObservation(Pendulum(), 2)),
     wrappers.FrameStackObservation: lambda: wrappers.FrameStackObservation(Pendulum(), 3),
+    wrappers.GrayscaleObservation: lambda: wrappers.GrayscaleObservation(image()),
     wrappers.MaxAndSkipObservation: lambda: wrappers.MaxAndSkipObservation(limited(CartPole()), 3),
     wrappers.ObservationWrapper: lambda: Halved(CartPole()),
+    wrappers.ObstructView: lambda: wrappers.ObstructView(image(), 0.25, 3),
     wrappers.PixelObservation: lambda: wrappers.PixelObservation(CartPole(), 8, 12),
     wrappers.RandomizeParameters: lambda: wrappers.RandomizeParameters(CartPole(), drawn),
     wrappers.RepeatAction: lambda: wrappers.RepeatAction(limited(CartPole()), 3),
     wrappers.RescaleAction: lambda: wrappers.RescaleAction(Pendulum(), -1.0, 1.0),
     wrappers.RescaleObservation: lambda: wrappers.RescaleObservation(Pendulum(), 0.0, 1.0),
     wrappers.ReshapeObservation: lambda: wrappers.ReshapeObservation(CartPole(), (2, 2)),
+    wrappers.ResizeObservation: lambda: wrappers.ResizeObservation(image(), (5, 4)),
     wrappers.RewardWrapper: lambda: Doubled(Pendulum()),
     wrappers.StatefulWrapper: lambda: Counted(CartPole()),
     wrappers.StickyAction: lambda: wrappers.StickyAction(CartPole(), 0.25),
