@@ -42,12 +42,13 @@ _Coordinates = tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""], Float
 
 
 class AcrobotState(PyTreeNode):
-    """Angles and angular velocities of the two joints."""
+    """Angles and angular velocities of the two joints, and the last torque, which is drawn."""
 
     theta1: Float[Array, ""]  # link 1, from hanging down, counter-clockwise, in [-pi, pi] [rad]
     theta2: Float[Array, ""]  # link 2, from the direction of link 1, in [-pi, pi] [rad]
     theta1_dot: Float[Array, ""]  # [rad/s]
     theta2_dot: Float[Array, ""]  # [rad/s]
+    torque: Float[Array, ""] | float = 0.0  # on link 2 in the last step, with noise; 0 after a reset [N m]
 
 
 class Acrobot(FuncEnv[AcrobotState, Int[Array, ""], Float[Array, "6"]]):
@@ -124,11 +125,12 @@ class Acrobot(FuncEnv[AcrobotState, Int[Array, ""], Float[Array, "6"]]):
     def initial(self, key: jax.Array) -> AcrobotState:
         """Return both links hanging nearly straight down and nearly at rest."""
         theta1, theta2, theta1_dot, theta2_dot = jax.random.uniform(key, (4,), float, self.low, self.high)
-        return AcrobotState(theta1=theta1, theta2=theta2, theta1_dot=theta1_dot, theta2_dot=theta2_dot)
+        return AcrobotState(theta1, theta2, theta1_dot, theta2_dot, torque=jnp.zeros((), float))
 
     def transition(self, state: AcrobotState, action: Int[Array, ""], key: jax.Array) -> AcrobotState:
         """Apply a constant torque for one Runge-Kutta step."""
-        derivative = functools.partial(self._derivative, self._torque(action, key))
+        torque = self._torque(action, key)
+        derivative = functools.partial(self._derivative, torque)
         start = state.theta1, state.theta2, state.theta1_dot, state.theta2_dot
         theta1, theta2, theta1_dot, theta2_dot = _runge_kutta(derivative, start, self.dt)
         return AcrobotState(
@@ -136,6 +138,7 @@ class Acrobot(FuncEnv[AcrobotState, Int[Array, ""], Float[Array, "6"]]):
             theta2=_wrap_angle(theta2),
             theta1_dot=jnp.clip(theta1_dot, -self.max_vel_1, self.max_vel_1),
             theta2_dot=jnp.clip(theta2_dot, -self.max_vel_2, self.max_vel_2),
+            torque=torque,
         )
 
     def observation(self, state: AcrobotState, key: jax.Array) -> Float[Array, "6"]:
@@ -175,8 +178,10 @@ class Acrobot(FuncEnv[AcrobotState, Int[Array, ""], Float[Array, "6"]]):
         return {(): 1, ("left",): 0, ("right",): 2}
 
     def scene(self, state: AcrobotState) -> Scene:
-        """Draw both links and the goal line."""
-        return draw_acrobot(state.theta1, state.theta1 + state.theta2, self.link_length_1)
+        """Draw both links, the goal line, and an arrow for the torque."""
+        greatest = jnp.max(jnp.abs(jnp.stack([jnp.float32(torque) for torque in self.avail_torque])))
+        push = jnp.float32(state.torque) / jnp.maximum(greatest, 1e-6)
+        return draw_acrobot(state.theta1, state.theta1 + state.theta2, self.link_length_1, push)
 
     def _torque(self, action: Int[Array, ""], key: jax.Array) -> Float[Array, ""]:
         first, second, third = self.avail_torque

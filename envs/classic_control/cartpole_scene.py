@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from funcenv.scene import Camera, Circle, Line, Rectangle, Scene, Shape, Terrain, palette, transform
+from funcenv.scene import Arc, Camera, Circle, Line, Rectangle, Scene, Shape, Terrain, palette, transform
 
 _AXLE_HEIGHT = 0.3  # of the foot of the pole, above the track
+_SCALE_GAP = 0.2  # from the tip of the pole to the scale
 
 
 def draw_cartpole(x: Any, theta: Any, pole_length: Any, x_threshold: Any, theta_threshold: Any) -> Scene:
-    """Return a cart on a track that is red beyond the threshold, and two ticks at the largest angles of the pole.
+    """Return a cart and a scale over its pole. Red are the places where an episode ends: on the track and on the scale.
 
     Args:
         x: position of the cart.
@@ -24,7 +26,7 @@ def draw_cartpole(x: Any, theta: Any, pole_length: Any, x_threshold: Any, theta_
         theta_threshold: angle at which the episode ends, on either side.
 
     >>> len(draw_cartpole(0.0, 0.1, 1.0, 2.4, 0.2).shapes)
-    7
+    8
     """
     x, theta, pole, edge, lean = map(jnp.float32, (x, theta, pole_length, x_threshold, theta_threshold))
     cart = transform(_cart(pole, lean), (x, 0.0))
@@ -39,11 +41,13 @@ def draw_cartpole(x: Any, theta: Any, pole_length: Any, x_threshold: Any, theta_
 
 
 def _cart(pole: jax.Array, lean: jax.Array) -> list[Shape]:
-    """Return the ticks, wheels and body of a cart at x = 0."""
-    ticks = [Line((0.0, pole + 0.12), (0.0, pole + 0.26), 0.035, palette.STONE)]
+    """Return the scale of the pole's angle, wheels and body of a cart at x = 0."""
+    radius = pole + _SCALE_GAP
+    end = [Line((0.0, radius - 0.09), (0.0, radius + 0.09), 0.05, palette.RED)]
     return [
-        *transform(ticks, (0.0, _AXLE_HEIGHT), -lean),
-        *transform(ticks, (0.0, _AXLE_HEIGHT), lean),
+        Arc((0.0, _AXLE_HEIGHT), radius, math.pi / 2 - lean, 2 * lean, 0.03, palette.STONE),
+        *transform(end, (0.0, _AXLE_HEIGHT), -lean),
+        *transform(end, (0.0, _AXLE_HEIGHT), lean),
         Circle((-0.16, 0.08), 0.08, palette.STONE),
         Circle((0.16, 0.08), 0.08, palette.STONE),
         Rectangle((0.0, 0.21), (0.56, 0.2), palette.INK, corner_radius=0.05),

@@ -21,11 +21,14 @@ from jaxtyping import Array, Float
 from funcenv.checks import require_finite, require_ordered
 from funcenv.envs.classic_control.mountain_car_dynamics import MountainCarDynamics, MountainCarState
 from funcenv.func_env import reward_bounds
+from funcenv.scene import Scene
 from funcenv.spaces import Box
 
 
 class MountainCarContinuousState(MountainCarState):
-    """Position and velocity of the car."""
+    """Position and velocity of the car, and the last throttle, which is drawn."""
+
+    throttle: Float[Array, ""] | float = 0.0  # of the last step, clipped; 0 after a reset
 
 
 class MountainCarContinuous(MountainCarDynamics[Float[Array, "1"]]):
@@ -69,11 +72,15 @@ class MountainCarContinuous(MountainCarDynamics[Float[Array, "1"]]):
         require_ordered("min_action", self.min_action, "max_action", self.max_action)
         require_finite(power=self.power)
 
+    def initial(self, key: jax.Array) -> MountainCarState:
+        """Return the car at rest, near the lowest point."""
+        return super().initial(key).replace(throttle=jnp.zeros((), float))
+
     def transition(self, state: MountainCarState, action: Float[Array, "1"], key: jax.Array) -> MountainCarState:
         """Apply a constant throttle for one step."""
         del key
         throttle = jnp.clip(action[0].astype(float), self.min_action, self.max_action)
-        return self.drive(state, throttle * self.power)
+        return self.drive(state, throttle * self.power).replace(throttle=throttle)
 
     def reward(
         self, state: MountainCarState, action: Float[Array, "1"], next_state: MountainCarState
@@ -97,3 +104,9 @@ class MountainCarContinuous(MountainCarDynamics[Float[Array, "1"]]):
     def get_keys_to_action(self) -> dict[Any, Any]:
         """Return the actions of the arrow keys, at full power."""
         return {("left",): [-1.0], ("right",): [1.0]}
+
+    def scene(self, state: MountainCarState) -> Scene:
+        """Draw the car on the hill, a flag at the goal, and an arrow for the throttle."""
+        assert isinstance(state, MountainCarContinuousState)
+        greatest = jnp.maximum(jnp.abs(jnp.float32(self.min_action)), jnp.abs(jnp.float32(self.max_action)))
+        return self.draw(state, jnp.float32(state.throttle) / jnp.maximum(greatest, 1e-6))

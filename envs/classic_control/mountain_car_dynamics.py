@@ -13,6 +13,8 @@ that the right end stops the car, too. Its code, followed here, only holds the p
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
@@ -88,5 +90,9 @@ class MountainCarDynamics(FuncEnv[MountainCarState, Action, Float[Array, "2"]]):
 
     def scene(self, state: MountainCarState) -> Scene:
         """Draw the car on the hill, and a flag at the goal."""
+        return self.draw(state)
+
+    def draw(self, state: MountainCarState, throttle: Any = None) -> Scene:
+        """Return the drawing, with an arrow for a throttle from -1 to 1 if there is one."""
         track = self.min_position, self.max_position
-        return draw_mountain_car(state.position, track, self.goal_position, self.hill_frequency)
+        return draw_mountain_car(state.position, track, self.goal_position, self.hill_frequency, throttle)

@@ -7,6 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from funcenv.envs.classic_control.arrows import straight_arrow
 from funcenv.scene import Camera, Circle, Line, Polygon, Rectangle, Scene, Shape, Terrain, palette, transform
 
 _AMPLITUDE, _MEAN_HEIGHT = 0.45, 0.55  # of the hill as drawn
@@ -14,7 +15,7 @@ _WHEEL_RADIUS, _AXLE_OFFSET = 0.03, 0.045  # the offset is from the middle of th
 _MARGIN = 0.2  # beyond either end of the track
 
 
-def draw_mountain_car(position: Any, track: tuple[Any, Any], goal: Any, frequency: Any) -> Scene:
+def draw_mountain_car(position: Any, track: tuple[Any, Any], goal: Any, frequency: Any, throttle: Any = None) -> Scene:
     """Return a car on a hill of height `0.45 sin(frequency x) + 0.55`, with both wheels on the ground.
 
     Args:
@@ -22,6 +23,7 @@ def draw_mountain_car(position: Any, track: tuple[Any, Any], goal: Any, frequenc
         track: both ends of the track; a post stands at the left one, where the car stops.
         goal: position of the flag.
         frequency: frequency of the hill.
+        throttle: force of the engine as a part of the greatest one, from -1 to 1, which an arrow shows; None: no arrow.
 
     >>> draw_mountain_car(-0.5, (-1.2, 0.6), 0.5, 3.0).camera.width.tolist()
     2.2...
@@ -36,7 +38,7 @@ def draw_mountain_car(position: Any, track: tuple[Any, Any], goal: Any, frequenc
     )
     return Scene(
         camera=Camera(((left + right) / 2, 0.6), width, 1.3),
-        shapes=_car(position, frequency),
+        shapes=_car(position, frequency, throttle),
         backdrop=(*transform(_flag(), (goal, _height(goal, frequency))), post, hill),
         background=palette.PAPER,
     )
@@ -46,12 +48,14 @@ def _height(x: jax.Array, frequency: jax.Array) -> jax.Array:
     return _AMPLITUDE * jnp.sin(frequency * x) + _MEAN_HEIGHT
 
 
-def _car(x: jax.Array, frequency: jax.Array) -> tuple[Shape, ...]:
-    """Return both wheels, which touch the hill, and the body in the direction of the axles."""
+def _car(x: jax.Array, frequency: jax.Array, throttle: Any) -> tuple[Shape, ...]:
+    """Return both wheels, which touch the hill, the body in the direction of the axles, and the arrow above it."""
     rear, front = _wheel(x, -_AXLE_OFFSET, frequency), _wheel(x, _AXLE_OFFSET, frequency)
     angle = jnp.arctan2(front[1] - rear[1], front[0] - rear[0])
     middle = (rear[0] + front[0]) / 2, (rear[1] + front[1]) / 2
+    arrow = () if throttle is None else straight_arrow(throttle, 0.16, 0.07, palette.ORANGE)
     body = [
+        *transform(arrow, (0.0, 0.13)),
         Rectangle((-0.005, 0.058), (0.085, 0.05), palette.INK, corner_radius=0.015),
         Rectangle((0.0, 0.03), (0.16, 0.045), palette.BLUE, corner_radius=0.015),
     ]

@@ -13,9 +13,9 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Int, UInt32
 
-from funcenv.envs.toy_text.blackjack_scene import VisibleHand, draw_blackjack
+from funcenv.envs.toy_text.blackjack_scene import MAX_CARDS, VisibleHand, draw_blackjack
 from funcenv.func_env import FuncEnv
 from funcenv.scene import Scene
 from funcenv.spaces import Discrete, Tuple
@@ -28,11 +28,11 @@ _CARDS_PER_WORD = 4  # a 32-bit number modulo 13**4 is uniform to within 13**4 /
 
 
 class Hand(PyTreeNode):
-    """The total and the aces of a hand of cards."""
+    """The cards of a hand, and what follows from them."""
 
     total: Int[Array, ""]  # with every ace as 1
     has_ace: Bool[Array, ""]
-    num_cards: Int[Array, ""]
+    cards: UInt32[Array, ""]  # the last eight, 4 bits each, the newest in the lowest bits
 
     @classmethod
     def of(cls, *cards: Int[Array, ""]) -> Hand:
@@ -42,7 +42,7 @@ class Hand(PyTreeNode):
         >>> int(hand.value), bool(hand.usable_ace)
         (17, True)
         """
-        hand = cls(total=jnp.zeros((), jnp.int32), has_ace=jnp.zeros((), bool), num_cards=jnp.zeros((), jnp.int32))
+        hand = cls(total=jnp.zeros((), jnp.int32), has_ace=jnp.zeros((), bool), cards=jnp.zeros((), jnp.uint32))
         for card in cards:
             hand = hand.draw(card, jnp.ones((), bool))
         return hand
@@ -52,7 +52,7 @@ class Hand(PyTreeNode):
         return Hand(
             total=self.total + jnp.where(condition, card, 0),
             has_ace=self.has_ace | (condition & (card == 1)),
-            num_cards=self.num_cards + condition.astype(jnp.int32),
+            cards=jnp.where(condition, self.cards << 4 | card.astype(jnp.uint32), self.cards),
         )
 
     @property
@@ -78,7 +78,17 @@ class Hand(PyTreeNode):
     @property
     def is_natural(self) -> Bool[Array, ""]:
         """Whether the hand is an ace and a 10, as dealt."""
-        return (self.num_cards == 2) & (self.value == 21)
+        return (self.cards < 1 << 8) & (self.value == 21)  # 21 takes two cards or more
+
+    @property
+    def ranks(self) -> list[Int[Array, ""]]:
+        """The last eight cards, the newest first, 1 (ace) to 10; 0 where there are fewer."""
+        return [(self.cards >> 4 * place & 15).astype(jnp.int32) for place in range(8)]
+
+    @property
+    def num_cards(self) -> Int[Array, ""]:
+        """The number of cards, up to eight."""
+        return sum(((rank > 0).astype(jnp.int32) for rank in self.ranks), jnp.zeros((), jnp.int32))
 
 
 class BlackjackState(PyTreeNode):
@@ -179,11 +189,12 @@ class Blackjack(FuncEnv[BlackjackState, Int[Array, ""], tuple[Int[Array, ""], In
         return {"s": 0, "h": 1}
 
     def scene(self, state: BlackjackState) -> Scene:
-        """Draw the table; the dealer's count and the result appear at the end."""
+        """Draw the table; the dealer's other cards, count and the result appear at the end."""
         player, dealer = state.player, state.dealer
         return draw_blackjack(
-            player=VisibleHand(player.value, player.num_cards, jnp.where(player.usable_ace, 1, 0)),
-            dealer=VisibleHand(dealer.value, dealer.num_cards, state.dealer_card),
+            player=VisibleHand(player.value, _dealt_ranks(player), jnp.int32(MAX_CARDS)),
+            dealer=VisibleHand(dealer.value, _dealt_ranks(dealer), jnp.where(state.over, MAX_CARDS, 1)),
+            usable_ace=player.usable_ace,
             payoff=self._payoff(state),
             over=state.over,
         )
@@ -197,6 +208,13 @@ class Blackjack(FuncEnv[BlackjackState, Int[Array, ""], tuple[Int[Array, ""], In
         elif self.natural:
             payoff = jnp.where(player.is_natural & (payoff > 0), 1.5, payoff)
         return payoff
+
+
+def _dealt_ranks(hand: Hand) -> Int[Array, "6"]:
+    """Return the ranks of the cards that are drawn, in the order in which they were dealt, and zeros after them."""
+    ranks = jnp.stack(hand.ranks)
+    places = hand.num_cards - 1 - jnp.arange(MAX_CARDS, dtype=jnp.int32)
+    return jnp.where(places >= 0, ranks[jnp.maximum(places, 0)], 0)
 
 
 def deal(key: jax.Array, num_cards: int) -> list[Int[Array, ""]]:

@@ -2,57 +2,101 @@
 
 from __future__ import annotations
 
-import math
+import functools
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from funcenv.scene import Camera, Line, Rectangle, Repeat, Scene, Shape, Text, digits, letters, palette, rgba
+from funcenv.scene import Camera, Line, Rectangle, Repeat, Scene, Shape, Sprite, Text, digits, letters, palette, rgba
+from funcenv.struct import NDArray
+
+MAX_CARDS = 6
+"""The cards of a hand that are drawn."""
 
 _DEALER_Y, _PLAYER_Y = 1.08, -1.08  # centres of the two rows of cards
-_FIRST_X, _SECOND_X, _CARD_STEP = (
-    -1.75,
-    -0.55,
-    0.25,
-)  # centres of the first two cards, and the offset of each further one
-_COUNT_X = 1.75
-_MAX_CARDS = 5  # drawn per hand
+_FIRST_X, _ROW_WIDTH, _WIDEST_STEP = -2.05, 2.6, 1.1  # centre of the first card; from it to the last; card to card
+_COUNT_X = 1.88
 _CARD_SIZE = 0.98, 1.38
 _HALF_ADVANCE = 3 / 7  # half the distance from one letter to the next, for letters of height 1
+_SUITS = (  # hearts, spades, diamonds, clubs
+    """
+    .##...##.
+    ####.####
+    #########
+    #########
+    #########
+    .#######.
+    ..#####..
+    ...###...
+    ....#....
+    """,
+    """
+    ....#....
+    ...###...
+    ..#####..
+    .#######.
+    #########
+    #########
+    .###.###.
+    ....#....
+    ..#####..
+    """,
+    """
+    ....#....
+    ...###...
+    ..#####..
+    .#######.
+    #########
+    .#######.
+    ..#####..
+    ...###...
+    ....#....
+    """,
+    """
+    ...###...
+    ..#####..
+    ..#####..
+    .##.#.##.
+    #########
+    #########
+    .##.#.##.
+    ....#....
+    ..#####..
+    """,
+)
 
 
 class VisibleHand(NamedTuple):
-    """The visible facts about a hand."""
+    """What there is to see of a hand."""
 
     count: Any
-    num_cards: Any
-    rank: Any  # of the first card, 1 (an ace) to 10; 0: face down
+    ranks: Any  # [MAX_CARDS] from the first card, 1 (an ace) to 10; 0: no card
+    num_open: Any  # cards that lie face up, from the first one
 
 
-def draw_blackjack(player: VisibleHand, dealer: VisibleHand, payoff: Any, over: Any) -> Scene:
+def draw_blackjack(player: VisibleHand, dealer: VisibleHand, usable_ace: Any, payoff: Any, over: Any) -> Scene:
     """Return the table with both hands, their counts and the result.
 
-    Cards whose rank is not in the state are face down. At most five cards of a hand are drawn.
+    Suits have no meaning in the game. A card's suit follows from its rank and place.
 
     Args:
-        player: hand of the player; its first card is a usable ace, or face down.
+        player: hand of the player.
         dealer: hand of the dealer; its count appears when the game is over.
+        usable_ace: whether the player has an ace that counts 11.
         payoff: payoff of the game, whose sign tells who won.
         over: whether the game is over.
 
-    >>> hand = VisibleHand(jnp.int32(17), jnp.int32(2), jnp.int32(1))
-    >>> len(draw_blackjack(hand, hand, jnp.float32(0.0), jnp.array(False)).shapes)
-    10
+    >>> hand = VisibleHand(jnp.int32(17), jnp.array([1, 6, 0, 0, 0, 0]), jnp.int32(2))
+    >>> len(draw_blackjack(hand, hand, True, jnp.float32(0.0), jnp.array(False)).shapes)
+    8
     """
-    usable, over = jnp.float32(player.rank > 0), jnp.float32(over)
+    usable, over = jnp.float32(usable_ace), jnp.float32(over)
     return Scene(
         camera=Camera((0.0, 0.0), 6.0, 5.0),
         shapes=(
-            _cards(dealer, player),
-            *_face(dealer.rank, _DEALER_Y, 1.0),
-            *_face(player.rank, _PLAYER_Y, usable),
+            *_cards((dealer, player), (_DEALER_Y, _PLAYER_Y)),
             _labels(usable),
             _count(jnp.where(over > 0, digits(dealer.count, 2), letters(" ?")), _DEALER_Y),
             _count(digits(player.count, 2), _PLAYER_Y),
@@ -66,22 +110,49 @@ def draw_blackjack(player: VisibleHand, dealer: VisibleHand, payoff: Any, over: 
     )
 
 
-def _cards(dealer: VisibleHand, player: VisibleHand) -> Repeat:
-    """Return all cards: white ones are face up, blue ones face down."""
-    across = (_FIRST_X, _SECOND_X, *(_SECOND_X + _CARD_STEP * i for i in range(1, _MAX_CARDS - 1)))
-    cards = [
-        Rectangle(
-            (x, row),
-            _CARD_SIZE,
-            rgba(jnp.where((hand.rank > 0) & (i == 0), palette.WHITE, palette.BLUE), i < hand.num_cards),
-            corner_radius=0.1,
-            outline=rgba(palette.WHITE, i < hand.num_cards),
-            outline_width=0.07,
-        )
-        for row, hand in ((_DEALER_Y, dealer), (_PLAYER_Y, player))
-        for i, x in enumerate(across)
-    ]
-    return Repeat.stack(cards)
+def _cards(hands: tuple[VisibleHand, VisibleHand], rows: tuple[float, float]) -> tuple[Shape, ...]:
+    """Return all cards, their ranks and their suits; cards that lie face down are blue."""
+    cards, ranks, pips = [], [], []
+    for number, (hand, y) in enumerate(zip(hands, rows, strict=True)):
+        count = jnp.sum(hand.ranks > 0)
+        step = jnp.minimum(_WIDEST_STEP, _ROW_WIDTH / jnp.maximum(jnp.float32(count) - 1, 1))
+        for i in range(MAX_CARDS):
+            rank, x = hand.ranks[i], _FIRST_X + i * step
+            there, is_open = i < count, i < hand.num_open
+            suit = (rank + i + 2 * number) % 4
+            ink = rgba(jnp.where(suit % 2 == 0, palette.RED, palette.INK), there & is_open)
+            whole = (i == count - 1) | (step >= _WIDEST_STEP)  # no other card lies on it
+            paper = jnp.where(is_open, palette.WHITE, palette.BLUE)
+            edge = jnp.where(is_open, palette.STONE, palette.WHITE)
+            cards.append(
+                Rectangle((x, y), _CARD_SIZE, rgba(paper, there), None, 0.1, rgba(edge, there), 0.04),
+            )
+            ranks.append(Text((x - 0.42, y + 0.44), _rank_letters(rank), 0.3, ink, "left"))
+            at = x + jnp.where(whole, 0.08, -0.3), y - jnp.where(whole, 0.2, -0.08)
+            pips.append(Sprite(at, (jnp.where(whole, 0.56, 0.24),) * 2, _pips()[suit], ink[3]))
+    return Repeat.stack(cards), Repeat.stack(ranks), Repeat.stack(pips)
+
+
+def _rank_letters(rank: jax.Array) -> jax.Array:
+    """Return A, or 2 to 10, as two characters."""
+    ten = rank == 10
+    left = jnp.where(ten, ord("1"), jnp.where(rank == 1, ord("A"), ord("0") + rank))
+    return jnp.stack([left, jnp.where(ten, ord("0"), ord(" "))])
+
+
+def _pips() -> jax.Array:
+    """Return the images of the four suits."""
+    return jnp.asarray(_pip_images())
+
+
+@functools.cache
+def _pip_images() -> NDArray:
+    images = []
+    for i, suit in enumerate(_SUITS):
+        inked = np.array([[mark == "#" for mark in row] for row in suit.split()])
+        color = (np.asarray(palette.INK if i % 2 else palette.RED) * 255).round().astype(np.uint8)
+        images.append(np.where(inked[..., None], color, np.uint8(0)))
+    return np.stack(images)
 
 
 def _labels(usable: jax.Array) -> Repeat:
@@ -95,19 +166,6 @@ def _labels(usable: jax.Array) -> Repeat:
             height=np.full(3, 0.2, np.float32),
             color=jnp.stack([palette.LEAF, palette.LEAF, rgba(palette.YELLOW, usable)]),
         )
-    )
-
-
-def _face(rank: jax.Array, row: float, alpha: Any) -> tuple[Shape, ...]:
-    """Return a diamond, and A or 2 to 10, centred whether it has one letter or two."""
-    height, ten = 0.52, rank == 10
-    left = jnp.where(ten, ord("1"), jnp.where(rank == 1, ord("A"), ord("0") + rank))
-    right = jnp.where(ten, ord("0"), ord(" "))
-    x = _FIRST_X + jnp.where(ten, 0.0, _HALF_ADVANCE * height)
-    color = rgba(palette.RED, alpha)
-    return (
-        Rectangle((_FIRST_X, row - 0.36), (0.24, 0.24), color, angle=math.pi / 4),
-        Text((x, row + 0.22), jnp.stack([left, right]), height, color),
     )
 
 

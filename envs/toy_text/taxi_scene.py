@@ -41,6 +41,8 @@ def draw_taxi(
 ) -> Scene:
     """Return a map with walls and stands, a taxi, and its passenger at a stand or behind its window.
 
+    The taxi keeps to the lower half of a tile, so that it covers no letter, flag or passenger.
+
     Args:
         taxi: row and column of the taxi.
         passenger: row and column of the stand where the passenger waits.
@@ -57,16 +59,15 @@ def draw_taxi(
     x, y = tile_center(*taxi)
     waiting_x, waiting_y = tile_center(*passenger)
     rides = jnp.float32(rides)
-    head = rides * (x - 0.03) + (1 - rides) * (waiting_x + 0.27), rides * (y + 0.08) + (1 - rides) * (waiting_y + 0.08)
+    stands_at, seat = (waiting_x + 0.06, waiting_y + 0.35), (x - 0.02, y - 0.16)
+    head = tuple(rides * inside + (1 - rides) * outside for inside, outside in zip(seat, stands_at, strict=True))
     return Scene(
         camera=board_camera(5, 5),
         shapes=(
             *transform(_destination(jnp.float32(delivered)), tile_center(*destination)),
-            *transform(_taxi(), (x, y)),
-            Rectangle(
-                (waiting_x + 0.27, waiting_y - 0.17), (0.22, 0.32), rgba(palette.INK, 1 - rides), corner_radius=0.1
-            ),
-            Circle(head, 0.1, palette.SKIN, palette.INK, 0.04),
+            *transform(_taxi(), (x, y - 0.22), scale=0.75),
+            Rectangle((waiting_x + 0.06, waiting_y + 0.17), (0.18, 0.22), rgba(palette.INK, 1 - rides), None, 0.08),
+            Circle(head, 0.08, palette.SKIN, palette.INK, 0.03),
         ),
         backdrop=_city(stands, is_rainy),
         background=palette.PAPER,
@@ -89,8 +90,8 @@ def _destination(delivered: jax.Array) -> list[Shape]:
     color = palette.INK * (1 - delivered) + palette.GREEN * delivered
     return [
         Rectangle((0.0, 0.0), (0.92, 0.92), rgba(color, 0.0), corner_radius=0.12, outline=color, outline_width=0.08),
-        Line((0.3, -0.3), (0.3, 0.36), 0.05, color),
-        Polygon(np.array([(0.3, 0.38), (-0.02, 0.25), (0.3, 0.12)]), color),
+        Line((0.36, 0.08), (0.36, 0.38), 0.04, color),
+        Polygon(np.array([(0.36, 0.4), (0.16, 0.31), (0.36, 0.22)]), color),
     ]
 
 
@@ -99,7 +100,7 @@ def _city(stands: Sequence[tuple[int, int]], is_rainy: bool) -> tuple[Shape, ...
     for (row, column), color, name in zip(stands, _COLORS, "RGYB", strict=True):
         at = column + 0.5, -row - 0.5
         squares.append(Rectangle(at, (0.9, 0.9), rgba(color, 0.6), corner_radius=0.12))
-        names.append(Text((at[0] - 0.24, at[1] + 0.2), letters(name), 0.28, palette.INK))
+        names.append(Text((at[0] - 0.26, at[1] + 0.24), letters(name), 0.28, palette.INK))
     walls = [Line((x, -first), (x, -last), 0.12, palette.INK) for x, first, last in _WALLS]
     edge = Rectangle((2.5, -2.5), (5.12, 5.12), rgba(palette.INK, 0.0), None, 0.1, palette.INK, 0.12)
     return (

@@ -29,6 +29,7 @@ class Episode:
     truncated: bool = False  # where neither flag is set, the recording stopped before the episode ended
     title: str = "Episode"
     action_space: AnySpace | None = None
+    action_names: tuple[str, ...] = ()  # what each action does, as `FuncEnv.action_names`
 
     def __post_init__(self) -> None:
         num_states = len(self.scenes.camera.width)

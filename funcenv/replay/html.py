@@ -29,7 +29,6 @@ from funcenv.replay.scene_stack import is_constant
 from funcenv.scene import Repeat, Scene, Shape
 from funcenv.scene.font import glyphs
 from funcenv.spaces import Box, Discrete
-from funcenv.spaces.space import AnySpace
 from funcenv.struct import NDArray
 
 _SCRIPTS = ("data.js", "shapes.js", "texels.js", "traces.js", "player.js")
@@ -68,7 +67,7 @@ def _data(episodes: Sequence[Episode], fps: float, title: str) -> dict[str, Any]
                 "steps": episode.num_steps,
                 "reward": encoder.array(rewards),
                 "return": episode.episode_return if np.isfinite(episode.episode_return) else None,
-                "actions": encoder.actions(episode.action, episode.action_space, episode.num_steps),
+                "actions": encoder.actions(episode),
                 "end": "terminated" if episode.terminated else "truncated" if episode.truncated else "stopped",
             }
         )
@@ -159,9 +158,10 @@ class Encoder:
         }
         return structure, leaves
 
-    def actions(self, action: Any, space: AnySpace | None, num_steps: int) -> dict[str, Any] | None:
-        """Return the actions as columns of numbers, of which at most 8 are kept."""
-        columns = [np.asarray(leaf).reshape(num_steps, -1) for leaf in jax.tree.leaves(action)]
+    def actions(self, episode: Episode) -> dict[str, Any] | None:
+        """Return the actions as columns of numbers, of which at most 8 are kept, and their names if they fit."""
+        num_steps, space = episode.num_steps, episode.action_space
+        columns = [np.asarray(leaf).reshape(num_steps, -1) for leaf in jax.tree.leaves(episode.action)]
         if not columns or not num_steps:
             return None
         discrete = all(not np.issubdtype(column.dtype, np.floating) for column in columns)
@@ -180,6 +180,7 @@ class Encoder:
             "low": _number(low),
             "high": _number(high),
             "values": self.array(values),
+            "names": _fitting_names(episode, everything.shape[1]),
         }
 
     def _base(self, row: NDArray) -> Any:
@@ -197,6 +198,13 @@ class Encoder:
         if index == len(self.blobs):
             self.blobs.append(text)
         return [kind, index]
+
+
+def _fitting_names(episode: Episode, width: int) -> list[str]:
+    """Return a name for each action of a `Discrete` space, or for each of the numbers of an action; or none."""
+    space, names = episode.action_space, list(episode.action_names)
+    expected = int(space.n) if isinstance(space, Discrete) else width
+    return names if len(names) == expected else []
 
 
 def _as_array(value: Any, lead: int) -> NDArray:

@@ -104,6 +104,7 @@ def _trimmed(env: AnyEnv, steps: _Steps, title: str) -> Episode:
         truncated=bool(steps.truncated[length - 1]),
         title=title,
         action_space=env.action_space,
+        action_names=tuple(env.action_names),
     )
 
 

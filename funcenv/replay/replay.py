@@ -80,7 +80,7 @@ class Replay:
             reward: `[num_steps]`, one less than there are scenes; zeros by default.
             fps: steps per second.
             title: title of the page.
-            facts: other fields of `Episode`: `action`, `terminated`, `truncated`, `action_space`.
+            facts: other fields of `Episode`: `action`, `terminated`, `truncated`, `action_space`, `action_names`.
 
         Raises:
             ValueError: scenes with different shapes, or a number of rewards or actions that does not fit.
@@ -122,7 +122,7 @@ class Replay:
             if not states:
                 raise ValueError("a replay needs at least one state, got none")
             states = jax.tree.map(lambda *leaves: np.stack(leaves), *jax.device_get(states))
-        facts = {"action_space": env.action_space, **facts}
+        facts = {"action_space": env.action_space, "action_names": tuple(env.action_names), **facts}
         return replay_of(env, (_episode(draw_states(env, states), reward, facts),), fps, title)
 
     @classmethod

@@ -91,8 +91,8 @@ def draw_learning_curve(path: pathlib.Path, rows: list[dict[str, str]], title: s
     axes = figure.add_subplot()
     if threshold is not None:
         axes.axhline(threshold, color="#999999", linestyle=(0, (4, 3)), linewidth=1)
-        style: Any = {"ha": "right", "va": "bottom", "fontsize": 8, "color": "#666666"}
-        axes.text(0.995, threshold, f"solved: {threshold:g}", transform=axes.get_yaxis_transform(), **style)
+        style: Any = {"ha": "left", "va": "center", "fontsize": 8, "color": "#666666"}  # beside the curves
+        axes.text(1.01, threshold, f"solved:\n{threshold:g}", transform=axes.get_yaxis_transform(), **style)
     if num_seeds > 1:
         axes.plot(steps, returns, color="#2a6fbb", alpha=0.25, linewidth=0.8)
     has_return = ~np.isnan(returns).all(axis=1)

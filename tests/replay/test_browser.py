@@ -229,3 +229,43 @@ def test_several_environments_side_by_side(page, cartpole, every_shape, drawn):
     titles = browser.run("return [...document.querySelectorAll('h2')].map(x => x.textContent)")
     assert titles[:4] == [*(f"CartPole-v1, Episode {i}" for i in (1, 2, 3)), "Every <shape>"]
     assert_same_image(drawn(3, 2, 260, 400), reference(every_shape, 0, 2, 260, 400))
+
+
+def test_actions_have_names_and_a_time_limit_is_one(page):
+    env = funcenv.make("MountainCar-v0", max_episode_steps=3)
+    replay = record(env, lambda observation, key: np.int32(2), funcenv.key(0))
+    browser = page(replay)
+    browser.run("replay.seek(3)")
+    text = "return [...document.querySelectorAll(arguments[0])].map(x => x.textContent)"
+    assert browser.run(text, ".lanes .axis span") == ["push right", "no push", "push left"]
+    assert browser.run(text, ".lanes .values span") == ["push right"]
+    assert browser.run(text, ".badge") == ["time limit"]
+
+
+def test_no_label_is_cut_off_and_zero_has_no_sign(page):
+    scenes = [take_steps(record(funcenv.make("Pendulum-v1"), funcenv.random_policy(funcenv.make("Pendulum-v1")),
+                                funcenv.key(0), max_steps=1).episodes[0].scenes, 0)] * 4  # fmt: skip
+    browser = page(Replay.from_scenes(scenes, [-0.0001, -1234.5, 0.99951]))
+    browser.run("replay.seek(1)")
+    assert figures(browser) == ["1", "0", "0"]
+    clipped = "return [...document.querySelectorAll('.axis')].filter(x => x.scrollWidth > x.clientWidth).length"
+    assert browser.run(clipped) == 0
+
+
+@pytest.mark.parametrize(("env_id", "is_drawing"), [("CartPole-v1", True), ("Taxi-v4", False)])
+def test_dark_mode_inverts_drawings_on_paper_only(page, env_id, is_drawing):
+    env = funcenv.make(env_id)
+    replay = record(env, funcenv.random_policy(env), funcenv.key(0), max_steps=3)
+    levels = [page(replay, dark=dark).screenshot(".frame canvas")[20:60, 20:60].mean() for dark in (False, True)]
+    assert levels[0] > 100 and (levels[1] < 60) == is_drawing
+
+
+@pytest.mark.parametrize("shown", [1, 3])
+def test_all_of_a_card_is_on_a_desktop_screen(page, cartpole, shown):
+    browser = page(Replay(cartpole.episodes[:shown]), width=1280, height=900)
+    card, footer = (
+        browser.run("return document.querySelector(arguments[0]).getBoundingClientRect()", selector)
+        for selector in ("article", "footer")
+    )
+    assert card["bottom"] <= footer["top"]
+    assert card["bottom"] > 0.55 * footer["top"]  # and it does not leave half of it empty

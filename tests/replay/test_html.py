@@ -12,7 +12,7 @@ import pytest
 
 import funcenv
 from funcenv.envs import CartPole
-from funcenv.replay import Replay, record
+from funcenv.replay import Episode, Replay, record
 from funcenv.replay.html import Encoder
 from funcenv.scene import Camera, Scene
 from funcenv.wrappers import TimeLimit
@@ -86,14 +86,21 @@ def test_the_figures_are_those_of_the_episode():
 
 
 def test_actions_of_every_kind_become_columns():
-    encoder, space = Encoder(), funcenv.spaces.Discrete(3, start=-1)
-    assert encoder.actions(None, None, 4) is None
-    one = encoder.actions(np.array([0, 1, 1]), space, 3)
+    encoder = Encoder()
+
+    def written(action, space=None, *names):
+        scenes = Replay.from_scenes([Scene(Camera((0.0, 0.0), 2.0, 2.0))] * 4).episodes[0].scenes
+        return encoder.actions(Episode(scenes, np.zeros(3), action, action_space=space, action_names=names))
+
+    assert written(None) is None
+    one = written(np.array([0, 1, 1]), funcenv.spaces.Discrete(3, start=-1), "left", "stay", "right")
     assert (one["kind"], one["width"], one["low"], one["high"]) == ("discrete", 1, -1, 1)
-    many = encoder.actions({"a": np.zeros((3, 2, 3)), "b": np.ones((3, 5), np.int32)}, None, 3)
+    assert one["names"] == ["left", "stay", "right"]
+    many = written({"a": np.zeros((3, 2, 3)), "b": np.ones((3, 5), np.int32)})
     assert (many["kind"], many["width"], many["hidden"]) == ("continuous", 8, 3)
-    switches = encoder.actions(np.array([[True, False]] * 3), funcenv.spaces.MultiBinary(2), 3)
+    switches = written(np.array([[True, False]] * 3), funcenv.spaces.MultiBinary(2), "one name")
     assert (switches["kind"], switches["width"], switches["high"]) == ("discrete", 2, 1)
+    assert switches["names"] == []  # they do not fit
 
 
 def test_a_title_cannot_break_out_of_the_page():

@@ -3,6 +3,8 @@
 const SPEEDS = [0.1, 0.25, 0.5, 1, 2, 4, 8];
 const MAX_CARDS_WITH_TRACES = 6; // with more cards, only frames and numbers are shown
 const END_PAUSE_SECONDS = 0.9; // before the page plays from the start again
+const ENDS = { terminated: "terminated", truncated: "time limit", stopped: "stopped" };
+const [MIN_PLOT, MAX_PLOT] = [46, 130]; // heights of a plot in pixels, as in player.css
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const episodes = decode(data);
@@ -20,11 +22,13 @@ class Card {
     const find = (selector) => this.element.querySelector(selector);
     this.element.style.setProperty("--aspect", episode.drawing.aspect.toFixed(5));
     this.canvas = find("canvas");
+    this.canvas.classList.add(isOnPaper(episode.drawing) ? "paper" : "picture");
     this.badge = find(".badge");
-    this.badge.textContent = episode.end;
+    this.badge.textContent = ENDS[episode.end];
     [this.step, this.reward, this.sum] = [".step", ".reward", ".return"].map(find);
     find("h2").textContent = episodes.length > 1 ? episode.title : "";
     this.traces = episode.steps ? makeTraces(episode) : [];
+    this.plotHeight = this.traces.reduce((sum, trace) => sum + trace.leastHeight, 0);
     find(".traces").append(...this.traces.map((trace) => trace.element));
     this.element.querySelector(".frame").addEventListener("click", toggle);
     for (const plot of this.element.querySelectorAll(".plot")) scrubOn(plot);
@@ -46,6 +50,19 @@ class Card {
     this.canvas.setAttribute("aria-label", `${data.title}, ${episode.title}: step ${step}, return ${sum}`);
     for (const trace of this.traces) trace.show(step);
   }
+}
+
+// Whether a good part of the first frame is a light background. In a dark theme such a drawing is inverted; a picture
+// would look wrong, and is only dimmed.
+function isOnPaper(drawing) {
+  const canvas = blankCanvas(48, 48);
+  drawing.draw(canvas, 0);
+  const { data } = canvas.getContext("2d").getImageData(0, 0, 48, 48);
+  const paper = drawing.background(0).map((part) => part * 255);
+  if (Math.min(...paper) < 200) return false;
+  let same = 0;
+  for (let i = 0; i < data.length; i += 4) same += paper.every((part, k) => Math.abs(part - data[i + k]) < 3);
+  return same > 0.3 * 48 * 48;
 }
 
 const cards = episodes.map((episode) => new Card(episode));
@@ -181,17 +198,25 @@ function choose(shown) {
   for (const card of shownCards()) for (const trace of card.traces) trace.draw(last);
 }
 
-// Uses the smallest number of columns with which all cards fit on the screen.
+// Uses the smallest number of columns with which all cards fit on the screen. Where the frames leave room, the plots
+// grow; where they do not fit in one row, the frames shrink.
 function arrange() {
   const shown = shownCards();
   const [width, height] = [Math.min(innerWidth, 1440) - 40, innerHeight - 190];
   const [tallest] = shown.map((card) => card.episode.drawing.aspect).sort((a, b) => a - b);
-  const below = shown.length > MAX_CARDS_WITH_TRACES ? 86 : 225;
+  const dense = shown.length > MAX_CARDS_WITH_TRACES;
+  const below = dense ? 86 : 133 + Math.max(0, ...shown.map((card) => card.plotHeight));
   const most = Math.max(1, Math.min(shown.length, Math.floor(width / 270)));
-  const fits = (columns) => Math.ceil(shown.length / columns) * ((width / columns - 16) / tallest + below) <= height;
+  const rows = (columns) => Math.ceil(shown.length / columns);
+  const used = (columns) => rows(columns) * ((width / columns - 16) / tallest + below);
   let columns = 1;
-  while (columns < most && !fits(columns)) columns++;
+  while (columns < most && used(columns) > height) columns++;
+  const inNotebook = window !== window.parent; // there the page sets the height of its window
+  const spare = inNotebook || dense ? 0 : (height - used(columns)) / rows(columns);
+  const fitting = Math.min((height / rows(columns) - below) * tallest, 960);
   main.style.setProperty("--columns", columns);
+  main.style.setProperty("--plot", `${Math.min(MIN_PLOT + Math.max(0, spare / 2), MAX_PLOT)}px`);
+  main.style.setProperty("--fit", inNotebook || dense ? "100%" : `${Math.max(340, fitting)}px`);
 }
 
 function summarise() {

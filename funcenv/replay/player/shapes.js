@@ -155,6 +155,10 @@ class Drawing {
     return this.series[width].at(0)[0] / this.series[height].at(0)[0];
   }
 
+  background(step) {
+    return Array.from(this.series[this.structure.background].at(step).slice(0, 3));
+  }
+
   draw(canvas, step) {
     const { width, height } = canvas;
     if (!width || !height) return;
@@ -186,7 +190,7 @@ class Drawing {
 
   paint(context, view, step, first, last) {
     if (first === 0) {
-      context.fillStyle = css([...this.series[this.structure.background].at(step).slice(0, 3), 1]);
+      context.fillStyle = css([...this.background(step), 1]);
       context.fillRect(0, 0, view.width, view.height);
     }
     for (let i = first; i < last; i++) this.paintShape(context, view, step, this.structure.shapes[i], 0, 1, `${i}`);

@@ -6,7 +6,8 @@ function formatNumber(value) {
   if (value === null || !Number.isFinite(value)) return "–";
   if (Number.isInteger(value)) return String(value).replace("-", "−");
   const digits = Math.abs(value) >= 100 ? 1 : Math.abs(value) >= 1 ? 2 : 3;
-  return value.toFixed(digits).replace("-", "−");
+  const text = value.toFixed(digits);
+  return (Number(text) === 0 ? "0" : text).replace("-", "−");
 }
 
 // Formats a number without trailing zeros.
@@ -18,10 +19,11 @@ function shortNumber(value) {
 
 // One plot: its name, the values at the current step, and all values, drawn once per size and theme.
 class Trace {
-  constructor(name, kind, columns, [low, high], numSteps) {
+  constructor(name, kind, columns, [low, high], numSteps, names = []) {
     this.kind = kind; // "area", "lines" or "lanes"
     this.columns = columns;
     this.numSteps = numSteps;
+    this.names = names; // of the lanes, or of the columns
     [this.low, this.high] = low === high ? [low - (low === 0 ? 0 : 1), high + 1] : [low, high];
     this.element = document.getElementById("trace").content.firstElementChild.cloneNode(true);
     const find = (part) => this.element.querySelector(`.${part}`);
@@ -36,16 +38,26 @@ class Trace {
     if (kind === "lanes") {
       this.element.classList.add("lanes");
       this.element.style.setProperty("--lanes", high - low + 1);
-      for (let lane = high; lane >= low; lane--) find("axis").append(labelled(shortNumber(lane)));
+      for (let lane = high; lane >= low; lane--) find("axis").append(labelled(this.format(lane)));
     } else {
       find("axis").append(labelled(shortNumber(this.high)), labelled(shortNumber(this.low)));
     }
   }
 
+  // The height of the plot in pixels where there is little room, as in player.css.
+  get leastHeight() {
+    return this.kind === "lanes" ? 14 * Math.max(2, this.high - this.low + 1) : 46;
+  }
+
   show(step) {
     this.values.forEach((value, i) => {
-      value.textContent = step > 0 ? formatNumber(rounded(this.columns[i][Math.min(step, this.numSteps) - 1])) : "–";
+      const shown = step > 0 ? this.format(rounded(this.columns[i][Math.min(step, this.numSteps) - 1])) : "–";
+      value.textContent = this.kind === "lines" && this.names[i] ? `${this.names[i]} ${shown}` : shown;
     });
+  }
+
+  format(value) {
+    return (this.kind === "lanes" && this.names[value - this.low]) || formatNumber(value);
   }
 
   draw(maxSteps) {
@@ -124,7 +136,7 @@ function makeTraces(episode) {
     const columns = Array.from({ length: actions.width }, (_, i) => column(actions.values, i));
     const lanes = actions.kind === "discrete" && actions.width === 1 && actions.high - actions.low < MAX_LANES;
     const name = actions.hidden ? `Action (${actions.width} of ${actions.width + actions.hidden})` : "Action";
-    traces.push(new Trace(name, lanes ? "lanes" : "lines", columns, [actions.low, actions.high], episode.steps));
+    traces.push(new Trace(name, lanes ? "lanes" : "lines", columns, [actions.low, actions.high], episode.steps, actions.names));
   }
   return traces;
 }

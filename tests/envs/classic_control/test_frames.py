@@ -1,5 +1,6 @@
 """Laws of the frames of the physical systems."""
 
+import dataclasses
 from typing import Any
 
 import jax
@@ -7,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import funcenv
 from funcenv.envs import (
     Acrobot,
     AcrobotState,
@@ -26,7 +28,8 @@ HILL = np.linspace(-2, 2, 200_001)
 
 
 def rows(kind: Any, *columns: Any) -> Any:
-    """States with a leading axis, one column for each field."""
+    """States with a leading axis, one column for each field; zeros for the others."""
+    columns += (0.0,) * (len(dataclasses.fields(kind)) - len(columns))
     columns = np.broadcast_arrays(*(np.asarray(column, np.float32) for column in columns))
     return kind(*map(jnp.asarray, columns))
 
@@ -62,12 +65,24 @@ class TestCartPole:
             middles, [0.3 + length for length in (0.5, 1.5, 4.0)], atol=0.07
         )  # the axle hides its foot
 
+    def test_the_scale_over_the_pole_ends_where_the_episode_ends(self) -> None:
+        for threshold in (0.2, 0.4):
+            env = CartPole(theta_threshold_radians=threshold)
+            states = rows(CartPoleState, 0.0, 0.0, [-threshold, threshold], 0.0)
+            red = find_color(draw_frames(env, states, 400, 600), palette.RED)
+            red[:, 200:] = False  # not the track
+            for index, angle in enumerate((-threshold, threshold)):
+                end = red[index].copy()
+                end[:, slice(300, None) if angle < 0 else slice(300)] = False
+                x, y = center_of(end, env, member(states, index))
+                assert abs(np.arctan2(x, y - 0.3) - angle) < 0.01
+
     def test_posts_stand_where_the_episode_ends(self) -> None:
         for threshold in (2.4, 1.0):
             env, states = CartPole(x_threshold=threshold), rows(CartPoleState, [0.0], 0.0, 0.0, 0.0)
             red = find_color(draw_frames(env, states, 400, 600), palette.RED)[0]
             tall = red & (red.sum(0) > 8)  # the track beyond is red, too, but thin
-            tall[:, 300:] = False
+            tall[:, 200:] = False  # not the scale over the pole
             assert abs(center_of(tall, env, member(states, 0))[0] + threshold) < 0.02
 
 
@@ -88,11 +103,16 @@ class TestPendulum:
 
     def test_the_arrow_shows_if_there_is_a_torque_and_grows_with_it(self) -> None:
         for sign in (1, -1):
-            torque = sign * np.array([0.0, 0.01, 0.5, 1.0, 2.0])
+            torque = sign * np.array([0.0, 0.3, 0.5, 1.0, 2.0])
             frames = draw_frames(Pendulum(), rows(PendulumState, 0.5, 0.0, torque), 200, 200)
             seen = find_color(frames, palette.BLUE, 20).sum((1, 2))
             assert seen[0] == 0
             assert (np.diff(seen) > 0).all()
+
+    def test_next_to_no_torque_is_next_to_no_arrow(self) -> None:
+        frames = draw_frames(Pendulum(), rows(PendulumState, 0.5, 0.0, [0.0, 0.01, -0.01, 0.1]), 200, 200)
+        changed = np.abs(frames.astype(int) - frames[0]).max((1, 2, 3))
+        assert max(changed[1:3]) < 20 < changed[3]
 
     def test_the_arrow_points_where_the_torque_pushes(self) -> None:
         states = rows(PendulumState, 0.0, 0.0, [2.0, -2.0])
@@ -144,6 +164,21 @@ class TestMountainCar:
             assert top < y < center_of(flag, env, member(states, 0))[1] < top + 0.22
 
 
+def test_an_arrow_shows_the_throttle() -> None:
+    env = MountainCarContinuous(max_action=2.0)
+    states = rows(MountainCarContinuousState, -np.pi / 6, 0.0, [0.0, 0.5, 2.0, -2.0])
+    arrows = find_color(draw_frames(env, states, 400, 600), palette.ORANGE)
+    assert not arrows[0].any() and 0 < arrows[1].sum() < arrows[2].sum()
+    right, left = (center_of(arrows[index], env, member(states, index))[0] for index in (2, 3))
+    assert right > -np.pi / 6 > left
+
+
+def test_the_throttle_is_that_of_the_last_step() -> None:
+    env = MountainCarContinuous()
+    state, _ = env.reset(funcenv.key(0))
+    assert state.throttle == 0 and env.step(state, jnp.array([-3.0]), funcenv.key(1))[0].throttle == -1
+
+
 def test_the_two_cars_share_a_frame() -> None:
     position = np.array([-0.9, 0.3])
     pushed = draw_frames(MountainCar(), rows(MountainCarState, position, 0.0))
@@ -152,6 +187,17 @@ def test_the_two_cars_share_a_frame() -> None:
 
 
 class TestAcrobot:
+    def test_the_arrow_shows_the_torque(self) -> None:
+        env = Acrobot(avail_torque=(-2.0, 0.0, 2.0))
+        state, _ = env.reset(funcenv.key(0))
+        torques = [env.step(state, action, funcenv.key(1))[0].torque for action in range(3)]
+        assert [float(state.torque), *map(float, torques)] == [0, -2, 0, 2]
+        states = rows(AcrobotState, 0.0, 0.0, 0.0, 0.0, torques)
+        arrows = find_color(draw_frames(env, states, 230, 230), palette.RED)
+        assert not arrows[1].any()
+        clockwise, anticlockwise = (center_of(arrows[index], env, member(states, index))[0] for index in (0, 2))
+        assert clockwise < 0 < anticlockwise
+
     @pytest.mark.parametrize("length", [1.0, 1.7])
     def test_the_end_is_above_the_line_at_the_goal(self, length: float) -> None:
         env = Acrobot(link_length_1=length)

@@ -46,7 +46,7 @@ def stack_hands(hands: list[list[int]]) -> Hand:
     return Hand(
         total=jnp.asarray([sum(hand) for hand in hands], jnp.int32),
         has_ace=jnp.asarray([1 in hand for hand in hands]),
-        num_cards=jnp.asarray([len(hand) for hand in hands], jnp.int32),
+        cards=jnp.asarray([sum(card << 4 * i for i, card in enumerate(reversed(hand[-8:]))) for hand in hands], jnp.uint32),
     )
 
 
@@ -89,7 +89,9 @@ def test_one_step_is_gymnasiums_with_the_same_cards(rules: dict[str, bool]) -> N
         observation, reward, terminated, _, _ = reference.step(int(actions[i]))
         assert tuple(int(part[i]) for part in observations) == observation
         assert (rewards[i], terminations[i]) == (reward, terminated)
-        assert (next_states.dealer.total[i], next_states.dealer.num_cards[i]) == (sum(dealers[i]), len(dealers[i]))
+        assert next_states.dealer.total[i] == sum(dealers[i])
+        dealt = [int(next_states.dealer.cards[i]) >> 4 * place & 15 for place in range(8)]
+        assert dealt[: len(dealers[i])] == dealers[i][::-1][:8]
         paid.add(reward)
     assert paid == {-1.0, 0.0, 1.0} | ({1.5} if rules["natural"] and not rules["sab"] else set())
 
