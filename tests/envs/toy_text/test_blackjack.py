@@ -46,7 +46,9 @@ def stack_hands(hands: list[list[int]]) -> Hand:
     return Hand(
         total=jnp.asarray([sum(hand) for hand in hands], jnp.int32),
         has_ace=jnp.asarray([1 in hand for hand in hands]),
-        cards=jnp.asarray([sum(card << 4 * i for i, card in enumerate(reversed(hand[-8:]))) for hand in hands], jnp.uint32),
+        cards=jnp.asarray(
+            [sum(card << 4 * i for i, card in enumerate(reversed(hand[-8:]))) for hand in hands], jnp.uint32
+        ),
     )
 
 

@@ -145,7 +145,9 @@ class TestTaxi:
     def test_the_taxi_covers_nothing_on_a_stand(self, board: Board) -> None:
         """Letter, flag and a waiting passenger are in the upper half of a tile."""
         for number, (row, column) in enumerate(STANDS):
-            away = chosen(board.states, [12 * 20 + number * 4 + (number + 1) % 4, 12 * 20 + (number + 1) % 4 * 4 + number])
+            away = chosen(
+                board.states, [12 * 20 + number * 4 + (number + 1) % 4, 12 * 20 + (number + 1) % 4 * 4 + number]
+            )
             here = away.replace(row=jnp.full(2, row), column=jnp.full(2, column))
             before, after = board.draw(away), board.draw(here)
             upper = board.tile(row, column) & (board.y > -row - 0.44)[:, None]
