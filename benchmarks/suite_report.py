@@ -39,13 +39,14 @@ def write_docs(results: Results, docs: pathlib.Path) -> list[pathlib.Path]:
 def render(results: Results, plots: set[str]) -> str:
     """Return the page in Markdown."""
     parts = [
-        *_head(results),
+        *_head(results, plots),
         *_speed(results, plots),
         *_anatomy(results, plots),
         *_compile(results),
         *_memory(results),
         *_latency(results),
         *_peers(results),
+        *_machine(results),
         *_goals(results),
     ]
     return "\n\n".join(parts) + "\n"
@@ -57,7 +58,42 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> 
     return "\n".join("| " + " | ".join(cells) + " |" for cells in (head, marks, *rows))
 
 
-def _head(results: Results) -> list[str]:
+def _head(results: Results, plots: set[str]) -> list[str]:
+    parts = [
+        "# Random-policy stepping",
+        "How many steps do rollouts make in a second, here and in other libraries? Higher is better, and both axes are "
+        "logarithmic.",
+        *_figure("speed_cartpole", plots),
+        _summary(results),
+        *_figure("speed_envs", plots),
+        "`funcenv bench ENV` measures your own environment on your own machine. The [machine](#machine-and-method) and "
+        "the method are described below, [training, latency and rendering](benchmarks.md) on the next page.",
+    ]
+    notes = [f"Not complete: {section} ({error})." for section, error in results.get("errors", {}).items()]
+    return [part for part in (*parts, *notes) if part]
+
+
+def _summary(results: Results) -> str:
+    """Return what the largest batch of CartPole that several libraries ran says, in a sentence for each question."""
+    rows = [row for row in results.get("speed", []) if row["env"] == ENVS[0] and not row["keep"]]
+    if not rows:
+        return ""
+    row = min(rows, key=lambda row: abs(row["num_envs"] - 4096))
+    peers = {name: figures for name, figures in row["peers"].items() if "error" not in figures}
+    ours = peers.pop("funcenv")["steps_per_cpu_second"] / 1e6
+    others = ", ".join(
+        f"{digits(figures['ratio_of_first'])} times as fast as {name}"
+        for name, figures in peers.items()
+        if name in ("gymnax", "CartPoleVectorEnv", "envpool")
+    )
+    text = f"With {row['num_envs']:,} environments, CartPole makes **{digits(ours)} million steps per CPU-second** on one core"
+    text += f": {others}. " if others else ". "
+    if "C" in peers:
+        text += f"A C program written for this task alone is {digits(1 / peers['C']['ratio_of_first'])} times as fast. "
+    return text + "A random policy chooses the actions, so this is the speed of the environment, not of training."
+
+
+def _machine(results: Results) -> list[str]:
     machine, versions = results["machine"], results["versions"]
     caches = ", ".join(f"{name} {size}" for name, size in machine["caches"].items())
     flags = ", ".join(f"`{name}={value}`" for name, value in results["flags"].items()) or "none"
@@ -66,15 +102,15 @@ def _head(results: Results) -> list[str]:
         ("processor", f"{machine['cpu']}, {machine['cores']} cores, {machine['vectors']}; {caches}"),
         ("memory", f"{machine['memory_gib']} GiB"),
         ("system", f"{machine['system']}, {machine['architecture']}, Python {versions['python']}"),
-        ("versions", f"funcenv {versions['funcenv']}, jax {versions['jax']}; the others below"),
+        ("versions", f"funcenv {versions['funcenv']}, jax {versions['jax']}; the others above"),
         ("flags", flags),
         ("load at the start", "unknown" if load is None else f"{load[0]} on {machine['cores']} cores"),
     ]
     pinned = "pinned to one core" if results["pinned_to_one_core"] else "not pinned to a core"
-    intro = (
-        "How fast are rollouts in funcenv, and how fast are they elsewhere? Every figure on this page comes from one "
-        f"run of `{results['command']}` ({results['mode']}) on {results['date']}, which wrote the page; edit "
-        "`benchmarks/`, not the page. The figures are also in [results.json](assets/bench/results.json)."
+    origin = (
+        f"Every figure on this page comes from one run of `{results['command']}` ({results['mode']}) on "
+        f"{results['date']}, which wrote the page; edit `benchmarks/`, not the page. The figures are also in "
+        "[results.json](assets/bench/results.json)."
     )
     method = (
         "Each library runs in a process and a virtual environment of its own, with one thread, "
@@ -84,8 +120,7 @@ def _head(results: Results) -> list[str]:
         "thread pool costs CPU time: about half of it for gymnax's CartPole with 4,096 environments "
         "(`benchmarks/suite.py --all-cores` measures that). This would be unfair to gymnax."
     )
-    notes = [f"Not complete: {section} ({error})." for section, error in results.get("errors", {}).items()]
-    return ["# Random-policy stepping", intro, method, *notes, "## Machine", table(("", "measured on"), rows, left=2)]
+    return ["## Machine and method", origin, method, table(("", "measured on"), rows, left=2)]
 
 
 def _goals(results: Results) -> list[str]:
@@ -105,8 +140,6 @@ def _speed(results: Results, plots: set[str]) -> list[str]:
         "are stepped from Python receive actions that were drawn beforehand. A compiled rollout resets all "
         "environments and then makes about 524,288 steps (at least 64 and at most 8,192 of each environment), "
         "repeatedly.",
-        *_figure("speed_cartpole", plots),
-        *_figure("speed_envs", plots),
         *(_speed_table(env, rows, keep=False) for env in ENVS),
     ]
     if any(row["keep"] for row in rows):

@@ -82,6 +82,9 @@ def test_the_page_holds_the_figures_and_small_plots(benchmarks, results, tmp_pat
     assert all(500 < path.stat().st_size < 100_000 for path in plots)
     page = (tmp_path / "benchmarks_suite.md").read_text()
     assert "| 4,096 | **100** | 9.09 (11.0x; 9.90 - 12.1) |" in page
+    opening = page.partition("## ")[0]
+    assert "speed_cartpole.svg" in opening and "**100 million steps per CPU-second**" in opening
+    assert page.index("## Speed without") < page.index("## Machine and method") < page.index("## Goals met")
     assert "absent: brax==0 cannot be installed" in page
     assert all(f"assets/bench/{path.name}" in page for path in plots)
     assert json.loads((tmp_path / "assets" / "bench" / "results.json").read_text())["date"] == "2026-01-01"
