@@ -12,6 +12,7 @@ import dataclasses
 import importlib
 import importlib.util
 import inspect
+import json
 import math
 import pathlib
 import re
@@ -25,6 +26,7 @@ from funcenv.adapters.playing.keys import parse_combination
 from funcenv.registry import load_entry_points
 
 DOCS = pathlib.Path(__file__).parent
+RETURNS = DOCS / "returns.json"
 PACKAGE = "funcenv.envs"  # the site documents the environments of this package
 
 
@@ -84,6 +86,7 @@ def page_text(page: EnvPage) -> str:
             parts.append(observation_table(page.specs[-1].make(), text, _state_comments(page.build)))
         if name == "Action":
             parts.append(action_table(page.specs[-1].make(), text))
+    parts += ["## Returns to expect", returns_table(page)]
     parts += ["## Parameters", _parameters(page.build)]
     state = getattr(module, f"{page.build.__name__}State", None)
     parts += [] if state is None else ["## State", _state(state)]
@@ -135,6 +138,33 @@ def action_table(env: Any, text: str) -> str:
         for action, name in enumerate(names, int(space.start)):
             rows.append(f"| {action} | {name} | {' or '.join(keys.get(str(action), ['-']))} |")
     return "\n".join(rows)
+
+
+def returns_table(page: EnvPage) -> str:
+    """Return a table of the returns in returns.json, which docs/measure_returns.py writes; nothing if it has none."""
+    measured = json.loads(RETURNS.read_text())
+    rows = ["| id | random policy | PPO with its preset | environment steps of training |", "|---|---|---|---|"]
+    for spec in page.specs:
+        if spec.id in measured:
+            row = measured[spec.id]
+            agent = _mean_and_deviation(row["trained"]) if "trained" in row else "-"
+            steps = f"{row['steps']:,}" if "steps" in row else "-"
+            rows.append(f"| `{spec.id}` | {_mean_and_deviation(row['random'])} | {agent} | {steps} |")
+    note = (
+        "Mean and standard deviation of the returns: 1000 episodes of the random policy, and 100 of one agent of "
+        "`funcenv train ID`. An episode without a time limit is cut after 10,000 steps."
+    )
+    return "\n".join([note, "", *rows]) if len(rows) > 2 else ""
+
+
+def _mean_and_deviation(pair: list[float]) -> str:
+    """Return a mean with its standard deviation.
+
+    >>> _mean_and_deviation([-123.456, 7.891]), _mean_and_deviation([0.0145, 0.12])
+    ('-123.5 ± 7.9', '0.014 ± 0.120')
+    """
+    digits = 1 if abs(pair[0]) >= 10 or pair[1] >= 10 else 2 if abs(pair[0]) >= 0.1 else 3
+    return f"{pair[0]:.{digits}f} ± {pair[1]:.{digits}f}"
 
 
 def table(package: str = PACKAGE) -> str:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import doctest
+import json
 
 import pytest
 
@@ -104,3 +105,17 @@ def test_a_table_that_its_docstring_does_not_list_is_an_error(environment_pages)
 def test_the_examples_of_the_tool_run(environment_pages):
     result = doctest.testmod(environment_pages)
     assert result.attempted >= 3 and result.failed == 0
+
+
+def test_every_id_has_the_return_of_a_random_policy(environment_pages, texts):
+    for page in environment_pages.env_pages():
+        for spec in page.specs:
+            remedy = "run docs/measure_returns.py"
+            assert f"| `{spec.id}` | " in texts[page.name].partition("## Returns to expect")[2], remedy
+
+
+def test_the_return_of_a_random_policy_is_the_one_on_the_page(docs):
+    measured = json.loads((docs / "returns.json").read_text())["CartPole-v1"]["random"]
+    env = funcenv.make("CartPole-v1")
+    played = funcenv.evaluate(env, funcenv.random_policy(env), 200, funcenv.key(1))
+    assert abs(float(played.mean_return) - measured[0]) < 4 * measured[1] / 200**0.5

@@ -93,5 +93,6 @@ def test_what_is_private_is_found(documented):
     assert is_public("funcenv.envs", "CartPole", documented) and is_public("funcenv", "adapters", documented)
     assert is_public("funcenv.train", "ppo", documented) and is_public("funcenv.scene", "mosaic", documented)
     assert not is_public("funcenv._compile.rollout", None, documented)
-    assert not is_public("funcenv.checks", "require_size", documented)
+    assert is_public("funcenv.checks", "require_size", documented)
+    assert not is_public("funcenv.checks", "explain_calls", documented)
     assert not is_public("funcenv._compile.rollout.dispatch", None, documented)
