@@ -86,7 +86,8 @@ def _summary(results: Results) -> str:
         for name, figures in peers.items()
         if name in ("gymnax", "CartPoleVectorEnv", "envpool")
     )
-    text = f"With {row['num_envs']:,} environments, CartPole makes **{digits(ours)} million steps per CPU-second** on one core"
+    text = f"With {row['num_envs']:,} environments, CartPole makes **{digits(ours)} million steps per CPU-second** on one"
+    text += " core"
     text += f": {others}. " if others else ". "
     if "C" in peers:
         text += f"A C program written for this task alone is {digits(1 / peers['C']['ratio_of_first'])} times as fast. "

@@ -160,8 +160,8 @@ def returns_table(page: EnvPage) -> str:
 def _mean_and_deviation(pair: list[float]) -> str:
     """Return a mean with its standard deviation.
 
-    >>> _mean_and_deviation([-123.456, 7.891]), _mean_and_deviation([0.0145, 0.12])
-    ('-123.5 ± 7.9', '0.014 ± 0.120')
+    >>> _mean_and_deviation([-123.456, 7.891]), _mean_and_deviation([0.0151, 0.12])
+    ('-123.5 ± 7.9', '0.015 ± 0.120')
     """
     digits = 1 if abs(pair[0]) >= 10 or pair[1] >= 10 else 2 if abs(pair[0]) >= 0.1 else 3
     return f"{pair[0]:.{digits}f} ± {pair[1]:.{digits}f}"
