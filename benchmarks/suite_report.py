@@ -86,7 +86,9 @@ def _summary(results: Results) -> str:
         for name, figures in peers.items()
         if name in ("gymnax", "CartPoleVectorEnv", "envpool")
     )
-    text = f"With {row['num_envs']:,} environments, CartPole makes **{digits(ours)} million steps per CPU-second** on one"
+    text = (
+        f"With {row['num_envs']:,} environments, CartPole makes **{digits(ours)} million steps per CPU-second** on one"
+    )
     text += " core"
     text += f": {others}. " if others else ". "
     if "C" in peers:
