@@ -46,6 +46,8 @@ class GymnasiumVectorEnv(  # type: ignore[misc]  # it has two specs, one of each
     (True, MultiDiscrete([2 2]), <AutoresetMode.NEXT_STEP: 'NextStep'>)
     """
 
+    reopens = True  # as Gymnasium's `CartPoleVectorEnv` and `SyncVectorEnv`
+
     def __init__(
         self,
         func_env: AnyEnv,

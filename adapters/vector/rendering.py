@@ -102,6 +102,7 @@ class RenderedVectorEnv(VectorEnv[ObsType, ActType]):
         """Close the window."""
         if self._window is not None:
             self._window.close()
+            self._window = None  # an environment that is used again opens another
 
     def _set_up_rendering(self, render_mode: str | None, height: int | None, width: int | None) -> None:
         modes = render_modes(self.func_env)

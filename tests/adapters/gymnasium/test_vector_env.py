@@ -136,3 +136,15 @@ def test_lists_of_frames_are_those_of_gymnasiums_loop(mode):
             else:
                 for envs in (ours, theirs):
                     envs.reset(seed=1) if call == "r" else envs.step(np.array([0, 1, 1]))
+
+
+def test_it_can_be_used_after_close_as_gymnasiums(monkeypatch):
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    envs, other = make("CartPole-v1", render_mode="human"), make("CartPole-v1")
+    for one in (envs, other):
+        one.reset(seed=0)
+        one.close()
+        assert one.closed
+    assert_alike(envs.step(np.ones(3, int)), other.step(np.ones(3, int)))
+    assert envs._window is not None and not envs._window.was_closed
+    envs.close()
