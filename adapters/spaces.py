@@ -1,20 +1,26 @@
-"""Spaces with a generator, for the stateful environments: `env.action_space.sample()` takes no key."""
+"""Spaces with a generator, for the stateful environments: `env.action_space.sample()` takes no key.
+
+`Box`, `Discrete` and the others take the arguments of the pure spaces of the same names, and `seed`. Each returns a
+`Space`, and `isinstance(space, Box)` holds for those that are boxes.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, ValuesView
 from typing import Any, Generic, TypeVar
 
 import jax
 import numpy as np
 
+from funcenv import spaces as pure_spaces
 from funcenv._compile.sharing import share_programs
+from funcenv.adapters import space_json
 from funcenv.adapters._forking import require_threads
 from funcenv.adapters.seeding import HasGenerator, draw_key, draw_key_words
-from funcenv.random import default_impl, words_in_key
+from funcenv.random import default_impl, require_seed, words_in_key
 from funcenv.spaces import Space as PureSpace
-from funcenv.spaces.space import AnySpace
+from funcenv.spaces.space import AnySpace, in_declared_dtype
 
 T = TypeVar("T")
 
@@ -65,22 +71,31 @@ class Space(HasGenerator, Generic[T]):
         elif seed is not None:
             self.seed(seed)
 
-    def seed(self, seed: int | None = None) -> int:
+    def seed(self, seed: Any = None) -> Any:
         """Restart the randomness from a seed, or from the system's entropy, and return the seed.
 
-        Raises:
-            TypeError: the seed is not an integer.
-            ValueError: the seed is negative.
-        """
-        self._set_seed(seed)
-        return int(self._np_random_seed)
+        A tuple, list or dict of seeds, with one for each part, seeds the generator that all parts share.
 
-    def sample(self, mask: Any = None, probability: Any = None) -> Any:
+        Raises:
+            TypeError: the seed is not an integer, or not a structure of these.
+            ValueError: a seed is negative, or there is not one for each part.
+        """
+        if not isinstance(seed, (tuple, list, dict)):
+            self._set_seed(seed)
+            return int(self._np_random_seed)
+        parts = getattr(self.pure, "spaces", ())
+        if len(seed) != len(parts) or (isinstance(seed, dict) and seed.keys() != getattr(parts, "keys", set)()):
+            raise ValueError(f"a structure of seeds must have one for each part of {self!r}, got {seed!r}")
+        self.np_random = np.random.default_rng([require_seed(one) for one in _seeds_in(seed)])
+        return seed
+
+    def sample(self, mask: Any = None, probability: Any = None, **sizes: int) -> Any:
         """Draw a member.
 
         Args:
             mask: which values are possible, as the pure space defines it: `[n]` of 0 and 1 for `Discrete(n)`.
             probability: the probability of each choice. Not together with `mask`.
+            **sizes: `num_nodes` and `num_edges` of a `Graph`.
 
         Returns:
             A fresh array, a NumPy scalar if the member has no axes, or a container of these; a string for `Text`.
@@ -90,8 +105,8 @@ class Space(HasGenerator, Generic[T]):
             ForkedProcess: this process was forked after JAX had started.
         """
         require_threads()
-        if mask is not None or probability is not None:
-            return self._plain(self.pure.sample(draw_key(self.np_random), mask, probability))
+        if mask is not None or probability is not None or sizes:
+            return self._plain(self.pure.sample(draw_key(self.np_random), mask, probability, **sizes))
         if self._block_left == 0 or self._key_is_stale:
             self._draw_block()
         self._block_left -= 1
@@ -103,6 +118,23 @@ class Space(HasGenerator, Generic[T]):
         """Return whether `x` is a member."""
         return bool(self.pure.contains(x))
 
+    def to_jsonable(self, sample_n: Iterable[Any]) -> Any:
+        """Convert a list of members to lists, dicts, numbers and strings, in Gymnasium's form.
+
+        >>> from funcenv.spaces import Discrete
+        >>> Space(Discrete(3)).to_jsonable([np.int32(0), np.int32(2)])
+        [0, 2]
+        """
+        return space_json.to_jsonable(self.pure, sample_n)
+
+    def from_jsonable(self, sample_n: Any) -> list[Any]:
+        """Return the members that `to_jsonable` converted.
+
+        >>> Space(Box(0, 1, (2,)).pure).from_jsonable([[0.0, 0.5]])
+        [array([0. , 0.5], dtype=float32)]
+        """
+        return space_json.from_jsonable(self.pure, sample_n)
+
     @property
     def spaces(self) -> Any:
         """The parts of a `Dict` by name, or of a `Tuple` or `OneOf` in order. They share this generator."""
@@ -113,7 +145,8 @@ class Space(HasGenerator, Generic[T]):
 
     def _draw_block(self) -> None:
         sampler = _block_sampler(self.pure, default_impl())
-        self._block = jax.tree.map(np.array, sampler.draw(draw_key_words(self.np_random, sampler.num_words)))
+        block = jax.tree.map(np.array, sampler.draw(draw_key_words(self.np_random, sampler.num_words)))
+        self._block = in_declared_dtype(self.pure, block) if isinstance(block, np.ndarray) else block
         self._block_left, self._key_is_stale = sampler.num_members, False
 
     def _plain(self, member: Any) -> Any:
@@ -137,8 +170,10 @@ class Space(HasGenerator, Generic[T]):
     def __contains__(self, x: Any) -> bool:
         return self.contains(x)
 
-    def __getitem__(self, key: Any) -> Space[Any]:
-        return self.spaces[key]
+    def __getitem__(self, key: Any) -> Any:
+        if hasattr(self.pure, "spaces"):
+            return self.spaces[key]
+        return Space(self.pure[key], self.np_random)  # type: ignore[index]  # TypeError is right where there are no parts
 
     def __len__(self) -> int:
         return len(self.pure)  # type: ignore[arg-type]  # TypeError is right where there are no parts
@@ -185,3 +220,61 @@ class _BlockSampler:
 
 
 _block_sampler = share_programs(_BlockSampler)
+
+
+def with_generator(value: Any) -> Any:
+    """Return a `Space` for a pure space, and any other value unchanged.
+
+    >>> from funcenv.spaces import Discrete
+    >>> with_generator(Discrete(2)).sample() in (0, 1), with_generator(3)
+    (True, 3)
+    """
+    return Space(value) if isinstance(value, PureSpace) and type(value) is not Space else value
+
+
+class _Kind(type):
+    """The class of `Box` and the others, which are called and tested like classes, and make a `Space`."""
+
+    pure: type[AnySpace]
+
+    def __call__(cls, *args: Any, seed: Any = None, **kwargs: Any) -> Space[Any]:
+        return Space(cls.pure(*map(_without_generators, args), **_without_generators(kwargs)), seed)
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return type(instance) is Space and isinstance(instance.pure, cls.pure)
+
+
+def _without_generators(value: Any) -> Any:
+    """Return the pure spaces in an argument of a pure space."""
+    if type(value) is Space:
+        return value.pure
+    if isinstance(value, dict):
+        return {name: _without_generators(part) for name, part in value.items()}
+    if isinstance(value, (Iterator, ValuesView)):
+        value = list(value)
+    return type(value)(map(_without_generators, value)) if type(value) in (list, tuple) else value
+
+
+def _seeds_in(seed: Any) -> list[Any]:
+    if isinstance(seed, dict):
+        seed = seed.values()
+    elif not isinstance(seed, (tuple, list)):
+        return [seed]
+    return [one for part in seed for one in _seeds_in(part)]
+
+
+def _kind(pure: type[AnySpace]) -> Any:
+    doc = f"A `funcenv.spaces.{pure.__name__}` with a generator; it takes the same arguments, and `seed`."
+    return _Kind(pure.__name__, (), {"pure": pure, "__doc__": doc, "__module__": __name__})
+
+
+Box = _kind(pure_spaces.Box)
+Dict = _kind(pure_spaces.Dict)
+Discrete = _kind(pure_spaces.Discrete)
+Graph = _kind(pure_spaces.Graph)
+MultiBinary = _kind(pure_spaces.MultiBinary)
+MultiDiscrete = _kind(pure_spaces.MultiDiscrete)
+OneOf = _kind(pure_spaces.OneOf)
+Sequence = _kind(pure_spaces.Sequence)
+Text = _kind(pure_spaces.Text)
+Tuple = _kind(pure_spaces.Tuple)

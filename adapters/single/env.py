@@ -7,10 +7,29 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from funcenv.adapters._lifecycle import ClosesAtExit
 from funcenv.adapters.seeding import HasGenerator
+from funcenv.adapters.spaces import with_generator
 from funcenv.registry import EnvSpec
 
 ObsType = TypeVar("ObsType")
 ActType = TypeVar("ActType")
+
+
+class _SpaceAttribute:
+    """An attribute of an environment that gives a pure space a generator when it is set."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, env: Any, owner: type) -> Any:
+        if env is None:
+            return self
+        try:
+            return vars(env)[self._name]
+        except KeyError:
+            raise AttributeError(f"{type(env).__name__} must define {self._name}") from None
+
+    def __set__(self, env: Any, space: Any) -> None:
+        vars(env)[self._name] = with_generator(space)
 
 
 class Env(HasGenerator, ClosesAtExit, Generic[ObsType, ActType]):
@@ -18,7 +37,7 @@ class Env(HasGenerator, ClosesAtExit, Generic[ObsType, ActType]):
 
     The interface is that of `gymnasium.Env` (1.4.0). It serves environments that are written by hand and
     `FunctionalEnv`. A subclass sets `action_space` and `observation_space` and defines `reset` and `step`; its `reset`
-    begins with `super().reset(seed=seed)`.
+    begins with `super().reset(seed=seed)`. A pure space that is set as one of these becomes a `Space`, with a generator.
 
     Attributes:
         metadata: a dict with `render_modes`, a list; `render_fps` if there are any; and `jax`, whether observations and
@@ -33,8 +52,13 @@ class Env(HasGenerator, ClosesAtExit, Generic[ObsType, ActType]):
     spec: EnvSpec | None = None
     reward_range: tuple[float, float] = (-float("inf"), float("inf"))
     reopens: ClassVar[bool] = False  # whether it can be used after `close`
-    action_space: Any
-    observation_space: Any
+    action_space: Any = _SpaceAttribute()
+    observation_space: Any = _SpaceAttribute()
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        for name in {"action_space", "observation_space"} & vars(cls).keys():
+            setattr(cls, name, with_generator(vars(cls)[name]))
 
     def step(self, action: ActType) -> tuple[ObsType, float, bool, bool, dict[str, Any]]:
         """Take an action, and return observation, reward, terminated, truncated and info."""

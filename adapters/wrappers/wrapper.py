@@ -13,6 +13,7 @@ import numpy as np
 
 from funcenv.adapters.results import returns_info, step_api_compatibility
 from funcenv.adapters.single.env import ActType, Env, ObsType
+from funcenv.adapters.spaces import with_generator
 from funcenv.func_env import FuncEnv
 
 
@@ -23,7 +24,10 @@ def _inherited(name: str, doc: str, may_be_set: bool = True) -> Any:
     def get(wrapper: Any) -> Any:
         return vars(wrapper)[own] if own in vars(wrapper) else getattr(wrapper.env, name)
 
-    return property(get, (lambda wrapper, value: setattr(wrapper, own, value)) if may_be_set else None, doc=doc)
+    def set(wrapper: Any, value: Any) -> None:
+        setattr(wrapper, own, with_generator(value))
+
+    return property(get, set if may_be_set else None, doc=doc)
 
 
 class Wrapper(Env[ObsType, ActType]):

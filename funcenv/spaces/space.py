@@ -110,8 +110,9 @@ class Space(abc.ABC, Generic[T_cov]):
         return x
 
     def unpack(self, member: Any) -> Any:
-        """Convert a member to its plain form, in NumPy arrays."""
-        return jax.tree.map(np.asarray, member)
+        """Convert a member to its plain form, in NumPy arrays of the dtype of the space."""
+        plain = jax.tree.map(np.asarray, member)
+        return in_declared_dtype(self, plain) if isinstance(plain, np.ndarray) else plain
 
     def decode(self, member: Any) -> Any:
         """Convert a member with NumPy leaves to what the stateful interfaces return, such as an int for `Discrete`."""
@@ -183,6 +184,19 @@ class Space(abc.ABC, Generic[T_cov]):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"
+
+
+def in_declared_dtype(space: AnySpace, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Cast an array that JAX computed with 32 bits to the dtype of a space of 64 bits, and keep it within the bounds.
+
+    >>> from funcenv.spaces import Box
+    >>> in_declared_dtype(Box(0.1, 0.3, dtype=np.float64), np.float32([0.3]))
+    array([0.3])
+    """
+    if space.dtype is None or array.dtype == space.dtype:
+        return array
+    array = array.astype(space.dtype)
+    return array if space.bounds is None else np.clip(array, *space.bounds)
 
 
 def require_alike(what: str, read: Callable[[Any], Any], one: AnySpace, other: Any) -> None:

@@ -1,6 +1,7 @@
 """The space with a generator: the pure space in everything but its draws."""
 
 import copy
+import json
 import pickle
 
 import gymnasium
@@ -11,6 +12,8 @@ from scipy import stats
 
 from funcenv import adapters, spaces
 from funcenv.adapters import Space
+from funcenv.adapters import spaces as stateful
+from funcenv.adapters.gymnasium.spaces import to_gymnasium
 from funcenv.adapters.seeding import draw_key, np_random
 
 KINDS = [
@@ -160,3 +163,87 @@ def test_a_masked_taxi_takes_only_what_is_allowed():
     env = adapters.make("Taxi-v4")
     _, info = env.reset(seed=0)
     assert all(info["action_mask"][env.action_space.sample(mask=info["action_mask"])] for _ in range(20))
+
+
+NESTED = {"a": stateful.Discrete(3), "b": stateful.Tuple([stateful.Box(-1, 1, (2,)), stateful.Text(4)])}
+FEATURES = stateful.Box(-1.0, 1.0, (2,))
+JSON = {
+    "Box": FEATURES,
+    "Discrete": stateful.Discrete(5, start=-2),
+    "MultiDiscrete": stateful.MultiDiscrete([2, 3]),
+    "MultiBinary": stateful.MultiBinary([2, 2]),
+    "Dict": stateful.Dict(NESTED),
+    "Tuple": stateful.Tuple(NESTED.values()),
+    "Sequence": stateful.Sequence(stateful.Discrete(3)),
+    "stacked": stateful.Sequence(FEATURES, stack=True),
+    "Graph": stateful.Graph(FEATURES, stateful.Discrete(3)),
+    "OneOf": stateful.OneOf([stateful.Discrete(2), FEATURES]),
+}
+
+
+@pytest.mark.parametrize("kind", JSON)
+def test_members_in_json_are_gymnasiums(kind):
+    space, theirs = JSON[kind], to_gymnasium(JSON[kind].pure)
+    assert isinstance(space, getattr(stateful, kind.replace("stacked", "Sequence")))
+    assert not isinstance(space.pure, stateful.Box)
+    space.seed(0)
+    members = [space.sample() for _ in range(4)]
+    value = json.loads(json.dumps(space.to_jsonable(members)))
+    if kind == "Graph":
+        expected = theirs.to_jsonable([gymnasium.spaces.GraphInstance(*member) for member in members])
+    elif kind == "stacked":  # Gymnasium's stacks have one length
+        expected = [member.tolist() for member in members]
+    else:
+        expected = theirs.to_jsonable(members)
+    assert value == json.loads(json.dumps(expected))
+    restored = space.from_jsonable(value)
+    assert jax.tree.structure(restored) == jax.tree.structure(members)
+    jax.tree.map(np.testing.assert_array_equal, restored, members)
+    assert all(member in space for member in restored)
+
+
+def test_seeds_of_parts_and_sizes_of_graphs():
+    space = stateful.Dict(NESTED)
+    seeds = {"a": 3, "b": (4, 5)}
+    assert space.seed(seeds) == seeds
+    first = space.sample()
+    space.seed({"a": 3, "b": [4, 6]})
+    other = space.sample()
+    space.seed(seeds)
+    assert repr(space.sample()) == repr(first) != repr(other)
+    for bad in ({"a": 3}, (1, 2, 3), {"a": 3, "c": 4}):
+        with pytest.raises(ValueError, match="seeds"):
+            space.seed(bad)
+    graph = JSON["Graph"].sample(num_nodes=4, num_edges=2)
+    assert len(graph.nodes) == 4 and len(graph.edges) == 2
+    assert stateful.MultiDiscrete([2, 30])[1] == spaces.Discrete(30)
+    assert stateful.MultiDiscrete([2, 30])[1].sample() in range(30)
+
+
+def test_samples_have_the_dtype_of_their_space():
+    for space in (
+        stateful.Box(0.1, 0.3, (50,), np.float64),
+        stateful.Dict(x=stateful.Box(0.1, 0.3, (50,), np.float64)),
+    ):
+        member = space.sample()
+        array = member["x"] if isinstance(member, dict) else member
+        assert array.dtype == np.float64 and member in space and array.min() < 0.15 and array.max() > 0.25
+
+
+def test_a_pure_space_that_is_set_gets_a_generator():
+    class Hand(adapters.Env):
+        observation_space = spaces.Discrete(4)
+
+        def __init__(self):
+            self.action_space = spaces.Discrete(2)
+
+    class Narrow(adapters.Wrapper):
+        def __init__(self, env):
+            super().__init__(env)
+            self.action_space = spaces.Discrete(1)
+
+    env = Hand()
+    assert env.action_space.sample() in (0, 1) and env.observation_space.sample() in range(4)
+    assert Narrow(env).action_space.sample() == 0 and Narrow(env).observation_space == env.observation_space
+    with pytest.raises(AttributeError, match="must define action_space"):
+        _ = adapters.Env().action_space
