@@ -37,7 +37,8 @@ class Env(HasGenerator, ClosesAtExit, Generic[ObsType, ActType]):
 
     The interface is that of `gymnasium.Env` (1.4.0). It serves environments that are written by hand and
     `FunctionalEnv`. A subclass sets `action_space` and `observation_space` and defines `reset` and `step`; its `reset`
-    begins with `super().reset(seed=seed)`. A pure space that is set as one of these becomes a `Space`, with a generator.
+    begins with `super().reset(seed=seed)`. A pure space that is set as one of these becomes a `Space`, with a
+    generator.
 
     Attributes:
         metadata: a dict with `render_modes`, a list; `render_fps` if there are any; and `jax`, whether observations and

@@ -186,7 +186,6 @@ BOX, PARTS = spaces.Box(-1, 1, (2,)), spaces.Tuple([spaces.Discrete(2), spaces.B
 ERRORS = {
     "no action space": (NoSpaces(), "NoSpaces has no action_space; set it"),
     "no observation space": (NoObservationSpace(), "has no observation_space"),
-    "pure action space": (with_spaces(action=spaces.Discrete(2)), r"stateful space, .* adapters.Space\(Discrete\(2\)"),
     "no space at all": (with_spaces(observation=3), "observation_space must be a stateful space, got int"),
     "empty tuple": (with_spaces(observation=Space(spaces.Tuple([]))), "has an empty Tuple"),
     "empty dict": (with_spaces(observation=Space(spaces.Tuple([spaces.Dict()]))), "has an empty Dict"),
