@@ -229,7 +229,8 @@ def with_generator(value: Any) -> Any:
     >>> with_generator(Discrete(2)).sample() in (0, 1), with_generator(3)
     (True, 3)
     """
-    return Space(value) if isinstance(value, PureSpace) and type(value) is not Space else value
+    kind: type[Any] = type(value)
+    return Space(value) if isinstance(value, PureSpace) and kind is not Space else value
 
 
 class _Kind(type):
