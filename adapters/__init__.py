@@ -8,7 +8,7 @@ from funcenv.adapters.checking.env_checker import check_env
 from funcenv.adapters.errors import ClosedEnvironment, ConcurrentUse, ForkedProcess, ResetNeeded
 from funcenv.adapters.legacy import StepCompatibility
 from funcenv.adapters.playing import PlayPlot, play, play_in_terminal
-from funcenv.adapters.registration import EnvSpec, make, make_vec, pprint_registry, register, spec
+from funcenv.adapters.registration import EnvSpec, WrapperSpec, make, make_vec, pprint_registry, register, spec
 from funcenv.adapters.results import step_api_compatibility
 from funcenv.adapters.seeding import seed_to_key
 from funcenv.adapters.single.env import Env
@@ -41,6 +41,7 @@ __all__ = [
     "UnwrappedEnv",
     "VectorEnv",
     "Wrapper",
+    "WrapperSpec",
     "check_env",
     "make",
     "make_vec",

@@ -3,21 +3,40 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from funcenv.adapters.legacy import StepCompatibility
 from funcenv.adapters.single.env import Env
 from funcenv.adapters.single.functional_env import FunctionalEnv
 from funcenv.adapters.vector.functional_vector_env import FunctionalVectorEnv
-from funcenv.func_env import AnyEnv
+from funcenv.adapters.wrappers.order_enforcing import OrderEnforcing
+from funcenv.adapters.wrappers.time_limit import TimeLimit
+from funcenv.func_env import FuncEnv
 from funcenv.registry import EnvSpec as FuncEnvSpec
-from funcenv.registry import pprint_registry, register
+from funcenv.registry import load_entry_points, registry
+from funcenv.registry import register as register_func_env
 from funcenv.registry import spec as find_spec
 from funcenv.vector import AutoresetMode
-
-__all__ = ["EnvSpec", "make", "make_vec", "pprint_registry", "register", "spec"]
+from funcenv.wrappers.time_limit import TimeLimit as PureTimeLimit
 
 _UNSET: Any = object()
+_registered: dict[str, EnvSpec] = {}  # by `register`, with what `funcenv.registry` does not know
+
+
+@dataclasses.dataclass(frozen=True)
+class WrapperSpec:
+    """A wrapper that `make` applies: a class or function, or `"module:attribute"`, and its arguments after `env`."""
+
+    name: str
+    entry_point: str | Callable[..., Any]
+    kwargs: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    def apply(self, env: Any) -> Any:
+        """Wrap an environment."""
+        return _load(self.entry_point)(env, **self.kwargs)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,6 +51,13 @@ class EnvSpec(FuncEnvSpec):
     render_mode: str | None = None
     render_height: int | None = None
     render_width: int | None = None
+    order_enforce: bool = True
+    additional_wrappers: Sequence[WrapperSpec] = ()
+    vector_entry_point: str | Callable[..., Any] | None = None
+
+    def __post_init__(self) -> None:
+        wrappers = [WrapperSpec(**one) if isinstance(one, dict) else one for one in self.additional_wrappers]
+        object.__setattr__(self, "additional_wrappers", tuple(wrappers))
 
     @property
     def rendering(self) -> dict[str, Any]:
@@ -43,6 +69,89 @@ class EnvSpec(FuncEnvSpec):
         if render_mode is not _UNSET:
             arguments["render_mode"] = render_mode
         return make(self, **{**self.rendering, **arguments})
+
+
+def register(
+    id: str,
+    entry_point: str | Callable[..., Any],
+    max_episode_steps: int | None = None,
+    reward_threshold: float | None = None,
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    order_enforce: bool = True,
+    additional_wrappers: Sequence[WrapperSpec] = (),
+    vector_entry_point: str | Callable[..., Any] | None = None,
+) -> None:
+    """Register a functional environment, or a stateful one that is written by hand, under an id.
+
+    Args:
+        id: As for `funcenv.register`.
+        entry_point: A callable that takes the parameters and returns a `FuncEnv` or an `Env`, or `"module:attribute"`.
+        max_episode_steps: As for `funcenv.register`.
+        reward_threshold: As for `funcenv.register`.
+        kwargs: As for `funcenv.register`.
+        order_enforce: Whether `make` puts an `OrderEnforcing` around a stateful environment. Functional environments
+            always enforce the order of calls.
+        additional_wrappers: Wrappers that `make` applies outside of the time limit, those of `funcenv.wrappers` before
+            those of `funcenv.adapters.wrappers`.
+        vector_entry_point: For `make_vec`, a callable that takes `num_envs` and the parameters and returns a
+            `VectorEnv`. By default `make_vec` batches the functional environment.
+
+    Raises:
+        ValueError: As for `funcenv.register`.
+
+    >>> from funcenv.adapters import wrappers
+    >>> statistics = WrapperSpec("statistics", wrappers.RecordEpisodeStatistics)
+    >>> register("doc/Counted-v0", "funcenv.envs:CartPole", 9, additional_wrappers=[statistics])
+    >>> make("doc/Counted-v0")
+    <RecordEpisodeStatistics<TimeLimit<CartPole<doc/Counted-v0>>>>
+    """
+    register_func_env(id, entry_point, max_episode_steps, reward_threshold, kwargs)
+    _registered[id] = EnvSpec(
+        **vars(registry[id]),
+        order_enforce=order_enforce,
+        additional_wrappers=additional_wrappers,
+        vector_entry_point=vector_entry_point,
+    )
+
+
+def pprint_registry(
+    print_registry: Mapping[str, FuncEnvSpec] | None = None,
+    *,
+    num_cols: int = 3,
+    exclude_namespaces: Sequence[str] | None = None,
+    disable_print: bool = False,
+) -> str | None:
+    """Print all ids by namespace, as `gymnasium.pprint_registry` does; `funcenv.pprint_registry` returns a table.
+
+    Args:
+        print_registry: Specifications by id; by default all that are registered.
+        num_cols: Number of columns.
+        exclude_namespaces: Namespaces to leave out. The namespace of an id without one is the module of its family.
+        disable_print: Whether to return the text instead.
+
+    >>> pprint_registry({"CartPole-v1": spec("CartPole-v1"), "Pendulum-v1": spec("Pendulum-v1")})
+    ===== classic_control =====
+    CartPole-v1 Pendulum-v1
+    """
+    if print_registry is None:
+        load_entry_points()
+        print_registry = registry
+    ids: dict[str, list[str]] = {}
+    for one in print_registry.values():
+        ids.setdefault(_namespace(one), []).append(one.id)
+    width = max((len(one.id) for one in print_registry.values()), default=0)
+    blocks = []
+    for namespace, names in ids.items():
+        if namespace not in (exclude_namespaces or ()):
+            names = [name.ljust(width) for name in sorted(names)]
+            rows = [" ".join(names[start : start + num_cols]).rstrip() for start in range(0, len(names), num_cols)]
+            blocks.append("\n".join([f"===== {namespace} =====", *rows]))
+    text = "\n".join(blocks)
+    if disable_print:
+        return text
+    print(text)
+    return None
 
 
 def spec(id: str) -> EnvSpec:
@@ -74,7 +183,8 @@ def make(
         max_episode_steps: Time limit that replaces the registered one; None or -1 for no limit.
         return_two_dones: For code written for old Gym: return a `StepCompatibility` with this argument. By default the
             interface is Gymnasium's.
-        **params: Parameters of the environment, for example `gravity=1.6`.
+        **params: Parameters of the environment, for example `gravity=1.6`. A stateful environment that is written by
+            hand also gets the rendering arguments that are not None.
 
     Returns:
         The environment. Its `spec` records the arguments: `env.spec.make()` makes another one.
@@ -90,8 +200,13 @@ def make(
     >>> reward, env.spec.kwargs
     (1.0, {'gravity': 1.6})
     """
-    func_env, spec = _build(id, max_episode_steps, params, render_mode, render_height, render_width)
-    env = FunctionalEnv[Any, Any](func_env, **spec.rendering, spec=spec)
+    built, spec = _build(id, max_episode_steps, params, render_mode, render_height, render_width)
+    env: Env[Any, Any] = (
+        built if isinstance(built, Env) else FunctionalEnv[Any, Any](built, **spec.rendering, spec=spec)
+    )
+    for wrapper in spec.additional_wrappers:
+        if not _is_pure(wrapper):
+            env = wrapper.apply(env)
     return env if return_two_dones is None else StepCompatibility(env, return_two_dones)
 
 
@@ -132,7 +247,15 @@ def make_vec(
     >>> observations.shape
     (3, 4)
     """
-    func_env, spec = _build(id, max_episode_steps, params, render_mode, render_height, render_width)
+    spec = _stateful_spec(find_spec(id) if isinstance(id, str) else id)
+    if spec.vector_entry_point is not None:
+        own: Any = _load(spec.vector_entry_point)(num_envs=num_envs, **{**spec.kwargs, **params})
+        return own
+    func_env, spec = _build(spec, max_episode_steps, params, render_mode, render_height, render_width)
+    stateful = [one.name for one in spec.additional_wrappers if not _is_pure(one)]
+    if isinstance(func_env, Env) or stateful:
+        what = f"has the stateful wrappers {', '.join(stateful)}" if stateful else "is a stateful environment"
+        raise TypeError(f"{spec.id} {what}, which cannot be batched; register it with vector_entry_point")
     options: dict[str, Any] = {"autoreset_mode": autoreset_mode, "output": output, **spec.rendering}
     return FunctionalVectorEnv(func_env, num_envs, **options, spec=spec)
 
@@ -142,16 +265,59 @@ def _stateful_spec(spec: FuncEnvSpec) -> EnvSpec:
         return spec
     if not isinstance(spec, FuncEnvSpec):
         raise TypeError(f"an environment is made from an id such as 'CartPole-v1' or from a spec, got {spec!r}")
-    return EnvSpec(**{entry.name: getattr(spec, entry.name) for entry in dataclasses.fields(spec)})
+    fields = vars(spec)
+    known = _registered.get(spec.id)
+    return known if known is not None and fields.items() <= vars(known).items() else EnvSpec(**fields)
 
 
 def _build(
     id: str | FuncEnvSpec, max_episode_steps: int | None, params: dict[str, Any], *rendering: Any
-) -> tuple[AnyEnv, EnvSpec]:
-    """Return the functional environment, and a specification that records all arguments."""
+) -> tuple[Any, EnvSpec]:
+    """Return the functional environment, or one written by hand, and a specification that records all arguments."""
     spec = _stateful_spec(find_spec(id) if isinstance(id, str) else id)
     limit = spec.max_episode_steps if max_episode_steps is _UNSET else max_episode_steps
-    func_env = FuncEnvSpec.make(spec, max_episode_steps=limit, **params)
     limit = None if limit == -1 else limit
-    kwargs = {**spec.kwargs, **params}
-    return func_env, EnvSpec(spec.id, spec.entry_point, limit, spec.reward_threshold, kwargs, *rendering)
+    record = dataclasses.replace(
+        spec,
+        max_episode_steps=limit,
+        kwargs={**spec.kwargs, **params},
+        **dict(zip(("render_mode", "render_height", "render_width"), rendering, strict=True)),
+    )
+    builder = spec.load()
+    accepted = inspect.signature(builder).parameters
+    given = {name: value for name, value in record.rendering.items() if value is not None and name in accepted}
+    built = spec.build(**params, **given)
+    if isinstance(built, FuncEnv):
+        built = built if limit is None else PureTimeLimit(built, max_episode_steps=limit)
+        for wrapper in filter(_is_pure, spec.additional_wrappers):
+            built = wrapper.apply(built)
+        return built, record
+    if not isinstance(built, Env):
+        raise TypeError(f"the entry point of {spec.id} must return a FuncEnv or an adapters.Env, got {built!r}")
+    if record.render_mode is not None and "render_mode" not in given:
+        raise TypeError(f"{spec.id} got an unexpected keyword argument 'render_mode'; let its constructor take it")
+    built.spec = record
+    built = OrderEnforcing(built) if spec.order_enforce else built
+    return built if limit is None else TimeLimit(built, max_episode_steps=limit), record
+
+
+def _is_pure(wrapper: WrapperSpec) -> bool:
+    """Return whether a wrapper is one of functional environments."""
+    loaded = _load(wrapper.entry_point)
+    return isinstance(loaded, type) and issubclass(loaded, FuncEnv)
+
+
+def _load(entry_point: str | Callable[..., Any]) -> Any:
+    if callable(entry_point):
+        return entry_point
+    module, _, attribute = entry_point.partition(":")
+    return getattr(importlib.import_module(module), attribute)
+
+
+def _namespace(spec: FuncEnvSpec) -> str:
+    """Return the namespace of an id, or the third part of the module that it comes from, as Gymnasium does."""
+    if spec.namespace is not None:
+        return spec.namespace
+    module = spec.entry_point.partition(":")[0] if isinstance(spec.entry_point, str) else spec.entry_point.__module__
+    parts = module.split(".")
+    return parts[2] if len(parts) > 2 else parts[-1]

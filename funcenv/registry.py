@@ -22,7 +22,7 @@ from types import MappingProxyType
 from typing import Any, Self
 
 from funcenv.checks import require_size
-from funcenv.func_env import AnyEnv
+from funcenv.func_env import AnyEnv, FuncEnv
 from funcenv.struct import unannotated_values
 from funcenv.wrappers.time_limit import TimeLimit
 
@@ -73,11 +73,20 @@ class EnvSpec:
         module, _, attribute = self.entry_point.partition(":")
         return getattr(importlib.import_module(module), attribute)
 
-    def make(self, *, max_episode_steps: int | None = _UNSET, **params: Any) -> AnyEnv:
-        """Build the environment, as `funcenv.make` does."""
+    def build(self, **params: Any) -> Any:
+        """Build the environment without a time limit."""
         build = self.load()
         _require_known_parameters(self.id, build, params)
-        env = build(**{**self.kwargs, **params})
+        return build(**{**self.kwargs, **params})
+
+    def make(self, *, max_episode_steps: int | None = _UNSET, **params: Any) -> AnyEnv:
+        """Build the environment, as `funcenv.make` does."""
+        env = self.build(**params)
+        if not isinstance(env, FuncEnv):
+            raise TypeError(
+                f"{self.id} is a {type(env).__name__}, not a FuncEnv; make a stateful environment with "
+                "funcenv.adapters.make"
+            )
         limit = self.max_episode_steps if max_episode_steps is _UNSET else max_episode_steps
         return env if limit in (None, -1) else TimeLimit(env, max_episode_steps=limit)
 
@@ -94,7 +103,7 @@ class EnvSpec:
                 'register it as "module:attribute"'
             )
         kwargs = {name: _to_json(f"kwargs[{name!r}]", value) for name, value in self.kwargs.items()}
-        return json.dumps({**vars(self), "kwargs": kwargs})
+        return json.dumps({**dataclasses.asdict(dataclasses.replace(self, kwargs={})), "kwargs": kwargs})
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -110,14 +119,16 @@ class EnvSpec:
         return cls(**fields)
 
     def pprint(self) -> str:
-        """Format the spec as lines of text, without fields that are None or empty.
+        """Format the spec as lines of text, without fields that have their default.
 
         >>> print(EnvSpec("lab/Moon-v0", "lab.moon:Moon", kwargs={"gravity": 1.6}).pprint())
         id=lab/Moon-v0
         entry_point=lab.moon:Moon
         kwargs={'gravity': 1.6}
         """
-        return "\n".join(f"{name}={value}" for name, value in vars(self).items() if value is not None and value != {})
+        defaults = vars(type(self)(self.id, ""))
+        shown = {name: value for name, value in vars(self).items() if name == "id" or value != defaults[name]}
+        return "\n".join(f"{name}={value}" for name, value in shown.items())
 
 
 _specs: dict[str, EnvSpec] = {}

@@ -61,6 +61,12 @@ class Env(HasGenerator, ClosesAtExit, Generic[ObsType, ActType]):
         for name in {"action_space", "observation_space"} & vars(cls).keys():
             setattr(cls, name, with_generator(vars(cls)[name]))
 
+    def __class_getitem__(cls, types: Any) -> Any:
+        """Accept the type of observations alone, as Gymnasium does: `Env[np.ndarray]` is `Env[np.ndarray, Any]`."""
+        parameters = getattr(cls, "__parameters__", ())
+        is_partial = len(parameters) == 2 and not isinstance(types, tuple)
+        return super().__class_getitem__((types, Any) if is_partial else types)  # type: ignore[misc]  # of Generic
+
     def step(self, action: ActType) -> tuple[ObsType, float, bool, bool, dict[str, Any]]:
         """Take an action, and return observation, reward, terminated, truncated and info."""
         raise NotImplementedError(f"{type(self).__name__} must define step(action)")

@@ -6,6 +6,7 @@ from funcenv.adapters.wrappers.passive_env_checker import PassiveEnvChecker
 from funcenv.adapters.wrappers.record_episode_statistics import RecordEpisodeStatistics
 from funcenv.adapters.wrappers.record_video import RecordVideo
 from funcenv.adapters.wrappers.render_collection import RenderCollection
+from funcenv.adapters.wrappers.time_limit import TimeLimit
 from funcenv.adapters.wrappers.wrapper import ActionWrapper, ObservationWrapper, RewardWrapper, Wrapper
 
 __all__ = [
@@ -18,5 +19,6 @@ __all__ = [
     "RecordVideo",
     "RenderCollection",
     "RewardWrapper",
+    "TimeLimit",
     "Wrapper",
 ]

@@ -6,18 +6,19 @@ import warnings
 from typing import Any
 
 from funcenv.adapters.checking.api_rules import check_frame, check_reset_result, check_step_result
+from funcenv.adapters.checking.space_rules import check_spaces
 from funcenv.adapters.single.env import ActType, Env, ObsType
 from funcenv.adapters.wrappers.wrapper import Wrapper
 
 
 class PassiveEnvChecker(Wrapper[ObsType, ActType]):
-    """A wrapper that checks the first result of each of `reset`, `step` and `render`.
+    """A wrapper that checks the spaces, and the first result of each of `reset`, `step` and `render`.
 
     Results that work but are probably unintended cause a `UserWarning`. `check_env` checks more, but it resets and
     steps the environment itself.
 
     Raises:
-        EnvCheckError: A result breaks the contract of `Env`.
+        EnvCheckError: A space or a result breaks the contract of `Env`.
 
     >>> from funcenv import adapters
     >>> env = PassiveEnvChecker(adapters.make("CartPole-v1"))
@@ -26,6 +27,7 @@ class PassiveEnvChecker(Wrapper[ObsType, ActType]):
 
     def __init__(self, env: Env[Any, Any]) -> None:
         super().__init__(env)
+        list(check_spaces(env))  # its advice is for `check_env`; here only faults count
         self._unchecked = {"reset", "step", "render"}
 
     def render(self) -> Any:

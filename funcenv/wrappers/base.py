@@ -57,7 +57,7 @@ class Wrapper(FuncEnv[State, Action, Obs]):
         if not isinstance(self.env, FuncEnv):
             raise TypeError(
                 f"{name} wraps a FuncEnv, such as funcenv.make gives, got {type(self.env).__name__}; "
-                "a vector environment is built last, around the wrapped one"
+                f"{_remedy(name, self.env)}"
             )
         if type(self).inner is Wrapper.inner:
             return
@@ -260,6 +260,15 @@ def layer_with(env: AnyEnv, name: str) -> AnyEnv | None:
     'CartPole'
     """
     return next((layer for layer in layers(env) if name in vars(layer) or hasattr(type(layer), name)), None)
+
+
+def _remedy(name: str, env: Any) -> str:
+    """Return what to do about an environment that is not functional."""
+    if hasattr(env, "func_env") and not hasattr(env, "num_envs"):
+        return f"wrap the functional environment inside it: adapters.FunctionalEnv({name}(env.func_env, ...))"
+    if hasattr(env, "render_mode") and not hasattr(env, "num_envs"):
+        return "around a stateful environment that is written by hand goes a class of funcenv.adapters.wrappers"
+    return "a vector environment is built last, around the wrapped one"
 
 
 def _suggestion(name: str, known: Iterable[str], beginning: str = "", ending: str = "?") -> str:

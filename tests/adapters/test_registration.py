@@ -79,7 +79,7 @@ def test_registering_and_modules_in_ids(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     env = adapters.make("my_stateful_lab:lab/Slow-v2")
     assert str(env) == "<TimeLimit<CartPole<lab/Slow-v2>>>" and env.get_wrapper_attr("max_episode_steps") == 5
-    assert "lab/Slow-v2" in adapters.pprint_registry()
+    assert "lab/Slow-v2" in adapters.pprint_registry(disable_print=True)
 
 
 @pytest.mark.parametrize("id", sorted({funcenv.spec("CartPole-v1").id, *funcenv.registry}))
@@ -179,3 +179,89 @@ def test_make_vec_takes_a_parameter_for_each_environment():
     np.testing.assert_array_equal(envs.func_env.unwrapped.gravity, [0.5, 9.8])
     observations, _ = envs.reset(seed=0)
     assert isinstance(observations, jax.Array) and observations.shape == (2, 4)
+
+
+class Corridor(adapters.Env):
+    """A stateful environment that is written by hand."""
+
+    metadata = {"render_modes": ["ansi"], "render_fps": 4}  # noqa: RUF012
+    action_space = observation_space = adapters.Space(funcenv.spaces.Discrete(9))
+
+    def __init__(self, start=0, render_mode=None):
+        self.start, self.render_mode = start, render_mode
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return self.start, {}
+
+    def step(self, action):
+        return 1, 1.0, False, False, {}
+
+    def render(self):
+        return "ansi"
+
+
+def test_an_environment_written_by_hand_is_registered():
+    adapters.register("lab/Corridor-v0", Corridor, max_episode_steps=2, kwargs={"start": 3})
+    env = adapters.make("lab/Corridor-v0", "ansi")
+    assert str(env) == "<TimeLimit<OrderEnforcing<Corridor<lab/Corridor-v0>>>>"
+    with pytest.raises(adapters.ResetNeeded):
+        env.step(0)
+    assert env.reset() == (3, {}) and env.render() == "ansi"
+    assert [env.step(0)[3] for _ in range(2)] == [False, True]
+    again = env.spec.make(start=4, max_episode_steps=None)
+    assert again.reset()[0] == 4 and again.render_mode == "ansi" and "TimeLimit" not in str(again)
+    old = adapters.make("lab/Corridor-v0", return_two_dones=False)
+    assert old.reset() == 3 and len(old.step(0)) == 4
+    with pytest.raises(TypeError, match="lab/Corridor-v0 is a Corridor, not a FuncEnv; .*funcenv.adapters.make"):
+        funcenv.make("lab/Corridor-v0")
+    with pytest.raises(TypeError, match="is a stateful environment, which cannot be batched; .* vector_entry_point"):
+        adapters.make_vec("lab/Corridor-v0", 2)
+
+
+def test_entry_points_must_build_environments():
+    adapters.register("lab/Number-v0", lambda: 3)
+    with pytest.raises(TypeError, match=r"must return a FuncEnv or an adapters\.Env, got 3"):
+        adapters.make("lab/Number-v0")
+    adapters.register("lab/Blind-v0", lambda: Corridor())
+    assert adapters.make("lab/Blind-v0").render_mode is None
+    with pytest.raises(TypeError, match="got an unexpected keyword argument 'render_mode'"):
+        adapters.make("lab/Blind-v0", "ansi")
+
+
+def test_additional_wrappers_are_applied_by_kind():
+    count = adapters.WrapperSpec("count", "funcenv.adapters.wrappers:RecordEpisodeStatistics", {"buffer_length": 3})
+    stack = adapters.WrapperSpec("stack", "funcenv.wrappers:FrameStackObservation", {"stack_size": 2})
+    adapters.register("lab/Stack-v0", "funcenv.envs:CartPole", 9, additional_wrappers=[count, stack])
+    env = adapters.make("lab/Stack-v0")
+    assert str(env) == "<RecordEpisodeStatistics<FrameStackObservation<TimeLimit<CartPole<lab/Stack-v0>>>>>"
+    assert str(EnvSpec.from_json(env.spec.to_json()).make()) == str(env) and env.return_queue.maxlen == 3
+    assert funcenv.make("lab/Stack-v0") == TimeLimit(CartPole(), 9)  # which knows nothing of them
+    with pytest.raises(TypeError, match="stateful wrappers count, which cannot be batched"):
+        adapters.make_vec("lab/Stack-v0", 2)
+
+
+def test_a_vector_entry_point_makes_batches():
+    adapters.register("lab/Batch-v0", Corridor, kwargs={"start": 3}, vector_entry_point=lambda **given: given)
+    assert adapters.make_vec("lab/Batch-v0", 5, start=4) == {"num_envs": 5, "start": 4}
+
+
+def test_order_is_enforced_unless_told_otherwise():
+    adapters.register("lab/Loose-v0", Corridor, order_enforce=False)
+    assert adapters.make("lab/Loose-v0").step(0)[0] == 1
+
+
+def test_pprint_registry_prints_like_gymnasiums(capsys):
+    import gymnasium
+
+    ids = ["CartPole-v1", "Pendulum-v1", "Acrobot-v1", "MountainCar-v0", "Taxi-v4"]
+    ours, theirs = ({id: find(id) for id in ids} for find in (adapters.spec, gymnasium.spec))
+    for arguments in ({}, {"num_cols": 2}, {"exclude_namespaces": ["toy_text"]}):
+        assert adapters.pprint_registry(ours, **arguments) is None
+        printed = capsys.readouterr().out
+        gymnasium.pprint_registry(theirs, **arguments)
+        expected = capsys.readouterr().out
+        assert [line.split() for line in printed.splitlines()] == [
+            line.split() for line in expected.splitlines() if line
+        ]
+        assert adapters.pprint_registry(ours, disable_print=True, **arguments) + "\n" == printed or arguments is None

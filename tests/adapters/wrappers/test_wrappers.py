@@ -5,6 +5,7 @@ import gc
 import pickle
 import subprocess
 import sys
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -321,3 +322,39 @@ for env in envs[:3]: env.reset()
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert sorted(done.stdout.split()) == ["a", "b", "c", "closing", "closing", "closing"]
     assert "stuck" in done.stderr
+
+
+def test_a_functional_wrapper_around_a_stateful_environment_says_where_to_put_it():
+    message = (
+        r"TimeLimit wraps a FuncEnv.* got FunctionalEnv; .* adapters.FunctionalEnv\(TimeLimit\(env.func_env, ...\)\)"
+    )
+    with pytest.raises(TypeError, match=message):
+        pure.TimeLimit(adapters.make("Pendulum-v1"), 9)
+    with pytest.raises(TypeError, match="got Line; around a stateful environment .* goes a class of funcenv.adapters"):
+        pure.ClipAction(Line())
+    with pytest.raises(TypeError, match="a vector environment is built last"):
+        pure.ClipAction(adapters.make_vec("Pendulum-v1", 2))
+
+
+def test_a_time_limit_of_stateful_environments_truncates():
+    env = adapters.wrappers.TimeLimit(adapters.make("CartPole-v1"), 2)
+    for _ in range(2):
+        env.reset(seed=0)
+        assert [env.step(0)[3] for _ in range(2)] == [False, True]
+    with pytest.raises(ValueError, match="max_episode_steps must be at least 1"):
+        adapters.wrappers.TimeLimit(env, 0)
+
+
+def test_the_passive_checker_finds_bad_spaces():
+    env = Line()
+    env.action_space = spaces.Discrete(3)  # without a generator
+    with pytest.raises(adapters.EnvCheckError, match="action_space must be a stateful space, got Discrete"):
+        adapters.wrappers.PassiveEnvChecker(env)
+
+
+def test_the_type_of_observations_is_enough():
+    class Mine(adapters.Env[np.ndarray]):
+        pass
+
+    assert adapters.Env[np.ndarray].__args__ == (np.ndarray, Any) and issubclass(Mine, adapters.Env)
+    assert adapters.Wrapper[np.ndarray, int].__args__ == (np.ndarray, int)
