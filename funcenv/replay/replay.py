@@ -8,7 +8,7 @@ import importlib.util
 import os
 import pathlib
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -189,6 +189,7 @@ class Replay:
         width: int | None = None,
         every: int | None = None,
         columns: int | None = None,
+        progress: Callable[[int, int], None] | None = None,
     ) -> None:
         """Write a file: `.html` is a page that plays the episodes at any size; the other suffixes are videos.
 
@@ -201,6 +202,7 @@ class Replay:
             every: of a video: steps from one frame to the next, which does not change the speed; by default the
                 smallest number that the format supports.
             columns: of a video of several episodes, as for `frames`.
+            progress: function that is called with the number of frames drawn so far, and of all frames of a video.
 
         Raises:
             ValueError: an unknown suffix.
@@ -213,7 +215,10 @@ class Replay:
                 temporary.write_text(self.to_html(), encoding="utf-8")
             else:
                 every = every or video.min_frame_interval(path.suffix.lower(), self.fps)
-                video.write_video(temporary, self.frames(height, width, every, columns), self.fps / every)
+                frames = self.frames(height, width, every, columns)
+                if progress is not None:
+                    frames = _reported(frames, -(-self.num_steps // every) + 1, progress)
+                video.write_video(temporary, frames, self.fps / every)
             os.replace(temporary, path)
 
     def to_html(self) -> str:
@@ -282,6 +287,12 @@ def _temporary_file(path: pathlib.Path) -> Iterator[pathlib.Path]:
         yield temporary
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _reported(frames: Iterator[NDArray], count: int, progress: Callable[[int, int], None]) -> Iterator[NDArray]:
+    for number, frame in enumerate(frames, 1):
+        yield frame
+        progress(number, count)
 
 
 def _episode(scenes: Scene, reward: Any, facts: dict[str, Any]) -> Episode:

@@ -18,7 +18,7 @@ from funcenv.checks import require_size
 from funcenv.func_env import AnyEnv, FuncEnv
 from funcenv.scene import Scene, rasterize, require_same_structure
 from funcenv.scene._fields import canonical
-from funcenv.scene.grid import grid_shape, tile_images
+from funcenv.scene.grid import grid_shape
 from funcenv.struct import NDArray
 
 _SHORT_CALL, _LONG_CALL = 16, 128  # states drawn by one call; two sizes, so that at most two programs are compiled
@@ -116,9 +116,18 @@ def draw_grid(
 ) -> Iterator[NDArray]:
     """Yield frames of several episodes in a grid; an episode that has ended keeps its last state."""
     tiles = [draw_frames(one, np.minimum(steps, len(one.camera.width) - 1), height, width) for one in scenes]
-    _, columns = grid_shape(len(scenes), columns)
+    if len(tiles) == 1:
+        yield from tiles[0]
+        return
+    rows, columns = grid_shape(len(scenes), columns)
+    down, across = height + _GAP, width + _GAP
+    empty = np.full((rows * down - _GAP, columns * across - _GAP, 3), _GAP_LEVEL, np.uint8)
     for images in zip(*tiles, strict=True):
-        yield images[0] if len(images) == 1 else tile_images(np.stack(images), columns, _GAP, np.uint8(_GAP_LEVEL))
+        frame = empty.copy()
+        for i, image in enumerate(images):
+            top, left = i // columns * down, i % columns * across
+            frame[top : top + height, left : left + width] = image
+        yield frame
 
 
 @jax.jit

@@ -37,18 +37,47 @@ def _write_gif(path: pathlib.Path, frames: Iterable[NDArray], fps: float) -> Non
     """Write a GIF with one palette and no dithering, so that flat areas stay flat and unchanged pixels cost nothing."""
     from PIL import Image
 
-    packed = [frame @ np.array([1 << 16, 1 << 8, 1]) for frame in frames]
-    colors, counts = np.unique(np.stack(packed), return_counts=True)
-    palette = _palette(colors, counts)
-    nearest = _nearest(_unpack(colors), palette)
+    numbered = _NumberedColors()
+    numbers = [numbered.add(frame) for frame in frames]
+    palette = _palette(numbered.colors, numbered.counts)
+    nearest = _nearest(_unpack(numbered.colors), palette)
     indexed = []
-    for frame in packed:
-        image = Image.fromarray(nearest[np.searchsorted(colors, frame)])
+    for i, frame in enumerate(numbers):
+        image = Image.fromarray(nearest[frame])
         image.putpalette(palette.reshape(-1).tolist())
         indexed.append(image)
-    durations = [1000 * _GIF_TICK_SECONDS * ticks for ticks in _whole_ticks(len(packed), 1 / fps / _GIF_TICK_SECONDS)]
+        numbers[i] = np.empty(0)  # free the memory
+    durations = [1000 * _GIF_TICK_SECONDS * ticks for ticks in _whole_ticks(len(indexed), 1 / fps / _GIF_TICK_SECONDS)]
     first, *others = indexed
     first.save(path, save_all=True, append_images=others, duration=durations, loop=0, optimize=False, disposal=1)
+
+
+class _NumberedColors:
+    """A number for each colour that occurs in some frames, and how often it occurs.
+
+    A frame differs from the one before in few pixels, so only those are searched for new colours.
+    """
+
+    def __init__(self) -> None:
+        self.colors = np.empty(0, np.uint32)  # packed as red, green, blue
+        self.counts = np.empty(0, np.int64)
+        self._number = np.zeros(1 << 24, np.uint32)  # of each colour, from 1; 0: not seen
+        self._before = np.empty(0, np.uint32)
+
+    def add(self, frame: NDArray) -> NDArray:
+        """Return the number of the colour of each pixel `[height, width]`, from 0."""
+        red, green, blue = (frame[..., channel].astype(np.uint32) for channel in range(3))
+        packed = red << 16 | green << 8 | blue
+        changed = packed[packed != self._before] if packed.shape == self._before.shape else packed.reshape(-1)
+        self._before = packed
+        new = np.unique(changed[self._number[changed] == 0])
+        self._number[new] = np.arange(1, len(new) + 1) + len(self.colors)
+        self.colors = np.concatenate([self.colors, new])
+        numbers = self._number[packed] - 1
+        counts = np.bincount(numbers.reshape(-1), minlength=len(self.colors))
+        counts[: len(self.counts)] += self.counts
+        self.counts = counts
+        return numbers.astype(np.uint16) if len(self.colors) <= 1 << 16 else numbers
 
 
 def _palette(colors: NDArray, counts: NDArray) -> NDArray:
