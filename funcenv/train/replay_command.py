@@ -8,6 +8,7 @@ import pathlib
 import sys
 import webbrowser
 
+from funcenv.checks import require_positive
 from funcenv.display import has_display
 from funcenv.replay.replay import Replay, require_destination
 from funcenv.train.agent_replay import RecordOptions, record_agent
@@ -20,6 +21,12 @@ class ReplayOptions(RecordOptions):
 
     save: str | None = None
     """file to write instead of replay.html in the run's folder: .html, .gif, .webp or .mp4"""
+    width: int | None = None
+    """width of one episode in a video, in pixels"""
+    fps: float | None = None
+    """steps per second; by default the environment's own frame rate"""
+    every: int | None = None
+    """steps from one frame of a video to the next; more make a smaller file"""
     open: bool = True
     """open an HTML replay in a browser, if there is a display"""
     threads: int = 1
@@ -31,16 +38,27 @@ def replay_run(folder: str | os.PathLike[str], options: ReplayOptions) -> Replay
 
     Raises:
         FileNotFoundError: There is no run, or no folder for the file.
-        ValueError: There is no such agent, or the file's suffix is not supported.
+        ValueError: There is no such agent, the file's suffix is not supported, or a size or rate is not above 0.
     """
     folder = pathlib.Path(folder)
     learner, state = load(folder)
     path = require_destination(folder / REPLAY_FILE if options.save is None else options.save)
+    require_positive(fps=options.fps)
     print(f"recording {options.num_episodes} episodes of {folder}", file=sys.stderr, flush=True)
     replay = record_agent(learner, state, options)
-    replay.save(path)
+    if options.fps is not None:
+        replay = dataclasses.replace(replay, fps=options.fps)
+    replay.save(path, width=options.width, every=options.every, progress=_show_progress)
     returns = ", ".join(f"{value:.1f}" for value in replay.episode_return)
     print(f"{replay.title}: returns {returns}; {path}")
     if options.open and path.suffix.lower() == ".html" and has_display():
         webbrowser.open(path.resolve().as_uri())
     return replay
+
+
+def _show_progress(number: int, count: int) -> None:
+    """Show how many frames of a video are drawn, in one line of the terminal."""
+    if sys.stderr.isatty():
+        last = number == count
+        text = "writing the file" if last else f"frame {number} of {count}"
+        print(f"\r{text:<40}", end="\r" if last else "", file=sys.stderr, flush=True)

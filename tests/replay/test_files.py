@@ -133,3 +133,20 @@ def test_a_gif_of_many_colours_keeps_the_flat_ones_and_is_near_the_others(tmp_pa
 def test_videos_are_no_larger_than_they_need_to_be(rolling, tmp_path):
     rolling.save(tmp_path / "rolling.gif", height=200)
     assert os.path.getsize(tmp_path / "rolling.gif") < 40_000
+
+
+def test_progress_counts_the_frames(rolling, tmp_path):
+    calls = []
+    rolling.save(tmp_path / "rolling.webp", height=20, every=5, progress=lambda *call: calls.append(call))
+    assert calls == [(1, 4), (2, 4), (3, 4), (4, 4)]
+
+
+def test_colours_are_numbered_and_counted():
+    frames = np.random.default_rng(1).integers(0, 3, (5, 6, 7, 3), np.uint8) * 100
+    numbered = video._NumberedColors()
+    numbers = np.stack([numbered.add(frame) for frame in frames])
+    colors, counts = np.unique(frames.reshape(-1, 3), axis=0, return_counts=True)
+    np.testing.assert_array_equal(video._unpack(numbered.colors)[numbers], frames)
+    order = np.argsort(numbered.colors)
+    np.testing.assert_array_equal(video._unpack(numbered.colors[order]), colors)
+    np.testing.assert_array_equal(numbered.counts[order], counts)

@@ -1,6 +1,7 @@
 """The command `funcenv replay RUN`."""
 
 import pytest
+from PIL import Image
 
 from funcenv.cli import main
 from funcenv.train.run import REPLAY_FILE
@@ -29,6 +30,18 @@ def test_the_replay_is_written_into_the_run_and_opened(trained, monkeypatch, cap
     page = trained / REPLAY_FILE
     assert opened == [page.resolve().as_uri()]
     assert "CartPole-v1, agent 0" in page.read_text() and str(page) in capsys.readouterr().out
+
+
+def test_a_video_has_the_width_and_the_speed_that_are_asked_for(trained, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    path = tmp_path / "a.gif"
+    flags = ["--num-episodes", "1", "--max-steps", "4", "--width", "60", "--fps", "10", "--every", "2"]
+    assert main(["replay", str(trained), *flags, "--save", str(path)]) == 0
+    with Image.open(path) as image:
+        assert image.width == 60 and image.n_frames == 3 and image.info["duration"] == 200
+    assert "frame 2 of 3" in capsys.readouterr().err
+    assert main(["replay", str(trained), "--fps", "0", "--save", str(path)]) == 1
+    assert "fps must be a finite number above 0" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("arguments", [["--no-open"], ["--save", "{}/a.gif"], []])
