@@ -22,7 +22,7 @@ import funcenv
 from funcenv.envs.toy_text.tabular import TabularEnv
 from funcenv.registry import load_entry_points
 from funcenv.replay import Replay
-from funcenv.scene import Scene, Text, letters, palette
+from funcenv.scene import Camera, Scene, Text, letters, palette
 from funcenv.train import ppo
 from funcenv.train.loop import Learner
 from funcenv.train.presets import preset
@@ -34,21 +34,20 @@ WIDTH = 320  # pixels
 MAX_SECONDS = 8.0  # of an animation
 FRAMES_PER_SECOND = 17.0  # approximately
 NUM_UPDATES_SHOWN = (0, 20, 195)  # updates of PPO after which the agent is shown; each has 1024 steps
+LEARNING_STEPS, LEARNING_WIDTH = 250, 560  # steps of that animation, and its pixels
 LIST_START, LIST_END = "<!-- environments -->\n", "<!-- /environments -->\n"  # around the list in the README
 
 
 class Labelled(funcenv.Wrapper[Any, Any, Any]):
-    """Adds a line of text to the scene of an environment."""
+    """Adds a line of text to the scene of CartPole, and shows less of its sky and ground."""
 
     label: str = funcenv.field(pytree_node=False, default="")
 
     def scene(self, state: Any) -> Scene:
-        """Return the scene with the text at its top."""
+        """Return the scene with the text in its upper left corner."""
         scene = self.env.scene(self.inner(state))
-        camera = scene.camera
-        place = camera.center[0], camera.center[1] + 0.42 * camera.height
-        text = Text(place, letters(self.label), 0.055 * camera.height, palette.INK)
-        return scene.replace(shapes=(*scene.shapes, text))
+        text = Text((-2.65, 1.72), letters(self.label), 0.15, palette.INK, anchor="left")
+        return scene.replace(camera=Camera((0.0, 0.8), 5.6, 2.2), shapes=(*scene.shapes, text))
 
 
 def balance(observation: jax.Array, key: jax.Array) -> jax.Array:
@@ -132,16 +131,21 @@ def join_episodes(replays: list[Replay]) -> Replay:
 
 
 def animate_learning(path: pathlib.Path) -> None:
-    """Write an animation of CartPole played by an agent before, during and after training, in one row."""
+    """Write an animation of CartPole played by an agent before, during and after training, one below the other."""
     learner = Learner(ppo, preset("CartPole-v1"))
-    state, replays = learner.init(funcenv.key(1)), []
+    state, rows = learner.init(funcenv.key(1)), []
     for num_updates in NUM_UPDATES_SHOWN:
         while learner.num_updates_done(state) < num_updates:
             state, _ = learner.advance(state, num_updates - learner.num_updates_done(state))
         steps = learner.num_updates_done(state) * learner.config.batch_size
-        env = Labelled(learner.env, label=f"after {steps:,} steps" if steps else "untrained")
-        replays.append(funcenv.record(env, learner.agent(state), funcenv.key(7), title=f"{steps:,} steps"))
-    Replay.together(*replays).clip(stop=250).save(path, width=288, every=3, columns=len(replays))
+        policy = learner.agent(state)
+        mean = funcenv.evaluate(learner.env, policy, 100, funcenv.key(8)).mean_return
+        label = f"{f'after {steps:,} steps' if steps else 'untrained'}: balances {mean:.0f} steps of 500"
+        env, played = Labelled(learner.env, label=label), []
+        while sum(replay.num_steps + 1 for replay in played) < LEARNING_STEPS:
+            played.append(funcenv.record(env, policy, funcenv.key(len(played)), max_steps=LEARNING_STEPS))
+        rows.append(join_episodes(played))
+    Replay.together(*rows).clip(stop=LEARNING_STEPS).save(path, width=LEARNING_WIDTH, every=3, columns=1)
 
 
 def env_ids(package: str = "funcenv.envs") -> list[str]:

@@ -59,8 +59,8 @@ class _NumberedColors:
     """
 
     def __init__(self) -> None:
-        self.colors = np.empty(0, np.uint32)  # packed as red, green, blue
-        self.counts = np.empty(0, np.int64)
+        self.colors: NDArray = np.empty(0, np.uint32)  # packed as red, green, blue
+        self.counts: NDArray = np.empty(0, np.int64)
         self._number = np.zeros(1 << 24, np.uint32)  # of each colour, from 1; 0: not seen
         self._before = np.empty(0, np.uint32)
 
