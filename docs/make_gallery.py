@@ -140,7 +140,7 @@ def animate_learning(path: pathlib.Path) -> None:
         steps = learner.num_updates_done(state) * learner.config.batch_size
         policy = learner.agent(state)
         mean = funcenv.evaluate(learner.env, policy, 100, funcenv.key(8)).mean_return
-        label = f"{f'after {steps:,} steps' if steps else 'untrained'}: balances {mean:.0f} steps of 500"
+        label = f"{f'after {steps:,} steps' if steps else 'untrained'}: balances {mean:.0f} of 500"
         env, played = Labelled(learner.env, label=label), []
         while sum(replay.num_steps + 1 for replay in played) < LEARNING_STEPS:
             played.append(funcenv.record(env, policy, funcenv.key(len(played)), max_steps=LEARNING_STEPS))

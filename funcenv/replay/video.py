@@ -61,8 +61,8 @@ class _NumberedColors:
     def __init__(self) -> None:
         self.colors: NDArray = np.empty(0, np.uint32)  # packed as red, green, blue
         self.counts: NDArray = np.empty(0, np.int64)
-        self._number = np.zeros(1 << 24, np.uint32)  # of each colour, from 1; 0: not seen
-        self._before = np.empty(0, np.uint32)
+        self._number: NDArray = np.zeros(1 << 24, np.uint32)  # of each colour, from 1; 0: not seen
+        self._before: NDArray = np.empty(0, np.uint32)
 
     def add(self, frame: NDArray) -> NDArray:
         """Return the number of the colour of each pixel `[height, width]`, from 0."""
