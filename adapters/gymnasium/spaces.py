@@ -9,6 +9,7 @@ In the other direction they become `BoundedSequence` and `BoundedGraph`, which k
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -127,6 +128,8 @@ def _int32_if_default(dtype: np.dtype[Any], lowest: int, highest: int) -> np.dty
     return np.dtype(np.int32) if dtype == np.int64 and fits else dtype
 
 
+_DICTS_SORT_KEYS = "sort_keys" in inspect.signature(gym_spaces.Dict).parameters  # since Gymnasium 1.4
+
 _Converters = dict[type, Callable[..., Any]]
 
 _TO_GYMNASIUM: _Converters = {
@@ -140,7 +143,8 @@ _TO_GYMNASIUM: _Converters = {
     func_spaces.Tuple: lambda space: gym_spaces.Tuple([to_gymnasium(part) for part in space.spaces]),
     # Pairs keep their order in Gymnasium, a dict does not.
     func_spaces.Dict: lambda space: gym_spaces.Dict(
-        [(name, to_gymnasium(part)) for name, part in space.spaces.items()], sort_keys=space.sort_keys
+        [(name, to_gymnasium(part)) for name, part in space.spaces.items()],
+        **({"sort_keys": space.sort_keys} if _DICTS_SORT_KEYS else {}),
     ),
     func_spaces.Text: lambda space: gym_spaces.Text(
         space.max_length, min_length=space.min_length, charset="".join(space.character_list)
@@ -158,7 +162,8 @@ _FROM_GYMNASIUM: _Converters = {
         [from_gymnasium(part, **capacities) for part in space.spaces]
     ),
     gym_spaces.Dict: lambda space, **capacities: func_spaces.Dict(
-        [(name, from_gymnasium(part, **capacities)) for name, part in space.spaces.items()], sort_keys=space.sort_keys
+        [(name, from_gymnasium(part, **capacities)) for name, part in space.spaces.items()],
+        sort_keys=getattr(space, "sort_keys", True),
     ),
     gym_spaces.Text: lambda space, **_: func_spaces.Text(
         space.max_length, min_length=space.min_length, charset=space.character_list

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import string
 
 import gymnasium.spaces as theirs
 import jax
@@ -13,6 +14,9 @@ import funcenv
 from funcenv import spaces as ours
 from funcenv.adapters.gymnasium.member_conversion import member_decoder, member_encoder
 from funcenv.adapters.gymnasium.spaces import BoundedGraph, BoundedSequence, from_gymnasium, to_gymnasium
+
+
+CHARACTERS = string.ascii_lowercase  # in some versions, Gymnasium's default has no fixed order
 
 
 def all_spaces(spaces):
@@ -34,17 +38,19 @@ def all_spaces(spaces):
         spaces.MultiBinary(4),
         spaces.MultiBinary([2, 3]),
         spaces.Tuple([spaces.Discrete(2), spaces.Box(-1, 1, (2,))]),
-        spaces.Dict([("b", spaces.Discrete(2)), ("a", spaces.Tuple([spaces.Text(2), spaces.Box(0, 1)]))]),
+        spaces.Dict(
+            [("b", spaces.Discrete(2)), ("a", spaces.Tuple([spaces.Text(2, charset=CHARACTERS), spaces.Box(0, 1)]))]
+        ),
         spaces.Dict({"b": spaces.Discrete(2), "a": spaces.MultiBinary(2)}),
-        spaces.Text(5),
+        spaces.Text(5, charset=CHARACTERS),
         spaces.Text(4, min_length=0, charset="zab"),
         spaces.Sequence(spaces.Discrete(3, start=1)),
         spaces.Sequence(spaces.Box(0, 1, (2,)), stack=True),
-        spaces.Sequence(spaces.Dict(x=spaces.Text(3), y=spaces.Discrete(2))),
+        spaces.Sequence(spaces.Dict(x=spaces.Text(3, charset=CHARACTERS), y=spaces.Discrete(2))),
         spaces.Graph(spaces.Box(0, 1, (2,)), spaces.Discrete(3)),
         spaces.Graph(spaces.Discrete(3), None),
         spaces.OneOf([spaces.Discrete(3), spaces.Box(-2, 1, (2,)), spaces.MultiBinary(4)]),
-        spaces.Tuple([spaces.Sequence(spaces.Discrete(2)), spaces.OneOf([spaces.Text(2)])]),
+        spaces.Tuple([spaces.Sequence(spaces.Discrete(2)), spaces.OneOf([spaces.Text(2, charset=CHARACTERS)])]),
     ]
 
 
