@@ -15,7 +15,6 @@ from funcenv import spaces as ours
 from funcenv.adapters.gymnasium.member_conversion import member_decoder, member_encoder
 from funcenv.adapters.gymnasium.spaces import BoundedGraph, BoundedSequence, from_gymnasium, to_gymnasium
 
-
 CHARACTERS = string.ascii_lowercase  # in some versions, Gymnasium's default has no fixed order
 
 
