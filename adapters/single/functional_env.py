@@ -137,7 +137,7 @@ class FunctionalEnv(Env[ObsType, ActType]):
         self.render_mode = render_mode
         self._render_size = require_frame_size(render_height, render_width)
         self.spec = spec
-        self.closed = False
+        self.closed = self._inside = False
         self._set_up()
 
     def _check_mode(self, render_mode: str | None, func_env: AnyEnv) -> None:

@@ -91,6 +91,16 @@ def test_a_copy_goes_on_identically(env, duplicate):
         np.testing.assert_allclose(twin.step(1)[0], copy.deepcopy(inner).step(1)[0], rtol=1e-6)
 
 
+@pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
+def test_a_copy_keeps_the_frames_that_were_not_drawn_yet(dot, duplicate):
+    env = FunctionalEnv(TimeLimit(dot(), 9), "rgb_array_list", render_width=30)
+    env.reset(seed=0)
+    twin = duplicate(env)
+    for one in (env, twin):
+        one.step(1)
+    np.testing.assert_array_equal(twin.render(), env.render())
+
+
 def test_a_table_is_found_there():
     env = funcenv.adapters.make("FrozenLake-v1", is_slippery=False)
     env.reset(seed=0)
