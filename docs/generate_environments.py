@@ -143,18 +143,22 @@ def action_table(env: Any, text: str) -> str:
 def returns_table(page: EnvPage) -> str:
     """Return a table of the returns in returns.json, which docs/measure_returns.py writes; nothing if it has none."""
     measured = json.loads(RETURNS.read_text())
-    rows = ["| id | random policy | PPO with its preset | environment steps of training |", "|---|---|---|---|"]
+    rows = []
     for spec in page.specs:
         if spec.id in measured:
             row = measured[spec.id]
-            agent = _mean_and_deviation(row["trained"]) if "trained" in row else "-"
-            steps = f"{row['steps']:,}" if "steps" in row else "-"
-            rows.append(f"| `{spec.id}` | {_mean_and_deviation(row['random'])} | {agent} | {steps} |")
+            cells = [f"`{spec.id}`", _mean_and_deviation(row["random"])]
+            if "trained" in row:
+                cells.append(f"{_mean_and_deviation(row['trained'])} after {row['steps']:,} steps")
+            else:
+                cells.append(f"`funcenv train {spec.id}`")
+            rows.append(f"| {' | '.join(cells)} |")
     note = (
-        "Mean and standard deviation of the returns: 1000 episodes of the random policy, and 100 of one agent of "
-        "`funcenv train ID`. An episode without a time limit is cut after 10,000 steps."
+        "Mean and standard deviation of the returns: 1000 episodes of a random policy, and 100 of an agent that PPO "
+        "trained with the preset of the id. An episode without a time limit is cut after 10,000 steps."
     )
-    return "\n".join([note, "", *rows]) if len(rows) > 2 else ""
+    head = ["| id | random policy | trained agent |", "|---|---|---|"]
+    return "\n".join([note, "", *head, *rows]) if rows else ""
 
 
 def _mean_and_deviation(pair: list[float]) -> str:
