@@ -122,6 +122,14 @@ class FuncEnv(PyTreeNode, Generic[State, Action, Obs]):
         """Return the first state of an episode."""
         raise NotImplementedError(f"{type(self).__name__} must define initial(key)")
 
+    def initial_after(self, last: State, key: jax.Array) -> State:
+        """Return the first state of the episode that follows one with the state `last`; by default `initial(key)`.
+
+        Override it, and the property `remembers`, to keep something from one episode to the next, as running moments.
+        """
+        del last
+        return self.initial(key)
+
     def transition(self, state: State, action: Action, key: jax.Array) -> State:
         """Return the next state, with the structure, shapes and dtypes of the first one."""
         raise NotImplementedError(f"{type(self).__name__} must define transition(state, action, key)")
@@ -201,6 +209,11 @@ class FuncEnv(PyTreeNode, Generic[State, Action, Obs]):
         return False
 
     @property
+    def remembers(self) -> bool:
+        """Whether an episode depends on the one before it, by `initial_after`; automatic resets then call that."""
+        return False
+
+    @property
     def differentiable(self) -> bool | None:
         """Whether a step is meant to have finite gradients, or None if the environment does not say.
 
@@ -217,11 +230,13 @@ class FuncEnv(PyTreeNode, Generic[State, Action, Obs]):
     @explain_calls(
         "reset takes a key: env.reset(funcenv.key(0)). The interface that takes a seed is funcenv.adapters.make(id)"
     )
-    def reset(self, key: jax.Array) -> tuple[State, Timestep[Obs]]:
+    def reset(self, key: jax.Array, *, after: State | None = None) -> tuple[State, Timestep[Obs]]:
         """Start an episode.
 
         Args:
             key: a typed key.
+            after: the last state of the episode before, from which wrappers such as `NormalizeObservation` keep what
+                they remember. Other environments ignore it.
 
         Returns:
             The first state and its time step, with reward 0 and both flags False.
@@ -230,7 +245,7 @@ class FuncEnv(PyTreeNode, Generic[State, Action, Obs]):
             TypeError: a legacy uint32 key.
         """
         initial_key, observation_key = _split_call_key(key)
-        state = first_state(self, initial_key)
+        state = first_state(self, initial_key, after)
         timestep = self._timestep_without_transition(state, observation_key)
         never = jnp.zeros((), bool)
         started = state, timestep.replace(terminated=never, truncated=never)
@@ -316,9 +331,13 @@ def require_env(what: str, env: Any) -> None:
 RESULT_ORDER = "reset and step return the state first: state, timestep = env.reset(key)"
 
 
-def first_state(env: AnyEnv, key: jax.Array) -> Any:
-    """Return `env.initial(key)`, strongly typed as `reset` returns it; wrappers that store results call this."""
-    return _strip_weak_types(env.initial(key))
+def first_state(env: AnyEnv, key: jax.Array, last: Any = None) -> Any:
+    """Return `env.initial(key)`, strongly typed as `reset` returns it; wrappers that store results call this.
+
+    With the last state of the episode before, it is `env.initial_after(last, key)` if `env.remembers`.
+    """
+    remembers = last is not None and env.remembers
+    return _strip_weak_types(env.initial_after(last, key) if remembers else env.initial(key))
 
 
 def next_state(env: AnyEnv, state: Any, action: Any, key: jax.Array) -> Any:

@@ -105,7 +105,8 @@ class FuncVectorEnv(PyTreeNode, Generic[State, Action, Obs]):
 
         Args:
             key: one key, which is split into `num_envs`, or an array of `num_envs` keys, used as they are. It may be
-                left out if `vstate` is given: every environment then continues its own stream.
+                left out if `vstate` is given: every environment then continues its own stream, and remembers what
+                `initial_after` keeps, unless its stream has answered no call yet.
             vstate: the current state, needed to continue streams or to reset only some environments.
             mask: the environments to reset; all by default. Needs `vstate`. The others keep their state, return their
                 last observation again and have reward 0.
@@ -129,6 +130,8 @@ class FuncVectorEnv(PyTreeNode, Generic[State, Action, Obs]):
         else:
             keys, num_calls = self._env_keys(key), jnp.zeros(self.num_envs, jnp.uint32)
         fresh = self._map(reset_row, keys, num_calls)
+        if self.env.remembers and key is None:
+            fresh = select(num_calls > 0, self._map(reset_row, keys, num_calls, vstate.env_state), fresh)
         if mask is None:
             return fresh
         kept = vstate, self._map(observe_row, vstate)

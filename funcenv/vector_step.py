@@ -104,9 +104,11 @@ def map_rows(function: Any, env: AnyEnv, num_envs: int, *args: Any) -> Any:
     return jax.shard_map(mapped, in_specs=(env_specs, *(rows for _ in args)), out_specs=rows)(env, *args)
 
 
-def reset_row(env: AnyEnv, key: jax.Array, call: jax.Array) -> tuple[VectorState[Any], VectorTimestep[Any]]:
-    """Start an episode in one environment, as its call number `call`."""
-    env_state, timestep = env.reset(call_key(key, call))
+def reset_row(
+    env: AnyEnv, key: jax.Array, call: jax.Array, last: Any = None
+) -> tuple[VectorState[Any], VectorTimestep[Any]]:
+    """Start an episode in one environment, as its call number `call`, after an episode with the state `last`."""
+    env_state, timestep = env.reset(call_key(key, call), after=last)
     vstate = VectorState(
         env_state=env_state,
         key=key,
@@ -196,9 +198,11 @@ def step_before_reset(
     next_vstate, timestep = map_rows(step_row, env, num_envs, vstate, actions)
     mask = next_vstate.done if mode is AutoresetMode.SAME_STEP else vstate.done
     calls = reset_call(mode, vstate.num_calls)
+    ended = next_vstate if mode is AutoresetMode.SAME_STEP else vstate
+    last = ended.env_state if env.remembers else None
 
     def begin(rows: Int[Array, "block"] | None) -> tuple[VectorState[Any], VectorTimestep[Any]]:
-        return reset_rows(reset_env, num_envs, vstate.key, calls, rows)
+        return reset_rows(reset_env, num_envs, vstate.key, calls, rows, last)
 
     return StepBeforeReset(next_vstate, timestep, mask, begin, reset_fields(mode))
 
@@ -239,17 +243,17 @@ def reset_call(mode: AutoresetMode, num_calls: UInt[Array, "..."]) -> UInt[Array
 
 
 def reset_rows(
-    env: AnyEnv, num_envs: int, keys: jax.Array, calls: jax.Array, rows: Int[Array, "block"] | None
+    env: AnyEnv, num_envs: int, keys: jax.Array, calls: jax.Array, rows: Int[Array, "block"] | None, last: Any = None
 ) -> tuple[VectorState[Any], VectorTimestep[Any]]:
-    """Start episodes in the environments with the indices `rows`, which must be in range; in all for None."""
+    """Start episodes in the environments with the indices `rows`, which must be in range; in all for None.
+
+    `last` holds the last states of all environments, if they remember anything from one episode to the next.
+    """
     if rows is not None:
-        env, keys, calls = (
-            map_batched(env, num_envs, lambda leaf: take(leaf, rows)),
-            take(keys, rows),
-            take(calls, rows),
-        )
+        env = map_batched(env, num_envs, lambda leaf: take(leaf, rows))
+        keys, calls, last = take((keys, calls, last), rows)
         num_envs = rows.size
-    vstate, timestep = map_rows(reset_row, env, num_envs, keys, calls)
+    vstate, timestep = map_rows(reset_row, env, num_envs, keys, calls, last)
     return vstate, timestep
 
 

@@ -40,6 +40,10 @@ class Innermost(Wrapper[Any, Any, Any]):
         found: AnyEnv = env
         return found
 
+    def initial_after(self, last: Any, key: jax.Array) -> Any:
+        """Return the first state of the whole after an episode."""
+        return self.env.initial_after(last, key)
+
     def transition(self, state: Any, action: Any, key: jax.Array) -> Any:
         """Return the state of the whole after a step of the innermost environment."""
         return with_innermost(state, super().transition(state, action, key))

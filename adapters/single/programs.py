@@ -80,8 +80,8 @@ class EnvPrograms:
         return self._layout.pack(_result(timestep, Snapshot(env_state, key, num_calls + np.uint32(1))))
 
     def _reset(self, env: AnyEnv, packed: jax.Array, style: Style | None = None) -> jax.Array:
-        _, key, num_calls = with_style(self._layout.unpack(packed).snapshot, style)
-        return self._layout.pack(self._reset_result(env, key, num_calls))
+        last, key, num_calls = with_style(self._layout.unpack(packed).snapshot, style)
+        return self._layout.pack(self._reset_result(env, key, num_calls, last))
 
     def _restore(self, env: AnyEnv, snapshot: Snapshot) -> jax.Array:
         timestep = self._stepped(env).observe(
@@ -89,8 +89,8 @@ class EnvPrograms:
         )
         return self._layout.pack(_result(timestep, snapshot))
 
-    def _reset_result(self, env: AnyEnv, key: jax.Array, num_calls: jax.Array) -> _Result:
-        env_state, timestep = self._stepped(env).reset(call_key(key, num_calls))
+    def _reset_result(self, env: AnyEnv, key: jax.Array, num_calls: jax.Array, last: Any = None) -> _Result:
+        env_state, timestep = self._stepped(env).reset(call_key(key, num_calls), after=last)
         return _result(timestep, Snapshot(env_state, key, num_calls + np.uint32(1)))
 
     def _stepped(self, env: AnyEnv) -> AnyEnv:

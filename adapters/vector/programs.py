@@ -115,7 +115,9 @@ class VectorPrograms:
         return float((program.cost_analysis() or {}).get("flops", math.inf))
 
     def _compile_steps(self, chunk_size: int | None) -> None:
-        chunked = functools.partial(self._chunked_step, chunk_size or self._venv.num_envs)
+        chunked: Callable[..., Result] = functools.partial(self._chunked_step, chunk_size or self._venv.num_envs)
+        if self._venv.env.remembers:
+            chunked = self._step  # In chunks, resets come after all steps and do not see the last states.
         kernel = functools.partial(
             SingleKernel, view=self._readable, attempt=chunk_size is not None, style=Style.BATCHED_SINGLE_KERNEL
         )

@@ -30,6 +30,7 @@ from jaxtyping import Array, Float, Int, Key
 from funcenv._compile.rollout import rollout_step
 from funcenv.checks import require_size
 from funcenv.func_env import AnyEnv
+from funcenv.moments import RunningMoments
 from funcenv.spaces import flatdim
 from funcenv.spaces.space import AnySpace
 from funcenv.struct import PyTreeNode, field
@@ -37,7 +38,6 @@ from funcenv.train.advantages import generalized_advantages
 from funcenv.train.config import TrainConfig, import_object, require_fraction
 from funcenv.train.distributions import Distribution, action_size, to_env_action
 from funcenv.train.networks import Activation, to_features
-from funcenv.train.normalization import RunningMoments
 from funcenv.train.recent_episodes import RecentEpisodes
 from funcenv.vector import FuncVectorEnv, VectorState
 

@@ -7,6 +7,7 @@ an error. The recommended order, from the inside out:
    (`Rescale...`, `Discretize...`) goes inside `ClipAction` and outside the wrapper that bounds the box.
    Wrappers that make images go outside of these, and then the wrappers that change images.
 2. `RandomizeParameters`, outside wrappers whose bounds follow the drawn parameters.
+   `NormalizeObservation` and `NormalizeReward` go outside everything that changes what they normalize.
 3. `TimeLimit` and `EpisodeStatistics`: inside `RepeatAction` or `MaxAndSkipObservation` they count the steps of the
    environment, outside the agent's actions. `StickyAction` inside them may replace the action of every repeat.
 4. `TimeAwareObservation` outside its `TimeLimit`; `FrameStackObservation` and `DelayObservation` outside wrappers that
@@ -15,6 +16,7 @@ an error. The recommended order, from the inside out:
    `Autoreset`.
 """
 
+from funcenv.moments import RunningMoments, SharedMoments, share_moments
 from funcenv.wrappers.add_render_observation import AddRenderObservation
 from funcenv.wrappers.autoreset import Autoreset, AutoresetState
 from funcenv.wrappers.base import StatefulWrapper, Wrapper, layers
@@ -28,6 +30,13 @@ from funcenv.wrappers.frame_stack_observation import FrameBufferState, FrameStac
 from funcenv.wrappers.grayscale_observation import GrayscaleObservation
 from funcenv.wrappers.image_noise import AddWhiteNoise, ObstructView
 from funcenv.wrappers.max_and_skip_observation import MaxAndSkipObservation, MaxAndSkipObservationState
+from funcenv.wrappers.normalize import (
+    NormalizeObservation,
+    NormalizeObservationState,
+    NormalizeReward,
+    NormalizeRewardState,
+    freeze_moments,
+)
 from funcenv.wrappers.pixel_observation import PixelObservation
 from funcenv.wrappers.randomize_parameters import RandomizeParameters, RandomizeParametersState
 from funcenv.wrappers.repeat_action import RepeatAction, RepeatActionState
@@ -62,6 +71,10 @@ __all__ = [
     "GrayscaleObservation",
     "MaxAndSkipObservation",
     "MaxAndSkipObservationState",
+    "NormalizeObservation",
+    "NormalizeObservationState",
+    "NormalizeReward",
+    "NormalizeRewardState",
     "ObservationWrapper",
     "ObstructView",
     "PixelObservation",
@@ -74,6 +87,8 @@ __all__ = [
     "ReshapeObservation",
     "ResizeObservation",
     "RewardWrapper",
+    "RunningMoments",
+    "SharedMoments",
     "StatefulWrapper",
     "StepCounterState",
     "StickyAction",
@@ -84,5 +99,7 @@ __all__ = [
     "TransformObservation",
     "TransformReward",
     "Wrapper",
+    "freeze_moments",
     "layers",
+    "share_moments",
 ]

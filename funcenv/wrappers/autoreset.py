@@ -57,7 +57,7 @@ class Autoreset(StatefulWrapper[AutoresetState, Action, Obs]):
     def transition(self, state: AutoresetState, action: Action, key: jax.Array) -> AutoresetState:
         """Perform an inner step, or a reset after the end of an episode."""
         ended = self.terminal(state) | self.truncated(state)
-        fresh = first_state(self.env, self.extra_key(key))
+        fresh = first_state(self.env, self.extra_key(key), state.env_state)
         stepped = next_state(self.env, state.env_state, action, key)
         env_state = jax.tree.map(lambda new, old: jax.lax.select(ended, new, old), fresh, stepped)
         return AutoresetState(env_state=env_state, fresh=ended)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import difflib
 import math
@@ -164,6 +165,11 @@ class Wrapper(FuncEnv[State, Action, Obs]):
         return self.env.unwrapped
 
     @property
+    def remembers(self) -> bool:
+        """Whether an episode of the environment inside depends on the one before it."""
+        return self.env.remembers
+
+    @property
     def render_fps(self) -> float:
         """The number of steps a second that a window or a video shows."""
         return self.env.render_fps
@@ -176,6 +182,12 @@ class Wrapper(FuncEnv[State, Action, Obs]):
     def initial(self, key: jax.Array) -> State:
         """Return the first state of an episode."""
         return self.env.initial(key)
+
+    def initial_after(self, last: State, key: jax.Array) -> State:
+        """Return the first state of the next episode: `initial(key)`, for which the environment inside remembers."""
+        following = copy.copy(self)
+        object.__setattr__(following, "env", _Following(self.env, self.inner(last)))
+        return following.initial(key)
 
     def transition(self, state: State, action: Action, key: jax.Array) -> State:
         """Return the next state."""
@@ -212,6 +224,15 @@ class Wrapper(FuncEnv[State, Action, Obs]):
     def text(self, state: State, action: Action | None = None) -> str:
         """Return a text rendering of the state for a terminal."""
         return self.inner_env(state).text(self.inner(state), action)
+
+
+class _Following(Wrapper[State, Action, Obs]):
+    """An environment whose first state follows a given last one."""
+
+    last: Any
+
+    def initial(self, key: jax.Array) -> State:
+        return self.env.initial_after(self.last, key)
 
 
 class StatefulWrapper(Wrapper[State, Action, Obs]):

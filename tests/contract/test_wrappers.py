@@ -92,6 +92,8 @@ BUILDERS = {
     wrappers.FrameStackObservation: lambda: wrappers.FrameStackObservation(Pendulum(), 3),
     wrappers.GrayscaleObservation: lambda: wrappers.GrayscaleObservation(image()),
     wrappers.MaxAndSkipObservation: lambda: wrappers.MaxAndSkipObservation(limited(CartPole()), 3),
+    wrappers.NormalizeObservation: lambda: wrappers.NormalizeObservation(CartPole()),
+    wrappers.NormalizeReward: lambda: wrappers.NormalizeReward(Pendulum()),
     wrappers.ObservationWrapper: lambda: Halved(CartPole()),
     wrappers.ObstructView: lambda: wrappers.ObstructView(image(), 0.25, 3),
     wrappers.PixelObservation: lambda: wrappers.PixelObservation(CartPole(), 8, 12),

@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 import numpy as np
 
-from funcenv.train.normalization import RunningMoments
+from funcenv.moments import RunningMoments
 
 
 def test_moments_are_those_of_all_batches():
