@@ -187,6 +187,7 @@ def test_rewards_and_returns_are_those_of_the_replay(page, every_shape):
 def test_it_fits_a_phone_in_either_theme(page, cartpole, dark):
     browser = page(cartpole, width=390, height=844, ratio=3, mobile=True, dark=dark)
     assert browser.run("return document.documentElement.scrollWidth") == 390
+    assert browser.run("return document.querySelector('article').clientWidth") == 390 - 2 * 12
     small = browser.run(
         "return [...document.querySelectorAll('footer button, footer select')].filter(x => x.offsetParent)"
         ".filter(x => x.offsetWidth < 40 || x.offsetHeight < 40).length"

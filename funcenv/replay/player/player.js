@@ -4,7 +4,7 @@ const SPEEDS = [0.1, 0.25, 0.5, 1, 2, 4, 8];
 const MAX_CARDS_WITH_TRACES = 6; // with more cards, only frames and numbers are shown
 const END_PAUSE_SECONDS = 0.9; // before the page plays from the start again
 const ENDS = { terminated: "terminated", truncated: "time limit", stopped: "stopped" };
-const [MIN_PLOT, MAX_PLOT] = [46, 130]; // heights of a plot in pixels, as in player.css
+const [MIN_PLOT, MAX_PLOT] = [46, 190]; // heights of a plot in pixels, as in player.css
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const episodes = decode(data);
