@@ -1,12 +1,15 @@
-"""Each Python block of the README runs alone, and its links lead to files."""
+"""Each Python block of the README runs alone, its links lead to files, and what it claims of Gymnasium is true."""
 
 import importlib
 import pathlib
 import re
 
+import gymnasium
+import gymnasium.wrappers
 import pytest
 
 import funcenv
+import funcenv.adapters.wrappers
 
 README = pathlib.Path(__file__).parent.parent / "README.md"
 BLOCKS = re.findall(r"```python\n(.*?)```", README.read_text(), flags=re.DOTALL)
@@ -39,6 +42,42 @@ def test_the_links_of_the_readme_lead_to_files():
     assert len(links) > 10
     missing = [one for pair in links if not (README.parent / (one := "".join(pair))).exists()]
     assert not missing
+
+
+def test_the_environments_of_the_readme_are_those_of_gymnasium():
+    """Ids, time limits and thresholds; the tests of each environment compare its steps."""
+    listed = README.read_text().split("<!-- environments -->")[1].split("<!-- /environments -->")[0]
+    ids = re.findall(r"`([^`]+)`", listed)
+    assert ids and set(ids) == {id for id, spec in funcenv.registry.items() if spec.entry_point.startswith("funcenv.")}
+    for id in ids:
+        ours, theirs = funcenv.spec(id), gymnasium.spec(id)
+        assert ours.max_episode_steps == theirs.max_episode_steps, id
+        assert ours.reward_threshold == theirs.reward_threshold, id
+
+
+def test_all_ten_spaces_of_gymnasium_exist():
+    assert "All ten of Gymnasium's spaces" in README.read_text()
+    theirs = [value for value in vars(gymnasium.spaces).values() if isinstance(value, type)]
+    theirs = [kind for kind in theirs if issubclass(kind, gymnasium.Space) and kind is not gymnasium.Space]
+    assert len(theirs) == 10
+    for kind in theirs:
+        assert issubclass(getattr(funcenv.spaces, kind.__name__), funcenv.spaces.Space)
+
+
+def test_every_wrapper_of_gymnasium_exists_or_the_guide_says_where_it_is():
+    """A pure wrapper of the same name, or a row of the guide's table; those it places in `adapters` are there."""
+    guide = (README.parent / "docs" / "guides" / "wrappers.md").read_text()
+    table = guide.split("| in Gymnasium | here |\n|---|---|\n")[1].split("\n\n")[0]
+    rows = [line.strip("|").split("|") for line in table.splitlines()]
+    places = {name: here for names, here in rows for name in re.findall(r"`([^`]+)`", names)}
+    wanted = set(gymnasium.wrappers.__all__) - {"vector"}
+    elsewhere = {name for name in wanted if not hasattr(funcenv.wrappers, name)}
+    assert elsewhere == set(places) - {"gymnasium.wrappers.vector"}
+    for name in elsewhere:
+        assert ("funcenv.adapters.wrappers" in places[name]) == hasattr(funcenv.adapters.wrappers, name), name
+    assert hasattr(funcenv.wrappers, "EpisodeStatistics")
+    absent = [name for name, here in places.items() if "will come" in here]
+    assert absent == ["AtariPreprocessing"] and f"except `{absent[0]}`" in README.read_text()
 
 
 def test_the_readme_is_short():
