@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from funcenv.cli import main
+from funcenv.train.metrics import format_return
 
 TINY = [
     "--num-envs",
@@ -68,7 +69,7 @@ def test_evaluate_reports_several_agents_together_and_as_json(tmp_path, capsys):
     means = [np.mean(agent["returns"]) for agent in report["agents"]]
     assert len(means) == 3 and report["mean_return"] == pytest.approx(np.mean(means))
     assert report["std_between_agents"] == pytest.approx(np.std(means, ddof=1))
-    assert f"all 3 agents: return {np.mean(means):.1f} +- " in err and "CartPole-v1 agent 2: return" in err
+    assert f"all 3 agents: return {format_return(np.mean(means))} +- " in err and "CartPole-v1 agent 2: return" in err
     assert main(["evaluate", folder, "--num-episodes", "5", "--json", str(tmp_path / "x.json")]) == 0
     assert json.loads((tmp_path / "x.json").read_text()) == report
     assert main(["evaluate", folder, "--json", "nowhere/x.json"]) == 1
@@ -127,6 +128,7 @@ def test_light_commands_import_no_package_for_training():
     code = """
 import sys
 from funcenv.cli import main
+from funcenv.train.metrics import format_return
 main(["list"]); main(["check", "CartPole-v1"])
 main(["bench", "CartPole-v1", "--num-envs", "2", "--seconds", "0.001", "--rounds", "1", "--no-breakdown"])
 import funcenv.adapters.playing.command

@@ -9,10 +9,13 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
+import logging
 import os
 import pathlib
 import re
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import jax
@@ -59,13 +62,24 @@ def _write(partial: pathlib.Path, state: Any) -> None:
     """Write a train state and its digests to a folder."""
     import orbax.checkpoint as ocp  # slow to import
 
-    with ocp.StandardCheckpointer() as checkpointer:
+    with _quiet_library(), ocp.StandardCheckpointer() as checkpointer:
         checkpointer.save(partial.resolve(), _without_keys(state))
     digests = _digests(partial)
     with open(partial / _DIGESTS, "w") as file:
         json.dump(digests, file, indent=1)
         file.flush()
         os.fsync(file.fileno())
+
+
+@contextmanager
+def _quiet_library() -> Iterator[None]:
+    """Keep Orbax's threads from printing tracebacks of the errors that it also raises."""
+    logger = logging.getLogger("absl")
+    was_disabled, logger.disabled = logger.disabled, True
+    try:
+        yield
+    finally:
+        logger.disabled = was_disabled
 
 
 def restore_latest(folder: pathlib.Path, template: Any, key_impl: str) -> tuple[Any, list[str]]:

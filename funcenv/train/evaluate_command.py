@@ -14,6 +14,7 @@ import numpy as np
 from funcenv.checks import require_size
 from funcenv.random import key
 from funcenv.rollout import Evaluation, evaluate
+from funcenv.train.metrics import format_return
 from funcenv.train.run import load
 
 
@@ -63,8 +64,8 @@ def evaluate_run(folder: str | os.PathLike[str], options: EvaluateOptions) -> di
     deviation = float(means.std(ddof=1)) if len(agents) > 1 else None
     if deviation is not None:
         print(
-            f"all {len(agents)} agents: return {means.mean():.1f} +- {deviation:.1f} between agents "
-            f"(worst {means.min():.1f}, best {means.max():.1f})",
+            f"all {len(agents)} agents: return {format_return(means.mean())} +- {format_return(deviation)} between "
+            f"agents (worst {format_return(means.min())}, best {format_return(means.max())})",
             file=text,
         )
     unfinished = sum(agent["num_unfinished"] for agent in agents)
@@ -112,8 +113,8 @@ def _summary(evaluation: Evaluation) -> dict[str, Any]:
 def _line(agent: dict[str, Any]) -> str:
     ends = {name: agent[f"num_{name}"] for name in ("terminated", "truncated", "unfinished")}
     ends = {name: number for name, number in ends.items() if number or name != "unfinished"}
+    figures = [format_return(agent[f"{figure}_return"]) for figure in ("mean", "std", "min", "max")]
     return (
-        f"return {agent['mean_return']:.1f} +- {agent['std_return']:.1f} "
-        f"(min {agent['min_return']:.1f}, max {agent['max_return']:.1f}), length {agent['mean_length']:.1f}, "
+        f"return {figures[0]} +- {figures[1]} (min {figures[2]}, max {figures[3]}), length {agent['mean_length']:.1f}, "
         f"{len(agent['returns'])} episodes: {', '.join(f'{number} {name}' for name, number in ends.items())}"
     )

@@ -79,6 +79,15 @@ def read_metrics(path: pathlib.Path) -> list[dict[str, str]]:
     return [row for row in rows if None not in row.values()]
 
 
+def format_return(value: float) -> str:
+    """Return the text of a mean return, with enough decimals for those that lie between 0 and 1.
+
+    >>> format_return(-107.66), format_return(0.744)
+    ('-107.7', '0.74')
+    """
+    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
+
+
 def draw_learning_curve(path: pathlib.Path, rows: list[dict[str, str]], title: str, threshold: float | None) -> None:
     """Plot the mean return against environment steps: each seed, their mean, and the threshold of a solved task."""
     from matplotlib.figure import Figure

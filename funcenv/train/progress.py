@@ -12,6 +12,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from funcenv.train.metrics import format_return
+
 MAX_PLAIN_LINES = 20
 """The largest number of lines on training that a run of less than `SECONDS_PER_PLAIN_LINE` each prints."""
 
@@ -73,7 +75,7 @@ class ProgressReport:
             self._first_steps = steps, now
         if not math.isnan(mean_return):
             self._best = max(self._best, mean_return)
-            self.figures = {"return": f"{mean_return:.1f}", "best": f"{self._best:.1f}"}
+            self.figures = {"return": format_return(mean_return), "best": format_return(self._best)}
             if self.threshold is not None:
                 self.figures["threshold"] = f"{self.threshold:g}"
             self.figures["length"] = f"{mean_length:.0f}"

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from funcenv.train.config import TrainConfig
-from funcenv.train.metrics import read_metrics
+from funcenv.train.metrics import format_return, read_metrics
 from funcenv.train.presets import PRESETS, preset
 
 _NOT_OF_THE_PRESET = ("seed", "num_seeds")  # settings that a preset leaves open
@@ -38,17 +38,17 @@ class RunResult:
         if np.isnan(self.mean_return):
             remedy = "give it more --total-timesteps, or a time limit with --max-episode-steps"
             return f"no episode ended in {self.env_steps:,} steps; {remedy}"
-        reached = f"mean return {self.mean_return:.1f}"
+        reached = f"mean return {format_return(self.mean_return)}"
         if self.threshold is None:
             steps = f"finished {self.env_steps:,} steps after {self.wall_seconds:.1f} s"
-            return f"{steps}: {reached}, best {self.best_return:.1f}; {self.config.env_id} has no threshold"
+            return f"{steps}: {reached}, best {format_return(self.best_return)}; {self.config.env_id} has no threshold"
         threshold = f"threshold {self.threshold:g}"
         if self.solved_at_steps is None:
-            best = f"best {self.best_return:.1f}, {threshold}"
+            best = f"best {format_return(self.best_return)}, {threshold}"
             return f"not solved: {reached}, {best}; try {_advice(self.config, self.folder)}"
         solved = f"solved at {self.solved_at_steps:,} steps after {self.solved_after_seconds:.1f} s"
         if self.mean_return < self.threshold:
-            return f"{solved}, and lost again: {reached} at the end, best {self.best_return:.1f}, {threshold}"
+            return f"{solved}, and lost again: {reached} at the end, best {format_return(self.best_return)}, {threshold}"
         return f"{solved}: {reached}, {threshold}"
 
 

@@ -36,7 +36,7 @@ def test_everything_is_shown_at_every_width(width):
     text = "  ".join(line.strip() for line in lines[1:])
     for fact in (
         "84,992 of 200,000 steps per agent",
-        "return -3.2",
+        "return -3.21",
         "best 12.3",
         "threshold 90",
         "length 78",
@@ -71,5 +71,5 @@ def test_progress_is_plain_lines_where_there_is_no_terminal():
     assert first == "MountainCarContinuous-v0 x 3 seeds: compiling" and last.endswith("finished")
     assert "return" not in lines[0] and len(lines) <= MAX_PLAIN_LINES + 1 and "\x1b" not in text
     assert lines[-1].startswith(
-        "100%  200,000 of 200,000 steps per agent  return 1.5  best 1.5  threshold 90  length 10"
+        "100%  200,000 of 200,000 steps per agent  return 1.50  best 1.50  threshold 90  length 10"
     )

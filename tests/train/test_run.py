@@ -226,6 +226,17 @@ def test_a_full_disk_is_named_with_the_last_good_checkpoint(tiny, tmp_path, cons
     assert run.resume(tmp_path / "run", console=console).finished
 
 
+def test_a_checkpoint_that_cannot_be_written_prints_nothing(tmp_path, capfd, monkeypatch):
+    def full(*arguments, **options):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("orbax.checkpoint.StandardCheckpointHandler.finalize", full)
+    with pytest.raises(OSError, match="No space left") as caught:
+        checkpoint.save(tmp_path, 1, {"x": jnp.zeros(3)})
+    assert caught.value.errno == errno.ENOSPC and not list(tmp_path.iterdir())
+    assert capfd.readouterr() == ("", "")
+
+
 def test_a_disk_that_is_full_from_the_start_is_named(tiny, tmp_path, monkeypatch):
     def full(*arguments):
         raise OSError(errno.ENOSPC, "No space left on device")
