@@ -48,7 +48,9 @@ class RunResult:
             return f"not solved: {reached}, {best}; try {_advice(self.config, self.folder)}"
         solved = f"solved at {self.solved_at_steps:,} steps after {self.solved_after_seconds:.1f} s"
         if self.mean_return < self.threshold:
-            return f"{solved}, and lost again: {reached} at the end, best {format_return(self.best_return)}, {threshold}"
+            return (
+                f"{solved}, and lost again: {reached} at the end, best {format_return(self.best_return)}, {threshold}"
+            )
         return f"{solved}: {reached}, {threshold}"
 
 
