@@ -17,7 +17,7 @@ Importing this package registers every environment with Gymnasium, in the namesp
 
 `gymnasium.make("funcenv.adapters.gymnasium:funcenv/CartPole-v1")` works without that import, for example in the
 processes of `AsyncVectorEnv`. If JAX has run before, pass `context="spawn"` to `AsyncVectorEnv`, because a fork does
-not copy JAX's threads. The package needs Gymnasium 1.2 or later: `pip install "funcenv[gymnasium]"`.
+not copy JAX's threads. The package needs Gymnasium 1.2.2 or later: `pip install "funcenv[gymnasium]"`.
 """
 
 from __future__ import annotations
