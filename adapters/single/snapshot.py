@@ -29,6 +29,19 @@ class Snapshot(NamedTuple):
         leaves = jax.tree.leaves([getattr(state, name) for name in _coordinates(state)] or state)
         return np.concatenate([np.ravel(leaf) for leaf in leaves], dtype=dtype)
 
+    def __lt__(self, other: Any) -> Any:
+        """Compare the vector, as code for Gymnasium does; so do the other comparisons of order."""
+        return np.asarray(self) < np.asarray(other)
+
+    def __le__(self, other: Any) -> Any:
+        return np.asarray(self) <= np.asarray(other)
+
+    def __gt__(self, other: Any) -> Any:
+        return np.asarray(self) > np.asarray(other)
+
+    def __ge__(self, other: Any) -> Any:
+        return np.asarray(self) >= np.asarray(other)
+
     def with_vector(self, vector: Any) -> Snapshot:
         """Return the snapshot with another state of the innermost environment, given as `numpy.asarray` returns it."""
         state = innermost(self.env_state)

@@ -225,6 +225,14 @@ def test_the_state_is_gymnasiums_vector(id):
     action = theirs.action_space.sample()
     np.testing.assert_allclose(ours.step(action)[0], theirs.step(action)[0], rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(np.asarray(ours.state), np.asarray(theirs.state), rtol=1e-4, atol=1e-5)
+    state = np.asarray(ours.state)
+    for found, expected in (
+        (ours.state >= 0.0, state >= 0.0),
+        (ours.state <= 0.0, state <= 0.0),
+        (ours.state > state, state > state),
+        (ours.state < np.array(0.1), state < 0.1),
+    ):
+        np.testing.assert_array_equal(found, expected)
     with pytest.raises(ValueError, match="a state is a Snapshot or a vector of"):
         ours.state = np.ones(7)
 
