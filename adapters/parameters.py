@@ -29,6 +29,8 @@ def has_attribute(func_env: AnyEnv, name: str) -> bool:
     >>> env = funcenv.make("CartPole-v1")
     >>> [has_attribute(env, name) for name in ("max_episode_steps", "gravity", "total_mass", "initial", "wind")]
     [True, True, True, False, False]
+    >>> read_attribute(env, "action_names")
+    ('push left', 'push right')
     """
     return _owner(func_env, name) is not None or name in _tabular_readers(func_env)
 
@@ -218,7 +220,7 @@ def _number_fields(env: TabularEnv[Any]) -> list[str]:
     return [name for name, leaf in vars(env.decode(0)).items() if np.asarray(leaf).dtype.kind == "i"]
 
 
-_COMMON = frozenset([*dir(Wrapper), "env"])  # what every environment or wrapper has
+_COMMON = frozenset([*dir(Wrapper), "env"]) - {"action_names"}  # what every environment or wrapper has
 _NEEDED = {"desc": "tiles", "action_mask": "action_mask"}  # attributes without which an environment lacks the former
 _TABULAR: dict[str, Callable[[Any], Any]] = {
     "P": transition_dict,
