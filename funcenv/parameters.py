@@ -67,6 +67,22 @@ def parameter_ndim(env: AnyEnv, path: tuple[Any, ...]) -> int:
 
     `funcenv.field(ndim=...)` decides; else the default of the field; else the parameter is a scalar.
     """
+    entry, default = _field_at(env, path), parameter_default(env, path)
+    declared: int | None = None if entry is None else entry.metadata.get("ndim")
+    if declared is not None:
+        return declared
+    return 0 if default is None else int(np.ndim(default))
+
+
+def parameter_default(env: AnyEnv, path: tuple[Any, ...]) -> Any:
+    """Return the default of the parameter at `path`, if it is a number or an array; else None."""
+    entry = _field_at(env, path)
+    default = None if entry is None else entry.default
+    return default if isinstance(default, (int, float, np.generic, np.ndarray, jax.Array)) else None
+
+
+def _field_at(env: AnyEnv, path: tuple[Any, ...]) -> dataclasses.Field[Any] | None:
+    """Return the field that holds the parameter at `path`."""
     owner: Any = env
     entry = None
     for step in path:
@@ -74,10 +90,4 @@ def parameter_ndim(env: AnyEnv, path: tuple[Any, ...]) -> int:
             break  # The rest of the path lies inside a list or dict, which is the value of the field.
         owner = owner if entry is None else getattr(owner, entry.name)
         entry = next(entry for entry in dataclasses.fields(owner) if entry.name == step.name)
-    if entry is None:
-        return 0
-    declared: int | None = entry.metadata.get("ndim")
-    if declared is not None:
-        return declared
-    default = entry.default
-    return int(np.ndim(default)) if isinstance(default, (int, float, np.generic, np.ndarray, jax.Array)) else 0
+    return entry

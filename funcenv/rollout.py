@@ -28,21 +28,19 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from funcenv._compile.cuda_graph import CudaGraphJit
-from funcenv._compile.options import quick_options
-from funcenv._compile.rollout import Accumulator, as_policy, policy_step, run
+from funcenv._compile.options import is_tracing, quick_options
+from funcenv._compile.rollout import Accumulator, as_policy, plain_steps, rollout_args, run, run_traced
 from funcenv.checks import require_size
 from funcenv.func_env import AnyEnv, FuncEnv, require_env
 from funcenv.random import indexed_key, require_typed_key
-from funcenv.sharding import axis_of_rows, spread_alike, spread_rows, vary_over, varying_axes
+from funcenv.sharding import spread_alike
 from funcenv.spaces.space import AnySpace
 from funcenv.statistics import EPISODE_TOTALS, RolloutStatistics
 from funcenv.struct import PyTreeNode, field
 from funcenv.vector import AnyVectorEnv, AutoresetMode, FuncVectorEnv, VectorState, VectorTimestep
-from funcenv.vector_step import rollout_keys
 
 __all__ = [
     "Evaluation",
@@ -190,6 +188,10 @@ def rollout(
     require_typed_key(key)
     policy = as_policy(policy)
     result = run(EPISODE_TOTALS, venv, policy, key, vstate, num_steps, collect)
+    if result is None and is_tracing():
+        result = run_traced(EPISODE_TOTALS, rollout_args(venv, policy, key, vstate), vstate, num_steps, collect)
+        if result is not None:
+            return result.vstate, result.collected, result.totals.statistics()
     if result is not None:
         return result.vstate, result.collected, _statistics_program()(result.totals)
     next_vstate, collected, statistics = _rollout(venv, policy, key, vstate, num_steps, collect)
@@ -232,6 +234,8 @@ def evaluate(
     policy = as_policy(policy)
     venv = FuncVectorEnv(env, num_episodes, AutoresetMode.DISABLED)
     result = run(_WHOLE_EPISODES, venv, policy, key, None, limit)
+    if result is None and is_tracing():
+        result = run_traced(_WHOLE_EPISODES, rollout_args(venv, policy, key, None), None, limit)
     evaluation: Evaluation = _evaluate(venv, policy, key, limit) if result is None else result.totals
     if max_steps is None and not isinstance(evaluation.finished, jax.core.Tracer):
         _warn_of_unfinished(evaluation, limit)
@@ -259,45 +263,14 @@ def _rollout(
     num_steps: int,
     collect: Collect | None,
 ) -> tuple[VectorState[Any], Any, RolloutStatistics]:
-    if vstate is None:
-        reset_key, key = rollout_keys(key)
-        vstate, timestep = venv.reset(reset_key)
-        observation = timestep.observation
-    else:
-        observation = venv.observation(vstate)
-    totals, policy_keys = spread_rows(
-        axis_of_rows(vstate), (EPISODE_TOTALS.init(venv, vstate), jax.random.split(key, venv.num_envs))
-    )
-
-    def step(carry: Any, step_index: jax.Array) -> tuple[Any, Any]:
-        carry, kept = policy_step(venv, policy, policy_keys, EPISODE_TOTALS, carry, step_index)
-        return vary_over(axes, carry), None if collect is None else collect(*kept)
-
-    axes = varying_axes(venv, policy, key, vstate)
-    carry: Any = vary_over(axes, (vstate, observation, totals))
-    indices = jnp.arange(num_steps, dtype=jnp.uint32)  # Counted in the carry, they would be one more kernel on a GPU.
-    (last, _, totals), collected = jax.lax.scan(step, carry, indices)
-    return last, collected, totals.statistics()
+    result = plain_steps(EPISODE_TOTALS, rollout_args(venv, policy, key, vstate), vstate, num_steps, collect)
+    return result.vstate, result.collected, result.totals.statistics()
 
 
 @functools.partial(CudaGraphJit, static_argnames=("max_steps",))
 def _evaluate(venv: AnyVectorEnv, policy: Any, key: jax.Array, max_steps: int) -> Evaluation:
-    reset_key, policy_key = rollout_keys(key)
-    vstate, timestep = venv.reset(reset_key)
-    policy_keys = jax.random.split(policy_key, venv.num_envs)
-
-    def goes_on(loop: Any) -> jax.Array:
-        step_index, (_, _, evaluation) = loop
-        return (step_index < max_steps) & ~evaluation.finished.all()
-
-    def step(loop: Any) -> Any:
-        step_index, carry = loop
-        carry, _ = policy_step(venv, policy, policy_keys, _WHOLE_EPISODES, carry, step_index)
-        return step_index + np.uint32(1), vary_over(axes, carry)
-
-    axes = varying_axes(venv, policy, key)
-    carry = vary_over(axes, (vstate, timestep.observation, Evaluation.init(venv, vstate)))
-    _, (_, _, evaluation) = jax.lax.while_loop(goes_on, step, (jnp.zeros((), jnp.uint32), carry))
+    result = plain_steps(_WHOLE_EPISODES, rollout_args(venv, policy, key, None), None, max_steps)
+    evaluation: Evaluation = result.totals
     return evaluation
 
 

@@ -39,6 +39,15 @@ def quick_options(level: int = 0) -> dict[str, Any]:
 
 
 @functools.cache
+def trial_options() -> dict[str, Any]:
+    """Return the options for a trial of what a program of the user's will contain.
+
+    XLA accepts and refuses the same operations as with its defaults, and only optimizes less.
+    """
+    return known_options(xla_backend_optimization_level=0)
+
+
+@functools.cache
 def graph_options() -> dict[str, Any]:
     """Return the options with which XLA:GPU puts loops, too, into CUDA graphs.
 
@@ -81,6 +90,12 @@ def applies_to(platform: str, args: Any) -> bool:
     if not is_enabled() or jax.default_backend() != platform:
         return False
     return not (any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(args)) or is_tracing())
+
+
+def is_debugging() -> bool:
+    """Return whether an option of JAX asks for plain programs, in which each operation can be examined."""
+    options = ("jax_disable_jit", "jax_debug_nans", "jax_debug_infs", "jax_debug_key_reuse")
+    return any(getattr(jax.config, name) for name in options)
 
 
 def is_tracing() -> bool:

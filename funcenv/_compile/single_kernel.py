@@ -104,17 +104,25 @@ class SingleKernel:
 
 
 def compile_single_kernel(
-    function: Callable[..., Any], *args: Any, style: Style = Style.BATCHED_SINGLE_KERNEL
+    function: Callable[..., Any],
+    *args: Any,
+    style: Style = Style.BATCHED_SINGLE_KERNEL,
+    options: dict[str, Any] | None = None,
 ) -> Callable[..., Any] | None:
     """Compile a function to a single kernel for arguments like these; return None if XLA cannot.
 
-    `style` is as `mark_single_kernel` takes it.
+    Args:
+        function: a pure function.
+        *args: arguments with the shapes to compile for.
+        style: as `mark_single_kernel` takes it.
+        options: of the compiler; `single_kernel_options()` by default.
     """
     traced = jax.jit(mark_single_kernel(function, style)).trace(*args)
     if not is_supported(traced.jaxpr.jaxpr):
         return None
     try:
-        program: Callable[..., Any] = traced.lower().compile(compiler_options=single_kernel_options())
+        options = single_kernel_options() if options is None else options
+        program: Callable[..., Any] = traced.lower().compile(compiler_options=options)
     except jax.errors.JaxRuntimeError:  # The compiler refuses.
         return None
     return program

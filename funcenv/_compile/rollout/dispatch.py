@@ -11,19 +11,22 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from funcenv._compile.options import applies_to, single_kernel_options
-from funcenv._compile.rollout.chunks import Chunks
-from funcenv._compile.rollout.program import RolloutArgs, RolloutResult, RolloutSpec, is_elementwise, run_steps
+from funcenv._compile.options import applies_to, is_debugging, single_kernel_options
+from funcenv._compile.rollout.program import (
+    RolloutArgs,
+    RolloutResult,
+    empty_vstate,
+    fit_spec,
+    rollout_args,
+    run_steps,
+    split_keys,
+    style_of,
+)
 from funcenv._compile.rollout.step import Accumulator
 from funcenv._compile.rollout.threads import cut_shards, num_shards, num_threads, run_shards
 from funcenv._compile.rollout.verify import matches_reference
 from funcenv._compile.single_kernel import compile_single_kernel
-from funcenv.random._counter_based import Style
 from funcenv.vector import AnyVectorEnv, VectorState
-from funcenv.vector_step import rollout_keys
-
-_MIN_BATCHED_ENVS = 4  # For fewer environments, each draws its numbers together faster than one by one.
-_DEBUG_OPTIONS = ("jax_disable_jit", "jax_debug_nans", "jax_debug_infs")
 
 
 def run(
@@ -55,13 +58,7 @@ def run(
     if num_steps >= 2**31 or device is None:
         return None
     venv, policy = jax.tree.map(functools.partial(_to_cached_array, device), (venv, policy))
-    is_checked = jax.config.jax_debug_key_reuse  # type: ignore[attr-defined]  # JAX adds its options at run time.
-    own_key = key  # The plain program uses the key if this one cannot run.
-    if is_checked:
-        own_key = jax.random.clone(key)  # type: ignore[no-untyped-call]  # JAX does not annotate it.
-    reset_keys, policy_keys = _env_and_policy_keys()(own_key, venv.num_envs, vstate is None)
-    keys = reset_keys if vstate is None else vstate.key
-    args = RolloutArgs(venv, policy, keys, policy_keys)
+    args = rollout_args(venv, policy, key, vstate, _split_program())
     shards = [(args, vstate)]
     if collect is None:
         shards = cut_shards(args, vstate, num_shards(venv.num_envs, num_steps, num_threads()))
@@ -69,9 +66,7 @@ def run(
     program = _program(accumulator, collect, capacity, device, *_signature(shards[0]))
     if not program.prepare(*shards[0], num_steps):
         return None
-    if is_checked:
-        jax.random.split(key)  # which counts as its use
-    return run_shards(functools.partial(program.run, num_steps=num_steps), shards, keys)
+    return run_shards(functools.partial(program.run, num_steps=num_steps), shards, args.keys)
 
 
 class _RolloutProgram:
@@ -98,21 +93,14 @@ class _RolloutProgram:
         return result._replace(vstate=result.vstate.replace(key=args.keys))
 
     def _compile(self, args: RolloutArgs, vstate: VectorState[Any] | None, num_steps: int) -> bool:
-        venv = args.venv
-        first = jax.eval_shape(lambda venv, key: venv.reset(key), venv, args.keys)
-        chunks = Chunks.fit(venv.num_envs, _num_bytes(first) // venv.num_envs)
-        if self._collect is not None and not chunks.is_whole:
-            actions = jax.eval_shape(jax.vmap(venv.single_action_space.sample), args.keys)
-            if not is_elementwise(self._collect, first[1], actions):
-                return False
-        spec = RolloutSpec(self._accumulator, self._collect, self._capacity, chunks)
+        spec = fit_spec(self._accumulator, self._collect, self._capacity, args)
+        if spec is None:
+            return False
         if vstate is None:
-            shapes = jax.eval_shape(lambda vstate: vstate.replace(key=None), first[0])
-            self._empty_vstate = jax.device_put(jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), shapes))
+            self._empty_vstate = jax.device_put(empty_vstate(args))
         start = self._start(args, vstate)
         function = functools.partial(run_steps, spec)
-        style = Style.BATCHED_SINGLE_KERNEL if chunks.size >= _MIN_BATCHED_ENVS else Style.SINGLE_KERNEL
-        program = compile_single_kernel(function, *start, np.uint32(0), np.int32(1), style=style)
+        program = compile_single_kernel(function, *start, np.uint32(0), np.int32(1), style=style_of(spec.chunks))
         self._program = program
         return program is not None and matches_reference(program, spec, *start, num_steps)
 
@@ -146,7 +134,7 @@ def _leaf_signature(leaf: Any) -> Any:
 def _single_cpu(args: Any) -> jax.Device | None:
     """Return the CPU device that all arguments lie on, or None if the fast path does not apply."""
     leaves = jax.tree.leaves(args)
-    if not applies_to("cpu", leaves) or any(getattr(jax.config, name) for name in _DEBUG_OPTIONS):
+    if not applies_to("cpu", leaves) or is_debugging():
         return None
     devices = {device for leaf in leaves if isinstance(leaf, jax.Array) for device in leaf.devices()}
     return next(iter(devices)) if len(devices) == 1 else None
@@ -170,16 +158,5 @@ def _array_of(number: Any, kind: type, wide: bool, device: jax.Device) -> jax.Ar
 
 
 @functools.cache
-def _env_and_policy_keys() -> Any:
-    def split(key: jax.Array, num_envs: int, resets: bool) -> tuple[jax.Array | None, jax.Array]:
-        if not resets:
-            return None, jax.random.split(key, num_envs)
-        reset_key, policy_key = rollout_keys(key)
-        return jax.random.split(reset_key, num_envs), jax.random.split(policy_key, num_envs)
-
-    return jax.jit(split, static_argnums=(1, 2), compiler_options=single_kernel_options(level=1))
-
-
-def _num_bytes(shapes: Any) -> int:
-    leaves = (leaf for leaf in jax.tree.leaves(shapes) if jnp.issubdtype(leaf.dtype, jnp.number))
-    return sum(leaf.size * leaf.dtype.itemsize for leaf in leaves)
+def _split_program() -> Any:
+    return jax.jit(split_keys, static_argnums=(1, 2), compiler_options=single_kernel_options(level=1))

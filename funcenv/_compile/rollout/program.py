@@ -1,4 +1,4 @@
-"""A rollout as one CPU kernel: a loop over the steps for each chunk of environments, with all state in the cache."""
+"""A rollout as one CPU kernel, with all state in the cache, and as a plain program."""
 
 from __future__ import annotations
 
@@ -7,12 +7,17 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from funcenv._compile.jaxpr import iter_eqns
 from funcenv._compile.rollout.chunks import Chunks
 from funcenv._compile.rollout.step import Accumulator, policy_step, reads_observation
+from funcenv.random._counter_based import Style
+from funcenv.sharding import axis_of_rows, spread_rows, vary_over, varying_axes
 from funcenv.vector import AnyVectorEnv, VectorState
-from funcenv.vector_step import reset_rows
+from funcenv.vector_step import reset_rows, rollout_keys
+
+_MIN_BATCHED_ENVS = 4  # For fewer environments, each draws its numbers together faster than one by one.
 
 
 class RolloutSpec(NamedTuple):
@@ -31,6 +36,70 @@ class RolloutArgs(NamedTuple):
     policy: Any  # a pytree, from `as_policy`
     keys: jax.Array  # [num_envs], of the environments
     policy_keys: jax.Array  # [num_envs]
+
+
+def rollout_args(
+    venv: AnyVectorEnv,
+    policy: Any,
+    key: jax.Array,
+    vstate: VectorState[Any] | None,
+    split: Callable[..., Any] | None = None,
+) -> RolloutArgs:
+    """Return the arguments of a rollout, with the keys that derive from its key.
+
+    Args:
+        venv: the environments.
+        policy: from `as_policy`.
+        key: split into a key for the reset and one for the policy; with `vstate` all of it is the policy's.
+        vstate: the state to resume from, which has the keys of its environments; None resets first.
+        split: a compiled `split_keys`.
+    """
+    keys, policy_keys = (split or split_keys)(key, venv.num_envs, vstate is None)
+    return RolloutArgs(venv, policy, vstate.key if vstate is not None else keys, policy_keys)
+
+
+def split_keys(key: jax.Array, num_envs: int, resets: bool) -> tuple[Any, jax.Array]:
+    """Return the keys of the environments, None without a reset, and of their policies; `[num_envs]` each."""
+    if not resets:
+        return None, jax.random.split(key, num_envs)
+    reset_key, policy_key = rollout_keys(key)
+    return jax.random.split(reset_key, num_envs), jax.random.split(policy_key, num_envs)
+
+
+def fit_spec(
+    accumulator: Accumulator, collect: Callable[[Any, Any], Any] | None, capacity: int, args: RolloutArgs
+) -> RolloutSpec | None:
+    """Return the spec of a single-kernel rollout, or None where `collect` mixes environments of several chunks."""
+    venv = args.venv
+    first = jax.eval_shape(lambda venv, keys: venv.reset(keys), venv, args.keys)
+    chunks = Chunks.fit(venv.num_envs, _num_bytes(first) // venv.num_envs)
+    if collect is not None and not chunks.is_whole and not treats_rows_alone(collect, args):
+        return None
+    return RolloutSpec(accumulator, collect, capacity, chunks)
+
+
+def treats_rows_alone(collect: Callable[[Any, Any], Any], args: RolloutArgs) -> bool:
+    """Return whether what is collected of an environment depends on this environment alone."""
+    timestep = jax.eval_shape(lambda venv, keys: venv.reset(keys), args.venv, args.keys)[1]
+    actions = jax.eval_shape(jax.vmap(args.venv.single_action_space.sample), args.keys)
+    return is_elementwise(collect, timestep, actions)
+
+
+def style_of(chunks: Chunks) -> Style:
+    """Return how the generators of a single-kernel rollout compute few numbers."""
+    return Style.BATCHED_SINGLE_KERNEL if chunks.size >= _MIN_BATCHED_ENVS else Style.SINGLE_KERNEL
+
+
+def empty_vstate(args: RolloutArgs) -> VectorState[Any]:
+    """Return what stands for the vector state, with `key=None`, where the environments are reset first."""
+    first = jax.eval_shape(lambda venv, keys: venv.reset(keys)[0].replace(key=None), args.venv, args.keys)
+    empty: VectorState[Any] = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), first)
+    return empty
+
+
+def _num_bytes(shapes: Any) -> int:
+    leaves = (leaf for leaf in jax.tree.leaves(shapes) if jnp.issubdtype(leaf.dtype, jnp.number))
+    return sum(leaf.size * leaf.dtype.itemsize for leaf in leaves)
 
 
 class RolloutResult(NamedTuple):
@@ -106,6 +175,57 @@ def run_steps(
 
     shapes = _result_shapes(spec, args, vstate)
     return chunks.for_each(run_chunk, jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes))
+
+
+def plain_steps(
+    accumulator: Accumulator,
+    args: RolloutArgs,
+    vstate: VectorState[Any] | None,
+    num_steps: int,
+    collect: Callable[[Any, Any], Any] | None = None,
+) -> RolloutResult:
+    """Play `num_steps` steps in every environment, in any program.
+
+    Args:
+        accumulator: which totals to keep. Where it can be finished, the rollout stops then, and collects nothing.
+        args: environments, policy and keys.
+        vstate: the state to resume from, with its keys; None resets first.
+        num_steps: at least 1.
+        collect: what to keep of a step, from the time step and the actions of all environments; None for nothing.
+
+    Returns:
+        The result, with keys in its vector state.
+    """
+    venv = args.venv
+    if vstate is None:
+        vstate, timestep = venv.reset(args.keys)
+        observation = timestep.observation
+    else:
+        observation = venv.observation(vstate)
+    totals, policy_keys = spread_rows(axis_of_rows(vstate), (accumulator.init(venv, vstate), args.policy_keys))
+    axes = varying_axes(args, vstate)
+
+    def step(carry: Any, step_index: jax.Array) -> tuple[Any, Any]:
+        carry, kept = policy_step(venv, args.policy, policy_keys, accumulator, carry, step_index)
+        return vary_over(axes, carry), None if collect is None else collect(*kept)
+
+    carry: Any = vary_over(axes, (vstate, observation, totals))
+    if accumulator.is_finished is None:
+        indices = jnp.arange(num_steps, dtype=jnp.uint32)  # In the carry, they would be one more kernel on a GPU.
+        (last, _, totals), collected = jax.lax.scan(step, carry, indices)
+        return RolloutResult(last, collected, totals)
+    is_finished = accumulator.is_finished
+
+    def goes_on(loop: Any) -> jax.Array:
+        step_index, (_, _, totals) = loop
+        return (step_index < num_steps) & ~is_finished(totals)
+
+    def count(loop: Any) -> Any:
+        step_index, carry = loop
+        return step_index + np.uint32(1), step(carry, step_index)[0]
+
+    _, (last, _, totals) = jax.lax.while_loop(goes_on, count, (jnp.zeros((), jnp.uint32), carry))
+    return RolloutResult(last, None, totals)
 
 
 def _result_shapes(spec: RolloutSpec, args: RolloutArgs, vstate: VectorState[Any]) -> RolloutResult:

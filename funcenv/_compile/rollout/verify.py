@@ -61,7 +61,7 @@ def matches_reference(
                 reference = lowered.compile(compiler_options=quick_options())
             if not agree(_at_rows(result, rows), reference(*reference_args)):
                 return False
-            if ended.any() and step >= 2:
+            if (ended.any() and step >= 2) or _is_finished(spec, result):
                 break
         vstate = result.vstate
     return True
@@ -92,6 +92,11 @@ def _at_rows(result: RolloutResult, rows: Any) -> RolloutResult:
 def _ended(before: VectorState[Any], after: VectorState[Any]) -> NDArray:
     """Return where an episode ended or began."""
     return np.asarray(after.done) | (np.asarray(after.num_calls) - np.asarray(before.num_calls) > 1)
+
+
+def _is_finished(spec: RolloutSpec, result: RolloutResult) -> bool:
+    """Return whether the program would play no more steps."""
+    return spec.accumulator.is_finished is not None and bool(spec.accumulator.is_finished(result.totals))
 
 
 def _compared_rows(ended: NDArray) -> NDArray:

@@ -14,7 +14,7 @@ import funcenv
 from funcenv import FuncEnv, FuncVectorEnv, spaces
 from funcenv._compile.rollout import as_policy, dispatch, run, verify
 from funcenv._compile.rollout.chunks import Chunks
-from funcenv._compile.rollout.program import RolloutArgs, RolloutSpec, run_steps
+from funcenv._compile.rollout.program import RolloutArgs, RolloutSpec, run_steps, split_keys
 from funcenv._compile.rollout.step import reads_observation
 from funcenv._compile.single_kernel import compile_single_kernel
 from funcenv.envs import CartPole
@@ -33,7 +33,7 @@ def result_of(venv, policy=None, num_steps=12, **options):
 
 
 def rollout_args(venv):
-    keys, policy_keys = dispatch._env_and_policy_keys()(funcenv.key(0), venv.num_envs, True)
+    keys, policy_keys = split_keys(funcenv.key(0), venv.num_envs, True)
     return RolloutArgs(venv, funcenv.random_policy(venv), keys, policy_keys)
 
 

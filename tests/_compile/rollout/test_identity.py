@@ -4,6 +4,7 @@ import os
 import pathlib
 import subprocess
 import sys
+from unittest import mock
 
 import jax
 import jax.numpy as jnp
@@ -35,13 +36,14 @@ def in_chunks_of(size, monkeypatch):
 
 
 def plain(venv, num_steps=NUM_STEPS, **options):
-    """Inside a traced function a rollout is the plain program; this one is compiled without optimization."""
+    """Play by the plain program, compiled without optimization."""
     policy = funcenv.random_policy(venv)
     program = jax.jit(
         lambda key: funcenv.rollout(venv, policy, key, num_steps, **options),
         compiler_options={"xla_backend_optimization_level": 0},
     )
-    return program(funcenv.key(0))
+    with mock.patch.dict(os.environ, FUNCENV_NO_FAST_PATH="1"):
+        return program(funcenv.key(0))
 
 
 def as_one(venv, num_steps=NUM_STEPS, collect=funcenv.rollout.__kwdefaults__["collect"]):
