@@ -13,10 +13,14 @@ vector environment says "select". A long rollout of many environments that keeps
 one for each core, or as many as the environment variable `PJRT_NPROC` says. On an NVIDIA GPU a rollout is one CUDA
 graph, loop included (`funcenv._compile.cuda_graph`).
 
+Inside a traced function, such as your own `jax.jit`, a rollout on a CPU is a single kernel within your program, unless
+its policy multiplies matrices. `jax.vmap` over rollouts makes one batch of all their environments
+(`funcenv._compile.rollout.traced`).
+
 The first call of a kind verifies the kernel against the plain program. The plain program runs if the results differ, if
-XLA cannot compile a single kernel, on other devices, over several devices, inside a traced function, and with the
-environment variable `FUNCENV_NO_FAST_PATH=1`. Keys, integers and flags are the same in every case. Floats are the same
-where XLA contracts a*b+c alike, and else differ by a unit or two in the last place at each step.
+XLA cannot compile a single kernel, on other devices, over several devices, and with the environment variable
+`FUNCENV_NO_FAST_PATH=1`. Keys, integers and flags are the same in every case. Floats are the same where XLA contracts
+a*b+c alike, and else differ by a unit or two in the last place at each step.
 """
 
 from __future__ import annotations
