@@ -21,7 +21,7 @@ QUICKLY = {"xla_backend_optimization_level": 0}
 
 @pytest.fixture
 def kinds(monkeypatch):
-    """The kinds of rollouts that were tried, and whether each is a kernel."""
+    """Return the kinds of rollouts that were tried, and whether each is a kernel."""
     monkeypatch.setattr(traced, "_verified", {})
     return traced._verified
 
