@@ -30,7 +30,12 @@ usage: funcenv COMMAND ...
   funcenv list                         list all environments, with time limits and reward thresholds
 
 ENV is an id from the list, or module:EnvClass. funcenv COMMAND --help lists all flags of a command.
+Compiled programs are kept in the user's cache folder; --no-compile-cache compiles anew and keeps nothing.
 """
+
+NO_CACHE = "--no-compile-cache"
+COMPILING = ("train", "evaluate", "replay", "play", "check")
+"""The commands that keep compiled programs. `bench` measures how long compiling takes."""
 
 TRAIN_PACKAGES = ("matplotlib", "optax", "orbax", "rich", "tyro")
 """The packages of the extra `train`."""
@@ -58,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         print(f"funcenv {funcenv.__version__}")
         return 0
-    command, rest = arguments[0], arguments[1:]
+    command, rest = arguments[0], [argument for argument in arguments[1:] if argument != NO_CACHE]
     hints: list[str] = []  # what to say of an interrupted command
     commands: dict[str, Callable[[list[str]], int]]
     commands = {
@@ -78,6 +83,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if os.getcwd() not in sys.path:
             sys.path.insert(0, os.getcwd())  # "module:Env" may name a file here, as with python -m
         with watch:
+            if command in COMPILING and NO_CACHE not in arguments and not _asks_for_help(rest):
+                _enable_cache()
             return commands[command](rest)
     except UsageError as error:
         print(f"funcenv {command}: {error}", file=sys.stderr)
@@ -88,6 +95,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Interrupted as interrupted:
         print(_farewell(command, hints), file=sys.stderr)
         return 128 + interrupted.number
+
+
+def _enable_cache() -> None:
+    """Keep compiled programs for the next command, and say so the first time."""
+    from funcenv._compile.disk_cache import cache_folder, enable_disk_cache
+
+    is_new = not cache_folder().exists()
+    folder = enable_disk_cache()
+    if folder is not None and is_new:
+        print(f"compiled programs are kept in {folder} ({NO_CACHE} turns this off)", file=sys.stderr)
 
 
 def _farewell(command: str, hints: list[str]) -> str:

@@ -25,7 +25,8 @@ OWNERS = {
 }
 DISTRIBUTIONS = {"PIL": "pillow", "orbax": "orbax-checkpoint"}  # where the name differs from that of the module
 OFFERED = {"torch"}  # output="torch" serves those who have it
-BASE_ALONE = {"chex", "jaxlib"}  # chex is declared for users, jaxlib because jax needs it
+# chex is declared for users, jaxlib because jax needs it, filelock because jax bounds its cache with it
+BASE_ALONE = {"chex", "filelock", "jaxlib"}
 
 
 def declared(requirements):
