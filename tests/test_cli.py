@@ -40,7 +40,7 @@ def test_train_leaves_a_run_where_it_is_told(trained, capsys):
 
 
 def test_train_names_its_run_below_runs(tmp_path, capsys):
-    assert main(["train", "Pendulum-v1", "--runs", str(tmp_path), "--total-timesteps", "2048"]) == 0
+    assert main(["train", "Pendulum-v1", "--runs", str(tmp_path), "--total-timesteps", "4096"]) == 0
     (folder,) = tmp_path.iterdir()
     assert folder.name.startswith("Pendulum-v1-ppo-seed0-")
     assert f"funcenv evaluate {folder}" in capsys.readouterr().out
@@ -240,5 +240,5 @@ def test_play_reports_a_name_without_a_value(capsys):
 
 def test_training_without_tyro_names_its_extra(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "tyro", None)
-    assert main(["train", "CartPole-v1"]) == 2
+    assert main(["train", "CartPole-v1"]) == 1
     assert 'pip install "funcenv[train]"' in capsys.readouterr().err
