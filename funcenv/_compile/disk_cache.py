@@ -14,7 +14,7 @@ import platform
 import sys
 from typing import Any
 
-MAX_BYTES = 2**29  # Training CartPole stores 12 MB.
+MAX_BYTES = 2**29  # Training CartPole stores half a megabyte, environments with physics of their own much more.
 
 
 def enable_disk_cache() -> pathlib.Path | None:
