@@ -24,12 +24,17 @@ class TransitionTable(PyTreeNode):
     >>> table = FrozenLake().P
     >>> table.next_state[14, 2], table.reward[14, 2]
     (Array([14, 15, 10], dtype=int32), Array([0., 1., 0.], dtype=float32))
+    >>> table
+    TransitionTable of shape (16, 4, 3), [num_states, num_actions, num_outcomes]
     """
 
     probability: Float[Array, "num_states num_actions num_outcomes"]
     next_state: Int[Array, "num_states num_actions num_outcomes"]
     reward: Float[Array, "num_states num_actions num_outcomes"]
     terminated: Bool[Array, "num_states num_actions num_outcomes"]
+
+    def __repr__(self) -> str:
+        return f"TransitionTable of shape {jnp.shape(self.probability)}, [num_states, num_actions, num_outcomes]"
 
     def action_values(
         self, values: Float[Array, "num_states"], discount: float | Float[Array, ""]
