@@ -13,6 +13,7 @@ from suite_rows import CLASSIC, ENVS
 INK, SOFT, GRID, PAPER = "#1c2330", "#697386", "#e6e9ef", "#ffffff"
 COLORS = {
     "funcenv": "#3f51b5",
+    "funcenv in jit": "#8c9eff",
     "gymnax": "#e8710a",
     "C": "#1c2330",
     "C, cheap hash": "#9aa3b2",
@@ -26,7 +27,7 @@ COLORS = {
 LEVELS = ("Gymnasium",)
 """Peers that step one environment; their speed is drawn as a horizontal line."""
 TITLES = {"Gymnasium": "Gymnasium (1 env)", "brax (comparable)": "brax*", "jumanji (comparable)": "jumanji*"}
-STYLES = {"C": (0, (6, 2)), "C, cheap hash": (0, (1.5, 1.8))}
+STYLES = {"funcenv in jit": (0, (4, 1.5)), "C": (0, (6, 2)), "C, cheap hash": (0, (1.5, 1.8))}
 PART_COLORS = {
     "physics": "#3f51b5",
     "randomness": "#e8710a",

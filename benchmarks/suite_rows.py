@@ -57,7 +57,8 @@ class Peer:
         if not self.script:
             return c_program.start(self.name, num_envs, num_steps, seconds)
         options = {"env": self.ids[env], "num_envs": num_envs, "num_steps": num_steps, "seconds": seconds, "keep": keep}
-        return Worker(self.name, self.script, {**options, **self.options}, peer_python(self.venv))
+        options.update(self.options)
+        return Worker(self.name, self.script, options, *([peer_python(self.venv)] if self.venv else []))
 
 
 C = Peer(
@@ -90,6 +91,14 @@ VECTOR_ENV = dataclasses.replace(
     about="Gymnasium's own vector environment in NumPy, stepped from Python; actions drawn beforehand",
 )
 PEERS = (
+    Peer(
+        name="funcenv in jit",
+        script="rollout_funcenv.py",
+        ids={env: env for env in ENVS},
+        options={"in_jit": True},
+        keeps=True,
+        about="the same rollout, called inside the caller's own `jax.jit`",
+    ),
     Peer(
         name="gymnax",
         script="rollout_gymnax.py",

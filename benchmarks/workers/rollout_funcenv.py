@@ -1,4 +1,7 @@
-"""Random policy in funcenv, in one compiled program. `options["keep"]` keeps the trajectory."""
+"""Random policy in funcenv, in one compiled program.
+
+`options["keep"]` keeps the trajectory; `options["in_jit"]` calls the rollout inside a `jax.jit` of the caller's own.
+"""
 
 import jax
 import numpy as np
@@ -20,8 +23,14 @@ def prepare(options):
     policy, key = funcenv.random_policy(env), funcenv.key(0)
     collect = whole_trajectory if options.get("keep") else None
 
+    def play(key):
+        return funcenv.rollout(venv, policy, key, options["num_steps"], collect=collect)
+
+    if options.get("in_jit"):
+        play = jax.jit(play)
+
     def work():
-        vstate, kept, statistics = funcenv.rollout(venv, policy, key, options["num_steps"], collect=collect)
+        vstate, kept, statistics = play(key)
         jax.block_until_ready(kept)
         episodes, mean = int(np.asarray(statistics.count)), float(np.asarray(statistics.mean_return))
         unfinished = float(np.asarray(vstate.episode_return).sum())
