@@ -27,6 +27,8 @@ def varying_axes(*trees: Any) -> frozenset[Any]:
 
 
 def _axes_of_leaf(leaf: Any) -> frozenset[Any]:
+    if not isinstance(leaf, jax.Array):
+        return frozenset()
     kind: Any = jax.typeof(leaf)
     return (
         kind.manual_axis_type.varying if hasattr(kind, "manual_axis_type") else kind.vma
@@ -58,7 +60,7 @@ def axis_of_rows(tree: Any) -> Any:
     """
     if not jax.sharding.get_abstract_mesh().explicit_axes:
         return None
-    specs = [jax.typeof(leaf).sharding.spec for leaf in jax.tree.leaves(tree)]
+    specs = [jax.typeof(leaf).sharding.spec for leaf in jax.tree.leaves(tree) if isinstance(leaf, jax.Array)]
     return next((spec[0] for spec in specs if spec and spec[0] is not None), None)
 
 

@@ -79,7 +79,7 @@ def test_a_small_environment_takes_seconds():
 @pytest.mark.parametrize(
     ("env", "key", "message"),
     [
-        (CartPole, None, "build the environment first"),
+        (CartPole, None, "build it first"),
         (CartPole(), jax.numpy.zeros(2, "uint32"), "a key must be a typed key"),
         (CartPole(), 0, "a key must be a typed key"),
     ],
