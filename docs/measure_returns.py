@@ -27,11 +27,13 @@ def measure(env: Any, policy: Any, num_episodes: int) -> list[float]:
 def trained(env_id: str) -> dict[str, Any]:
     """Train with the preset of an id, and return the returns of the agent and the steps that it learned from."""
     from funcenv.train import ppo
-    from funcenv.train.loop import Learner
+    from funcenv.train.loop import MAX_UPDATES_PER_CALL, Learner
     from funcenv.train.presets import preset
 
     learner = Learner(ppo, preset(env_id))
-    state, _ = learner.advance(learner.init(funcenv.key(0)), learner.config.num_updates)
+    state = learner.init(funcenv.key(0))
+    while learner.num_updates_done(state) < learner.config.num_updates:
+        state, _ = learner.advance(state, MAX_UPDATES_PER_CALL)
     steps = learner.config.num_updates * learner.config.batch_size
     return {"trained": measure(learner.env, learner.agent(state), NUM_EPISODES["trained"]), "steps": steps}
 

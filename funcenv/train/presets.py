@@ -21,7 +21,7 @@ PRESETS: dict[tuple[str, str], dict[str, Any]] = {
     ("ppo", "CartPole-v1"): {"total_timesteps": 200_000},
     # As in rl-baselines3-zoo, with a higher learning rate.
     ("ppo", "MountainCar-v0"): {
-        "total_timesteps": 1_000_000,
+        "total_timesteps": 1_500_000,
         "num_steps": 16,
         "gae_lambda": 0.98,
         "entropy_coefficient": 0.0,
