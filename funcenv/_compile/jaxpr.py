@@ -15,6 +15,7 @@ import jax
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
 _ASSUMED_ITERATIONS = 16  # of a loop whose length depends on data
+_CALLBACK_OPERATIONS = 100_000.0  # of a call to the host, beside its own work: about 0.1 ms
 _OPERATIONS_PER_WORD = {"threefry2x32": 100, "random_bits": 100, "random_fold_in": 100, "random_split": 100}
 
 
@@ -30,6 +31,8 @@ def count_operations(function: Callable[..., Any], *args: Any) -> float:
     20.0
     >>> count_operations(lambda x: jax.lax.scan(lambda x, _: (x * x, None), x, length=50), jnp.zeros(10))
     500.0
+    >>> count_operations(lambda x: jax.pure_callback(lambda x: x, x, x), jnp.zeros(10))
+    100000.0
     """
     return _count_jaxpr(jax.make_jaxpr(function)(*args).jaxpr)
 
@@ -66,6 +69,8 @@ def _count_eqn(eqn: Any) -> float:
     if inner:
         iterations = {"scan": eqn.params.get("length", 1), "while": _ASSUMED_ITERATIONS}.get(name, 1)
         return iterations * (max(inner) if name == "cond" else sum(inner))
+    if "callback" in name:
+        return _CALLBACK_OPERATIONS
     size = max((_size(variable) for variable in (*eqn.outvars, *eqn.invars)), default=0)
     if name == "dot_general":
         (axes, _), _ = eqn.params["dimension_numbers"]

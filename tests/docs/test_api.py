@@ -45,6 +45,7 @@ MODULES = {
         "require_probability",
         "require_size",
     ),
+    "funcenv.host": ("Pool", "from_words", "host_call", "to_words"),
     "funcenv.vector": ("call_key",),
     "funcenv._compile.cuda_graph": ("CudaGraphJit", "graph_options"),
     "funcenv.adapters.wrappers.record_video": ("capped_cubic_video_schedule",),

@@ -1,0 +1,255 @@
+"""Simulators that run on the host, outside of JAX, as pure functions.
+
+A simulator in C, C++ or Python whose whole state can be read and written is a pure function: write the state, step,
+read the state. `host_call` makes such a function a part of JAX programs, under `jax.jit`, `jax.vmap`, `jax.lax.scan`
+and `jax.shard_map`. A batch of environments is one call, which gets NumPy arrays with a leading axis for the batch, so
+that the simulator can step all of them together, on threads of its own. `Pool` keeps the simulators between calls.
+
+Four rules make the function pure:
+
+- The state that JAX carries is everything that the next step depends on. A simulator holds nothing of importance
+  between calls, and the same arguments give the same result whichever simulator answers.
+- Calls may be concurrent, say from several devices of one process. Each borrows a simulator of its own from a `Pool`.
+- States of 64-bit floats are carried as 32-bit words (`to_words`), so that they are exact also without
+  `jax_enable_x64`.
+- The function does not call JAX, which could wait for the very program that waits for the function.
+
+A call costs some 100 us of a CPU in addition to the simulator's own time. There is no gradient: derivatives with respect
+to the arguments raise `TypeError`.
+
+A simulator of springs stands for one in C. It keeps a mutable state, and steps many springs at once:
+
+>>> class Springs:
+...     def __init__(self, num):
+...         self.state = np.zeros((num, 2))  # position and velocity, 64-bit floats
+...     def step(self, forces):
+...         x, v = self.state.T
+...         v += 0.1 * (forces - x)
+...         x += 0.1 * v
+
+This is all that it takes to step it from JAX:
+
+>>> springs = Pool(Springs)
+>>> def step_springs(words, force):
+...     with springs.borrow(len(words)) as simulator:
+...         simulator.state[:] = from_words(words)
+...         simulator.step(force)
+...         return to_words(simulator.state), simulator.state[:, 0].astype(np.float32)
+>>> def step(words, force):
+...     result = jax.ShapeDtypeStruct((4,), np.uint32), jax.ShapeDtypeStruct((), np.float32)
+...     return host_call(step_springs, result, words, force)
+
+>>> words = jax.numpy.zeros(4, "uint32")  # two floats of 64 bits
+>>> words, position = jax.jit(step)(words, jax.numpy.float32(1))
+>>> from_words(np.asarray(words)).tolist(), float(position)
+([0.010000000000000002, 0.1], 0.009999999776482582)
+>>> words, positions = jax.vmap(step, in_axes=(None, 0))(words, jax.numpy.arange(3.0))
+>>> words.shape, np.asarray(positions).round(4).astype(str).tolist()
+((3, 4), ['0.0199', '0.0299', '0.0399'])
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import math
+import os
+import threading
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterator
+from typing import Any, Generic, TypeVar
+
+import jax
+import numpy as np
+
+from funcenv.struct import NDArray
+
+Simulator = TypeVar("Simulator")
+
+
+def host_call(function: Callable[..., Any], result: Any, *args: Any) -> Any:
+    """Call a function on the host from JAX code, once for a whole batch.
+
+    Args:
+        function: a pure function of NumPy arrays. Each argument has a leading axis `[num, ...]` in front of the axes of
+            one environment; `num` is 1 outside of `jax.vmap`, and the product of the batches inside nested ones.
+            Arguments are read-only. It returns the structure of `result`, with fresh arrays `[num, ...]`. An exception
+            stops the program, and its message is in the `jax.errors.JaxRuntimeError` that the caller sees.
+        result: a pytree of `jax.ShapeDtypeStruct`: what the call returns for one environment.
+        *args: at least one array, or pytrees of arrays, that the result depends on.
+
+    Returns:
+        The result, as JAX arrays.
+
+    Raises:
+        ValueError: there is no argument, or `result` names a 64-bit dtype without `jax_enable_x64`. While the program
+            runs: the function returned another structure, shape or dtype than `result`.
+        TypeError: a derivative with respect to an argument is taken.
+
+    >>> double = lambda x: 2 * x
+    >>> jax.vmap(lambda x: host_call(double, jax.ShapeDtypeStruct((), np.int32), x))(jax.numpy.arange(3))
+    Array([0, 2, 4], dtype=int32)
+    """
+    leaves, structure = jax.tree.flatten(args)
+    if not leaves:
+        raise ValueError("host_call needs an argument that the result depends on, got none; pass the state")
+    shapes, result_structure = jax.tree.flatten(result)
+    for shape in shapes:
+        if jax.dtypes.canonicalize_dtype(shape.dtype) != shape.dtype:
+            raise ValueError(
+                f"a result of host_call has dtype {shape.dtype}, which needs jax_enable_x64; "
+                "return its bits as 32-bit words (to_words), or a narrower dtype"
+            )
+    call = _BatchedCall(
+        function,
+        structure,
+        tuple(np.ndim(leaf) for leaf in leaves),
+        result_structure,
+        tuple((tuple(shape.shape), np.dtype(shape.dtype)) for shape in shapes),
+    )
+    return jax.tree.unflatten(result_structure, call.bind(result_shapes=shapes, leaves=leaves))
+
+
+def to_words(values: NDArray) -> NDArray:
+    """Return the bits of 64-bit floats `[..., k]` as 32-bit words, uint32 `[..., 2 k]`, in memory of their own.
+
+    >>> to_words(np.array([1.0, -0.5])).tolist()
+    [0, 1072693248, 0, 3219128320]
+    """
+    return np.array(values, np.float64, order="C").view(np.uint32)
+
+
+def from_words(words: NDArray) -> NDArray:
+    """Return the 64-bit floats `[..., k]` whose bits are the words `[..., 2 k]`: the inverse of `to_words`.
+
+    >>> from_words(to_words(np.array([1.0, -0.5]))).tolist()
+    [1.0, -0.5]
+    """
+    return np.ascontiguousarray(words).view(np.float64)
+
+
+class Pool(Generic[Simulator]):
+    """Simulators that host calls borrow, so that none is made twice and none is used twice at once.
+
+    Simulators are kept by the arguments that they were made with, such as the size of the batch. A process that was
+    forked makes simulators of its own, because a fork copies no threads.
+
+    Args:
+        make: makes a simulator from hashable arguments.
+        max_idle: how many unused simulators are kept; beyond that, the one that was used least recently is released.
+
+    >>> pool = Pool(lambda num: np.zeros(num))
+    >>> with pool.borrow(3) as first:
+    ...     with pool.borrow(3) as second:
+    ...         first is second
+    False
+    >>> with pool.borrow(3) as third:
+    ...     third is second or third is first
+    True
+    """
+
+    def __init__(self, make: Callable[..., Simulator], max_idle: int = 8) -> None:
+        self._make, self._max_idle = make, max_idle
+        self._abandoned: list[Any] = []  # by a fork: they cannot be used, and freeing them might wait for lost threads
+        self._start()
+        _pools.add(self)
+
+    def _start(self) -> None:
+        self._lock = threading.Lock()
+        self._idle: OrderedDict[int, tuple[Hashable, Simulator]] = OrderedDict()  # the least recently used first
+
+    @contextlib.contextmanager
+    def borrow(self, *args: Hashable) -> Iterator[Simulator]:
+        """Lend a simulator for the duration of a `with` block: an idle one made with these arguments, or a new one.
+
+        If the block raises, the simulator is released instead of kept, because its state may be broken.
+        """
+        simulator = self._take(args)
+        yield simulator
+        released = []  # outside of the lock, because freeing a simulator may take long
+        with self._lock:
+            self._idle[id(simulator)] = args, simulator
+            while len(self._idle) > self._max_idle:
+                released.append(self._idle.popitem(last=False))
+
+    def _take(self, args: tuple[Hashable, ...]) -> Simulator:
+        with self._lock:
+            for number in reversed(self._idle):
+                if self._idle[number][0] == args:
+                    return self._idle.pop(number)[1]
+        return self._make(*args)
+
+    def _abandon(self) -> None:
+        """Begin anew in a process that was forked; another thread of the parent may have held the lock."""
+        self._abandoned.append(self._idle)
+        self._start()
+
+
+_pools: weakref.WeakSet[Pool[Any]] = weakref.WeakSet()
+
+
+def _abandon_all() -> None:
+    for pool in list(_pools):
+        pool._abandon()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_abandon_all)
+
+
+@dataclasses.dataclass(frozen=True)
+class _BatchedCall:
+    """What JAX calls back: the function, with the batch as one leading axis, and with checked results.
+
+    Equal calls compare as equal, so that JAX finds the program which it compiled for one.
+    """
+
+    function: Callable[..., Any]
+    structure: Any  # of the arguments
+    ndims: tuple[int, ...]  # of the leaves of the arguments, without the batch
+    result_structure: Any
+    result_shapes: tuple[tuple[tuple[int, ...], np.dtype[Any]], ...]
+
+    def bind(self, result_shapes: list[Any], leaves: list[Any]) -> list[jax.Array]:
+        """Add the call to the program that is being traced."""
+        call = jax.custom_jvp(
+            functools.partial(jax.pure_callback, self, result_shapes, vmap_method="broadcast_all")  # type: ignore[arg-type]  # JAX's stub wants a named function
+        )
+        call.defjvp(functools.partial(_refuse_derivative, _name(self.function)))
+        results: list[jax.Array] = call(*leaves)
+        return results
+
+    def __call__(self, *args: Any) -> list[NDArray]:
+        """Answer one call; the axes of a batch come first in every argument."""
+        arrays = [np.asarray(arg) for arg in args]
+        batch = arrays[0].shape[: arrays[0].ndim - self.ndims[0]]
+        num = math.prod(batch)
+        rows = [array.reshape((num, *array.shape[len(batch) :])) for array in arrays]
+        results = self.function(*jax.tree.unflatten(self.structure, rows))
+        leaves, structure = jax.tree.flatten(results)
+        if structure != self.result_structure:
+            raise ValueError(
+                f"{_name(self.function)} returned the structure {structure} to host_call instead of "
+                f"{self.result_structure}; return what `result` declares"
+            )
+        for leaf, (shape, dtype) in zip(leaves, self.result_shapes, strict=True):
+            if np.shape(leaf) != (num, *shape) or getattr(leaf, "dtype", None) != dtype:
+                found = f"{getattr(leaf, 'dtype', type(leaf).__name__)}{list(np.shape(leaf))}"
+                raise ValueError(
+                    f"{_name(self.function)} returned {found} to host_call instead of {dtype}{[num, *shape]}; return "
+                    "one row for each environment, and cast with astype"
+                )
+        return [leaf.reshape((*batch, *shape)) for leaf, (shape, _) in zip(leaves, self.result_shapes, strict=True)]
+
+
+def _refuse_derivative(name: str, primals: Any, tangents: Any) -> Any:
+    del primals, tangents
+    raise TypeError(f"{name} runs on the host and has no derivative; take gradients of functions that JAX computes")
+
+
+def _name(function: Any) -> str:
+    """Return the name of a function, for messages."""
+    function = getattr(function, "func", function)  # of a partial
+    return str(getattr(function, "__qualname__", type(function).__name__))
