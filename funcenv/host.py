@@ -14,8 +14,8 @@ Four rules make the function pure:
   `jax_enable_x64`.
 - The function does not call JAX, which could wait for the very program that waits for the function.
 
-A call costs some 100 us of a CPU in addition to the simulator's own time. There is no gradient: derivatives with respect
-to the arguments raise `TypeError`.
+A call costs some 100 us of a CPU in addition to the simulator's own time. There is no gradient: derivatives with
+respect to the arguments raise `TypeError`.
 
 A simulator of springs stands for one in C. It keeps a mutable state, and steps many springs at once:
 
@@ -214,8 +214,8 @@ class _BatchedCall:
 
     def bind(self, result_shapes: list[Any], leaves: list[Any]) -> list[jax.Array]:
         """Add the call to the program that is being traced."""
-        call = jax.custom_jvp(
-            functools.partial(jax.pure_callback, self, result_shapes, vmap_method="broadcast_all")  # type: ignore[arg-type]  # JAX's stub wants a named function
+        call: Any = jax.custom_jvp(
+            functools.partial(jax.pure_callback, self, result_shapes, vmap_method="broadcast_all")
         )
         call.defjvp(functools.partial(_refuse_derivative, _name(self.function)))
         results: list[jax.Array] = call(*leaves)
