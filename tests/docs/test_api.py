@@ -10,6 +10,7 @@ PACKAGES = (
     "funcenv.wrappers",
     "funcenv.scene",
     "funcenv.replay",
+    "funcenv.physics",
     "funcenv.random",
     "funcenv.bench",
     "funcenv.checker",

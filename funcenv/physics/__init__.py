@@ -1,0 +1,28 @@
+"""Rigid bodies in the plane: a solver that does what Box2D does, as pure functions of a state."""
+
+from funcenv.physics.revolute import RevoluteJoint
+from funcenv.physics.shapes import Circle, Edges, Polygon
+from funcenv.physics.simulation import initial_state, step
+from funcenv.physics.world import (
+    Body,
+    Fixture,
+    World,
+    WorldState,
+    apply_impulse,
+    transform_of,
+)
+
+__all__ = [
+    "Body",
+    "Circle",
+    "Edges",
+    "Fixture",
+    "Polygon",
+    "RevoluteJoint",
+    "World",
+    "WorldState",
+    "apply_impulse",
+    "initial_state",
+    "step",
+    "transform_of",
+]

@@ -1,0 +1,266 @@
+"""Revolute joints: a pin through two bodies, with an optional motor and optional limits of the angle.
+
+The solver works on impulses. `prepare` computes what stays constant during a step, `solve_velocity` is one iteration of
+the velocity constraints (motor, then limit and pin), `solve_position` one of the position constraints (limit, then
+pin). The equations are those of Box2D's `b2RevoluteJoint.cpp`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from funcenv.physics.geometry import (
+    ONE,
+    PI,
+    ZERO,
+    Number,
+    Vector,
+    add,
+    clamp,
+    cross,
+    float32,
+    length,
+    mul,
+    neg,
+    rotate,
+    rotation,
+    spin,
+    sub,
+)
+from funcenv.physics.shapes import LINEAR_SLOP
+from funcenv.struct import PyTreeNode, field
+
+ANGULAR_SLOP = np.float32(2) / np.float32(180) * PI  # error of an angle that is not corrected [rad]
+MAX_ANGULAR_CORRECTION = np.float32(8) / np.float32(180) * PI  # of one position iteration [rad]
+FREE, AT_LOWER, AT_UPPER, LOCKED = np.int32(0), np.int32(1), np.int32(2), np.int32(3)  # states of a limit
+
+
+class RevoluteJoint(PyTreeNode):
+    """A pin that holds a point of one body on a point of another.
+
+    Args:
+        body_a, body_b: indices of the bodies in the world.
+        anchor_a, anchor_b: the point in the coordinates of each body [m].
+        reference_angle: angle of `body_b` against `body_a` at which the joint's angle is 0 [rad]. Box2D's Python
+            package takes the difference of the bodies' initial angles.
+        limits: the least and the greatest angle of the joint [rad]; without limits, None.
+        motor_speed: the angular velocity that the motor aims for [rad/s]; without a motor, None.
+        max_motor_torque: the greatest torque of the motor [N m].
+
+    Limits, speed and torque are data: they may be traced, and change from step to step.
+    """
+
+    body_a: int = field(pytree_node=False)
+    body_b: int = field(pytree_node=False)
+    anchor_a: Vector = (0.0, 0.0)
+    anchor_b: Vector = (0.0, 0.0)
+    reference_angle: Number = 0.0
+    limits: tuple[Number, Number] | None = None
+    motor_speed: Number | None = None
+    max_motor_torque: Number = 0.0
+
+
+class JointImpulse(NamedTuple):
+    """Impulses of a joint, which the next step starts from."""
+
+    point: Vector  # of the pin [N s]
+    limit: Number  # [N m s]
+    motor: Number  # [N m s]
+    limit_state: Number  # FREE, AT_LOWER, AT_UPPER or LOCKED
+
+
+class BodyMass(NamedTuple):
+    """What the solver needs of a body's mass; a static body has the inverses 0."""
+
+    inverse_mass: Number
+    inverse_inertia: Number  # about the centre of mass
+    center: Vector  # of mass, from the body's origin
+
+
+class Position(NamedTuple):
+    """Position of a body's centre of mass, and its angle."""
+
+    center: Vector
+    angle: Number
+
+
+class Velocity(NamedTuple):
+    """Velocity of a body's centre of mass, and its angular velocity."""
+
+    linear: Vector
+    angular: Number
+
+
+class JointConstraint(NamedTuple):
+    """What stays constant during the velocity iterations of a step."""
+
+    mass_a: BodyMass
+    mass_b: BodyMass
+    anchor_a: Vector  # from the centres of mass, in the bodies' coordinates
+    anchor_b: Vector
+    r_a: Vector  # the same in world coordinates
+    r_b: Vector
+    k11: Number  # the effective mass matrix, which is symmetric
+    k12: Number
+    k13: Number
+    k22: Number
+    k23: Number
+    k33: Number
+    motor_mass: Number
+    limit_state: Number
+
+
+def prepare(
+    joint: RevoluteJoint, masses: tuple[BodyMass, BodyMass], angles: tuple[Number, Number], impulse: JointImpulse
+) -> tuple[JointConstraint, JointImpulse]:
+    """Return the constraint of a step, and the impulses that it starts from."""
+    a, b = masses
+    anchor_a = sub((float32(joint.anchor_a[0]), float32(joint.anchor_a[1])), a.center)
+    anchor_b = sub((float32(joint.anchor_b[0]), float32(joint.anchor_b[1])), b.center)
+    r_a, r_b = rotate(rotation(angles[0]), anchor_a), rotate(rotation(angles[1]), anchor_b)
+    m_a, m_b, i_a, i_b = a.inverse_mass, b.inverse_mass, a.inverse_inertia, b.inverse_inertia
+    k33 = i_a + i_b
+    state: Number = FREE
+    if joint.limits is not None:
+        low, high = float32(joint.limits[0]), float32(joint.limits[1])
+        angle = angles[1] - angles[0] - float32(joint.reference_angle)
+        state = jnp.where(angle <= low, AT_LOWER, jnp.where(angle >= high, AT_UPPER, FREE))
+        state = jnp.where(jnp.abs(high - low) < np.float32(2) * ANGULAR_SLOP, LOCKED, state)
+        stays = (state == LOCKED) | ((state == impulse.limit_state) & (state != FREE))
+        impulse = impulse._replace(limit=jnp.where(stays, impulse.limit, ZERO), limit_state=state)
+    constraint = JointConstraint(
+        mass_a=a,
+        mass_b=b,
+        anchor_a=anchor_a,
+        anchor_b=anchor_b,
+        r_a=r_a,
+        r_b=r_b,
+        k11=m_a + m_b + r_a[1] * r_a[1] * i_a + r_b[1] * r_b[1] * i_b,
+        k12=-r_a[1] * r_a[0] * i_a - r_b[1] * r_b[0] * i_b,
+        k13=-r_a[1] * i_a - r_b[1] * i_b,
+        k22=m_a + m_b + r_a[0] * r_a[0] * i_a + r_b[0] * r_b[0] * i_b,
+        k23=r_a[0] * i_a + r_b[0] * i_b,
+        k33=k33,
+        motor_mass=jnp.where(k33 > 0, ONE / k33, k33),
+        limit_state=state,
+    )
+    return constraint, impulse
+
+
+def warm_start(
+    constraint: JointConstraint, impulse: JointImpulse, a: Velocity, b: Velocity
+) -> tuple[Velocity, Velocity]:
+    """Return the velocities after the impulses of the step before."""
+    return _push(constraint, a, b, impulse.point, (impulse.motor, impulse.limit))
+
+
+def solve_velocity(
+    joint: RevoluteJoint, constraint: JointConstraint, impulse: JointImpulse, a: Velocity, b: Velocity, dt: Number
+) -> tuple[JointImpulse, Velocity, Velocity]:
+    """Return impulses and velocities after one iteration: the motor, then the limit together with the pin."""
+    k = constraint
+    if joint.motor_speed is not None:
+        most = dt * float32(joint.max_motor_torque)
+        error = b.angular - a.angular - float32(joint.motor_speed)
+        motor = clamp(impulse.motor + -k.motor_mass * error, -most, most)
+        if joint.limits is not None:
+            motor = jnp.where(k.limit_state == LOCKED, impulse.motor, motor)
+        change = motor - impulse.motor
+        a = a._replace(angular=a.angular - k.mass_a.inverse_inertia * change)
+        b = b._replace(angular=b.angular + k.mass_b.inverse_inertia * change)
+        impulse = impulse._replace(motor=motor)
+    error_point = sub(sub(add(b.linear, spin(b.angular, k.r_b)), a.linear), spin(a.angular, k.r_a))
+    pin = _solve22(k.k11, k.k12, k.k22, neg(error_point))
+    if joint.limits is None:
+        return impulse._replace(point=add(impulse.point, pin)), *_push(k, a, b, pin)
+    x, y, z = _solve33(k, (*error_point, b.angular - a.angular))
+    x, y, z = -x, -y, -z
+    total = impulse.limit + z
+    pulls = ((k.limit_state == AT_LOWER) & (total < 0)) | ((k.limit_state == AT_UPPER) & (total > 0))
+    reduced = _solve22(k.k11, k.k12, k.k22, add(neg(error_point), mul(impulse.limit, (k.k13, k.k23))))
+    x, y, z = jnp.where(pulls, reduced[0], x), jnp.where(pulls, reduced[1], y), jnp.where(pulls, -impulse.limit, z)
+    is_free = k.limit_state == FREE
+    push = jnp.where(is_free, pin[0], x), jnp.where(is_free, pin[1], y)
+    limit = jnp.where(is_free, impulse.limit, jnp.where(pulls, ZERO, total))
+    a, b = _push(k, a, b, push, (jnp.where(is_free, ZERO, z),))
+    return impulse._replace(point=add(impulse.point, push), limit=limit), a, b
+
+
+def solve_position(
+    joint: RevoluteJoint, constraint: JointConstraint, a: Position, b: Position
+) -> tuple[Position, Position, Number]:
+    """Return the positions after one iteration, and whether the errors before it were within the slop."""
+    k = constraint
+    i_a, i_b = k.mass_a.inverse_inertia, k.mass_b.inverse_inertia
+    angular_error: Number = ZERO
+    angle_a, angle_b = a.angle, b.angle
+    if joint.limits is not None:
+        low, high = float32(joint.limits[0]), float32(joint.limits[1])
+        angle = angle_b - angle_a - float32(joint.reference_angle)
+        below, above = angle - low, angle - high
+        locked = clamp(below, -MAX_ANGULAR_CORRECTION, MAX_ANGULAR_CORRECTION)
+        up = clamp(below + ANGULAR_SLOP, -MAX_ANGULAR_CORRECTION, ZERO)
+        down = clamp(above - ANGULAR_SLOP, ZERO, MAX_ANGULAR_CORRECTION)
+        state = k.limit_state
+        error = jnp.where(state == AT_LOWER, up, jnp.where(state == AT_UPPER, down, locked))
+        error = jnp.where(state == FREE, ZERO, error)
+        change = -k.motor_mass * error
+        angular_error = jnp.where(state == AT_LOWER, -below, jnp.where(state == AT_UPPER, above, jnp.abs(locked)))
+        angular_error = jnp.where(state == FREE, ZERO, angular_error)
+        angle_a, angle_b = angle_a - i_a * change, angle_b + i_b * change
+    r_a, r_b = rotate(rotation(angle_a), k.anchor_a), rotate(rotation(angle_b), k.anchor_b)
+    error_point = sub(sub(add(b.center, r_b), a.center), r_a)
+    m_a, m_b = k.mass_a.inverse_mass, k.mass_b.inverse_mass
+    k11 = m_a + m_b + i_a * r_a[1] * r_a[1] + i_b * r_b[1] * r_b[1]
+    k12 = -i_a * r_a[0] * r_a[1] - i_b * r_b[0] * r_b[1]
+    k22 = m_a + m_b + i_a * r_a[0] * r_a[0] + i_b * r_b[0] * r_b[0]
+    push = neg(_solve22(k11, k12, k22, error_point))
+    is_solved = (length(error_point) <= LINEAR_SLOP) & (angular_error <= ANGULAR_SLOP)
+    return (
+        Position(sub(a.center, mul(m_a, push)), angle_a - i_a * cross(r_a, push)),
+        Position(add(b.center, mul(m_b, push)), angle_b + i_b * cross(r_b, push)),
+        is_solved,
+    )
+
+
+def _push(
+    k: JointConstraint, a: Velocity, b: Velocity, push: Vector, turns: tuple[Number, ...] = ()
+) -> tuple[Velocity, Velocity]:
+    """Apply an impulse at the pin and angular impulses to both bodies, in opposite directions."""
+    about_a, about_b = cross(k.r_a, push), cross(k.r_b, push)
+    for turn in turns:  # added one by one, because the order of a sum decides the last bit
+        about_a, about_b = about_a + turn, about_b + turn
+    return (
+        Velocity(sub(a.linear, mul(k.mass_a.inverse_mass, push)), a.angular - k.mass_a.inverse_inertia * about_a),
+        Velocity(add(b.linear, mul(k.mass_b.inverse_mass, push)), b.angular + k.mass_b.inverse_inertia * about_b),
+    )
+
+
+def _solve22(k11: Number, k12: Number, k22: Number, right: Vector) -> Vector:
+    """Solve a symmetric system; a singular one gives 0."""
+    det = k11 * k22 - k12 * k12
+    det = jnp.where(det != 0, ONE / det, det)
+    return det * (k22 * right[0] - k12 * right[1]), det * (k11 * right[1] - k12 * right[0])
+
+
+def _solve33(k: JointConstraint, right: tuple[Number, Number, Number]) -> tuple[Number, Number, Number]:
+    """Solve a symmetric system by Cramer's rule; a singular one gives 0."""
+    ex, ey, ez = (k.k11, k.k12, k.k13), (k.k12, k.k22, k.k23), (k.k13, k.k23, k.k33)
+    yz = _cross3(ey, ez)
+    det = _dot3(ex, yz)
+    det = jnp.where(det != 0, ONE / det, det)
+    return det * _dot3(right, yz), det * _dot3(ex, _cross3(right, ez)), det * _dot3(ex, _cross3(ey, right))
+
+
+_Vector3 = tuple[Number, Number, Number]
+
+
+def _dot3(a: _Vector3, b: _Vector3) -> Number:
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+def _cross3(a: _Vector3, b: _Vector3) -> _Vector3:
+    return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
