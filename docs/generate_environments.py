@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 import funcenv
-from funcenv.adapters.playing.keys import parse_combination
+from funcenv.keyboard import parse_combination
 from funcenv.registry import load_entry_points
 
 DOCS = pathlib.Path(__file__).parent

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
-from funcenv.adapters.playing.keys import Keymap
+from funcenv.keyboard import Keymap
 from funcenv.adapters.results import observation_and_info, step_api_compatibility
 
 _START = "press a key to start"

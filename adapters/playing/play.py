@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from funcenv.adapters.playing.keys import Keymap
+from funcenv.keyboard import Keymap
 from funcenv.adapters.playing.loop import Callback, control_lines, default_keys, run
 from funcenv.adapters.playing.terminal import TerminalScreen
 from funcenv.adapters.playing.window import PlayWindow

@@ -15,7 +15,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from funcenv.adapters.playing.keys import key_name, wrap_items
+from funcenv.keyboard import key_name, wrap_items
 from funcenv.adapters.playing.loop import Pressed, Score
 
 _ARROWS = {"A": "up", "B": "down", "C": "right", "D": "left"}  # last characters of escape sequences

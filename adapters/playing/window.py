@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from funcenv.adapters.playing.keys import key_name, wrap_items
+from funcenv.keyboard import key_name, wrap_items
 from funcenv.adapters.playing.loop import Pressed, Score
 from funcenv.adapters.rendering.display import load_pygame
 from funcenv.adapters.rendering.window import Window

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import jax
 
-from funcenv.checker import checks_kinds, checks_parameters, checks_runs, checks_traces
+from funcenv.checker import checks_kinds, checks_parameters, checks_play, checks_runs, checks_traces
 from funcenv.checker.findings import EnvCheckError, Finding, Severity, format_findings
 from funcenv.checker.trace import EnvUnderTest
 from funcenv.func_env import AnyEnv, FuncEnv, require_env
@@ -22,6 +22,8 @@ STAGES: tuple[tuple[Callable[[EnvUnderTest], Iterator[Finding]], ...], ...] = (
         checks_traces.check_promotion,
         checks_traces.check_x64,
         checks_kinds.check_scene,
+        checks_play.check_action_names,
+        checks_play.check_keys,
         checks_parameters.check_pickling,
         checks_parameters.check_parameters,
     ),
@@ -51,7 +53,7 @@ def check_func_env(env: AnyEnv, key: jax.Array) -> list[Finding]:
     The checks cover purity; equal results under `jit`, `vmap` and in plain calls; a single compilation of `step`;
     states that `scan` can carry; single use of keys; members of the declared spaces; strict promotion; 64-bit mode;
     finite numbers and gradients; parameters that can be batched and have an effect; actions outside the space; steps
-    after the end; `scene`; and pickling. A small environment takes a few seconds, nearly all of it compiling.
+    after the end; `scene`, `action_names` and `get_keys_to_action`; and pickling. A small environment takes a few seconds, nearly all of it compiling.
 
     Two class attributes declare what is intended: `fixed_start = True`, that every episode starts alike;
     `differentiable = True` or `False`, that a step has gradients, or none.

@@ -23,6 +23,7 @@ class Severity(enum.Enum):
 
 
 CODES = {
+    "action-names": "action_names does not have one name for each action",
     "action-outside-space": "the action space draws, or a wrapper passes on, an action that is not a member",
     "action-undefined": "an action outside the space gives NaN, infinity or an observation outside its space",
     "argument-changed": "a function changes a list or a dict that it is given",
@@ -42,6 +43,7 @@ CODES = {
     "key-ignored": "the first state does not depend on the key",
     "key-in-state": "the state holds a random key",
     "key-reuse": "a random key is used more than once",
+    "keys-invalid": "get_keys_to_action names a key that does not exist, or an action outside the space",
     "not-finite": "a state or an observation holds NaN or infinity",
     "not-traceable": "a function needs the values of traced arrays",
     "observation-kind": "an observation does not have the structure, shape or dtype of its space",

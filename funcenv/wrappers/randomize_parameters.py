@@ -74,13 +74,24 @@ class RandomizeParameters(StatefulWrapper[RandomizeParametersState, Action, Obs]
 
     def initial(self, key: jax.Array) -> RandomizeParametersState:
         """Draw parameters, and return the first state under them."""
-        parameters = _changes(self.env, self.sampler(self.extra_key(key), self.env))
+        parameters = _changes(self.env, _draw(self.sampler, self.extra_key(key), self.env))
         env_state = _with(self.env, parameters).initial(key)
         return RandomizeParametersState(env_state=env_state, parameters=parameters)
 
     def transition(self, state: RandomizeParametersState, action: Action, key: jax.Array) -> RandomizeParametersState:
         """Return the next state, with the same parameters."""
         return state.replace(env_state=self.inner_env(state).transition(state.env_state, action, key))
+
+
+def _draw(sampler: Sampler, key: jax.Array, env: AnyEnv) -> Any:
+    try:
+        return sampler(key, env)
+    except Exception as error:
+        error.add_note(
+            "raised by the sampler, which is called as sampler(key, env) and returns a dict of new parameters, "
+            f"such as {{name: jax.random.uniform(key)}}; env is the {type(env).__name__} that it was given"
+        )
+        raise
 
 
 def _changes(env: AnyEnv, drawn: Any) -> dict[str, Array]:

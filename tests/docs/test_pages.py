@@ -38,6 +38,14 @@ def test_the_code_of_a_page_runs(page, run_page, registries, tmp_path, monkeypat
         assert result.returncode == 0, result.stderr
 
 
+def test_the_guide_on_environments_names_everything_that_playing_reads(run_page):
+    page = ROOT / "docs" / "guides" / "writing_environments.md"
+    rows = re.findall(r"^\| `(\w+)", page.read_text().partition("## Draw it and play it")[2], re.MULTILINE)
+    assert rows == ["scene", "action_names", "get_keys_to_action", "render_fps"]
+    code = "".join(block.text for block in run_page.blocks(page) if "class DrawnBoat" in block.text)
+    assert all(row in code for row in rows)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_every_block_has_a_language_that_says_whether_it_runs(page, run_page):
     assert page.read_text().count("\n```") == 2 * len(run_page.blocks(page))

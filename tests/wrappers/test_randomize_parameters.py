@@ -173,3 +173,10 @@ def test_what_a_sampler_must_not_return(sampler, error, message):
 def test_a_sampler_is_a_function():
     with pytest.raises(TypeError, match=r"sampler must be a function of a key and an environment, got \{'length': 1\}"):
         RandomizeParameters(CartPole(), {"length": 1})
+
+
+def test_an_error_of_the_sampler_says_how_it_is_called():
+    env = RandomizeParameters(CartPole(), lambda env, key: env.replace(gravity=jax.random.uniform(key)))
+    with pytest.raises(AttributeError, match="replace") as caught:
+        env.reset(funcenv.key(0))
+    assert caught.value.__notes__[0].startswith("raised by the sampler, which is called as sampler(key, env) and returns")

@@ -9,7 +9,7 @@ from gymnasium.utils.play import play
 import funcenv
 import funcenv.adapters.gymnasium  # noqa: F401  (it registers)
 from funcenv import adapters
-from funcenv.adapters.playing.keys import Keymap, key_code, key_name
+from funcenv.keyboard import Keymap, key_code, key_name
 
 IDS = [id for id in funcenv.registry if "/" not in id and not id.endswith("v0")]
 

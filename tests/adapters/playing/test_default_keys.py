@@ -5,7 +5,7 @@ import pytest
 
 import funcenv
 from funcenv.adapters import make
-from funcenv.adapters.playing.keys import Keymap
+from funcenv.keyboard import Keymap
 from funcenv.adapters.playing.loop import default_keys
 from funcenv.spaces import Discrete
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from funcenv.adapters import StepCompatibility
-from funcenv.adapters.playing.keys import Keymap
+from funcenv.keyboard import Keymap
 from funcenv.adapters.playing.loop import default_keys, run
 
 STAY, LEFT, RIGHT = (), ("left",), ("right",)

@@ -1,10 +1,11 @@
 """The mapping from pressed keys to actions.
 
-A key has as its name the character it types, or one of "left", "right", "up", "down", "space", "return", "escape".
+A key has as its name the character it types, or one of "left", "right", "up", "down", "space", "return", "escape", "tab".
 """
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -26,11 +27,11 @@ class Keymap:
 
     Raises:
         TypeError: `keys_to_action` is not a mapping, or a combination is not a string, an integer or a tuple of these.
-        ValueError: A combination is empty or occurs twice, or an action is not in the space.
+        ValueError: A combination is empty or occurs twice, the name of a key is unknown, or an action is not in the
+            space.
 
-    >>> from funcenv.adapters import Space
     >>> from funcenv.spaces import Discrete
-    >>> keymap = Keymap({("left",): 0, "wd": 1}, 0, Space(Discrete(2)))
+    >>> keymap = Keymap({("left",): 0, "wd": 1}, 0, Discrete(2))
     >>> keymap.action({"w", "d"}), keymap.action({"w"}), sorted(keymap.keys)
     (1, 0, ['d', 'left', 'w'])
     """
@@ -65,9 +66,8 @@ class Keymap:
             start: the action to which the first name belongs.
             with_noop: Whether to say what no key plays.
 
-        >>> from funcenv.adapters import Space
         >>> from funcenv.spaces import Discrete
-        >>> keymap = Keymap({("left",): 0, "wd": 1}, 0, Space(Discrete(2)))
+        >>> keymap = Keymap({("left",): 0, "wd": 1}, 0, Discrete(2))
         >>> keymap.lines(), keymap.lines(["brake", "go"], with_noop=True)
         (['left: 0', 'd + w: 1'], ['left: brake', 'd + w: go', 'no key: brake'])
         """
@@ -118,6 +118,10 @@ def parse_combination(combination: Any) -> Keys:
 
     A string stands for the keys that type its characters. A tuple contains characters, code points or names.
 
+    Raises:
+        TypeError: The combination has another form.
+        ValueError: It is empty, names an unknown key, or is the name of a key outside of a tuple.
+
     >>> sorted(parse_combination("w ")), sorted(parse_combination((ord("w"), " "))), parse_combination(("left",))
     (['space', 'w'], ['space', 'w'], frozenset({'left'}))
     """
@@ -129,6 +133,18 @@ def parse_combination(combination: Any) -> Keys:
         )
     if not parts:
         raise ValueError("a combination of keys must have at least one, got none; play(noop=...) is for no key")
+    if isinstance(parts, str) and parts.lower() in _CODES:
+        letters = ", ".join(f'"{letter}"' for letter in parts)
+        raise ValueError(
+            f'the string "{parts}" stands for the keys {", ".join(parts)} pressed together; write ("{parts}",) for the '
+            f"key {parts}, or ({letters}) for the letters"
+        )
+    for part in parts:
+        if isinstance(part, str) and len(part) != 1 and part.lower() not in _CODES:
+            raise ValueError(
+                f"{part!r} in {combination!r} is not the name of a key; the names are {', '.join(_CODES)} and single "
+                "characters, and pygame's key codes stand for all other keys"
+            )
     return frozenset(key_name(part) for part in parts)
 
 
@@ -142,9 +158,7 @@ def key_name(key: str | int) -> str:
         if key in _NAMES:
             return _NAMES[key]
         if key > 0x10FFFF:  # the last code point; pygame's codes of keys that type no character are larger
-            from funcenv.adapters.rendering.display import load_pygame
-
-            return str(load_pygame().key.name(key))
+            return str(importlib.import_module("pygame").key.name(key))
         key = chr(key)
     return _NAMES.get(ord(key), key.lower()) if len(key) == 1 else key.lower()
 

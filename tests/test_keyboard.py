@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from funcenv.adapters import Space
-from funcenv.adapters.playing.keys import Keymap, key_name, parse_combination
+from funcenv.keyboard import Keymap, key_name, parse_combination
 from funcenv.spaces import Box, Discrete
 
 THREE = Space(Discrete(3))
@@ -53,6 +53,8 @@ def test_zero_means_no_force_in_a_box():
         ({"": 0}, 0, ValueError, "at least one, got none"),
         ({"ab": 0, "ba": 1}, 0, ValueError, "names a \\+ b twice"),
         ({"a": 3}, 0, ValueError, "the action of 'a' must be in the action space Discrete.3., got 3"),
+        ({"left": 0}, 0, ValueError, 'the keys l, e, f, t pressed together; write \\("left",\\)'),
+        ({("w", "rihgt"): 0}, 0, ValueError, "'rihgt' in .* is not the name of a key; the names are space, return,"),
         ({"a": 0}, 7, ValueError, "noop must be in the action space Discrete.3., got 7"),
     ],
 )
