@@ -1,6 +1,7 @@
 """The mapping from pressed keys to actions.
 
-A key has as its name the character it types, or one of "left", "right", "up", "down", "space", "return", "escape", "tab".
+A key has as its name the character it types, or one of "left", "right", "up", "down", "space", "return", "escape" and
+"tab".
 """
 
 from __future__ import annotations

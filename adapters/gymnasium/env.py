@@ -10,12 +10,12 @@ import gymnasium
 
 from funcenv.adapters.gymnasium.member_conversion import has_own_form, member_decoder
 from funcenv.adapters.gymnasium.spaces import to_gymnasium
-from funcenv.keyboard import key_code, parse_combination
 from funcenv.adapters.rendering.display import NO_DISPLAY, can_open_window
 from funcenv.adapters.rendering.modes import render_modes, require_mode
 from funcenv.adapters.single.env import ActType, ObsType
 from funcenv.adapters.single.functional_env import FunctionalEnv
 from funcenv.func_env import AnyEnv
+from funcenv.keyboard import key_code, parse_combination
 
 
 class GymnasiumEnv(FunctionalEnv[ObsType, ActType], gymnasium.Env[ObsType, ActType]):  # type: ignore[misc]  # it has two specs

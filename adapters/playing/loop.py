@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
-from funcenv.keyboard import Keymap
 from funcenv.adapters.results import observation_and_info, step_api_compatibility
+from funcenv.keyboard import Keymap
 
 _START = "press a key to start"
 _NEXT = "press a key for the next episode"

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from funcenv.keyboard import Keymap
 from funcenv.adapters.playing.loop import Callback, control_lines, default_keys, run
 from funcenv.adapters.playing.terminal import TerminalScreen
 from funcenv.adapters.playing.window import PlayWindow
 from funcenv.adapters.rendering.display import can_open_window, require_pygame
 from funcenv.adapters.rendering.window import window_title
 from funcenv.checks import require_positive
+from funcenv.keyboard import Keymap
 
 _DEFAULT_FPS = 30
 

@@ -15,8 +15,8 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from funcenv.keyboard import key_name, wrap_items
 from funcenv.adapters.playing.loop import Pressed, Score
+from funcenv.keyboard import key_name, wrap_items
 
 _ARROWS = {"A": "up", "B": "down", "C": "right", "D": "left"}  # last characters of escape sequences
 _KEY = re.compile(r"\x1b[\[O](?P<arrow>[A-D])|.", re.DOTALL)

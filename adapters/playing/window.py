@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from funcenv.keyboard import key_name, wrap_items
 from funcenv.adapters.playing.loop import Pressed, Score
 from funcenv.adapters.rendering.display import load_pygame
 from funcenv.adapters.rendering.window import Window
+from funcenv.keyboard import key_name, wrap_items
 from funcenv.struct import NDArray
 
 _BACKGROUND_COLOR, _TEXT_COLOR, _FAINT_COLOR = (24, 26, 30), (235, 237, 240), (160, 166, 174)

@@ -53,7 +53,8 @@ def check_func_env(env: AnyEnv, key: jax.Array) -> list[Finding]:
     The checks cover purity; equal results under `jit`, `vmap` and in plain calls; a single compilation of `step`;
     states that `scan` can carry; single use of keys; members of the declared spaces; strict promotion; 64-bit mode;
     finite numbers and gradients; parameters that can be batched and have an effect; actions outside the space; steps
-    after the end; `scene`, `action_names` and `get_keys_to_action`; and pickling. A small environment takes a few seconds, nearly all of it compiling.
+    after the end; `scene`, `action_names` and `get_keys_to_action`; and pickling. A small environment takes a few
+    seconds, nearly all of it compiling.
 
     Two class attributes declare what is intended: `fixed_start = True`, that every episode starts alike;
     `differentiable = True` or `False`, that a step has gradients, or none.

@@ -179,4 +179,6 @@ def test_an_error_of_the_sampler_says_how_it_is_called():
     env = RandomizeParameters(CartPole(), lambda env, key: env.replace(gravity=jax.random.uniform(key)))
     with pytest.raises(AttributeError, match="replace") as caught:
         env.reset(funcenv.key(0))
-    assert caught.value.__notes__[0].startswith("raised by the sampler, which is called as sampler(key, env) and returns")
+    assert caught.value.__notes__[0].startswith(
+        "raised by the sampler, which is called as sampler(key, env) and returns"
+    )

@@ -5,8 +5,8 @@ import pytest
 
 import funcenv
 from funcenv.adapters import make
-from funcenv.keyboard import Keymap
 from funcenv.adapters.playing.loop import default_keys
+from funcenv.keyboard import Keymap
 from funcenv.spaces import Discrete
 
 funcenv.make("CartPole-v1")  # loads the entry points

@@ -3,8 +3,8 @@
 import numpy as np
 
 from funcenv.adapters import StepCompatibility
-from funcenv.keyboard import Keymap
 from funcenv.adapters.playing.loop import default_keys, run
+from funcenv.keyboard import Keymap
 
 STAY, LEFT, RIGHT = (), ("left",), ("right",)
 
