@@ -19,6 +19,7 @@ OWNERS = {
     "adapters/rendering/": "render",
     "funcenv/bench/": "train",
     "funcenv/cli.py": "train",
+    "funcenv/keyboard.py": "play",
     "funcenv/replay/": "render",
     "funcenv/scene/": "render",
     "funcenv/train/": "train",
