@@ -3,12 +3,21 @@
 if __name__ != "funcenv.adapters":
     raise ImportError("import funcenv.adapters")
 
-from funcenv.adapters import wrappers
+from funcenv.adapters import spaces, utils, vector, wrappers
 from funcenv.adapters.checking.env_checker import check_env
 from funcenv.adapters.errors import ClosedEnvironment, ConcurrentUse, ForkedProcess, ResetNeeded
-from funcenv.adapters.legacy import StepCompatibility
 from funcenv.adapters.playing import PlayPlot, play, play_in_terminal
-from funcenv.adapters.registration import EnvSpec, WrapperSpec, make, make_vec, pprint_registry, register, spec
+from funcenv.adapters.registration import (
+    EnvSpec,
+    WrapperSpec,
+    make,
+    make_vec,
+    pprint_registry,
+    register,
+    register_envs,
+    registry,
+    spec,
+)
 from funcenv.adapters.results import step_api_compatibility
 from funcenv.adapters.seeding import seed_to_key
 from funcenv.adapters.single.env import Env
@@ -17,8 +26,10 @@ from funcenv.adapters.single.snapshot import Snapshot
 from funcenv.adapters.single.unwrapped_env import UnwrappedEnv
 from funcenv.adapters.spaces import Space
 from funcenv.adapters.vector.functional_vector_env import FunctionalVectorEnv
+from funcenv.adapters.vector.sync_vector_env import SyncVectorEnv
 from funcenv.adapters.vector.vector_env import VectorEnv
 from funcenv.adapters.wrappers import ActionWrapper, ObservationWrapper, RewardWrapper, Wrapper
+from funcenv.adapters.wrappers.compatibility import EnvCompatibility, StepCompatibility
 from funcenv.checker.findings import EnvCheckError
 
 __all__ = [
@@ -27,6 +38,7 @@ __all__ = [
     "ConcurrentUse",
     "Env",
     "EnvCheckError",
+    "EnvCompatibility",
     "EnvSpec",
     "ForkedProcess",
     "FunctionalEnv",
@@ -38,6 +50,7 @@ __all__ = [
     "Snapshot",
     "Space",
     "StepCompatibility",
+    "SyncVectorEnv",
     "UnwrappedEnv",
     "VectorEnv",
     "Wrapper",
@@ -49,8 +62,13 @@ __all__ = [
     "play_in_terminal",
     "pprint_registry",
     "register",
+    "register_envs",
+    "registry",
     "seed_to_key",
+    "spaces",
     "spec",
     "step_api_compatibility",
+    "utils",
+    "vector",
     "wrappers",
 ]

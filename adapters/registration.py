@@ -5,19 +5,26 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from funcenv.adapters.legacy import StepCompatibility
+from funcenv.adapters.rendering.modes import LIST_SUFFIX
 from funcenv.adapters.single.env import Env
 from funcenv.adapters.single.functional_env import FunctionalEnv
 from funcenv.adapters.vector.functional_vector_env import FunctionalVectorEnv
+from funcenv.adapters.vector.sync_vector_env import SyncVectorEnv
+from funcenv.adapters.vector.vector_env import VectorEnv
+from funcenv.adapters.wrappers.compatibility import EnvCompatibility, StepCompatibility
+from funcenv.adapters.wrappers.human_rendering import HumanRendering
 from funcenv.adapters.wrappers.order_enforcing import OrderEnforcing
+from funcenv.adapters.wrappers.passive_env_checker import PassiveEnvChecker
+from funcenv.adapters.wrappers.render_collection import RenderCollection
 from funcenv.adapters.wrappers.time_limit import TimeLimit
 from funcenv.func_env import FuncEnv
 from funcenv.registry import EnvSpec as FuncEnvSpec
-from funcenv.registry import load_entry_points, registry
+from funcenv.registry import load_entry_points
 from funcenv.registry import register as register_func_env
+from funcenv.registry import registry as loaded_specs
 from funcenv.registry import spec as find_spec
 from funcenv.vector import AutoresetMode
 from funcenv.wrappers.time_limit import TimeLimit as PureTimeLimit
@@ -51,7 +58,10 @@ class EnvSpec(FuncEnvSpec):
     render_mode: str | None = None
     render_height: int | None = None
     render_width: int | None = None
+    nondeterministic: bool = False
     order_enforce: bool = True
+    disable_env_checker: bool = False
+    apply_api_compatibility: bool = False
     additional_wrappers: Sequence[WrapperSpec] = ()
     vector_entry_point: str | Callable[..., Any] | None = None
 
@@ -63,6 +73,29 @@ class EnvSpec(FuncEnvSpec):
     def rendering(self) -> dict[str, Any]:
         """The recorded arguments of rendering."""
         return {name: getattr(self, name) for name in ("render_mode", "render_height", "render_width")}
+
+    def pprint(  # type: ignore[override]  # it prints, as Gymnasium's does
+        self, disable_print: bool = False, include_entry_points: bool = True, print_all: bool = False
+    ) -> str | None:
+        """Print the specification as lines of text, without fields that have their default.
+
+        Args:
+            disable_print: Whether to return the text instead.
+            include_entry_points: Whether to show `entry_point`.
+            print_all: Whether to show the fields that have their default, too.
+
+        >>> spec("CartPole-v1").pprint(include_entry_points=False)
+        id=CartPole-v1
+        max_episode_steps=500
+        reward_threshold=475.0
+        """
+        lines = [f"{name}={value}" for name, value in vars(self).items()] if print_all else super().pprint().split("\n")
+        hidden = () if include_entry_points else ("entry_point=", "vector_entry_point=")
+        text = "\n".join(line for line in lines if not line.startswith(hidden))
+        if disable_print:
+            return text
+        print(text)
+        return None
 
     def make(self, render_mode: str | None = _UNSET, **arguments: Any) -> Env[Any, Any]:  # type: ignore[override]  # returns a stateful environment
         """Build the environment; the arguments are those of `make`, with the recorded values as defaults."""
@@ -78,7 +111,10 @@ def register(
     reward_threshold: float | None = None,
     kwargs: Mapping[str, Any] | None = None,
     *,
+    nondeterministic: bool = False,
     order_enforce: bool = True,
+    disable_env_checker: bool = False,
+    apply_api_compatibility: bool = False,
     additional_wrappers: Sequence[WrapperSpec] = (),
     vector_entry_point: str | Callable[..., Any] | None = None,
 ) -> None:
@@ -90,8 +126,12 @@ def register(
         max_episode_steps: As for `funcenv.register`.
         reward_threshold: As for `funcenv.register`.
         kwargs: As for `funcenv.register`.
+        nondeterministic: Whether a seed does not determine an episode; it is recorded in the specification.
         order_enforce: Whether `make` puts an `OrderEnforcing` around a stateful environment. Functional environments
             always enforce the order of calls.
+        disable_env_checker: Whether `make` leaves out the `PassiveEnvChecker` around a stateful environment.
+        apply_api_compatibility: Whether `make` puts an `EnvCompatibility` around a stateful environment, which gives
+            one that was written for old Gym today's interface.
         additional_wrappers: Wrappers that `make` applies outside of the time limit, those of `funcenv.wrappers` before
             those of `funcenv.adapters.wrappers`.
         vector_entry_point: For `make_vec`, a callable that takes `num_envs` and the parameters and returns a
@@ -108,11 +148,43 @@ def register(
     """
     register_func_env(id, entry_point, max_episode_steps, reward_threshold, kwargs)
     _registered[id] = EnvSpec(
-        **vars(registry[id]),
+        **vars(loaded_specs[id]),
+        nondeterministic=nondeterministic,
         order_enforce=order_enforce,
+        disable_env_checker=disable_env_checker,
+        apply_api_compatibility=apply_api_compatibility,
         additional_wrappers=additional_wrappers,
         vector_entry_point=vector_entry_point,
     )
+
+
+class _Registry(Mapping[str, EnvSpec]):
+    """All specifications by id, with those of installed packages."""
+
+    def __getitem__(self, id: str) -> EnvSpec:
+        load_entry_points()
+        return _stateful_spec(loaded_specs[id])
+
+    def __iter__(self) -> Iterator[str]:
+        load_entry_points()
+        return iter(loaded_specs)
+
+    def __len__(self) -> int:
+        load_entry_points()
+        return len(loaded_specs)
+
+
+registry: Mapping[str, EnvSpec] = _Registry()
+"""A mapping from all ids to their specifications."""
+
+
+def register_envs(env_module: Any) -> None:
+    """Do nothing: importing a module has registered its environments, and this call uses the import.
+
+    >>> import funcenv.envs
+    >>> register_envs(funcenv.envs)
+    """
+    del env_module
 
 
 def pprint_registry(
@@ -134,9 +206,7 @@ def pprint_registry(
     ===== classic_control =====
     CartPole-v1 Pendulum-v1
     """
-    if print_registry is None:
-        load_entry_points()
-        print_registry = registry
+    print_registry = registry if print_registry is None else print_registry
     ids: dict[str, list[str]] = {}
     for one in print_registry.values():
         ids.setdefault(_namespace(one), []).append(one.id)
@@ -171,9 +241,15 @@ def make(
     render_width: int | None = None,
     max_episode_steps: int | None = _UNSET,
     return_two_dones: bool | None = None,
+    disable_env_checker: bool | None = None,
+    apply_api_compatibility: bool | None = None,
     **params: Any,
 ) -> Env[Any, Any]:
     """Build a registered environment with the stateful interface.
+
+    An environment that is written by hand gets the wrappers that Gymnasium gives it: `PassiveEnvChecker`, which warns;
+    `OrderEnforcing`; `TimeLimit`; and `RenderCollection` or `HumanRendering` for a render mode that they make of one
+    that it has.
 
     Args:
         id: `[module:][namespace/]Name[-vN]`, as for `funcenv.spec`, or a specification.
@@ -183,6 +259,8 @@ def make(
         max_episode_steps: Time limit that replaces the registered one; None or -1 for no limit.
         return_two_dones: For code written for old Gym: return a `StepCompatibility` with this argument. By default the
             interface is Gymnasium's.
+        disable_env_checker: As for `register`, by default what was registered.
+        apply_api_compatibility: As for `register`, by default what was registered.
         **params: Parameters of the environment, for example `gravity=1.6`. A stateful environment that is written by
             hand also gets the rendering arguments that are not None.
 
@@ -200,7 +278,12 @@ def make(
     >>> reward, env.spec.kwargs
     (1.0, {'gravity': 1.6})
     """
-    built, spec = _build(id, max_episode_steps, params, render_mode, render_height, render_width)
+    spec = _stateful_spec(find_spec(id) if isinstance(id, str) else id)
+    if disable_env_checker is not None:
+        spec = dataclasses.replace(spec, disable_env_checker=disable_env_checker)
+    if apply_api_compatibility is not None:
+        spec = dataclasses.replace(spec, apply_api_compatibility=apply_api_compatibility)
+    built, spec = _build(spec, max_episode_steps, params, render_mode, render_height, render_width)
     env: Env[Any, Any] = (
         built if isinstance(built, Env) else FunctionalEnv[Any, Any](built, **spec.rendering, spec=spec)
     )
@@ -220,9 +303,14 @@ def make_vec(
     render_mode: str | None = None,
     render_height: int | None = None,
     render_width: int | None = None,
+    vectorization_mode: str | None = None,
+    vector_kwargs: Mapping[str, Any] | None = None,
+    wrappers: Sequence[Callable[[Env[Any, Any]], Env[Any, Any]]] = (),
     **params: Any,
-) -> FunctionalVectorEnv[Any, Any]:
+) -> Any:
     """Build a batch of a registered environment with the stateful vector interface.
+
+    Functional environments make a `FunctionalVectorEnv`, environments that are written by hand a `SyncVectorEnv`.
 
     Args:
         id: As for `make`.
@@ -233,13 +321,18 @@ def make_vec(
         render_mode: Render mode, as for `FunctionalVectorEnv`.
         render_height: Rows of one environment's frame.
         render_width: Columns of one environment's frame.
+        vectorization_mode: "sync" for a `SyncVectorEnv`; "vector_entry_point" for the one that was registered; "async"
+            for functional environments only, whose compiled program takes the place of processes. The default is the
+            fastest that there is.
+        vector_kwargs: More arguments of the vector environment.
+        wrappers: Stateful wrappers for each environment, which make a `SyncVectorEnv`.
         **params: Parameters of the environment. An array with an entry for each environment gives each its own value.
 
     Returns:
         The vector environment. Its `spec` records the arguments of the single environment.
 
     Raises:
-        ValueError: As for `make`; or `output` or the mode is unknown, or there is no environment.
+        ValueError: As for `make`; or `output` or a mode is unknown, or there is no environment.
         TypeError: As for `make`.
 
     >>> envs = make_vec("CartPole-v1", num_envs=3, gravity=1.6)
@@ -248,16 +341,36 @@ def make_vec(
     (3, 4)
     """
     spec = _stateful_spec(find_spec(id) if isinstance(id, str) else id)
-    if spec.vector_entry_point is not None:
-        own: Any = _load(spec.vector_entry_point)(num_envs=num_envs, **{**spec.kwargs, **params})
+    mode = None if vectorization_mode is None else str(getattr(vectorization_mode, "value", vectorization_mode))
+    if mode not in (None, "sync", "async", "vector_entry_point"):
+        raise ValueError(f"vectorization_mode must be sync, async or vector_entry_point, got {mode!r}; leave it out")
+    more = dict(vector_kwargs or {})
+    if mode == "vector_entry_point" or (mode is None and spec.vector_entry_point is not None and not wrappers):
+        if spec.vector_entry_point is None:
+            raise ValueError(f"{spec.id} was registered without vector_entry_point; use another vectorization_mode")
+        own: VectorEnv[Any, Any] = _load(spec.vector_entry_point)(
+            num_envs=num_envs, **{**spec.kwargs, **params}, **more
+        )
         return own
-    func_env, spec = _build(spec, max_episode_steps, params, render_mode, render_height, render_width)
-    stateful = [one.name for one in spec.additional_wrappers if not _is_pure(one)]
-    if isinstance(func_env, Env) or stateful:
-        what = f"has the stateful wrappers {', '.join(stateful)}" if stateful else "is a stateful environment"
-        raise TypeError(f"{spec.id} {what}, which cannot be batched; register it with vector_entry_point")
-    options: dict[str, Any] = {"autoreset_mode": autoreset_mode, "output": output, **spec.rendering}
-    return FunctionalVectorEnv(func_env, num_envs, **options, spec=spec)
+    built, record = _build(spec, max_episode_steps, params, render_mode, render_height, render_width)
+    is_handwritten = isinstance(built, Env) or not all(map(_is_pure, spec.additional_wrappers))
+    if mode != "sync" and not (is_handwritten or wrappers):
+        options: dict[str, Any] = {"autoreset_mode": autoreset_mode, "output": output, **record.rendering, **more}
+        return FunctionalVectorEnv(built, num_envs, **options, spec=record)
+    if mode == "async":
+        raise ValueError(f'{spec.id} is written by hand, which vectorization_mode="async" does not take; use "sync"')
+    if output != "numpy":
+        raise ValueError(
+            f"output={output!r} needs a functional environment, {spec.id} is written by hand; leave it out"
+        )
+
+    def make_one() -> Env[Any, Any]:
+        env = make(spec, max_episode_steps=record.max_episode_steps, **record.rendering, **params)
+        for wrapper in wrappers:
+            env = wrapper(env)
+        return env
+
+    return SyncVectorEnv([make_one] * num_envs, autoreset_mode=autoreset_mode, **more)
 
 
 def _stateful_spec(spec: FuncEnvSpec) -> EnvSpec:
@@ -285,7 +398,10 @@ def _build(
     )
     builder = spec.load()
     accepted = inspect.signature(builder).parameters
-    given = {name: value for name, value in record.rendering.items() if value is not None and name in accepted}
+    rendering_arguments = record.rendering
+    mode, frames = _native_mode(builder, rendering_arguments["render_mode"], spec.id)
+    rendering_arguments["render_mode"] = mode
+    given = {name: value for name, value in rendering_arguments.items() if value is not None and name in accepted}
     built = spec.build(**params, **given)
     if isinstance(built, FuncEnv):
         built = built if limit is None else PureTimeLimit(built, max_episode_steps=limit)
@@ -293,12 +409,41 @@ def _build(
             built = wrapper.apply(built)
         return built, record
     if not isinstance(built, Env):
-        raise TypeError(f"the entry point of {spec.id} must return a FuncEnv or an adapters.Env, got {built!r}")
-    if record.render_mode is not None and "render_mode" not in given:
-        raise TypeError(f"{spec.id} got an unexpected keyword argument 'render_mode'; let its constructor take it")
+        raise TypeError(
+            f"the entry point of {spec.id} must return a FuncEnv or an adapters.Env, got {built!r}; "
+            f"derive its class from one of them, as in class {type(built).__name__}(adapters.Env)"
+        )
     built.spec = record
+    if spec.apply_api_compatibility:
+        built = EnvCompatibility(built, mode)
+    elif record.render_mode is not None and "render_mode" not in given:
+        raise TypeError(f"{spec.id} got an unexpected keyword argument 'render_mode'; let its constructor take it")
+    built = built if spec.disable_env_checker else PassiveEnvChecker(built, warn=True)
     built = OrderEnforcing(built) if spec.order_enforce else built
-    return built if limit is None else TimeLimit(built, max_episode_steps=limit), record
+    built = built if limit is None else TimeLimit(built, max_episode_steps=limit)
+    return built if frames is None else frames(built), record
+
+
+def _native_mode(builder: Any, mode: str | None, id: str) -> tuple[str | None, type[Any] | None]:
+    """Return the render mode to build an environment with, and the wrapper that makes `mode` of it, if one is needed.
+
+    Raises:
+        ValueError: The class lists its render modes, and `mode` cannot be made of them.
+    """
+    if mode is None or not (isinstance(builder, type) and issubclass(builder, Env)):
+        return mode, None
+    modes = builder.metadata.get("render_modes", builder.metadata.get("render.modes", []))
+    if mode in modes:
+        return mode, None
+    single = mode.removesuffix(LIST_SUFFIX)
+    if single != mode and single in modes:
+        return single, RenderCollection
+    if mode == "human" and "rgb_array" in modes:
+        return "rgb_array", HumanRendering
+    raise ValueError(
+        f"render_mode of {id} must be one of {[None, *modes]}, got {mode!r}; "
+        f'the list is metadata["render_modes"] of {builder.__name__}'
+    )
 
 
 def _is_pure(wrapper: WrapperSpec) -> bool:

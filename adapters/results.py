@@ -1,10 +1,16 @@
-"""Results of `reset` and `step` in Gymnasium's interface and in those of old Gym."""
+"""Calls and results of `reset`, `step` and `render` in Gymnasium's interface and in those of old Gym."""
 
 from __future__ import annotations
 
+import functools
+import inspect
+import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
+from funcenv.adapters.rendering.modes import LIST_SUFFIX
 
 _TRUNCATED_KEY = "TimeLimit.truncated"
 
@@ -21,6 +27,66 @@ def observation_and_info(reset_returns: Any) -> tuple[Any, dict[str, Any]]:
 def returns_info(reset_returns: Any) -> bool:
     """Return whether a result of `reset` is a tuple of observation and info."""
     return isinstance(reset_returns, tuple) and len(reset_returns) == 2 and isinstance(reset_returns[1], dict)
+
+
+def call_reset(env: Any, seed: int | None, options: dict[str, Any] | None, return_info: bool | None = None) -> Any:
+    """Reset an environment with Gymnasium's interface or one of old Gym's, and return what its `reset` returns.
+
+    Arguments that its `reset` does not take are left out. A seed that `reset` does not take is passed to `env.seed`.
+
+    Args:
+        env: Environment, whose `reset` may take no arguments.
+        seed: Seed of the episode, or None.
+        options: Options of the episode, or None.
+        return_info: Whether an environment for Gym 0.22 to 0.25 is asked for its `info`; by default it is not told.
+
+    Raises:
+        TypeError: There are options, which `reset` does not take.
+    """
+    taken = _reset_arguments(getattr(type(env).reset, "__func__", type(env).reset))
+    if taken is None or {"seed", "options"} <= taken:
+        old = {} if return_info is None or taken is None or "return_info" not in taken else {"return_info": return_info}
+        return env.reset(seed=seed, options=options, **old)
+    if options is not None and "options" not in taken:
+        raise TypeError(f"reset of {env} takes no options, got {options!r}; leave them out")
+    if seed is not None and "seed" not in taken:
+        if not callable(env.seed):
+            raise TypeError(f"{env} cannot be seeded; give it a method seed(seed), or let reset take seed=")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of `Env.seed`, where the environment has no other
+            env.seed(seed)
+    given = {"seed": seed, "options": options, "return_info": return_info}
+    return env.reset(**{name: value for name, value in given.items() if name in taken and value is not None})
+
+
+def call_render(env: Any, mode: str | None = None) -> Any:
+    """Render an environment with Gymnasium's interface, or one of old Gym's, in a mode; by default in its own.
+
+    Raises:
+        ValueError: The environment does not have the mode.
+    """
+    if mode is None:
+        return env.render()
+    if "mode" in inspect.signature(env.render).parameters:
+        return env.render(mode=mode)
+    own_mode, metadata = env.render_mode, env.metadata
+    modes = [known for known in metadata.get("render_modes", []) if not known.endswith(LIST_SUFFIX)]
+    if mode not in [*modes, own_mode]:
+        raise ValueError(f"mode must be one of {modes}, the render modes of {env}, got {mode!r}")
+    env.render_mode = mode
+    try:
+        return env.render()
+    finally:
+        env.render_mode = own_mode
+
+
+@functools.lru_cache(maxsize=256)
+def _reset_arguments(reset: Callable[..., Any]) -> frozenset[str] | None:
+    """Return the names of the arguments that a function `reset` takes, or None if it takes any."""
+    parameters = inspect.signature(reset).parameters
+    if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values()):
+        return None
+    return frozenset(parameters)
 
 
 def step_api_compatibility(

@@ -29,25 +29,34 @@ MAX_BLOCK_VALUES = 4096  # array elements in all of these members
 
 
 class Space(HasGenerator, Generic[T]):
-    """A pure space with a generator of its own.
+    """A space with a generator of its own: one made of a pure space, or one that you write yourself.
 
-    Everything except `sample` and `seed` is that of the pure space: attributes, `==`, `hash`, `repr` and the class that
-    `isinstance` sees, so `isinstance(env.action_space, funcenv.spaces.Discrete)` holds. Members are NumPy arrays and
-    scalars, in the form of the Gymnasium space of the same name.
+    `Space(pure, seed=None)` makes one of a pure space. Everything except `sample` and `seed` is then that of the pure
+    space: attributes, `==`, `hash`, `repr` and the class that `isinstance` sees, so
+    `isinstance(env.action_space, funcenv.spaces.Discrete)` holds. Members are NumPy arrays and scalars, in the form of
+    the Gymnasium space of the same name. They are drawn in blocks of up to 64, so the generator advances once per
+    block. The parts of a `Dict` or `Tuple`, such as `space["name"]`, draw from the generator of the whole. The
+    attribute `pure` is the pure space, whose `sample` takes a key.
 
-    Members are drawn in blocks of up to 64, so the generator advances once per block. The parts of a `Dict` or `Tuple`,
-    such as `space["name"]`, draw from the generator of the whole.
+    A subclass has Gymnasium's constructor, defines `sample` and `contains`, and draws from `self.np_random`:
+
+    >>> class Even(Space):
+    ...     def sample(self, mask=None, probability=None):
+    ...         return 2 * int(self.np_random.integers(5))
+    ...     def contains(self, x):
+    ...         return x in range(0, 10, 2)
+    >>> space = Even(shape=(), dtype=int, seed=0)
+    >>> space.sample() in space, 3 in space, space
+    (True, False, Even(shape=(), dtype=int64))
 
     Args:
-        pure: the space to draw from.
-        seed: a non-negative integer or a generator; by default the system's entropy seeds a generator at the first
+        shape: Shape of the members, or None; for `Space` itself, the pure space to draw from.
+        dtype: Dtype of the members, or None; for `Space` itself, the seed.
+        seed: A non-negative integer or a generator; by default the system's entropy seeds a generator at the first
             draw.
 
-    Attributes:
-        pure: the pure space, whose `sample` takes a key.
-
     Raises:
-        TypeError: `pure` is not a space of `funcenv.spaces`.
+        TypeError: `Space` itself is not made of a space of `funcenv.spaces`.
 
     >>> from funcenv.spaces import Discrete
     >>> space = Space(Discrete(6), seed=0)
@@ -60,16 +69,75 @@ class Space(HasGenerator, Generic[T]):
     (0, True)
     """
 
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        """Make a `GeneratorSpace` where the class itself is called."""
+        del args, kwargs
+        kind: type[Any] = cls
+        return object.__new__(GeneratorSpace if kind is Space else kind)
+
+    def __init__(self, shape: Any = None, dtype: Any = None, seed: Any = None) -> None:
+        self._shape: tuple[int, ...] | None = None if shape is None else tuple(shape)
+        self.dtype: Any = None if dtype is None else np.dtype(dtype)
+        _start(self, seed)
+
+    @property
+    def shape(self) -> tuple[int, ...] | None:
+        """Shape of the members, or None."""
+        return self._shape
+
+    @property
+    def is_np_flattenable(self) -> bool:
+        """Whether members can be flattened to vectors."""
+        return False
+
+    def seed(self, seed: Any = None) -> Any:
+        """Restart the randomness from a seed, or from the system's entropy, and return the seed."""
+        self._set_seed(seed)
+        return int(self._np_random_seed)
+
+    def sample(self, mask: Any = None, probability: Any = None) -> Any:
+        """Draw a member."""
+        raise NotImplementedError(f"{type(self).__name__} must define sample(mask=None, probability=None)")
+
+    def contains(self, x: Any) -> bool:
+        """Return whether `x` is a member."""
+        raise NotImplementedError(f"{type(self).__name__} must define contains(x)")
+
+    def to_jsonable(self, sample_n: Iterable[Any]) -> Any:
+        """Convert a list of members to what JSON can hold; by default they are left as they are."""
+        return list(sample_n)
+
+    def from_jsonable(self, sample_n: Any) -> list[Any]:
+        """Return the members that `to_jsonable` converted."""
+        return list(sample_n)
+
+    def __contains__(self, x: Any) -> bool:
+        return self.contains(x)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(shape={self.shape}, dtype={self.dtype})"
+
+
+class GeneratorSpace(Space[T]):
+    """The space that `Space(pure, seed)` returns, whose docstring describes it."""
+
     _block_left = 0  # members of the present block that `sample` has not returned yet
 
     def __init__(self, pure: PureSpace[T], seed: int | np.random.Generator | None = None) -> None:
         if not isinstance(pure, PureSpace):
             raise TypeError(f"Space is made of a space of funcenv.spaces, got {pure!r}")
-        self.pure: PureSpace[T] = pure.pure if isinstance(pure, Space) else pure
-        if isinstance(seed, np.random.Generator):
-            self.np_random = seed
-        elif seed is not None:
-            self.seed(seed)
+        self.pure: PureSpace[T] = pure.pure if type(pure) is GeneratorSpace else pure  # type: ignore[comparison-overlap]  # it may stand for one
+        _start(self, seed)
+
+    @property
+    def shape(self) -> Any:
+        """Shape of the pure space."""
+        return self.pure.shape
+
+    @property
+    def is_np_flattenable(self) -> bool:
+        """Whether members can be flattened to vectors."""
+        return self.pure.is_np_flattenable
 
     def seed(self, seed: Any = None) -> Any:
         """Restart the randomness from a seed, or from the system's entropy, and return the seed.
@@ -151,10 +219,7 @@ class Space(HasGenerator, Generic[T]):
 
     def _plain(self, member: Any) -> Any:
         """Convert a member to fresh NumPy values in the form of Gymnasium's space."""
-        return jax.tree.map(
-            lambda leaf: np.array(leaf)[()] if isinstance(leaf, (np.ndarray, jax.Array)) else leaf,
-            self.pure.unpack(member),
-        )
+        return plain_member(self.pure, member)
 
     @property  # type: ignore[misc]  # as for any object that stands for another, such as weakref.proxy
     def __class__(self) -> type:
@@ -185,7 +250,7 @@ class Space(HasGenerator, Generic[T]):
         return iter(self.spaces)
 
     def __eq__(self, other: object) -> bool:
-        return self.pure == (other.pure if type(other) is Space else other)
+        return self.pure == (other.pure if type(other) is GeneratorSpace else other)
 
     def __hash__(self) -> int:
         return hash(self.pure)
@@ -197,8 +262,23 @@ class Space(HasGenerator, Generic[T]):
         return _restore, (self.pure, {name: value for name, value in vars(self).items() if name != "pure"})
 
 
+def plain_member(space: AnySpace, member: Any) -> Any:
+    """Convert a member to fresh NumPy values in the form of Gymnasium's space."""
+    return jax.tree.map(
+        lambda leaf: np.array(leaf)[()] if isinstance(leaf, (np.ndarray, jax.Array)) else leaf, space.unpack(member)
+    )
+
+
+def _start(space: Any, seed: Any) -> None:
+    """Set the generator of a new space: a given one, or one from a seed, if there is one."""
+    if isinstance(seed, np.random.Generator):
+        space.np_random = seed
+    elif seed is not None:
+        space.seed(seed)
+
+
 def _restore(pure: PureSpace[T], generator_and_block: dict[str, Any]) -> Space[T]:
-    space = Space(pure)
+    space: Space[T] = Space(pure)
     vars(space).update(generator_and_block)
     return space
 
@@ -230,7 +310,7 @@ def with_generator(value: Any) -> Any:
     (True, 3)
     """
     kind: type[Any] = type(value)
-    return Space(value) if isinstance(value, PureSpace) and kind is not Space else value
+    return Space(value) if isinstance(value, PureSpace) and kind is not GeneratorSpace else value
 
 
 class _Kind(type):
@@ -242,12 +322,12 @@ class _Kind(type):
         return Space(cls.pure(*map(_without_generators, args), **_without_generators(kwargs)), seed)
 
     def __instancecheck__(cls, instance: Any) -> bool:
-        return type(instance) is Space and isinstance(instance.pure, cls.pure)
+        return type(instance) is GeneratorSpace and isinstance(instance.pure, cls.pure)
 
 
 def _without_generators(value: Any) -> Any:
     """Return the pure spaces in an argument of a pure space."""
-    if type(value) is Space:
+    if type(value) is GeneratorSpace:
         return value.pure
     if isinstance(value, dict):
         return {name: _without_generators(part) for name, part in value.items()}

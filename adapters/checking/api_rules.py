@@ -7,6 +7,8 @@ message for each result that works but is probably unintended.
 
 from __future__ import annotations
 
+import importlib
+import io
 import math
 from collections.abc import Iterator
 from typing import Any
@@ -38,7 +40,8 @@ def require(holds: Any, rule: str, given: Any = _NOTHING, remedy: str = "") -> N
 def check_reset_result(env: Env[Any, Any], result: Any, where: str = "reset()") -> None:
     """Check what `reset` returned: an observation and an info."""
     is_pair = isinstance(result, tuple) and len(result) == 2
-    require(is_pair, f"{where} must return a tuple of observation and info", result)
+    remedy = "return observation, info, or wrap an environment for old Gym with EnvCompatibility(env)"
+    require(is_pair, f"{where} must return a tuple of observation and info", result, remedy)
     observation, info = result
     check_observation(env, observation, where)
     require(isinstance(info, dict), f"the info of {where} must be a dict", info)
@@ -50,7 +53,7 @@ def check_step_result(env: Env[Any, Any], result: Any) -> Iterator[str]:
     require(
         len(result) != 4,
         "step() must return 5 values, got 4: Gymnasium tells `terminated` from `truncated`",
-        remedy="wrap it with StepCompatibility(env, return_two_dones=True)",
+        remedy="return observation, reward, terminated, truncated, info, or wrap it with EnvCompatibility(env)",
     )
     five = "observation, reward, terminated, truncated and info"
     require(len(result) == 5, f"step() must return {five}, got {len(result)} values")
@@ -74,7 +77,9 @@ def check_step_result(env: Env[Any, Any], result: Any) -> Iterator[str]:
 
 def check_observation(env: Env[Any, Any], observation: Any, where: str) -> None:
     """Check that an observation has the types of the observation space and is a member of it."""
-    arrays = jax.Array if env.metadata.get("jax", False) else np.ndarray
+    arrays: type[Any] = jax.Array if env.metadata.get("jax", False) else np.ndarray
+    if env.metadata.get("torch", False):
+        arrays = importlib.import_module("torch").Tensor
     _check_types(env.observation_space, observation, f"the observation of {where}", arrays)
     require(
         observation in env.observation_space,
@@ -95,7 +100,7 @@ def check_frame(mode: str, frame: Any) -> None:
     elif mode == "human":
         require(frame is None, "render_mode 'human' must show a window and return None", frame)
     elif mode in ("ansi", "ascii"):
-        require(isinstance(frame, str), f"{rule} a string", frame)
+        require(isinstance(frame, (str, io.StringIO)), f"{rule} a string", frame)
     elif mode == "rgb_array":
         is_image = isinstance(frame, np.ndarray) and frame.dtype == np.uint8 and frame.ndim == 3 and frame.shape[2] == 3
         require(is_image, f"{rule} a uint8 array [height, width, 3]", frame)

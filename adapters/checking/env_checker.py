@@ -69,12 +69,12 @@ def _check_layers(env: Env[Any, Any]) -> Iterator[str]:
 
 
 def _check_signatures(env: Env[Any, Any]) -> Iterator[str]:
-    if callable(getattr(env, "seed", None)):
+    if type(env.unwrapped).seed is not Env.seed:
         yield "the method seed() belongs to old Gym and is never called; use reset(seed=...)"
     parameters = inspect.signature(env.reset).parameters
     takes_any = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values())
     for name in ("seed", "options"):
-        signature = "its signature is reset(self, *, seed=None, options=None)"
+        signature = "write def reset(self, *, seed=None, options=None), or wrap it with EnvCompatibility(env)"
         require(name in parameters or takes_any, f"reset must take {name}=", remedy=signature)
     if "seed" in parameters and parameters["seed"].default is not None:
         default = parameters["seed"].default

@@ -10,7 +10,7 @@ import numpy as np
 
 from funcenv.adapters.checking.api_rules import require
 from funcenv.adapters.single.env import Env
-from funcenv.adapters.spaces import Space
+from funcenv.adapters.spaces import GeneratorSpace, Space
 from funcenv.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Tuple
 from funcenv.spaces import Space as PureSpace
 from funcenv.spaces.space import AnySpace
@@ -24,7 +24,8 @@ def check_spaces(env: Env[Any, Any]) -> Iterator[str]:
         if not issubclass(type(space), Space):
             remedy = f"adapters.Space({space!r}) makes one" if isinstance(space, PureSpace) else "see adapters.Space"
             require(False, f"{name} must be a stateful space, got {type(space).__name__}", remedy=remedy)
-        yield from _check_space(name, space.pure)
+        if type(space) is GeneratorSpace:
+            yield from _check_space(name, space.pure)
 
 
 def _check_space(name: str, space: AnySpace) -> Iterator[str]:
@@ -57,4 +58,9 @@ def _check_box(name: str, space: Box) -> Iterator[str]:
         yield (
             f"{name} is not [-1, 1] or [0, 1], which learning code often assumes: {space!r}; "
             "funcenv.wrappers.RescaleAction rescales it"
+        )
+    if name.startswith("observation_space") and len(space.shape) == 3 and space.dtype != np.uint8:
+        yield (
+            f"{name} looks like an image, with 3 axes, but has dtype {space.dtype}; images are Box(0, 255, shape, "
+            "np.uint8), which learning code scales and saves"
         )

@@ -77,6 +77,11 @@ class GymnasiumEnv(FunctionalEnv[ObsType, ActType], gymnasium.Env[ObsType, ActTy
             self._encode = lambda action: encode(action_space.pack(action))
 
     @property
+    def seed(self) -> Any:
+        """No attribute, as in Gymnasium, whose checker and whose users ask whether there is one."""
+        raise AttributeError("seed")
+
+    @property
     def unwrapped(self) -> Any:
         """This environment with its functional wrappers, because Gymnasium's wrappers are outside of it."""
         return self

@@ -63,7 +63,7 @@ class Screen(Protocol):
         """Release the window or terminal."""
 
 
-Callback = Callable[[Any, Any, Any, float, bool, bool, dict[str, Any]], Any]
+Callback = Callable[..., Any]
 
 
 def run(
@@ -82,7 +82,7 @@ def run(
         screen: Screen of the game.
         keymap: Mapping from keys to actions.
         seed: Seed of the first episode.
-        callback: Function called after every step.
+        callback: Function called after every step, with one flag if the environment returns one.
         wait_on_player: Whether to step only when a key is pressed.
         wait_for_start: Whether every episode begins when a key is pressed.
     """
@@ -109,14 +109,15 @@ def run(
             score, done = Score(score.episode + 1, 0, 0.0, score.last, score.speed), False
         elif down & keymap.keys or not wait_on_player:
             action, previous = keymap.action(down), observation
-            observation, reward, terminated, truncated, info = step_api_compatibility(env.step(action))
+            result = env.step(action)
+            observation, reward, terminated, truncated, _ = step_api_compatibility(result)
             done = terminated or truncated
             score = score._replace(step=score.step + 1, episode_return=score.episode_return + float(reward))
             if done:
                 last = _ending(score, terminated)
                 score = score._replace(last=last, message=f"{last}: {_NEXT}" if wait_for_start else "")
             if callback is not None:
-                callback(previous, observation, action, reward, terminated, truncated, info)
+                callback(previous, observation, action, *result[1:])
         else:
             continue
         frame = _newest(env.render(), frame)

@@ -13,6 +13,8 @@ from funcenv.adapters.playing.terminal import TerminalScreen
 from funcenv.adapters.playing.window import PlayWindow
 from funcenv.adapters.rendering.display import can_open_window, require_pygame
 from funcenv.adapters.rendering.window import window_title
+from funcenv.adapters.single.env import Env
+from funcenv.adapters.wrappers.wrapper import Wrapper
 from funcenv.checks import require_positive
 from funcenv.keyboard import Keymap
 
@@ -37,7 +39,8 @@ def play(
     Enter pauses a game, minus and plus change its speed, unless these keys play an action.
 
     Args:
-        env: Environment with `render_mode="rgb_array"` or "rgb_array_list"; it may be Gymnasium's.
+        env: Environment with `render_mode="rgb_array"` or "rgb_array_list", or with none if it can render images; it
+            may be Gymnasium's.
         keys_to_action: Mapping from keys that are pressed together to an action: `{"a": 0, "wd": 1, ("left", "space"):
             2}`. A string stands for the keys that type its characters. A tuple contains characters, names ("left",
             "right", "up", "down", "space", "return") or key codes. The default is the result of the environment's
@@ -45,7 +48,8 @@ def play(
         fps: Steps per second; by default the environment's `metadata["render_fps"]`.
         zoom: Initial size of the window relative to a frame; the user may resize the window.
         callback: Function called after every step with the previous observation, the observation, the action, the
-            reward, terminated, truncated and info. `PlayPlot(...).callback` plots figures of each step.
+            reward, terminated, truncated and info; with `done` in place of the two flags if the environment has old
+            Gym's interface. `PlayPlot(...).callback` plots figures of each step.
         seed: Seed of the first episode.
         noop: Action for no key and for unknown combinations. In a `Box`, 0 stands for zeros. The environment's own keys
             may define another action for no key, which replaces 0.
@@ -60,11 +64,12 @@ def play(
         RuntimeError: There is no display; `play_in_terminal` needs none.
 
     >>> from funcenv.adapters import make
-    >>> play(make("CartPole-v1"))
+    >>> play(make("CartPole-v1", render_mode="ansi"))
     Traceback (most recent call last):
         ...
-    ValueError: play needs an environment made with render_mode="rgb_array", got None
+    ValueError: play needs an environment made with render_mode="rgb_array", got 'ansi'
     """
+    env = _in_mode("rgb_array", env)
     keymap, fps = _prepare("play", "rgb_array", env, keys_to_action, fps, noop)
     require_pygame()
     if not can_open_window():
@@ -107,10 +112,33 @@ def play_in_terminal(
         TypeError: As for `play`.
         RuntimeError: Standard input or output is not a terminal.
     """
+    env = _in_mode("ansi", env)
     keymap, fps = _prepare("playing in a terminal", "ansi", env, keys_to_action, fps, noop)
     keys = _key_lines(env, keymap, wait_on_player)
     with closing(TerminalScreen(fps, holds=not wait_on_player, keys=keys)) as screen:
         run(env, screen, keymap, seed, callback, wait_on_player, wait_for_start)
+
+
+class _InMode(Wrapper[Any, Any]):
+    """A wrapper that renders an environment without a render mode in a given one."""
+
+    render_mode: str | None = None
+
+    def __init__(self, env: Env[Any, Any], mode: str) -> None:
+        super().__init__(env)
+        self.render_mode = mode
+
+    def render(self, mode: str | None = None) -> Any:
+        """Render in the mode."""
+        return super().render(mode or self.render_mode)
+
+
+def _in_mode(mode: str, env: Any) -> Any:
+    """Return the environment, rendered in `mode` if it has no render mode and can do so."""
+    if not isinstance(env, Env) or env.render_mode is not None:
+        return env
+    modes = env.metadata.get("render_modes", env.metadata.get("render.modes", []))
+    return _InMode(env, mode) if mode in modes else env
 
 
 def _key_lines(env: Any, keymap: Keymap, wait_on_player: bool) -> list[list[str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from types import TracebackType
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
@@ -26,7 +27,9 @@ class _SpaceAttribute:
         try:
             return vars(env)[self._name]
         except KeyError:
-            raise AttributeError(f"{type(env).__name__} must define {self._name}") from None
+            raise AttributeError(
+                f"{type(env).__name__} has no {self._name}; set self.{self._name} in __init__"
+            ) from None
 
     def __set__(self, env: Any, space: Any) -> None:
         vars(env)[self._name] = with_generator(space)
@@ -41,14 +44,14 @@ class Env(HasGenerator, ClosesAtExit, Generic[ObsType, ActType]):
     generator.
 
     Attributes:
-        metadata: a dict with `render_modes`, a list; `render_fps` if there are any; and `jax`, whether observations and
-            actions are JAX arrays instead of NumPy arrays.
+        metadata: a dict with `render_modes`, a list, and `render_fps` if there are any. `"jax": True` or
+            `"torch": True` says that observations and actions are arrays of these libraries instead of NumPy's.
         render_mode: how `render` draws the environment, or None.
         spec: the id and arguments that made it, or None.
         reward_range: bounds of the reward of a step.
     """
 
-    metadata: dict[str, Any] = {"render_modes": [], "jax": False}
+    metadata: dict[str, Any] = {"render_modes": []}
     render_mode: str | None = None
     spec: EnvSpec | None = None
     reward_range: tuple[float, float] = (-float("inf"), float("inf"))
@@ -85,6 +88,19 @@ class Env(HasGenerator, ClosesAtExit, Generic[ObsType, ActType]):
         if seed is not None:
             self._set_seed(seed)
         return None, {}  # type: ignore[return-value]  # a subclass calls this for the seed alone
+
+    def seed(self, seed: int | None = None) -> list[int]:
+        """Seed the environment, by default with entropy of the system, and return a list with the seed.
+
+        Old Gym had this method; it warns, because `reset(seed=...)` has replaced it.
+
+        Raises:
+            TypeError: the seed is not an integer.
+            ValueError: the seed is negative.
+        """
+        warnings.warn("seed() belongs to old Gym; call reset(seed=...) instead", DeprecationWarning, stacklevel=2)
+        self._set_seed(seed)
+        return [self.np_random_seed]
 
     def render(self) -> Any:
         """Return an image of the present state, or what else `render_mode` names."""

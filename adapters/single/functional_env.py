@@ -345,9 +345,14 @@ class FunctionalEnv(Env[ObsType, ActType]):
         return env
 
     @property
-    def reward_range(self) -> tuple[float, float]:  # type: ignore[override]  # it follows from the parameters
-        """Bounds of the reward of a step, with the options of this episode."""
-        return self._present_env.reward_range
+    def reward_range(self) -> tuple[float, float]:
+        """Bounds of the reward of a step, with the options of this episode, until they are set."""
+        own: tuple[float, float] | None = vars(self).get("_reward_range")
+        return self._present_env.reward_range if own is None else own
+
+    @reward_range.setter
+    def reward_range(self, bounds: tuple[float, float]) -> None:
+        self._reward_range = bounds
 
     @property
     def unwrapped(self) -> Env[Any, Any]:

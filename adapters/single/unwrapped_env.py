@@ -82,7 +82,8 @@ class UnwrappedEnv(Env[ObsType, ActType]):
     @property
     def reward_range(self) -> tuple[float, float]:  # type: ignore[override]  # it follows from the parameters
         """Bounds of the reward of a step."""
-        return self.func_env.reward_range
+        own: tuple[float, float] | None = vars(self.outer).get("_reward_range")
+        return self.func_env.reward_range if own is None else own
 
     def _space(self, name: str) -> Any:
         """Return the space of the present parameters; the same object as long as it does not change."""

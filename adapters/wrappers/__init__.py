@@ -1,5 +1,6 @@
-"""Stateful wrappers: base classes, and wrappers that use windows, files or clocks."""
+"""Stateful wrappers: base classes, wrappers that use windows, files or clocks, and common transformations."""
 
+from funcenv.adapters.wrappers.compatibility import EnvCompatibility, StepAPICompatibility, StepCompatibility
 from funcenv.adapters.wrappers.human_rendering import HumanRendering
 from funcenv.adapters.wrappers.order_enforcing import OrderEnforcing
 from funcenv.adapters.wrappers.passive_env_checker import PassiveEnvChecker
@@ -7,10 +8,24 @@ from funcenv.adapters.wrappers.record_episode_statistics import RecordEpisodeSta
 from funcenv.adapters.wrappers.record_video import RecordVideo
 from funcenv.adapters.wrappers.render_collection import RenderCollection
 from funcenv.adapters.wrappers.time_limit import TimeLimit
+from funcenv.adapters.wrappers.transformations import (
+    ClipAction,
+    ClipReward,
+    FlattenObservation,
+    RescaleAction,
+    TimeAwareObservation,
+    TransformAction,
+    TransformObservation,
+    TransformReward,
+)
 from funcenv.adapters.wrappers.wrapper import ActionWrapper, ObservationWrapper, RewardWrapper, Wrapper
 
 __all__ = [
     "ActionWrapper",
+    "ClipAction",
+    "ClipReward",
+    "EnvCompatibility",
+    "FlattenObservation",
     "HumanRendering",
     "ObservationWrapper",
     "OrderEnforcing",
@@ -18,7 +33,14 @@ __all__ = [
     "RecordEpisodeStatistics",
     "RecordVideo",
     "RenderCollection",
+    "RescaleAction",
     "RewardWrapper",
+    "StepAPICompatibility",
+    "StepCompatibility",
+    "TimeAwareObservation",
     "TimeLimit",
+    "TransformAction",
+    "TransformObservation",
+    "TransformReward",
     "Wrapper",
 ]

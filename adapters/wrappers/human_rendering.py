@@ -47,8 +47,9 @@ class HumanRendering(Wrapper[ObsType, ActType]):
         """Always "human"."""
         return "human"
 
-    def render(self) -> None:
+    def render(self, mode: str | None = None) -> None:
         """Do nothing; the window already shows the current frame."""
+        del mode
 
     def close(self) -> None:
         """Close the window and the inner environment."""

@@ -42,11 +42,11 @@ class OrderEnforcing(Wrapper[ObsType, ActType]):
             raise ResetNeeded("call reset() before the first step, and after an episode's end")
         return super().step(action)
 
-    def render(self) -> Any:
+    def render(self, mode: str | None = None) -> Any:
         """Render the current state."""
         if not (self._may_render or self.has_reset):
             raise ResetNeeded("call reset() before render(), or pass disable_render_order_enforcing=True")
-        return super().render()
+        return super().render(mode)
 
     def _after_reset(self, result: Any) -> Any:
         self.has_reset = self._is_playing = True

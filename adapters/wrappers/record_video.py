@@ -113,9 +113,9 @@ class RecordVideo(Wrapper[ObsType, ActType]):
         """Whether a video is being recorded."""
         return self._video is not None
 
-    def render(self) -> Any:
+    def render(self, mode: str | None = None) -> Any:
         """Render the inner environment; a list of frames includes those that were recorded since the last call."""
-        frames = super().render()
+        frames = super().render(mode)
         if self._collected:
             frames, self._collected = self._collected + frames, []
         return frames

@@ -50,8 +50,10 @@ class RenderCollection(Wrapper[ObsType, ActType]):
         """Render mode of the inner environment with the suffix `_list`."""
         return f"{self.env.render_mode}{LIST_SUFFIX}"
 
-    def render(self) -> list[Any]:
-        """Return the frames collected so far."""
+    def render(self, mode: str | None = None) -> Any:
+        """Return the frames collected so far; in a given mode, as old Gym's interface asks, a single frame."""
+        if mode is not None:
+            return super().render(mode)
         frames = self.frame_list
         if self.pop_frames:
             self.frame_list = []

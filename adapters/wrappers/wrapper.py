@@ -6,12 +6,11 @@ environment. These classes are for what needs state outside of it: files, window
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from funcenv.adapters.results import returns_info, step_api_compatibility
+from funcenv.adapters.results import call_render, call_reset, returns_info, step_api_compatibility
 from funcenv.adapters.single.env import ActType, Env, ObsType
 from funcenv.adapters.spaces import with_generator
 from funcenv.func_env import FuncEnv
@@ -78,10 +77,10 @@ class Wrapper(Env[ObsType, ActType]):
         return step_api_compatibility(self._after_step(step_api_compatibility(result)), False)
 
     def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None, return_info: bool | None = None
     ) -> tuple[ObsType, dict[str, Any]]:
-        """Start an episode."""
-        result = self.env.reset(seed=seed, options=options)
+        """Start an episode; `return_info` is for environments with old Gym's interface."""
+        result = call_reset(self.env, seed, options, return_info)
         if returns_info(result):
             return self._after_reset(result)
         observation: Any = self._after_reset((result, {}))[0]
@@ -95,9 +94,9 @@ class Wrapper(Env[ObsType, ActType]):
         """Return what `reset` returns for a result of the inner environment."""
         return result
 
-    def render(self) -> Any:
-        """Render the inner environment."""
-        return self.env.render()
+    def render(self, mode: str | None = None) -> Any:
+        """Render the inner environment, by default in its render mode; old Gym's interface has the argument."""
+        return call_render(self.env, mode)
 
     def close(self) -> None:
         """Close the inner environment."""
@@ -122,11 +121,9 @@ class Wrapper(Env[ObsType, ActType]):
         """The seed of that generator, or -1 if it was set by the user."""
         return self.env.np_random_seed
 
-    @property
-    def seed(self) -> Callable[[int | None], list[int]]:
-        """The method `seed` of an inner environment with old Gym's interface; other environments have none."""
-        seed: Callable[[int | None], list[int]] = self.env.seed  # type: ignore[attr-defined]  # if it has one
-        return seed
+    def seed(self, seed: int | None = None) -> list[int]:
+        """Seed the inner environment, as old Gym did."""
+        return self.env.seed(seed)
 
     def has_wrapper_attr(self, name: str) -> bool:
         """Check whether this wrapper or an inner environment has an attribute."""
@@ -197,9 +194,7 @@ class RewardWrapper(Wrapper[ObsType, ActType]):
     2.0
     """
 
-    def __init__(self, env: Env[Any, Any]) -> None:
-        super().__init__(env)
-        self.reward_range = Env.reward_range
+    reward_range: Any = Env.reward_range
 
     def reward(self, reward: float) -> float:
         """Return the reward of the agent for a reward of the inner environment."""

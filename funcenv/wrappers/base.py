@@ -286,7 +286,8 @@ def layer_with(env: AnyEnv, name: str) -> AnyEnv | None:
 def _remedy(name: str, env: Any) -> str:
     """Return what to do about an environment that is not functional."""
     if hasattr(env, "func_env") and not hasattr(env, "num_envs"):
-        return f"wrap the functional environment inside it: adapters.FunctionalEnv({name}(env.func_env, ...))"
+        inside = f"adapters.FunctionalEnv({name}(env.func_env, ...))"
+        return f"wrap the functional environment inside it: {inside}, or see funcenv.adapters.wrappers"
     if hasattr(env, "render_mode") and not hasattr(env, "num_envs"):
         return "around a stateful environment that is written by hand goes a class of funcenv.adapters.wrappers"
     return "a vector environment is built last, around the wrapped one"

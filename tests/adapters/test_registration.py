@@ -142,7 +142,7 @@ def test_the_core_spec_makes_the_pure_environment():
 
 
 def test_pprint_shows_what_is_set():
-    assert adapters.make("CartPole-v1", gravity=1.6).spec.pprint().splitlines() == [
+    assert adapters.make("CartPole-v1", gravity=1.6).spec.pprint(disable_print=True).splitlines() == [
         "id=CartPole-v1",
         "entry_point=funcenv.envs.classic_control.cartpole:CartPole",
         "max_episode_steps=500",
@@ -204,7 +204,7 @@ class Corridor(adapters.Env):
 def test_an_environment_written_by_hand_is_registered():
     adapters.register("lab/Corridor-v0", Corridor, max_episode_steps=2, kwargs={"start": 3})
     env = adapters.make("lab/Corridor-v0", "ansi")
-    assert str(env) == "<TimeLimit<OrderEnforcing<Corridor<lab/Corridor-v0>>>>"
+    assert str(env) == "<TimeLimit<OrderEnforcing<PassiveEnvChecker<Corridor<lab/Corridor-v0>>>>>"
     with pytest.raises(adapters.ResetNeeded):
         env.step(0)
     assert env.reset() == (3, {}) and env.render() == "ansi"
@@ -215,8 +215,13 @@ def test_an_environment_written_by_hand_is_registered():
     assert old.reset() == 3 and len(old.step(0)) == 4
     with pytest.raises(TypeError, match="lab/Corridor-v0 is a Corridor, not a FuncEnv; .*funcenv.adapters.make"):
         funcenv.make("lab/Corridor-v0")
-    with pytest.raises(TypeError, match="is a stateful environment, which cannot be batched; .* vector_entry_point"):
-        adapters.make_vec("lab/Corridor-v0", 2)
+    envs = adapters.make_vec("lab/Corridor-v0", 2)
+    assert type(envs) is adapters.SyncVectorEnv and envs.reset()[0].tolist() == [3, 3]
+    for mistake in {"output": "jax"}, {"vectorization_mode": "async"}, {"vectorization_mode": "vector_entry_point"}:
+        with pytest.raises(ValueError, match="; (leave it out|use)"):
+            adapters.make_vec("lab/Corridor-v0", 2, **mistake)
+    with pytest.raises(ValueError, match="vectorization_mode must be sync, async or vector_entry_point, got 'fast'"):
+        adapters.make_vec("lab/Corridor-v0", 2, vectorization_mode="fast")
 
 
 def test_entry_points_must_build_environments():
@@ -237,8 +242,8 @@ def test_additional_wrappers_are_applied_by_kind():
     assert str(env) == "<RecordEpisodeStatistics<FrameStackObservation<TimeLimit<CartPole<lab/Stack-v0>>>>>"
     assert str(EnvSpec.from_json(env.spec.to_json()).make()) == str(env) and env.return_queue.maxlen == 3
     assert funcenv.make("lab/Stack-v0") == TimeLimit(CartPole(), 9)  # which knows nothing of them
-    with pytest.raises(TypeError, match="stateful wrappers count, which cannot be batched"):
-        adapters.make_vec("lab/Stack-v0", 2)
+    envs = adapters.make_vec("lab/Stack-v0", 2)
+    assert type(envs) is adapters.SyncVectorEnv and [str(one) for one in envs.envs] == [str(env)] * 2
 
 
 def test_a_vector_entry_point_makes_batches():

@@ -239,7 +239,7 @@ ERRORS = {
     "same for all seeds": (SameForAllSeeds(), "reset with two seeds leaves np_random in one state"),
     "own randomness": (OwnRandomness(), "the observations of two reset.seed=123. differ"),
     "step without a tuple": (stepping(lambda *result: list(result)), "step.. must return a tuple, got"),
-    "step of old": (stepping(lambda o, r, d, t, i: (o, r, d, i)), "got 4: .* StepCompatibility"),
+    "step of old": (stepping(lambda o, r, d, t, i: (o, r, d, i)), "got 4: .* EnvCompatibility"),
     "step of three": (stepping(lambda o, r, d, t, i: (o, r, d)), "got 3 values"),
     "step outside": (
         stepping(lambda o, r, d, t, i: ({"at": np.full(2, 9, np.float32), "side": 0}, r, d, t, i)),

@@ -280,4 +280,7 @@ def test_wrappers_that_change_results_keep_the_interface_of_old_gym():
     observation, reward, done, info = env.step(0)
     np.testing.assert_array_equal(observation * 2, plain.step(1)[0])
     assert (reward, done, info) == (2.0, True, {"TimeLimit.truncated": True})
-    assert not hasattr(plain, "seed") and not hasattr(Half(plain), "seed")
+    for today in plain, Half(plain):
+        with pytest.warns(DeprecationWarning, match=r"call reset\(seed=...\) instead"):
+            assert today.seed(1) == [1]
+        np.testing.assert_array_equal(today.reset()[0], today.reset(seed=1)[0])

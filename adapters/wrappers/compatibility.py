@@ -12,11 +12,9 @@ as in Gym.
 
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
-from funcenv.adapters.rendering.modes import LIST_SUFFIX
-from funcenv.adapters.results import observation_and_info, step_api_compatibility
+from funcenv.adapters.results import call_reset, observation_and_info, step_api_compatibility
 from funcenv.adapters.seeding import np_random
 from funcenv.adapters.single.env import ActType, Env, ObsType
 from funcenv.adapters.wrappers.wrapper import Wrapper
@@ -60,19 +58,20 @@ class StepCompatibility(Wrapper[ObsType, ActType]):
         return [self._next_seed]
 
     def reset(
-        self, *, seed: int | None = None, return_info: bool = False, options: dict[str, Any] | None = None
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None, return_info: bool | None = None
     ) -> Any:
         """Start an episode.
 
         Args:
             seed: As for `Env.reset`; replaces the seed of an earlier `seed(...)`.
-            return_info: Whether to return `info` too.
             options: As for `Env.reset`.
+            return_info: Whether to return `info` too; by default not.
 
         Returns:
             The observation, or a tuple of observation and info.
         """
-        observation, info = _reset(self.env, self._next_seed if seed is None else seed, options)
+        seed = self._next_seed if seed is None else seed
+        observation, info = observation_and_info(call_reset(self.env, seed, options, return_info=True))
         self._next_seed = None
         return (observation, info) if return_info else observation
 
@@ -90,22 +89,7 @@ class StepCompatibility(Wrapper[ObsType, ActType]):
         Raises:
             ValueError: The environment does not have the mode.
         """
-        own_mode = self.env.render_mode
-        mode = mode or own_mode or "human"
-        if "mode" in inspect.signature(self.env.render).parameters:
-            render: Any = self.env.render
-            return render(mode=mode)
-        modes = [known for known in self.env.metadata.get("render_modes", []) if not known.endswith(LIST_SUFFIX)]
-        if mode not in [*modes, own_mode]:
-            raise ValueError(f"mode must be one of {modes}, the render modes of {self.env}, got {mode!r}")
-        innermost = self.env
-        while isinstance(innermost, Wrapper):
-            innermost = innermost.env
-        innermost.render_mode = mode
-        try:
-            return self.env.render()
-        finally:
-            innermost.render_mode = own_mode
+        return super().render(mode or self.env.render_mode or "human")
 
     @property
     def unwrapped(self) -> Env[Any, Any]:
@@ -123,19 +107,81 @@ class StepCompatibility(Wrapper[ObsType, ActType]):
         super().__setattr__(name, value) if is_own else setattr(self.env, name, value)
 
 
-def _reset(env: Env[Any, Any], seed: int | None, options: dict[str, Any] | None) -> tuple[Any, dict[str, Any]]:
-    """Reset an environment with today's interface or one of old Gym's, and return observation and info."""
-    parameters = inspect.signature(env.reset).parameters
-    takes_any = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values())
-    arguments: dict[str, Any] = {"seed": seed, "options": options, "return_info": True}
-    if options is not None and not takes_any and "options" not in parameters:
-        raise TypeError(f"reset of {env} takes no options, got {options!r}; leave them out")
-    if seed is not None and not takes_any and "seed" not in parameters:
-        seed_env: Any = getattr(env, "seed", None)
-        if not callable(seed_env):
-            raise TypeError(f"{env} cannot be seeded; give it a method seed(seed), or let reset take seed=")
-        seed_env(seed)
-    known = ("seed", "options") if takes_any else tuple(arguments)
-    return observation_and_info(
-        env.reset(**{name: arguments[name] for name in known if takes_any or name in parameters})
-    )
+class EnvCompatibility(Wrapper[ObsType, ActType]):
+    """A wrapper with today's interface, Gymnasium's, around an environment that was written for old Gym.
+
+    `make(id, apply_api_compatibility=True)` puts it around a registered one.
+
+    Args:
+        old_env: Environment whose `step` returns four values, or five. Its `reset` may return the observation alone and
+            take no arguments, it may have a method `seed`, and its `render` may take `mode`.
+        render_mode: Mode in which `render` calls the environment's `render`; in the mode "human" every `reset` and
+            `step` does.
+
+    >>> from funcenv import adapters
+    >>> old = StepCompatibility(adapters.make("CartPole-v1", max_episode_steps=1))
+    >>> env = EnvCompatibility(old)
+    >>> observation, info = env.reset(seed=0)
+    >>> env.step(env.action_space.sample())[1:]
+    (1.0, False, True, {})
+    """
+
+    render_mode: str | None = None
+
+    def __init__(self, old_env: Env[Any, Any], render_mode: str | None = None) -> None:
+        super().__init__(old_env)
+        self.render_mode = old_env.render_mode if render_mode is None else render_mode
+        modes = old_env.metadata.get("render_modes", old_env.metadata.get("render.modes", []))
+        self.metadata = {**old_env.metadata, "render_modes": list(modes)}
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None, return_info: bool | None = None
+    ) -> tuple[ObsType, dict[str, Any]]:
+        """Start an episode, and return observation and info, whatever `return_info` is."""
+        del return_info
+        result = observation_and_info(call_reset(self.env, seed, options, return_info=True))
+        self._show()
+        return result
+
+    def step(self, action: ActType) -> tuple[ObsType, float, bool, bool, dict[str, Any]]:
+        """Play one action, and return observation, reward, terminated, truncated and info."""
+        observation, reward, terminated, truncated, info = step_api_compatibility(self.env.step(action))
+        self._show()
+        return observation, reward, terminated, truncated, info
+
+    def render(self, mode: str | None = None) -> Any:
+        """Render the current state, by default in `render_mode`."""
+        return super().render(mode or self.render_mode)
+
+    @property
+    def unwrapped(self) -> Env[Any, Any]:
+        """The environment inside all wrappers, with this interface."""
+        inner = self.env.unwrapped
+        return self if inner is self.env else EnvCompatibility(inner, self.render_mode)
+
+    def _show(self) -> None:
+        if self.render_mode == "human":
+            self.render()
+
+
+class StepAPICompatibility(Wrapper[ObsType, ActType]):
+    """A wrapper whose `step` returns five values, or four, and which changes nothing else.
+
+    Args:
+        env: Environment whose `step` returns five values, or four.
+        output_truncation_bool: Whether to return two flags.
+
+    >>> from funcenv import adapters
+    >>> env = StepAPICompatibility(adapters.make("CartPole-v1"), output_truncation_bool=False)
+    >>> observation, info = env.reset(seed=0)
+    >>> env.step(0)[1:]
+    (1.0, False, {})
+    """
+
+    def __init__(self, env: Env[Any, Any], output_truncation_bool: bool = True) -> None:
+        super().__init__(env)
+        self.output_truncation_bool = output_truncation_bool
+
+    def step(self, action: ActType) -> Any:
+        """Play one action, and return observation, reward, one flag or two, and info."""
+        return step_api_compatibility(self.env.step(action), self.output_truncation_bool)
