@@ -20,7 +20,7 @@ from funcenv.adapters.wrappers.order_enforcing import OrderEnforcing
 from funcenv.adapters.wrappers.passive_env_checker import PassiveEnvChecker
 from funcenv.adapters.wrappers.render_collection import RenderCollection
 from funcenv.adapters.wrappers.time_limit import TimeLimit
-from funcenv.func_env import FuncEnv
+from funcenv.func_env import AnyEnv, FuncEnv
 from funcenv.registry import EnvSpec as FuncEnvSpec
 from funcenv.registry import load_entry_points
 from funcenv.registry import register as register_func_env
@@ -234,7 +234,7 @@ def spec(id: str) -> EnvSpec:
 
 
 def make(
-    id: str | FuncEnvSpec,
+    id: str | FuncEnvSpec | AnyEnv,
     render_mode: str | None = None,
     *,
     render_height: int | None = None,
@@ -252,7 +252,8 @@ def make(
     that it has.
 
     Args:
-        id: `[module:][namespace/]Name[-vN]`, as for `funcenv.spec`, or a specification.
+        id: `[module:][namespace/]Name[-vN]`, as for `funcenv.spec`; or a specification; or a functional environment,
+            for example one in wrappers, which keeps its time limit unless `max_episode_steps` adds another.
         render_mode: Render mode, as for `FunctionalEnv`.
         render_height: Rows of a frame, as for `FunctionalEnv`.
         render_width: Columns of a frame, as for `FunctionalEnv`.
@@ -294,7 +295,7 @@ def make(
 
 
 def make_vec(
-    id: str | FuncEnvSpec,
+    id: str | FuncEnvSpec | AnyEnv,
     num_envs: int = 1,
     *,
     autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
@@ -373,18 +374,20 @@ def make_vec(
     return SyncVectorEnv([make_one] * num_envs, autoreset_mode=autoreset_mode, **more)
 
 
-def _stateful_spec(spec: FuncEnvSpec) -> EnvSpec:
+def _stateful_spec(spec: FuncEnvSpec | AnyEnv) -> EnvSpec:
     if isinstance(spec, EnvSpec):
         return spec
+    if isinstance(spec, FuncEnv):  # built already; parameters replace those that it has
+        return EnvSpec(type(spec.unwrapped).__name__, spec.replace)
     if not isinstance(spec, FuncEnvSpec):
-        raise TypeError(f"an environment is made from an id such as 'CartPole-v1' or from a spec, got {spec!r}")
+        raise TypeError(f"an environment is made from an id such as 'CartPole-v1', a spec or a FuncEnv, got {spec!r}")
     fields = vars(spec)
     known = _registered.get(spec.id)
     return known if known is not None and fields.items() <= vars(known).items() else EnvSpec(**fields)
 
 
 def _build(
-    id: str | FuncEnvSpec, max_episode_steps: int | None, params: dict[str, Any], *rendering: Any
+    id: str | FuncEnvSpec | AnyEnv, max_episode_steps: int | None, params: dict[str, Any], *rendering: Any
 ) -> tuple[Any, EnvSpec]:
     """Return the functional environment, or one written by hand, and a specification that records all arguments."""
     spec = _stateful_spec(find_spec(id) if isinstance(id, str) else id)

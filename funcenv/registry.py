@@ -322,6 +322,9 @@ def _is_redefined(old: EnvSpec, new: EnvSpec) -> bool:
 
 
 def _suggest_id(id: str, versions: list[str]) -> str:
+    own = re.sub(r"^funcenv-(?=.*/)|^funcenv/", "", id)
+    if own in _specs and own != id:
+        return f"write {own!r} here, because the prefix funcenv is that of gymnasium.make"
     if versions:
         return f"its versions are {', '.join(versions)}"
     if not _specs:

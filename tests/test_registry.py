@@ -159,3 +159,12 @@ def test_first_lookups_in_several_threads_all_succeed():
     )
     result = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize(
+    ("id", "own"), [("funcenv/CartPole-v1", "CartPole-v1"), ("funcenv-spaced/Pole-v0", "spaced/Pole-v0")]
+)
+def test_an_id_of_gymnasium_is_recognized(id, own):
+    funcenv.register("spaced/Pole-v0", CartPole)
+    with pytest.raises(ValueError, match=f"write '{own}' here, because the prefix funcenv is that of gymnasium.make"):
+        funcenv.make(id)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 from funcenv.adapters._lifecycle import ClosesAtExit
 from funcenv.adapters.seeding import HasGenerator
 from funcenv.adapters.spaces import with_generator
+from funcenv.func_env import require_env
 from funcenv.registry import EnvSpec
 
 ObsType = TypeVar("ObsType")
@@ -144,3 +145,21 @@ class Env(HasGenerator, ClosesAtExit, Generic[ObsType, ActType]):
 
     def __repr__(self) -> str:
         return str(self)
+
+
+def require_func_env(what: str, env: Any) -> None:
+    """Raise `TypeError` unless `env` is a functional environment; `what` takes it.
+
+    >>> from funcenv import adapters
+    >>> require_func_env("FunctionalEnv", adapters.make("CartPole-v1"))
+    Traceback (most recent call last):
+        ...
+    TypeError: FunctionalEnv takes a FuncEnv, got a stateful FunctionalEnv; pass the functional environment inside,
+        env.get_wrapper_attr('func_env')
+    """
+    if isinstance(env, Env):
+        raise TypeError(
+            f"{what} takes a FuncEnv, got a stateful {type(env).__name__}; "
+            "pass the functional environment inside, env.get_wrapper_attr('func_env')"
+        )
+    require_env(what, env)

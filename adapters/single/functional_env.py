@@ -29,7 +29,7 @@ from funcenv.adapters.rendering.window import window_title
 from funcenv.adapters.reset_options import with_options
 from funcenv.adapters.seeding import draw_key
 from funcenv.adapters.single.actions import action_encoder, decode_info
-from funcenv.adapters.single.env import ActType, Env, ObsType
+from funcenv.adapters.single.env import ActType, Env, ObsType, require_func_env
 from funcenv.adapters.single.programs import EnvPrograms, env_programs
 from funcenv.adapters.single.snapshot import Snapshot, innermost, same_shapes, same_structure
 from funcenv.adapters.single.unwrapped_env import UnwrappedEnv
@@ -105,6 +105,7 @@ class FunctionalEnv(Env[ObsType, ActType]):
         spec: the id and arguments that made the environment.
 
     Raises:
+        TypeError: `func_env` is not a `FuncEnv`.
         ValueError: the environment does not have this render mode, or a size is below 1.
         RuntimeError: the mode is "human" and there is no display.
         ModuleNotFoundError: the mode is "human" and pygame is not installed.
@@ -132,6 +133,7 @@ class FunctionalEnv(Env[ObsType, ActType]):
         render_width: int | None = None,
         spec: EnvSpec | None = None,
     ) -> None:
+        require_func_env(type(self).__name__, func_env)
         self._check_mode(render_mode, func_env)
         self.func_env = func_env
         self.render_mode = render_mode

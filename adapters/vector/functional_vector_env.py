@@ -15,7 +15,7 @@ from funcenv.adapters.errors import ResetNeeded
 from funcenv.adapters.parameters import with_parameters
 from funcenv.adapters.reset_options import batch_parameters, with_batched_options
 from funcenv.adapters.seeding import draw_key_words, np_random
-from funcenv.adapters.single.env import ActType, ObsType
+from funcenv.adapters.single.env import ActType, ObsType, require_func_env
 from funcenv.adapters.single.snapshot import same_shapes, same_structure
 from funcenv.adapters.spaces import Space
 from funcenv.adapters.vector.actions import Encode, batch_encoder, block_length
@@ -78,6 +78,7 @@ class FunctionalVectorEnv(AttributedVectorEnv[ObsType, ActType]):
         autoreset_mode: also `metadata["autoreset_mode"]`.
 
     Raises:
+        TypeError: `func_env` is not a `FuncEnv`.
         ValueError: `num_envs` is below 1, parameters have another leading axis, or a mode or output is unknown.
         RuntimeError: the render mode is "human" and there is no display.
         ImportError: the output is "torch" and torch is not installed.
@@ -106,6 +107,7 @@ class FunctionalVectorEnv(AttributedVectorEnv[ObsType, ActType]):
         render_width: int | None = None,
         spec: EnvSpec | None = None,
     ) -> None:
+        require_func_env(type(self).__name__, func_env)
         if output not in _OUTPUTS:
             raise ValueError(f"output must be one of {', '.join(_OUTPUTS)}, got {output!r}")
         if output == "torch":

@@ -1,5 +1,8 @@
 """Stateful wrappers: base classes, wrappers that use windows, files or clocks, and common transformations."""
 
+from typing import NoReturn
+
+from funcenv import wrappers as _pure
 from funcenv.adapters.wrappers.compatibility import EnvCompatibility, StepAPICompatibility, StepCompatibility
 from funcenv.adapters.wrappers.human_rendering import HumanRendering
 from funcenv.adapters.wrappers.order_enforcing import OrderEnforcing
@@ -44,3 +47,14 @@ __all__ = [
     "TransformReward",
     "Wrapper",
 ]
+
+
+def __getattr__(name: str) -> NoReturn:
+    """Say where a functional wrapper is, which Gymnasium has beside the stateful ones."""
+    remedy = f"; the stateful wrappers are: {', '.join(__all__)}"
+    if name in _pure.__all__:
+        remedy = (
+            f"; funcenv.wrappers.{name} is functional and goes inside: "
+            f"adapters.FunctionalEnv(funcenv.wrappers.{name}(funcenv.make(id), ...))"
+        )
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{remedy}")

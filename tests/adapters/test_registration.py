@@ -270,3 +270,16 @@ def test_pprint_registry_prints_like_gymnasiums(capsys):
             line.split() for line in expected.splitlines() if line
         ]
         assert adapters.pprint_registry(ours, disable_print=True, **arguments) + "\n" == printed or arguments is None
+
+
+def test_a_functional_environment_is_made_like_an_id():
+    stacked = funcenv.wrappers.FrameStackObservation(funcenv.make("CartPole-v1"), 4)
+    env = adapters.make(stacked, gravity=1.6, max_episode_steps=2)
+    assert env.reset(seed=0)[0].shape == (4, 4)
+    assert env.get_wrapper_attr("gravity") == 1.6
+    assert [env.step(0)[3] for _ in range(2)] == [False, True]
+    envs = adapters.make_vec(stacked, num_envs=3, gravity=np.array([1.6, 9.8, 3.7]))
+    assert envs.reset(seed=0)[0].shape == (3, 4, 4)
+    assert envs.get_attr("gravity") == (1.6, 9.8, 3.7)
+    with pytest.raises(TypeError, match="has a field 'gravty'; did you mean 'gravity'"):
+        adapters.make_vec(stacked, gravty=1.6)

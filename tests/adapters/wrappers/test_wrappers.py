@@ -358,3 +358,10 @@ def test_the_type_of_observations_is_enough():
 
     assert adapters.Env[np.ndarray].__args__ == (np.ndarray, Any) and issubclass(Mine, adapters.Env)
     assert adapters.Wrapper[np.ndarray, int].__args__ == (np.ndarray, int)
+
+
+def test_a_functional_wrapper_is_pointed_to():
+    with pytest.raises(AttributeError, match=r"goes inside: adapters.FunctionalEnv\(funcenv.wrappers.DelayObservation"):
+        _ = adapters.wrappers.DelayObservation
+    with pytest.raises(AttributeError, match="no attribute 'Nothing'; the stateful wrappers are: .*RecordVideo"):
+        _ = adapters.wrappers.Nothing
