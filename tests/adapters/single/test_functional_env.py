@@ -323,7 +323,11 @@ def test_the_default_generator_is_that_of_the_reset():
 
 @pytest.mark.parametrize("kind", [FunctionalEnv, funcenv.adapters.FunctionalVectorEnv])
 def test_only_functional_environments_become_stateful(kind):
-    with pytest.raises(TypeError, match=f"{kind.__name__} takes a FuncEnv, got a stateful FunctionalEnv; pass the func"):
+    with pytest.raises(
+        TypeError, match=f"{kind.__name__} takes a FuncEnv, got a stateful FunctionalEnv; pass the func"
+    ):
         kind(FunctionalEnv(CartPole()))
-    with pytest.raises(TypeError, match=f"{kind.__name__} takes a FuncEnv, got FuncVectorEnv; pass the one environment"):
+    with pytest.raises(
+        TypeError, match=f"{kind.__name__} takes a FuncEnv, got FuncVectorEnv; pass the one environment"
+    ):
         kind(FuncVectorEnv(CartPole(), 2))
