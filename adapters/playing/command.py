@@ -26,7 +26,15 @@ def run(arguments: Sequence[str]) -> int:
         SystemExit: A flag is not valid; a line that says why is printed first.
         ValueError, TypeError: The environment or a parameter is unknown.
     """
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options, unknown = parser.parse_known_args(arguments)
+    if "--save" in [flag.partition("=")[0] for flag in unknown]:
+        parser.error(
+            "play saves nothing; funcenv replay RUN --save x.gif saves episodes of a trained agent, and in Python "
+            'funcenv.record(env, policy, key, save="x.gif") those of any policy'
+        )
+    if unknown:
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     mode, params = "ansi" if options.terminal else "rgb_array", parameters(options.env_params)
     with make(options.env, render_mode=mode, **params) as env:
         wait = is_turn_based(env.get_wrapper_attr("func_env")) if options.wait is None else options.wait

@@ -56,6 +56,7 @@ class TerminalScreen:
         self._fps, self._holds, self._keys = fps, holds, keys
         self._typed: list[str] = []  # keys that are not played yet
         self._held: frozenset[str] = frozenset()
+        self._shown: tuple[str, os.terminal_size] | None = None  # what the terminal shows, and its size at that time
         self._open, self._due = True, time.monotonic()
         self._original: Any = termios.tcgetattr(self._input)
         tty.setcbreak(self._input)
@@ -64,14 +65,17 @@ class TerminalScreen:
     def show(self, frame: Any, score: Score) -> None:
         """Show a text frame, then wait until the next one is due.
 
-        Where the game waits for the player, a typed key ends the wait early.
+        Where the game waits for the player, a typed key ends the wait early. Nothing is written while nothing changes.
         """
         status = score.status if score.message else f"{score.status}  {score.last_status}"
         message = score.message and f"{_BOLD}{score.message}{_PLAIN}"
-        width = shutil.get_terminal_size().columns
-        keys = [line for group in self._keys for line in wrap_items(group, width, len)]
+        size = shutil.get_terminal_size()
+        keys = [line for group in self._keys for line in wrap_items(group, size.columns, len)]
         lines = [*str(frame).rstrip("\n").split("\n"), status, message, *keys]
-        self._write(_HOME + f"{_CLEAR_LINE}\n".join(lines) + _CLEAR_LINE + _CLEAR_BELOW)
+        text = f"{_CLEAR_LINE}\n".join(lines)
+        if self._shown != (text, size):
+            self._shown = text, size
+            self._write(_HOME + text + _CLEAR_LINE + _CLEAR_BELOW)
         self._due = max(self._due + 1 / (self._fps * score.speed), time.monotonic())
         seconds = max(self._due - time.monotonic(), 0.0)
         if self._holds:

@@ -33,6 +33,7 @@ _WRITERS = {  # the module that writes files of each suffix, and its package
     ".gif": ("PIL", "pillow"),
     ".webp": ("PIL", "pillow"),
     ".mp4": ("imageio_ffmpeg", "imageio-ffmpeg"),
+    ".png": ("PIL", "pillow"),
 }
 
 
@@ -191,14 +192,16 @@ class Replay:
         columns: int | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> None:
-        """Write a file: `.html` is a page that plays the episodes at any size; the other suffixes are videos.
+        """Write a file: `.html` is a page that plays the episodes at any size, `.gif`, `.webp` and `.mp4` are videos.
+
+        `.png` is one image of the first states; `replay.clip(start=50).save("later.png")` shows later ones.
 
         The file appears complete, or not at all.
 
         Args:
-            path: file to write; its suffix is `.html`, `.gif`, `.webp` or `.mp4`.
-            height: of a video, in pixels, as for `frames`.
-            width: of a video, in pixels, as for `frames`.
+            path: file to write; its suffix is `.html`, `.gif`, `.webp`, `.mp4` or `.png`.
+            height: of a video or image, in pixels, as for `frames`.
+            width: of a video or image, in pixels, as for `frames`.
             every: of a video: steps from one frame to the next, which does not change the speed; by default the
                 smallest number that the format supports.
             columns: of a video of several episodes, as for `frames`.
@@ -254,7 +257,7 @@ def require_destination(path: str | os.PathLike[str]) -> pathlib.Path:
     >>> require_destination("episode.avi")
     Traceback (most recent call last):
         ...
-    ValueError: a replay is saved as .html, .gif, .webp or .mp4, got 'episode.avi'; choose one of these suffixes
+    ValueError: a replay is saved as .html, .gif, .webp, .mp4 or .png, got 'episode.avi'; choose one of these suffixes
     """
     path = pathlib.Path(path)
     suffix = path.suffix.lower()

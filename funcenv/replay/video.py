@@ -1,4 +1,4 @@
-"""Videos of a replay: GIF and WebP written by Pillow, MP4 by FFmpeg."""
+"""Videos of a replay: GIF and WebP written by Pillow, MP4 by FFmpeg; and PNG, an image of its first frame."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def min_frame_interval(suffix: str, fps: float) -> int:
 
 
 def write_video(path: pathlib.Path, frames: Iterable[NDArray], fps: float) -> None:
-    """Write frames in the format of the suffix; GIF and WebP repeat forever."""
-    writer = {".gif": _write_gif, ".webp": _write_webp, ".mp4": _write_mp4}[path.suffix.lower()]
-    writer(path, frames, fps)
+    """Write frames in the format of the suffix; GIF and WebP repeat forever, and PNG holds the first frame."""
+    writers = {".gif": _write_gif, ".webp": _write_webp, ".mp4": _write_mp4, ".png": _write_png}
+    writers[path.suffix.lower()](path, frames, fps)
 
 
 def _write_gif(path: pathlib.Path, frames: Iterable[NDArray], fps: float) -> None:
@@ -109,6 +109,13 @@ def _write_webp(path: pathlib.Path, frames: Iterable[NDArray], fps: float) -> No
     first, *others = [Image.fromarray(frame) for frame in frames]
     durations = list(_whole_ticks(1 + len(others), 1000 / fps))
     first.save(path, save_all=True, append_images=others, duration=durations, loop=0, quality=80, method=4)
+
+
+def _write_png(path: pathlib.Path, frames: Iterable[NDArray], fps: float) -> None:
+    from PIL import Image
+
+    del fps
+    Image.fromarray(next(iter(frames))).save(path)
 
 
 def _write_mp4(path: pathlib.Path, frames: Iterable[NDArray], fps: float) -> None:

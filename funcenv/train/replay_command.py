@@ -20,7 +20,7 @@ class ReplayOptions(RecordOptions):
     """Which episodes are recorded, and where they are saved and shown."""
 
     save: str | None = None
-    """file to write instead of replay.html in the run's folder: .html, .gif, .webp or .mp4"""
+    """file to write instead of replay.html in the run's folder: .html, .gif, .webp, .mp4 or .png"""
     width: int | None = None
     """width of one episode in a video, in pixels"""
     fps: float | None = None

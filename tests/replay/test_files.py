@@ -48,6 +48,12 @@ def test_mp4_shows_the_frames_at_their_pace(rolling, tmp_path):
     assert all(difference(ours, frame) < 4 for ours, frame in zip(read[:, :81, :121], frames, strict=True))
 
 
+def test_png_is_the_first_frame(rolling, tmp_path):
+    rolling.clip(start=5).save(tmp_path / "rolling.png", height=40)
+    with Image.open(tmp_path / "rolling.png") as written:
+        np.testing.assert_array_equal(np.array(written), list(rolling.frames(height=40))[5])
+
+
 def test_what_ffmpeg_says_is_passed_on(tmp_path):
     with pytest.raises(RuntimeError, match=r"FFmpeg could not write .*rolling.mp4: (.|\n)*No such file or directory"):
         video.write_video(tmp_path / "gone" / "rolling.mp4", iter([np.zeros((4, 4, 3), np.uint8)]), fps=1.0)
@@ -90,7 +96,7 @@ def test_new_files_have_ordinary_permissions(rolling, tmp_path):
 @pytest.mark.parametrize(
     ("name", "error", "message"),
     [
-        ("rolling", ValueError, r"is saved as .html, .gif, .webp or .mp4, got '.*rolling'"),
+        ("rolling", ValueError, r"is saved as .html, .gif, .webp, .mp4 or .png, got '.*rolling'"),
         ("rolling.avi", ValueError, "choose one of these suffixes"),
         ("nowhere/rolling.gif", FileNotFoundError, "the folder .*nowhere does not exist; create it first"),
         ("folder.gif", IsADirectoryError, "is a folder; give the name of a file in it"),

@@ -51,3 +51,10 @@ def test_without_a_display_the_terminal_is_suggested(monkeypatch, capsys):
     monkeypatch.setattr("sys.platform", "linux")
     assert main(["play", "CartPole-v1"]) == 1
     assert "play in this terminal with funcenv play --terminal" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [["CartPole-v1", "--save", "x.gif"], ["--save=x.gif"]])
+def test_saving_is_the_work_of_another_command(arguments, capsys):
+    with pytest.raises(SystemExit):
+        main(["play", *arguments])
+    assert "funcenv replay RUN --save x.gif saves episodes of a trained agent" in capsys.readouterr().err

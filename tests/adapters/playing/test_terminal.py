@@ -11,6 +11,7 @@ import threading
 import pytest
 
 from funcenv.adapters.playing import play_in_terminal
+from funcenv.adapters.playing.loop import Score
 from funcenv.adapters.playing.terminal import TerminalScreen, parse
 
 
@@ -87,6 +88,18 @@ def test_where_the_game_goes_on_a_key_counts_until_the_next(terminal):
     screen.close()
 
 
+def test_an_unchanged_picture_is_not_written_again(terminal, monkeypatch):
+    terminal()
+    screen, score = TerminalScreen(1000, holds=True), Score(1, 0, 0.0, "", message="press a key")
+    written = []
+    monkeypatch.setattr(screen, "_write", written.append)
+    for frame in ["@..", "@..", "@..", ".@."]:
+        screen.show(frame, score)
+    screen.show(".@.", score._replace(message=""))
+    screen.close()
+    assert len(written) == 4  # three pictures, and what restores the screen
+
+
 def test_the_terminal_is_left_as_it_was(corridor, terminal):
     import termios
 
@@ -111,7 +124,7 @@ def test_sequences_of_arrows_in_both_dialects():
 
 
 def test_a_game_in_a_terminal_starts_at_a_key_and_says_what_the_keys_play(corridor, terminal):
-    env, person = corridor("ansi"), terminal("", "x")
+    env, person = corridor("ansi"), terminal("x")
     env.action_names = ("stay", "back", "forward")
     play_in_terminal(env, fps=200, wait_for_start=True)
     assert "press a key to start" in person.shown
