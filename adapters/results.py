@@ -47,14 +47,17 @@ def call_reset(env: Any, seed: int | None, options: dict[str, Any] | None, retur
     if taken is None or {"seed", "options"} <= taken:
         old = {} if return_info is None or taken is None or "return_info" not in taken else {"return_info": return_info}
         return env.reset(seed=seed, options=options, **old)
-    if options is not None and "options" not in taken:
+    if options and "options" not in taken:
         raise TypeError(f"reset of {env} takes no options, got {options!r}; leave them out")
     if seed is not None and "seed" not in taken:
         if not callable(env.seed):
             raise TypeError(f"{env} cannot be seeded; give it a method seed(seed), or let reset take seed=")
+        generator = env._np_random
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # of `Env.seed`, where the environment has no other
             env.seed(seed)
+        if env._np_random is generator:  # the environment has a generator of its own kind
+            env._set_seed(seed)
     given = {"seed": seed, "options": options, "return_info": return_info}
     return env.reset(**{name: value for name, value in given.items() if name in taken and value is not None})
 

@@ -33,6 +33,7 @@ from funcenv.adapters.gymnasium import spaces
 from funcenv.adapters.gymnasium.env import GymnasiumEnv
 from funcenv.adapters.gymnasium.from_env import from_gymnasium
 from funcenv.adapters.gymnasium.from_functional import from_gymnasium_functional
+from funcenv.adapters.gymnasium.handwritten_env import HandwrittenGymnasiumEnv
 from funcenv.adapters.gymnasium.registration import register_envs
 from funcenv.adapters.gymnasium.vector_env import GymnasiumVectorEnv
 
@@ -41,6 +42,7 @@ register_envs()
 __all__ = [
     "GymnasiumEnv",
     "GymnasiumVectorEnv",
+    "HandwrittenGymnasiumEnv",
     "from_gymnasium",
     "from_gymnasium_functional",
     "register_envs",

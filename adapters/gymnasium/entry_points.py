@@ -9,9 +9,14 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+import gymnasium
+
 from funcenv.adapters.gymnasium.env import GymnasiumEnv
+from funcenv.adapters.gymnasium.handwritten_env import HandwrittenGymnasiumEnv
 from funcenv.adapters.gymnasium.vector_env import GymnasiumVectorEnv
+from funcenv.adapters.registration import make as make_stateful
 from funcenv.adapters.rendering.modes import ALL_MODES, render_modes
+from funcenv.adapters.single.env import Env
 from funcenv.func_env import FuncEnv
 from funcenv.registry import load_entry_points, make, registry
 
@@ -34,15 +39,21 @@ class EnvCreator:
     def metadata(self) -> dict[str, Any]:
         """The render modes, which Gymnasium reads before it builds an environment.
 
+        A class that is written by hand lists them itself.
+
         If a function builds the environment, its modes are not known yet, so all modes are listed.
         """
         build: Any = registry[self.id].load()
+        if isinstance(build, type) and issubclass(build, Env):
+            return build.metadata
         is_class = isinstance(build, type) and issubclass(build, FuncEnv)
         return {**GymnasiumEnv.metadata, "render_modes": render_modes(build) if is_class else list(ALL_MODES)}
 
-    def __call__(self, **arguments: Any) -> GymnasiumEnv[Any, Any]:
+    def __call__(self, **arguments: Any) -> gymnasium.Env[Any, Any]:
         """Build the environment; the arguments are its parameters and the rendering options of `GymnasiumEnv`."""
         options = {name: arguments.pop(name) for name in _RENDERING if name in arguments}
+        if is_handwritten(self.id):
+            return HandwrittenGymnasiumEnv(make_stateful(self.id, max_episode_steps=None, **options, **arguments))
         return GymnasiumEnv(make(self.id, max_episode_steps=None, **arguments), **options)
 
 
@@ -58,12 +69,28 @@ class VectorEnvCreator:
 
     def __call__(
         self, num_envs: int, *, max_episode_steps: int | None = None, **arguments: Any
-    ) -> GymnasiumVectorEnv[Any, Any]:
-        """Build the environment; the arguments are its parameters and the options of `GymnasiumVectorEnv`."""
+    ) -> gymnasium.vector.VectorEnv[Any, Any, Any]:
+        """Build the environment; the arguments are its parameters and the options of `GymnasiumVectorEnv`.
+
+        An environment that is written by hand makes a `SyncVectorEnv` of Gymnasium.
+        """
+        if is_handwritten(self.id):
+            mode = {name: arguments.pop(name) for name in ("autoreset_mode",) if name in arguments}
+
+            def make_one() -> gymnasium.Env[Any, Any]:
+                return HandwrittenGymnasiumEnv(make_stateful(self.id, max_episode_steps=max_episode_steps, **arguments))
+
+            return gymnasium.vector.SyncVectorEnv([make_one] * num_envs, **mode)
         names = ("autoreset_mode", "output", *_RENDERING)
         options = {name: arguments.pop(name) for name in names if name in arguments}
         func_env = make(self.id, max_episode_steps=max_episode_steps, **arguments)
         return GymnasiumVectorEnv(func_env, num_envs, **options)
+
+
+def is_handwritten(id: str) -> bool:
+    """Return whether an id was registered for a stateful class rather than a functional environment."""
+    build: Any = registry[id].load()
+    return isinstance(build, type) and issubclass(build, Env)
 
 
 def __getattr__(name: str) -> EnvCreator | VectorEnvCreator:

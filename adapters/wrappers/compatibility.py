@@ -131,8 +131,11 @@ class EnvCompatibility(Wrapper[ObsType, ActType]):
     def __init__(self, old_env: Env[Any, Any], render_mode: str | None = None) -> None:
         super().__init__(old_env)
         self.render_mode = old_env.render_mode if render_mode is None else render_mode
-        modes = old_env.metadata.get("render_modes", old_env.metadata.get("render.modes", []))
-        self.metadata = {**old_env.metadata, "render_modes": list(modes)}
+        metadata = dict(old_env.metadata)
+        for name, old_name in ("render_modes", "render.modes"), ("render_fps", "video.frames_per_second"):
+            if old_name in metadata:
+                metadata[name] = metadata.pop(old_name)
+        self.metadata = {"render_modes": [], **metadata}
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None, return_info: bool | None = None

@@ -117,6 +117,10 @@ class Wrapper(Env[ObsType, ActType]):
         self.env.np_random = generator
 
     @property
+    def _np_random(self) -> np.random.Generator | None:  # type: ignore[override]  # read only
+        return self.env._np_random
+
+    @property
     def np_random_seed(self) -> int:
         """The seed of that generator, or -1 if it was set by the user."""
         return self.env.np_random_seed

@@ -1,10 +1,14 @@
-"""An environment to render, and a comparison of the frames of two environments."""
+"""An environment to render, a comparison of the frames of two environments, and registries of a test's own."""
 
+import importlib
+
+import gymnasium
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import funcenv
 from funcenv import FuncEnv, field, spaces
 from funcenv.scene import Camera, Circle, Scene, rgba
 
@@ -72,3 +76,15 @@ def assert_same_frames():
         return lengths
 
     return play
+
+
+@pytest.fixture
+def separate_registry():
+    """Forget what a test registers, here and with Gymnasium."""
+    funcenv.spec("CartPole-v1")  # loads the entry points
+    specs = importlib.import_module("funcenv.registry")._specs  # the attribute funcenv.registry is a view of it
+    before = dict(specs), dict(gymnasium.registry)
+    yield
+    for present, kept in zip((specs, gymnasium.registry), before, strict=True):
+        present.clear()
+        present.update(kept)

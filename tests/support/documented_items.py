@@ -455,6 +455,7 @@ def _():
     env = gym.EnvCompatibility(OldPointEnv(), render_mode="rgb_array")
     env.reset(seed=1)
     assert env.step(1)[1:] == (1.0, False, False, {}) and env.render().shape == (4, 6, 3)
+    assert env.metadata == {"render_modes": ["human", "rgb_array"], "render_fps": 30}
 
 
 @item(
@@ -1171,7 +1172,7 @@ def _():
 class OldPointEnv(old.Env):
     """An environment of twenty lines as people wrote them for Gym 0.21."""
 
-    metadata = {"render.modes": ["human", "rgb_array"]}  # noqa: RUF012
+    metadata = {"render.modes": ["human", "rgb_array"], "video.frames_per_second": 30}  # noqa: RUF012
 
     def __init__(self):
         self.action_space = old.spaces.Discrete(2)
