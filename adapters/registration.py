@@ -8,6 +8,8 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from funcenv.adapters.rendering.modes import LIST_SUFFIX
 from funcenv.adapters.single.env import Env
 from funcenv.adapters.single.functional_env import FunctionalEnv
@@ -20,6 +22,7 @@ from funcenv.adapters.wrappers.order_enforcing import OrderEnforcing
 from funcenv.adapters.wrappers.passive_env_checker import PassiveEnvChecker
 from funcenv.adapters.wrappers.render_collection import RenderCollection
 from funcenv.adapters.wrappers.time_limit import TimeLimit
+from funcenv.checks import takes_numbers
 from funcenv.func_env import AnyEnv, FuncEnv
 from funcenv.registry import EnvSpec as FuncEnvSpec
 from funcenv.registry import load_entry_points
@@ -27,6 +30,7 @@ from funcenv.registry import register as register_func_env
 from funcenv.registry import registry as loaded_specs
 from funcenv.registry import spec as find_spec
 from funcenv.vector import AutoresetMode
+from funcenv.wrappers.base import layers
 from funcenv.wrappers.time_limit import TimeLimit as PureTimeLimit
 
 _UNSET: Any = object()
@@ -327,7 +331,8 @@ def make_vec(
             fastest that there is.
         vector_kwargs: More arguments of the vector environment.
         wrappers: Stateful wrappers for each environment, which make a `SyncVectorEnv`.
-        **params: Parameters of the environment. An array with an entry for each environment gives each its own value.
+        **params: Parameters of the environment. An array or a list with an entry for each environment gives each its
+            own value.
 
     Returns:
         The vector environment. Its `spec` records the arguments of the single environment.
@@ -345,7 +350,7 @@ def make_vec(
     mode = None if vectorization_mode is None else str(getattr(vectorization_mode, "value", vectorization_mode))
     if mode not in (None, "sync", "async", "vector_entry_point"):
         raise ValueError(f"vectorization_mode must be sync, async or vector_entry_point, got {mode!r}; leave it out")
-    more = dict(vector_kwargs or {})
+    more, params = dict(vector_kwargs or {}), _with_arrays(spec.load(), params)
     if mode == "vector_entry_point" or (mode is None and spec.vector_entry_point is not None and not wrappers):
         if spec.vector_entry_point is None:
             raise ValueError(f"{spec.id} was registered without vector_entry_point; use another vectorization_mode")
@@ -447,6 +452,19 @@ def _native_mode(builder: Any, mode: str | None, id: str) -> tuple[str | None, t
         f"render_mode of {id} must be one of {[None, *modes]}, got {mode!r}; "
         f'the list is metadata["render_modes"] of {builder.__name__}'
     )
+
+
+def _with_arrays(builder: Any, params: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters with arrays in place of the lists that stand for one number for each environment."""
+    built = getattr(builder, "__self__", None)  # a functional environment, whose `replace` is the builder
+    owners = layers(built) if isinstance(built, FuncEnv) else [builder] if dataclasses.is_dataclass(builder) else []
+    entries = {entry.name: entry for owner in owners for entry in dataclasses.fields(owner) if takes_numbers(entry)}
+    return {
+        name: np.asarray(value, float if isinstance(entries[name].default, float) else None)
+        if isinstance(value, (list, tuple)) and name in entries
+        else value
+        for name, value in params.items()
+    }
 
 
 def _is_pure(wrapper: WrapperSpec) -> bool:

@@ -5,6 +5,7 @@ Parameters may be traced, batched or placeholders. The checks examine concrete n
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import operator
 from collections.abc import Callable
@@ -16,6 +17,8 @@ import numpy as np
 from funcenv.struct import NDArray
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+_NUMERIC = (bool, int, float, np.generic, np.ndarray, jax.Array)
 
 
 def explain_calls(note: str) -> Callable[[Function], Function]:
@@ -159,10 +162,41 @@ def require_size(name: str, value: Any, minimum: int = 1) -> int:
     return size
 
 
+def takes_numbers(entry: dataclasses.Field[Any]) -> bool:
+    """Return whether a field of an environment holds numbers, as its default shows: parameters and static flags."""
+    if not entry.metadata.get("pytree_node", True):
+        return isinstance(entry.default, bool)
+    return entry.metadata.get("ndim") is not None or isinstance(entry.default, _NUMERIC)
+
+
+def require_numeric(owner: str, entry: dataclasses.Field[Any], value: Any) -> None:
+    """Raise `ValueError` if the value of a parameter that holds a number or an array is text or a container.
+
+    Everything that JAX may put in place of a number is accepted: arrays, traced values, placeholders.
+
+    >>> from funcenv.envs import CartPole
+    >>> gravity = dataclasses.fields(CartPole)[0]
+    >>> require_numeric("CartPole", gravity, "low")
+    Traceback (most recent call last):
+        ...
+    ValueError: gravity of CartPole must be a number, got 'low'
+    >>> require_numeric("CartPole", gravity, [9.8, 1.6])
+    Traceback (most recent call last):
+        ...
+    ValueError: gravity of CartPole must be a number or an array, got [9.8, 1.6]; write jnp.array([9.8, 1.6])
+    """
+    if isinstance(entry.default, bool) and isinstance(value, (str, bytes)):
+        raise ValueError(f"{entry.name} of {owner} must be True or False, got {value!r}")
+    if isinstance(value, (list, tuple)):
+        raise ValueError(
+            f"{entry.name} of {owner} must be a number or an array, got {value!r}; write jnp.array({list(value)!r})"
+        )
+    if isinstance(value, (str, bytes, dict, set)):
+        raise ValueError(f"{entry.name} of {owner} must be a number, got {value!r}")
+
+
 def _concrete(value: Any) -> NDArray | None:
     """Return the numbers in `value`, or None if they are not concrete."""
-    if isinstance(value, jax.core.Tracer) or not isinstance(
-        value, (bool, int, float, np.generic, np.ndarray, jax.Array)
-    ):
+    if isinstance(value, jax.core.Tracer) or not isinstance(value, _NUMERIC):
         return None
     return np.asarray(value)

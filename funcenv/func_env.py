@@ -13,6 +13,8 @@ nowhere else. Everything works for one environment and one state; `jax.vmap` mak
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import math
 from typing import Any, Generic, TypeAlias, TypeVar, final
 
@@ -21,7 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from funcenv.checks import explain_calls
+from funcenv.checks import explain_calls, require_numeric, takes_numbers
 from funcenv.random import require_typed_key
 from funcenv.scene import Scene
 from funcenv.sharding import vary_over, varying_axes
@@ -107,6 +109,7 @@ class FuncEnv(PyTreeNode, Generic[State, Action, Obs]):
                         f"{cls.__name__}.{other} is never called; name it {name}, or _{other} if it is a helper"
                     )
         super().__init_subclass__(**kwargs)
+        _check_parameters(cls)
 
     @property
     def observation_space(self) -> Space[Obs]:
@@ -306,6 +309,25 @@ class FuncEnv(PyTreeNode, Generic[State, Action, Obs]):
 
 
 AnyEnv: TypeAlias = FuncEnv[Any, Any, Any]
+
+
+def _check_parameters(cls: type[AnyEnv]) -> None:
+    """Let the constructor refuse text and containers where a parameter is a number or an array.
+
+    JAX rebuilds environments without the constructor, so the check sees only what users pass, to it or to `replace`.
+    """
+    construct, entries = cls.__init__, dataclasses.fields(cls)
+    names = [entry.name for entry in entries]
+    numeric = {entry.name: entry for entry in entries if takes_numbers(entry)}
+
+    @functools.wraps(construct)
+    def checked(self: AnyEnv, *args: Any, **kwargs: Any) -> None:
+        for name, value in [*zip(names, args, strict=False), *kwargs.items()]:
+            if name in numeric:
+                require_numeric(cls.__name__, numeric[name], value)
+        construct(self, *args, **kwargs)
+
+    cls.__init__ = checked  # type: ignore[method-assign]  # with the same signature
 
 
 def require_env(what: str, env: Any) -> None:

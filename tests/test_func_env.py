@@ -1,11 +1,15 @@
 """`reset` and `step` are composed from the six functions, and refuse results of the wrong kind."""
 
+import inspect
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import funcenv
+from funcenv import adapters
+from funcenv.envs import CartPole
 from funcenv.spaces import Box, Discrete
 
 
@@ -97,8 +101,6 @@ def test_step_compiles_once():
 
 
 def test_parameters_can_be_batched_and_differentiated():
-    from funcenv.envs import CartPole
-
     gravities = jnp.array([1.6, 9.8, 20.0])
     envs = jax.vmap(lambda gravity: CartPole(gravity=gravity))(gravities)
     state, _ = CartPole().reset(funcenv.key(0))
@@ -148,3 +150,27 @@ def test_missing_functions_say_what_to_define():
             call()
     with pytest.raises(NotImplementedError, match=r"define scene\(state\)"):
         env.scene(None)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        CartPole,
+        lambda **wrong: funcenv.make("CartPole-v1", **wrong),
+        lambda **wrong: funcenv.make("CartPole-v1").replace(**wrong),
+        lambda **wrong: adapters.make("CartPole-v1", **wrong),
+        lambda **wrong: adapters.make_vec("CartPole-v1", 4, **wrong),
+    ],
+    ids=["class", "make", "replace", "adapters.make", "make_vec"],
+)
+def test_a_parameter_that_is_no_number_is_refused_however_it_is_set(make):
+    with pytest.raises(ValueError, match="gravity of CartPole must be a number, got 'x'"):
+        make(gravity="x")
+    with pytest.raises(ValueError, match="sutton_barto_reward of CartPole must be True or False, got 'no'"):
+        make(sutton_barto_reward="no")
+
+
+def test_a_list_is_no_array():
+    with pytest.raises(ValueError, match=r"must be a number or an array, got \[9.8, 1.6\]; write jnp.array\(\[9.8"):
+        CartPole([9.8, 1.6])
+    assert str(inspect.signature(CartPole)).startswith("(gravity: 'float' = 9.8, masscart")

@@ -174,6 +174,13 @@ def test_make_vec_gives_the_vector_environment_over_the_same_pure_one():
         adapters.make_vec("CartPole-v1", 2, output="lists")
 
 
+@pytest.mark.parametrize("id", ["CartPole-v1", funcenv.make("CartPole-v1")], ids=["id", "environment"])
+def test_make_vec_takes_a_list_of_numbers(id):
+    assert adapters.make_vec(id, 3, gravity=[1, 9.8, 30]).get_attr("gravity") == (1.0, 9.8, 30.0)
+    with pytest.raises(ValueError, match=r"has shape \(3,\); a batch of environments needs one value for each of num"):
+        adapters.make_vec(id, 4, gravity=[1, 9.8, 30])
+
+
 def test_make_vec_takes_a_parameter_for_each_environment():
     envs = adapters.make_vec("CartPole-v1", 2, gravity=np.array([0.5, 9.8]), output="jax")
     np.testing.assert_array_equal(envs.func_env.unwrapped.gravity, [0.5, 9.8])
