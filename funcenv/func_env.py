@@ -327,7 +327,7 @@ def _check_parameters(cls: type[AnyEnv]) -> None:
                 require_numeric(cls.__name__, numeric[name], value)
         construct(self, *args, **kwargs)
 
-    cls.__init__ = checked  # type: ignore[method-assign]  # with the same signature
+    cls.__init__ = checked  # type: ignore[method-assign, assignment]  # with the same signature
 
 
 def require_env(what: str, env: Any) -> None:
