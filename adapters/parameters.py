@@ -16,7 +16,7 @@ import numpy as np
 
 from funcenv.envs.toy_text.tabular import TabularEnv, TabularState
 from funcenv.func_env import AnyEnv
-from funcenv.parameters import parameter_ndim
+from funcenv.struct import parameter_ndim
 from funcenv.wrappers.base import Wrapper, layer_with, layers
 
 TransitionDict = dict[int, dict[int, list[tuple[float, int, float, bool]]]]

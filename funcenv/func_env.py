@@ -23,12 +23,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from funcenv.checks import explain_calls, require_numeric, takes_numbers
+from funcenv.checks import Function, explain_calls, require_numeric, takes_numbers
 from funcenv.random import require_typed_key
 from funcenv.scene import Scene
 from funcenv.sharding import vary_over, varying_axes
 from funcenv.spaces import Space
-from funcenv.struct import PyTreeNode
+from funcenv.struct import PyTreeNode, parameter_ndim
 
 State = TypeVar("State")
 Action = TypeVar("Action")
@@ -44,6 +44,27 @@ _OTHER_NAMES = {
     "terminal": ("terminated", "is_terminal", "termination", "terminate", "done", "is_done"),
     "truncated": ("is_truncated", "truncation", "truncate", "truncates"),
 }
+
+
+def _explain_batches(function: Function) -> Function:
+    """Return a method that adds a note to its errors if the environment is a batch of environments."""
+
+    @functools.wraps(function)
+    def call(self: AnyEnv, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(self, *args, **kwargs)
+        except Exception as error:
+            for path, leaf in jax.tree_util.tree_leaves_with_path(self):
+                if np.ndim(leaf) > parameter_ndim(self, path):
+                    name, size = jax.tree_util.keystr(path[-1:], simple=True), np.shape(leaf)[0]
+                    error.add_note(
+                        f"this environment is a batch of {size}, because its {name} has the shape {np.shape(leaf)}; "
+                        f"step it with FuncVectorEnv(env, num_envs={size}), or map over it with jax.vmap"
+                    )
+                    break
+            raise
+
+    return call  # type: ignore[return-value]  # it has the signature of `function`
 
 
 class Timestep(PyTreeNode, Generic[Obs]):
@@ -230,6 +251,7 @@ class FuncEnv(PyTreeNode, Generic[State, Action, Obs]):
         return self
 
     @final
+    @_explain_batches
     @explain_calls(
         "reset takes a key: env.reset(funcenv.key(0)). The interface that takes a seed is funcenv.adapters.make(id)"
     )
@@ -255,6 +277,7 @@ class FuncEnv(PyTreeNode, Generic[State, Action, Obs]):
         return vary_over(varying_axes(self, key), started)
 
     @final
+    @_explain_batches
     @explain_calls(
         "step takes a state, an action and a key: state, timestep = env.step(state, action, funcenv.key(1)). "
         "The interface that takes only an action is funcenv.adapters.make(id)"

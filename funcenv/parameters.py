@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -10,12 +9,18 @@ import jax
 import numpy as np
 
 from funcenv.func_env import AnyEnv
+from funcenv.struct import parameter_ndim
 
 
-def parameter_axes(env: AnyEnv, num_envs: int) -> Any:
+def parameter_axes(env: AnyEnv, num_envs: int, name: str = "num_envs") -> Any:
     """Return the batch axis of every parameter, 0 or None, as `jax.vmap` takes it in `in_axes`.
 
     A parameter is batched if it has one axis more than the parameter of a single environment (`parameter_ndim`).
+
+    Args:
+        env: an environment, or a batch of `num_envs`.
+        num_envs: the size of the batch.
+        name: what messages call that size.
 
     Raises:
         ValueError: a batched parameter has a leading axis other than `num_envs`.
@@ -34,7 +39,7 @@ def parameter_axes(env: AnyEnv, num_envs: int) -> Any:
         if np.ndim(leaf) != ndim + 1 or np.shape(leaf)[0] != num_envs:
             raise ValueError(
                 f"parameter {jax.tree_util.keystr(path)} has shape {np.shape(leaf)}; a batch of environments needs "
-                f"one value for each of num_envs={num_envs}, along the first axis. If it is one array-valued "
+                f"one value for each of {name}={num_envs}, along the first axis. If it is one array-valued "
                 "parameter, declare it with funcenv.field(ndim=...)"
             )
         return 0
@@ -60,34 +65,3 @@ def map_batched(env: AnyEnv, num_envs: int, pick: Callable[[Any], Any]) -> Any:
     return jax.tree.map(
         lambda axis, leaf: leaf if axis is None else pick(leaf), axes, env, is_leaf=lambda axis: axis is None
     )
-
-
-def parameter_ndim(env: AnyEnv, path: tuple[Any, ...]) -> int:
-    """Return how many axes the parameter at `path` has in a single environment.
-
-    `funcenv.field(ndim=...)` decides; else the default of the field; else the parameter is a scalar.
-    """
-    entry, default = _field_at(env, path), parameter_default(env, path)
-    declared: int | None = None if entry is None else entry.metadata.get("ndim")
-    if declared is not None:
-        return declared
-    return 0 if default is None else int(np.ndim(default))
-
-
-def parameter_default(env: AnyEnv, path: tuple[Any, ...]) -> Any:
-    """Return the default of the parameter at `path`, if it is a number or an array; else None."""
-    entry = _field_at(env, path)
-    default = None if entry is None else entry.default
-    return default if isinstance(default, (int, float, np.generic, np.ndarray, jax.Array)) else None
-
-
-def _field_at(env: AnyEnv, path: tuple[Any, ...]) -> dataclasses.Field[Any] | None:
-    """Return the field that holds the parameter at `path`."""
-    owner: Any = env
-    entry = None
-    for step in path:
-        if not isinstance(step, jax.tree_util.GetAttrKey):
-            break  # The rest of the path lies inside a list or dict, which is the value of the field.
-        owner = owner if entry is None else getattr(owner, entry.name)
-        entry = next(entry for entry in dataclasses.fields(owner) if entry.name == step.name)
-    return entry

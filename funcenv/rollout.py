@@ -39,6 +39,7 @@ from funcenv._compile.options import is_tracing, quick_options
 from funcenv._compile.rollout import Accumulator, as_policy, plain_steps, rollout_args, run, run_traced
 from funcenv.checks import require_size
 from funcenv.func_env import AnyEnv, FuncEnv, require_env
+from funcenv.parameters import parameter_axes
 from funcenv.random import indexed_key, require_typed_key
 from funcenv.sharding import spread_alike
 from funcenv.spaces.space import AnySpace
@@ -214,7 +215,8 @@ def evaluate(
     Every episode counts once, however short; episodes that end early wait for the others.
 
     Args:
-        env: the environment.
+        env: the environment; or a batch of `num_episodes`, whose parameters have a leading axis: episode i is then
+            played with the i-th parameters.
         policy: `policy(observation, key) -> action`.
         num_episodes: at least 1.
         key: episode i depends on the key and i alone.
@@ -223,7 +225,7 @@ def evaluate(
 
     Raises:
         TypeError: `env` is not a `FuncEnv`, or the key is a legacy key.
-        ValueError: `num_episodes` or `max_steps` is below 1.
+        ValueError: `num_episodes` or `max_steps` is below 1, or a batch has another size than `num_episodes`.
 
     >>> import funcenv
     >>> env = funcenv.make("CartPole-v1")
@@ -236,6 +238,7 @@ def evaluate(
     limit = MAX_EVALUATION_STEPS if max_steps is None else require_size("max_steps", max_steps)
     require_typed_key(key)
     policy = as_policy(policy)
+    parameter_axes(env, num_episodes, "num_episodes")
     venv = FuncVectorEnv(env, num_episodes, AutoresetMode.DISABLED)
     result = run(_WHOLE_EPISODES, venv, policy, key, None, limit)
     if result is None and is_tracing():

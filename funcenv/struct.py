@@ -113,6 +113,37 @@ def unannotated_values(cls: type) -> dict[str, Any]:
     }
 
 
+def parameter_ndim(node: Any, path: tuple[Any, ...]) -> int:
+    """Return how many axes the parameter at `path` has in a single environment `node`.
+
+    `funcenv.field(ndim=...)` decides; else the default of the field; else the parameter is a scalar.
+    """
+    entry, default = _field_at(node, path), parameter_default(node, path)
+    declared: int | None = None if entry is None else entry.metadata.get("ndim")
+    if declared is not None:
+        return declared
+    return 0 if default is None else int(np.ndim(default))
+
+
+def parameter_default(node: Any, path: tuple[Any, ...]) -> Any:
+    """Return the default of the parameter at `path`, if it is a number or an array; else None."""
+    entry = _field_at(node, path)
+    default = None if entry is None else entry.default
+    return default if isinstance(default, (int, float, np.generic, np.ndarray, jax.Array)) else None
+
+
+def _field_at(node: Any, path: tuple[Any, ...]) -> dataclasses.Field[Any] | None:
+    """Return the field that holds the parameter at `path`."""
+    owner: Any = node
+    entry = None
+    for step in path:
+        if not isinstance(step, jax.tree_util.GetAttrKey):
+            break  # The rest of the path lies inside a list or dict, which is the value of the field.
+        owner = owner if entry is None else getattr(owner, entry.name)
+        entry = next(entry for entry in dataclasses.fields(owner) if entry.name == step.name)
+    return entry
+
+
 def _refuse_shared_defaults(cls: type) -> None:
     for name in cls.__dict__.get("__annotations__", ()):
         default = cls.__dict__.get(name)

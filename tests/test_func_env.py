@@ -174,3 +174,16 @@ def test_a_list_is_no_array():
     with pytest.raises(ValueError, match=r"must be a number or an array, got \[9.8, 1.6\]; write jnp.array\(\[9.8"):
         CartPole([9.8, 1.6])
     assert str(inspect.signature(CartPole)).startswith("(gravity: 'float' = 9.8, masscart")
+
+
+def test_a_step_of_a_batch_says_that_it_is_one():
+    batch = funcenv.make("CartPole-v1", gravity=jnp.array([9.8, 1.6]))
+    state, _ = batch.reset(funcenv.key(0))
+    with pytest.raises(ValueError, match="Cannot stack arrays") as caught:
+        batch.step(state, 0, funcenv.key(1))
+    note = "this environment is a batch of 2, because its gravity has the shape (2,); step it with FuncVectorEnv(env, nu"
+    assert any(one.startswith(note) for one in caught.value.__notes__)
+    single = CartPole()
+    with pytest.raises(TypeError) as caught:
+        single.step(0)
+    assert not any("batch" in one for one in caught.value.__notes__)

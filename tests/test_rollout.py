@@ -197,3 +197,12 @@ def test_a_key_is_used_once_whether_or_not_a_single_kernel_runs(env_id):
         assert funcenv.evaluate(env, funcenv.random_policy(env), 4, key, max_steps=50).finished.shape == (4,)
         with pytest.raises(jax.errors.KeyReuseError):
             funcenv.evaluate(env, funcenv.random_policy(env), 4, key, max_steps=50)
+
+
+def test_an_evaluation_of_a_batch_plays_one_episode_in_each():
+    heavy = CartPole(masspole=jnp.array([0.1, 0.2, 0.3]))
+    alone = funcenv.evaluate(CartPole(masspole=0.3), POLICY, 3, funcenv.key(0))
+    batch = funcenv.evaluate(heavy, POLICY, 3, funcenv.key(0))
+    assert batch.episode_return[2] == alone.episode_return[2]
+    with pytest.raises(ValueError, match="one value for each of num_episodes=4, along the first axis"):
+        funcenv.evaluate(heavy, POLICY, 4, funcenv.key(0))

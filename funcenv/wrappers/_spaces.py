@@ -12,7 +12,7 @@ import jax
 import numpy as np
 
 from funcenv.func_env import AnyEnv
-from funcenv.parameters import parameter_ndim
+from funcenv.struct import parameter_ndim
 from funcenv.spaces import Box
 from funcenv.spaces.space import AnySpace
 
