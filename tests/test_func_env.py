@@ -181,7 +181,9 @@ def test_a_step_of_a_batch_says_that_it_is_one():
     state, _ = batch.reset(funcenv.key(0))
     with pytest.raises(ValueError, match="Cannot stack arrays") as caught:
         batch.step(state, 0, funcenv.key(1))
-    note = "this environment is a batch of 2, because its gravity has the shape (2,); step it with FuncVectorEnv(env, nu"
+    note = (
+        "this environment is a batch of 2, because its gravity has the shape (2,); step it with FuncVectorEnv(env, nu"
+    )
     assert any(one.startswith(note) for one in caught.value.__notes__)
     single = CartPole()
     with pytest.raises(TypeError) as caught:

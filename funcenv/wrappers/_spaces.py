@@ -12,9 +12,9 @@ import jax
 import numpy as np
 
 from funcenv.func_env import AnyEnv
-from funcenv.struct import parameter_ndim
 from funcenv.spaces import Box
 from funcenv.spaces.space import AnySpace
+from funcenv.struct import parameter_ndim
 
 Env = TypeVar("Env", bound=AnyEnv)
 

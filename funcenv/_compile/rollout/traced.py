@@ -37,8 +37,8 @@ from funcenv._compile.rollout.verify import matches_reference
 from funcenv._compile.single_kernel import compile_single_kernel, mark_single_kernel
 from funcenv.func_env import AnyEnv
 from funcenv.parameters import parameter_axes
-from funcenv.struct import parameter_default
 from funcenv.sharding import axis_of_rows, varying_axes
+from funcenv.struct import parameter_default
 from funcenv.vector import AnyVectorEnv, VectorState
 
 
