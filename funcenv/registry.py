@@ -214,6 +214,9 @@ def spec(id: str) -> EnvSpec:
         return newest
     if versions and version is not None and version < min(versions):
         raise ValueError(f"{id} is deprecated and has no implementation here; use {versions[max(versions)].id}")
+    if imported is not None and not versions and version is None:
+        own = [f"{module}:{name}" for name, value in vars(imported).items() if _is_env_class(value)]
+        raise ValueError(f"the module {module} has no class {id}; its environments are: {', '.join(own) or 'none'}")
     suggestion = _suggest_id(id, [versions[number].id for number in sorted(versions)])
     raise ValueError(f"no environment is registered as {id!r}; {suggestion}")
 
@@ -319,6 +322,10 @@ def _is_redefined(old: EnvSpec, new: EnvSpec) -> bool:
     if before is after or not (isinstance(before, type) and isinstance(after, type)):
         return False
     return (before.__module__, before.__qualname__) == (after.__module__, after.__qualname__)
+
+
+def _is_env_class(value: Any) -> bool:
+    return isinstance(value, type) and issubclass(value, FuncEnv) and value is not FuncEnv
 
 
 def _suggest_id(id: str, versions: list[str]) -> str:

@@ -6,6 +6,7 @@ import sys
 import pytest
 
 import funcenv
+from funcenv.checker import run_check
 from funcenv.envs import CartPole
 from funcenv.registry import EnvSpec
 from funcenv.wrappers import TimeLimit
@@ -129,7 +130,7 @@ def test_a_class_of_a_module_needs_no_registration():
     assert spec.id == "funcenv.envs:CartPole" and spec.max_episode_steps is None
     assert funcenv.make(spec.id, gravity=1.6) == CartPole(gravity=1.6)
     assert funcenv.make(spec.id, max_episode_steps=7).max_episode_steps == 7
-    with pytest.raises(ValueError, match="no environment is registered as 'CartPoel'"):
+    with pytest.raises(ValueError, match="has no class CartPoel; its environments are: .*, funcenv.envs:CartPole"):
         funcenv.make("funcenv.envs:CartPoel")
 
 
@@ -168,3 +169,15 @@ def test_an_id_of_gymnasium_is_recognized(id, own):
     funcenv.register("spaced/Pole-v0", CartPole)
     with pytest.raises(ValueError, match=f"write '{own}' here, because the prefix funcenv is that of gymnasium.make"):
         funcenv.make(id)
+
+
+def test_a_module_without_the_class_lists_those_that_it_has(tmp_path, monkeypatch):
+    (tmp_path / "harbour_typo.py").write_text(
+        "from funcenv import FuncEnv\nclass Boat(FuncEnv): pass\nclass Ship(FuncEnv): pass\nclass Port: pass\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    message = "the module harbour_typo has no class Nope; its environments are: harbour_typo:Boat, harbour_typo:Ship"
+    with pytest.raises(ValueError, match=message):
+        funcenv.make("harbour_typo:Nope")
+    with pytest.raises(ValueError, match=message):
+        run_check("harbour_typo:Nope", make=funcenv.make)

@@ -94,6 +94,25 @@ def require_fields(node: Any) -> None:
             )
 
 
+def refuse_color_names(node: Any) -> None:
+    """Raise `ValueError` for a colour that is a string, which no program can trace.
+
+    >>> from funcenv.scene import Circle
+    >>> Circle((0.0, 0.0), 1.0, "red")
+    Traceback (most recent call last):
+        ...
+    ValueError: color of a Circle must be four numbers, got 'red'; write rgba('#d14a58'), or palette.RED of
+        funcenv.scene
+    """
+    for name, form in declared_forms(type(node)).items():
+        value = getattr(node, name)
+        if form.shape == (4,) and isinstance(value, str):
+            raise ValueError(
+                f"{name} of a {type(node).__name__} must be four numbers, got {value!r}; "
+                f"write rgba({value if value.startswith('#') else '#d14a58'!r}), or palette.RED of funcenv.scene"
+            )
+
+
 def canonical(tree: Tree, xp: Any = jnp) -> Tree:
     """Convert every leaf to the dtype that its field is drawn in, whatever number a user wrote there.
 

@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Array, Shaped
 
 from funcenv.checks import require_size
-from funcenv.scene._fields import Color, Length, Point, canonical, require_fields
+from funcenv.scene._fields import Color, Length, Point, canonical, refuse_color_names, require_fields
 from funcenv.scene._materialize import materialize
 from funcenv.scene.color import luminance
 from funcenv.scene.shapes import Pixels, Repeat, Shape
@@ -59,6 +59,9 @@ class Scene(PyTreeNode):
     shapes: tuple[Any, ...] = ()
     backdrop: tuple[Any, ...] = ()  # shapes that depend on parameters only; painted once for a batch of states
     background: Color = (1.0, 1.0, 1.0, 1.0)  # of the world; its alpha is ignored
+
+    def __post_init__(self) -> None:
+        refuse_color_names(self)
 
     def canonical(self) -> Scene:
         """Return the scene with strong dtypes: float32 numbers, int32 character codes, uint8 images."""

@@ -31,6 +31,7 @@ from funcenv.scene._fields import (
     Size,
     canonical,
     declared_forms,
+    refuse_color_names,
 )
 from funcenv.struct import PyTreeNode, field
 
@@ -58,6 +59,9 @@ class Shape(PyTreeNode):
     A subclass defines `layers`. It also defines `transformed`, unless its fields are annotated with the types of
     `funcenv.scene._fields`, which say what a motion does to them.
     """
+
+    def __post_init__(self) -> None:
+        refuse_color_names(self)
 
     def layers(self, pixels: Pixels) -> Iterator[Layer]:
         """Return what to paint, in order."""
@@ -165,6 +169,7 @@ class Line(Shape):
     cap: str = field(pytree_node=False, default="round")  # "round": ends reach half the width further; "butt": cut off
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.cap not in ("round", "butt"):
             raise ValueError(f'cap must be "round" or "butt", got {self.cap!r}')
 

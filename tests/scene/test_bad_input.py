@@ -34,6 +34,17 @@ def test_things_that_are_no_shapes():
         draw(type("Blob", (fs.Shape,), {})())
 
 
+def test_names_of_colours():
+    with pytest.raises(ValueError, match=r"color of a Circle must be four numbers, got 'red'; write rgba\('#d14a58'\), or"):
+        fs.Circle((0.0, 0.0), 1.0, "red")
+    with pytest.raises(ValueError, match=r"outline of a Circle .* got '#102030'; write rgba\('#102030'\)"):
+        fs.Circle((0.0, 0.0), 1.0, INK, outline="#102030")
+    with pytest.raises(ValueError, match="background of a Scene must be four numbers, got 'white'"):
+        fs.Scene(CAMERA, background="white")
+    with pytest.raises(ValueError, match="color of a Line must be four numbers"):
+        fs.Line((0.0, 0.0), (1.0, 0.0), 0.1, "red")
+
+
 @pytest.mark.parametrize(
     ("shape", "message"),
     [
