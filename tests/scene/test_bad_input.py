@@ -35,7 +35,9 @@ def test_things_that_are_no_shapes():
 
 
 def test_names_of_colours():
-    with pytest.raises(ValueError, match=r"color of a Circle must be four numbers, got 'red'; write rgba\('#d14a58'\), or"):
+    with pytest.raises(
+        ValueError, match=r"color of a Circle must be four numbers, got 'red'; write rgba\('#d14a58'\), or"
+    ):
         fs.Circle((0.0, 0.0), 1.0, "red")
     with pytest.raises(ValueError, match=r"outline of a Circle .* got '#102030'; write rgba\('#102030'\)"):
         fs.Circle((0.0, 0.0), 1.0, INK, outline="#102030")
