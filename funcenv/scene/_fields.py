@@ -104,7 +104,8 @@ def refuse_color_names(node: Any) -> None:
     ValueError: color of a Circle must be four numbers, got 'red'; write rgba('#d14a58'), or palette.RED of
         funcenv.scene
     """
-    for name, form in declared_forms(type(node)).items():
+    kind: Any = type(node)  # which mypy does not take for hashable
+    for name, form in declared_forms(kind).items():
         value = getattr(node, name)
         if form.shape == (4,) and isinstance(value, str):
             raise ValueError(

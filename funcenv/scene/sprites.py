@@ -69,6 +69,7 @@ class Text(Shape):
     anchor: str = field(pytree_node=False, default="center")  # "left", "center" or "right" end of the text
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.anchor not in _ANCHORS:
             raise ValueError(f"anchor must be one of {', '.join(_ANCHORS)}, got {self.anchor!r}")
 
