@@ -9,6 +9,7 @@ from funcenv.adapters.errors import ClosedEnvironment, ConcurrentUse, ForkedProc
 from funcenv.adapters.playing import PlayPlot, play, play_in_terminal
 from funcenv.adapters.registration import (
     EnvSpec,
+    VectorizeMode,
     WrapperSpec,
     make,
     make_vec,
@@ -53,6 +54,7 @@ __all__ = [
     "SyncVectorEnv",
     "UnwrappedEnv",
     "VectorEnv",
+    "VectorizeMode",
     "Wrapper",
     "WrapperSpec",
     "check_env",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import enum
 import importlib
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -34,6 +35,16 @@ from funcenv.wrappers.base import layers
 from funcenv.wrappers.time_limit import TimeLimit as PureTimeLimit
 
 _UNSET: Any = object()
+
+
+class VectorizeMode(enum.Enum):
+    """How `make_vec` steps environments, as in Gymnasium."""
+
+    ASYNC = "async"
+    SYNC = "sync"
+    VECTOR_ENTRY_POINT = "vector_entry_point"
+
+
 _registered: dict[str, EnvSpec] = {}  # by `register`, with what `funcenv.registry` does not know
 
 
@@ -308,7 +319,7 @@ def make_vec(
     render_mode: str | None = None,
     render_height: int | None = None,
     render_width: int | None = None,
-    vectorization_mode: str | None = None,
+    vectorization_mode: VectorizeMode | str | None = None,
     vector_kwargs: Mapping[str, Any] | None = None,
     wrappers: Sequence[Callable[[Env[Any, Any]], Env[Any, Any]]] = (),
     **params: Any,
@@ -347,7 +358,7 @@ def make_vec(
     (3, 4)
     """
     spec = _stateful_spec(find_spec(id) if isinstance(id, str) else id)
-    mode = None if vectorization_mode is None else str(getattr(vectorization_mode, "value", vectorization_mode))
+    mode = None if vectorization_mode is None else getattr(vectorization_mode, "value", vectorization_mode)
     if mode not in (None, "sync", "async", "vector_entry_point"):
         raise ValueError(f"vectorization_mode must be sync, async or vector_entry_point, got {mode!r}; leave it out")
     more, params = dict(vector_kwargs or {}), _with_arrays(spec.load(), params)

@@ -302,6 +302,51 @@ class _BlockSampler:
 _block_sampler = share_programs(_BlockSampler)
 
 
+def flatdim(space: Space[Any]) -> int:
+    """Return the length of the vectors of `flatten`.
+
+    >>> flatdim(Dict(a=Discrete(2), b=Box(0, 1, (3,))))
+    5
+    """
+    return pure_spaces.flatdim(_pure(space))
+
+
+def flatten_space(space: Space[Any]) -> Space[Any]:
+    """Return the space of the vectors of `flatten`.
+
+    >>> flatten_space(Discrete(3))
+    Box(0, 1, (3,), int32)
+    """
+    flat: Space[Any] = Space(pure_spaces.flatten_space(_pure(space)))
+    return flat
+
+
+def flatten(space: Space[Any], x: Any) -> Any:
+    """Convert a member to a vector: integers become one-hot, and the parts of a container are joined.
+
+    >>> flatten(Tuple((Discrete(2), Discrete(3))), (1, 0))
+    array([0, 1, 1, 0, 0], dtype=int32)
+    """
+    pure = _pure(space)
+    return plain_member(pure_spaces.flatten_space(pure), pure_spaces.flatten(pure, pure.pack(x)))
+
+
+def unflatten(space: Space[Any], x: Any) -> Any:
+    """Return the member that `flatten` converted.
+
+    >>> unflatten(Tuple((Discrete(2), Discrete(3))), np.array([0, 1, 1, 0, 0]))
+    (np.int32(1), np.int32(0))
+    """
+    pure = _pure(space)
+    return plain_member(pure, pure_spaces.unflatten(pure, x))
+
+
+def _pure(space: Space[Any]) -> AnySpace:
+    if not isinstance(space, GeneratorSpace):
+        raise TypeError(f"only a space made of those in funcenv.adapters.spaces can be flattened, got {space!r}")
+    return space.pure
+
+
 def with_generator(value: Any) -> Any:
     """Return a `Space` for a pure space, and any other value unchanged.
 

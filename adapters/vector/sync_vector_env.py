@@ -11,7 +11,7 @@ import numpy as np
 from funcenv.adapters.results import call_reset, observation_and_info, step_api_compatibility
 from funcenv.adapters.single.env import ActType, Env, ObsType
 from funcenv.adapters.spaces import GeneratorSpace, Space
-from funcenv.adapters.vector.seeding import batch_np_random, parse_seeds, require_mask
+from funcenv.adapters.vector.seeding import parse_seeds, require_mask
 from funcenv.adapters.vector.vector_env import VectorEnv
 from funcenv.spaces import batch_space
 from funcenv.struct import NDArray
@@ -76,6 +76,21 @@ class SyncVectorEnv(VectorEnv[ObsType, ActType]):
         self.metadata = {**first.metadata, "autoreset_mode": self._mode}
         self._ended = np.zeros(self.num_envs, bool)
 
+    @property
+    def np_random(self) -> Any:
+        """Generator of each environment, a tuple; setting it takes such a tuple."""
+        return tuple(env.np_random for env in self.envs)
+
+    @np_random.setter
+    def np_random(self, generators: Any) -> None:
+        for env, generator in zip(self.envs, generators, strict=True):
+            env.np_random = generator
+
+    @property
+    def np_random_seed(self) -> Any:
+        """Seed of each generator, a tuple; -1 for one that was set."""
+        return tuple(env.np_random_seed for env in self.envs)
+
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[ObsType, dict[str, Any]]:
         """Start an episode in every environment, or in those of the mask `options["reset_mask"]`.
 
@@ -86,7 +101,6 @@ class SyncVectorEnv(VectorEnv[ObsType, ActType]):
         seeds: list[int | None] = [None] * self.num_envs
         if seed is not None:
             seeds = parse_seeds(seed, self.num_envs)
-            self._np_random, self._np_random_seed = batch_np_random(seed, seeds)
         mask = np.ones(self.num_envs, bool)
         if options is not None and "reset_mask" in options:
             options = dict(options)
@@ -191,20 +205,19 @@ def _rows(space: Any, actions: Any, num_envs: int) -> list[Any]:
 def _add_info(infos: dict[str, Any], info: dict[str, Any], i: int, num_envs: int) -> None:
     """Add the info of environment i, as Gymnasium does: arrays with masks; nested dicts become nested dicts."""
     for name, value in info.items():
-        if isinstance(value, dict):
+        if isinstance(value, dict) and name != "final_obs":
             _add_info(infos.setdefault(name, {}), value, i, num_envs)
         else:
             if name not in infos:
-                infos[name] = _empty_column(value, num_envs)
+                infos[name] = _empty_column(None if name == "final_obs" else value, num_envs)
             infos[name][i] = value
         infos.setdefault(f"_{name}", np.zeros(num_envs, bool))[i] = True
 
 
 def _empty_column(value: Any, num_envs: int) -> NDArray:
-    if isinstance(value, (bool, np.bool_)):
-        return np.zeros(num_envs, bool)
-    if isinstance(value, (int, np.integer)):
-        return np.zeros(num_envs, np.int64)
-    if isinstance(value, (float, np.floating)):
-        return np.zeros(num_envs, np.float64)
+    """Return an array for a value of each environment: of its shape and dtype, or else of objects."""
+    if isinstance(value, np.ndarray):
+        return np.zeros((num_envs, *value.shape), value.dtype)
+    if isinstance(value, (bool, int, float, np.number)):
+        return np.zeros(num_envs, type(value))
     return np.full(num_envs, None, object)

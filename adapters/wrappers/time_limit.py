@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 from funcenv.adapters.single.env import ActType, Env, ObsType
@@ -33,6 +34,12 @@ class TimeLimit(Wrapper[ObsType, ActType]):
         super().__init__(env)
         self.max_episode_steps = require_size("max_episode_steps", max_episode_steps)
         self._elapsed_steps = 0
+
+    @property
+    def spec(self) -> Any:  # type: ignore[override]  # with this limit
+        """Specification of the inner environment, with this limit."""
+        spec = self.env.spec
+        return None if spec is None else dataclasses.replace(spec, max_episode_steps=self.max_episode_steps)
 
     def _after_reset(self, result: Any) -> Any:
         self._elapsed_steps = 0

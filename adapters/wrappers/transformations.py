@@ -82,6 +82,10 @@ class TimeAwareObservation(ObservationWrapper[ObsType, ActType]):
         normalize_time: Whether the time is in [0, 1] instead of a number of steps.
         dict_time_key: Key of the time in observations that are dicts.
 
+    Attributes:
+        timesteps: Number of steps since the episode began.
+        max_timesteps: Time limit.
+
     Raises:
         ValueError: There is no time limit, or the observations have the key `dict_time_key` already.
 
@@ -102,6 +106,8 @@ class TimeAwareObservation(ObservationWrapper[ObsType, ActType]):
     ) -> None:
         super().__init__(env)
         limit = env.get_wrapper_attr("max_episode_steps") if env.has_wrapper_attr("max_episode_steps") else None
+        if limit is None and env.spec is not None:
+            limit = env.spec.max_episode_steps
         if limit is None:
             raise ValueError("TimeAwareObservation needs a TimeLimit inside: TimeAwareObservation(TimeLimit(env, 500))")
         limited: pure.TimeLimit[Any, Any] = pure.TimeLimit(_described(self, env), max_episode_steps=limit)
@@ -109,7 +115,7 @@ class TimeAwareObservation(ObservationWrapper[ObsType, ActType]):
             limited, flatten, normalize_time, dict_time_key=dict_time_key
         )
         self.observation_space = aware.observation_space
-        self._elapsed_steps = 0
+        self.max_timesteps, self.timesteps = limit, 0
 
         @jax.jit
         def observe(observation: Any, elapsed: Any) -> Any:
@@ -124,14 +130,14 @@ class TimeAwareObservation(ObservationWrapper[ObsType, ActType]):
 
     def observation(self, observation: Any) -> Any:
         """Add the time."""
-        return self._observe(observation, np.int32(self._elapsed_steps))
+        return self._observe(observation, np.int32(self.timesteps))
 
     def _after_reset(self, result: Any) -> Any:
-        self._elapsed_steps = 0
+        self.timesteps = 0
         return super()._after_reset(result)
 
     def _after_step(self, result: Any) -> Any:
-        self._elapsed_steps += 1
+        self.timesteps += 1
         return super()._after_step(result)
 
 

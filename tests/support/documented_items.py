@@ -535,10 +535,11 @@ def _():
     assert envs.reset(seed=0)[0].shape == (3, 4)
 
 
-@item(MAKE, '`make_vec(id, vectorization_mode="sync")`')
+@item(MAKE, '`make_vec(id, vectorization_mode="sync")`, also as `VectorizeMode.SYNC`')
 def _():
-    envs = gym.make_vec("CartPole-v1", num_envs=2, vectorization_mode="sync")
-    assert type(envs) is gym.vector.SyncVectorEnv and envs.reset(seed=0)[0].shape == (2, 4)
+    for mode in "sync", gym.VectorizeMode.SYNC:
+        envs = gym.make_vec("CartPole-v1", num_envs=2, vectorization_mode=mode)
+        assert type(envs) is gym.vector.SyncVectorEnv and envs.reset(seed=0)[0].shape == (2, 4)
 
 
 @item(
@@ -935,17 +936,22 @@ def _():
     assert space.from_jsonable(json.loads(json.dumps(space.to_jsonable([np.int64(2)])))) == [2]
 
 
-@item(
-    SPACE,
-    "`spaces.utils.flatdim`, `flatten`, `unflatten`, `flatten_space`",
-    "they are in `funcenv.spaces`, for the pure space: `flatten(space.pure, x)`",
-)
+@item(SPACE, "`flatdim`, `flatten`, `unflatten`, `flatten_space`")
 def _():
-    from funcenv.spaces import flatdim, flatten, unflatten
-
     space = Dict(a=Discrete(2), b=Box(0, 1, (2,)))
     member = space.sample()
-    assert flatdim(space.pure) == 4 and unflatten(space.pure, flatten(space.pure, member))["a"] == member["a"]
+    flat = spaces.flatten(space, member)
+    assert spaces.flatdim(space) == 4 and flat in spaces.flatten_space(space)
+    assert spaces.unflatten(space, flat)["a"] == member["a"]
+
+
+@item(
+    SPACE,
+    "`from gymnasium.spaces.utils import ...`",
+    "the functions are in `funcenv.adapters.spaces`, as in `gymnasium.spaces`",
+)
+def _():
+    assert not hasattr(spaces, "utils")
 
 
 # Gymnasium: create an environment
@@ -1092,6 +1098,17 @@ def _():
     assert not hasattr(gym.wrappers, "vector")
 
 
+@item(
+    VECTOR,
+    "`gymnasium.vector.utils`: `batch_space` and others",
+    "`funcenv.spaces.batch_space`, for the pure space; the others are details of Gymnasium's classes",
+)
+def _():
+    from funcenv.spaces import batch_space
+
+    assert batch_space(Discrete(2).pure, 3) == MultiDiscrete([2, 2, 2])
+
+
 # Gymnasium: utilities
 
 
@@ -1212,6 +1229,18 @@ def _():
             observation, info = env.reset(return_info=True)
     env.close()
     assert observation in env.observation_space
+
+
+@item(
+    GYM,
+    "`LunarLander-v2`, `BipedalWalker-v3`, `Pong-v0` of the examples",
+    "an old version is refused, with the one to use; Atari's games are not here, and Gymnasium's need `from_gymnasium`",
+)
+def _():
+    with pytest.raises(ValueError, match="LunarLander-v2"):
+        old.make("LunarLander-v2")
+    with pytest.raises(ValueError, match="no environment is registered as 'Pong-v0'"):
+        old.make("Pong-v0")
 
 
 @item(

@@ -1,0 +1,100 @@
+"""Batches of handwritten environments, compared with Gymnasium's."""
+
+import gymnasium
+import numpy as np
+import pytest
+
+from funcenv import adapters
+from funcenv.adapters.gymnasium import HandwrittenGymnasiumEnv
+from funcenv.vector import AutoresetMode
+from tests.support.documented_envs import GridWorldEnv, PointEnv
+
+
+class Talkative(GridWorldEnv):
+    """A grid world with infos of every kind, some of them in some steps only."""
+
+    def _get_info(self):
+        info = {**super()._get_info(), "cell": int(self._agent[0]), "place": {"x": float(self._agent[0])}, "name": "a"}
+        return {**info, "far": True, "array": self._agent.copy()} if self._agent.sum() > 3 else info
+
+
+@pytest.mark.parametrize("mode", AutoresetMode)
+def test_a_batch_is_gymnasiums(mode):
+    def limited():
+        return adapters.wrappers.TimeLimit(Talkative(), 5)
+
+    envs = adapters.SyncVectorEnv([limited] * 3, autoreset_mode=mode)
+    reference = gymnasium.vector.SyncVectorEnv(
+        [lambda: HandwrittenGymnasiumEnv(limited())] * 3, autoreset_mode=gymnasium.vector.AutoresetMode(mode.value)
+    )
+    assert_same(envs.reset(seed=7), reference.reset(seed=7))
+    generator, ended = np.random.default_rng(0), np.zeros(3, bool)
+    for _ in range(14):
+        if mode is AutoresetMode.DISABLED and ended.any():
+            mask = {"reset_mask": ended}
+            assert_same(envs.reset(options=dict(mask)), reference.reset(options=dict(mask)))
+        actions = generator.integers(0, 4, 3)
+        step, expected = envs.step(actions), reference.step(actions)
+        assert_same(step, expected)
+        ended = step[2] | step[3]
+    assert envs.np_random_seed == reference.np_random_seed == (7, 8, 9)
+    envs.np_random = [np.random.default_rng(i) for i in range(3)]
+    assert envs.np_random_seed == (-1, -1, -1) and envs.np_random[2].random() == np.random.default_rng(2).random()
+
+
+def assert_same(one, other):
+    if isinstance(one, dict):
+        assert one.keys() == other.keys()
+        for key in one:
+            assert_same(one[key], other[key])
+    elif isinstance(one, tuple):
+        for part, expected in zip(one, other, strict=True):
+            assert_same(part, expected)
+    else:
+        one, other = np.asarray(one), np.asarray(other)
+        assert one.dtype.kind == other.dtype.kind and one.shape == other.shape
+        for row, expected in zip(one.ravel(), other.ravel(), strict=True) if one.dtype == object else [(one, other)]:
+            assert_same(row, expected) if isinstance(row, dict) else np.testing.assert_array_equal(row, expected)
+
+
+def test_observations_do_not_change_later():
+    envs = adapters.SyncVectorEnv([PointEnv] * 2)
+    first = envs.reset(seed=0)[0]
+    kept = first.copy()
+    envs.step(envs.action_space.sample())
+    assert (first == kept).all()
+
+
+def test_attributes_and_calls():
+    envs = adapters.SyncVectorEnv([GridWorldEnv, lambda: GridWorldEnv()])
+    envs.set_attr("size", (3, 4))
+    assert envs.get_attr("size") == (3, 4) == envs.call("size")
+    envs.set_attr("size", 5)
+    assert envs.get_attr("size") == (5, 5)
+    envs.reset(seed=0)
+    assert envs.call("_get_info")[0]["distance"] > 0
+    assert [frame.shape for frame in envs.render()] == [(5, 5, 3)] * 2
+    with pytest.raises(ValueError, match="needs one value, or a list of num_envs=2, got 3"):
+        envs.set_attr("size", [1, 2, 3])
+
+
+def test_mistakes_are_named():
+    with pytest.raises(ValueError, match="at least one environment"):
+        adapters.SyncVectorEnv([])
+    with pytest.raises(ValueError, match="must have one observation_space"):
+        adapters.SyncVectorEnv([GridWorldEnv, lambda: GridWorldEnv(size=3)])
+    envs = adapters.SyncVectorEnv([GridWorldEnv] * 2)
+    envs.reset(seed=0)
+    with pytest.raises(ValueError, match="one row for each of num_envs=2, got 3"):
+        envs.step([0, 1, 2])
+
+    class Own(adapters.Space):
+        pass
+
+    class Unusual(PointEnv):
+        def __init__(self):
+            super().__init__()
+            self.action_space = Own()
+
+    with pytest.raises(TypeError, match="action_space that cannot be batched"):
+        adapters.SyncVectorEnv([Unusual])
