@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 
+import jax
 import pytest
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -36,6 +37,17 @@ def test_the_code_of_a_page_runs(page, run_page, registries, tmp_path, monkeypat
         variables = {**os.environ, **strict, **dict([environment.split("=", 1)])}
         result = subprocess.run(command, env=variables, capture_output=True, text=True)
         assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize("page", ["jax_for_rl", "guides/from_gymnax", "guides/from_brax", "guides/from_gymnasium"])
+def test_a_page_uses_a_key_once(page, run_page, registries, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page, names = ROOT / "docs" / f"{page}.md", {"__name__": "page"}
+    for block in run_page.blocks(page):
+        if block.language == "python":
+            maps_scans = "jax.vmap(" in block.text and "scan" in block.text  # JAX takes their keys for reused
+            with jax.debug_key_reuse(not maps_scans):
+                exec(compile("\n" * (block.line - 1) + block.text, str(page), "exec"), names)
 
 
 def test_the_guide_on_environments_names_everything_that_playing_reads(run_page):
