@@ -53,12 +53,12 @@ def main() -> None:
 
 
 def compare(wheel: pathlib.Path) -> None:
-    """Raise unless the wheel holds exactly the tracked Python files of the three folders, and the page of replays."""
+    """Raise unless the wheel holds exactly the tracked Python files of the three folders, and the data beside them."""
     tracked = subprocess.run(["git", "ls-files", *FOLDERS], cwd=ROOT, check=True, capture_output=True, text=True)
     expected = set()
     for name in tracked.stdout.splitlines():
         folder, _, rest = name.partition("/")
-        if name.endswith((".py", "py.typed")) or name.startswith("funcenv/replay/player/"):
+        if name.endswith((".py", "py.typed")) or name.startswith(("funcenv/replay/player/", "envs/mujoco/assets/")):
             expected.add(f"{FOLDERS[folder]}/{rest}")
     packed = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     if packed != expected:

@@ -99,18 +99,21 @@ def observation_table(env: Any, text: str, comments: dict[str, str]) -> str:
 
     Args:
         env: the environment.
-        text: the section Observation of its docstring, such as "float32 `[2]`: position [m], velocity [m/s]".
+        text: the section Observation of its docstring, such as "float32 `[2]`: position [m], velocity [m/s]". A member
+            of the list such as "velocities `[9]` [m/s]" stands for nine numbers.
         comments: what the fields of the state mean.
     """
-    listed = [_split_unit(part) for part in _split_list(text.partition(": ")[2])]
-    bounds = _bounds(env.observation_space)
-    if len(listed) != len(bounds):
-        raise ValueError(f"{env} observes {len(bounds)} numbers, but its docstring lists {len(listed)}: {listed}")
-    rows = ["| index | observation | unit | from | to |", "|---|---|---|---|---|"]
-    for index, ((name, unit), (low, high)) in enumerate(zip(listed, bounds, strict=True)):
+    listed = [(*_split_count(part), _split_unit(part)[1]) for part in _split_list(text.partition(": ")[2])]
+    bounds, num_listed = _bounds(env.observation_space), sum(count for _, count, _ in listed)
+    if num_listed != len(bounds):
+        raise ValueError(f"{env} observes {len(bounds)} numbers, but its docstring lists {num_listed}: {listed}")
+    rows, index = ["| index | observation | unit | from | to |", "|---|---|---|---|---|"], 0
+    for name, count, unit in listed:
         meaning = re.sub(r" *\[[^]]*\]$", "", comments.get(name, ""))
-        label = f"{name}: {meaning}" if meaning else name
-        rows.append(f"| {index} | {_docstrings.escaped(label)} | {unit or '-'} | {low} | {high} |")
+        label, (low, high) = f"{name}: {meaning}" if meaning else name, bounds[index]
+        indices = str(index) if count == 1 else f"{index} to {index + count - 1}"
+        rows.append(f"| {indices} | {_docstrings.escaped(label)} | {unit or '-'} | {low} | {high} |")
+        index += count
     return "\n".join(rows)
 
 
@@ -131,6 +134,7 @@ def action_table(env: Any, text: str) -> str:
         units = [_split_unit(part)[1] or "-" for part in _split_list(text.partition(": ")[2])]
         held = ", ".join(f"{' or '.join(pressed)}: {action}" for action, pressed in keys.items())
         rows = ["| index | action | unit | from | to | keys of `funcenv play` |", "|---|---|---|---|---|---|"]
+        units = units * len(names) if len(units) == 1 else units
         for index, (name, (low, high)) in enumerate(zip(names, _bounds(space), strict=True)):
             rows.append(f"| {index} | {name} | {units[index]} | {low} | {high} | {held} |")
     else:
@@ -292,6 +296,16 @@ def _split_unit(part: str) -> tuple[str, str]:
     assert match is not None
     name, _, unit = match[1].partition(" [")
     return name, unit.partition("]")[0]
+
+
+def _split_count(part: str) -> tuple[str, int]:
+    """Return the name of a member of a list, and for how many numbers it stands.
+
+    >>> _split_count("velocities `[9]` [m/s]"), _split_count("position [m]")
+    (('velocities', 9), ('position', 1))
+    """
+    match = re.fullmatch(r"(.+?) `\[(\d+)\]`(?: \[.*\])?", part)
+    return (match[1], int(match[2])) if match else (_split_unit(part)[0], 1)
 
 
 def _bounds(space: Any) -> list[tuple[str, str]]:

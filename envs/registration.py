@@ -24,6 +24,23 @@ _ENVS: tuple[tuple[str, str, int | None, float | None, dict[str, Any]], ...] = (
     ("CliffWalkingSlippery-v1", "toy_text.cliff_walking:CliffWalking", None, None, {"is_slippery": True}),
     ("Taxi-v4", "toy_text.taxi:Taxi", 200, 8.0, {}),
     ("Blackjack-v1", "toy_text.blackjack:Blackjack", None, None, {"sab": True, "natural": False}),
+    ("Ant-v5", "mujoco.ant:Ant", 1000, 6000.0, {}),
+    ("HalfCheetah-v5", "mujoco.half_cheetah:HalfCheetah", 1000, 4800.0, {}),
+    ("Hopper-v5", "mujoco.hopper:Hopper", 1000, 3800.0, {}),
+    ("Humanoid-v5", "mujoco.humanoid:Humanoid", 1000, None, {}),
+    ("HumanoidStandup-v5", "mujoco.humanoid_standup:HumanoidStandup", 1000, None, {}),
+    (
+        "InvertedDoublePendulum-v5",
+        "mujoco.inverted_double_pendulum:InvertedDoublePendulum",
+        1000,
+        9100.0,
+        {},
+    ),
+    ("InvertedPendulum-v5", "mujoco.inverted_pendulum:InvertedPendulum", 1000, 950.0, {}),
+    ("Pusher-v5", "mujoco.pusher:Pusher", 100, 0.0, {}),
+    ("Reacher-v5", "mujoco.reacher:Reacher", 50, -3.75, {}),
+    ("Swimmer-v5", "mujoco.swimmer:Swimmer", 1000, 360.0, {}),
+    ("Walker2d-v5", "mujoco.walker2d:Walker2d", 1000, None, {}),
 )
 
 

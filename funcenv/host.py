@@ -62,6 +62,7 @@ from collections.abc import Callable, Hashable, Iterator
 from typing import Any, Generic, TypeVar
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from funcenv.struct import NDArray
@@ -92,7 +93,7 @@ def host_call(function: Callable[..., Any], result: Any, *args: Any) -> Any:
     >>> jax.vmap(lambda x: host_call(double, jax.ShapeDtypeStruct((), np.int32), x))(jax.numpy.arange(3))
     Array([0, 2, 4], dtype=int32)
     """
-    leaves, structure = jax.tree.flatten(args)
+    leaves, structure = jax.tree.flatten(jax.tree.map(jnp.asarray, args))
     if not leaves:
         raise ValueError("host_call needs an argument that the result depends on, got none; pass the state")
     shapes, result_structure = jax.tree.flatten(result)
@@ -102,23 +103,38 @@ def host_call(function: Callable[..., Any], result: Any, *args: Any) -> Any:
                 f"a result of host_call has dtype {shape.dtype}, which needs jax_enable_x64; "
                 "return its bits as 32-bit words (to_words), or a narrower dtype"
             )
-    call = _BatchedCall(
-        function,
-        structure,
-        tuple(np.ndim(leaf) for leaf in leaves),
-        result_structure,
-        tuple((tuple(shape.shape), np.dtype(shape.dtype)) for shape in shapes),
-    )
-    return jax.tree.unflatten(result_structure, call.bind(result_shapes=shapes, leaves=leaves))
+    kinds = [tuple((tuple(leaf.shape), np.dtype(leaf.dtype)) for leaf in each) for each in (leaves, shapes)]
+    call = _BatchedCall(function, structure, kinds[0], result_structure, kinds[1])
+    return jax.tree.unflatten(result_structure, call.bind(leaves))
 
 
-def to_words(values: NDArray) -> NDArray:
-    """Return the bits of 64-bit floats `[..., k]` as 32-bit words, uint32 `[..., 2 k]`, in memory of their own.
+def to_words(values: Any) -> Any:
+    """Return the bits of floats `[..., k]`, taken as 64-bit floats, as 32-bit words, uint32 `[..., 2 k]`.
+
+    NumPy arrays give a NumPy array, in memory of its own. JAX arrays of 32 or 64 bits give a JAX array, also without
+    `jax_enable_x64`, where numbers that are too small for normal 32-bit floats become 0.
 
     >>> to_words(np.array([1.0, -0.5])).tolist()
     [0, 1072693248, 0, 3219128320]
+    >>> to_words(jnp.array([1.0, -0.5])).tolist()
+    [0, 1072693248, 0, 3219128320]
     """
-    return np.array(values, np.float64, order="C").view(np.uint32)
+    if not isinstance(values, jax.Array):
+        return np.array(values, np.float64, order="C").view(np.uint32)
+    if values.dtype == np.float64:
+        pairs = jax.lax.bitcast_convert_type(values, jnp.uint32)
+    else:
+        pairs = _widen(jax.lax.bitcast_convert_type(values.astype(jnp.float32), jnp.uint32))
+    return pairs.reshape((*values.shape[:-1], 2 * values.shape[-1]))
+
+
+def _widen(bits: jax.Array) -> jax.Array:
+    """Return the low and the high word of 64-bit floats, `[..., 2]`, from the bits of equal 32-bit floats."""
+    sign, exponent, fraction = bits >> 31, (bits >> 23) & 0xFF, bits & 0x7FFFFF
+    wide_exponent = jnp.where(exponent == 0xFF, jnp.uint32(0x7FF), exponent + jnp.uint32(1023 - 127))
+    is_zero = exponent == 0
+    high = jnp.where(is_zero, jnp.uint32(0), (wide_exponent << 20) | (fraction >> 3)) | (sign << 31)
+    return jnp.stack([jnp.where(is_zero, jnp.uint32(0), fraction << 29), high], axis=-1)
 
 
 def from_words(words: NDArray) -> NDArray:
@@ -199,34 +215,53 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_abandon_all)
 
 
+_Kind = tuple[tuple[int, ...], np.dtype[Any]]  # shape and dtype of an array of one environment
+
+
 @dataclasses.dataclass(frozen=True)
 class _BatchedCall:
     """What JAX calls back: the function, with the batch as one leading axis, and with checked results.
 
-    Equal calls compare as equal, so that JAX finds the program which it compiled for one.
+    Equal calls compare as equal, so that JAX finds the program which it compiled for one. Arrays of 64 bits travel as
+    pairs of 32-bit words, because JAX answers callbacks in threads in which a `with jax.enable_x64()` does not hold.
     """
 
     function: Callable[..., Any]
     structure: Any  # of the arguments
-    ndims: tuple[int, ...]  # of the leaves of the arguments, without the batch
+    kinds: tuple[_Kind, ...]  # of the leaves of the arguments
     result_structure: Any
-    result_shapes: tuple[tuple[tuple[int, ...], np.dtype[Any]], ...]
+    result_kinds: tuple[_Kind, ...]
 
-    def bind(self, result_shapes: list[Any], leaves: list[Any]) -> list[jax.Array]:
+    def bind(self, leaves: list[jax.Array]) -> list[jax.Array]:
         """Add the call to the program that is being traced."""
-        call: Any = jax.custom_jvp(
-            functools.partial(jax.pure_callback, self, result_shapes, vmap_method="broadcast_all")
-        )
-        call.defjvp(functools.partial(_refuse_derivative, _name(self.function)))
-        results: list[jax.Array] = call(*leaves)
+        array: Any = jax.ShapeDtypeStruct  # JAX declares no types for it
+        shapes = [
+            array((*shape, 2), np.uint32) if _is_wide(dtype) else array(shape, dtype)
+            for shape, dtype in self.result_kinds
+        ]
+
+        def call(*leaves: jax.Array) -> list[jax.Array]:
+            sent = [jax.lax.bitcast_convert_type(leaf, jnp.uint32) if _is_wide(leaf.dtype) else leaf for leaf in leaves]
+            results = jax.pure_callback(self, shapes, *sent, vmap_method="broadcast_all")
+            return [
+                jax.lax.bitcast_convert_type(result, dtype) if _is_wide(dtype) else result
+                for result, (_, dtype) in zip(results, self.result_kinds, strict=True)
+            ]
+
+        differentiable: Any = jax.custom_jvp(call)
+        differentiable.defjvp(functools.partial(_refuse_derivative, _name(self.function)))
+        results: list[jax.Array] = differentiable(*leaves)
         return results
 
     def __call__(self, *args: Any) -> list[NDArray]:
         """Answer one call; the axes of a batch come first in every argument."""
-        arrays = [np.asarray(arg) for arg in args]
-        batch = arrays[0].shape[: arrays[0].ndim - self.ndims[0]]
+        arrays = [
+            np.asarray(arg).view(dtype)[..., 0] if _is_wide(dtype) else np.asarray(arg)
+            for arg, (_, dtype) in zip(args, self.kinds, strict=True)
+        ]
+        batch = arrays[0].shape[: arrays[0].ndim - len(self.kinds[0][0])]
         num = math.prod(batch)
-        rows = [array.reshape((num, *array.shape[len(batch) :])) for array in arrays]
+        rows = [array.reshape((num, *shape)) for array, (shape, _) in zip(arrays, self.kinds, strict=True)]
         results = self.function(*jax.tree.unflatten(self.structure, rows))
         leaves, structure = jax.tree.flatten(results)
         if structure != self.result_structure:
@@ -234,14 +269,22 @@ class _BatchedCall:
                 f"{_name(self.function)} returned the structure {structure} to host_call instead of "
                 f"{self.result_structure}; return what `result` declares"
             )
-        for leaf, (shape, dtype) in zip(leaves, self.result_shapes, strict=True):
+        answer = []
+        for leaf, (shape, dtype) in zip(leaves, self.result_kinds, strict=True):
             if np.shape(leaf) != (num, *shape) or getattr(leaf, "dtype", None) != dtype:
                 found = f"{getattr(leaf, 'dtype', type(leaf).__name__)}{list(np.shape(leaf))}"
                 raise ValueError(
                     f"{_name(self.function)} returned {found} to host_call instead of {dtype}{[num, *shape]}; return "
                     "one row for each environment, and cast with astype"
                 )
-        return [leaf.reshape((*batch, *shape)) for leaf, (shape, _) in zip(leaves, self.result_shapes, strict=True)]
+            words = np.ascontiguousarray(leaf)[..., None].view(np.uint32) if _is_wide(dtype) else leaf
+            answer.append(words.reshape((*batch, *shape, *words.shape[1 + len(shape) :])))
+        return answer
+
+
+def _is_wide(dtype: Any) -> bool:
+    """Return whether numbers of a dtype have 64 bits."""
+    return np.dtype(dtype).itemsize == 8
 
 
 def _refuse_derivative(name: str, primals: Any, tangents: Any) -> Any:

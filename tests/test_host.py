@@ -125,6 +125,23 @@ def test_states_are_exact_in_either_precision(x64):
     assert seen.dtype == np.float32
 
 
+def test_floats_of_64_bits_travel_in_full_where_a_context_enables_them():
+    def scale(values, counts):
+        return values * np.pi, counts * 3
+
+    def call(value, count):
+        result = jax.ShapeDtypeStruct((2,), np.float64), jax.ShapeDtypeStruct((), np.int64)
+        return host_call(scale, result, value, count)
+
+    values, counts = np.random.default_rng(0).normal(size=(5, 2)), np.arange(5) + 2**40
+    with jax.enable_x64(True):
+        found = jax.jit(jax.vmap(call))(jnp.asarray(values), jnp.asarray(counts))
+        assert [leaf.dtype for leaf in found] == [np.float64, np.int64]
+        np.testing.assert_array_equal(found[0], values * np.pi)
+        np.testing.assert_array_equal(found[1], counts * 3)
+        np.testing.assert_array_equal(call(jnp.asarray(values[0]), jnp.asarray(counts[0]))[0], values[0] * np.pi)
+
+
 def test_a_batch_is_one_call():
     sizes = []
 
@@ -289,8 +306,9 @@ step = jax.vmap(lambda words, force: host_call(noted, RESULT, words, force)[0])
 spec = jax.sharding.PartitionSpec("envs")
 words, forces = jnp.zeros((6, 4), jnp.uint32), jnp.arange(6.0)
 sharded = jax.jit(jax.shard_map(step, mesh=mesh, in_specs=spec, out_specs=spec))(words, forces)
+sharded = np.asarray(sharded)
 assert sizes == [3, 3], sizes
-assert (np.asarray(sharded) == np.asarray(step(words, forces))).all()
+assert (sharded == np.asarray(step(words, forces))).all()
 """
 
 

@@ -188,7 +188,8 @@ class Box(Space[jax.Array]):
 
     def zero(self) -> Shaped[Array, "*shape"]:
         """Return zeros, clipped to the bounds."""
-        return jnp.clip(jnp.zeros(self.shape, self.dtype), jnp.asarray(self.low), jnp.asarray(self.high))
+        dtype = canonical(self.dtype)
+        return jnp.clip(jnp.zeros(self.shape, dtype), *(jnp.asarray(bound, dtype) for bound in (self.low, self.high)))
 
     def parts(self) -> tuple[Any, ...]:
         """Return shape, dtype and the bytes of the bounds."""

@@ -1,0 +1,89 @@
+"""Make a cheetah in a plane run forward as fast as possible.
+
+Wawrzynski, "A Cat-Like Robot Real-Time Learning to Run", ICANNGA 2009. The model and the rules are those of Gymnasium
+1.4.0's `HalfCheetah-v5`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from funcenv.envs.mujoco.mujoco_env import MujocoEnv, MujocoState, squared_sum
+from funcenv.envs.mujoco.mujoco_scene import View
+from funcenv.struct import field
+
+
+class HalfCheetah(MujocoEnv):
+    """HalfCheetah.
+
+    Observation: float32 `[17]`: height of the torso [m], angles of torso and joints `[7]` [rad], velocities of torso
+        and joints `[9]` [m/s or rad/s]. `exclude_current_positions_from_observation=False` puts the x coordinate of the
+        torso first. With `jax_enable_x64` it is float64, bit for bit Gymnasium's.
+
+    Action: float32 `[6]`: controls of the motors in `[-1, 1]`; their gear turns them into torques. MuJoCo clips what
+        lies outside; the cost does not.
+
+    Reward: `forward_reward_weight` times the velocity along x [m/s], minus `ctrl_cost_weight` times the sum of the
+        squared actions.
+
+    Termination: never, unless the simulation diverges.
+
+    Initial state: positions are uniform within `reset_noise_scale` of the model's own, velocities are normal with this
+        standard deviation.
+
+    >>> import funcenv
+    >>> env = HalfCheetah(ctrl_cost_weight=0.0)
+    >>> state, timestep = env.reset(funcenv.key(0))
+    >>> timestep.observation.shape
+    (17,)
+    """
+
+    xml_file: str = field(pytree_node=False, default="half_cheetah.xml")
+    frame_skip: int = field(pytree_node=False, default=5)
+    default_camera_config: Any = field(pytree_node=False, default=(("distance", 4.0),))
+    forward_reward_weight: float = 1.0
+    ctrl_cost_weight: float = 0.1
+    reset_noise_scale: float = 0.1
+    exclude_current_positions_from_observation: bool = field(pytree_node=False, default=True)
+
+    velocities: ClassVar = ("x_velocity",)
+    view: ClassVar = View(4.0, 2.0, (0.0, 0.0, 0.45), elevation=-12.0, follow=(0,), grid=1.0, stage=1.5)
+
+    def start(self, key: jax.Array) -> tuple[Float[Array, "nq"], Float[Array, "nv"]]:
+        """Return noise around the model's pose, normal in the velocities."""
+        return self.noisy_start(key, normal_velocities=True)
+
+    def observation(self, state: MujocoState, key: jax.Array) -> Float[Array, "size"]:
+        """Return positions and velocities."""
+        del key
+        return jnp.concatenate([state.qpos[self.num_excluded :], state.qvel])
+
+    def reward_terms(self, state: MujocoState, action: Float[Array, "nu"], next_state: MujocoState) -> dict[str, Any]:
+        """Return the reward of running forward and the cost of the controls."""
+        del state
+        return {
+            "reward_forward": self.forward_reward_weight * self.velocity(next_state)[0],
+            "reward_ctrl": -self.ctrl_cost_weight * squared_sum(action),
+        }
+
+    def describe(self, state: MujocoState) -> dict[str, Any]:
+        """Return the position."""
+        return {"x_position": state.qpos[0]}
+
+    def terminal(self, state: MujocoState) -> Bool[Array, ""]:
+        """Return whether the simulation diverged."""
+        return state.unstable
+
+    @property
+    def num_excluded(self) -> int:
+        """How many positions at the beginning of qpos are not observed."""
+        return int(self.exclude_current_positions_from_observation)
+
+    @property
+    def num_observed(self) -> int:
+        """The length of an observation."""
+        return int(self.model.mjmodel.nq + self.model.mjmodel.nv) - self.num_excluded

@@ -1,0 +1,82 @@
+"""Make a human figure that lies on the ground stand up.
+
+Tassa, Erez and Todorov, "Synthesis and stabilization of complex behaviors through online trajectory optimization", IROS
+2012. The model and the rules are those of Gymnasium 1.4.0's `HumanoidStandup-v5`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from funcenv.envs.mujoco.humanoid_body import HumanoidEnv
+from funcenv.envs.mujoco.mujoco_env import MujocoState, squared_sum
+from funcenv.envs.mujoco.mujoco_scene import View
+from funcenv.struct import field
+
+
+class HumanoidStandup(HumanoidEnv):
+    """HumanoidStandup.
+
+    Observation: float32 `[348]`: height of the torso [m], orientation of the torso as a quaternion `[4]`, angles of the
+        joints `[17]` [rad], velocity of the torso `[3]` [m/s], rotation of the torso `[3]` [rad/s], velocities of the
+        joints `[17]` [rad/s], inertia and mass of each body but the world `[130]`, rotation and velocity of each body
+        about the centre of mass `[78]`, torques of the motors on the joints `[17]` [N m], torques and forces of
+        contacts on each body `[78]` [N m or N]. `exclude_current_positions_from_observation=False` puts the coordinates
+        x and y of the torso first, and four arguments leave out the last four entries of the list. With
+        `jax_enable_x64` it is float64, bit for bit Gymnasium's.
+
+    Action: float32 `[17]`: controls of the motors in `[-0.4, 0.4]`; their gear turns them into torques. MuJoCo clips
+        what lies outside; the cost does not.
+
+    Reward: 1, plus the height of the torso [m] over the time of a simulation step [s], minus `ctrl_cost_weight` times
+        the sum of the squared actions, minus `impact_cost_weight` times the sum of the squared contact forces, which is
+        clipped to `impact_cost_range`. `uph_cost_weight` has no effect, as in Gymnasium.
+
+    Termination: never, unless the simulation diverges.
+
+    Initial state: positions and velocities are uniform within `reset_noise_scale` of the model's own, in which the
+        figure lies on its back.
+
+    >>> import funcenv
+    >>> env = HumanoidStandup(ctrl_cost_weight=0.0)
+    >>> state, timestep = env.reset(funcenv.key(0))
+    >>> timestep.observation.shape
+    (348,)
+    """
+
+    xml_file: str = field(pytree_node=False, default="humanoidstandup.xml")
+    default_camera_config: Any = field(
+        pytree_node=False,
+        default=(("trackbodyid", 1), ("distance", 4.0), ("lookat", (0.0, 0.0, 0.8925)), ("elevation", -20.0)),
+    )
+    uph_cost_weight: float = field(pytree_node=False, default=1)
+    impact_cost_weight: float = 0.5e-6
+    impact_cost_range: tuple[float, float] = (-float("inf"), 10.0)
+
+    view: ClassVar = View(3.2, 2.4, (0.0, 0.0, 0.5), azimuth=60.0, elevation=-25.0, follow=(0, 1), grid=1.0)
+
+    def reward(self, state: MujocoState, action: Float[Array, "nu"], next_state: MujocoState) -> Float[Array, ""]:
+        """Return the sum of the terms of the reward, plus 1."""
+        return super().reward(state, action, next_state) + 1.0
+
+    def reward_terms(self, state: MujocoState, action: Float[Array, "nu"], next_state: MujocoState) -> dict[str, Any]:
+        """Return the reward of height, and the costs of controls and impacts."""
+        del state
+        low, high = self.impact_cost_range
+        impact_cost = self.impact_cost_weight * squared_sum(next_state.outputs["cfrc_ext"])
+        return {
+            "reward_linup": next_state.qpos[2] / float(self.model.mjmodel.opt.timestep),
+            "reward_quadctrl": -self.control_cost(action),
+            "reward_impact": -jnp.clip(impact_cost, low, high),
+        }
+
+    def describe(self, state: MujocoState) -> dict[str, Any]:
+        """Return the position, the height above that of the model's own pose, and the tendons."""
+        return {**self.describe_body(state), "z_distance_from_origin": state.qpos[2] - self.init_qpos[2]}
+
+    def terminal(self, state: MujocoState) -> Bool[Array, ""]:
+        """Return whether the simulation diverged."""
+        return state.unstable

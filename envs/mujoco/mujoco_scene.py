@@ -1,0 +1,163 @@
+"""The drawing of MuJoCo models: their geoms as capsules, in parallel projection, and the floor below.
+
+It needs neither OpenGL nor a simulation, so replays, terminals and pixel observations work everywhere. For MuJoCo's own
+images see `render_mode="rgb_array"`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from funcenv.envs.mujoco.kinematics import geom_poses
+from funcenv.scene import Camera, Line, Rectangle, Repeat, Scene, palette
+from funcenv.struct import NDArray
+
+_PLANE, _SPHERE, _ELLIPSOID, _BOX = 0, 2, 4, 6  # mjtGeom; capsules and cylinders are 3 and 5
+_LIMBS = (palette.ORANGE, palette.BLUE, palette.GREEN, palette.RED, palette.EARTH, palette.YELLOW)
+_MEANINGS = {"target": palette.RED, "goal": palette.GREEN, "object": palette.ORANGE, "cart": palette.INK}  # by name
+_EDGE = 0.012  # width of the outline, of the width of the view
+_NUM_GRID_LINES = 9  # on either side of the middle
+
+
+class View(NamedTuple):
+    """From where a model is seen, in MuJoCo's terms: azimuth 90 looks along y, elevation -90 straight down."""
+
+    width: float  # of what is seen [m]
+    height: float
+    middle: tuple[float, float, float] = (0.0, 0.0, 0.0)  # of what is seen, from the followed point [m]
+    azimuth: float = 90.0  # [degrees]
+    elevation: float = 0.0  # [degrees]
+    follow: tuple[int, ...] = ()  # the entries of qpos, as coordinates x and y, that the view moves with
+    grid: float = 0.0  # distance of the lines on the floor [m]; 0 for no floor
+    stage: float = math.inf  # half of the width of the floor along y [m]
+
+
+def draw_model(mjmodel: Any, qpos: jax.Array, view: View) -> Scene:
+    """Return the geoms of a model in a pose, and the floor.
+
+    Args:
+        mjmodel: the model. Boxes and ellipsoids are drawn as capsules along their longest axis, planes not at all.
+        qpos: positions of the joints.
+        view: from where to look.
+    """
+    across, up, ahead = _axes(view)
+    qpos = jnp.asarray(qpos, jnp.float32)
+    shift = jnp.zeros(3, jnp.float32)
+    for axis, index in enumerate(view.follow):
+        shift = shift.at[axis].set(qpos[index])
+    middle = _array(view.middle)
+    shapes: list[Any] = []
+    backdrop: tuple[Any, ...] = ()
+    if view.grid:
+        shapes.append(_floor_lines(view, shift, across, up))
+    if view.grid and math.isfinite(view.stage):
+        half = view.stage * abs(float(up[1]))
+        center = (0.0, -float(middle @ up))
+        backdrop = (Rectangle(center, (100 * view.width, 2 * half), palette.MIST),)
+    shapes.append(_capsules(mjmodel, qpos, view, shift + middle, across, up, ahead))
+    background = palette.PAPER if math.isfinite(view.stage) or not view.grid else palette.MIST
+    return Scene(Camera((0.0, 0.0), view.width, view.height), tuple(shapes), backdrop, background)
+
+
+def _axes(view: View) -> tuple[NDArray, NDArray, NDArray]:
+    """Return the directions to the right, up and ahead in the image, as vectors of the world."""
+    azimuth, elevation = math.radians(view.azimuth), math.radians(view.elevation)
+    ahead = [math.cos(elevation) * math.cos(azimuth), math.cos(elevation) * math.sin(azimuth), math.sin(elevation)]
+    across = [math.sin(azimuth), -math.cos(azimuth), 0.0]
+    return _array(across), _array(np.cross(across, ahead)), _array(ahead)
+
+
+def _capsules(
+    mjmodel: Any, qpos: jax.Array, view: View, shift: jax.Array, across: NDArray, up: NDArray, ahead: NDArray
+) -> Repeat:
+    """Return the geoms, those far away first, each with an outline."""
+    kinds = [int(kind) for kind in mjmodel.geom_type]
+    drawn = [geom for geom, kind in enumerate(kinds) if kind != _PLANE]
+    centers, axes = (part[np.array(drawn)] for part in geom_poses(mjmodel, qpos))
+    lengths, radii = np.array(
+        [_length_and_radius(kinds[geom], mjmodel.geom_size[geom]) for geom in drawn], np.float32
+    ).T
+    offsets = axes * lengths[:, None]
+    ends = [_project(centers + sign * offsets - shift[None], across, up) for sign in (-1.0, 1.0)]
+    order = jnp.argsort(-(centers @ ahead))
+    edge = view.width * _EDGE
+    colors = np.stack([np.asarray(_color(mjmodel, geom), np.float32) for geom in drawn])
+    dark = colors * _array([0.55, 0.55, 0.55, 1.0])
+
+    def interleaved(first: Any, second: Any) -> jax.Array:
+        """Return each outline before what it surrounds."""
+        both = jnp.stack([jnp.asarray(first)[order], jnp.asarray(second)[order]], axis=1)
+        return both.reshape((-1, *both.shape[2:]))
+
+    widths = interleaved(2 * radii + edge, 2 * radii)
+    return Repeat(Line(interleaved(ends[0], ends[0]), interleaved(ends[1], ends[1]), widths, interleaved(dark, colors)))
+
+
+def _floor_lines(view: View, shift: jax.Array, across: NDArray, up: NDArray) -> Repeat:
+    """Return lines on the floor, which pass by as the view moves."""
+    middle = _array(view.middle) * _array([0.0, 0.0, 1.0])
+    steps = np.arange(-_NUM_GRID_LINES, _NUM_GRID_LINES + 1, dtype=np.float32) * np.float32(view.grid)
+    far = np.float32(min(view.stage, 4 * view.width + 4 * view.height))
+    starts, ends = [], []
+    for axis in (0, 1) if math.isinf(view.stage) else (0,):
+        along, reach = np.eye(3, dtype=np.float32)[axis], np.eye(3, dtype=np.float32)[1 - axis] * far
+        offset = jnp.mod(-shift[axis], np.float32(view.grid))
+        points = (steps[:, None] + offset) * along[None] - middle[None]
+        starts.append(_project(points - reach[None], across, up))
+        ends.append(_project(points + reach[None], across, up))
+    count = sum(map(len, starts))
+    widths = np.full(count, 0.004 * view.width, np.float32)
+    colors = np.tile(np.asarray(palette.CLOUD, np.float32), (count, 1))
+    return Repeat(Line(jnp.concatenate(starts), jnp.concatenate(ends), widths, colors))
+
+
+def _array(numbers: Any) -> NDArray:
+    return np.asarray(numbers, np.float32)
+
+
+def _project(points: jax.Array, across: NDArray, up: NDArray) -> jax.Array:
+    return jnp.stack([points @ across, points @ up], axis=-1)
+
+
+def _length_and_radius(kind: int, size: NDArray) -> tuple[float, float]:
+    """Return half the length between the ends of a geom, and its radius."""
+    if kind in (_SPHERE, _ELLIPSOID):
+        return 0.0, float(size.max())
+    if kind == _BOX:
+        return float(max(size[2] - min(size[:2]), 0.0)), float(min(size[:2]))
+    return float(size[1]), float(size[0])
+
+
+def _color(mjmodel: Any, geom: int) -> Any:
+    """Return the colour of a geom: of what it means, of its limb, or of the trunk."""
+    body = int(mjmodel.geom_bodyid[geom])
+    for name in (mjmodel.body(body).name, mjmodel.geom(geom).name):
+        if name in _MEANINGS:
+            return _MEANINGS[name]
+    if body == 0:
+        return palette.STONE
+    trunk = _trunk(mjmodel)
+    if body in trunk:
+        return palette.INK
+    while int(mjmodel.body_parentid[body]) not in trunk:
+        body = int(mjmodel.body_parentid[body])
+    limbs = [other for other in range(1, mjmodel.nbody) if other not in trunk]
+    roots = [other for other in limbs if int(mjmodel.body_parentid[other]) in trunk]
+    return _LIMBS[roots.index(body) % len(_LIMBS)]
+
+
+def _trunk(mjmodel: Any) -> set[int]:
+    """Return the bodies that are attached to the world, and those through which one comes to a fork."""
+    parents = [int(parent) for parent in mjmodel.body_parentid]
+    trunk = {body for body in range(mjmodel.nbody) if parents[body] == 0}
+    for body in range(1, mjmodel.nbody):
+        if parents[1:].count(body) > 1:
+            while body not in trunk:
+                trunk.add(body)
+                body = parents[body]
+    return trunk

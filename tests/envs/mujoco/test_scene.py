@@ -1,0 +1,49 @@
+"""The kinematics behind drawings against MuJoCo's, and what is drawn."""
+
+import jax
+import mujoco
+import numpy as np
+import pytest
+
+from funcenv.envs.mujoco.kinematics import geom_poses
+from funcenv.scene import rasterize
+from tests.support.mujoco import NAMES, ours
+
+BALL = """<mujoco><worldbody>
+<body pos="0 0 1" quat="0.5 0.5 0.5 -0.5"><joint type="ball" pos="0.1 0 0.2"/>
+<geom type="capsule" size="0.1 0.3" pos="0.2 0 0" euler="30 20 10"/>
+<body pos="0.3 0 0"><geom type="sphere" size="0.1"/><body pos="0 0.2 0"><joint type="slide" axis="1 1 0" ref="0.3"/>
+<joint type="hinge" pos="0 0.1 0" axis="0 1 1" ref="0.2"/><geom type="box" size="0.1 0.2 0.3"/></body></body></body>
+</worldbody></mujoco>"""
+
+
+def models():
+    return {**{name: lambda name=name: ours(name).model.mjmodel for name in NAMES}, "ball": lambda: make_ball()}
+
+
+def make_ball():
+    return mujoco.MjModel.from_xml_string(BALL)
+
+
+@pytest.mark.parametrize("name", models())
+def test_geoms_are_where_mujoco_has_them(name):
+    mjmodel = models()[name]()
+    data, poses = mujoco.MjData(mjmodel), jax.jit(lambda qpos: geom_poses(mjmodel, qpos))
+    for seed in range(3):
+        data.qpos[:] = mjmodel.qpos0 + np.random.default_rng(seed).normal(size=mjmodel.nq)
+        mujoco.mj_kinematics(mjmodel, data)
+        centers, axes = poses(data.qpos.copy())
+        np.testing.assert_allclose(centers, data.geom_xpos, atol=2e-5)
+        np.testing.assert_allclose(axes, data.geom_xmat.reshape(-1, 3, 3)[:, :, 2], atol=2e-5)
+
+
+def test_the_view_follows_the_body_and_the_floor_passes_by():
+    """A step of one metre of grid shows the same image, half of one another floor with the same body."""
+    env = ours("HalfCheetah")
+    state = jax.jit(env.initial)(jax.random.key(0))
+    draw = jax.jit(lambda x: rasterize(env.scene(state.replace(qpos=state.qpos.at[0].set(x))), 60, 120))
+    here, half, whole = (np.int32(draw(x)) for x in (0.0, 0.5, 1.0))
+    np.testing.assert_allclose(whole, here, atol=1)
+    changed = (np.abs(here - half) > 2).any(axis=2)
+    assert changed.any()
+    assert not changed[:30].any()
