@@ -41,6 +41,9 @@ TRAIN_PACKAGES = ("matplotlib", "optax", "orbax", "rich", "tyro")
 """The packages of the extra `train`."""
 
 
+_NOBODY_READS = 141  # the status of a process that SIGPIPE ends
+
+
 class UsageError(Exception):
     """The command line is not valid; the message says how to correct it."""
 
@@ -48,12 +51,24 @@ class UsageError(Exception):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status.
 
-    A command that SIGINT or SIGTERM interrupts ends with a line and the status 130 or 143.
+    A command that SIGINT or SIGTERM interrupts ends with a line and the status 130 or 143. One whose output nobody
+    reads any more ends with the status 141.
 
     >>> main(["--version"])
     funcenv 0.1.0
     0
     """
+    try:
+        try:
+            return _main(arguments)
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:  # whoever reads the output has left, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what Python still writes at its end
+        return _NOBODY_READS
+
+
+def _main(arguments: Sequence[str] | None) -> int:
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     if not arguments or arguments[0] in ("-h", "--help", "help"):
         print(USAGE, end="")
@@ -89,6 +104,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except UsageError as error:
         print(f"funcenv {command}: {error}", file=sys.stderr)
         return 2
+    except BrokenPipeError:
+        raise
     except (ValueError, TypeError, ImportError, OSError, RuntimeError) as error:  # mistakes of the user
         print(f"funcenv {command}: {error}", file=sys.stderr)
         return 1

@@ -242,3 +242,18 @@ def test_training_without_tyro_names_its_extra(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "tyro", None)
     assert main(["train", "CartPole-v1"]) == 1
     assert 'pip install "funcenv[train]"' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["list", "train --help"])
+def test_output_that_nobody_reads_is_no_error(command):
+    code = f"import sys; from funcenv.cli import main; sys.exit(main({command.split()}))"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.close()
+        errors = process.stderr.read().decode()
+    assert (process.returncode, errors) == (141, "")
+
+
+def test_training_says_how_many_steps_fill_whole_batches(tmp_path, capsys):
+    steps = [*TINY[:4], "--total-timesteps", "150", *TINY[6:], "--replay-episodes", "0"]
+    assert main(["train", "CartPole-v1", "--run-dir", str(tmp_path / "run"), *steps]) == 0
+    assert "training 128 of 150 steps, in whole batches of 64" in capsys.readouterr().out

@@ -30,7 +30,7 @@ class TrainConfig:
     num_seeds: int = 1
     """independent agents trained in parallel, with keys split from the seed"""
     total_timesteps: int = 500_000
-    """environment steps of each agent"""
+    """environment steps of each agent, rounded down to whole batches"""
 
     def __post_init__(self) -> None:
         for name in ("num_seeds", "total_timesteps"):

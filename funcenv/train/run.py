@@ -190,6 +190,11 @@ def _train(
     report = ProgressReport(title, config.num_updates * config.batch_size, console, config.num_seeds, threshold)
     signals: list[int] = []
     with _disk_errors(folder), report:
+        if config.total_timesteps > report.total_steps:
+            report.say(
+                f"training {report.total_steps:,} of {config.total_timesteps:,} steps, "
+                f"in whole batches of {config.batch_size:,}"
+            )
         report.enter("compiling")
         if has_replay:  # report a mistake in the scene before training
             jax.eval_shape(lambda key: learner.env.scene(learner.env.initial(key)), new_key(0))
