@@ -43,7 +43,7 @@ def call_reset(env: Any, seed: int | None, options: dict[str, Any] | None, retur
     Raises:
         TypeError: There are options, which `reset` does not take.
     """
-    taken = _reset_arguments(getattr(type(env).reset, "__func__", type(env).reset))
+    taken = _reset_arguments(getattr(env.reset, "__func__", env.reset))
     if taken is None or {"seed", "options"} <= taken:
         old = {} if return_info is None or taken is None or "return_info" not in taken else {"return_info": return_info}
         return env.reset(seed=seed, options=options, **old)
