@@ -250,6 +250,6 @@ def require_env(name: str, env: Any) -> None:
     if isinstance(env, type):
         raise TypeError(f"{name} wraps a stateful Env, got the class {env.__name__}: call it first")
     raise TypeError(
-        f"{name} wraps a stateful Env, such as funcenv.adapters.make gives, got {type(env).__name__}; derive a class of "
-        "your own from funcenv.adapters.Env"
+        f"{name} wraps a stateful Env, such as funcenv.adapters.make gives, got {type(env).__name__}; "
+        "derive a class of your own from funcenv.adapters.Env"
     )
