@@ -53,13 +53,14 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import itertools
 import math
 import os
 import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -103,8 +104,10 @@ def host_call(function: Callable[..., Any], result: Any, *args: Any) -> Any:
                 f"a result of host_call has dtype {shape.dtype}, which needs jax_enable_x64; "
                 "return its bits as 32-bit words (to_words), or a narrower dtype"
             )
-    kinds = [tuple((tuple(leaf.shape), np.dtype(leaf.dtype)) for leaf in each) for each in (leaves, shapes)]
-    call = _BatchedCall(function, structure, kinds[0], result_structure, kinds[1])
+    fields, result_fields = (
+        tuple(_Field(leaf.shape, np.dtype(leaf.dtype)) for leaf in each) for each in (leaves, shapes)
+    )
+    call = _BatchedCall(function, structure, fields, result_structure, result_fields)
     return jax.tree.unflatten(result_structure, call.bind(leaves))
 
 
@@ -215,53 +218,44 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_abandon_all)
 
 
-_Kind = tuple[tuple[int, ...], np.dtype[Any]]  # shape and dtype of an array of one environment
-
-
 @dataclasses.dataclass(frozen=True)
 class _BatchedCall:
     """What JAX calls back: the function, with the batch as one leading axis, and with checked results.
 
-    Equal calls compare as equal, so that JAX finds the program which it compiled for one. Arrays of 64 bits travel as
-    pairs of 32-bit words, because JAX answers callbacks in threads in which a `with jax.enable_x64()` does not hold.
+    Equal calls compare as equal, so that JAX finds the program which it compiled for one. All arguments travel as one
+    array of 32-bit words, and so do all results: JAX takes as long for each array as for the rest of a call, and would
+    narrow arrays of 64 bits where only a `with jax.enable_x64()` allows them.
     """
 
     function: Callable[..., Any]
     structure: Any  # of the arguments
-    kinds: tuple[_Kind, ...]  # of the leaves of the arguments
+    fields: tuple[_Field, ...]  # of the leaves of the arguments
     result_structure: Any
-    result_kinds: tuple[_Kind, ...]
+    result_fields: tuple[_Field, ...]
 
     def bind(self, leaves: list[jax.Array]) -> list[jax.Array]:
         """Add the call to the program that is being traced."""
-        array: Any = jax.ShapeDtypeStruct  # JAX declares no types for it
-        shapes = [
-            array((*shape, 2), np.uint32) if _is_wide(dtype) else array(shape, dtype)
-            for shape, dtype in self.result_kinds
-        ]
+        num_words: Any = jax.ShapeDtypeStruct  # JAX declares no types for it
+        shape = num_words((sum(field.num_words for field in self.result_fields),), np.uint32)
 
         def call(*leaves: jax.Array) -> list[jax.Array]:
-            sent = [jax.lax.bitcast_convert_type(leaf, jnp.uint32) if _is_wide(leaf.dtype) else leaf for leaf in leaves]
-            results = jax.pure_callback(self, shapes, *sent, vmap_method="broadcast_all")
-            return [
-                jax.lax.bitcast_convert_type(result, dtype) if _is_wide(dtype) else result
-                for result, (_, dtype) in zip(results, self.result_kinds, strict=True)
-            ]
+            sent = jnp.concatenate([_bits(leaf) for leaf in leaves])
+            received = jax.pure_callback(self, shape, sent, vmap_method="broadcast_all")
+            parts = _split(received, self.result_fields)
+            return [field.from_bits(part) for field, part in zip(self.result_fields, parts, strict=True)]
 
         differentiable: Any = jax.custom_jvp(call)
         differentiable.defjvp(functools.partial(_refuse_derivative, _name(self.function)))
         results: list[jax.Array] = differentiable(*leaves)
         return results
 
-    def __call__(self, *args: Any) -> list[NDArray]:
-        """Answer one call; the axes of a batch come first in every argument."""
-        arrays = [
-            np.asarray(arg).view(dtype)[..., 0] if _is_wide(dtype) else np.asarray(arg)
-            for arg, (_, dtype) in zip(args, self.kinds, strict=True)
-        ]
-        batch = arrays[0].shape[: arrays[0].ndim - len(self.kinds[0][0])]
+    def __call__(self, sent: Any) -> NDArray:
+        """Answer one call; the axes of a batch come first."""
+        words = np.asarray(sent)
+        *batch, length = words.shape
         num = math.prod(batch)
-        rows = [array.reshape((num, *shape)) for array, (shape, _) in zip(arrays, self.kinds, strict=True)]
+        parts = _split(words.reshape(num, length), self.fields)
+        rows = [field.read(part) for field, part in zip(self.fields, parts, strict=True)]
         results = self.function(*jax.tree.unflatten(self.structure, rows))
         leaves, structure = jax.tree.flatten(results)
         if structure != self.result_structure:
@@ -269,22 +263,66 @@ class _BatchedCall:
                 f"{_name(self.function)} returned the structure {structure} to host_call instead of "
                 f"{self.result_structure}; return what `result` declares"
             )
-        answer = []
-        for leaf, (shape, dtype) in zip(leaves, self.result_kinds, strict=True):
-            if np.shape(leaf) != (num, *shape) or getattr(leaf, "dtype", None) != dtype:
+        for leaf, field in zip(leaves, self.result_fields, strict=True):
+            if np.shape(leaf) != (num, *field.shape) or getattr(leaf, "dtype", None) != field.dtype:
                 found = f"{getattr(leaf, 'dtype', type(leaf).__name__)}{list(np.shape(leaf))}"
                 raise ValueError(
-                    f"{_name(self.function)} returned {found} to host_call instead of {dtype}{[num, *shape]}; return "
-                    "one row for each environment, and cast with astype"
+                    f"{_name(self.function)} returned {found} to host_call instead of "
+                    f"{field.dtype}{[num, *field.shape]}; return one row for each environment, and cast with astype"
                 )
-            words = np.ascontiguousarray(leaf)[..., None].view(np.uint32) if _is_wide(dtype) else leaf
-            answer.append(words.reshape((*batch, *shape, *words.shape[1 + len(shape) :])))
-        return answer
+        pieces = [field.write(leaf) for leaf, field in zip(leaves, self.result_fields, strict=True)]
+        return np.concatenate(pieces, axis=1).reshape(*batch, -1)
 
 
-def _is_wide(dtype: Any) -> bool:
-    """Return whether numbers of a dtype have 64 bits."""
-    return np.dtype(dtype).itemsize == 8
+class _Field(NamedTuple):
+    """An array of one environment as 32-bit words: 64-bit numbers take two, narrower ones take one."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    @property
+    def num_words(self) -> int:
+        """How many words there are."""
+        return math.prod(self.shape) * max(self.dtype.itemsize // 4, 1)
+
+    def from_bits(self, words: jax.Array) -> jax.Array:
+        """Return the array; traceable."""
+        if self.dtype == bool:
+            return (words != 0).reshape(self.shape)
+        if self.dtype.itemsize == 8:
+            words = words.reshape(-1, 2)
+        elif self.dtype.itemsize < 4:
+            words = words.astype(f"uint{8 * self.dtype.itemsize}")
+        return jax.lax.bitcast_convert_type(words, self.dtype).reshape(self.shape)
+
+    def read(self, words: NDArray) -> NDArray:
+        """Return the arrays `[num, ...]` on the host."""
+        if self.dtype.itemsize < 4:
+            words = words.astype(f"uint{8 * self.dtype.itemsize}")
+        array = words.view(self.dtype).reshape(len(words), *self.shape)
+        array.flags.writeable = False
+        return array
+
+    def write(self, array: NDArray) -> NDArray:
+        """Return the words `[num, num_words]` of arrays on the host."""
+        array = np.ascontiguousarray(array).reshape(len(array), -1)
+        if self.dtype.itemsize < 4:
+            return array.view(f"uint{8 * self.dtype.itemsize}").astype(np.uint32)
+        return array.view(np.uint32)
+
+
+def _bits(leaf: jax.Array) -> jax.Array:
+    """Return an array as a vector of 32-bit words; traceable."""
+    if leaf.dtype == bool:
+        return leaf.astype(jnp.uint32).reshape(-1)
+    narrow = f"uint{8 * leaf.dtype.itemsize}" if leaf.dtype.itemsize < 4 else np.uint32
+    return jax.lax.bitcast_convert_type(leaf, narrow).astype(jnp.uint32).reshape(-1)
+
+
+def _split(words: Any, fields: tuple[_Field, ...]) -> list[Any]:
+    """Return the words of each field, along the last axis."""
+    stops = itertools.accumulate(field.num_words for field in fields)
+    return [words[..., stop - field.num_words : stop] for field, stop in zip(fields, stops, strict=True)]
 
 
 def _refuse_derivative(name: str, primals: Any, tangents: Any) -> Any:

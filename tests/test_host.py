@@ -142,6 +142,21 @@ def test_floats_of_64_bits_travel_in_full_where_a_context_enables_them():
         np.testing.assert_array_equal(call(jnp.asarray(values[0]), jnp.asarray(counts[0]))[0], values[0] * np.pi)
 
 
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int16", "float16", "int32", "uint32", "float32"])
+def test_numbers_of_every_kind_arrive_as_they_were(dtype):
+    values = np.random.default_rng(0).integers(-100, 100, (4, 3)).astype(dtype)
+
+    def look(rows, more):
+        assert rows.dtype == dtype
+        np.testing.assert_array_equal(rows.reshape(-1, 3), values[: len(rows)])
+        return rows[:, ::-1], more
+
+    result = jax.ShapeDtypeStruct((3,), dtype), jax.ShapeDtypeStruct((2, 0), np.float32)
+    found, empty = jax.vmap(lambda row: host_call(look, result, row, jnp.zeros((2, 0))))(jnp.asarray(values))
+    np.testing.assert_array_equal(found, values[:, ::-1])
+    assert empty.shape == (4, 2, 0)
+
+
 def test_a_batch_is_one_call():
     sizes = []
 
