@@ -321,7 +321,7 @@ def make_vec(
     render_width: int | None = None,
     vectorization_mode: VectorizeMode | str | None = None,
     vector_kwargs: Mapping[str, Any] | None = None,
-    wrappers: Sequence[Callable[[Env[Any, Any]], Env[Any, Any]]] = (),
+    wrappers: Sequence[Callable[[Any], Any]] | None = None,
     **params: Any,
 ) -> Any:
     """Build a batch of a registered environment with the stateful vector interface.
@@ -341,7 +341,8 @@ def make_vec(
             for functional environments only, whose compiled program takes the place of processes. The default is the
             fastest that there is.
         vector_kwargs: More arguments of the vector environment.
-        wrappers: Stateful wrappers for each environment, which make a `SyncVectorEnv`.
+        wrappers: Wrappers for each environment. Classes of `funcenv.wrappers`, also in a `functools.partial`, go inside
+            of the compiled program. All others are stateful, go outside of them, and make a `SyncVectorEnv`.
         **params: Parameters of the environment. An array or a list with an entry for each environment gives each its
             own value.
 
@@ -361,6 +362,7 @@ def make_vec(
     mode = None if vectorization_mode is None else getattr(vectorization_mode, "value", vectorization_mode)
     if mode not in (None, "sync", "async", "vector_entry_point"):
         raise ValueError(f"vectorization_mode must be sync, async or vector_entry_point, got {mode!r}; leave it out")
+    spec, wrappers = _with_pure_wrappers(spec, wrappers or ())
     more, params = dict(vector_kwargs or {}), _with_arrays(spec.load(), params)
     if mode == "vector_entry_point" or (mode is None and spec.vector_entry_point is not None and not wrappers):
         if spec.vector_entry_point is None:
@@ -478,9 +480,20 @@ def _with_arrays(builder: Any, params: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _with_pure_wrappers(
+    spec: EnvSpec, wrappers: Sequence[Callable[[Any], Any]]
+) -> tuple[EnvSpec, list[Callable[[Any], Any]]]:
+    """Return the specification with the functional ones of some wrappers, and the others."""
+    specs = [WrapperSpec(getattr(one, "__name__", repr(one)), one) for one in wrappers]
+    pure = [one for one in specs if _is_pure(one)]
+    others = [wrapper for wrapper, one in zip(wrappers, specs, strict=True) if one not in pure]
+    return dataclasses.replace(spec, additional_wrappers=(*spec.additional_wrappers, *pure)), others
+
+
 def _is_pure(wrapper: WrapperSpec) -> bool:
     """Return whether a wrapper is one of functional environments."""
     loaded = _load(wrapper.entry_point)
+    loaded = getattr(loaded, "func", loaded)  # of a functools.partial
     return isinstance(loaded, type) and issubclass(loaded, FuncEnv)
 
 

@@ -1,6 +1,7 @@
 """Creation of stateful environments by id, and serialization of their specifications."""
 
 import dataclasses
+import functools
 import json
 import pickle
 import subprocess
@@ -290,3 +291,14 @@ def test_a_functional_environment_is_made_like_an_id():
     assert envs.get_attr("gravity") == (1.6, 9.8, 3.7)
     with pytest.raises(TypeError, match="has a field 'gravty'; did you mean 'gravity'"):
         adapters.make_vec(stacked, gravty=1.6)
+
+
+def test_functional_wrappers_of_a_vector_environment_stay_inside_the_program():
+    stack, count = functools.partial(funcenv.wrappers.FrameStackObservation, stack_size=4), adapters.wrappers.Wrapper
+    envs = adapters.make_vec("CartPole-v1", 3, wrappers=[stack, funcenv.wrappers.FlattenObservation])
+    assert isinstance(envs, adapters.FunctionalVectorEnv)
+    assert envs.reset(seed=0)[0].shape == (3, 16)
+    mixed = adapters.make_vec("CartPole-v1", 2, wrappers=[count, stack])
+    assert isinstance(mixed, adapters.SyncVectorEnv)
+    assert str(mixed.envs[0]) == "<Wrapper<FrameStackObservation<TimeLimit<CartPole<CartPole-v1>>>>>"
+    assert isinstance(adapters.make_vec("CartPole-v1", 2, wrappers=None), adapters.FunctionalVectorEnv)
