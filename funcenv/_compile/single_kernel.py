@@ -153,7 +153,8 @@ def mark_single_kernel(function: Callable[..., Any], style: Style = Style.BATCHE
 
     def marked(*args: Any) -> Any:
         with set_xla_metadata(inlineable="false", xla_cpu_small_call="true"):  # type: ignore[no-untyped-call]  # JAX's
-            return barrier(inner(*args))[0]
+            # Without the first barrier XLA moves constants into the kernel, and aborts the process if one is large.
+            return barrier(inner(*barrier(args)))[0]
 
     return marked
 

@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from funcenv._compile.options import quick_options
 from funcenv.random import require_typed_key
 from funcenv.struct import NDArray
 from funcenv.train.algorithm import MEANS_OF_EPISODES, REQUIRED_METRICS, Algorithm, find_algorithm
@@ -46,7 +47,8 @@ class Learner:
         self.algorithm: Algorithm = find_algorithm(algorithm)
         self.config = config
         self.env = config.make_env()
-        self._init = jax.jit(jax.vmap(functools.partial(self.algorithm.init, config, self.env)))
+        init = jax.vmap(functools.partial(self.algorithm.init, config, self.env))
+        self._init = jax.jit(init, compiler_options=quick_options())  # runs once
         self._advance = jax.jit(self._loop)
 
     def init(self, key: jax.Array) -> Any:

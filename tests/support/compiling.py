@@ -22,6 +22,7 @@ def configure():
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache_folder()))
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
     os.environ.setdefault("SDL_VIDEODRIVER", "dummy")  # no windows
+    os.environ.setdefault("MPLBACKEND", "agg")  # no windows, also while a test sets DISPLAY
     os.environ.setdefault("PJRT_NPROC", "1")  # xdist uses the other cores
     os.environ["XLA_FLAGS"] = xla_flags(os.environ.get("XLA_FLAGS", ""))
 

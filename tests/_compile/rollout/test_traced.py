@@ -69,6 +69,19 @@ def test_seeds_by_vmap_become_one_batch(mode, kinds):
     assert {kind[0].chunks.num_envs for kind in kinds} == {3, 12}
 
 
+def test_constants_of_the_program_around_it(kinds):
+    """XLA aborts the process where it moves a large constant into a kernel."""
+    num_envs = 4096
+    venv = FuncVectorEnv(TimeLimit(CartPole(gravity=np.linspace(5, 15, num_envs, dtype=np.float32)), 9), num_envs)
+    vstate = venv.reset(funcenv.key(7))[0]
+
+    def play(key):
+        return funcenv.rollout(venv, funcenv.random_policy(venv), key, 3, vstate=vstate)
+
+    assert_same(quickly(play)(funcenv.key(0)), play(funcenv.key(0)))
+    assert list(kinds.values()) == [True]
+
+
 def test_an_evaluation_in_jit_over_parameters(kinds):
     def mean_return(gravity):
         env = TimeLimit(CartPole(gravity=gravity), 30)
