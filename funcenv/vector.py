@@ -15,12 +15,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Key
 
-from funcenv._compile.lazy_reset import is_reset_costly, step_lazily
+from funcenv._compile.lazy_reset import choose_strategy, plain_step
+from funcenv._compile.traced_step import step_in_kernel
 from funcenv.checks import explain_calls, require_size
 from funcenv.func_env import RESULT_ORDER, Action, FuncEnv, Obs, State, Timestep, require_env
 from funcenv.parameters import map_batched, parameter_axes
 from funcenv.random import require_typed_key
-from funcenv.sharding import axis_of_rows
 from funcenv.spaces import Space
 from funcenv.struct import PyTreeNode, field
 from funcenv.vector_step import (
@@ -32,8 +32,6 @@ from funcenv.vector_step import (
     observe_row,
     reset_row,
     select,
-    step_and_reset,
-    step_row,
 )
 
 __all__ = ["AutoresetMode", "FuncVectorEnv", "VectorState", "VectorTimestep", "call_key"]
@@ -160,27 +158,22 @@ class FuncVectorEnv(PyTreeNode, Generic[State, Action, Obs]):
                     f"step takes one action for each of num_envs={self.num_envs} environments, got actions of shape "
                     f"{np.shape(leaf)}; stack them along the first axis"
                 )
-        if self.autoreset_mode is AutoresetMode.DISABLED:
-            return self._map(step_row, vstate, actions)
-        is_lazy = self.chosen_reset_strategy() == "lazy" and axis_of_rows(vstate.num_calls) is None
-        step = step_lazily if is_lazy else step_and_reset
-        return step(self.env, self.num_envs, self.autoreset_mode, vstate, actions)
+        args = self.env, self.num_envs, self.autoreset_mode, self.reset_strategy, vstate, actions
+        return step_in_kernel(*args) or plain_step(*args)
 
     def chosen_reset_strategy(self) -> str:
         """Return the strategy that `step` follows, "select" or "lazy".
 
         "auto" counts the operations of one reset and one step, without running either. It chooses "lazy" if a reset
         costs more than four steps, or as much as drawing an image; for cheaper resets the loop costs more than it
-        saves. `rollout` and `evaluate` on a CPU compile to a single kernel where possible, in which loops are cheap;
-        there "auto" is always lazy.
+        saves. `rollout`, `evaluate` and steps in a compiled loop on a CPU become a single kernel where possible, in
+        which loops are cheap; there "auto" is always lazy.
 
         >>> import funcenv
         >>> FuncVectorEnv(funcenv.make("CartPole-v1"), num_envs=3).chosen_reset_strategy()
         'select'
         """
-        if self.reset_strategy != "auto":
-            return self.reset_strategy
-        return "lazy" if is_reset_costly(self.env, self.num_envs) else "select"
+        return choose_strategy(self.reset_strategy, self.env, self.num_envs)
 
     def observation(self, vstate: VectorState[State]) -> Obs:
         """Compute every environment's last observation again, from its state and its last key; `[num_envs, ...]`."""

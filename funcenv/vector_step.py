@@ -217,8 +217,11 @@ def step_and_reset(
 ) -> tuple[VectorState[Any], VectorTimestep[Any]]:
     """Step every environment, and put in new episodes by `replace`, which is `replace_by_select` by default.
 
-    The other arguments are those of `step_before_reset`.
+    The other arguments are those of `step_before_reset`. In the mode DISABLED nothing is reset.
     """
+    if mode is AutoresetMode.DISABLED:
+        stepped: tuple[VectorState[Any], VectorTimestep[Any]] = map_rows(step_row, env, num_envs, vstate, actions)
+        return stepped
     step = step_before_reset(env, num_envs, mode, vstate, actions)
     return step.finish(*(replace or replace_by_select)(step.mask, step.replaceable(), step.fresh))
 

@@ -24,6 +24,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from funcenv._compile.lazy_reset import plain_step
 from funcenv._compile.options import quick_options
 from funcenv._compile.rows import IndexList, read_row, split_constants, write_constants
 from funcenv._compile.sharing import share_programs
@@ -125,7 +126,10 @@ class VectorPrograms:
         self.rollout = kernel(self._scan(chunked), plain=self._scan(self._step))
 
     def _step(self, key_words: jax.Array, packed: jax.Array, actions: Any) -> Result:
-        return self._result(*self._venv.step(self._vstate(key_words, packed), actions))
+        venv, vstate = self._venv, self._vstate(key_words, packed)
+        return self._result(
+            *plain_step(venv.env, venv.num_envs, venv.autoreset_mode, venv.reset_strategy, vstate, actions)
+        )
 
     def _chunked_step(self, size: int, key_words: jax.Array, packed: jax.Array, actions: Any) -> Result:
         """Step chunk by chunk; then reset, a block at a time."""

@@ -18,7 +18,9 @@ def prepare(options):
         state, timestep = venv.step(state, action)
         return state, (timestep.observation, timestep.reward, timestep.done)
 
-    return prepare_collection("funcenv", options, funcenv.key(0), reset, step, env.observation_space.shape[0], env.action_space.n)
+    return prepare_collection(
+        "funcenv", options, funcenv.key(0), reset, step, env.observation_space.shape[0], env.action_space.n
+    )
 
 
 serve(prepare)

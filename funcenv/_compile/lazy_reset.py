@@ -19,18 +19,22 @@ from funcenv._compile.jaxpr import count_operations
 from funcenv._compile.rows import IndexList, expand_mask, read_row, split_constants, write_constants, write_row
 from funcenv.func_env import AnyEnv
 from funcenv.parameters import parameter_axes
+from funcenv.sharding import axis_of_rows
 from funcenv.vector_step import (
     AutoresetMode,
     Fresh,
     VectorState,
     VectorTimestep,
     step_and_reset,
+    step_before_reset,
     take,
 )
 
 _MAX_SELECT_RESET_STEPS = 4.0  # A reset that costs more steps than this is done lazily,
 _MAX_SELECT_RESET_OPERATIONS = 50_000.0  # and so is one with more operations, such as drawing an image.
 _MIN_BLOCK_ENVS = 16  # reset together: the lanes of a 512-bit register
+_SMALL_RESET_BLOCK_ENVS = 4  # the same in a small batch, where more ends in one step are rare
+_MAX_SMALL_BATCH_ENVS = 64
 _MAX_BLOCKS = 64  # Many ends at once in a large batch then take at most this many iterations.
 
 
@@ -130,6 +134,48 @@ def replace_one_by_one(
 
     listed = listed or IndexList.empty(mask.size, block).extend(mask)
     return listed.for_each(write_constants(mask, constants, old), rest, write, block)
+
+
+def plain_step(
+    env: AnyEnv, num_envs: int, mode: AutoresetMode, strategy: str, vstate: VectorState[Any], actions: Any
+) -> tuple[VectorState[Any], VectorTimestep[Any]]:
+    """Step in any program.
+
+    The arguments are those of `funcenv.vector_step.step_and_reset`, and a strategy for resets: "auto", "select" or
+    "lazy". On a mesh with explicit axes resets are always selected.
+    """
+    is_lazy = choose_strategy(strategy, env, num_envs) == "lazy" and axis_of_rows(vstate.num_calls) is None
+    return (step_lazily if is_lazy else step_and_reset)(env, num_envs, mode, vstate, actions)
+
+
+def single_kernel_step(
+    env: AnyEnv,
+    num_envs: int,
+    mode: AutoresetMode,
+    strategy: str,
+    vstate: VectorState[Any],
+    actions: Any,
+    skip_observation: bool = False,
+) -> tuple[VectorState[Any], VectorTimestep[Any]]:
+    """Step in a program that becomes a single kernel, where resets one by one are cheap.
+
+    The arguments are those of `plain_step`. With `skip_observation` the time step does not hold the observation and
+    info of new episodes.
+    """
+    if strategy == "select" or mode is AutoresetMode.DISABLED:
+        return step_and_reset(env, num_envs, mode, vstate, actions)
+    block = _SMALL_RESET_BLOCK_ENVS if num_envs <= _MAX_SMALL_BATCH_ENVS else _MIN_BLOCK_ENVS
+    step = step_before_reset(env, num_envs, mode, vstate, actions)
+    if skip_observation:
+        step = step._replace(fields=tuple(name for name in step.fields if name not in ("observation", "info")))
+    return step.finish(*replace_one_by_one(step.mask, step.replaceable(), step.fresh, block))
+
+
+def choose_strategy(strategy: str, env: AnyEnv, num_envs: int) -> str:
+    """Return the strategy of a plain step, "select" or "lazy", given the user's, which may be "auto"."""
+    if strategy != "auto":
+        return strategy
+    return "lazy" if is_reset_costly(env, num_envs) else "select"
 
 
 def is_reset_costly(env: AnyEnv, num_envs: int) -> bool:

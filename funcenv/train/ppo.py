@@ -264,7 +264,7 @@ def _collect(config: Config, env: AnyEnv, state: TrainState, key: jax.Array) -> 
             action = agent.policy(features).sample(jax.random.fold_in(key, step_index))
             return jax.vmap(functools.partial(to_env_action, env.action_space))(action), (observation, features, action)
 
-        carry, (timestep, _, seen) = rollout_step(venv, act, carry)
+        carry, (timestep, _, seen) = rollout_step(venv, act, carry, FuncVectorEnv.step)
         return carry, (*seen, timestep.replace(info={}, final_info={}))
 
     carry = state.vstate, state.observation

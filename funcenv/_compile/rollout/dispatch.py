@@ -20,7 +20,6 @@ from funcenv._compile.rollout.program import (
     rollout_args,
     run_steps,
     split_keys,
-    style_of,
 )
 from funcenv._compile.rollout.step import Accumulator
 from funcenv._compile.rollout.threads import cut_shards, num_shards, num_threads, run_shards
@@ -100,7 +99,7 @@ class _RolloutProgram:
             self._empty_vstate = jax.device_put(empty_vstate(args))
         start = self._start(args, vstate)
         function = functools.partial(run_steps, spec)
-        program = compile_single_kernel(function, *start, np.uint32(0), np.int32(1), style=style_of(spec.chunks))
+        program = compile_single_kernel(function, *start, np.uint32(0), np.int32(1), style=spec.chunks.style)
         self._program = program
         return program is not None and matches_reference(program, spec, *start, num_steps)
 

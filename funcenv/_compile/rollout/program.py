@@ -9,15 +9,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from funcenv._compile.chunks import Chunks, count_bytes
 from funcenv._compile.jaxpr import iter_eqns
-from funcenv._compile.rollout.chunks import Chunks
 from funcenv._compile.rollout.step import Accumulator, policy_step, reads_observation
-from funcenv.random._counter_based import Style
 from funcenv.sharding import axis_of_rows, spread_rows, vary_over, varying_axes
 from funcenv.vector import AnyVectorEnv, VectorState
 from funcenv.vector_step import reset_rows, rollout_keys
-
-_MIN_BATCHED_ENVS = 4  # For fewer environments, each draws its numbers together faster than one by one.
 
 
 class RolloutSpec(NamedTuple):
@@ -72,7 +69,7 @@ def fit_spec(
     """Return the spec of a single-kernel rollout, or None where `collect` mixes environments of several chunks."""
     venv = args.venv
     first = jax.eval_shape(lambda venv, keys: venv.reset(keys), venv, args.keys)
-    chunks = Chunks.fit(venv.num_envs, _num_bytes(first) // venv.num_envs)
+    chunks = Chunks.fit(venv.num_envs, count_bytes(first) // venv.num_envs)
     if collect is not None and not chunks.is_whole and not treats_rows_alone(collect, args):
         return None
     return RolloutSpec(accumulator, collect, capacity, chunks)
@@ -85,21 +82,11 @@ def treats_rows_alone(collect: Callable[[Any, Any], Any], args: RolloutArgs) -> 
     return is_elementwise(collect, timestep, actions)
 
 
-def style_of(chunks: Chunks) -> Style:
-    """Return how the generators of a single-kernel rollout compute few numbers."""
-    return Style.BATCHED_SINGLE_KERNEL if chunks.size >= _MIN_BATCHED_ENVS else Style.SINGLE_KERNEL
-
-
 def empty_vstate(args: RolloutArgs) -> VectorState[Any]:
     """Return what stands for the vector state, with `key=None`, where the environments are reset first."""
     first = jax.eval_shape(lambda venv, keys: venv.reset(keys)[0].replace(key=None), args.venv, args.keys)
     empty: VectorState[Any] = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), first)
     return empty
-
-
-def _num_bytes(shapes: Any) -> int:
-    leaves = (leaf for leaf in jax.tree.leaves(shapes) if jnp.issubdtype(leaf.dtype, jnp.number))
-    return sum(leaf.size * leaf.dtype.itemsize for leaf in leaves)
 
 
 class RolloutResult(NamedTuple):

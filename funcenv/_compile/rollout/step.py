@@ -11,13 +11,9 @@ from typing import Any, NamedTuple
 
 import jax
 
-from funcenv._compile.lazy_reset import replace_one_by_one
+from funcenv._compile import lazy_reset
 from funcenv.vector import AnyVectorEnv, AutoresetMode, VectorState, VectorTimestep
-from funcenv.vector_step import call_key, step_before_reset
-
-_RESET_BLOCK_ENVS = 16  # environments reset together: the lanes of a 512-bit register
-_SMALL_RESET_BLOCK_ENVS = 4  # the same in a small batch, where more ends in one step are rare
-_MAX_SMALL_BATCH_ENVS = 64
+from funcenv.vector_step import call_key
 
 Act = Callable[[Any], tuple[Any, Any]]
 Step = Callable[[AnyVectorEnv, VectorState[Any], Any], tuple[VectorState[Any], VectorTimestep[Any]]]
@@ -93,25 +89,19 @@ def plain_step(
     venv: AnyVectorEnv, vstate: VectorState[Any], actions: Any
 ) -> tuple[VectorState[Any], VectorTimestep[Any]]:
     """Step every environment, in any program."""
-    return venv.step(vstate, actions)
+    return lazy_reset.plain_step(venv.env, venv.num_envs, venv.autoreset_mode, venv.reset_strategy, vstate, actions)
 
 
 def single_kernel_step(
     venv: AnyVectorEnv, vstate: VectorState[Any], actions: Any, skip_observation: bool = False
 ) -> tuple[VectorState[Any], VectorTimestep[Any]]:
-    """Step every environment in a program that becomes a single kernel, where resets one by one are cheap.
+    """Step every environment in a program that becomes a single kernel.
 
     With `skip_observation` the time step does not hold the observation and info of new episodes.
     """
-    if venv.reset_strategy == "select" or venv.autoreset_mode is AutoresetMode.DISABLED:
-        return venv.step(vstate, actions)
-    is_small = venv.num_envs <= _MAX_SMALL_BATCH_ENVS
-    block = _SMALL_RESET_BLOCK_ENVS if is_small else _RESET_BLOCK_ENVS
-    replace = functools.partial(replace_one_by_one, block=block)
-    step = step_before_reset(venv.env, venv.num_envs, venv.autoreset_mode, vstate, actions)
-    if skip_observation:
-        step = step._replace(fields=tuple(name for name in step.fields if name not in ("observation", "info")))
-    return step.finish(*replace(step.mask, step.replaceable(), step.fresh))
+    return lazy_reset.single_kernel_step(
+        venv.env, venv.num_envs, venv.autoreset_mode, venv.reset_strategy, vstate, actions, skip_observation
+    )
 
 
 def rollout_step(

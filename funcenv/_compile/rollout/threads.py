@@ -18,7 +18,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from funcenv._compile.rollout.chunks import MAX_CHUNK_ENVS
+from funcenv._compile.chunks import MAX_CHUNK_ENVS
 from funcenv._compile.rollout.program import RolloutArgs, RolloutResult
 from funcenv.vector import VectorState
 

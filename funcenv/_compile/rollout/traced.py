@@ -1,13 +1,6 @@
 """Rollouts inside a traced function: one kernel within the user's own program.
 
-A rollout that is called under `jax.jit` becomes a call within the program that is being traced. The call is marked as a
-single kernel (`funcenv._compile.single_kernel`) and compiled with the options of the program around it, so that it may
-hold neither matrix products nor scatters. The program around it is compiled by JAX, long after the rollout was traced
-and where nothing could fall back; each kind of rollout is therefore compiled once by itself, without optimization, and
-verified, before it is used.
-
-`jax.vmap` over rollouts, as over seeds, makes one batch of all their environments: each environment has its own stream
-of keys, so it lives the same life in any batch. Derivatives are those of the plain program.
+`funcenv._compile.traced` says where that is possible, and how it is verified.
 """
 
 from __future__ import annotations
@@ -20,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from funcenv._compile.options import is_debugging, is_enabled, trial_options
+from funcenv._compile.options import trial_options
 from funcenv._compile.rollout.program import (
     RolloutArgs,
     RolloutResult,
@@ -29,16 +22,13 @@ from funcenv._compile.rollout.program import (
     fit_spec,
     plain_steps,
     run_steps,
-    style_of,
     treats_rows_alone,
 )
 from funcenv._compile.rollout.step import Accumulator, policy_actions
 from funcenv._compile.rollout.verify import matches_reference
 from funcenv._compile.single_kernel import compile_single_kernel, mark_single_kernel
+from funcenv._compile.traced import Trials, allows_kernels, merge_envs, merge_rows, restore_numbers
 from funcenv.func_env import AnyEnv
-from funcenv.parameters import parameter_axes
-from funcenv.sharding import axis_of_rows, varying_axes
-from funcenv.struct import parameter_default
 from funcenv.vector import AnyVectorEnv, VectorState
 
 
@@ -81,10 +71,7 @@ def _usable_spec(
     collect: Callable[[Any, Any], Any] | None,
 ) -> RolloutSpec | None:
     """Return the spec of a kernel that is known to be right, or None."""
-    leaves = jax.tree.leaves((args, vstate))
-    if not is_enabled() or jax.default_backend() != "cpu" or len(jax.devices()) > 1 or is_debugging():
-        return None
-    if varying_axes(leaves) or axis_of_rows(leaves) is not None or num_steps >= 2**31:
+    if num_steps >= 2**31 or not allows_kernels(args, vstate):
         return None
     if _captures_tracers(args) or (collect is not None and not treats_rows_alone(collect, args)):
         return None
@@ -137,20 +124,14 @@ def _kernel_steps(
     def kernel_steps(venv: AnyVectorEnv, policy: Any, data: Any, vstate: Any) -> RolloutResult:
         args = _with_keys(impls, venv, policy, data)
         start = empty_vstate(args) if vstate is None else vstate
-        kernel = mark_single_kernel(functools.partial(run_steps, spec), style_of(spec.chunks))
+        kernel = mark_single_kernel(functools.partial(run_steps, spec), spec.chunks.style)
         reset_first = jnp.asarray(vstate is None)
         result: RolloutResult = kernel(args, start, reset_first, jnp.uint32(0), jnp.int32(num_steps))
         return result
 
     @kernel_steps.def_vmap
     def _(size: int, is_batched: Any, venv: AnyVectorEnv, policy: Any, data: Any, vstate: Any) -> Any:
-        # Inside of a mapped function all leaves are traced. Those that are numbers outside stay numbers.
-        venv, policy = jax.tree.map(
-            lambda mapped, leaf, outside: leaf if mapped or isinstance(outside, jax.core.Tracer) else outside,
-            (is_batched[0], is_batched[1]),
-            (venv, policy),
-            numbers,
-        )
+        venv, policy = restore_numbers((is_batched[0], is_batched[1]), (venv, policy), numbers)
         everything = venv, policy, data, vstate
         result = None
         if not any(jax.tree.leaves(is_batched[1])):  # One policy acts in all environments.
@@ -183,49 +164,22 @@ def _merged_steps(
 
 
 def _merge(size: int, is_batched: Any, venv: AnyVectorEnv, policy: Any, data: Any, vstate: Any) -> Any:
-    """Make one vector environment of `size` mapped ones; leaves that are not mapped are the same in all of them."""
-
-    def rows(batched: bool, leaf: Any) -> jax.Array:
-        leaf = jnp.asarray(leaf)
-        every = leaf if batched else jnp.broadcast_to(leaf, (size, *leaf.shape))
-        return every.reshape(-1, *every.shape[2:])
-
-    def parameter(batched: bool, axis: int | None, leaf: Any) -> Any:
-        if axis == 0:
-            return rows(batched, leaf)
-        return jnp.repeat(leaf, venv.num_envs, axis=0) if batched else leaf
-
-    env_batched = is_batched[0].env
-    first = jax.tree.map(lambda batched, leaf: leaf[0] if batched else leaf, env_batched, venv.env)
-    axes = parameter_axes(first, venv.num_envs)
-    leaves = zip(*(jax.tree.leaves(tree, is_leaf=_is_none) for tree in (env_batched, axes)), strict=True)
-    merged = [
-        parameter(batched, axis, leaf) for (batched, axis), leaf in zip(leaves, jax.tree.leaves(venv.env), strict=True)
-    ]
-    env = jax.tree.unflatten(jax.tree.structure(venv.env), merged)
-    data, vstate = jax.tree.map(rows, (is_batched[2], is_batched[3]), (data, vstate))
+    """Make one vector environment of `size` mapped ones."""
+    env = merge_envs(size, is_batched[0].env, venv.env, venv.num_envs)
+    data, vstate = merge_rows(size, (is_batched[2], is_batched[3]), (data, vstate))
     return venv.replace(env=env, num_envs=size * venv.num_envs), policy, data, vstate
 
 
-def _is_none(leaf: Any) -> bool:
-    return leaf is None
-
-
 def _is_verified(spec: RolloutSpec, args: RolloutArgs, num_steps: int) -> bool:
-    """Return whether a kernel of this kind compiles and equals the plain program; each kind is tried once."""
-    leaves, structure = jax.tree.flatten(args)
-    kinds = map(jax.typeof, leaves)
-    wide: bool = jax.config.jax_enable_x64  # type: ignore[attr-defined]  # JAX adds its options at run time.
-    kind = spec, structure, wide, *((kind.shape, kind.dtype, kind.weak_type) for kind in kinds)
-    if kind not in _verified:
-        with jax.ensure_compile_time_eval():
-            env = jax.tree_util.tree_map_with_path(functools.partial(_parameter, args.venv.env), args.venv.env)
-            args = args._replace(venv=args.venv.replace(env=env))
-            _verified[kind] = _try(spec, jax.tree.map(_stand_in, args), num_steps)
-    return _verified[kind]
+    """Return whether a kernel of this kind compiles and equals the plain program."""
+
+    def try_it(env: AnyEnv, args: RolloutArgs) -> bool:
+        return _try(spec, args._replace(venv=args.venv.replace(env=env)), num_steps)
+
+    return trials.is_verified(spec, args.venv.env, args, try_it)
 
 
-_verified: dict[Any, bool] = {}
+trials = Trials()
 
 
 def _try(spec: RolloutSpec, args: RolloutArgs, num_steps: int) -> bool:
@@ -235,26 +189,7 @@ def _try(spec: RolloutSpec, args: RolloutArgs, num_steps: int) -> bool:
         *start,
         np.uint32(0),
         np.int32(1),
-        style=style_of(spec.chunks),
+        style=spec.chunks.style,
         options=trial_options(),
     )
     return program is not None and matches_reference(program, spec, args, start[1], True, num_steps)
-
-
-def _parameter(env: AnyEnv, path: Any, leaf: Any) -> Any:
-    """Return the default of a traced parameter, which makes more sense than ones; other leaves as they are."""
-    default = parameter_default(env, path)
-    if default is None or not isinstance(leaf, jax.core.Tracer):
-        return leaf
-    kind = jax.typeof(leaf)
-    return np.full(kind.shape, default, kind.dtype)
-
-
-def _stand_in(leaf: Any) -> Any:
-    """Return a value for a traced leaf: keys from a seed, or ones."""
-    if not isinstance(leaf, jax.core.Tracer):
-        return leaf
-    kind = jax.typeof(leaf)
-    if not jnp.issubdtype(kind.dtype, jax.dtypes.prng_key):
-        return np.ones(kind.shape, kind.dtype)
-    return jax.random.split(jax.random.key(0, impl=jax.random.key_impl(leaf)), kind.shape)

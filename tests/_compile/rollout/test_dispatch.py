@@ -12,8 +12,8 @@ import pytest
 
 import funcenv
 from funcenv import FuncEnv, FuncVectorEnv, spaces
+from funcenv._compile.chunks import Chunks
 from funcenv._compile.rollout import as_policy, dispatch, run, verify
-from funcenv._compile.rollout.chunks import Chunks
 from funcenv._compile.rollout.program import RolloutArgs, RolloutSpec, run_steps, split_keys
 from funcenv._compile.rollout.step import reads_observation
 from funcenv._compile.single_kernel import compile_single_kernel

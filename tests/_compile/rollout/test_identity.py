@@ -13,8 +13,8 @@ import pytest
 
 import funcenv
 from funcenv import AutoresetMode, FuncVectorEnv
+from funcenv._compile.chunks import Chunks
 from funcenv._compile.rollout import as_policy, dispatch, run
-from funcenv._compile.rollout.chunks import Chunks
 from funcenv.envs import CartPole
 from funcenv.statistics import EPISODE_TOTALS
 from funcenv.wrappers import TimeLimit

@@ -22,8 +22,8 @@ QUICKLY = {"xla_backend_optimization_level": 0}
 @pytest.fixture
 def kinds(monkeypatch):
     """Return the kinds of rollouts that were tried, and whether each is a kernel."""
-    monkeypatch.setattr(traced, "_verified", {})
-    return traced._verified
+    monkeypatch.setattr(traced.trials, "results", {})
+    return traced.trials.results
 
 
 def quickly(function):

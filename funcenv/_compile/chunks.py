@@ -14,9 +14,12 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from funcenv.random._counter_based import Style
+
 MAX_CHUNK_ENVS = 256  # XLA splits larger loops among threads, which a single kernel cannot contain.
 _VECTOR_LANES = 16  # float32 numbers in a 512-bit register
 _MAX_CHUNK_BYTES = 2**18  # a part of the second-level cache
+_MIN_BATCHED_ENVS = 4  # For fewer environments, each draws its numbers together faster than one by one.
 
 
 class Chunks(NamedTuple):
@@ -39,6 +42,11 @@ class Chunks(NamedTuple):
         return cls(
             num_envs, min(-(-size // _VECTOR_LANES) * _VECTOR_LANES, max_size) if max_size >= _VECTOR_LANES else size
         )
+
+    @property
+    def style(self) -> Style:
+        """How the generators of a single kernel over these chunks compute few numbers."""
+        return Style.BATCHED_SINGLE_KERNEL if self.size >= _MIN_BATCHED_ENVS else Style.SINGLE_KERNEL
 
     @property
     def is_whole(self) -> bool:
@@ -76,3 +84,9 @@ class Chunks(NamedTuple):
             return jax.lax.dynamic_update_slice(leaf, new[None], index[: leaf.ndim])
 
         return jax.tree.map(write, tree, new)
+
+
+def count_bytes(shapes: Any) -> int:
+    """Return the size of all numbers in a pytree of shapes; keys and flags do not count."""
+    leaves = (leaf for leaf in jax.tree.leaves(shapes) if jnp.issubdtype(leaf.dtype, jnp.number))
+    return sum(leaf.size * leaf.dtype.itemsize for leaf in leaves)

@@ -1,0 +1,127 @@
+"""Kernels within a program that is being traced: where they are possible, and what stands for traced values.
+
+A step or a rollout that is called under `jax.jit` becomes a call within the program that is being traced. The call is
+marked as a single kernel (`funcenv._compile.single_kernel`) and compiled with the options of the program around it, so
+that it may hold neither matrix products nor scatters. The program around it is compiled by JAX, long after the call was
+traced and where nothing could fall back; each kind of call is therefore compiled once by itself, without optimization,
+and verified, before it is used.
+
+`jax.vmap` over calls, as over seeds, makes one batch of all their environments: each environment has its own stream of
+keys, so it lives the same life in any batch. Derivatives are those of the plain program.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Hashable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from funcenv._compile.options import is_debugging, is_enabled
+from funcenv.func_env import AnyEnv
+from funcenv.parameters import parameter_axes
+from funcenv.sharding import axis_of_rows, varying_axes
+from funcenv.struct import parameter_default
+
+
+def allows_kernels(*args: Any) -> bool:
+    """Return whether a program that is being traced may contain kernels: on a single CPU, outside `jax.shard_map`."""
+    if not is_enabled() or jax.default_backend() != "cpu" or len(jax.devices()) > 1 or is_debugging():
+        return False
+    leaves = jax.tree.leaves(args)
+    return not varying_axes(leaves) and axis_of_rows(leaves) is None
+
+
+class Trials:
+    """Which kinds of calls a kernel serves; each kind is tried once."""
+
+    def __init__(self) -> None:
+        self.results: dict[Any, bool] = {}
+
+    def is_verified(self, spec: Hashable, env: AnyEnv, rest: Any, try_it: Callable[[Any, Any], bool]) -> bool:
+        """Return whether a kernel of this kind compiles and equals the plain program.
+
+        Args:
+            spec: what the kernel is compiled for, besides the shapes of its arguments.
+            env: the environment, or a batch.
+            rest: the other arguments.
+            try_it: compiles a kernel and compares it, given stand-ins for the environment and the other arguments.
+        """
+        leaves, structure = jax.tree.flatten((env, rest))
+        kinds = map(jax.typeof, leaves)
+        wide: bool = jax.config.jax_enable_x64  # type: ignore[attr-defined]  # JAX adds its options at run time.
+        kind = spec, structure, wide, *((kind.shape, kind.dtype, kind.weak_type) for kind in kinds)
+        if kind not in self.results:
+            with jax.core.eval_context():
+                concrete = jax.tree_util.tree_map_with_path(functools.partial(_parameter, env), env)
+                self.results[kind] = try_it(*jax.tree.map(_stand_in, (concrete, rest)))
+        return self.results[kind]
+
+
+def _parameter(env: AnyEnv, path: Any, leaf: Any) -> Any:
+    """Return the default of a traced parameter, which makes more sense than ones; other leaves as they are."""
+    default = parameter_default(env, path)
+    if default is None or not isinstance(leaf, jax.core.Tracer):
+        return leaf
+    kind = jax.typeof(leaf)
+    return np.full(kind.shape, default, kind.dtype)
+
+
+def _stand_in(leaf: Any) -> Any:
+    """Return a value for a traced leaf: random keys, or ones."""
+    if not isinstance(leaf, jax.core.Tracer):
+        return leaf
+    kind = jax.typeof(leaf)
+    if jnp.issubdtype(kind.dtype, jax.dtypes.prng_key):
+        return random_keys(kind.shape, jax.random.key_impl(leaf))
+    return np.ones(kind.shape, kind.dtype)
+
+
+def random_keys(shape: tuple[int, ...], impl: Any) -> jax.Array:
+    """Return keys of random words, for which nothing is compiled."""
+    num_words: int = jax.eval_shape(lambda: jax.random.key_data(jax.random.key(0, impl=impl))).size
+    words = np.random.default_rng(0).integers(2**32, size=(*shape, num_words), dtype=np.uint32)
+    return jax.random.wrap_key_data(jnp.asarray(words), impl=impl)
+
+
+def restore_numbers(is_batched: Any, tree: Any, outside: Any) -> Any:
+    """Return the leaves of a mapped function, where all are traced, with the numbers that they were outside of it."""
+    return jax.tree.map(
+        lambda mapped, leaf, before: leaf if mapped or isinstance(before, jax.core.Tracer) else before,
+        is_batched,
+        tree,
+        outside,
+    )
+
+
+def merge_rows(size: int, is_batched: Any, tree: Any) -> Any:
+    """Merge `size` mapped trees of rows into one; leaves that are not mapped are the same in all of them."""
+
+    def merge(batched: bool, leaf: Any) -> jax.Array:
+        leaf = jnp.asarray(leaf)
+        every = leaf if batched else jnp.broadcast_to(leaf, (size, *leaf.shape))
+        return every.reshape(-1, *every.shape[2:])
+
+    return jax.tree.map(merge, is_batched, tree)
+
+
+def merge_envs(size: int, is_batched: Any, env: AnyEnv, num_envs: int) -> Any:
+    """Return one batch of `size * num_envs` environments in place of `size` mapped batches, or mapped environments."""
+
+    def merge(batched: bool, axis: int | None, leaf: Any) -> Any:
+        if axis == 0:
+            return merge_rows(size, batched, leaf)
+        return jnp.repeat(leaf, num_envs, axis=0) if batched else leaf
+
+    first = jax.tree.map(lambda batched, leaf: leaf[0] if batched else leaf, is_batched, env)
+    axes = parameter_axes(first, num_envs)
+    leaves = zip(*(jax.tree.leaves(tree, is_leaf=_is_none) for tree in (is_batched, axes)), strict=True)
+    merged = [merge(batched, axis, leaf) for (batched, axis), leaf in zip(leaves, jax.tree.leaves(env), strict=True)]
+    return jax.tree.unflatten(jax.tree.structure(env), merged)
+
+
+def _is_none(leaf: Any) -> bool:
+    return leaf is None
