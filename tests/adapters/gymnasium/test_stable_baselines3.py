@@ -10,6 +10,7 @@ stable_baselines3 = pytest.importorskip(
 )
 
 
+@pytest.mark.dear
 def test_ppo_learns_cartpole():
     from stable_baselines3.common.evaluation import evaluate_policy
     from stable_baselines3.common.monitor import Monitor
