@@ -23,7 +23,7 @@ import machine
 import vector_latency
 from harness import CACHE, HERE, ONE_CORE, PEERS, PeerError, Worker, compare, microseconds, pin, write_json
 from suite_goals import judge
-from suite_rows import ENVS, FULL, QUICK, Plan, speed_rows, start_all
+from suite_rows import ENVS, FULL, LOOPS, QUICK, Plan, speed_rows, start_all, start_loop
 
 RESULTS = CACHE.parent / "bench" / "results.json"
 DOCS = HERE.parent / "docs"
@@ -138,6 +138,19 @@ def _print_row(row: dict[str, Any]) -> None:
         print(f"{case} {name:<21} {speeds}", flush=True)
 
 
+def _loop(plan: Plan, options: argparse.Namespace) -> Iterator[list[dict[str, Any]]]:
+    """Measure a loop of the user's own, which scans over steps and acts by a network or at random."""
+    rows: list[dict[str, Any]] = []
+    for env, policy, num_envs in LOOPS:
+        if env in options.envs and num_envs in (options.num_envs or [num_envs]):
+            workers, absent = start_loop(env, policy, num_envs, plan.seconds)
+            rows.append({"env": env, "policy": policy, "num_envs": num_envs, "keep": False})
+            rows[-1]["peers"] = {**compare(workers, plan.rounds), **absent}
+            print(policy, end=" ")
+            _print_row(rows[-1])
+            yield rows
+
+
 def _compile(plan: Plan, options: argparse.Namespace) -> Iterator[list[dict[str, Any]]]:
     """Measure the time until a program has run once, without and with JAX's persistent cache."""
     rows: list[dict[str, Any]] = []
@@ -223,7 +236,14 @@ def _anatomy(plan: Plan, options: argparse.Namespace) -> Iterator[list[dict[str,
         yield rows
 
 
-MEASURE = {"speed": _speed, "compile": _compile, "soak": _soak, "latency": _latency, "anatomy": _anatomy}
+MEASURE = {
+    "speed": _speed,
+    "loop": _loop,
+    "compile": _compile,
+    "soak": _soak,
+    "latency": _latency,
+    "anatomy": _anatomy,
+}
 """Generators that yield the rows of a section so far, after each new row."""
 
 if __name__ == "__main__":

@@ -13,9 +13,11 @@ GYMNAX = {"CartPole-v1": 10, "Pendulum-v1": 7, "Acrobot-v1": 10, "MountainCar-v0
 AT_65536 = 5
 KEPT = 8
 OF_C = 0.4
+IN_JIT = 0.9
+LOOP = 2
 VECTOR_ENV = 10
 ENVPOOL = 100
-COLD_SECONDS = 2.0
+COLD_SECONDS = 1.2
 CACHED_SECONDS = 0.3
 GROWTH_MB = 1.0
 SAME_WORK = 5
@@ -46,6 +48,16 @@ def _goals(results: Results) -> Iterable[tuple[str, str, Figures, Callable[[floa
     yield "random policy, 65,536 environments, against gymnax", f">= {AT_65536}x", figures, _at_least(AT_65536)
     figures = _ratios(results, "gymnax", [(env, n, True) for env in GYMNAX for n in (256, 4096)], by_env=True)
     yield "trajectories kept, 256 and 4096, against gymnax", f">= {KEPT}x", figures, _at_least(KEPT)
+    cases = [(env, n, False) for env in GYMNAX for n in (1, 16, 256, 4096)]
+    figures = [(name, 1 / ratio) for name, ratio in _ratios(results, "funcenv in jit", cases, by_env=True)]
+    yield "a rollout inside the caller's jit, against one from Python", f">= {IN_JIT}x", figures, _at_least(IN_JIT)
+    for policy in ("network", "random"):
+        figures = [
+            (f"{row['env'].rpartition('-')[0]} at {row['num_envs']}", row["peers"]["gymnax"]["ratio_of_first"])
+            for row in results.get("loop", [])
+            if row["policy"] == policy and "ratio_of_first" in row["peers"].get("gymnax", {})
+        ]
+        yield f"the users' loop, {policy} policy, against gymnax", f">= {LOOP}x", figures, _at_least(LOOP)
     both = [("CartPole-v1", n, False) for n in (256, 4096)]
     figures = [(name, 100 * ratio) for name, ratio in _ratios(results, "C", both)]
     yield "CartPole, of the speed of C", f">= {OF_C:.0%} at 256, 4096", figures, _at_least(100 * OF_C)

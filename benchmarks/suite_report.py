@@ -41,6 +41,7 @@ def render(results: Results, plots: set[str]) -> str:
     parts = [
         *_head(results, plots),
         *_speed(results, plots),
+        *_loop(results),
         *_anatomy(results, plots),
         *_compile(results),
         *_memory(results),
@@ -169,6 +170,25 @@ def _speed_table(env: str, rows: list[dict[str, Any]], keep: bool) -> str:
     }
     notes = "".join(f"\n\nabsent: {error}" for error in absences.values())
     return table(head, body) + notes
+
+
+def _loop(results: Results) -> list[str]:
+    rows = results.get("loop", [])
+    if not rows:
+        return []
+    names = list(dict.fromkeys(name for row in rows for name in row["peers"]))
+    body = [
+        [row["env"], row["policy"], f"{row['num_envs']:,}", *(_cell(row["peers"].get(name)) for name in names)]
+        for row in rows
+    ]
+    about = (
+        "The collection phase of a training script: `jax.lax.scan` over steps in the caller's own `jax.jit`. With the "
+        "policy *network*, actor and critic have two hidden layers of 64 units, and observation, action, reward, end, "
+        "value and log-probability are kept; most of the time is then the network's. With *random*, actions are "
+        "uniform, and rewards and ends are kept. Millions of environment steps per CPU-second. Plain steps are those "
+        "of `FUNCENV_NO_FAST_PATH=1`."
+    )
+    return ["## The users' loop", about, table(("environment", "policy", "environments", *names), body, left=2)]
 
 
 def _cell(figures: dict[str, Any] | None) -> str:

@@ -242,3 +242,24 @@ def start_all(plan: Plan, env: str, num_envs: int, keep: bool, names: list[str] 
         except PeerError as error:
             absent[peer.name] = {"error": str(error)}
     return workers, absent
+
+
+LOOPS = [
+    (env, policy, num_envs)
+    for env in ("CartPole-v1", "Acrobot-v1")
+    for policy in ("network", "random")
+    for num_envs in (16, 256, 4096)
+]
+"""Environment, policy and batch size of each row of the users' loop."""
+
+
+def start_loop(env: str, policy: str, num_envs: int, seconds: float) -> tuple[list[Worker], dict]:
+    """Start the workers of a users' loop: funcenv, funcenv without kernels, and gymnax, which may be absent."""
+    num_steps = max(min(2**16 // num_envs, 1024), 16)
+    work = {"env": env, "policy": policy, "num_envs": num_envs, "num_steps": num_steps, "seconds": seconds}
+    script, plain = "collection_funcenv.py", {"FUNCENV_NO_FAST_PATH": "1"}
+    workers = [Worker("funcenv", script, work), Worker("funcenv, plain steps", script, work, environment=plain)]
+    try:
+        return [*workers, Worker("gymnax", "collection_gymnax.py", work, peer_python("gymnax"))], {}
+    except PeerError as error:
+        return workers, {"gymnax": {"error": str(error)}}

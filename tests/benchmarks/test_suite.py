@@ -49,6 +49,7 @@ def results(benchmarks):
         "pinned_to_one_core": True,
         "versions": {"funcenv": "0", "jax": "0", "python": "3"},
         "speed": rows,
+        "loop": [{"env": "CartPole-v1", "policy": "network", "num_envs": 16, "peers": speeds(("gymnax", 1.5))}],
         "compile": [{"env": "CartPole-v1", "cold": 1.5, "cached": 0.4}],
         "soak": {"env": "CartPole-v1", "num_envs": 8, "steps": 10, "cpu": 1.0, "rss_mb": [1.0, 1.5], "growth_mb": 0.5},
         "anatomy": [{"env": "CartPole-v1", **anatomy, "footprint": {"state": 41, "outputs": 42, "temporaries": None}}],
@@ -65,6 +66,8 @@ def test_goals_are_judged(benchmarks, results):
     assert verdicts["CartPole, of the speed of C"]["verdict"] == "met"
     assert verdicts["CartPole, against envpool"]["verdict"] == "missed"
     assert verdicts["CartPole, against Gymnasium's CartPoleVectorEnv"]["verdict"] == "not run"
+    assert verdicts["the users' loop, network policy, against gymnax"]["measured"] == "CartPole at 16: 1.50x"
+    assert verdicts["the users' loop, random policy, against gymnax"]["verdict"] == "not run"
     assert verdicts["compile from JAX's persistent cache [CPU-s]"]["verdict"] == "missed"
     assert verdicts["rewards and episodes under the random policy, apart from gymnax's [%]"]["verdict"] == "met"
     assert verdicts["growth of resident memory [MB]"]["verdict"] == "met"
