@@ -79,7 +79,7 @@ def check_observation(env: Env[Any, Any], observation: Any, where: str) -> None:
     """Check that an observation has the types of the observation space and is a member of it."""
     arrays: type[Any] = jax.Array if env.metadata.get("jax", False) else np.ndarray
     if env.metadata.get("torch", False):
-        arrays = importlib.import_module("torch").Tensor
+        observation = _without_torch(observation, where)
     _check_types(env.observation_space, observation, f"the observation of {where}", arrays)
     require(
         observation in env.observation_space,
@@ -130,6 +130,19 @@ def _check_types(space: Any, value: Any, what: str, arrays: type) -> None:
         require(has_dtype, f"{what} must have the dtype of its space, {space.dtype}, got {value.dtype}")
         is_writeable = isinstance(value, jax.Array) or value.flags.writeable
         require(is_writeable, f"{what} is a read-only array", remedy="return a copy that its user may change")
+
+
+def _without_torch(observation: Any, where: str) -> Any:
+    """Return an observation whose tensors are NumPy arrays, and check that it holds no NumPy arrays itself."""
+    tensor = importlib.import_module("torch").Tensor
+
+    def convert(leaf: Any) -> Any:
+        remedy = 'return tensors, or leave "torch" out of metadata'
+        rule = f"the observation of {where} must hold tensors of torch"
+        require(not isinstance(leaf, np.ndarray), rule, leaf, remedy)
+        return leaf.numpy(force=True).copy() if isinstance(leaf, tensor) else leaf
+
+    return jax.tree.map(convert, observation)
 
 
 def _describe(value: Any) -> str:

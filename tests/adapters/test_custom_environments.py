@@ -1,5 +1,8 @@
 """Environments of twenty lines, in today's interface and in old Gym's, through everything that takes one."""
 
+import sys
+import types
+
 import numpy as np
 import pytest
 
@@ -165,6 +168,34 @@ def test_make_names_mistakes_as_well(separate_registry):
         AttributeError, match="NoSpace has no observation_space; set self.observation_space in __init__"
     ):
         NoSpace().observation_space.sample()
+
+
+class Tensor:
+    """As much of torch's tensors as the checker uses."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def numpy(self, force):
+        return self.array
+
+
+def test_an_environment_may_speak_torch(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", types.SimpleNamespace(Tensor=Tensor))
+
+    class InTorch(PointEnv):
+        metadata = {"render_modes": [], "torch": True}  # noqa: RUF012
+
+        def reset(self, *, seed=None, options=None):
+            observation, info = super().reset(seed=seed)
+            return Tensor(observation), info
+
+    class Forgets(InTorch):
+        reset = PointEnv.reset
+
+    gym.wrappers.PassiveEnvChecker(InTorch()).reset(seed=0)
+    with pytest.raises(gym.EnvCheckError, match="must hold tensors of torch, got .*; return tensors, or leave"):
+        gym.wrappers.PassiveEnvChecker(Forgets()).reset(seed=0)
 
 
 # A trainer, in the form of CleanRL's scripts: it knows nothing but the interface.
