@@ -115,8 +115,11 @@ class Space(abc.ABC, Generic[T_cov]):
         return in_declared_dtype(self, plain) if isinstance(plain, np.ndarray) else plain
 
     def decode(self, member: Any) -> Any:
-        """Convert a member with NumPy leaves to what the stateful interfaces return, such as an int for `Discrete`."""
-        return member
+        """Convert a member with NumPy leaves to what the stateful interfaces return, such as an int for `Discrete`.
+
+        An array gets the dtype of the space, which JAX reduces to 32 bits unless `jax_enable_x64` is set.
+        """
+        return in_declared_dtype(self, member) if isinstance(member, np.ndarray) else member
 
     def encode_action(self, x: Any) -> Any:
         """Check an action of the stateful interfaces on the host, and convert it to a member.

@@ -16,6 +16,7 @@ from funcenv.adapters import FunctionalEnv
 from funcenv.adapters.errors import ClosedEnvironment, ConcurrentUse, ResetNeeded
 from funcenv.adapters.seeding import np_random, seed_to_key
 from funcenv.envs import CartPole
+from funcenv.spaces import Box
 from funcenv.wrappers import FlattenObservation, TimeLimit
 
 CARTPOLE = TimeLimit(CartPole(), max_episode_steps=12)
@@ -331,3 +332,12 @@ def test_only_functional_environments_become_stateful(kind):
         TypeError, match=f"{kind.__name__} takes a FuncEnv, got FuncVectorEnv; pass the one environment"
     ):
         kind(FuncVectorEnv(CartPole(), 2))
+
+
+def test_observations_have_the_dtype_of_their_space_without_64_bits_in_jax():
+    class Wide(CartPole):
+        observation_space = Box(-np.inf, np.inf, (4,), np.float64)
+
+    env = FunctionalEnv(Wide())
+    for observation in env.reset(seed=0)[0], env.step(0)[0]:
+        assert observation.dtype == np.float64 and observation in env.observation_space
