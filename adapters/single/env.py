@@ -150,12 +150,11 @@ class Env(HasGenerator, ClosesAtExit, Generic[ObsType, ActType]):
 def require_func_env(what: str, env: Any) -> None:
     """Raise `TypeError` unless `env` is a functional environment; `what` takes it.
 
-    >>> from funcenv import adapters
-    >>> require_func_env("FunctionalEnv", adapters.make("CartPole-v1"))
+    >>> from funcenv import FuncVectorEnv, envs
+    >>> require_func_env("FunctionalEnv", FuncVectorEnv(envs.CartPole(), 2))
     Traceback (most recent call last):
         ...
-    TypeError: FunctionalEnv takes a FuncEnv, got a stateful FunctionalEnv; pass the functional environment inside,
-        env.get_wrapper_attr('func_env')
+    TypeError: FunctionalEnv takes a FuncEnv, got FuncVectorEnv; pass the one environment, such as venv.env
     """
     if isinstance(env, Env):
         raise TypeError(
