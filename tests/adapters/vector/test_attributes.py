@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from gymnasium.vector import SyncVectorEnv
 
+import funcenv.adapters.gymnasium  # noqa: F401  (registers the ids)
 from funcenv import AutoresetMode
 from funcenv.adapters import FunctionalVectorEnv, make_vec
 from funcenv.envs import CartPole, FrozenLake
