@@ -254,7 +254,7 @@ class _BatchedCall:
         words = np.asarray(sent)
         *batch, length = words.shape
         num = math.prod(batch)
-        parts = _split(words.reshape(num, length), self.fields)
+        parts = _split(words if len(batch) == 1 else words.reshape(num, length), self.fields)
         rows = [field.read(part) for field, part in zip(self.fields, parts, strict=True)]
         results = self.function(*jax.tree.unflatten(self.structure, rows))
         leaves, structure = jax.tree.flatten(results)
@@ -271,7 +271,8 @@ class _BatchedCall:
                     f"{field.dtype}{[num, *field.shape]}; return one row for each environment, and cast with astype"
                 )
         pieces = [field.write(leaf) for leaf, field in zip(leaves, self.result_fields, strict=True)]
-        return np.concatenate(pieces, axis=1).reshape(*batch, -1)
+        answer = np.concatenate(pieces, axis=1)
+        return answer if len(batch) == 1 else answer.reshape(*batch, -1)
 
 
 class _Field(NamedTuple):
@@ -299,9 +300,7 @@ class _Field(NamedTuple):
         """Return the arrays `[num, ...]` on the host."""
         if self.dtype.itemsize < 4:
             words = words.astype(f"uint{8 * self.dtype.itemsize}")
-        array = words.view(self.dtype).reshape(len(words), *self.shape)
-        array.flags.writeable = False
-        return array
+        return words.view(self.dtype).reshape(len(words), *self.shape)
 
     def write(self, array: NDArray) -> NDArray:
         """Return the words `[num, num_words]` of arrays on the host."""
@@ -321,8 +320,13 @@ def _bits(leaf: jax.Array) -> jax.Array:
 
 def _split(words: Any, fields: tuple[_Field, ...]) -> list[Any]:
     """Return the words of each field, along the last axis."""
-    stops = itertools.accumulate(field.num_words for field in fields)
-    return [words[..., stop - field.num_words : stop] for field, stop in zip(fields, stops, strict=True)]
+    return [words[..., start:stop] for start, stop in _spans(fields)]
+
+
+@functools.lru_cache(maxsize=256)
+def _spans(fields: tuple[_Field, ...]) -> tuple[tuple[int, int], ...]:
+    stops = list(itertools.accumulate(field.num_words for field in fields))
+    return tuple(zip([0, *stops], stops, strict=False))
 
 
 def _refuse_derivative(name: str, primals: Any, tangents: Any) -> Any:
@@ -334,3 +338,8 @@ def _name(function: Any) -> str:
     """Return the name of a function, for messages."""
     function = getattr(function, "func", function)  # of a partial
     return str(getattr(function, "__qualname__", type(function).__name__))
+
+
+def is_host_function(function: Any) -> bool:
+    """Return whether a callback of a program comes from `host_call`, so that it may be called directly."""
+    return isinstance(function, _BatchedCall)

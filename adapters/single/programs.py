@@ -72,7 +72,7 @@ class EnvPrograms:
         def styled(*args: Any) -> Any:
             return function(self._env, *args, style=Style.SINGLE_KERNEL)
 
-        return SingleKernel(styled, self._layout.read, functools.partial(function, self._env))
+        return SingleKernel(styled, self._layout.read, functools.partial(function, self._env), splits=True)
 
     def _step(self, env: AnyEnv, packed: jax.Array, action: Any, style: Style | None = None) -> jax.Array:
         env_state, key, num_calls = with_style(self._layout.unpack(packed).snapshot, style)

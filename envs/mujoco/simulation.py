@@ -7,16 +7,18 @@ of the tracked point. Everything else in a simulation stays at the model's defau
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import os
 from typing import Any
 
+import jax
 import numpy as np
 
 from funcenv.envs.mujoco.batch import Batch
 from funcenv.envs.mujoco.model import import_mujoco, load_model
-from funcenv.host import Pool, from_words, to_words
+from funcenv.host import Pool, from_words
 from funcenv.struct import NDArray
 
 CONTACT_FORCES = "cfrc_ext"
@@ -115,10 +117,10 @@ class _Rows:
 
     def __init__(self, simulation: Simulation, num: int, is_scaled: bool) -> None:
         bits, self.model = import_mujoco().mjtState, load_model(simulation.xml_file).mjmodel
-        self.tracked, self.outputs = simulation.tracked, simulation.outputs
+        self.tracked = simulation.tracked
         num_threads = simulation.num_threads or _num_cpus()
         num_threads = max(1, min(num_threads, num // _MIN_ENVS_PER_THREAD))
-        read = set(self.outputs) | ({"": set(), "com": {"xipos"}}.get(str(self.tracked), {"xpos"}))
+        read = set(simulation.outputs) | ({"": set(), "com": {"xipos"}}.get(str(self.tracked), {"xpos"}))
         self.batch = Batch(self.model, num, num_threads, tuple(sorted(read)), CONTACT_FORCES in read)
         self.batch.reset()
         columns = self.batch.component
@@ -126,7 +128,8 @@ class _Rows:
         self.ctrl, warm_start = columns(bits.mjSTATE_CTRL.value), columns(bits.mjSTATE_WARMSTART.value)
         self.carried = slice(0, warm_start.stop)
         self._kinds = [int(getattr(import_mujoco().mjtWarning, name)) for name in _UNSTABLE]
-        self._before = self.batch.warnings.copy()
+        self._before, self._num_before = self.batch.warnings.copy(), 0
+        self.shapes = simulation.shapes()
         self._expanded = {}
         self._scales = np.ones((num, len(SCALED_FIELDS)))
         if is_scaled:
@@ -138,6 +141,7 @@ class _Rows:
         if rows is not None:
             self.batch.state[:, self.carried] = rows[:, self.carried]
         self._before[:] = self.batch.warnings
+        self._num_before = int(self._before.sum())
         if self._expanded and not np.array_equal(scales, self._scales):
             for column, names in enumerate(SCALED_FIELDS.values()):
                 for name in names:
@@ -159,53 +163,50 @@ class _Rows:
 
     def unstable(self) -> NDArray:
         """Return which simulations have diverged since `load`, bool `[num]`."""
+        if int(self.batch.warnings.sum()) == self._num_before:
+            return np.zeros(self.batch.num, bool)
         return (self.batch.warnings != self._before)[:, self._kinds].any(axis=1)
+
+    def collect(self, rows: NDArray | None, dtype: np.dtype[Any]) -> dict[str, Any]:
+        """Return the results of `advance` from physics rows, or of `begin` for None."""
+        physics, point, unstable = self.batch.state[:, self.carried].copy(), self.point(), self.unstable()
+        if self.tracked != "":
+            physics = np.concatenate([physics, point], axis=1)
+        displacement = np.zeros((self.batch.num, 2), dtype)
+        if rows is not None:
+            before = rows[:, self.qpos][:, :2] if self.tracked == "" else rows[:, self.carried.stop :]
+            displacement[:, : before.shape[1]] = point - before
+            if unstable.any():
+                physics[unstable], displacement[unstable] = rows[unstable], 0
+        with np.errstate(over="ignore") if unstable.any() else contextlib.nullcontext():  # of the range of float32
+            qpos, qvel = physics[:, self.qpos].astype(dtype), physics[:, self.qvel].astype(dtype)
+        return {
+            "physics": physics.view(np.uint32),
+            "qpos": qpos,
+            "qvel": qvel,
+            "displacement": displacement,
+            "unstable": unstable,
+            "outputs": {
+                name: self.batch.fields[name].astype(dtype).reshape(self.batch.num, *shape)
+                for name, shape in self.shapes.items()
+            },
+        }
 
 
 def _run(
     simulation: Simulation, dtype: np.dtype[Any], run: Any, rows: NDArray | None, scales: NDArray
 ) -> dict[str, Any]:
     """Run something in batches of suitable sizes, and collect their results."""
-    num, size = len(scales), load_model(simulation.xml_file).mjmodel
-    physics = np.empty((num, simulation.num_numbers))
-    result = {
-        "qpos": np.empty((num, size.nq), dtype),
-        "qvel": np.empty((num, size.nv), dtype),
-        "displacement": np.zeros((num, 2), dtype),
-        "unstable": np.zeros(num, bool),
-    }
-    outputs = {name: np.empty((num, *shape), dtype) for name, shape in simulation.shapes().items()}
+    num, parts = len(scales), []
+    step = _MAX_SIMULATIONS if CONTACT_FORCES in simulation.outputs else max(num, 1)
     is_scaled = bool((scales != 1).any())
-    step = _MAX_SIMULATIONS if CONTACT_FORCES in simulation.outputs else num
-    for start in range(0, num, max(step, 1)):
+    for start in range(0, max(num, 1), step):
         part = slice(start, min(start + step, num))
         with _batches.borrow(simulation, part.stop - part.start, is_scaled) as batch:
             run(batch, part)
-            _read(batch, part, None if rows is None else rows[part], physics, result, outputs)
-    return {"physics": to_words(physics), **result, "outputs": outputs}
-
-
-def _read(
-    batch: _Rows, part: slice, rows: NDArray | None, physics: NDArray, result: dict[str, Any], outputs: dict[str, Any]
-) -> None:
-    """Write the results of one batch into those of all."""
-    state, unstable = batch.batch.state, batch.unstable()
-    point, width = batch.point(), min(2, state[:, batch.qpos].shape[1])
-    physics[part, batch.carried] = state[:, batch.carried]
-    if batch.tracked != "":
-        physics[part, batch.carried.stop :] = point
-    for name, array in outputs.items():
-        array[part] = batch.batch.fields[name].reshape(array[part].shape)
-    if rows is not None:
-        before = rows[:, batch.qpos][:, :2] if batch.tracked == "" else rows[:, batch.carried.stop :]
-        result["displacement"][part, :width] = point - before
-        if unstable.any():
-            physics[part][unstable] = rows[unstable]
-            result["displacement"][part][unstable] = 0
-    with np.errstate(over="ignore"):  # a diverging simulation may exceed the range of float32
-        result["qpos"][part] = physics[part, batch.qpos]
-        result["qvel"][part] = physics[part, batch.qvel]
-    result["unstable"][part] = unstable
+            parts.append(batch.collect(None if rows is None else rows[part], dtype))
+    joined: dict[str, Any] = parts[0] if len(parts) == 1 else jax.tree.map(lambda *each: np.concatenate(each), *parts)
+    return joined
 
 
 def _num_cpus() -> int:

@@ -45,7 +45,7 @@ def iter_eqns(jaxpr: Jaxpr) -> Iterator[Any]:
     ['add', 'cond', 'convert_element_type', 'gt', 'neg']
     """
     for eqn in jaxpr.eqns:
-        inner = _inner_jaxprs(list(eqn.params.values()))
+        inner = inner_jaxprs(list(eqn.params.values()))
         if not inner or eqn.primitive.name not in ("jit", "pjit"):
             yield eqn
         for part in inner:
@@ -64,7 +64,7 @@ def _count_jaxpr(jaxpr: Jaxpr) -> float:
 
 
 def _count_eqn(eqn: Any) -> float:
-    inner = [_count_jaxpr(jaxpr) for jaxpr in _inner_jaxprs(list(eqn.params.values()))]
+    inner = [_count_jaxpr(jaxpr) for jaxpr in inner_jaxprs(list(eqn.params.values()))]
     name = eqn.primitive.name
     if inner:
         iterations = {"scan": eqn.params.get("length", 1), "while": _ASSUMED_ITERATIONS}.get(name, 1)
@@ -88,12 +88,12 @@ def _size(variable: Any) -> int:
     return math.prod(getattr(variable.aval, "shape", ()))
 
 
-def _inner_jaxprs(value: Any) -> list[Jaxpr]:
+def inner_jaxprs(value: Any) -> list[Jaxpr]:
     """Return the programs inside a parameter of an equation: the body of a loop, the branches of a condition."""
     if isinstance(value, ClosedJaxpr):
         return [value.jaxpr]
     if isinstance(value, Jaxpr):
         return [value]
     if isinstance(value, (tuple, list)):
-        return functools.reduce(lambda found, part: found + _inner_jaxprs(part), value, [])
+        return functools.reduce(lambda found, part: found + inner_jaxprs(part), value, [])
     return []

@@ -17,6 +17,7 @@ import jax.numpy as jnp
 from jax.experimental.xla_metadata import set_xla_metadata
 
 from funcenv._compile.compare import agree
+from funcenv._compile.host_split import split_host_call
 from funcenv._compile.jaxpr import iter_eqns
 from funcenv._compile.options import is_enabled, is_tracing, quick_options, single_kernel_options
 from funcenv.random._counter_based import Style
@@ -36,6 +37,8 @@ class SingleKernel:
         plain: the function for the plain program, if it is written in another way; it must return the same results.
         attempt: whether to try a single kernel at all.
         style: how its generators compute few numbers, `BATCHED_SINGLE_KERNEL` if it maps over environments.
+        splits: whether the plain program of a function that returns one array, for one shape of its arguments, is
+            divided at its call to the host, if it has one.
 
     >>> double = SingleKernel(lambda x: 2 * x)
     >>> double(jnp.int32(4))
@@ -49,9 +52,10 @@ class SingleKernel:
         plain: Callable[..., Any] | None = None,
         attempt: bool = True,
         style: Style = Style.SINGLE_KERNEL,
+        splits: bool = False,
     ) -> None:
-        self._function, self._view, self._style = function, view, style
-        self._plain = jax.jit(plain or function)
+        self._function, self._view, self._style, self._splits = function, view, style, splits
+        self._plain: Any = jax.jit(plain or function)
         self._uses_kernel = attempt and is_enabled() and jax.default_backend() == "cpu"
         self._num_verified = 0  # argument shapes
 
@@ -91,7 +95,11 @@ class SingleKernel:
                 self._num_verified = self.kernel._cache_size()
                 return result
         self._uses_kernel = False
-        return self._plain(*args)
+        expected = self._plain(*args)
+        program = split_host_call(self._plain, *args) if self._splits else None
+        if program is not None and agree(self._view(program(*args)), self._view(expected)):
+            self._plain = program
+        return expected
 
     def _kernel_result(self, args: tuple[Any, ...]) -> Any:
         """Return what the kernel returns, or None if XLA cannot compile it."""

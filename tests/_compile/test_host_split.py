@@ -1,0 +1,65 @@
+"""Programs that are divided at their call to the host."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import funcenv
+from funcenv import adapters
+from funcenv._compile.host_split import SplitProgram, split_host_call
+from funcenv.host import host_call
+from tests.test_host import SpringEnv
+
+SCALAR = jax.ShapeDtypeStruct((), np.float32)
+
+
+def root(x):
+    return host_call(np.sqrt, SCALAR, x)
+
+
+def test_a_divided_program_computes_the_same():
+    """The call may be inside functions that are compiled, and what comes before it may also be needed after it."""
+    scale = jnp.float32(3)
+
+    def function(x, y):
+        z = jax.jit(lambda x: jax.jit(root)(x * x) + scale)(x + 1)
+        return jnp.stack([z, z * y, x])
+
+    program = split_host_call(function, np.float32(1), np.float32(2))
+    assert program is not None
+    for x, y in ((2.0, 3.0), (4.0, 5.0)):
+        np.testing.assert_array_equal(program(np.float32(x), np.float32(y)), function(x, y))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x + 1,
+        lambda x: root(root(x)),
+        lambda x: jax.lax.scan(lambda x, _: (root(x), None), x, length=2)[0],
+        lambda x: jax.lax.cond(x > 0, root, jnp.negative, x),
+        lambda x: jax.pure_callback(np.sqrt, SCALAR, x),
+    ],
+    ids=["none", "two", "loop", "branch", "foreign"],
+)
+def test_other_programs_are_left_whole(function):
+    assert split_host_call(function, np.float32(4)) is None
+
+
+@pytest.mark.fast_path
+def test_stateful_environments_call_the_host_directly():
+    """A divided step and a whole one give the same episode."""
+    func_env = funcenv.wrappers.TimeLimit(SpringEnv(), 5)
+    env, whole = adapters.FunctionalEnv(func_env), adapters.FunctionalEnv(func_env.replace(env=SpringEnv(stiff=1)))
+    for each in (env, whole):
+        each.reset(seed=0)
+        each.step(np.float32(0.5))
+    assert isinstance(env._programs.step._plain, SplitProgram)
+    whole._programs.step._plain = jax.jit(lambda *args: whole._programs._step(whole._compiled_env, *args))
+    for _ in range(3):
+        found, expected = (each.step(np.float32(-0.25)) for each in (env, whole))
+        np.testing.assert_array_equal(found[0], expected[0])
+        assert found[1:4] == expected[1:4]
+    assert env.step(np.float32(0.0))[3]
+    env.reset()
