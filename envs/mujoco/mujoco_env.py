@@ -28,6 +28,9 @@ from funcenv.spaces import Box
 from funcenv.struct import PyTreeNode, field
 
 DEFAULT_SIZE = 480  # of an image, pixels
+# Keys of `funcenv play` for a motor's lowest and highest control.
+_KEY_PAIRS: tuple[str, ...] = ("a q", "s w", "d e", "f r", "g t", "h y", "j u", "k i", "l o", "z 1", "x 2", "c 3", "v
+4", "b 5", "n 6") _KEY_PAIRS += ("m 7", "p 0")
 
 
 class MujocoState(PyTreeNode):
@@ -104,6 +107,16 @@ class MujocoEnv(FuncEnv[MujocoState, Float[Array, "nu"], Float[Array, "size"]]):
         """The names of the actuators."""
         mjmodel = self.model.mjmodel
         return tuple(mjmodel.actuator(index).name or f"actuator {index}" for index in range(mjmodel.nu))
+
+    def get_keys_to_action(self) -> dict[Any, Any]:
+        """Return keys for full control of one motor each: the arrows for a single motor, else pairs such as a and q."""
+        low, high = self.model.ctrlrange
+        pairs = [("left", "right")] if len(low) == 1 else [tuple(pair.split()) for pair in _KEY_PAIRS]
+        keys: dict[Any, Any] = {(): np.zeros_like(low)}
+        for motor, names in enumerate(pairs[: len(low)]):
+            for name, bound in zip(names, (low, high), strict=True):
+                keys[(name,)] = np.where(np.arange(len(low)) == motor, bound, np.zeros_like(low))
+        return keys
 
     @property
     def tracked(self) -> str | int:

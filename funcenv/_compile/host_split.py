@@ -15,7 +15,6 @@ import numpy as np
 from jax.extend.core import ClosedJaxpr, Literal, jaxpr_as_fun
 
 from funcenv._compile.jaxpr import inner_jaxprs, iter_eqns
-from funcenv._compile.options import single_kernel_options
 from funcenv.host import is_host_function
 
 _CALLS = {"jit": "jaxpr", "pjit": "jaxpr", "custom_jvp_call": "call_jaxpr"}  # and the parameter that is called
@@ -71,9 +70,7 @@ def split_host_call(function: Callable[..., Any], *args: Any) -> SplitProgram | 
     def after(answer: Any, *args: Any) -> Any:
         return second(answer, *jax.tree.leaves(args))[0]
 
-    options = single_kernel_options(level=1)
-    programs = (jax.jit(part, compiler_options=options) for part in (before, after))
-    return SplitProgram(next(programs), answer, next(programs))
+    return SplitProgram(jax.jit(before), answer, jax.jit(after))
 
 
 class _Flat(NamedTuple):

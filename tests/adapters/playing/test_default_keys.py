@@ -23,7 +23,9 @@ def test_all_actions_can_be_played(id):
     if isinstance(space, Discrete):
         assert {int(keymap.action(()))} | {int(action) for action in keys.values()} == set(range(int(space.n)))
     else:
-        assert {float(np.ravel(action)[0]) for action in keys.values()} == {space.low.item(0), space.high.item(0)}
+        actions = np.stack([np.ravel(action) for action in keys.values()])
+        np.testing.assert_allclose(actions.min(axis=0), space.low.ravel())
+        np.testing.assert_allclose(actions.max(axis=0), space.high.ravel())
 
 
 @pytest.mark.parametrize("id", IDS)
