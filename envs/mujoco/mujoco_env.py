@@ -29,8 +29,10 @@ from funcenv.struct import PyTreeNode, field
 
 DEFAULT_SIZE = 480  # of an image, pixels
 # Keys of `funcenv play` for a motor's lowest and highest control.
-_KEY_PAIRS: tuple[str, ...] = ("a q", "s w", "d e", "f r", "g t", "h y", "j u", "k i", "l o", "z 1", "x 2", "c 3", "v
-4", "b 5", "n 6") _KEY_PAIRS += ("m 7", "p 0")
+_KEY_PAIRS: tuple[str, ...] = (
+    *("a q", "s w", "d e", "f r", "g t", "h y", "j u", "k i", "l o"),
+    *("z 1", "x 2", "c 3", "v 4", "b 5", "n 6", "m 7", "p 0"),
+)
 
 
 class MujocoState(PyTreeNode):
