@@ -15,6 +15,7 @@ import pytest
 import funcenv
 from funcenv import wrappers
 from funcenv._compile.jaxpr import count_operations, iter_eqns
+from funcenv._compile.single_kernel import is_supported
 from funcenv.registry import load_entry_points, registry
 from funcenv.spaces import Box
 
@@ -86,18 +87,24 @@ def first_of_each_class() -> list[str]:
 
 
 @functools.cache
-def _step(id: str) -> tuple[float, frozenset[str]]:
-    """Return how many operations a step takes, and which primitives it consists of."""
+def _step(id: str) -> tuple[float, frozenset[str], bool]:
+    """Return how many operations a step takes, of which primitives it consists, and whether it can be a kernel."""
     env, key = funcenv.make(id), funcenv.key(0)
     state, _ = jax.eval_shape(env.reset, key)
     action = jax.eval_shape(env.action_space.sample, key)
     jaxpr = jax.make_jaxpr(env.step)(state, action, key).jaxpr
-    return count_operations(env.step, state, action, key), frozenset(eqn.primitive.name for eqn in iter_eqns(jaxpr))
+    names = frozenset(eqn.primitive.name for eqn in iter_eqns(jaxpr))
+    return count_operations(env.step, state, action, key), names, is_supported(jaxpr)
 
 
 def is_heavy(id: str) -> bool:
     """Return whether a step takes so many operations that the tests compile it once only."""
     return _step(id)[0] > MAX_LIGHT_OPERATIONS
+
+
+def kernel_ids() -> list[str]:
+    """Return the light ids, as they are made, whose steps can become a kernel; a simulator on the host cannot."""
+    return [case.id for case in cases() if case.variant == "made" and _step(case.id)[2] and not is_heavy(case.id)]
 
 
 def representatives() -> list[str]:

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.fast_path
 NUM_ENVS, NUM_STEPS = 10, 24
 NEW_EPISODE = 9  # steps: every environment begins anew more than once
 
-IDS = [case.id for case in environments.cases() if case.variant == "made"]
+IDS = environments.kernel_ids()
 ALWAYS = [*environments.representatives(), "CartPole-v0"]
 OTHERS = [id for id in IDS if id not in ALWAYS]
 

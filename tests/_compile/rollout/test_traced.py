@@ -15,7 +15,7 @@ from tests.support import environments
 pytestmark = pytest.mark.fast_path
 
 NUM_ENVS, NUM_STEPS = 10, 24
-IDS = [case.id for case in environments.cases() if case.variant == "made"]
+IDS = environments.kernel_ids()
 QUICKLY = {"xla_backend_optimization_level": 0}
 
 
