@@ -10,7 +10,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from funcenv.physics.geometry import ZERO, Number, Transform, Vector, apply, float32
+from funcenv.physics.geometry import ZERO, Number, Transform, Vector, apply, float32, opaque
 from funcenv.physics.shapes import POLYGON_RADIUS, Circle, Edges, Polygon, Shape
 from funcenv.physics.world import Body, Fixture, World, static_transform
 from funcenv.struct import NDArray
@@ -149,6 +149,7 @@ class Fixtures:
 
 def box_of(points: list[Vector], radius: Number, xf: Transform) -> tuple[Number, Number, Number, Number]:
     """Return left, bottom, right and top of the bounding box of points with a skin."""
+    radius = opaque(radius)
     left, bottom = right, top = apply(xf, points[0])
     for point in points[1:]:
         x, y = apply(xf, point)

@@ -37,7 +37,8 @@ def is_known(*values: Any) -> bool:
 def opaque(values: Any) -> Any:
     """Return a tree of numbers that the compiler does not know.
 
-    XLA moves known factors through products, as in `h (m f) = (h m) f`, which changes the last bit.
+    XLA gathers known numbers in products and sums, as in `h (m f) = (h m) f` and `(x - r) - s = x - (r + s)`, which
+    changes the last bit.
     """
     numbers = jax.tree.map(lambda value: jnp.asarray(value, jnp.float32), values)
     return jax.lax.optimization_barrier(numbers)  # type: ignore[no-untyped-call]  # JAX has no annotation there

@@ -1,0 +1,347 @@
+"""Contacts as constraints: no approach of two bodies along the normal, and friction along the tangent.
+
+Each function takes one contact, because each starts from the velocities or positions that the one before it left. A free
+place has masses and impulses 0, and changes nothing. The equations are those of Box2D's `b2ContactSolver.cpp`, with its
+block solver for two points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from funcenv.physics.geometry import (
+    EPSILON,
+    HALF,
+    ONE,
+    ZERO,
+    Number,
+    Transform,
+    Vector,
+    add,
+    apply,
+    clamp,
+    cross,
+    dot,
+    mul,
+    neg,
+    normalize,
+    origin,
+    right,
+    rotate,
+    select,
+    spin,
+    sub,
+)
+from funcenv.physics.manifold import CIRCLES, FACE_B
+from funcenv.physics.revolute import BodyMass, Position, Velocity
+from funcenv.physics.shapes import LINEAR_SLOP
+
+VELOCITY_THRESHOLD = np.float32(1)  # slower impacts do not bounce [m/s]
+MAX_CONDITION_NUMBER = np.float32(1000)  # of the block solver
+MAX_LINEAR_CORRECTION = np.float32(0.2)  # of one position iteration [m]
+BAUMGARTE = np.float32(0.2)  # part of the overlap that one position iteration removes
+TOI_BAUMGARTE = np.float32(0.75)  # the same at a time of impact
+
+
+class ContactBody(NamedTuple):
+    """One of the two bodies of a contact."""
+
+    row: Number  # among the moving bodies; their number for a static body
+    mass: BodyMass
+    fixed: Transform  # of a static body; of a moving one, without meaning
+
+
+class Contact(NamedTuple):
+    """A touching contact as the solver needs it; `count` is 0 in a free place."""
+
+    a: ContactBody
+    b: ContactBody
+    count: Number
+    kind: Number
+    normal: Vector
+    point: Vector
+    points: tuple[Vector, Vector]
+    radius_a: Number
+    radius_b: Number
+    friction: Number
+    restitution: Number
+    normal_impulse: tuple[Number, Number]
+    tangent_impulse: tuple[Number, Number]
+
+
+class PointConstraint(NamedTuple):
+    """What stays constant of a contact point during the velocity iterations."""
+
+    r_a: Vector  # from the centres of mass
+    r_b: Vector
+    normal_mass: Number
+    tangent_mass: Number
+    bias: Number
+
+
+class ContactConstraint(NamedTuple):
+    """What stays constant of a contact during the velocity iterations."""
+
+    normal: Vector
+    points: tuple[PointConstraint, PointConstraint]
+    is_block: Number  # whether two points are solved together
+    k11: Number
+    k12: Number
+    k22: Number
+    i11: Number  # the inverse of the matrix k
+    i12: Number
+    i22: Number
+
+
+class ContactImpulse(NamedTuple):
+    """Impulses of the two points of a contact [N s]."""
+
+    normal: tuple[Number, Number]
+    tangent: tuple[Number, Number]
+
+
+class Layout(NamedTuple):
+    """What is known of all contacts of a world when a program is traced."""
+
+    num_rows: int  # moving bodies
+    a_is_static: bool
+    b_is_moving: bool
+    has_circles: bool
+
+
+def read(layout: Layout, values: Sequence[Any], row: Number) -> Any:
+    """Return the record of a body from one for each moving body; zeros for a static body."""
+    chosen = values[0]
+    for i, value in enumerate(values[1:], start=1):
+        chosen = jax.tree.map(lambda new, old, i=i: jnp.where(row == i, new, old), value, chosen)
+    if not layout.b_is_moving:
+        chosen = jax.tree.map(lambda old: jnp.where(row == layout.num_rows, ZERO, old), chosen)
+    return chosen
+
+
+def write(values: Sequence[Any], row: Number, value: Any) -> list[Any]:
+    """Return the records with one exchanged; none, if the row is that of a static body."""
+    return [
+        jax.tree.map(lambda new, old, i=i: jnp.where(row == i, new, old), value, old) for i, old in enumerate(values)
+    ]
+
+
+def transforms(layout: Layout, contact: Contact, a: Position, b: Position) -> tuple[Transform, Transform]:
+    """Return the transforms of both bodies of a contact."""
+    return _transform(contact.a, a, layout.a_is_static, layout), _transform(contact.b, b, False, layout)
+
+
+def prepare(
+    layout: Layout, contact: Contact, positions: tuple[Position, Position], velocities: tuple[Velocity, Velocity]
+) -> tuple[ContactConstraint, Number]:
+    """Return the constraint, and the number of points to solve: one instead of two if they are nearly the same."""
+    m_a, i_a, _ = contact.a.mass
+    m_b, i_b, _ = contact.b.mass
+    normal, points = _world_manifold(layout, contact, positions)
+    made = []
+    for j, point in enumerate(points):
+        r_a, r_b = sub(point, positions[0].center), sub(point, positions[1].center)
+        k_normal = _effective_mass(m_a, m_b, i_a, i_b, cross(r_a, normal), cross(r_b, normal))
+        tangent = right(normal)
+        k_tangent = _effective_mass(m_a, m_b, i_a, i_b, cross(r_a, tangent), cross(r_b, tangent))
+        approach = dot(normal, _relative_velocity(layout, r_a, r_b, *velocities))
+        is_on = contact.count > j
+        bias = jnp.where(approach < -VELOCITY_THRESHOLD, -contact.restitution * approach, ZERO)
+        made.append(
+            PointConstraint(
+                r_a,
+                r_b,
+                jnp.where(is_on & (k_normal > 0), ONE / jnp.where(k_normal > 0, k_normal, ONE), ZERO),
+                jnp.where(is_on & (k_tangent > 0), ONE / jnp.where(k_tangent > 0, k_tangent, ONE), ZERO),
+                bias,
+            )
+        )
+    one, two = made
+    n1a, n1b, n2a, n2b = (cross(r, normal) for r in (one.r_a, one.r_b, two.r_a, two.r_b))
+    k11 = _effective_mass(m_a, m_b, i_a, i_b, n1a, n1b)
+    k22 = _effective_mass(m_a, m_b, i_a, i_b, n2a, n2b)
+    k12 = m_a + m_b + i_a * n1a * n2a + i_b * n1b * n2b
+    det = k11 * k22 - k12 * k12
+    is_block = (contact.count == 2) & (k11 * k11 < MAX_CONDITION_NUMBER * det)
+    inverse = jnp.where(det != 0, ONE / jnp.where(det != 0, det, ONE), det)
+    two = two._replace(
+        normal_mass=jnp.where(is_block, two.normal_mass, ZERO), tangent_mass=jnp.where(is_block, two.tangent_mass, ZERO)
+    )
+    count = jnp.where((contact.count == 2) & ~is_block, 1, contact.count)
+    constraint = ContactConstraint(
+        normal, (one, two), is_block, k11, k12, k22, inverse * k22, -inverse * k12, inverse * k11
+    )
+    return constraint, count
+
+
+def start_impulse(contact: Contact, count: Number, ratio: Number) -> ContactImpulse:
+    """Return the impulses that a step starts from."""
+    return ContactImpulse(
+        _each(lambda j: jnp.where(count > j, ratio * contact.normal_impulse[j], ZERO)),
+        _each(lambda j: jnp.where(count > j, ratio * contact.tangent_impulse[j], ZERO)),
+    )
+
+
+def warm_start(
+    layout: Layout, contact: Contact, constraint: ContactConstraint, impulse: ContactImpulse, a: Velocity, b: Velocity
+) -> tuple[Velocity, Velocity]:
+    """Return the velocities after the impulses of the step before."""
+    for j, point in enumerate(constraint.points):
+        normal = constraint.normal
+        push = add(mul(impulse.normal[j], normal), mul(impulse.tangent[j], right(normal)))
+        a, b = _push(layout, contact, a, b, push, cross(point.r_a, push), cross(point.r_b, push))
+    return a, b
+
+
+def solve_velocity(
+    layout: Layout, contact: Contact, constraint: ContactConstraint, impulse: ContactImpulse, a: Velocity, b: Velocity
+) -> tuple[ContactImpulse, Velocity, Velocity]:
+    """Return impulses and velocities after one iteration: friction at each point, then the normal impulses."""
+    c, normal, tangent = constraint, constraint.normal, right(constraint.normal)
+    tangents = []
+    for j, point in enumerate(c.points):
+        sliding = dot(_relative_velocity(layout, point.r_a, point.r_b, a, b), tangent)
+        most = contact.friction * impulse.normal[j]
+        total = clamp(impulse.tangent[j] + point.tangent_mass * -sliding, -most, most)
+        push = mul(total - impulse.tangent[j], tangent)
+        a, b = _push(layout, contact, a, b, push, cross(point.r_a, push), cross(point.r_b, push))
+        tangents.append(total)
+
+    one, two = c.points
+    old1, old2 = impulse.normal
+    b1 = dot(_relative_velocity(layout, one.r_a, one.r_b, a, b), normal) - one.bias
+    b2 = dot(_relative_velocity(layout, two.r_a, two.r_b, a, b), normal) - two.bias
+    single = jnp.maximum(old1 + -one.normal_mass * b1, ZERO)
+    x1, x2 = _solve_block(c, old1, old2, b1 - (c.k11 * old1 + c.k12 * old2), b2 - (c.k12 * old1 + c.k22 * old2))
+    x1, x2 = jnp.where(c.is_block, x1, single), jnp.where(c.is_block, x2, ZERO)
+    push1, push2 = mul(x1 - old1, normal), mul(x2 - old2, normal)
+    about_a = cross(one.r_a, push1) + cross(two.r_a, push2)
+    about_b = cross(one.r_b, push1) + cross(two.r_b, push2)
+    a, b = _push(layout, contact, a, b, add(push1, push2), about_a, about_b)
+    return ContactImpulse((x1, x2), (tangents[0], tangents[1])), a, b
+
+
+def solve_position(
+    layout: Layout, contact: Contact, a: Position, b: Position, factor: Number = BAUMGARTE
+) -> tuple[Position, Position, Number]:
+    """Return the positions after one iteration, and the least separation before it, at most 0."""
+    least: Number = ZERO
+    m_a, i_a, _ = contact.a.mass
+    m_b, i_b, _ = contact.b.mass
+    for j in range(2):
+        normal, point, separation = _position_manifold(layout, contact, a, b, j)
+        is_on = contact.count > j
+        r_a, r_b = sub(point, a.center), sub(point, b.center)
+        least = jnp.minimum(least, jnp.where(is_on, separation, ZERO))
+        error = clamp(factor * (separation + LINEAR_SLOP), -MAX_LINEAR_CORRECTION, ZERO)
+        k = _effective_mass(m_a, m_b, i_a, i_b, cross(r_a, normal), cross(r_b, normal))
+        is_on = is_on & (k > 0)
+        push = mul(jnp.where(is_on, -error / jnp.where(is_on, k, ONE), ZERO), normal)
+        if not layout.a_is_static:
+            a = Position(sub(a.center, mul(m_a, push)), a.angle - i_a * cross(r_a, push))
+        b = Position(add(b.center, mul(m_b, push)), b.angle + i_b * cross(r_b, push))
+    return a, b, least
+
+
+def _solve_block(c: ContactConstraint, old1: Number, old2: Number, b1: Number, b2: Number) -> tuple[Number, Number]:
+    """Return the impulses of two points, by trying which of them push; the old ones, if no choice is consistent."""
+    both1, both2 = -(c.i11 * b1 + c.i12 * b2), -(c.i12 * b1 + c.i22 * b2)
+    both = (both1 >= 0) & (both2 >= 0)
+    first = -c.points[0].normal_mass * b1
+    only_first = (first >= 0) & (c.k12 * first + b2 >= 0)
+    second = -c.points[1].normal_mass * b2
+    only_second = (second >= 0) & (c.k12 * second + b1 >= 0)
+    none = (b1 >= 0) & (b2 >= 0)
+    x1 = jnp.where(only_first, first, jnp.where(only_second | none, ZERO, old1))
+    x2 = jnp.where(only_first, ZERO, jnp.where(only_second, second, jnp.where(none, ZERO, old2)))
+    return jnp.where(both, both1, x1), jnp.where(both, both2, x2)
+
+
+def _world_manifold(
+    layout: Layout, contact: Contact, positions: tuple[Position, Position]
+) -> tuple[Vector, tuple[Vector, Vector]]:
+    """Return the normal from A to B, and the points half-way between the surfaces."""
+    xf_a, xf_b = transforms(layout, contact, *positions)
+    is_b = contact.kind == FACE_B
+    xf1, xf2 = _choose(is_b, xf_b, xf_a), _choose(is_b, xf_a, xf_b)
+    radius1 = jnp.where(is_b, contact.radius_b, contact.radius_a)
+    radius2 = jnp.where(is_b, contact.radius_a, contact.radius_b)
+    normal, plane = rotate(xf1[1], contact.normal), apply(xf1, contact.point)
+    points = []
+    for local in contact.points:
+        clip = apply(xf2, local)
+        on_1 = add(clip, mul(radius1 - dot(sub(clip, plane), normal), normal))
+        points.append(mul(HALF, add(on_1, sub(clip, mul(radius2, normal)))))
+    normal = select(is_b, neg(normal), normal)
+    if layout.has_circles:
+        center_a, center_b = apply(xf_a, contact.point), apply(xf_b, contact.points[0])
+        distance = sub(center_b, center_a)
+        is_far = dot(distance, distance) > EPSILON * EPSILON
+        axis = select(is_far, normalize(distance)[0], (ONE, ZERO))
+        middle = mul(HALF, add(add(center_a, mul(contact.radius_a, axis)), sub(center_b, mul(contact.radius_b, axis))))
+        is_circles = contact.kind == CIRCLES
+        normal, points[0] = select(is_circles, axis, normal), select(is_circles, middle, points[0])
+    return normal, (points[0], points[1])
+
+
+def _position_manifold(
+    layout: Layout, contact: Contact, a: Position, b: Position, j: int
+) -> tuple[Vector, Vector, Number]:
+    """Return the normal from A to B, point j and its separation for corrected positions."""
+    xf_a, xf_b = transforms(layout, contact, a, b)
+    is_b = contact.kind == FACE_B
+    xf1, xf2 = _choose(is_b, xf_b, xf_a), _choose(is_b, xf_a, xf_b)
+    normal, plane, point = rotate(xf1[1], contact.normal), apply(xf1, contact.point), apply(xf2, contact.points[j])
+    separation = dot(sub(point, plane), normal) - contact.radius_a - contact.radius_b
+    normal = select(is_b, neg(normal), normal)
+    if layout.has_circles:
+        center_a, center_b = apply(xf_a, contact.point), apply(xf_b, contact.points[0])
+        axis, _ = normalize(sub(center_b, center_a))
+        is_circles = contact.kind == CIRCLES
+        distance = dot(sub(center_b, center_a), axis) - contact.radius_a - contact.radius_b
+        normal, point = select(is_circles, axis, normal), select(is_circles, mul(HALF, add(center_a, center_b)), point)
+        separation = jnp.where(is_circles, distance, separation)
+    return normal, point, separation
+
+
+def _transform(body: ContactBody, position: Position, is_static: bool, layout: Layout) -> Transform:
+    if is_static:
+        return body.fixed
+    xf = origin(position.center, position.angle, body.mass.center)
+    may_be_static = not layout.b_is_moving or not layout.a_is_static
+    return _choose(body.row == layout.num_rows, body.fixed, xf) if may_be_static else xf
+
+
+def _effective_mass(m_a: Number, m_b: Number, i_a: Number, i_b: Number, arm_a: Number, arm_b: Number) -> Number:
+    return m_a + m_b + i_a * arm_a * arm_a + i_b * arm_b * arm_b
+
+
+def _relative_velocity(layout: Layout, r_a: Vector, r_b: Vector, a: Velocity, b: Velocity) -> Vector:
+    """Return the velocity of B against A at a contact point."""
+    velocity = add(b.linear, spin(b.angular, r_b))
+    return velocity if layout.a_is_static else sub(sub(velocity, a.linear), spin(a.angular, r_a))
+
+
+def _push(
+    layout: Layout, contact: Contact, a: Velocity, b: Velocity, push: Vector, about_a: Number, about_b: Number
+) -> tuple[Velocity, Velocity]:
+    """Apply an impulse to B and its opposite to A, given with its moments about the centres of mass."""
+    m_b, i_b, _ = contact.b.mass
+    b = Velocity(add(b.linear, mul(m_b, push)), b.angular + i_b * about_b)
+    if layout.a_is_static:
+        return a, b
+    m_a, i_a, _ = contact.a.mass
+    return Velocity(sub(a.linear, mul(m_a, push)), a.angular - i_a * about_a), b
+
+
+def _choose(condition: Number, a: Transform, b: Transform) -> Transform:
+    return select(condition, a[0], b[0]), select(condition, a[1], b[1])
+
+
+def _each(function: Any) -> tuple[Number, Number]:
+    return function(0), function(1)

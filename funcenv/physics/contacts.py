@@ -1,0 +1,290 @@
+"""The list of contacts: pairs whose boxes overlap are added, updated, and removed when the boxes part.
+
+Box2D keeps contacts in a list, the newest first, and its order decides in which order constraints are solved and events
+are reported. Here a contact has any free place in an array, and a stamp that says when it was made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from funcenv.physics.contact_solver import Contact
+from funcenv.physics.fixtures import BOX_MARGIN, Fixtures, box_of, static_boxes
+from funcenv.physics.geometry import ZERO, Number, Transform, opaque, select, sub
+from funcenv.physics.manifold import Manifold
+from funcenv.physics.pairs import PairTable, choose
+from funcenv.physics.world import BEGAN, ENDED, ContactState
+
+BOX_MULTIPLIER = np.float32(2)  # of a displacement, by which a box that moves is enlarged towards it
+LATEST = np.iinfo(np.int32).max
+
+
+class Events(NamedTuple):
+    """What happened to the contacts of each moving body in a step."""
+
+    began: jax.Array  # [rows]
+    last: jax.Array  # [rows]
+
+
+class ContactList(NamedTuple):
+    """Contacts with what else changes when they are updated."""
+
+    contacts: ContactState
+    boxes: jax.Array  # [moving fixtures, 4]
+    next_stamp: jax.Array
+    dropped: jax.Array
+    is_awake: jax.Array  # [rows]
+    rest_time: jax.Array  # [rows]
+    events: Events
+
+
+def wake(changes: ContactList, rows: jax.Array) -> ContactList:
+    """Wake bodies; their time at rest begins again if they were asleep."""
+    starts = rows & ~changes.is_awake
+    return changes._replace(is_awake=changes.is_awake | rows, rest_time=jnp.where(starts, ZERO, changes.rest_time))
+
+
+def bodies_of(fixtures: Fixtures, table: PairTable, pair: jax.Array) -> jax.Array:
+    """Return which moving bodies `[rows]` belong to each of the pairs `[n]`, as `[n, rows]`."""
+    first, second = table.rows(pair)
+    rows = np.arange(len(fixtures.moving_bodies), dtype=np.int32)
+    belongs = jnp.broadcast_to(jnp.asarray(second), pair.shape)[:, None] == rows
+    if not fixtures.a_is_static:
+        belongs = belongs | (jnp.broadcast_to(jnp.asarray(first), pair.shape)[:, None] == rows)
+    return belongs & (pair >= 0)[:, None]
+
+
+def find_new(fixtures: Fixtures, table: PairTable, changes: ContactList) -> ContactList:
+    """Add a contact for every pair whose boxes overlap and that has none, in Box2D's order."""
+    size = fixtures.max_contacts
+    indices = np.arange(len(fixtures.pairs), dtype=np.int32)
+    is_new = _overlaps(fixtures, changes.boxes) & fixtures.can_collide
+    for place in range(size):
+        is_new = is_new & (changes.contacts.pair[place] != indices)
+    order = fixtures.creation_order
+    places = np.arange(size, dtype=np.int32)
+
+    def add(carry: Any) -> Any:
+        is_new, changes = carry
+        contacts = changes.contacts
+        if (order == np.arange(len(order))).all():
+            pair = jnp.argmax(is_new).astype(jnp.int32)
+        else:
+            pair = jnp.argmin(jnp.where(is_new, order, LATEST)).astype(jnp.int32)
+        is_free = contacts.pair < 0
+        here = (jnp.argmax(is_free) == places) & is_free.any()
+        contacts = contacts.replace(
+            pair=jnp.where(here, pair, contacts.pair),
+            stamp=jnp.where(here, changes.next_stamp, contacts.stamp),
+            is_touching=contacts.is_touching & ~here,
+            is_enabled=contacts.is_enabled | here,
+            count=jnp.where(here, 0, contacts.count),
+        )
+        bodies = bodies_of(fixtures, table, pair[None])[0]
+        if fixtures.has_sensors:
+            bodies = bodies & ~jnp.broadcast_to(table.is_sensor(pair), bodies.shape)
+        changes = wake(
+            changes._replace(
+                contacts=contacts,
+                next_stamp=changes.next_stamp + 1,
+                dropped=changes.dropped + (~is_free.any()).astype(jnp.int32),
+            ),
+            bodies,
+        )
+        return is_new & (indices != pair), changes
+
+    return jax.lax.while_loop(lambda carry: carry[0].any(), add, (is_new, changes))[1]
+
+
+def collide(fixtures: Fixtures, table: PairTable, changes: ContactList, transforms: Sequence[Transform]) -> ContactList:
+    """Remove contacts whose boxes have parted, and update the others; those of sleeping bodies stay."""
+    contacts = changes.contacts
+    bodies = bodies_of(fixtures, table, contacts.pair)
+    exists = contacts.pair >= 0
+    is_close = _is_close(fixtures, table, changes.boxes, contacts.pair)
+    manifold, touches = evaluate(fixtures, table, contacts.pair, transforms)
+    turns = touches != contacts.is_touching
+    turns_solid = turns & ~table.is_sensor(contacts.pair) if fixtures.has_sensors else turns
+    wakes = jnp.where(is_close, turns_solid, contacts.count > 0)
+    is_active = (bodies & changes.is_awake).any(1) & exists
+    if fixtures.moving_can_collide:  # a contact may wake a body whose older contacts come later in the list
+        is_newer = contacts.stamp[:, None] > contacts.stamp[None, :]
+        shares = (bodies[:, None, :] & bodies[None, :, :]).any(-1)
+        for _ in range(len(fixtures.moving_bodies) - 1):
+            is_active = is_active | ((is_active & wakes)[:, None] & is_newer & shares).any(0) & exists
+    is_removed, is_updated = is_active & ~is_close, is_active & is_close
+    begins = is_updated & touches & ~contacts.is_touching
+    ends = contacts.is_touching & (is_removed | (is_updated & ~touches))
+    changes = wake(changes, (bodies & (is_active & wakes)[:, None]).any(0))
+    contacts = updated(contacts, manifold, touches, is_updated)
+    contacts = contacts.replace(pair=jnp.where(is_removed, -1, contacts.pair))
+    return changes._replace(contacts=contacts, events=note(changes.events, bodies, begins, ends, contacts.stamp))
+
+
+def evaluate(
+    fixtures: Fixtures, table: PairTable, pair: jax.Array, transforms: Sequence[Transform]
+) -> tuple[Manifold, jax.Array]:
+    """Return the manifolds of pairs `[n]`, and whether the fixtures touch; for sensors, whether they overlap."""
+    sides = table.sides(pair)
+    xf_a, xf_b = (_transform_of(table, side, i, transforms) for i, side in enumerate(sides))
+    manifold = table.manifold(sides, xf_a, xf_b)
+    touches = jnp.broadcast_to(manifold.count > 0, pair.shape)
+    if fixtures.has_sensors:
+        from funcenv.physics.distance import overlaps
+
+        is_sensor = table.is_sensor(pair)
+        touches = jnp.where(is_sensor, overlaps(sides[0].shape, xf_a, sides[1].shape, xf_b), touches)
+        manifold = manifold._replace(count=jnp.where(is_sensor, 0, manifold.count))
+    return manifold, touches
+
+
+def updated(contacts: ContactState, manifold: Manifold, touches: jax.Array, where: jax.Array) -> ContactState:
+    """Return the contacts with new manifolds; points with the same keys as before keep their impulses."""
+    size = contacts.pair.shape[0]
+    keys = jnp.stack([jnp.broadcast_to(key, (size,)) for key in manifold.keys], -1)
+
+    def carried(impulse: jax.Array) -> jax.Array:
+        first = (contacts.count > 0)[:, None] & (contacts.keys[:, :1] == keys)
+        second = (contacts.count > 1)[:, None] & (contacts.keys[:, 1:] == keys)
+        return jnp.where(first, impulse[:, :1], jnp.where(second, impulse[:, 1:], ZERO))
+
+    def pairs(vector: Any) -> jax.Array:
+        return jnp.stack([jnp.broadcast_to(value, (size,)) for value in vector], -1)
+
+    new = {
+        "is_touching": touches,
+        "is_enabled": jnp.ones_like(where),
+        "count": jnp.broadcast_to(manifold.count, (size,)),
+        "kind": jnp.broadcast_to(manifold.kind, (size,)),
+        "normal": pairs(manifold.normal),
+        "point": pairs(manifold.point),
+        "points": jnp.stack([pairs(point) for point in manifold.points], 1),
+        "keys": keys,
+        "normal_impulse": carried(contacts.normal_impulse),
+        "tangent_impulse": carried(contacts.tangent_impulse),
+    }
+    return contacts.replace(
+        **{
+            name: jnp.where(where.reshape(size, *[1] * (value.ndim - 1)), value, getattr(contacts, name))
+            for name, value in new.items()
+        }
+    )
+
+
+def note(events: Events, bodies: jax.Array, begins: jax.Array, ends: jax.Array, stamp: jax.Array) -> Events:
+    """Return the events with those of contacts that were visited from the newest to the oldest."""
+    happens = bodies & (begins | ends)[:, None]
+    oldest = jnp.where(happens, stamp[:, None], LATEST).min(0, initial=LATEST)
+    is_begin = (happens & begins[:, None] & (stamp[:, None] == oldest)).any(0)
+    last = jnp.where(happens.any(0), jnp.where(is_begin, BEGAN, ENDED), events.last)
+    return Events(events.began | (bodies & begins[:, None]).any(0), last)
+
+
+def follow(
+    fixtures: Fixtures,
+    boxes: jax.Array,
+    before: Sequence[Transform],
+    after: Sequence[Transform],
+    moves: jax.Array,
+) -> jax.Array:
+    """Return the boxes after bodies have moved: a box moves if it does not contain its fixture's sweep any more."""
+    rows = []
+    for k, i in enumerate(fixtures.moving):
+        part, row = fixtures.parts[i], fixtures.row(i)
+        start = box_of(part.vertices(), part.radius, before[row])
+        end = box_of(part.vertices(), part.radius, after[row])
+        tight = [
+            *(jnp.minimum(a, b) for a, b in zip(start[:2], end[:2], strict=True)),
+            *(jnp.maximum(a, b) for a, b in zip(start[2:], end[2:], strict=True)),
+        ]
+        old = boxes[k]
+        contains = (old[0] <= tight[0]) & (old[1] <= tight[1]) & (tight[2] <= old[2]) & (tight[3] <= old[3])
+        shift = [BOX_MULTIPLIER * d for d in sub(after[row][0], before[row][0])]
+        left, bottom = tight[0] - BOX_MARGIN, tight[1] - BOX_MARGIN
+        right, top = tight[2] + BOX_MARGIN, tight[3] + BOX_MARGIN
+        new = [
+            jnp.where(shift[0] < 0, left + shift[0], left),
+            jnp.where(shift[1] < 0, bottom + shift[1], bottom),
+            jnp.where(shift[0] < 0, right, right + shift[0]),
+            jnp.where(shift[1] < 0, top, top + shift[1]),
+        ]
+        rows.append(jnp.where(contains | ~moves[row], old, jnp.stack(new)))
+    return jnp.stack(rows)
+
+
+def _transform_of(table: PairTable, side: Any, index: int, transforms: Sequence[Transform]) -> Transform:
+    if index == 0 and table.layout.a_is_static:
+        return side.body.fixed
+    xf = choose(list(transforms), side.body.row)
+    if table.layout.b_is_moving:
+        return xf
+    is_static = side.body.row == table.layout.num_rows
+    return select(is_static, side.body.fixed[0], xf[0]), select(is_static, side.body.fixed[1], xf[1])
+
+
+def _overlaps(fixtures: Fixtures, boxes: jax.Array) -> jax.Array:
+    """Return for each pair whether the enlarged boxes overlap."""
+    left, bottom, right, top = (side[:, None] for side in static_boxes(fixtures))
+    is_near = (left <= boxes[:, 2]) & (boxes[:, 0] <= right) & (bottom <= boxes[:, 3]) & (boxes[:, 1] <= top)
+    is_near = is_near.reshape(-1)
+    others = fixtures.pairs[fixtures.grid_size :]
+    if len(others):
+        rows = {part: row for row, part in enumerate(fixtures.moving)}
+        first, second = (boxes[np.array([rows[i] for i in column])] for column in others.T.tolist())
+        near = _meet([*first.T], [*second.T])
+        is_near = jnp.concatenate([is_near, near])
+    return is_near
+
+
+def _is_close(fixtures: Fixtures, table: PairTable, boxes: jax.Array, pair: jax.Array) -> jax.Array:
+    """Return whether the enlarged boxes of pairs overlap."""
+    if fixtures.a_is_static:
+        first, second = table.parts(pair)
+        fixed = jnp.stack(static_boxes(fixtures), -1)
+        return _meet([*jnp.take(fixed, first, axis=0, mode="clip").T], _rows_of(boxes, second))
+    every = jnp.zeros((len(fixtures.parts), 4), jnp.float32)
+    if fixtures.static:
+        every = every.at[np.array(fixtures.static)].set(jnp.stack(static_boxes(fixtures), -1))
+    every = every.at[np.array(fixtures.moving)].set(boxes)
+    first, second = table.parts(pair)
+    return _meet(*([*jnp.take(every, index, axis=0, mode="clip").T] for index in (first, second)))
+
+
+def _rows_of(boxes: jax.Array, index: Number) -> list[Number]:
+    return list(choose([tuple(boxes[k]) for k in range(boxes.shape[0])], index))
+
+
+def _meet(a: Sequence[Number], b: Sequence[Number]) -> Number:
+    return (a[0] <= b[2]) & (b[0] <= a[2]) & (a[1] <= b[3]) & (b[1] <= a[3])
+
+
+def contacts_at(table: PairTable, contacts: ContactState, source: jax.Array, most: int) -> list[Contact]:
+    """Return the contacts at some places as the solver needs them; a place behind the last one is free."""
+    size = contacts.pair.shape[0]
+    is_used = source < size
+    chosen = jax.tree.map(lambda column: jnp.take(column, source, axis=0, mode="clip"), contacts)
+    a, b = table.sides(chosen.pair)
+    contact = Contact(
+        a=a.body,
+        b=b.body,
+        count=jnp.where(is_used, chosen.count, 0),
+        kind=chosen.kind,
+        normal=(chosen.normal[:, 0], chosen.normal[:, 1]),
+        point=(chosen.point[:, 0], chosen.point[:, 1]),
+        points=(
+            (chosen.points[:, 0, 0], chosen.points[:, 0, 1]),
+            (chosen.points[:, 1, 0], chosen.points[:, 1, 1]),
+        ),
+        radius_a=opaque(a.shape.radius),
+        radius_b=opaque(b.shape.radius),
+        friction=jnp.sqrt(a.friction * b.friction),
+        restitution=jnp.maximum(a.restitution, b.restitution),
+        normal_impulse=(chosen.normal_impulse[:, 0], chosen.normal_impulse[:, 1]),
+        tangent_impulse=(chosen.tangent_impulse[:, 0], chosen.tangent_impulse[:, 1]),
+    )
+    return [jax.tree.map(lambda column, k=k: column[k] if np.ndim(column) else column, contact) for k in range(most)]

@@ -1,0 +1,354 @@
+"""Continuous collision: bodies that would pass through a static one in a step are stopped where they touch it.
+
+The earliest impact is found and solved, with the contacts of its moving body and static ones, for the rest of the step;
+then the next, until there is none. Joints do not take part. This is `b2World::SolveTOI` of Box2D.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from funcenv.physics import contact_solver
+from funcenv.physics.contact_solver import Contact, ContactBody, Layout
+from funcenv.physics.contacts import (
+    ContactList,
+    bodies_of,
+    contacts_at,
+    evaluate,
+    find_new,
+    follow,
+    note,
+    updated,
+    wake,
+)
+from funcenv.physics.fixtures import Fixtures
+from funcenv.physics.geometry import EPSILON, ONE, ZERO, Number, Transform, add, mul, origin
+from funcenv.physics.motion import integrate
+from funcenv.physics.pairs import PairTable, choose, lookup
+from funcenv.physics.revolute import BodyMass, Position, Velocity
+from funcenv.physics.shapes import LINEAR_SLOP
+from funcenv.physics.time_of_impact import Sweep, time_of_impact
+from funcenv.physics.world import World
+
+MAX_IMPACTS = 8  # of a contact in a step
+POSITION_ITERATIONS = 20  # most of them at an impact
+
+
+class ImpactSettings(NamedTuple):
+    """What does not change during a step."""
+
+    world: World
+    fixtures: Fixtures
+    table: PairTable
+    masses: Sequence[BodyMass]  # of the moving bodies
+    h: Number
+    velocity_iterations: int
+
+
+class _Motion(NamedTuple):
+    """The moving bodies during the search."""
+
+    starts: list[Position]  # at the time `alpha`
+    ends: list[Position]  # at the end of the step
+    velocities: list[Velocity]
+    alpha: jax.Array  # [rows], until when each body has been moved, as a part of the step
+    fixed_alpha: jax.Array  # [static bodies], the same
+
+
+class _Search(NamedTuple):
+    """The state of the search."""
+
+    motion: _Motion
+    changes: ContactList
+    time: jax.Array  # [contacts], of impact
+    is_known: jax.Array  # [contacts], whether the time is known
+    impacts: jax.Array  # [contacts], how many of them each has had in this step
+    is_done: jax.Array
+
+
+def solve_impacts(
+    settings: ImpactSettings,
+    ends: Sequence[Position],
+    velocities: Sequence[Velocity],
+    changes: ContactList,
+    starts: Sequence[Position],
+) -> tuple[list[Position], list[Velocity], ContactList]:
+    """Return positions, velocities and contacts after all impacts of a step from `starts` to `ends`."""
+    size, num_rows = settings.fixtures.max_contacts, len(settings.masses)
+    search = _Search(
+        motion=_Motion(
+            list(starts),
+            list(ends),
+            list(velocities),
+            jnp.zeros(num_rows, jnp.float32),
+            jnp.zeros(len(settings.world.fixed), jnp.float32),
+        ),
+        changes=changes,
+        time=jnp.ones(size, jnp.float32),
+        is_known=jnp.zeros(size, bool),
+        impacts=jnp.zeros(size, jnp.int32),
+        is_done=jnp.zeros((), bool),
+    )
+
+    def advance(search: _Search) -> _Search:
+        search = _find_times(settings, search)
+        contacts = search.changes.contacts
+        is_candidate = _is_candidate(search) & search.is_known
+        time = jnp.where(is_candidate, search.time, ONE)
+        least = time.min()
+        is_first = is_candidate & (time == least)
+        first = jnp.argmax(jnp.where(is_first, contacts.stamp, -1))
+        is_done = ~(is_first.any() & (least < ONE)) | (ONE - np.float32(10) * EPSILON < least)
+        return jax.lax.cond(
+            is_done,
+            lambda s: s._replace(is_done=jnp.ones((), bool)),
+            lambda s: _resolve(settings, s, first, least),
+            search,
+        )
+
+    search = jax.lax.while_loop(lambda s: ~s.is_done, advance, search)
+    return search.motion.ends, search.motion.velocities, search.changes
+
+
+def _is_candidate(search: _Search) -> jax.Array:
+    contacts = search.changes.contacts
+    return (contacts.pair >= 0) & contacts.is_enabled & (search.impacts <= MAX_IMPACTS)
+
+
+def _find_times(settings: ImpactSettings, search: _Search) -> _Search:
+    """Compute the times of impact that are not known, one after the other from the newest contact to the oldest."""
+    fixtures, table = settings.fixtures, settings.table
+    pair, stamp = search.changes.contacts.pair, search.changes.contacts.stamp
+    awake = (bodies_of(fixtures, table, pair) & search.changes.is_awake).any(1)
+    is_open = _is_candidate(search) & awake & _has_static_body(fixtures, table, pair) & ~search.is_known
+    if fixtures.has_sensors:
+        is_open = is_open & ~table.is_sensor(pair)
+    places = np.arange(fixtures.max_contacts, dtype=np.int32)
+
+    def compute(carry: Any) -> Any:
+        is_open, motion, time, is_known = carry
+        place = jnp.argmax(jnp.where(is_open, stamp, -1))
+        here = places == place
+        touches, when, alpha, motion = _impact(settings, motion, pair[place])
+        found = jnp.where(touches, jnp.minimum(alpha + (ONE - alpha) * when, ONE), ONE)
+        return is_open & ~here, motion, jnp.where(here, found, time), is_known | here
+
+    start = is_open, search.motion, search.time, search.is_known
+    _, motion, time, is_known = jax.lax.while_loop(lambda carry: carry[0].any(), compute, start)
+    return search._replace(motion=motion, time=time, is_known=is_known)
+
+
+def _impact(settings: ImpactSettings, motion: _Motion, pair: Number) -> tuple[Number, Number, Number, _Motion]:
+    """Return whether and when a moving and a static fixture touch, from when on, and both bodies moved to then."""
+    fixtures, table = settings.fixtures, settings.table
+    a, b = table.sides(pair)
+    is_b = _moving_is_b(table, b.body)
+    row = jnp.where(is_b, b.body.row, a.body.row)
+    fixed = _fixed_body(fixtures, table, pair)
+    alpha = jnp.maximum(
+        choose([motion.alpha[r] for r in range(len(motion.starts))], row), _at(motion.fixed_alpha, fixed)
+    )
+    motion = motion._replace(
+        fixed_alpha=jnp.where(np.arange(motion.fixed_alpha.shape[0], dtype=np.int32) == fixed, alpha, motion.fixed_alpha)
+    )
+    motion = _moved(motion, row, alpha)
+    start, end = choose(motion.starts, row), choose(motion.ends, row)
+    center = choose([mass.center for mass in settings.masses], row)
+    sweep_a = Sweep(start, end, center, is_b, a.body.fixed)
+    sweep_b = Sweep(start, end, center, ~is_b, b.body.fixed)
+    touches, when = time_of_impact(a.shape, sweep_a, b.shape, sweep_b)
+    return touches, when, alpha, motion
+
+
+def _moved(motion: _Motion, row: Number, alpha: Number) -> _Motion:
+    """Return the motion with the start of one body moved on to a time."""
+    starts = list(motion.starts)
+    for r, (start, end) in enumerate(zip(motion.starts, motion.ends, strict=True)):
+        part = (alpha - motion.alpha[r]) / (ONE - motion.alpha[r])
+        is_moved = (row == r) & (motion.alpha[r] < alpha)
+        moved = Position(
+            add(mul(ONE - part, start.center), mul(part, end.center)), (ONE - part) * start.angle + part * end.angle
+        )
+        starts[r] = jax.tree.map(lambda new, old, moves=is_moved: jnp.where(moves, new, old), moved, start)
+    rows = np.arange(len(starts), dtype=np.int32)
+    return motion._replace(starts=starts, alpha=jnp.where((rows == row) & (motion.alpha < alpha), alpha, motion.alpha))
+
+
+def _resolve(settings: ImpactSettings, search: _Search, first: Number, alpha: Number) -> _Search:
+    """Move a body to its impact and solve its contacts there, if it does touch; otherwise disable the contact."""
+    fixtures, table, before = settings.fixtures, settings.table, search.motion
+    contacts = search.changes.contacts
+    places = np.arange(fixtures.max_contacts, dtype=np.int32)
+    is_first = places == first
+    pair = contacts.pair
+    a, b = (body.body for body in table.sides(pair[first]))
+    row = jnp.where(_moving_is_b(table, b), b.row, a.row)
+    motion = _moved(before, row, alpha)
+    body = choose(motion.starts, row)
+    own_mass = choose(list(settings.masses), row)
+
+    transforms = [origin(body.center, body.angle, own_mass.center)] * len(settings.masses)
+    manifold, touches = evaluate(fixtures, table, pair, transforms)
+    is_hit = jnp.where(is_first, touches, False).any()
+    bodies = bodies_of(fixtures, table, pair)
+    is_own = (bodies & (np.arange(len(settings.masses), dtype=np.int32) == row)).any(1) & _has_static_body(fixtures, table, pair)
+    if fixtures.has_sensors:
+        is_own = is_own & ~table.is_sensor(pair)
+    is_other = is_own & ~is_first & is_hit
+    events = search.changes.events
+    for group in (is_first, is_other):
+        begins, ends = group & touches & ~contacts.is_touching, group & ~touches & contacts.is_touching
+        events = note(events, bodies, begins, ends, contacts.stamp)
+    is_updated = is_first | is_other
+    contacts = updated(contacts, manifold, touches, is_updated)
+    contacts = contacts.replace(is_enabled=contacts.is_enabled & (~is_first | is_hit))
+    changes = search.changes._replace(contacts=contacts, events=events)
+    changes = wake(changes, (np.arange(len(settings.masses), dtype=np.int32) == row) & is_hit)
+
+    # the first contact is solved first, then the others from the newest to the oldest
+    is_solved = is_updated & touches
+    key = jnp.where(is_first, np.iinfo(np.int32).max, contacts.stamp)
+    position = (is_solved[:, None] & (key[:, None] > key)).sum(0, dtype=jnp.int32)
+    position = jnp.where(is_solved, position, -1)
+    most = fixtures.max_touching
+    is_source = position[None, :] == np.arange(most, dtype=np.int32)[:, None]
+    source = jnp.where(is_source.any(1), is_source.argmax(1), fixtures.max_contacts).astype(jnp.int32)
+    solved, end, velocity = _solve(
+        settings,
+        contacts_at(table, contacts, source, most),
+        row,
+        own_mass,
+        body,
+        choose(motion.velocities, row),
+        (ONE - alpha) * settings.h,
+    )
+
+    fixed = _fixed_body(fixtures, table, pair)
+    is_reached = (jnp.broadcast_to(fixed, pair.shape)[:, None] == np.arange(motion.fixed_alpha.shape[0], dtype=np.int32)) & (
+        is_solved[:, None]
+    )
+    here = [(row == r) & is_hit for r in range(len(settings.masses))]
+    after = motion._replace(
+        starts=_put(here, solved, before.starts),
+        ends=_put(here, end, before.ends),
+        velocities=_put(here, velocity, before.velocities),
+        alpha=jnp.where(is_hit, motion.alpha, before.alpha),
+        fixed_alpha=jnp.where(is_reached.any(0) & is_hit, alpha, before.fixed_alpha),
+    )
+    moves = jnp.stack(here)
+    boxes = follow(
+        fixtures,
+        changes.boxes,
+        _transforms(settings, after.starts),
+        _transforms(settings, after.ends),
+        moves,
+    )
+    changes = find_new(fixtures, table, changes._replace(boxes=boxes))
+    is_stale = is_first | (is_hit & (bodies & moves).any(1))
+    is_new = changes.contacts.pair != pair
+    return search._replace(
+        motion=after,
+        changes=changes,
+        is_known=search.is_known & ~is_stale & ~is_new,
+        impacts=jnp.where(is_new, 0, search.impacts + is_first.astype(jnp.int32)),
+    )
+
+
+def _solve(
+    settings: ImpactSettings,
+    contacts: list[Contact],
+    row: Number,
+    mass: BodyMass,
+    body: Position,
+    velocity: Velocity,
+    h: Number,
+) -> tuple[Position, Position, Velocity]:
+    """Return the body's corrected position at the impact, and position and velocity at the end of the step."""
+    layout = settings.table.layout
+
+    def correct(carry: Any) -> Any:
+        iteration, _, body = carry
+        least: Number = ZERO
+        for contact in contacts:
+            a, b = _both(layout, contact, row, body)
+            a, b, separation = contact_solver.solve_position(layout, contact, a, b, contact_solver.TOI_BAUMGARTE)
+            body, least = _own(layout, contact, row, a, b), jnp.minimum(least, separation)
+        return iteration + 1, least >= np.float32(-1.5) * LINEAR_SLOP, body
+
+    start = jnp.int32(0), jnp.zeros((), bool), body
+    _, _, body = jax.lax.while_loop(lambda c: (c[0] < POSITION_ITERATIONS) & ~c[1], correct, start)
+    constraints, impulses = [], []
+    for contact in contacts:
+        constraint, _ = contact_solver.prepare(
+            layout, contact, _both(layout, contact, row, body), _both(layout, contact, row, velocity)
+        )
+        constraints.append(constraint)
+        impulses.append(contact_solver.ContactImpulse((jnp.float32(0),) * 2, (jnp.float32(0),) * 2))
+
+    def iterate(_: Any, carry: Any) -> Any:
+        velocity, impulses = carry[0], list(carry[1])
+        for k, contact in enumerate(contacts):
+            a, b = _both(layout, contact, row, velocity)
+            impulses[k], a, b = contact_solver.solve_velocity(layout, contact, constraints[k], impulses[k], a, b)
+            velocity = _own(layout, contact, row, a, b)
+        return velocity, impulses
+
+    velocity, _ = jax.lax.fori_loop(0, settings.velocity_iterations, iterate, (velocity, impulses))
+    del mass
+    end, velocity = integrate(body, velocity, h)
+    return body, end, velocity
+
+
+def _both(layout: Layout, contact: Contact, row: Number, value: Any) -> tuple[Any, Any]:
+    """Return the records of A and B, of which one is the moving body, and the other static."""
+    if layout.a_is_static:
+        return value, value
+    own = [
+        jax.tree.map(lambda leaf, side=side: jnp.where(side.row == row, leaf, ZERO), value)
+        for side in (contact.a, contact.b)
+    ]
+    return own[0], own[1]
+
+
+def _own(layout: Layout, contact: Contact, row: Number, a: Any, b: Any) -> Any:
+    if layout.a_is_static:
+        return b
+    return jax.tree.map(lambda first, second: jnp.where(contact.a.row == row, first, second), a, b)
+
+
+def _put(here: Sequence[Number], value: Any, values: Sequence[Any]) -> list[Any]:
+    return [
+        jax.tree.map(lambda new, old, is_here=is_here: jnp.where(is_here, new, old), value, old)
+        for is_here, old in zip(here, values, strict=True)
+    ]
+
+
+def _transforms(settings: ImpactSettings, positions: Sequence[Position]) -> list[Transform]:
+    return [origin(p.center, p.angle, m.center) for p, m in zip(positions, settings.masses, strict=True)]
+
+
+def _moving_is_b(table: PairTable, b: ContactBody) -> Number:
+    return jnp.bool_(True) if table.layout.a_is_static else b.row != table.layout.num_rows
+
+
+def _has_static_body(fixtures: Fixtures, table: PairTable, pair: Number) -> Number:
+    """Return whether pairs are of a static and a moving body."""
+    return pair < fixtures.grid_size if fixtures.moving_can_collide else pair >= 0
+
+
+def _fixed_body(fixtures: Fixtures, table: PairTable, pair: Number) -> Number:
+    """Return the index of the static body among the static ones, for pairs that have one."""
+    order = {body: i for i, body in enumerate(fixtures.world.fixed)}
+    column = np.array([order[fixtures.parts[i].body] for i in fixtures.static], np.int32)
+    return lookup(column, jnp.maximum(pair, 0) // max(len(fixtures.moving), 1))
+
+
+def _at(values: jax.Array, index: Number) -> Number:
+    if values.shape[0] == 1:
+        return values[0]
+    return jnp.take(values, index, mode="clip")
