@@ -4,6 +4,8 @@ from funcenv.physics.revolute import RevoluteJoint
 from funcenv.physics.shapes import Circle, Edges, Polygon
 from funcenv.physics.simulation import initial_state, step
 from funcenv.physics.world import (
+    BEGAN,
+    ENDED,
     Body,
     Fixture,
     World,
@@ -13,6 +15,8 @@ from funcenv.physics.world import (
 )
 
 __all__ = [
+    "BEGAN",
+    "ENDED",
     "Body",
     "Circle",
     "Edges",

@@ -1,8 +1,8 @@
 """Contacts as constraints: no approach of two bodies along the normal, and friction along the tangent.
 
-Each function takes one contact, because each starts from the velocities or positions that the one before it left. A free
-place has masses and impulses 0, and changes nothing. The equations are those of Box2D's `b2ContactSolver.cpp`, with its
-block solver for two points.
+Each function takes one contact, because each starts from the velocities or positions that the one before it left. A
+free place has masses and impulses 0, and changes nothing. The equations are those of Box2D's `b2ContactSolver.cpp`,
+with its block solver for two points.
 """
 
 from __future__ import annotations
@@ -38,9 +38,10 @@ from funcenv.physics.geometry import (
     sub,
 )
 from funcenv.physics.manifold import CIRCLES, FACE_B
-from funcenv.physics.revolute import BodyMass, Position, Velocity
+from funcenv.physics.revolute import Position, Velocity
 from funcenv.physics.shapes import LINEAR_SLOP
 
+IDENTITY = ((ZERO, ZERO), (ZERO, ONE))
 VELOCITY_THRESHOLD = np.float32(1)  # slower impacts do not bounce [m/s]
 MAX_CONDITION_NUMBER = np.float32(1000)  # of the block solver
 MAX_LINEAR_CORRECTION = np.float32(0.2)  # of one position iteration [m]
@@ -52,14 +53,14 @@ class ContactBody(NamedTuple):
     """One of the two bodies of a contact."""
 
     row: Number  # among the moving bodies; their number for a static body
-    mass: BodyMass
-    fixed: Transform  # of a static body; of a moving one, without meaning
+    mass: Any  # BodyMass; None of a body that is known to be static
+    fixed: Any  # transform of a static body; None if it is known to move
 
 
 class Contact(NamedTuple):
     """A touching contact as the solver needs it; `count` is 0 in a free place."""
 
-    a: ContactBody
+    a: Any  # ContactBody; None if it is always static
     b: ContactBody
     count: Number
     kind: Number
@@ -112,6 +113,7 @@ class Layout(NamedTuple):
     a_is_static: bool
     b_is_moving: bool
     has_circles: bool
+    fixed_at_origin: bool  # whether all static bodies lie at the origin, without rotation
 
 
 def read(layout: Layout, values: Sequence[Any], row: Number) -> Any:
@@ -126,6 +128,8 @@ def read(layout: Layout, values: Sequence[Any], row: Number) -> Any:
 
 def write(values: Sequence[Any], row: Number, value: Any) -> list[Any]:
     """Return the records with one exchanged; none, if the row is that of a static body."""
+    if row is None:  # there is one body
+        return [value]
     return [
         jax.tree.map(lambda new, old, i=i: jnp.where(row == i, new, old), value, old) for i, old in enumerate(values)
     ]
@@ -133,22 +137,22 @@ def write(values: Sequence[Any], row: Number, value: Any) -> list[Any]:
 
 def transforms(layout: Layout, contact: Contact, a: Position, b: Position) -> tuple[Transform, Transform]:
     """Return the transforms of both bodies of a contact."""
-    return _transform(contact.a, a, layout.a_is_static, layout), _transform(contact.b, b, False, layout)
+    return _transform(layout, contact.a, a), _transform(layout, contact.b, b)
 
 
 def prepare(
     layout: Layout, contact: Contact, positions: tuple[Position, Position], velocities: tuple[Velocity, Velocity]
 ) -> tuple[ContactConstraint, Number]:
     """Return the constraint, and the number of points to solve: one instead of two if they are nearly the same."""
-    m_a, i_a, _ = contact.a.mass
-    m_b, i_b, _ = contact.b.mass
     normal, points = _world_manifold(layout, contact, positions)
     made = []
     for j, point in enumerate(points):
         r_a, r_b = sub(point, positions[0].center), sub(point, positions[1].center)
-        k_normal = _effective_mass(m_a, m_b, i_a, i_b, cross(r_a, normal), cross(r_b, normal))
+        arms = cross(r_a, normal), cross(r_b, normal)
+        k_normal = _effective_mass(contact, *arms, *arms)
         tangent = right(normal)
-        k_tangent = _effective_mass(m_a, m_b, i_a, i_b, cross(r_a, tangent), cross(r_b, tangent))
+        arms = cross(r_a, tangent), cross(r_b, tangent)
+        k_tangent = _effective_mass(contact, *arms, *arms)
         approach = dot(normal, _relative_velocity(layout, r_a, r_b, *velocities))
         is_on = contact.count > j
         bias = jnp.where(approach < -VELOCITY_THRESHOLD, -contact.restitution * approach, ZERO)
@@ -162,10 +166,10 @@ def prepare(
             )
         )
     one, two = made
-    n1a, n1b, n2a, n2b = (cross(r, normal) for r in (one.r_a, one.r_b, two.r_a, two.r_b))
-    k11 = _effective_mass(m_a, m_b, i_a, i_b, n1a, n1b)
-    k22 = _effective_mass(m_a, m_b, i_a, i_b, n2a, n2b)
-    k12 = m_a + m_b + i_a * n1a * n2a + i_b * n1b * n2b
+    arms1 = cross(one.r_a, normal), cross(one.r_b, normal)
+    arms2 = cross(two.r_a, normal), cross(two.r_b, normal)
+    k11, k22 = _effective_mass(contact, *arms1, *arms1), _effective_mass(contact, *arms2, *arms2)
+    k12 = _effective_mass(contact, *arms1, *arms2)
     det = k11 * k22 - k12 * k12
     is_block = (contact.count == 2) & (k11 * k11 < MAX_CONDITION_NUMBER * det)
     inverse = jnp.where(det != 0, ONE / jnp.where(det != 0, det, ONE), det)
@@ -231,7 +235,6 @@ def solve_position(
 ) -> tuple[Position, Position, Number]:
     """Return the positions after one iteration, and the least separation before it, at most 0."""
     least: Number = ZERO
-    m_a, i_a, _ = contact.a.mass
     m_b, i_b, _ = contact.b.mass
     for j in range(2):
         normal, point, separation = _position_manifold(layout, contact, a, b, j)
@@ -239,10 +242,12 @@ def solve_position(
         r_a, r_b = sub(point, a.center), sub(point, b.center)
         least = jnp.minimum(least, jnp.where(is_on, separation, ZERO))
         error = clamp(factor * (separation + LINEAR_SLOP), -MAX_LINEAR_CORRECTION, ZERO)
-        k = _effective_mass(m_a, m_b, i_a, i_b, cross(r_a, normal), cross(r_b, normal))
+        arms = cross(r_a, normal), cross(r_b, normal)
+        k = _effective_mass(contact, *arms, *arms)
         is_on = is_on & (k > 0)
         push = mul(jnp.where(is_on, -error / jnp.where(is_on, k, ONE), ZERO), normal)
-        if not layout.a_is_static:
+        if not _is_fixed(contact):
+            m_a, i_a, _ = contact.a.mass
             a = Position(sub(a.center, mul(m_a, push)), a.angle - i_a * cross(r_a, push))
         b = Position(add(b.center, mul(m_b, push)), b.angle + i_b * cross(r_b, push))
     return a, b, least
@@ -309,16 +314,27 @@ def _position_manifold(
     return normal, point, separation
 
 
-def _transform(body: ContactBody, position: Position, is_static: bool, layout: Layout) -> Transform:
-    if is_static:
+def _transform(layout: Layout, body: ContactBody | None, position: Position) -> Transform:
+    if body is None:
+        return IDENTITY
+    if layout.a_is_static and body.mass is None:
         return body.fixed
     xf = origin(position.center, position.angle, body.mass.center)
-    may_be_static = not layout.b_is_moving or not layout.a_is_static
-    return _choose(body.row == layout.num_rows, body.fixed, xf) if may_be_static else xf
+    return xf if layout.b_is_moving else _choose(body.row == layout.num_rows, body.fixed, xf)
 
 
-def _effective_mass(m_a: Number, m_b: Number, i_a: Number, i_b: Number, arm_a: Number, arm_b: Number) -> Number:
-    return m_a + m_b + i_a * arm_a * arm_a + i_b * arm_b * arm_b
+def _effective_mass(contact: Contact, arm_a: Number, arm_b: Number, other_a: Number, other_b: Number) -> Number:
+    """Return how two impulses on the contact act on each other, from their arms on both bodies."""
+    m_b, i_b, _ = contact.b.mass
+    if _is_fixed(contact):
+        return m_b + i_b * arm_b * other_b
+    m_a, i_a, _ = contact.a.mass
+    return m_a + m_b + i_a * arm_a * other_a + i_b * arm_b * other_b
+
+
+def _is_fixed(contact: Contact) -> bool:
+    """Return whether body A is known to be static when the program is traced."""
+    return contact.a is None or contact.a.mass is None
 
 
 def _relative_velocity(layout: Layout, r_a: Vector, r_b: Vector, a: Velocity, b: Velocity) -> Vector:
@@ -333,7 +349,7 @@ def _push(
     """Apply an impulse to B and its opposite to A, given with its moments about the centres of mass."""
     m_b, i_b, _ = contact.b.mass
     b = Velocity(add(b.linear, mul(m_b, push)), b.angular + i_b * about_b)
-    if layout.a_is_static:
+    if _is_fixed(contact):
         return a, b
     m_a, i_a, _ = contact.a.mass
     return Velocity(sub(a.linear, mul(m_a, push)), a.angular - i_a * about_a), b

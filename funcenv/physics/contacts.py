@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from funcenv.physics.batches import is_any, only_if
 from funcenv.physics.contact_solver import Contact
 from funcenv.physics.fixtures import BOX_MARGIN, Fixtures, box_of, static_boxes
 from funcenv.physics.geometry import ZERO, Number, Transform, opaque, select, sub
@@ -71,13 +72,13 @@ def find_new(fixtures: Fixtures, table: PairTable, changes: ContactList) -> Cont
 
     def add(carry: Any) -> Any:
         is_new, changes = carry
-        contacts = changes.contacts
+        contacts, is_on = changes.contacts, is_new.any()
         if (order == np.arange(len(order))).all():
             pair = jnp.argmax(is_new).astype(jnp.int32)
         else:
             pair = jnp.argmin(jnp.where(is_new, order, LATEST)).astype(jnp.int32)
         is_free = contacts.pair < 0
-        here = (jnp.argmax(is_free) == places) & is_free.any()
+        here = (jnp.argmax(is_free) == places) & is_free.any() & is_on
         contacts = contacts.replace(
             pair=jnp.where(here, pair, contacts.pair),
             stamp=jnp.where(here, changes.next_stamp, contacts.stamp),
@@ -85,20 +86,20 @@ def find_new(fixtures: Fixtures, table: PairTable, changes: ContactList) -> Cont
             is_enabled=contacts.is_enabled | here,
             count=jnp.where(here, 0, contacts.count),
         )
-        bodies = bodies_of(fixtures, table, pair[None])[0]
+        bodies = bodies_of(fixtures, table, pair[None])[0] & is_on
         if fixtures.has_sensors:
             bodies = bodies & ~jnp.broadcast_to(table.is_sensor(pair), bodies.shape)
         changes = wake(
             changes._replace(
                 contacts=contacts,
-                next_stamp=changes.next_stamp + 1,
-                dropped=changes.dropped + (~is_free.any()).astype(jnp.int32),
+                next_stamp=changes.next_stamp + is_on.astype(jnp.int32),
+                dropped=changes.dropped + (is_on & ~is_free.any()).astype(jnp.int32),
             ),
             bodies,
         )
         return is_new & (indices != pair), changes
 
-    return jax.lax.while_loop(lambda carry: carry[0].any(), add, (is_new, changes))[1]
+    return jax.lax.while_loop(lambda carry: is_any(carry[0]), add, (is_new, changes))[1]
 
 
 def collide(fixtures: Fixtures, table: PairTable, changes: ContactList, transforms: Sequence[Transform]) -> ContactList:
@@ -107,7 +108,7 @@ def collide(fixtures: Fixtures, table: PairTable, changes: ContactList, transfor
     bodies = bodies_of(fixtures, table, contacts.pair)
     exists = contacts.pair >= 0
     is_close = _is_close(fixtures, table, changes.boxes, contacts.pair)
-    manifold, touches = evaluate(fixtures, table, contacts.pair, transforms)
+    manifold, touches = only_if(exists, lambda: evaluate(fixtures, table, contacts.pair, transforms))
     turns = touches != contacts.is_touching
     turns_solid = turns & ~table.is_sensor(contacts.pair) if fixtures.has_sensors else turns
     wakes = jnp.where(is_close, turns_solid, contacts.count > 0)
@@ -140,6 +141,8 @@ def evaluate(
         is_sensor = table.is_sensor(pair)
         touches = jnp.where(is_sensor, overlaps(sides[0].shape, xf_a, sides[1].shape, xf_b), touches)
         manifold = manifold._replace(count=jnp.where(is_sensor, 0, manifold.count))
+    size = pair.shape
+    manifold = jax.tree.map(lambda column: jnp.broadcast_to(jnp.asarray(column), size), manifold)
     return manifold, touches
 
 
@@ -263,15 +266,16 @@ def _meet(a: Sequence[Number], b: Sequence[Number]) -> Number:
     return (a[0] <= b[2]) & (b[0] <= a[2]) & (a[1] <= b[3]) & (b[1] <= a[3])
 
 
-def contacts_at(table: PairTable, contacts: ContactState, source: jax.Array, most: int) -> list[Contact]:
-    """Return the contacts at some places as the solver needs them; a place behind the last one is free."""
+def contacts_at(table: PairTable, contacts: ContactState, source: jax.Array) -> Contact:
+    """Return the contacts at some places as the solver needs them, `[n]` each; a place behind the last one is free."""
     size = contacts.pair.shape[0]
     is_used = source < size
     chosen = jax.tree.map(lambda column: jnp.take(column, source, axis=0, mode="clip"), contacts)
     a, b = table.sides(chosen.pair)
+    layout = table.layout
     contact = Contact(
-        a=a.body,
-        b=b.body,
+        a=None if layout.a_is_static and layout.fixed_at_origin else a.body,
+        b=b.body._replace(fixed=None) if layout.b_is_moving else b.body,
         count=jnp.where(is_used, chosen.count, 0),
         kind=chosen.kind,
         normal=(chosen.normal[:, 0], chosen.normal[:, 1]),
@@ -280,11 +284,17 @@ def contacts_at(table: PairTable, contacts: ContactState, source: jax.Array, mos
             (chosen.points[:, 0, 0], chosen.points[:, 0, 1]),
             (chosen.points[:, 1, 0], chosen.points[:, 1, 1]),
         ),
-        radius_a=opaque(a.shape.radius),
-        radius_b=opaque(b.shape.radius),
+        radius_a=a.shape.radius,
+        radius_b=b.shape.radius,
         friction=jnp.sqrt(a.friction * b.friction),
         restitution=jnp.maximum(a.restitution, b.restitution),
         normal_impulse=(chosen.normal_impulse[:, 0], chosen.normal_impulse[:, 1]),
         tangent_impulse=(chosen.tangent_impulse[:, 0], chosen.tangent_impulse[:, 1]),
     )
-    return [jax.tree.map(lambda column, k=k: column[k] if np.ndim(column) else column, contact) for k in range(most)]
+    return opaque(jax.tree.map(lambda column: jnp.broadcast_to(jnp.asarray(column), source.shape), contact))
+
+
+def places_of(position: jax.Array, most: int) -> jax.Array:
+    """Return the places of contacts in the order of their positions, `[most]`; behind the last place for none."""
+    is_source = position[None, :] == np.arange(most, dtype=np.int32)[:, None]
+    return jnp.where(is_source.any(1), is_source.argmax(1), position.shape[0]).astype(jnp.int32)

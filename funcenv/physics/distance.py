@@ -41,9 +41,7 @@ class Vertex(NamedTuple):
 
     index_a: Number
     index_b: Number
-    w_a: Vector  # in world coordinates
-    w_b: Vector
-    w: Vector  # w_b - w_a
+    w: Vector  # from A to B, in world coordinates
     weight: Number  # barycentric coordinate of the closest point
 
 
@@ -105,8 +103,9 @@ def distance(a: Convex, xf_a: Transform, b: Convex, xf_b: Transform, cache: Cach
     _, _, simplex = jax.lax.while_loop(lambda carry: (carry[0] < MAX_ITERATIONS) & ~carry[1], refine, begin)
     one, two, _ = simplex.vertices
     is_point, is_segment = simplex.count == 1, simplex.count == 2
-    on_a = select(is_point, one.w_a, add(mul(one.weight, one.w_a), mul(two.weight, two.w_a)))
-    on_b = select(is_point, one.w_b, add(mul(one.weight, one.w_b), mul(two.weight, two.w_b)))
+    (one_a, one_b), (two_a, two_b) = (_ends(a, xf_a, b, xf_b, v.index_a, v.index_b) for v in (one, two))
+    on_a = select(is_point, one_a, add(mul(one.weight, one_a), mul(two.weight, two_a)))
+    on_b = select(is_point, one_b, add(mul(one.weight, one_b), mul(two.weight, two_b)))
     found = jnp.where(is_point | is_segment, length(sub(on_a, on_b)), ZERO)
     return found, Cache(
         simplex.count,
@@ -132,8 +131,14 @@ def overlaps(a: Convex, xf_a: Transform, b: Convex, xf_b: Transform) -> Number:
 
 
 def _vertex(a: Convex, xf_a: Transform, b: Convex, xf_b: Transform, index_a: Number, index_b: Number) -> Vertex:
-    w_a, w_b = apply(xf_a, pick(a.vertices, index_a)), apply(xf_b, pick(b.vertices, index_b))
-    return Vertex(index_a, index_b, w_a, w_b, sub(w_b, w_a), jnp.zeros_like(w_a[0]))
+    on_a, on_b = _ends(a, xf_a, b, xf_b, index_a, index_b)
+    return Vertex(index_a, index_b, sub(on_b, on_a), jnp.zeros_like(on_a[0]))
+
+
+def _ends(
+    a: Convex, xf_a: Transform, b: Convex, xf_b: Transform, index_a: Number, index_b: Number
+) -> tuple[Vector, Vector]:
+    return apply(xf_a, pick(a.vertices, index_a)), apply(xf_b, pick(b.vertices, index_b))
 
 
 def _solve(simplex: Simplex) -> Simplex:

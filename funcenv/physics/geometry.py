@@ -40,7 +40,7 @@ def opaque(values: Any) -> Any:
     XLA gathers known numbers in products and sums, as in `h (m f) = (h m) f` and `(x - r) - s = x - (r + s)`, which
     changes the last bit.
     """
-    numbers = jax.tree.map(lambda value: jnp.asarray(value, jnp.float32), values)
+    numbers = jax.tree.map(lambda value: value if isinstance(value, jax.Array) else float32(value), values)
     return jax.lax.optimization_barrier(numbers)  # type: ignore[no-untyped-call]  # JAX has no annotation there
 
 

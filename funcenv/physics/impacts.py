@@ -14,7 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from funcenv.physics import contact_solver
-from funcenv.physics.contact_solver import Contact, ContactBody, Layout
+from funcenv.physics.batches import is_any
+from funcenv.physics.contact_solver import Contact, ContactBody
 from funcenv.physics.contacts import (
     ContactList,
     bodies_of,
@@ -23,6 +24,7 @@ from funcenv.physics.contacts import (
     find_new,
     follow,
     note,
+    places_of,
     updated,
     wake,
 )
@@ -32,8 +34,10 @@ from funcenv.physics.motion import integrate
 from funcenv.physics.pairs import PairTable, choose, lookup
 from funcenv.physics.revolute import BodyMass, Position, Velocity
 from funcenv.physics.shapes import LINEAR_SLOP
+from funcenv.physics.solver import Contacts, Plan, make_constraints, solve_positions, solve_velocities
 from funcenv.physics.time_of_impact import Sweep, time_of_impact
 from funcenv.physics.world import World
+from funcenv.struct import NDArray
 
 MAX_IMPACTS = 8  # of a contact in a step
 POSITION_ITERATIONS = 20  # most of them at an impact
@@ -68,7 +72,6 @@ class _Search(NamedTuple):
     time: jax.Array  # [contacts], of impact
     is_known: jax.Array  # [contacts], whether the time is known
     impacts: jax.Array  # [contacts], how many of them each has had in this step
-    is_done: jax.Array
 
 
 def solve_impacts(
@@ -92,27 +95,29 @@ def solve_impacts(
         time=jnp.ones(size, jnp.float32),
         is_known=jnp.zeros(size, bool),
         impacts=jnp.zeros(size, jnp.int32),
-        is_done=jnp.zeros((), bool),
     )
 
     def advance(search: _Search) -> _Search:
         search = _find_times(settings, search)
-        contacts = search.changes.contacts
-        is_candidate = _is_candidate(search) & search.is_known
-        time = jnp.where(is_candidate, search.time, ONE)
-        least = time.min()
-        is_first = is_candidate & (time == least)
-        first = jnp.argmax(jnp.where(is_first, contacts.stamp, -1))
-        is_done = ~(is_first.any() & (least < ONE)) | (ONE - np.float32(10) * EPSILON < least)
+        first, time, is_on = _next(search)
         return jax.lax.cond(
-            is_done,
-            lambda s: s._replace(is_done=jnp.ones((), bool)),
-            lambda s: _resolve(settings, s, first, least),
-            search,
+            is_any(is_on), lambda: _resolve(settings, search, first, time, is_on), lambda: search
         )
 
-    search = jax.lax.while_loop(lambda s: ~s.is_done, advance, search)
+    def is_open(search: _Search) -> Number:
+        return is_any(_is_unknown(settings, search).any() | _next(search)[-1])
+
+    search = jax.lax.while_loop(is_open, advance, search)
     return search.motion.ends, search.motion.velocities, search.changes
+
+
+def _next(search: _Search) -> tuple[Number, Number, Number]:
+    """Return the contact of the next impact, its time, and whether there is one."""
+    is_candidate = _is_candidate(search) & search.is_known
+    time = jnp.where(is_candidate, search.time, ONE)
+    least = time.min()
+    first = jnp.argmax(jnp.where(is_candidate & (time == least), search.changes.contacts.stamp, -1))
+    return first.astype(jnp.int32), least, least <= ONE - np.float32(10) * EPSILON
 
 
 def _is_candidate(search: _Search) -> jax.Array:
@@ -120,15 +125,21 @@ def _is_candidate(search: _Search) -> jax.Array:
     return (contacts.pair >= 0) & contacts.is_enabled & (search.impacts <= MAX_IMPACTS)
 
 
-def _find_times(settings: ImpactSettings, search: _Search) -> _Search:
-    """Compute the times of impact that are not known, one after the other from the newest contact to the oldest."""
+def _is_unknown(settings: ImpactSettings, search: _Search) -> jax.Array:
+    """Return which contacts need a time of impact that is not known."""
     fixtures, table = settings.fixtures, settings.table
-    pair, stamp = search.changes.contacts.pair, search.changes.contacts.stamp
+    pair = search.changes.contacts.pair
     awake = (bodies_of(fixtures, table, pair) & search.changes.is_awake).any(1)
     is_open = _is_candidate(search) & awake & _has_static_body(fixtures, table, pair) & ~search.is_known
-    if fixtures.has_sensors:
-        is_open = is_open & ~table.is_sensor(pair)
-    places = np.arange(fixtures.max_contacts, dtype=np.int32)
+    return is_open & ~table.is_sensor(pair) if fixtures.has_sensors else is_open
+
+
+def _find_times(settings: ImpactSettings, search: _Search) -> _Search:
+    """Compute the times of impact that are not known, one after the other from the newest contact to the oldest."""
+    fixtures = settings.fixtures
+    pair, stamp = search.changes.contacts.pair, search.changes.contacts.stamp
+    is_open = _is_unknown(settings, search)
+    places = _numbers(fixtures.max_contacts)
 
     def compute(carry: Any) -> Any:
         is_open, motion, time, is_known = carry
@@ -154,7 +165,7 @@ def _impact(settings: ImpactSettings, motion: _Motion, pair: Number) -> tuple[Nu
         choose([motion.alpha[r] for r in range(len(motion.starts))], row), _at(motion.fixed_alpha, fixed)
     )
     motion = motion._replace(
-        fixed_alpha=jnp.where(np.arange(motion.fixed_alpha.shape[0], dtype=np.int32) == fixed, alpha, motion.fixed_alpha)
+        fixed_alpha=jnp.where(_numbers(motion.fixed_alpha.shape[0]) == fixed, alpha, motion.fixed_alpha)
     )
     motion = _moved(motion, row, alpha)
     start, end = choose(motion.starts, row), choose(motion.ends, row)
@@ -175,28 +186,28 @@ def _moved(motion: _Motion, row: Number, alpha: Number) -> _Motion:
             add(mul(ONE - part, start.center), mul(part, end.center)), (ONE - part) * start.angle + part * end.angle
         )
         starts[r] = jax.tree.map(lambda new, old, moves=is_moved: jnp.where(moves, new, old), moved, start)
-    rows = np.arange(len(starts), dtype=np.int32)
+    rows = _numbers(len(starts))
     return motion._replace(starts=starts, alpha=jnp.where((rows == row) & (motion.alpha < alpha), alpha, motion.alpha))
 
 
-def _resolve(settings: ImpactSettings, search: _Search, first: Number, alpha: Number) -> _Search:
+def _resolve(settings: ImpactSettings, search: _Search, first: Number, alpha: Number, is_on: Number) -> _Search:
     """Move a body to its impact and solve its contacts there, if it does touch; otherwise disable the contact."""
     fixtures, table, before = settings.fixtures, settings.table, search.motion
     contacts = search.changes.contacts
-    places = np.arange(fixtures.max_contacts, dtype=np.int32)
-    is_first = places == first
+    places = _numbers(fixtures.max_contacts)
+    is_first = (places == first) & is_on
     pair = contacts.pair
     a, b = (body.body for body in table.sides(pair[first]))
     row = jnp.where(_moving_is_b(table, b), b.row, a.row)
     motion = _moved(before, row, alpha)
     body = choose(motion.starts, row)
-    own_mass = choose(list(settings.masses), row)
+    center = choose([mass.center for mass in settings.masses], row)
 
-    transforms = [origin(body.center, body.angle, own_mass.center)] * len(settings.masses)
+    transforms = [origin(body.center, body.angle, center)] * len(settings.masses)
     manifold, touches = evaluate(fixtures, table, pair, transforms)
     is_hit = jnp.where(is_first, touches, False).any()
     bodies = bodies_of(fixtures, table, pair)
-    is_own = (bodies & (np.arange(len(settings.masses), dtype=np.int32) == row)).any(1) & _has_static_body(fixtures, table, pair)
+    is_own = (bodies & (_numbers(len(settings.masses)) == row)).any(1) & _has_static_body(fixtures, table, pair)
     if fixtures.has_sensors:
         is_own = is_own & ~table.is_sensor(pair)
     is_other = is_own & ~is_first & is_hit
@@ -208,30 +219,26 @@ def _resolve(settings: ImpactSettings, search: _Search, first: Number, alpha: Nu
     contacts = updated(contacts, manifold, touches, is_updated)
     contacts = contacts.replace(is_enabled=contacts.is_enabled & (~is_first | is_hit))
     changes = search.changes._replace(contacts=contacts, events=events)
-    changes = wake(changes, (np.arange(len(settings.masses), dtype=np.int32) == row) & is_hit)
+    changes = wake(changes, (_numbers(len(settings.masses)) == row) & is_hit)
 
     # the first contact is solved first, then the others from the newest to the oldest
     is_solved = is_updated & touches
     key = jnp.where(is_first, np.iinfo(np.int32).max, contacts.stamp)
     position = (is_solved[:, None] & (key[:, None] > key)).sum(0, dtype=jnp.int32)
     position = jnp.where(is_solved, position, -1)
-    most = fixtures.max_touching
-    is_source = position[None, :] == np.arange(most, dtype=np.int32)[:, None]
-    source = jnp.where(is_source.any(1), is_source.argmax(1), fixtures.max_contacts).astype(jnp.int32)
     solved, end, velocity = _solve(
         settings,
-        contacts_at(table, contacts, source, most),
+        contacts_at(table, contacts, places_of(position, fixtures.max_touching)),
+        jnp.where(is_on, jnp.max(position) + 1, 0),
         row,
-        own_mass,
         body,
         choose(motion.velocities, row),
         (ONE - alpha) * settings.h,
     )
 
     fixed = _fixed_body(fixtures, table, pair)
-    is_reached = (jnp.broadcast_to(fixed, pair.shape)[:, None] == np.arange(motion.fixed_alpha.shape[0], dtype=np.int32)) & (
-        is_solved[:, None]
-    )
+    is_fixed = jnp.broadcast_to(fixed, pair.shape)[:, None] == _numbers(motion.fixed_alpha.shape[0])
+    is_reached = is_fixed & is_solved[:, None]
     here = [(row == r) & is_hit for r in range(len(settings.masses))]
     after = motion._replace(
         starts=_put(here, solved, before.starts),
@@ -261,64 +268,40 @@ def _resolve(settings: ImpactSettings, search: _Search, first: Number, alpha: Nu
 
 def _solve(
     settings: ImpactSettings,
-    contacts: list[Contact],
+    contact: Contact,
+    count: Number,
     row: Number,
-    mass: BodyMass,
     body: Position,
     velocity: Velocity,
     h: Number,
 ) -> tuple[Position, Position, Velocity]:
     """Return the body's corrected position at the impact, and position and velocity at the end of the step."""
-    layout = settings.table.layout
-
-    def correct(carry: Any) -> Any:
-        iteration, _, body = carry
-        least: Number = ZERO
-        for contact in contacts:
-            a, b = _both(layout, contact, row, body)
-            a, b, separation = contact_solver.solve_position(layout, contact, a, b, contact_solver.TOI_BAUMGARTE)
-            body, least = _own(layout, contact, row, a, b), jnp.minimum(least, separation)
-        return iteration + 1, least >= np.float32(-1.5) * LINEAR_SLOP, body
-
-    start = jnp.int32(0), jnp.zeros((), bool), body
-    _, _, body = jax.lax.while_loop(lambda c: (c[0] < POSITION_ITERATIONS) & ~c[1], correct, start)
-    constraints, impulses = [], []
-    for contact in contacts:
-        constraint, _ = contact_solver.prepare(
-            layout, contact, _both(layout, contact, row, body), _both(layout, contact, row, velocity)
+    layout = settings.table.layout._replace(num_rows=1)
+    if layout.b_is_moving:
+        contact = contact._replace(b=contact.b._replace(row=None))
+    else:  # of the two bodies, only the one that moves has a row
+        contact = contact._replace(
+            a=contact.a._replace(row=(contact.a.row != row).astype(jnp.int32)),
+            b=contact.b._replace(row=(contact.b.row != row).astype(jnp.int32)),
         )
-        constraints.append(constraint)
-        impulses.append(contact_solver.ContactImpulse((jnp.float32(0),) * 2, (jnp.float32(0),) * 2))
-
-    def iterate(_: Any, carry: Any) -> Any:
-        velocity, impulses = carry[0], list(carry[1])
-        for k, contact in enumerate(contacts):
-            a, b = _both(layout, contact, row, velocity)
-            impulses[k], a, b = contact_solver.solve_velocity(layout, contact, constraints[k], impulses[k], a, b)
-            velocity = _own(layout, contact, row, a, b)
-        return velocity, impulses
-
-    velocity, _ = jax.lax.fori_loop(0, settings.velocity_iterations, iterate, (velocity, impulses))
-    del mass
+    plan = Plan(
+        layout,
+        (),
+        0,
+        settings.velocity_iterations,
+        POSITION_ITERATIONS,
+        contact_solver.TOI_BAUMGARTE,
+        np.float32(-1.5) * LINEAR_SLOP,
+    )
+    contacts = Contacts(count, contact)
+    labels = [jnp.int32(0)], jnp.zeros(contact.count.shape, jnp.int32)
+    (body,), _ = solve_positions(plan, [body], [], (), [], contacts, labels, count > 0)
+    constraint, _, pushes = make_constraints(layout, contact, [body], [velocity], ZERO)
+    pushes = jax.tree.map(jnp.zeros_like, pushes)
+    contacts = contacts._replace(constraint=constraint)
+    (velocity,), _, _ = solve_velocities(plan, [velocity], (), [], [], contacts, pushes, h)
     end, velocity = integrate(body, velocity, h)
     return body, end, velocity
-
-
-def _both(layout: Layout, contact: Contact, row: Number, value: Any) -> tuple[Any, Any]:
-    """Return the records of A and B, of which one is the moving body, and the other static."""
-    if layout.a_is_static:
-        return value, value
-    own = [
-        jax.tree.map(lambda leaf, side=side: jnp.where(side.row == row, leaf, ZERO), value)
-        for side in (contact.a, contact.b)
-    ]
-    return own[0], own[1]
-
-
-def _own(layout: Layout, contact: Contact, row: Number, a: Any, b: Any) -> Any:
-    if layout.a_is_static:
-        return b
-    return jax.tree.map(lambda first, second: jnp.where(contact.a.row == row, first, second), a, b)
 
 
 def _put(here: Sequence[Number], value: Any, values: Sequence[Any]) -> list[Any]:
@@ -352,3 +335,7 @@ def _at(values: jax.Array, index: Number) -> Number:
     if values.shape[0] == 1:
         return values[0]
     return jnp.take(values, index, mode="clip")
+
+
+def _numbers(size: int) -> NDArray:
+    return np.arange(size, dtype=np.int32)

@@ -11,7 +11,7 @@ import numpy as np
 
 from funcenv.physics.contact_solver import ContactBody, Layout
 from funcenv.physics.fixtures import CIRCLE, EDGE, POLYGON, Fixtures
-from funcenv.physics.geometry import ONE, ZERO, Number, Transform, float32
+from funcenv.physics.geometry import ONE, ZERO, Number, Transform, float32, is_known
 from funcenv.physics.manifold import (
     Convex,
     Manifold,
@@ -23,6 +23,7 @@ from funcenv.physics.manifold import (
 )
 from funcenv.physics.revolute import BodyMass
 from funcenv.physics.shapes import POLYGON_RADIUS, Edges
+from funcenv.physics.world import Body
 
 MAX_SELECTS = 8  # rows of a table from which a lookup chooses by comparisons; longer tables are gathered
 _COLLIDE = {
@@ -56,6 +57,7 @@ class PairTable:
             a_is_static=fixtures.a_is_static,
             b_is_moving=fixtures.a_is_static,
             has_circles=CIRCLE in kinds,
+            fixed_at_origin=all(_is_at_origin(fixtures.world.bodies[i]) for i in fixtures.world.fixed),
         )
         if fixtures.a_is_static:  # then the index of a pair says which fixtures these are
             self._side_parts = fixtures.static, fixtures.moving
@@ -104,7 +106,7 @@ class PairTable:
     def _side(self, side: int, index: Number) -> Side:
         table = self._tables[side]
         row = lookup(table.rows, index)
-        mass = BodyMass(ZERO, ZERO, (ZERO, ZERO))
+        mass = None
         if not (side == 0 and self.layout.a_is_static):
             nothing = BodyMass(ZERO, ZERO, (ZERO, ZERO))
             values = [self.masses[body] for body in self.fixtures.moving_bodies]
@@ -159,15 +161,11 @@ class _Table:
                     "px": _column(float32(position[0]), count),
                     "py": _column(float32(position[1]), count),
                     "angle": _column(float32(angle), count),
-                    "static": np.full(count, body.is_static),
                 }
             )
         self._columns = jax.tree.map(lambda *columns: _concatenate(columns), *blocks)
         self.friction, self.restitution = self._columns["friction"], self._columns["restitution"]
-        moved = [self._columns[name] for name in ("px", "py", "angle")]
-        self._is_at_origin = all(isinstance(column, np.ndarray) for column in moved) and not any(
-            (column[self._columns["static"]] != 0).any() for column in moved
-        )
+        self._is_at_origin = all(_is_at_origin(world.bodies[i]) for i in world.fixed)
 
     def shape(self, index: Number) -> Convex:
         columns = self._columns
@@ -208,6 +206,12 @@ def choose(values: Sequence[Any], index: Number) -> Any:
     for i, value in enumerate(values[1:], start=1):
         chosen = jax.tree.map(lambda new, old, i=i: jnp.where(index == i, new, old), value, chosen)
     return chosen
+
+
+def _is_at_origin(body: Body) -> bool:
+    """Return whether the body is known to lie at the origin, without rotation."""
+    numbers = float32(body.position[0]), float32(body.position[1]), float32(body.angle)
+    return all(is_known(number) and not np.any(number) for number in numbers)
 
 
 def _column(value: Any, count: int) -> Any:

@@ -13,7 +13,18 @@ import jax.numpy as jnp
 import numpy as np
 
 from funcenv.physics import contact_solver, revolute
-from funcenv.physics.contacts import ContactList, Events, collide, contacts_at, find_new, follow, wake
+from funcenv.physics.batches import only_if
+from funcenv.physics.contact_solver import Layout
+from funcenv.physics.contacts import (
+    ContactList,
+    Events,
+    collide,
+    contacts_at,
+    find_new,
+    follow,
+    places_of,
+    wake,
+)
 from funcenv.physics.fixtures import BOX_MARGIN, Fixtures, box_of
 from funcenv.physics.geometry import (
     ONE,
@@ -35,7 +46,7 @@ from funcenv.physics.islands import Islands, find_islands, search
 from funcenv.physics.motion import integrate
 from funcenv.physics.pairs import PairTable, lookup
 from funcenv.physics.revolute import BodyMass, JointImpulse, Position, Velocity
-from funcenv.physics.shapes import LINEAR_SLOP
+from funcenv.physics.solver import Contacts, Plan, make_constraints, solve_positions, solve_velocities
 from funcenv.physics.world import Body, ContactState, World, WorldState, static_transform
 
 SLEEP_TIME = np.float32(0.5)  # at rest, before bodies fall asleep [s]
@@ -132,9 +143,11 @@ def step(
     solved = _solve(program, state, changes, positions, settings, forces or {}, torques or {})
     changes = solved.changes
     after = program.transforms(solved.positions)
-    if program.has_contacts:
+    if len(program.fixtures.pairs):
         boxes = follow(program.fixtures, changes.boxes, before, after, solved.is_active)
-        changes = find_new(program.fixtures, program.table, changes._replace(boxes=boxes))
+        changes = changes._replace(boxes=boxes)
+    if program.has_contacts:
+        changes = find_new(program.fixtures, program.table, changes)
     positions, velocities = solved.positions, solved.velocities
     if program.has_contacts and world.is_continuous:
         positions, velocities, changes = solve_impacts(
@@ -186,6 +199,13 @@ class _Program:
         """Return the transforms of the moving bodies."""
         return [origin(p.center, p.angle, m.center) for p, m in zip(positions, self.row_masses, strict=True)]
 
+    def plan(self, settings: tuple[int, int], islands: Islands) -> Plan:
+        """Return what the loops of the solver need to know."""
+        label = islands.label
+        labels = sorted(set(label.tolist())) if isinstance(label, np.ndarray) else list(range(self.size))
+        layout = self.table.layout if self.has_contacts else Layout(self.size, True, True, False, True)
+        return Plan(layout, self.ends, len(self.fixed_positions), *settings, labels=labels)
+
     def impacts(self, velocity_iterations: int) -> ImpactSettings:
         """Return what the search for impacts needs."""
         return ImpactSettings(self.world, self.fixtures, self.table, self.row_masses, self.h, velocity_iterations)
@@ -219,95 +239,35 @@ def _solve(
         _accelerate(world, program.masses[body], body, resting[row], h, forces.get(body), torques.get(body))
         for row, body in enumerate(world.moving)
     ]
-    islands, contacts, sources = _touching(program, changes)
+    islands, count = _touching(program, changes)
     changes = wake(changes, islands.is_active)
-
-    made = []
-    for contact in contacts:
-        constraint, count = contact_solver.prepare(
-            program.table.layout, contact, _pair(program, starts, contact), _pair(program, velocities, contact)
+    plan = program.plan(settings, islands)
+    contacts, pushes, counts = Contacts(count), None, None
+    if program.has_contacts:
+        source = places_of(islands.position, program.fixtures.max_touching)
+        contact = only_if(count > 0, lambda: contacts_at(program.table, changes.contacts, source))
+        constraint, counts, pushes = only_if(
+            count > 0, lambda: make_constraints(plan.layout, contact, starts, velocities, program.ratio)
         )
-        made.append((constraint, count, contact_solver.start_impulse(contact, count, program.ratio)))
-    constraints = [constraint for constraint, _, _ in made]
-    pushes = [impulse for _, _, impulse in made]
-    for contact, constraint, push in zip(contacts, constraints, pushes, strict=True):
-        a, b = _pair(program, velocities, contact)
-        a, b = contact_solver.warm_start(program.table.layout, contact, constraint, push, a, b)
-        velocities = _put(program, contact, velocities, a, b)
+        contacts = Contacts(count, contact, constraint)
 
     pins, impulses = [], []
-    positions, velocities = starts + program.fixed_positions, velocities + program.fixed_velocities
-    for j, (a, b) in zip(program.joints, program.ends, strict=True):
-        joint, stored = world.joints[j], state.joint_impulses[j] * program.ratio
+    angles = [p.angle for p in starts + program.fixed_positions]
+    joints = [world.joints[j] for j in program.joints]
+    for j, joint, (a, b) in zip(program.joints, joints, program.ends, strict=True):
+        stored = state.joint_impulses[j] * program.ratio
         impulse = JointImpulse((stored[0], stored[1]), stored[2], stored[3], state.limit_states[j])
-        pin, impulse = revolute.prepare(
-            joint,
-            (program.masses[joint.body_a], program.masses[joint.body_b]),
-            (positions[a].angle, positions[b].angle),
-            impulse,
-        )
-        velocities[a], velocities[b] = revolute.warm_start(pin, impulse, velocities[a], velocities[b])
+        masses = program.masses[joint.body_a], program.masses[joint.body_b]
+        pin, impulse = revolute.prepare(joint, masses, (angles[a], angles[b]), impulse)
         impulses.append(impulse)
         pins.append(pin)
 
-    def iterate_velocities(_: Any, carry: Any) -> Any:
-        velocities, impulses, pushes = [*carry[0], *program.fixed_velocities], list(carry[1]), list(carry[2])
-        for k, (j, (a, b)) in enumerate(zip(program.joints, program.ends, strict=True)):
-            impulses[k], velocities[a], velocities[b] = revolute.solve_velocity(
-                world.joints[j], pins[k], impulses[k], velocities[a], velocities[b], h
-            )
-        velocities = velocities[:size]
-        for k, contact in enumerate(contacts):
-            a, b = _pair(program, velocities, contact)
-            pushes[k], a, b = contact_solver.solve_velocity(
-                program.table.layout, contact, constraints[k], pushes[k], a, b
-            )
-            velocities = _put(program, contact, velocities, a, b)
-        return velocities, impulses, pushes
-
-    velocities, impulses, pushes = jax.lax.fori_loop(
-        0, settings[0], iterate_velocities, (velocities[:size], impulses, pushes)
-    )
+    velocities, impulses, pushes = solve_velocities(plan, velocities, joints, pins, impulses, contacts, pushes, h)
     moved = [integrate(p, v, h) for p, v in zip(starts, velocities, strict=True)]
     positions, velocities = [p for p, _ in moved], [v for _, v in moved]
-    labels = sorted(set(islands.label.tolist())) if isinstance(islands.label, np.ndarray) else list(range(size))
-
-    def iterate_positions(carry: Any) -> Any:
-        iteration, is_done, old = carry
-        positions, is_fine = [*old, *program.fixed_positions], [jnp.bool_(True) for _ in labels]
-        separations: list[Any] = [ZERO for _ in labels]
-        for contact in contacts:
-            a, b = _pair(program, positions[:size], contact)
-            a, b, least = contact_solver.solve_position(program.table.layout, contact, a, b)
-            positions[:size] = _put(program, contact, positions[:size], a, b)
-            for i, label in enumerate(labels):
-                here = _label_of(program, islands, contact) == label if len(labels) > 1 else True
-                separations[i] = jnp.minimum(separations[i], jnp.where(here, least, ZERO))
-        for k, (j, (a, b)) in enumerate(zip(program.joints, program.ends, strict=True)):
-            positions[a], positions[b], is_solved = revolute.solve_position(
-                world.joints[j], pins[k], positions[a], positions[b]
-            )
-            row = min(a, b)
-            for i, label in enumerate(labels):
-                is_fine[i] = is_fine[i] & (is_solved | (islands.label[row] != label))
-        is_fine = [
-            fine & (least >= np.float32(-3) * LINEAR_SLOP) for fine, least in zip(is_fine, separations, strict=True)
-        ]
-        positions = positions[:size]
-        if len(labels) > 1:  # islands that are done stay as they are
-            done = [
-                _any([(islands.label[row] == label) & d for label, d in zip(labels, is_done, strict=True)])
-                for row in range(size)
-            ]
-            positions = [
-                jax.tree.map(lambda new, before, d=d: jnp.where(d, before, new), p, q)
-                for p, q, d in zip(positions, old, done, strict=True)
-            ]
-        return iteration + 1, [d | f for d, f in zip(is_done, is_fine, strict=True)], positions
-
-    start = jnp.int32(0), [jnp.bool_(False) for _ in labels], positions
-    _, is_done, positions = jax.lax.while_loop(
-        lambda carry: (carry[0] < settings[1]) & ~_all(carry[1]), iterate_positions, start
+    labels = [islands.label[row] for row in range(size)], _labels_of(program, islands, contacts.contact)
+    positions, is_done = solve_positions(
+        plan, positions, program.fixed_positions, joints, pins, contacts, labels, islands.is_active.any()
     )
     active = islands.is_active
     positions = [
@@ -318,49 +278,48 @@ def _solve(
         jax.tree.map(lambda new, old, row=row: jnp.where(active[row], new, old), velocities[row], resting[row])
         for row in range(size)
     ]
-    changes = _store(changes, contacts, made, pushes, sources)
+    if pushes is not None:
+        changes = _store(changes, islands.position, counts, pushes)
     joint_impulses, limit_states = _joint_state(program, state, impulses, active)
     if world.can_sleep:
-        velocities, changes = _sleep(program, velocities, changes, islands, labels, is_done)
+        velocities, changes = _sleep(program, velocities, changes, islands, plan.labels, is_done)
     return _Solved(starts, positions, velocities, active, joint_impulses, limit_states, changes)
 
 
-def _touching(program: _Program, changes: ContactList) -> tuple[Islands, list[contact_solver.Contact], jax.Array]:
-    """Return the islands, the contacts to solve in their order, and the places that these come from."""
+def _touching(program: _Program, changes: ContactList) -> tuple[Islands, Number]:
+    """Return the islands, and how many contacts are to be solved."""
     world, fixtures, contacts = program.world, program.fixtures, changes.contacts
     if not program.has_contacts:
-        nothing = jnp.zeros(0, jnp.int32)
-        found = find_islands(world, fixtures, (nothing, nothing), jnp.zeros(0, bool), contacts.stamp, changes.is_awake)
-        return found, [], nothing
+        none = jnp.zeros(0, jnp.int32)
+        found = find_islands(world, fixtures, (none, none), jnp.zeros(0, bool), contacts.stamp, changes.is_awake)
+        return found, jnp.int32(0)
     table, size = program.table, fixtures.max_contacts
     rows = [jnp.broadcast_to(jnp.asarray(row), (size,)) for row in table.rows(contacts.pair)]
     is_solid = (contacts.pair >= 0) & contacts.is_touching & contacts.is_enabled
     if fixtures.has_sensors:
         is_solid = is_solid & ~table.is_sensor(contacts.pair)
     islands = find_islands(world, fixtures, (rows[0], rows[1]), is_solid, contacts.stamp, changes.is_awake)
-    most = fixtures.max_touching
-    is_source = islands.position[None, :] == np.arange(most, dtype=np.int32)[:, None]
-    source = jnp.where(is_source.any(1), is_source.argmax(1), size).astype(jnp.int32)
-    return islands, contacts_at(program.table, contacts, source, most), source
+    return islands, jnp.minimum(jnp.max(islands.position) + 1, fixtures.max_touching)
 
 
 def _store(
-    changes: ContactList,
-    contacts: list[contact_solver.Contact],
-    made: list[Any],
-    pushes: list[contact_solver.ContactImpulse],
-    sources: jax.Array,
+    changes: ContactList, position: jax.Array, counts: Number, pushes: contact_solver.ContactImpulse
 ) -> ContactList:
     """Keep the impulses for the next step."""
     state = changes.contacts
-    normal, tangent = state.normal_impulse, state.tangent_impulse
-    places = np.arange(normal.shape[0], dtype=np.int32)
-    for k, ((_, count, _), push) in enumerate(zip(made, pushes, strict=True)):
-        here = (places == sources[k])[:, None] & (count > np.arange(2, dtype=np.int32))
-        normal = jnp.where(here, jnp.stack(push.normal), normal)
-        tangent = jnp.where(here, jnp.stack(push.tangent), tangent)
-    del contacts
-    return changes._replace(contacts=state.replace(normal_impulse=normal, tangent_impulse=tangent))
+    counts = jnp.where(position >= 0, jnp.take(counts, position, mode="clip"), 0)
+    is_new = counts[:, None] > np.arange(2, dtype=np.int32)
+
+    def kept(values: tuple[Number, Number], old: jax.Array) -> jax.Array:
+        new = jnp.stack([jnp.take(value, position, mode="clip") for value in values], -1)
+        return jnp.where(is_new, new, old)
+
+    return changes._replace(
+        contacts=state.replace(
+            normal_impulse=kept(pushes.normal, state.normal_impulse),
+            tangent_impulse=kept(pushes.tangent, state.tangent_impulse),
+        )
+    )
 
 
 def _joint_state(
@@ -382,7 +341,7 @@ def _sleep(
     velocities: list[Velocity],
     changes: ContactList,
     islands: Islands,
-    labels: list[int],
+    labels: Sequence[int],
     is_done: list[Any],
 ) -> tuple[list[Velocity], ContactList]:
     """Put islands to sleep that have been at rest for a while, and whose positions are solved."""
@@ -408,32 +367,18 @@ def _sleep(
     return velocities, changes._replace(is_awake=changes.is_awake & ~asleep, rest_time=jnp.where(asleep, ZERO, time))
 
 
-def _pair(program: _Program, values: list[Any], contact: contact_solver.Contact) -> tuple[Any, Any]:
-    """Return the records of both bodies; if A is always static, nobody looks at its record."""
-    layout = program.table.layout
-    b = contact_solver.read(layout, values, contact.b.row)
-    return (b, b) if layout.a_is_static else (contact_solver.read(layout, values, contact.a.row), b)
-
-
-def _put(program: _Program, contact: contact_solver.Contact, values: list[Any], a: Any, b: Any) -> list[Any]:
-    if not program.table.layout.a_is_static:
-        values = contact_solver.write(values, contact.a.row, a)
-    return contact_solver.write(values, contact.b.row, b)
-
-
-def _label_of(program: _Program, islands: Islands, contact: contact_solver.Contact) -> Number:
+def _labels_of(program: _Program, islands: Islands, contact: Any) -> Any:
+    """Return the islands of the contacts."""
+    if contact is None:
+        return jnp.zeros(0, jnp.int32)
     row = contact.b.row
     if not program.table.layout.b_is_moving:
         row = jnp.minimum(contact.a.row, contact.b.row)
-    return lookup(islands.label, row) if isinstance(islands.label, np.ndarray) else islands.label[row]
+    return lookup(islands.label, row) + jnp.zeros_like(row)
 
 
 def _any(values: list[Any]) -> Any:
     return functools.reduce(operator.or_, values)
-
-
-def _all(values: list[Any]) -> Any:
-    return functools.reduce(operator.and_, values)
 
 
 def _fixed_position(body: Body) -> tuple[Vector, Number]:

@@ -1,0 +1,42 @@
+"""Work that is left out if no world of a batch needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+
+@jax.custom_batching.custom_vmap
+def is_any(condition: jax.Array) -> jax.Array:
+    """Return whether a condition holds anywhere: in an array, and under `jax.vmap` in any world of the batch.
+
+    The result is the same for all worlds. So a branch or a loop that depends on it stays one under `jax.vmap`, where
+    others become selections that compute everything.
+
+    >>> jax.vmap(lambda x: is_any(x > 1))(jnp.arange(3))
+    Array([ True,  True,  True], dtype=bool)
+    """
+    return jnp.any(condition)
+
+
+@is_any.def_vmap
+def _is_any_of_batch(size: int, is_mapped: list[bool], condition: jax.Array) -> tuple[jax.Array, bool]:
+    del size, is_mapped
+    return is_any(jnp.any(condition, axis=0)), False
+
+
+def only_if(condition: jax.Array, function: Callable[[], Any]) -> Any:
+    """Return the result of a function, or zeros if the condition holds nowhere in the batch.
+
+    Such a branch is also a boundary that XLA does not fuse across. Fusion repeats a shared computation for each of its
+    results, and the functions here have many.
+    """
+    shapes = jax.eval_shape(function)
+
+    def nothing() -> Any:
+        return jax.tree.map(lambda shape: jnp.zeros(shape.shape, shape.dtype), shapes)
+
+    return jax.lax.cond(is_any(condition), function, nothing)
