@@ -24,6 +24,8 @@ _ENVS: tuple[tuple[str, str, int | None, float | None, dict[str, Any]], ...] = (
     ("CliffWalkingSlippery-v1", "toy_text.cliff_walking:CliffWalking", None, None, {"is_slippery": True}),
     ("Taxi-v4", "toy_text.taxi:Taxi", 200, 8.0, {}),
     ("Blackjack-v1", "toy_text.blackjack:Blackjack", None, None, {"sab": True, "natural": False}),
+    ("LunarLander-v3", "box2d.lunar_lander:LunarLander", 1000, 200.0, {}),
+    ("LunarLanderContinuous-v3", "box2d.lunar_lander:LunarLander", 1000, 200.0, {"continuous": True}),
     ("Ant-v5", "mujoco.ant:Ant", 1000, 6000.0, {}),
     ("HalfCheetah-v5", "mujoco.half_cheetah:HalfCheetah", 1000, 4800.0, {}),
     ("Hopper-v5", "mujoco.hopper:Hopper", 1000, 3800.0, {}),

@@ -78,24 +78,23 @@ class LunarLander(FuncEnv[LunarLanderState, Any, Float[Array, "8"]]):
     """LunarLander.
 
     Observation: float32 `[8]`: x and y from the pad, in units of 10 m and 6.67 m; velocities in x and y, in units of
-        5 m/s and 7.5 m/s; angle [rad]; angular velocity in units of 2.5 rad/s; and 1 for each leg that touches the moon,
-        the left one first. Bounded by 2.5, 2.5, 10, 10, 2 pi, 10, 1 and 1.
+        5 m/s and 7.5 m/s; angle [rad]; angular velocity in units of 2.5 rad/s; and 1 for each leg that touches the
+        moon, the left one first. Bounded by 2.5, 2.5, 10, 10, 2 pi, 10, 1 and 1.
 
     Action: 0 for nothing, 1 for the left side engine, 2 for the main engine, 3 for the right side engine; any other
         number acts as 0. With `continuous=True` float32 `[2]` in [-1, 1], clipped: the main engine is off up to 0, and
         gives 50% to 100% from 0 to 1; the left side engine gives as much as the second number is below -0.5, the right
         one as much as it is above 0.5. NaN is off.
 
-    Reward: the change of -100 (distance + speed + |angle|) + 10 for each leg on the ground, less 0.3 for the main engine
-        and 0.03 for a side engine at full power. The last step of an episode gives -100 for a crash or for leaving the
-        view to a side, and 100 for a lander that has come to rest.
+    Reward: the change of -100 (distance + speed + |angle|) + 10 for each leg on the ground, less 0.3 for the main
+        engine and 0.03 for a side engine at full power. The last step of an episode gives -100 for a crash or for
+        leaving the view to a side, and 100 for a lander that has come to rest.
 
     Termination: the hull touches the moon, |x| reaches 1, or the lander has come to rest: Box2D puts it to sleep.
         `LunarLander-v3` is truncated after 1000 steps.
 
-    Initial state: the lander is at the top, and a random force has pushed it for one step. The terrain is random but for
-        the pad. `info["contacts_dropped"]` counts contacts beyond the solver's capacity, which is more than any episode
-        needs that we have seen.
+    Initial state: the lander is at the top, and a random force has pushed it for one step. The terrain is random but
+        for the pad. `info["contacts_dropped"]` counts contacts beyond the solver's capacity of 12.
 
     Batches of parameters (`gravity`, powers, wind) are batches of moons. There are no useful gradients: contacts are
     discontinuous, and loops of unknown length have no reverse-mode derivative.

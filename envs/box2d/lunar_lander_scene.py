@@ -10,7 +10,20 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from funcenv.scene import Camera, Circle, Line, Polygon, Rectangle, Repeat, Scene, Shape, Terrain, palette, rgba, transform
+from funcenv.scene import (
+    Camera,
+    Circle,
+    Line,
+    Polygon,
+    Rectangle,
+    Repeat,
+    Scene,
+    Shape,
+    Terrain,
+    palette,
+    rgba,
+    transform,
+)
 
 _WIDTH, _HEIGHT, _PAD = 20.0, 400 / 30, 10 / 3  # of the view, and height of the pad [m]
 _NIGHT, _MOON, _EDGE = rgba("#10131f"), rgba("#c9ccd4"), rgba("#f2f3f6")
@@ -36,7 +49,9 @@ def draw_lunar_lander(terrain: Any, poses: Sequence[Any], main_power: Any, side_
     moon = Terrain(terrain, 0.0, _WIDTH, _MOON, _EDGE, 0.08)
     hull, *legs = poses
     shapes: list[Shape] = [*transform(_plumes(jnp.float32(main_power), jnp.float32(side_power)), *hull)]
-    for position, angle in legs:
+    for (position, angle), side in zip(legs, (1.0, -1.0), strict=True):
+        knee = _moved(hull, (0.42 * side, -0.22))
+        shapes.append(Line(knee, position, 0.07, _HULL_EDGE))
         leg = Rectangle((0.0, 0.0), (4 / 30, 16 / 30), _HULL, outline=_HULL_EDGE, outline_width=0.04)
         shapes += transform((leg,), position, angle)
     return Scene(
@@ -45,6 +60,13 @@ def draw_lunar_lander(terrain: Any, poses: Sequence[Any], main_power: Any, side_
         backdrop=(_stars(), moon, *_flag(8.0), *_flag(12.0)),
         background=_NIGHT,
     )
+
+
+def _moved(pose: Any, point: tuple[float, float]) -> tuple[Any, Any]:
+    """Return a point of a body in world coordinates."""
+    (x, y), angle = pose
+    sine, cosine = jnp.sin(angle), jnp.cos(angle)
+    return x + cosine * point[0] - sine * point[1], y + sine * point[0] + cosine * point[1]
 
 
 def _hull() -> list[Shape]:

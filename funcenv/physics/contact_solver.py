@@ -36,6 +36,7 @@ from funcenv.physics.geometry import (
     select,
     spin,
     sub,
+    where,
 )
 from funcenv.physics.manifold import CIRCLES, FACE_B
 from funcenv.physics.revolute import Position, Velocity
@@ -120,9 +121,9 @@ def read(layout: Layout, values: Sequence[Any], row: Number) -> Any:
     """Return the record of a body from one for each moving body; zeros for a static body."""
     chosen = values[0]
     for i, value in enumerate(values[1:], start=1):
-        chosen = jax.tree.map(lambda new, old, i=i: jnp.where(row == i, new, old), value, chosen)
+        chosen = jax.tree.map(lambda new, old, i=i: where(row == i, new, old), value, chosen)
     if not layout.b_is_moving:
-        chosen = jax.tree.map(lambda old: jnp.where(row == layout.num_rows, ZERO, old), chosen)
+        chosen = jax.tree.map(lambda old: where(row == layout.num_rows, ZERO, old), chosen)
     return chosen
 
 
@@ -130,9 +131,7 @@ def write(values: Sequence[Any], row: Number, value: Any) -> list[Any]:
     """Return the records with one exchanged; none, if the row is that of a static body."""
     if row is None:  # there is one body
         return [value]
-    return [
-        jax.tree.map(lambda new, old, i=i: jnp.where(row == i, new, old), value, old) for i, old in enumerate(values)
-    ]
+    return [jax.tree.map(lambda new, old, i=i: where(row == i, new, old), value, old) for i, old in enumerate(values)]
 
 
 def transforms(layout: Layout, contact: Contact, a: Position, b: Position) -> tuple[Transform, Transform]:
@@ -155,13 +154,13 @@ def prepare(
         k_tangent = _effective_mass(contact, *arms, *arms)
         approach = dot(normal, _relative_velocity(layout, r_a, r_b, *velocities))
         is_on = contact.count > j
-        bias = jnp.where(approach < -VELOCITY_THRESHOLD, -contact.restitution * approach, ZERO)
+        bias = where(approach < -VELOCITY_THRESHOLD, -contact.restitution * approach, ZERO)
         made.append(
             PointConstraint(
                 r_a,
                 r_b,
-                jnp.where(is_on & (k_normal > 0), ONE / jnp.where(k_normal > 0, k_normal, ONE), ZERO),
-                jnp.where(is_on & (k_tangent > 0), ONE / jnp.where(k_tangent > 0, k_tangent, ONE), ZERO),
+                where(is_on & (k_normal > 0), ONE / where(k_normal > 0, k_normal, ONE), ZERO),
+                where(is_on & (k_tangent > 0), ONE / where(k_tangent > 0, k_tangent, ONE), ZERO),
                 bias,
             )
         )
@@ -172,11 +171,11 @@ def prepare(
     k12 = _effective_mass(contact, *arms1, *arms2)
     det = k11 * k22 - k12 * k12
     is_block = (contact.count == 2) & (k11 * k11 < MAX_CONDITION_NUMBER * det)
-    inverse = jnp.where(det != 0, ONE / jnp.where(det != 0, det, ONE), det)
+    inverse = where(det != 0, ONE / where(det != 0, det, ONE), det)
     two = two._replace(
-        normal_mass=jnp.where(is_block, two.normal_mass, ZERO), tangent_mass=jnp.where(is_block, two.tangent_mass, ZERO)
+        normal_mass=where(is_block, two.normal_mass, ZERO), tangent_mass=where(is_block, two.tangent_mass, ZERO)
     )
-    count = jnp.where((contact.count == 2) & ~is_block, 1, contact.count)
+    count = where((contact.count == 2) & ~is_block, 1, contact.count)
     constraint = ContactConstraint(
         normal, (one, two), is_block, k11, k12, k22, inverse * k22, -inverse * k12, inverse * k11
     )
@@ -186,8 +185,8 @@ def prepare(
 def start_impulse(contact: Contact, count: Number, ratio: Number) -> ContactImpulse:
     """Return the impulses that a step starts from."""
     return ContactImpulse(
-        _each(lambda j: jnp.where(count > j, ratio * contact.normal_impulse[j], ZERO)),
-        _each(lambda j: jnp.where(count > j, ratio * contact.tangent_impulse[j], ZERO)),
+        _each(lambda j: where(count > j, ratio * contact.normal_impulse[j], ZERO)),
+        _each(lambda j: where(count > j, ratio * contact.tangent_impulse[j], ZERO)),
     )
 
 
@@ -222,7 +221,7 @@ def solve_velocity(
     b2 = dot(_relative_velocity(layout, two.r_a, two.r_b, a, b), normal) - two.bias
     single = jnp.maximum(old1 + -one.normal_mass * b1, ZERO)
     x1, x2 = _solve_block(c, old1, old2, b1 - (c.k11 * old1 + c.k12 * old2), b2 - (c.k12 * old1 + c.k22 * old2))
-    x1, x2 = jnp.where(c.is_block, x1, single), jnp.where(c.is_block, x2, ZERO)
+    x1, x2 = where(c.is_block, x1, single), where(c.is_block, x2, ZERO)
     push1, push2 = mul(x1 - old1, normal), mul(x2 - old2, normal)
     about_a = cross(one.r_a, push1) + cross(two.r_a, push2)
     about_b = cross(one.r_b, push1) + cross(two.r_b, push2)
@@ -240,12 +239,12 @@ def solve_position(
         normal, point, separation = _position_manifold(layout, contact, a, b, j)
         is_on = contact.count > j
         r_a, r_b = sub(point, a.center), sub(point, b.center)
-        least = jnp.minimum(least, jnp.where(is_on, separation, ZERO))
+        least = jnp.minimum(least, where(is_on, separation, ZERO))
         error = clamp(factor * (separation + LINEAR_SLOP), -MAX_LINEAR_CORRECTION, ZERO)
         arms = cross(r_a, normal), cross(r_b, normal)
         k = _effective_mass(contact, *arms, *arms)
         is_on = is_on & (k > 0)
-        push = mul(jnp.where(is_on, -error / jnp.where(is_on, k, ONE), ZERO), normal)
+        push = mul(where(is_on, -error / where(is_on, k, ONE), ZERO), normal)
         if not _is_fixed(contact):
             m_a, i_a, _ = contact.a.mass
             a = Position(sub(a.center, mul(m_a, push)), a.angle - i_a * cross(r_a, push))
@@ -262,9 +261,9 @@ def _solve_block(c: ContactConstraint, old1: Number, old2: Number, b1: Number, b
     second = -c.points[1].normal_mass * b2
     only_second = (second >= 0) & (c.k12 * second + b1 >= 0)
     none = (b1 >= 0) & (b2 >= 0)
-    x1 = jnp.where(only_first, first, jnp.where(only_second | none, ZERO, old1))
-    x2 = jnp.where(only_first, ZERO, jnp.where(only_second, second, jnp.where(none, ZERO, old2)))
-    return jnp.where(both, both1, x1), jnp.where(both, both2, x2)
+    x1 = where(only_first, first, where(only_second | none, ZERO, old1))
+    x2 = where(only_first, ZERO, where(only_second, second, where(none, ZERO, old2)))
+    return where(both, both1, x1), where(both, both2, x2)
 
 
 def _world_manifold(
@@ -274,8 +273,8 @@ def _world_manifold(
     xf_a, xf_b = transforms(layout, contact, *positions)
     is_b = contact.kind == FACE_B
     xf1, xf2 = _choose(is_b, xf_b, xf_a), _choose(is_b, xf_a, xf_b)
-    radius1 = jnp.where(is_b, contact.radius_b, contact.radius_a)
-    radius2 = jnp.where(is_b, contact.radius_a, contact.radius_b)
+    radius1 = where(is_b, contact.radius_b, contact.radius_a)
+    radius2 = where(is_b, contact.radius_a, contact.radius_b)
     normal, plane = rotate(xf1[1], contact.normal), apply(xf1, contact.point)
     points = []
     for local in contact.points:
@@ -310,7 +309,7 @@ def _position_manifold(
         is_circles = contact.kind == CIRCLES
         distance = dot(sub(center_b, center_a), axis) - contact.radius_a - contact.radius_b
         normal, point = select(is_circles, axis, normal), select(is_circles, mul(HALF, add(center_a, center_b)), point)
-        separation = jnp.where(is_circles, distance, separation)
+        separation = where(is_circles, distance, separation)
     return normal, point, separation
 
 

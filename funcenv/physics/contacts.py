@@ -16,7 +16,7 @@ import numpy as np
 from funcenv.physics.batches import is_any, only_if
 from funcenv.physics.contact_solver import Contact
 from funcenv.physics.fixtures import BOX_MARGIN, Fixtures, box_of, static_boxes
-from funcenv.physics.geometry import ZERO, Number, Transform, opaque, select, sub
+from funcenv.physics.geometry import ZERO, Number, Transform, greatest, opaque, select, sub, where
 from funcenv.physics.manifold import Manifold
 from funcenv.physics.pairs import PairTable, choose
 from funcenv.physics.world import BEGAN, ENDED, ContactState
@@ -47,16 +47,16 @@ class ContactList(NamedTuple):
 def wake(changes: ContactList, rows: jax.Array) -> ContactList:
     """Wake bodies; their time at rest begins again if they were asleep."""
     starts = rows & ~changes.is_awake
-    return changes._replace(is_awake=changes.is_awake | rows, rest_time=jnp.where(starts, ZERO, changes.rest_time))
+    return changes._replace(is_awake=changes.is_awake | rows, rest_time=where(starts, ZERO, changes.rest_time))
 
 
 def bodies_of(fixtures: Fixtures, table: PairTable, pair: jax.Array) -> jax.Array:
     """Return which moving bodies `[rows]` belong to each of the pairs `[n]`, as `[n, rows]`."""
     first, second = table.rows(pair)
     rows = np.arange(len(fixtures.moving_bodies), dtype=np.int32)
-    belongs = jnp.broadcast_to(jnp.asarray(second), pair.shape)[:, None] == rows
+    belongs = jnp.broadcast_to(jnp.asarray(second), pair.shape)[:, None] == rows[None, :]
     if not fixtures.a_is_static:
-        belongs = belongs | (jnp.broadcast_to(jnp.asarray(first), pair.shape)[:, None] == rows)
+        belongs = belongs | (jnp.broadcast_to(jnp.asarray(first), pair.shape)[:, None] == rows[None, :])
     return belongs & (pair >= 0)[:, None]
 
 
@@ -73,18 +73,16 @@ def find_new(fixtures: Fixtures, table: PairTable, changes: ContactList) -> Cont
     def add(carry: Any) -> Any:
         is_new, changes = carry
         contacts, is_on = changes.contacts, is_new.any()
-        if (order == np.arange(len(order))).all():
-            pair = jnp.argmax(is_new).astype(jnp.int32)
-        else:
-            pair = jnp.argmin(jnp.where(is_new, order, LATEST)).astype(jnp.int32)
+        is_in_order = bool((order == np.arange(len(order))).all())
+        pair = greatest(is_new) if is_in_order else greatest(where(is_new, -order, -LATEST))
         is_free = contacts.pair < 0
-        here = (jnp.argmax(is_free) == places) & is_free.any() & is_on
+        here = (greatest(is_free) == places) & is_free.any() & is_on
         contacts = contacts.replace(
-            pair=jnp.where(here, pair, contacts.pair),
-            stamp=jnp.where(here, changes.next_stamp, contacts.stamp),
+            pair=where(here, pair, contacts.pair),
+            stamp=where(here, changes.next_stamp, contacts.stamp),
             is_touching=contacts.is_touching & ~here,
             is_enabled=contacts.is_enabled | here,
-            count=jnp.where(here, 0, contacts.count),
+            count=where(here, 0, contacts.count),
         )
         bodies = bodies_of(fixtures, table, pair[None])[0] & is_on
         if fixtures.has_sensors:
@@ -111,8 +109,8 @@ def collide(fixtures: Fixtures, table: PairTable, changes: ContactList, transfor
     manifold, touches = only_if(exists, lambda: evaluate(fixtures, table, contacts.pair, transforms))
     turns = touches != contacts.is_touching
     turns_solid = turns & ~table.is_sensor(contacts.pair) if fixtures.has_sensors else turns
-    wakes = jnp.where(is_close, turns_solid, contacts.count > 0)
-    is_active = (bodies & changes.is_awake).any(1) & exists
+    wakes = where(is_close, turns_solid, contacts.count > 0)
+    is_active = (bodies & changes.is_awake[None, :]).any(1) & exists
     if fixtures.moving_can_collide:  # a contact may wake a body whose older contacts come later in the list
         is_newer = contacts.stamp[:, None] > contacts.stamp[None, :]
         shares = (bodies[:, None, :] & bodies[None, :, :]).any(-1)
@@ -123,7 +121,7 @@ def collide(fixtures: Fixtures, table: PairTable, changes: ContactList, transfor
     ends = contacts.is_touching & (is_removed | (is_updated & ~touches))
     changes = wake(changes, (bodies & (is_active & wakes)[:, None]).any(0))
     contacts = updated(contacts, manifold, touches, is_updated)
-    contacts = contacts.replace(pair=jnp.where(is_removed, -1, contacts.pair))
+    contacts = contacts.replace(pair=where(is_removed, -1, contacts.pair))
     return changes._replace(contacts=contacts, events=note(changes.events, bodies, begins, ends, contacts.stamp))
 
 
@@ -139,14 +137,14 @@ def evaluate(
         from funcenv.physics.distance import overlaps
 
         is_sensor = table.is_sensor(pair)
-        touches = jnp.where(is_sensor, overlaps(sides[0].shape, xf_a, sides[1].shape, xf_b), touches)
-        manifold = manifold._replace(count=jnp.where(is_sensor, 0, manifold.count))
+        touches = where(is_sensor, overlaps(sides[0].shape, xf_a, sides[1].shape, xf_b), touches)
+        manifold = manifold._replace(count=where(is_sensor, 0, manifold.count))
     size = pair.shape
     manifold = jax.tree.map(lambda column: jnp.broadcast_to(jnp.asarray(column), size), manifold)
     return manifold, touches
 
 
-def updated(contacts: ContactState, manifold: Manifold, touches: jax.Array, where: jax.Array) -> ContactState:
+def updated(contacts: ContactState, manifold: Manifold, touches: jax.Array, mask: jax.Array) -> ContactState:
     """Return the contacts with new manifolds; points with the same keys as before keep their impulses."""
     size = contacts.pair.shape[0]
     keys = jnp.stack([jnp.broadcast_to(key, (size,)) for key in manifold.keys], -1)
@@ -154,14 +152,14 @@ def updated(contacts: ContactState, manifold: Manifold, touches: jax.Array, wher
     def carried(impulse: jax.Array) -> jax.Array:
         first = (contacts.count > 0)[:, None] & (contacts.keys[:, :1] == keys)
         second = (contacts.count > 1)[:, None] & (contacts.keys[:, 1:] == keys)
-        return jnp.where(first, impulse[:, :1], jnp.where(second, impulse[:, 1:], ZERO))
+        return where(first, impulse[:, :1], where(second, impulse[:, 1:], ZERO))
 
     def pairs(vector: Any) -> jax.Array:
         return jnp.stack([jnp.broadcast_to(value, (size,)) for value in vector], -1)
 
     new = {
         "is_touching": touches,
-        "is_enabled": jnp.ones_like(where),
+        "is_enabled": jnp.ones_like(mask),
         "count": jnp.broadcast_to(manifold.count, (size,)),
         "kind": jnp.broadcast_to(manifold.kind, (size,)),
         "normal": pairs(manifold.normal),
@@ -173,7 +171,7 @@ def updated(contacts: ContactState, manifold: Manifold, touches: jax.Array, wher
     }
     return contacts.replace(
         **{
-            name: jnp.where(where.reshape(size, *[1] * (value.ndim - 1)), value, getattr(contacts, name))
+            name: where(mask.reshape(size, *[1] * (value.ndim - 1)), value, getattr(contacts, name))
             for name, value in new.items()
         }
     )
@@ -182,9 +180,9 @@ def updated(contacts: ContactState, manifold: Manifold, touches: jax.Array, wher
 def note(events: Events, bodies: jax.Array, begins: jax.Array, ends: jax.Array, stamp: jax.Array) -> Events:
     """Return the events with those of contacts that were visited from the newest to the oldest."""
     happens = bodies & (begins | ends)[:, None]
-    oldest = jnp.where(happens, stamp[:, None], LATEST).min(0, initial=LATEST)
-    is_begin = (happens & begins[:, None] & (stamp[:, None] == oldest)).any(0)
-    last = jnp.where(happens.any(0), jnp.where(is_begin, BEGAN, ENDED), events.last)
+    oldest = where(happens, stamp[:, None], LATEST).min(0, initial=LATEST)
+    is_begin = (happens & begins[:, None] & (stamp[:, None] == oldest[None, :])).any(0)
+    last = where(happens.any(0), where(is_begin, BEGAN, ENDED), events.last)
     return Events(events.began | (bodies & begins[:, None]).any(0), last)
 
 
@@ -211,12 +209,12 @@ def follow(
         left, bottom = tight[0] - BOX_MARGIN, tight[1] - BOX_MARGIN
         right, top = tight[2] + BOX_MARGIN, tight[3] + BOX_MARGIN
         new = [
-            jnp.where(shift[0] < 0, left + shift[0], left),
-            jnp.where(shift[1] < 0, bottom + shift[1], bottom),
-            jnp.where(shift[0] < 0, right, right + shift[0]),
-            jnp.where(shift[1] < 0, top, top + shift[1]),
+            where(shift[0] < 0, left + shift[0], left),
+            where(shift[1] < 0, bottom + shift[1], bottom),
+            where(shift[0] < 0, right, right + shift[0]),
+            where(shift[1] < 0, top, top + shift[1]),
         ]
-        rows.append(jnp.where(contains | ~moves[row], old, jnp.stack(new)))
+        rows.append(where(contains | ~moves[row], old, jnp.stack(new)))
     return jnp.stack(rows)
 
 
@@ -233,8 +231,7 @@ def _transform_of(table: PairTable, side: Any, index: int, transforms: Sequence[
 def _overlaps(fixtures: Fixtures, boxes: jax.Array) -> jax.Array:
     """Return for each pair whether the enlarged boxes overlap."""
     left, bottom, right, top = (side[:, None] for side in static_boxes(fixtures))
-    is_near = (left <= boxes[:, 2]) & (boxes[:, 0] <= right) & (bottom <= boxes[:, 3]) & (boxes[:, 1] <= top)
-    is_near = is_near.reshape(-1)
+    is_near = _meet((left, bottom, right, top), [side[None, :] for side in boxes.T]).reshape(-1)
     others = fixtures.pairs[fixtures.grid_size :]
     if len(others):
         rows = {part: row for row, part in enumerate(fixtures.moving)}
@@ -276,7 +273,7 @@ def contacts_at(table: PairTable, contacts: ContactState, source: jax.Array) -> 
     contact = Contact(
         a=None if layout.a_is_static and layout.fixed_at_origin else a.body,
         b=b.body._replace(fixed=None) if layout.b_is_moving else b.body,
-        count=jnp.where(is_used, chosen.count, 0),
+        count=where(is_used, chosen.count, 0),
         kind=chosen.kind,
         normal=(chosen.normal[:, 0], chosen.normal[:, 1]),
         point=(chosen.point[:, 0], chosen.point[:, 1]),
@@ -297,4 +294,4 @@ def contacts_at(table: PairTable, contacts: ContactState, source: jax.Array) -> 
 def places_of(position: jax.Array, most: int) -> jax.Array:
     """Return the places of contacts in the order of their positions, `[most]`; behind the last place for none."""
     is_source = position[None, :] == np.arange(most, dtype=np.int32)[:, None]
-    return jnp.where(is_source.any(1), is_source.argmax(1), position.shape[0]).astype(jnp.int32)
+    return where(is_source.any(1), jax.lax.argmax(is_source, 1, jnp.int32), position.shape[0]).astype(jnp.int32)

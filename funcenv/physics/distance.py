@@ -30,6 +30,7 @@ from funcenv.physics.geometry import (
     select,
     sub,
     unrotate,
+    where,
 )
 from funcenv.physics.manifold import Convex, pick, support
 
@@ -77,9 +78,9 @@ def distance(a: Convex, xf_a: Transform, b: Convex, xf_b: Transform, cache: Cach
     is_used = (cache.count == 1) | ((cache.count == 2) & ~has_changed)
     zero = jnp.zeros_like(cache.count)
     first = _choose(is_used, first, _vertex(a, xf_a, b, xf_b, zero, zero))
-    first = first._replace(weight=jnp.where(is_used, ZERO, ONE))
+    first = first._replace(weight=where(is_used, ZERO, ONE))
     # a cached point has the weight 0 until it is solved; Box2D does not solve a single one again
-    start = Simplex(jnp.where(is_used, cache.count, 1), (first, second, second))
+    start = Simplex(where(is_used, cache.count, 1), (first, second, second))
 
     def refine(carry: Any) -> Any:
         iteration, _, simplex = carry
@@ -97,7 +98,7 @@ def distance(a: Convex, xf_a: Transform, b: Convex, xf_b: Transform, cache: Cach
         two = _choose(grows & (solved.count == 1), new, two)
         three = _choose(grows & (solved.count == 2), new, three)
         grown = Simplex(solved.count + grows.astype(jnp.int32), (one, two, three))
-        return iteration + jnp.where(ends, 0, 1), ~grows, grown
+        return iteration + where(ends, 0, 1), ~grows, grown
 
     begin = jnp.int32(0), jnp.zeros_like(start.count, bool), start
     _, _, simplex = jax.lax.while_loop(lambda carry: (carry[0] < MAX_ITERATIONS) & ~carry[1], refine, begin)
@@ -106,12 +107,12 @@ def distance(a: Convex, xf_a: Transform, b: Convex, xf_b: Transform, cache: Cach
     (one_a, one_b), (two_a, two_b) = (_ends(a, xf_a, b, xf_b, v.index_a, v.index_b) for v in (one, two))
     on_a = select(is_point, one_a, add(mul(one.weight, one_a), mul(two.weight, two_a)))
     on_b = select(is_point, one_b, add(mul(one.weight, one_b), mul(two.weight, two_b)))
-    found = jnp.where(is_point | is_segment, length(sub(on_a, on_b)), ZERO)
+    found = where(is_point | is_segment, length(sub(on_a, on_b)), ZERO)
     return found, Cache(
         simplex.count,
         (one.index_a, two.index_a),
         (one.index_b, two.index_b),
-        jnp.where(is_segment, length(sub(one.w, two.w)), ZERO),
+        where(is_segment, length(sub(one.w, two.w)), ZERO),
     )
 
 
@@ -121,7 +122,7 @@ def overlaps(a: Convex, xf_a: Transform, b: Convex, xf_b: Transform) -> Number:
     def one(a: Convex, xf_a: Transform, b: Convex, xf_b: Transform) -> Number:
         found, _ = distance(a, xf_a, b, xf_b, empty_cache())
         radius = a.radius + b.radius
-        gap = jnp.where((found > radius) & (found > EPSILON), found - radius, ZERO)
+        gap = where((found > radius) & (found > EPSILON), found - radius, ZERO)
         return gap < np.float32(10) * EPSILON
 
     arguments = a, xf_a, b, xf_b
@@ -145,7 +146,7 @@ def _solve(simplex: Simplex) -> Simplex:
     """Return the smallest part of the simplex that holds the point closest to the origin."""
     two, three = _solve_segment(simplex), _solve_triangle(simplex)
     return jax.tree.map(
-        lambda one, two, three: jnp.where(simplex.count == 1, one, jnp.where(simplex.count == 2, two, three)),
+        lambda one, two, three: where(simplex.count == 1, one, where(simplex.count == 2, two, three)),
         simplex,
         two,
         three,
@@ -163,12 +164,12 @@ def _solve_segment(simplex: Simplex) -> Simplex:
     at_one = part2 <= 0
     at_two = ~at_one & (part1 <= 0)
     total = part1 + part2
-    inverse = ONE / jnp.where(total != 0, total, ONE)
+    inverse = ONE / where(total != 0, total, ONE)
     first = _choose(at_two, two, one)
-    first = _weighted(first, jnp.where(at_one | at_two, ONE, part1 * inverse))
+    first = _weighted(first, where(at_one | at_two, ONE, part1 * inverse))
     return Simplex(
-        jnp.where(at_one | at_two, 1, 2),
-        (first, _weighted(two, jnp.where(at_two, ONE, part2 * inverse)), three),
+        where(at_one | at_two, 1, 2),
+        (first, _weighted(two, where(at_two, ONE, part2 * inverse)), three),
     )
 
 
@@ -191,7 +192,7 @@ def _solve_triangle(simplex: Simplex) -> Simplex:
 
     def share(parts: tuple[Number, ...]) -> list[Number]:
         total = parts[0] + parts[1] if len(parts) == 2 else parts[0] + parts[1] + parts[2]
-        inverse = ONE / jnp.where(total != 0, total, ONE)
+        inverse = ONE / where(total != 0, total, ONE)
         return [part * inverse for part in parts]
 
     s12, s13, s23, s123 = share(d12), share(d13), share(d23), share((d1, d2, d3))
@@ -207,7 +208,7 @@ def _solve_triangle(simplex: Simplex) -> Simplex:
         jnp.full_like(simplex.count, 3), (_weighted(one, s123[0]), _weighted(two, s123[1]), _weighted(three, s123[2]))
     )
     for region, answer in zip(regions[::-1], answers[::-1], strict=True):
-        result = jax.tree.map(lambda new, old, region=region: jnp.where(region, new, old), answer, result)
+        result = jax.tree.map(lambda new, old, region=region: where(region, new, old), answer, result)
     return result
 
 
@@ -221,4 +222,4 @@ def _search_direction(simplex: Simplex) -> Vector:
 
 
 def _choose(condition: Number, a: Vertex, b: Vertex) -> Vertex:
-    return jax.tree.map(lambda new, old: jnp.where(condition, new, old), a, b)
+    return jax.tree.map(lambda new, old: where(condition, new, old), a, b)

@@ -89,7 +89,7 @@ class Fixtures:
         self.can_collide: NDArray = np.array([self._can_collide(*pair) for pair in pairs], bool)
         keys = [tuple(sorted(pair)) for pair in pairs]
         # the position of each pair in the order in which Box2D creates contacts
-        self.creation_order: NDArray = np.argsort(np.argsort(_rank(keys), kind="stable"), kind="stable")
+        self.creation_order: NDArray = _rank(keys)
         if not self.can_collide.any():  # then no contact is ever made
             self.pairs, self.can_collide = self.pairs[:0], self.can_collide[:0]
 
@@ -201,6 +201,6 @@ def _kind_of(shape: Shape) -> int:
 
 def _rank(keys: list[Any]) -> NDArray:
     order = sorted(range(len(keys)), key=lambda i: keys[i])
-    rank = np.zeros(len(keys), np.int64)
-    rank[order] = np.arange(len(keys))
+    rank = np.zeros(len(keys), np.int32)
+    rank[order] = np.arange(len(keys), dtype=np.int32)
     return rank

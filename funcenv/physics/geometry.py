@@ -93,14 +93,36 @@ def normalize(a: Vector) -> tuple[Vector, Number]:
     """Return the unit vector, and the length; a vector shorter than `EPSILON` as it is, with length 0."""
     size = length(a)
     is_short = size < EPSILON
-    inverse = ONE / jnp.where(is_short, ONE, size)
-    unit = jnp.where(is_short, a[0], a[0] * inverse), jnp.where(is_short, a[1], a[1] * inverse)
-    return unit, jnp.where(is_short, ZERO, size)
+    inverse = ONE / where(is_short, ONE, size)
+    unit = where(is_short, a[0], a[0] * inverse), where(is_short, a[1], a[1] * inverse)
+    return unit, where(is_short, ZERO, size)
+
+
+def where(condition: Any, a: Any, b: Any) -> Number:
+    """Return a where the condition holds, else b. It traces faster than `jnp.where`, of which the solver has many."""
+    known = next((value for value in (a, b) if hasattr(value, "dtype")), None)
+    dtype = jnp.int32 if known is None else known.dtype
+    shape = np.broadcast_shapes(np.shape(condition), np.shape(a), np.shape(b))
+    picked = condition if isinstance(condition, jax.Array) else jnp.asarray(condition, bool)
+    return jax.lax.select(*(_spread(value, shape, kind) for value, kind in ((picked, bool), (a, dtype), (b, dtype))))
+
+
+def _spread(value: Any, shape: tuple[int, ...], dtype: Any) -> jax.Array:
+    """Return an array of a shape, with axes of length 1 added in front."""
+    array = value if isinstance(value, jax.Array) else jnp.asarray(value, dtype)
+    if array.shape == shape:
+        return array
+    return jax.lax.broadcast_in_dim(array, shape, tuple(range(len(shape) - array.ndim, len(shape))))
+
+
+def greatest(values: jax.Array) -> jax.Array:
+    """Return the index of the greatest value, the first of several, as int32."""
+    return jax.lax.argmax(values, 0, jnp.int32)
 
 
 def select(condition: Any, a: Vector, b: Vector) -> Vector:
     """Return a where the condition holds, else b."""
-    return jnp.where(condition, a[0], b[0]), jnp.where(condition, a[1], b[1])
+    return where(condition, a[0], b[0]), where(condition, a[1], b[1])
 
 
 def clamp(x: Number, low: Number, high: Number) -> Number:

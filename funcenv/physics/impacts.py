@@ -29,7 +29,7 @@ from funcenv.physics.contacts import (
     wake,
 )
 from funcenv.physics.fixtures import Fixtures
-from funcenv.physics.geometry import EPSILON, ONE, ZERO, Number, Transform, add, mul, origin
+from funcenv.physics.geometry import EPSILON, ONE, ZERO, Number, Transform, add, greatest, mul, origin, where
 from funcenv.physics.motion import integrate
 from funcenv.physics.pairs import PairTable, choose, lookup
 from funcenv.physics.revolute import BodyMass, Position, Velocity
@@ -100,9 +100,7 @@ def solve_impacts(
     def advance(search: _Search) -> _Search:
         search = _find_times(settings, search)
         first, time, is_on = _next(search)
-        return jax.lax.cond(
-            is_any(is_on), lambda: _resolve(settings, search, first, time, is_on), lambda: search
-        )
+        return jax.lax.cond(is_any(is_on), lambda: _resolve(settings, search, first, time, is_on), lambda: search)
 
     def is_open(search: _Search) -> Number:
         return is_any(_is_unknown(settings, search).any() | _next(search)[-1])
@@ -114,10 +112,10 @@ def solve_impacts(
 def _next(search: _Search) -> tuple[Number, Number, Number]:
     """Return the contact of the next impact, its time, and whether there is one."""
     is_candidate = _is_candidate(search) & search.is_known
-    time = jnp.where(is_candidate, search.time, ONE)
+    time = where(is_candidate, search.time, ONE)
     least = time.min()
-    first = jnp.argmax(jnp.where(is_candidate & (time == least), search.changes.contacts.stamp, -1))
-    return first.astype(jnp.int32), least, least <= ONE - np.float32(10) * EPSILON
+    first = greatest(where(is_candidate & (time == least), search.changes.contacts.stamp, -1))
+    return first, least, least <= ONE - np.float32(10) * EPSILON
 
 
 def _is_candidate(search: _Search) -> jax.Array:
@@ -129,7 +127,7 @@ def _is_unknown(settings: ImpactSettings, search: _Search) -> jax.Array:
     """Return which contacts need a time of impact that is not known."""
     fixtures, table = settings.fixtures, settings.table
     pair = search.changes.contacts.pair
-    awake = (bodies_of(fixtures, table, pair) & search.changes.is_awake).any(1)
+    awake = (bodies_of(fixtures, table, pair) & search.changes.is_awake[None, :]).any(1)
     is_open = _is_candidate(search) & awake & _has_static_body(fixtures, table, pair) & ~search.is_known
     return is_open & ~table.is_sensor(pair) if fixtures.has_sensors else is_open
 
@@ -143,11 +141,11 @@ def _find_times(settings: ImpactSettings, search: _Search) -> _Search:
 
     def compute(carry: Any) -> Any:
         is_open, motion, time, is_known = carry
-        place = jnp.argmax(jnp.where(is_open, stamp, -1))
+        place = greatest(where(is_open, stamp, -1))
         here = places == place
         touches, when, alpha, motion = _impact(settings, motion, pair[place])
-        found = jnp.where(touches, jnp.minimum(alpha + (ONE - alpha) * when, ONE), ONE)
-        return is_open & ~here, motion, jnp.where(here, found, time), is_known | here
+        found = where(touches, jnp.minimum(alpha + (ONE - alpha) * when, ONE), ONE)
+        return is_open & ~here, motion, where(here, found, time), is_known | here
 
     start = is_open, search.motion, search.time, search.is_known
     _, motion, time, is_known = jax.lax.while_loop(lambda carry: carry[0].any(), compute, start)
@@ -159,13 +157,13 @@ def _impact(settings: ImpactSettings, motion: _Motion, pair: Number) -> tuple[Nu
     fixtures, table = settings.fixtures, settings.table
     a, b = table.sides(pair)
     is_b = _moving_is_b(table, b.body)
-    row = jnp.where(is_b, b.body.row, a.body.row)
+    row = where(is_b, b.body.row, a.body.row)
     fixed = _fixed_body(fixtures, table, pair)
     alpha = jnp.maximum(
         choose([motion.alpha[r] for r in range(len(motion.starts))], row), _at(motion.fixed_alpha, fixed)
     )
     motion = motion._replace(
-        fixed_alpha=jnp.where(_numbers(motion.fixed_alpha.shape[0]) == fixed, alpha, motion.fixed_alpha)
+        fixed_alpha=where(_numbers(motion.fixed_alpha.shape[0]) == fixed, alpha, motion.fixed_alpha)
     )
     motion = _moved(motion, row, alpha)
     start, end = choose(motion.starts, row), choose(motion.ends, row)
@@ -185,9 +183,9 @@ def _moved(motion: _Motion, row: Number, alpha: Number) -> _Motion:
         moved = Position(
             add(mul(ONE - part, start.center), mul(part, end.center)), (ONE - part) * start.angle + part * end.angle
         )
-        starts[r] = jax.tree.map(lambda new, old, moves=is_moved: jnp.where(moves, new, old), moved, start)
+        starts[r] = jax.tree.map(lambda new, old, moves=is_moved: where(moves, new, old), moved, start)
     rows = _numbers(len(starts))
-    return motion._replace(starts=starts, alpha=jnp.where((rows == row) & (motion.alpha < alpha), alpha, motion.alpha))
+    return motion._replace(starts=starts, alpha=where((rows == row) & (motion.alpha < alpha), alpha, motion.alpha))
 
 
 def _resolve(settings: ImpactSettings, search: _Search, first: Number, alpha: Number, is_on: Number) -> _Search:
@@ -198,16 +196,18 @@ def _resolve(settings: ImpactSettings, search: _Search, first: Number, alpha: Nu
     is_first = (places == first) & is_on
     pair = contacts.pair
     a, b = (body.body for body in table.sides(pair[first]))
-    row = jnp.where(_moving_is_b(table, b), b.row, a.row)
+    row = where(_moving_is_b(table, b), b.row, a.row)
     motion = _moved(before, row, alpha)
     body = choose(motion.starts, row)
     center = choose([mass.center for mass in settings.masses], row)
 
     transforms = [origin(body.center, body.angle, center)] * len(settings.masses)
     manifold, touches = evaluate(fixtures, table, pair, transforms)
-    is_hit = jnp.where(is_first, touches, False).any()
+    is_hit = where(is_first, touches, False).any()
     bodies = bodies_of(fixtures, table, pair)
-    is_own = (bodies & (_numbers(len(settings.masses)) == row)).any(1) & _has_static_body(fixtures, table, pair)
+    is_own = (bodies & (_numbers(len(settings.masses)) == row)[None, :]).any(1) & _has_static_body(
+        fixtures, table, pair
+    )
     if fixtures.has_sensors:
         is_own = is_own & ~table.is_sensor(pair)
     is_other = is_own & ~is_first & is_hit
@@ -223,13 +223,13 @@ def _resolve(settings: ImpactSettings, search: _Search, first: Number, alpha: Nu
 
     # the first contact is solved first, then the others from the newest to the oldest
     is_solved = is_updated & touches
-    key = jnp.where(is_first, np.iinfo(np.int32).max, contacts.stamp)
-    position = (is_solved[:, None] & (key[:, None] > key)).sum(0, dtype=jnp.int32)
-    position = jnp.where(is_solved, position, -1)
+    key = where(is_first, np.iinfo(np.int32).max, contacts.stamp)
+    position = (is_solved[:, None] & (key[:, None] > key[None, :])).sum(0, dtype=jnp.int32)
+    position = where(is_solved, position, -1)
     solved, end, velocity = _solve(
         settings,
         contacts_at(table, contacts, places_of(position, fixtures.max_touching)),
-        jnp.where(is_on, jnp.max(position) + 1, 0),
+        where(is_on, jnp.max(position) + 1, 0),
         row,
         body,
         choose(motion.velocities, row),
@@ -237,15 +237,15 @@ def _resolve(settings: ImpactSettings, search: _Search, first: Number, alpha: Nu
     )
 
     fixed = _fixed_body(fixtures, table, pair)
-    is_fixed = jnp.broadcast_to(fixed, pair.shape)[:, None] == _numbers(motion.fixed_alpha.shape[0])
+    is_fixed = jnp.broadcast_to(fixed, pair.shape)[:, None] == _numbers(motion.fixed_alpha.shape[0])[None, :]
     is_reached = is_fixed & is_solved[:, None]
     here = [(row == r) & is_hit for r in range(len(settings.masses))]
     after = motion._replace(
         starts=_put(here, solved, before.starts),
         ends=_put(here, end, before.ends),
         velocities=_put(here, velocity, before.velocities),
-        alpha=jnp.where(is_hit, motion.alpha, before.alpha),
-        fixed_alpha=jnp.where(is_reached.any(0) & is_hit, alpha, before.fixed_alpha),
+        alpha=where(is_hit, motion.alpha, before.alpha),
+        fixed_alpha=where(is_reached.any(0) & is_hit, alpha, before.fixed_alpha),
     )
     moves = jnp.stack(here)
     boxes = follow(
@@ -256,13 +256,13 @@ def _resolve(settings: ImpactSettings, search: _Search, first: Number, alpha: Nu
         moves,
     )
     changes = find_new(fixtures, table, changes._replace(boxes=boxes))
-    is_stale = is_first | (is_hit & (bodies & moves).any(1))
+    is_stale = is_first | (is_hit & (bodies & moves[None, :]).any(1))
     is_new = changes.contacts.pair != pair
     return search._replace(
         motion=after,
         changes=changes,
         is_known=search.is_known & ~is_stale & ~is_new,
-        impacts=jnp.where(is_new, 0, search.impacts + is_first.astype(jnp.int32)),
+        impacts=where(is_new, 0, search.impacts + is_first.astype(jnp.int32)),
     )
 
 
@@ -306,7 +306,7 @@ def _solve(
 
 def _put(here: Sequence[Number], value: Any, values: Sequence[Any]) -> list[Any]:
     return [
-        jax.tree.map(lambda new, old, is_here=is_here: jnp.where(is_here, new, old), value, old)
+        jax.tree.map(lambda new, old, is_here=is_here: where(is_here, new, old), value, old)
         for is_here, old in zip(here, values, strict=True)
     ]
 

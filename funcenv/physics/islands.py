@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from funcenv.physics.fixtures import Fixtures
+from funcenv.physics.geometry import greatest, where
 from funcenv.physics.world import World
 from funcenv.struct import NDArray
 
@@ -70,7 +71,7 @@ def find_islands(
     if fixtures.moving_can_collide:
         return _search_contacts(world, rows, is_solid, stamp, is_awake)
     order, _, labels = search(world)
-    label = np.array(labels)
+    label = np.array(labels, np.int32)
     is_active = jnp.stack([(is_awake & (label == own)).any() for own in labels])
     if fixtures.max_contacts == 0:
         return Islands(label, is_active, jnp.zeros(0, jnp.int32))
@@ -79,9 +80,9 @@ def find_islands(
     row = jnp.minimum(*rows)  # of the body that moves
     own = jnp.asarray(rank)[row] if len(order) > 1 else jnp.zeros_like(row)
     is_solid = is_solid & jnp.append(is_active, False)[row]
-    comes_first = (own[:, None] < own) | (own[:, None] == own) & (stamp[:, None] > stamp)
+    comes_first = (own[:, None] < own[None, :]) | (own[:, None] == own[None, :]) & (stamp[:, None] > stamp[None, :])
     position = (comes_first & is_solid[:, None]).sum(0, dtype=jnp.int32)
-    return Islands(label, is_active, jnp.where(is_solid, position, -1))
+    return Islands(label, is_active, where(is_solid, position, -1))
 
 
 def _search_contacts(
@@ -114,27 +115,27 @@ def _search_contacts(
         height, seen = carry["height"], carry["is_seen"]
         is_empty = (height < 0).all()
         seeds = is_awake & ~seen
-        seed = (size - 1) - jnp.argmax(seeds[::-1]).astype(jnp.int32)
-        body = jnp.where(is_empty, seed, jnp.argmax(height).astype(jnp.int32))
+        seed = (size - 1) - greatest(seeds[::-1])
+        body = where(is_empty, seed, greatest(height))
         is_on = ~is_empty | seeds.any()
         here = (numbers == body) & is_on
-        current = jnp.where(is_empty, seed, carry["current"]).astype(jnp.int32)
+        current = where(is_empty, seed, carry["current"]).astype(jnp.int32)
         seen = seen | here
         own = is_solid & ~carry["is_taken"] & ((rows[0] == body) | (rows[1] == body)) & is_on
-        newer = (own[:, None] & (stamp[:, None] > stamp)).sum(0, dtype=jnp.int32)
-        other = jnp.where(rows[0] == body, rows[1], rows[0])
-        meets = own[:, None] & (other[:, None] == numbers)
-        by_contact = jnp.where(meets, newer[:, None], most).min(0, initial=most)
+        newer = (own[:, None] & (stamp[:, None] > stamp[None, :])).sum(0, dtype=jnp.int32)
+        other = where(rows[0] == body, rows[1], rows[0])
+        meets = own[:, None] & (other[:, None] == numbers[None, :])
+        by_contact = where(meets, newer[:, None], most).min(0, initial=most)
         joint = jnp.asarray(links)[body]
-        by_joint = jnp.where(joint >= 0, most - 1 - joint, most)
+        by_joint = where(joint >= 0, most - 1 - joint, most)
         turn = jnp.minimum(by_contact, by_joint)
         is_pushed = (turn < most) & ~seen & is_on
         return {
-            "height": jnp.where(is_pushed, i * most + turn, jnp.where(here, -1, height)),
+            "height": where(is_pushed, i * most + turn, where(here, -1, height)),
             "is_seen": seen | is_pushed,
-            "label": jnp.where(here, current, carry["label"]),
+            "label": where(here, current, carry["label"]),
             "is_taken": carry["is_taken"] | own,
-            "position": jnp.where(own, carry["count"] + newer, carry["position"]),
+            "position": where(own, carry["count"] + newer, carry["position"]),
             "count": carry["count"] + own.sum(dtype=jnp.int32),
             "current": current,
         }

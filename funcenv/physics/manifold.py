@@ -35,6 +35,7 @@ from funcenv.physics.geometry import (
     sub,
     unapply,
     unrotate,
+    where,
 )
 from funcenv.physics.shapes import POLYGON_RADIUS
 
@@ -80,7 +81,7 @@ def support(vertices: Sequence[Vector], direction: Vector) -> Number:
     for i, vertex in enumerate(vertices[1:], start=1):
         value = dot(vertex, direction)
         is_better = value > best
-        index, best = jnp.where(is_better, np.int32(i), index), jnp.where(is_better, value, best)
+        index, best = where(is_better, np.int32(i), index), where(is_better, value, best)
     return index
 
 
@@ -103,7 +104,7 @@ def collide_edge_polygon(a: Convex, xf_a: Transform, b: Convex, xf_b: Transform)
     for i, (vertex, n) in enumerate(zip(vertices, normals, strict=True)):
         s = jnp.minimum(dot(neg(n), sub(vertex, v1)), dot(neg(n), sub(vertex, v2)))
         is_better = s > separation
-        index, separation = jnp.where(is_better, np.int32(i), index), jnp.where(is_better, s, separation)
+        index, separation = where(is_better, np.int32(i), index), where(is_better, s, separation)
     is_apart = (edge_separation > radius) | (separation > radius)
     is_b = separation > RELATIVE_TOLERANCE * edge_separation + ABSOLUTE_TOLERANCE
 
@@ -112,28 +113,28 @@ def collide_edge_polygon(a: Convex, xf_a: Transform, b: Convex, xf_b: Transform)
     for i, n in enumerate(normals[1:], start=1):
         value = dot(normal, n)
         is_better = value < best
-        incident, best = jnp.where(is_better, np.int32(i), incident), jnp.where(is_better, value, best)
-    first = jnp.where(is_b, index, incident)
-    second = jnp.where(first + 1 < b.count, first + 1, 0)
+        incident, best = where(is_better, np.int32(i), incident), where(is_better, value, best)
+    first = where(is_b, index, incident)
+    second = where(first + 1 < b.count, first + 1, 0)
     start, end = pick(vertices, first), pick(vertices, second)
     # the reference face, and the edge that is cut to it
-    face_index = jnp.where(is_b, first, jnp.where(is_front, 0, 1)), jnp.where(is_b, second, jnp.where(is_front, 1, 0))
+    face_index = where(is_b, first, where(is_front, 0, 1)), where(is_b, second, where(is_front, 1, 0))
     face = select(is_b, start, select(is_front, v1, v2)), select(is_b, end, select(is_front, v2, v1))
     face_normal = select(is_b, pick(normals, first), normal)
     cut = select(is_b, v1, start), select(is_b, v2, end)
     keys = (
-        jnp.where(is_b, _key(0, first, 0, FACE), _key(0, first, FACE, 0)),
-        jnp.where(is_b, _key(0, first, 0, FACE), _key(0, second, FACE, 0)),
+        where(is_b, _key(0, first, 0, FACE), _key(0, first, FACE, 0)),
+        where(is_b, _key(0, first, 0, FACE), _key(0, second, FACE, 0)),
     )
     side = right(face_normal)
     cut, keys, is_cut1 = _clip(cut, keys, side, dot(side, face[0]), face_index[0])
     cut, keys, is_cut2 = _clip(cut, keys, neg(side), dot(neg(side), face[1]), face_index[1])
     keep = [dot(face_normal, sub(point, face[0])) <= radius for point in cut]
     points = [select(is_b, point, unapply(xf, point)) for point in cut]
-    keys = jnp.where(is_b, _swap(keys[0]), keys[0]), jnp.where(is_b, _swap(keys[1]), keys[1])
+    keys = where(is_b, _swap(keys[0]), keys[0]), where(is_b, _swap(keys[1]), keys[1])
     return _manifold(
         is_valid=~is_apart & is_cut1 & is_cut2,
-        kind=jnp.where(is_b, FACE_B, FACE_A),
+        kind=where(is_b, FACE_B, FACE_A),
         normal=select(is_b, pick(b.normals, first), face_normal),
         point=select(is_b, pick(b.vertices, first), face[0]),
         points=points,
@@ -151,7 +152,7 @@ def collide_polygons(a: Convex, xf_a: Transform, b: Convex, xf_b: Transform) -> 
     size = max(len(a.vertices), len(b.vertices))
     one, two = _choose(is_b, _padded(b, size), _padded(a, size)), _choose(is_b, _padded(a, size), _padded(b, size))
     xf1, xf2 = _choose_transform(is_b, xf_b, xf_a), _choose_transform(is_b, xf_a, xf_b)
-    edge = jnp.where(is_b, edge_b, edge_a)
+    edge = where(is_b, edge_b, edge_a)
 
     direction = unrotate(xf2[1], rotate(xf1[1], pick(one.normals, edge)))
     first: Number = np.int32(0)
@@ -159,12 +160,12 @@ def collide_polygons(a: Convex, xf_a: Transform, b: Convex, xf_b: Transform) -> 
     for i, n in enumerate(two.normals[1:], start=1):
         value = dot(direction, n)
         is_better = value < best
-        first, best = jnp.where(is_better, np.int32(i), first), jnp.where(is_better, value, best)
-    second = jnp.where(first + 1 < two.count, first + 1, 0)
+        first, best = where(is_better, np.int32(i), first), where(is_better, value, best)
+    second = where(first + 1 < two.count, first + 1, 0)
     cut = apply(xf2, pick(two.vertices, first)), apply(xf2, pick(two.vertices, second))
     keys = _key(edge, first, FACE, 0), _key(edge, second, FACE, 0)
 
-    next_edge = jnp.where(edge + 1 < one.count, edge + 1, 0)
+    next_edge = where(edge + 1 < one.count, edge + 1, 0)
     local1, local2 = pick(one.vertices, edge), pick(one.vertices, next_edge)
     local_tangent, _ = normalize(sub(local2, local1))
     tangent = rotate(xf1[1], local_tangent)
@@ -176,11 +177,11 @@ def collide_polygons(a: Convex, xf_a: Transform, b: Convex, xf_b: Transform) -> 
     keep = [dot(normal, point) - offset <= radius for point in cut]
     return _manifold(
         is_valid=(separation_a <= radius) & (separation_b <= radius) & is_cut1 & is_cut2,
-        kind=jnp.where(is_b, FACE_B, FACE_A),
+        kind=where(is_b, FACE_B, FACE_A),
         normal=right(local_tangent),
         point=mul(HALF, add(local1, local2)),
         points=[unapply(xf2, point) for point in cut],
-        keys=tuple(jnp.where(is_b, _swap(key), key) for key in keys),
+        keys=tuple(where(is_b, _swap(key), key) for key in keys),
         keep=keep,
     )
 
@@ -195,17 +196,17 @@ def collide_edge_circle(a: Convex, xf_a: Transform, b: Convex, xf_b: Transform) 
     at_start, at_end = v <= 0, u <= 0
     is_corner = at_start | at_end
     size = dot(along, along)
-    inside = mul(ONE / jnp.where(size > 0, size, ONE), add(mul(u, start), mul(v, end)))
+    inside = mul(ONE / where(size > 0, size, ONE), add(mul(u, start), mul(v, end)))
     nearest = select(at_start, start, select(at_end, end, inside))
     distance = sub(q, nearest)
     radius = a.radius + b.radius
     side = -along[1], along[0]
     side, _ = normalize(select(dot(side, sub(q, start)) < 0, neg(side), side))
     zero = jnp.zeros_like(u)
-    key = jnp.where(is_corner, _key(jnp.where(at_start, 0, 1), 0, 0, 0), _key(0, 0, FACE, 0))
+    key = where(is_corner, _key(where(at_start, 0, 1), 0, 0, 0), _key(0, 0, FACE, 0))
     return _single_point(
         is_valid=dot(distance, distance) <= radius * radius,
-        kind=jnp.where(is_corner, CIRCLES, FACE_A),
+        kind=where(is_corner, CIRCLES, FACE_A),
         normal=select(is_corner, (zero, zero), side),
         point=select(is_corner & ~at_start, end, start),
         center=center,
@@ -223,8 +224,8 @@ def collide_polygon_circle(a: Convex, xf_a: Transform, b: Convex, xf_b: Transfor
     for i, (vertex, n) in enumerate(zip(a.vertices, a.normals, strict=True)):
         s = dot(n, sub(c, vertex))
         is_better = s > separation
-        index, separation = jnp.where(is_better, np.int32(i), index), jnp.where(is_better, s, separation)
-    v1, v2 = pick(a.vertices, index), pick(a.vertices, jnp.where(index + 1 < a.count, index + 1, 0))
+        index, separation = where(is_better, np.int32(i), index), where(is_better, s, separation)
+    v1, v2 = pick(a.vertices, index), pick(a.vertices, where(index + 1 < a.count, index + 1, 0))
     normal, middle = pick(a.normals, index), mul(HALF, add(v1, v2))
     is_inside = separation < EPSILON
     at_first = ~is_inside & (dot(sub(c, v1), sub(v2, v1)) <= 0)
@@ -235,7 +236,7 @@ def collide_polygon_circle(a: Convex, xf_a: Transform, b: Convex, xf_b: Transfor
     is_near = dot(distance, distance) <= radius * radius
     on_face = is_inside | (dot(sub(c, middle), normal) <= radius)
     return _single_point(
-        is_valid=(separation <= radius) & jnp.where(at_corner, is_near, on_face),
+        is_valid=(separation <= radius) & where(at_corner, is_near, on_face),
         kind=jnp.zeros_like(index) + FACE_A,
         normal=select(at_corner, normalize(distance)[0], normal),
         point=select(at_corner, corner, middle),
@@ -270,21 +271,21 @@ def _greatest_separation(one: Convex, xf1: Transform, two: Convex, xf2: Transfor
         deepest = support(two.vertices, neg(unrotate(xf2[1], world_normal)))
         farthest = apply(xf2, pick(two.vertices, deepest))
         separations.append((dot(sub(farthest, apply(xf1, vertex)), world_normal), ZERO))
-    before = jnp.where(edge - 1 >= 0, edge - 1, one.count - 1)
-    after = jnp.where(edge + 1 < one.count, edge + 1, 0)
+    before = where(edge - 1 >= 0, edge - 1, one.count - 1)
+    after = where(edge + 1 < one.count, edge + 1, 0)
     here, previous, following = (pick(separations, i)[0] for i in (edge, before, after))
     goes_back = (previous > here) & (previous > following)
     goes_on = ~goes_back & (following > here)
     moves = goes_back | goes_on
-    best = jnp.where(goes_back, previous, jnp.where(goes_on, following, here))
-    edge = jnp.where(goes_back, before, jnp.where(goes_on, after, edge))
+    best = where(goes_back, previous, where(goes_on, following, here))
+    edge = where(goes_back, before, where(goes_on, after, edge))
     for _ in range(len(one.vertices) - 2):
-        back = jnp.where(edge - 1 >= 0, edge - 1, one.count - 1)
-        on = jnp.where(edge + 1 < one.count, edge + 1, 0)
-        following_edge = jnp.where(goes_back, back, on)
+        back = where(edge - 1 >= 0, edge - 1, one.count - 1)
+        on = where(edge + 1 < one.count, edge + 1, 0)
+        following_edge = where(goes_back, back, on)
         value = pick(separations, following_edge)[0]
         moves = moves & (value > best)
-        best, edge = jnp.where(moves, value, best), jnp.where(moves, following_edge, edge)
+        best, edge = where(moves, value, best), where(moves, following_edge, edge)
     return best, edge
 
 
@@ -295,13 +296,13 @@ def _clip(
     d0, d1 = dot(normal, points[0]) - offset, dot(normal, points[1]) - offset
     in0, in1 = d0 <= 0, d1 <= 0
     crosses = d0 * d1 < 0
-    part = d0 / jnp.where(crosses, d0 - d1, ONE)
+    part = d0 / where(crosses, d0 - d1, ONE)
     middle = add(points[0], mul(part, sub(points[1], points[0])))
     key = _key(vertex, (keys[0] >> 8) & 0xFF, 0, FACE)
     both = in0 & in1
     return (
         (select(in0, points[0], points[1]), select(both, points[1], middle)),
-        (jnp.where(in0, keys[0], keys[1]), jnp.where(both, keys[1], key)),
+        (where(in0, keys[0], keys[1]), where(both, keys[1], key)),
         both | crosses,
     )
 
@@ -310,14 +311,14 @@ def _manifold(
     is_valid: Number, kind: Number, normal: Vector, point: Vector, points: Any, keys: Any, keep: Any
 ) -> Manifold:
     """Return a manifold of the points to keep, the first of them first."""
-    count = jnp.where(is_valid, keep[0].astype(jnp.int32) + keep[1].astype(jnp.int32), 0)
+    count = where(is_valid, keep[0].astype(jnp.int32) + keep[1].astype(jnp.int32), 0)
     return Manifold(
         count=count,
         kind=kind,
         normal=normal,
         point=point,
         points=(select(keep[0], points[0], points[1]), points[1]),
-        keys=(jnp.where(keep[0], keys[0], keys[1]), keys[1]),
+        keys=(where(keep[0], keys[0], keys[1]), keys[1]),
     )
 
 
@@ -346,9 +347,9 @@ def _choose(condition: Number, a: Convex, b: Convex) -> Convex:
     return Convex(
         [select(condition, p, q) for p, q in zip(a.vertices, b.vertices, strict=True)],
         [select(condition, p, q) for p, q in zip(a.normals, b.normals, strict=True)],
-        jnp.where(condition, a.count, b.count),
+        where(condition, a.count, b.count),
         select(condition, a.centroid, b.centroid),
-        jnp.where(condition, a.radius, b.radius),
+        where(condition, a.radius, b.radius),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax.numpy as jnp
 import numpy as np
 
-from funcenv.physics.geometry import HALF, ONE, PI, Number, add, dot, length, mul
+from funcenv.physics.geometry import HALF, ONE, PI, Number, add, dot, length, mul, where
 from funcenv.physics.revolute import Position, Velocity
 
 MAX_TRANSLATION = np.float32(2)  # of a body in a step [m]
@@ -16,8 +16,8 @@ def integrate(position: Position, velocity: Velocity, h: Number) -> tuple[Positi
     """Return the position after a step, and the velocity, both limited by the most that a body may move in a step."""
     translation, turn = mul(h, velocity.linear), h * velocity.angular
     is_fast = dot(translation, translation) > MAX_TRANSLATION * MAX_TRANSLATION
-    factor = jnp.where(is_fast, MAX_TRANSLATION / jnp.where(is_fast, length(translation), ONE), ONE)
+    factor = where(is_fast, MAX_TRANSLATION / where(is_fast, length(translation), ONE), ONE)
     spins = turn * turn > MAX_ROTATION * MAX_ROTATION
-    spin_factor = jnp.where(spins, MAX_ROTATION / jnp.where(spins, jnp.abs(turn), ONE), ONE)
+    spin_factor = where(spins, MAX_ROTATION / where(spins, jnp.abs(turn), ONE), ONE)
     velocity = Velocity(mul(factor, velocity.linear), velocity.angular * spin_factor)
     return Position(add(position.center, mul(h, velocity.linear)), position.angle + h * velocity.angular), velocity

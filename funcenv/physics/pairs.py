@@ -11,7 +11,7 @@ import numpy as np
 
 from funcenv.physics.contact_solver import ContactBody, Layout
 from funcenv.physics.fixtures import CIRCLE, EDGE, POLYGON, Fixtures
-from funcenv.physics.geometry import ONE, ZERO, Number, Transform, float32, is_known
+from funcenv.physics.geometry import ONE, ZERO, Number, Transform, float32, is_known, where
 from funcenv.physics.manifold import (
     Convex,
     Manifold,
@@ -100,7 +100,7 @@ class PairTable:
                 found = manifold
                 continue
             is_kind = (a.kind == kinds[0]) & (b.kind == kinds[1])
-            found = jax.tree.map(lambda new, old, is_kind=is_kind: jnp.where(is_kind, new, old), manifold, found)
+            found = jax.tree.map(lambda new, old, is_kind=is_kind: where(is_kind, new, old), manifold, found)
         return found
 
     def _side(self, side: int, index: Number) -> Side:
@@ -195,7 +195,7 @@ def lookup(column: Any, index: Number) -> Number:
     if isinstance(column, np.ndarray) and len(column) <= MAX_SELECTS:
         chosen = column[0]
         for i, value in enumerate(column[1:], start=1):
-            chosen = jnp.where(index == i, value, chosen)
+            chosen = where(index == i, value, chosen)
         return chosen
     return jnp.take(jnp.asarray(column), index, mode="clip")
 
@@ -204,7 +204,7 @@ def choose(values: Sequence[Any], index: Number) -> Any:
     """Return one of a few records by its index."""
     chosen = values[0]
     for i, value in enumerate(values[1:], start=1):
-        chosen = jax.tree.map(lambda new, old, i=i: jnp.where(index == i, new, old), value, chosen)
+        chosen = jax.tree.map(lambda new, old, i=i: where(index == i, new, old), value, chosen)
     return chosen
 
 

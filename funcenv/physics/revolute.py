@@ -29,6 +29,7 @@ from funcenv.physics.geometry import (
     rotation,
     spin,
     sub,
+    where,
 )
 from funcenv.physics.shapes import LINEAR_SLOP
 from funcenv.struct import PyTreeNode, field
@@ -127,10 +128,10 @@ def prepare(
     if joint.limits is not None:
         low, high = float32(joint.limits[0]), float32(joint.limits[1])
         angle = angles[1] - angles[0] - float32(joint.reference_angle)
-        state = jnp.where(angle <= low, AT_LOWER, jnp.where(angle >= high, AT_UPPER, FREE))
-        state = jnp.where(jnp.abs(high - low) < np.float32(2) * ANGULAR_SLOP, LOCKED, state)
+        state = where(angle <= low, AT_LOWER, where(angle >= high, AT_UPPER, FREE))
+        state = where(jnp.abs(high - low) < np.float32(2) * ANGULAR_SLOP, LOCKED, state)
         stays = (state == LOCKED) | ((state == impulse.limit_state) & (state != FREE))
-        impulse = impulse._replace(limit=jnp.where(stays, impulse.limit, ZERO), limit_state=state)
+        impulse = impulse._replace(limit=where(stays, impulse.limit, ZERO), limit_state=state)
     constraint = JointConstraint(
         mass_a=a,
         mass_b=b,
@@ -144,7 +145,7 @@ def prepare(
         k22=m_a + m_b + r_a[0] * r_a[0] * i_a + r_b[0] * r_b[0] * i_b,
         k23=r_a[0] * i_a + r_b[0] * i_b,
         k33=k33,
-        motor_mass=jnp.where(k33 > 0, ONE / k33, k33),
+        motor_mass=where(k33 > 0, ONE / k33, k33),
         limit_state=state,
     )
     return constraint, impulse
@@ -167,7 +168,7 @@ def solve_velocity(
         error = b.angular - a.angular - float32(joint.motor_speed)
         motor = clamp(impulse.motor + -k.motor_mass * error, -most, most)
         if joint.limits is not None:
-            motor = jnp.where(k.limit_state == LOCKED, impulse.motor, motor)
+            motor = where(k.limit_state == LOCKED, impulse.motor, motor)
         change = motor - impulse.motor
         a = a._replace(angular=a.angular - k.mass_a.inverse_inertia * change)
         b = b._replace(angular=b.angular + k.mass_b.inverse_inertia * change)
@@ -181,11 +182,11 @@ def solve_velocity(
     total = impulse.limit + z
     pulls = ((k.limit_state == AT_LOWER) & (total < 0)) | ((k.limit_state == AT_UPPER) & (total > 0))
     reduced = _solve22(k.k11, k.k12, k.k22, add(neg(error_point), mul(impulse.limit, (k.k13, k.k23))))
-    x, y, z = jnp.where(pulls, reduced[0], x), jnp.where(pulls, reduced[1], y), jnp.where(pulls, -impulse.limit, z)
+    x, y, z = where(pulls, reduced[0], x), where(pulls, reduced[1], y), where(pulls, -impulse.limit, z)
     is_free = k.limit_state == FREE
-    push = jnp.where(is_free, pin[0], x), jnp.where(is_free, pin[1], y)
-    limit = jnp.where(is_free, impulse.limit, jnp.where(pulls, ZERO, total))
-    a, b = _push(k, a, b, push, (jnp.where(is_free, ZERO, z),))
+    push = where(is_free, pin[0], x), where(is_free, pin[1], y)
+    limit = where(is_free, impulse.limit, where(pulls, ZERO, total))
+    a, b = _push(k, a, b, push, (where(is_free, ZERO, z),))
     return impulse._replace(point=add(impulse.point, push), limit=limit), a, b
 
 
@@ -205,11 +206,11 @@ def solve_position(
         up = clamp(below + ANGULAR_SLOP, -MAX_ANGULAR_CORRECTION, ZERO)
         down = clamp(above - ANGULAR_SLOP, ZERO, MAX_ANGULAR_CORRECTION)
         state = k.limit_state
-        error = jnp.where(state == AT_LOWER, up, jnp.where(state == AT_UPPER, down, locked))
-        error = jnp.where(state == FREE, ZERO, error)
+        error = where(state == AT_LOWER, up, where(state == AT_UPPER, down, locked))
+        error = where(state == FREE, ZERO, error)
         change = -k.motor_mass * error
-        angular_error = jnp.where(state == AT_LOWER, -below, jnp.where(state == AT_UPPER, above, jnp.abs(locked)))
-        angular_error = jnp.where(state == FREE, ZERO, angular_error)
+        angular_error = where(state == AT_LOWER, -below, where(state == AT_UPPER, above, jnp.abs(locked)))
+        angular_error = where(state == FREE, ZERO, angular_error)
         angle_a, angle_b = angle_a - i_a * change, angle_b + i_b * change
     r_a, r_b = rotate(rotation(angle_a), k.anchor_a), rotate(rotation(angle_b), k.anchor_b)
     error_point = sub(sub(add(b.center, r_b), a.center), r_a)
@@ -242,7 +243,7 @@ def _push(
 def _solve22(k11: Number, k12: Number, k22: Number, right: Vector) -> Vector:
     """Solve a symmetric system; a singular one gives 0."""
     det = k11 * k22 - k12 * k12
-    det = jnp.where(det != 0, ONE / det, det)
+    det = where(det != 0, ONE / det, det)
     return det * (k22 * right[0] - k12 * right[1]), det * (k11 * right[1] - k12 * right[0])
 
 
@@ -251,7 +252,7 @@ def _solve33(k: JointConstraint, right: tuple[Number, Number, Number]) -> tuple[
     ex, ey, ez = (k.k11, k.k12, k.k13), (k.k12, k.k22, k.k23), (k.k13, k.k23, k.k33)
     yz = _cross3(ey, ez)
     det = _dot3(ex, yz)
-    det = jnp.where(det != 0, ONE / det, det)
+    det = where(det != 0, ONE / det, det)
     return det * _dot3(right, yz), det * _dot3(ex, _cross3(right, ez)), det * _dot3(ex, _cross3(ey, right))
 
 

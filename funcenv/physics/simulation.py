@@ -40,6 +40,7 @@ from funcenv.physics.geometry import (
     mul,
     opaque,
     origin,
+    where,
 )
 from funcenv.physics.impacts import ImpactSettings, solve_impacts
 from funcenv.physics.islands import Islands, find_islands, search
@@ -149,7 +150,7 @@ def step(
     if program.has_contacts:
         changes = find_new(program.fixtures, program.table, changes)
     positions, velocities = solved.positions, solved.velocities
-    if program.has_contacts and world.is_continuous:
+    if program.has_contacts and world.is_continuous and world.fixed:
         positions, velocities, changes = solve_impacts(
             program.impacts(velocity_iterations), positions, velocities, changes, starts=solved.starts
         )
@@ -271,11 +272,11 @@ def _solve(
     )
     active = islands.is_active
     positions = [
-        jax.tree.map(lambda new, old, row=row: jnp.where(active[row], new, old), positions[row], starts[row])
+        jax.tree.map(lambda new, old, row=row: where(active[row], new, old), positions[row], starts[row])
         for row in range(size)
     ]
     velocities = [
-        jax.tree.map(lambda new, old, row=row: jnp.where(active[row], new, old), velocities[row], resting[row])
+        jax.tree.map(lambda new, old, row=row: where(active[row], new, old), velocities[row], resting[row])
         for row in range(size)
     ]
     if pushes is not None:
@@ -307,12 +308,12 @@ def _store(
 ) -> ContactList:
     """Keep the impulses for the next step."""
     state = changes.contacts
-    counts = jnp.where(position >= 0, jnp.take(counts, position, mode="clip"), 0)
-    is_new = counts[:, None] > np.arange(2, dtype=np.int32)
+    counts = where(position >= 0, jnp.take(counts, position, mode="clip"), 0)
+    is_new = counts[:, None] > np.arange(2, dtype=np.int32)[None, :]
 
     def kept(values: tuple[Number, Number], old: jax.Array) -> jax.Array:
         new = jnp.stack([jnp.take(value, position, mode="clip") for value in values], -1)
-        return jnp.where(is_new, new, old)
+        return where(is_new, new, old)
 
     return changes._replace(
         contacts=state.replace(
@@ -333,7 +334,7 @@ def _joint_state(
     is_on = jnp.stack([active[min(program.ends[place[j]])] for j in range(len(impulses))])
     values = jnp.stack([_stack([*i.point, i.limit, i.motor]) for i in ordered])
     limits = jnp.stack([jnp.asarray(i.limit_state, jnp.int32) for i in ordered])
-    return jnp.where(is_on[:, None], values, state.joint_impulses), jnp.where(is_on, limits, state.limit_states)
+    return where(is_on[:, None], values, state.joint_impulses), where(is_on, limits, state.limit_states)
 
 
 def _sleep(
@@ -351,20 +352,20 @@ def _sleep(
         rests.append(
             is_still & (dot(velocity.linear, velocity.linear) <= LINEAR_SLEEP_TOLERANCE * LINEAR_SLEEP_TOLERANCE)
         )
-    time = jnp.where(jnp.stack(rests), changes.rest_time + program.h, ZERO)
-    time = jnp.where(islands.is_active, time, changes.rest_time)
+    time = where(jnp.stack(rests), changes.rest_time + program.h, ZERO)
+    time = where(islands.is_active, time, changes.rest_time)
     sleeps = []
     for row in range(program.size):
         same = jnp.asarray(islands.label == islands.label[row]) & islands.is_active
-        least = jnp.where(same, time, np.float32(np.inf)).min()
+        least = where(same, time, np.float32(np.inf)).min()
         done = _any([(islands.label[row] == label) & d for label, d in zip(labels, is_done, strict=True)])
         sleeps.append(islands.is_active[row] & (least >= SLEEP_TIME) & done)
     asleep = jnp.stack(sleeps)
     velocities = [
-        jax.tree.map(lambda value, row=row: jnp.where(asleep[row], ZERO, value), velocity)
+        jax.tree.map(lambda value, row=row: where(asleep[row], ZERO, value), velocity)
         for row, velocity in enumerate(velocities)
     ]
-    return velocities, changes._replace(is_awake=changes.is_awake & ~asleep, rest_time=jnp.where(asleep, ZERO, time))
+    return velocities, changes._replace(is_awake=changes.is_awake & ~asleep, rest_time=where(asleep, ZERO, time))
 
 
 def _labels_of(program: _Program, islands: Islands, contact: Any) -> Any:

@@ -16,7 +16,7 @@ import numpy as np
 
 from funcenv.physics import contact_solver, revolute
 from funcenv.physics.contact_solver import Contact, ContactConstraint, ContactImpulse, Layout
-from funcenv.physics.geometry import ZERO, Number
+from funcenv.physics.geometry import ZERO, Number, where
 from funcenv.physics.revolute import JointConstraint, JointImpulse, Position, RevoluteJoint, Velocity
 from funcenv.physics.shapes import LINEAR_SLOP
 
@@ -96,7 +96,7 @@ def solve_velocities(
 
         rounds: Any = plan.velocity_iterations
         if not plan.ends:
-            rounds = jnp.where(most > 0, rounds, 0)
+            rounds = where(most > 0, rounds, 0)
         return jax.lax.fori_loop(0, rounds, iterate, (velocities[:size], impulses, pushes))
 
     return _batched(run)((velocities, list(joints), pins, impulses, contacts, pushes, h))
@@ -136,10 +136,9 @@ def solve_positions(
             contact = _at(contacts.contact, k)
             a, b = _bodies(plan.layout, positions, contact)
             a, b, least = contact_solver.solve_position(plan.layout, contact, a, b, plan.factor)
-            if is_single:
-                here = [least]
-            else:
-                here = [jnp.where(_at(of_contacts, k) == label, least, ZERO) for label in plan.labels]
+            here = [least]
+            if not is_single:
+                here = [where(_at(of_contacts, k) == label, least, ZERO) for label in plan.labels]
             separations = [jnp.minimum(old, new) for old, new in zip(separations, here, strict=True)]
             return _replaced(plan.layout, positions, contact, a, b), separations
 
@@ -157,7 +156,7 @@ def solve_positions(
             fine = [f & (least >= plan.tolerance) for f, least in zip(fine, separations, strict=True)]
             stays = [_is_in(own[row], plan.labels, is_done) for row in range(size)]
             positions = [
-                jax.tree.map(lambda new, before, stay=stay: jnp.where(stay, before, new), p, q)
+                jax.tree.map(lambda new, before, stay=stay: where(stay, before, new), p, q)
                 for p, q, stay in zip(positions[:size], old, stays, strict=True)
             ]
             return iteration + 1, [d | f for d, f in zip(is_done, fine, strict=True)], positions

@@ -33,6 +33,7 @@ from funcenv.physics.geometry import (
     select,
     sub,
     unrotate,
+    where,
 )
 from funcenv.physics.manifold import Convex, pick, support
 from funcenv.physics.revolute import Position
@@ -77,7 +78,7 @@ def time_of_impact(a: Convex, sweep_a: Sweep, b: Convex, sweep_b: Sweep) -> tupl
             count + 1,
             ends_here | is_done,
             touches | (~ends_here & touches_later),
-            jnp.where(ends_here, t1, t2),
+            where(ends_here, t1, t2),
             cache,
         )
 
@@ -114,8 +115,8 @@ def _push_back(
             is_reached | ends,
             ends,
             ends & ~is_separated & touches,
-            jnp.where(is_reached, t2, t1),
-            jnp.where(is_bracketed, root, t2),
+            where(is_reached, t2, t1),
+            where(is_bracketed, root, t2),
         )
 
     zero = jnp.zeros((), bool)
@@ -130,18 +131,18 @@ def _find_root(function: Any, low: Any, high: Any, target: Number, is_on: Number
     def narrow(carry: Any) -> Any:
         count, _, a1, s1, a2, s2, t2 = carry
         secant = a1 + (target - s1) * (a2 - a1) / (s2 - s1)
-        t = jnp.where(count & 1 == 1, secant, HALF * (a1 + a2))
+        t = where(count & 1 == 1, secant, HALF * (a1 + a2))
         s = function(t)
         is_found = jnp.abs(s - target) < TOLERANCE
         is_apart = s > target
         return (
             count + 1,
             is_found,
-            jnp.where(is_apart, t, a1),
-            jnp.where(is_apart, s, s1),
-            jnp.where(is_apart, a2, t),
-            jnp.where(is_apart, s2, s),
-            jnp.where(is_found, t, t2),
+            where(is_apart, t, a1),
+            where(is_apart, s, s1),
+            where(is_apart, a2, t),
+            where(is_apart, s2, s),
+            where(is_found, t, t2),
         )
 
     start = jnp.int32(0), ~is_on, low[0], low[1], high[0], high[1], high[0]
@@ -161,7 +162,7 @@ def _find_axis(a: Convex, xf_a: Transform, b: Convex, xf_b: Transform, cache: Ca
     xf2 = select(is_b, xf_a[0], xf_b[0]), select(is_b, xf_a[1], xf_b[1])
     gap = dot(sub(apply(xf2, select(is_b, a1, b1)), apply(xf1, middle)), rotate(xf1[1], face))
     face = select(gap < 0, neg(face), face)
-    kind = jnp.where(is_points, POINTS, jnp.where(is_b, FACE_B, FACE_A))
+    kind = where(is_points, POINTS, where(is_b, FACE_B, FACE_A))
     return _Axis(kind, select(is_points, between, face), middle)
 
 

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from funcenv.physics.geometry import ONE, ZERO, Number, Transform, Vector, add, cross, dot, float32, mul, sub
+from funcenv.physics.geometry import ONE, ZERO, Number, Transform, Vector, add, cross, dot, float32, mul, sub, where
 from funcenv.physics.geometry import origin as origin_of
 from funcenv.physics.revolute import BodyMass, RevoluteJoint
 from funcenv.physics.shapes import Mass, Shape, mass_of
@@ -217,14 +217,14 @@ def apply_impulse(
 
 def wake(state: WorldState, row: int, is_on: Any = True) -> WorldState:
     """Wake a moving body, given by its row."""
-    rest = jnp.where(is_on & ~state.is_awake[row], ZERO, state.rest_time[row])
+    rest = where(is_on & ~state.is_awake[row], ZERO, state.rest_time[row])
     return state.replace(
         is_awake=state.is_awake.at[row].set(state.is_awake[row] | is_on), rest_time=state.rest_time.at[row].set(rest)
     )
 
 
 def _put(array: jax.Array, row: int, value: Number, is_on: Any) -> jax.Array:
-    return array.at[row].set(jnp.where(is_on, value, array[row]))
+    return array.at[row].set(where(is_on, value, array[row]))
 
 
 def body_mass(body: Body) -> BodyMass:
