@@ -104,6 +104,8 @@ def policy_for(env: funcenv.FuncEnv[Any, Any, Any]) -> Callable[[Any, jax.Array]
             values = table.action_values(values, 0.99).max(axis=1)
         best = table.action_values(values, 0.99).argmax(axis=1).astype(jnp.int32)
         return lambda observation, key: best[observation]
+    if hasattr(inner, "heuristic"):
+        return inner.heuristic
     return RULES.get(type(inner).__name__, funcenv.random_policy(env))
 
 

@@ -79,7 +79,8 @@ class LunarLander(FuncEnv[LunarLanderState, Any, Float[Array, "8"]]):
 
     Observation: float32 `[8]`: x and y from the pad, in units of 10 m and 6.67 m; velocities in x and y, in units of
         5 m/s and 7.5 m/s; angle [rad]; angular velocity in units of 2.5 rad/s; and 1 for each leg that touches the
-        moon, the left one first. Bounded by 2.5, 2.5, 10, 10, 2 pi, 10, 1 and 1.
+        moon, the left one first. Clipped to 2.5, 2.5, 10, 10, 2 pi, 10, 1 and 1, which Gymnasium's environment, with
+        the same space, can exceed.
 
     Action: 0 for nothing, 1 for the left side engine, 2 for the main engine, 3 for the right side engine; any other
         number acts as 0. With `continuous=True` float32 `[2]` in [-1, 1], clipped: the main engine is off up to 0, and
@@ -187,7 +188,9 @@ class LunarLander(FuncEnv[LunarLanderState, Any, Float[Array, "8"]]):
     def observation(self, state: LunarLanderState, key: jax.Array) -> Float[Array, "8"]:
         """Return position, velocity, angle and contacts."""
         del key
-        return jnp.stack(self._measure(state)).astype(jnp.float32)
+        numbers = jnp.stack(self._measure(state)).astype(jnp.float32)
+        space = self.observation_space
+        return jnp.clip(numbers, space.low, space.high)
 
     def reward(self, state: LunarLanderState, action: Any, next_state: LunarLanderState) -> Float[Array, ""]:
         """Return the progress towards a soft landing, less the fuel; -100 or 100 at the end."""
@@ -206,7 +209,7 @@ class LunarLander(FuncEnv[LunarLanderState, Any, Float[Array, "8"]]):
 
     @property
     def observation_space(self) -> Box:
-        """Gymnasium's bounds, which a lander can exceed."""
+        """Gymnasium's bounds."""
         high = [2.5, 2.5, 10.0, 10.0, 2 * math.pi, 10.0, 1.0, 1.0]
         return Box([*(-bound for bound in high[:6]), 0.0, 0.0], high)
 

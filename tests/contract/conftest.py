@@ -1,6 +1,6 @@
 """Which environments the contract tests visit, all by the registry: see `tests.support.environments`.
 
-- `case`: every environment that differs from the others, in every variant.
+- `case`: every environment that differs from the others, in every variant; of heavy classes one, and the others rotate.
 - `compiled_case`: one of each class, and the deep stacks of representatives; the other cases rotate.
 - `recording`: a recorded run of each class.
 - `env_id`: every id.
@@ -15,7 +15,7 @@ from tests.support.recording import record
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     names = set(metafunc.fixturenames)
     if "case" in names:
-        metafunc.parametrize("case", environments.cases(), ids=str)
+        metafunc.parametrize("case", environments.by_weight(environments.cases()))
     if "compiled_case" in names:
         first = [id for id in environments.first_of_each_class() if not environments.is_heavy(id)]
         always = [environments.Case(id, "made") for id in first]

@@ -2,7 +2,7 @@
 
 Every id is visited as `make` gives it; each class of environments also bare and in a deep stack of wrappers. What only
 tracing shows is tested for all of these. What must be compiled is tested once a class, and the other cases rotate: they
-have the mark `exhaustive`. Heavy classes, by the measure of `count_operations`, rotate as well.
+have the mark `exhaustive`. Heavy classes, by the measure of `count_operations`, rotate as well, with the mark `dear`.
 """
 
 import functools
@@ -119,7 +119,18 @@ def representatives() -> list[str]:
     return chosen
 
 
+def by_weight(values: list[Case]) -> list[Any]:
+    """Return cases for `pytest.mark.parametrize`: of a heavy class, all but the first id, as made, rotate."""
+    first = [Case(id, "made") for id in first_of_each_class()]
+    return rotating(values, [case for case in values if case in first or not is_heavy(case.id)])
+
+
 def rotating(values: list[Any], always: list[Any]) -> list[Any]:
     """Return the values for `pytest.mark.parametrize`: those not in `always` have the mark `exhaustive`."""
-    marks = [() if value in always else pytest.mark.exhaustive for value in values]
-    return [pytest.param(value, marks=mark, id=str(value)) for value, mark in zip(values, marks, strict=True)]
+    params = []
+    for value in values:
+        marks = [] if value in always else [pytest.mark.exhaustive]
+        if isinstance(value, Case) and is_heavy(value.id):
+            marks.append(pytest.mark.dear)
+        params.append(pytest.param(value, marks=marks, id=str(value)))
+    return params
