@@ -195,7 +195,7 @@ class LunarLander(FuncEnv[LunarLanderState, Any, Float[Array, "8"]]):
     def reward(self, state: LunarLanderState, action: Any, next_state: LunarLanderState) -> Float[Array, ""]:
         """Return the progress towards a soft landing, less the fuel; -100 or 100 at the end."""
         engines = self._engines(action)
-        reward = self._shaping(next_state) - self._shaping(state) - engines.main * 0.3 - engines.side * 0.03
+        reward = self._progress(state, next_state) - engines.main * 0.3 - engines.side * 0.03
         reward = jnp.where(self._has_failed(next_state), -100.0, reward)
         return jnp.where(self._has_landed(next_state), 100.0, reward)
 
@@ -388,21 +388,32 @@ class LunarLander(FuncEnv[LunarLanderState, Any, Float[Array, "8"]]):
             state.touches[1].astype(float),
         ]
 
-    def _shaping(self, state: LunarLanderState) -> Float[Array, ""]:
-        x, y, velocity_x, velocity_y, angle, _, left, right = self._measure(state)
-        return (
-            -100 * jnp.sqrt(x * x + y * y)
-            - 100 * jnp.sqrt(velocity_x * velocity_x + velocity_y * velocity_y)
-            - 100 * jnp.abs(angle)
-            + 10 * left
-            + 10 * right
-        )
+    def _progress(self, state: LunarLanderState, next_state: LunarLanderState) -> Float[Array, ""]:
+        """Return the change of -100 (distance + speed + |angle|) + 10 for each leg on the ground.
+
+        The change of a length is computed from changes of its components: the difference of two lengths would lose
+        half of the digits of float32.
+        """
+        before, after = self._measure(state), self._measure(next_state)
+        distance = _change_of_length(before[:2], after[:2])
+        speed = _change_of_length(before[2:4], after[2:4])
+        tilt = jnp.abs(after[4]) - jnp.abs(before[4])
+        legs = after[6] - before[6] + after[7] - before[7]
+        return -100 * (distance + speed + tilt) + 10 * legs
 
     def _has_failed(self, state: LunarLanderState) -> Bool[Array, ""]:
         return state.has_crashed | (jnp.abs(self._measure(state)[0]) >= 1.0)
 
     def _has_landed(self, state: LunarLanderState) -> Bool[Array, ""]:
         return ~state.world.is_awake[0]  # of the hull, the first of the moving bodies
+
+
+def _change_of_length(before: list[Float[Array, ""]], after: list[Float[Array, ""]]) -> Float[Array, ""]:
+    """Return |after| - |before| of two vectors."""
+    (x0, y0), (x1, y1) = before, after
+    total = jnp.sqrt(x0 * x0 + y0 * y0) + jnp.sqrt(x1 * x1 + y1 * y1)
+    change = (x1 - x0) * (x1 + x0) + (y1 - y0) * (y1 + y0)
+    return jnp.where(total > 0, change / jnp.where(total > 0, total, 1.0), 0.0)
 
 
 def _gust(index: Int[Array, ""]) -> Float[Array, ""]:
