@@ -227,12 +227,11 @@ class LunarLander(FuncEnv[LunarLanderState, Any, Float[Array, "8"]]):
         """Return the actions of the arrow keys: up for the main engine, left and right to turn the lander there."""
         if not self.continuous:
             return {(): 0, ("left",): 1, ("up",): 2, ("right",): 3}
-        main = {"up": 1.0}
         side = {"left": -1.0, "right": 1.0}
-        keys: dict[Any, Any] = {(): np.zeros(2, np.float32)}
-        for pressed in (("up",), ("left",), ("right",), ("up", "left"), ("up", "right")):
-            throttles = [max(main.get(name, 0.0) for name in pressed), sum(side.get(name, 0.0) for name in pressed)]
-            keys[pressed] = np.array(throttles, np.float32)
+        keys: dict[Any, Any] = {}
+        for pressed in ((), ("up",), ("left",), ("right",), ("left", "up"), ("right", "up")):
+            main = 1.0 if "up" in pressed else -1.0
+            keys[pressed] = np.array([main, sum(side.get(name, 0.0) for name in pressed)], np.float32)
         return keys
 
     def heuristic(self, observation: Float[Array, "8"], key: jax.Array | None = None) -> Array:

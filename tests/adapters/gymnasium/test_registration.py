@@ -1,6 +1,7 @@
 """Gymnasium's `make` over every id: the checker, specs, the time limit, parameters, copies."""
 
 import copy
+import importlib.util
 import pickle
 import subprocess
 import sys
@@ -18,7 +19,10 @@ import funcenv
 from funcenv.adapters.gymnasium import GymnasiumEnv, register_envs
 
 IDS = [id for id in funcenv.registry if "/" not in id]
-ORIGINAL_IDS = [id for id in IDS if id in gymnasium.registry]  # Gymnasium has Taxi-v4 since version 1.3
+HAS_BOX2D = importlib.util.find_spec("Box2D") is not None
+ORIGINAL_IDS = [  # Gymnasium has Taxi-v4 since version 1.3, and some environments with Box2D only
+    id for id in IDS if id in gymnasium.registry and (HAS_BOX2D or "box2d" not in str(gymnasium.spec(id).entry_point))
+]
 
 
 def make(id, **kwargs):

