@@ -132,16 +132,27 @@ def action_table(env: Any, text: str) -> str:
         return ""
     if isinstance(space, funcenv.spaces.Box):
         units = [_split_unit(part)[1] or "-" for part in _split_list(text.partition(": ")[2])]
-        held = ", ".join(f"{' or '.join(pressed)}: {action}" for action, pressed in keys.items())
+        held = [_held_keys(keys, index, len(names)) for index in range(len(names))]
         rows = ["| index | action | unit | from | to | keys of `funcenv play` |", "|---|---|---|---|---|---|"]
         units = units * len(names) if len(units) == 1 else units
         for index, (name, (low, high)) in enumerate(zip(names, _bounds(space), strict=True)):
-            rows.append(f"| {index} | {name} | {units[index]} | {low} | {high} | {held} |")
+            rows.append(f"| {index} | {name} | {units[index]} | {low} | {high} | {held[index]} |")
     else:
         rows = ["| action | what it does | key of `funcenv play` |", "|---|---|---|"]
         for action, name in enumerate(names, int(space.start)):
             rows.append(f"| {action} | {name} | {' or '.join(keys.get(str(action), ['-']))} |")
     return "\n".join(rows)
+
+
+def _held_keys(keys: dict[str, list[str]], index: int, count: int) -> str:
+    """Return the keys that change one number of an action, and what to.
+
+    >>> _held_keys({"0.0, 0.0": ["none"], "0.0, 1.0": ["up"], "-1.0, 0.0": ["left"]}, 1, 2)
+    'up: 1.0'
+    """
+    values = {action: action.split(", ")[index] for action in keys}
+    chosen = {action: value for action, value in values.items() if count == 1 or float(value) != 0}
+    return ", ".join(f"{' or '.join(keys[action])}: {value}" for action, value in chosen.items())
 
 
 def returns_table(page: EnvPage) -> str:
@@ -158,8 +169,8 @@ def returns_table(page: EnvPage) -> str:
                 cells.append(f"`funcenv train {spec.id}`")
             rows.append(f"| {' | '.join(cells)} |")
     note = (
-        "Mean and standard deviation of the returns: 1000 episodes of a random policy, and 100 of an agent that PPO "
-        "trained with the preset of the id. An episode without a time limit is cut after 10,000 steps."
+        "Mean and standard deviation of the returns: 1000 episodes of a random policy (100 for MuJoCo), and 100 of an "
+        "agent that PPO trained with the preset of the id. An episode without a time limit is cut after 10,000 steps."
     )
     head = ["| id | random policy | trained agent |", "|---|---|---|"]
     return "\n".join([note, "", *head, *rows]) if rows else ""

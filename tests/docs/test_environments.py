@@ -3,6 +3,7 @@
 import dataclasses
 import doctest
 import json
+import re
 
 import pytest
 
@@ -92,8 +93,13 @@ def test_every_observation_and_action_has_a_row(environment_pages, texts):
     assert "| 2 | whether the player has a usable ace | - | 0 | 1 |" in texts["blackjack"]
     for page in environment_pages.env_pages():
         text, space = texts[page.name], page.specs[-1].make().observation_space
-        for index in range(funcenv.spaces.flatdim(space) if isinstance(space, funcenv.spaces.Box) else 1):
-            assert f"\n| {index} | " in text.partition("**Observation:**")[2]
+        table = text.partition("**Observation:**")[2].partition("**Action:**")[0]
+        rows = re.findall(r"^\| (\d+)(?: to (\d+))? \| ", table, re.MULTILINE)
+        listed = [index for first, last in rows for index in range(int(first), int(last or first) + 1)]
+        count = funcenv.spaces.flatdim(space) if isinstance(space, funcenv.spaces.Box) else 1
+        assert listed[:count] == list(range(count))
+    assert "| 1 | bshin | - | -1 | 1 | s: -1.0, w: 1.0 |" in texts["half_cheetah"]
+    assert "| 1 to 7 | angles of torso and joints | rad | -∞ | ∞ |" in texts["half_cheetah"]
 
 
 def test_a_table_that_its_docstring_does_not_list_is_an_error(environment_pages):
