@@ -23,6 +23,8 @@ from funcenv._compile.options import is_enabled, is_tracing, quick_options, sing
 from funcenv.random._counter_based import Style
 from funcenv.random.generators import with_style
 
+MAX_EQUATIONS = 6000  # of a program that is compiled to a single kernel
+
 
 class SingleKernel:
     """A jitted function that compiles to a single kernel where possible, and is verified.
@@ -184,12 +186,17 @@ def _keep_arguments_used(args: Any) -> jax.Array:
 def is_supported(jaxpr: Any) -> bool:
     """Return whether a program has only operations that XLA can put into a kernel: no sorting, callbacks or solvers.
 
+    Programs of more than `MAX_EQUATIONS` equations, such as rigid bodies, take too long to compile.
+
     >>> def jaxpr(function):
     ...     return jax.make_jaxpr(function)(jnp.ones(3)).jaxpr
     >>> is_supported(jaxpr(jnp.sin)), is_supported(jaxpr(jnp.sort))
     (True, False)
     """
-    names = {eqn.primitive.name for eqn in iter_eqns(jaxpr)}
+    eqns = list(iter_eqns(jaxpr))
+    if len(eqns) > MAX_EQUATIONS:
+        return False
+    names = {eqn.primitive.name for eqn in eqns}
     return not (names & _UNSUPPORTED or any("callback" in name for name in names))
 
 

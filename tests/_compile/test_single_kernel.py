@@ -21,11 +21,11 @@ pytestmark = pytest.mark.fast_path
 funcenv.spec("CartPole-v1")  # the registry fills when it is first asked
 
 
-@pytest.mark.parametrize("id", funcenv.registry)
+@pytest.mark.parametrize("id", [id for id in funcenv.registry if "LunarLander" not in id])
 def test_a_step_and_a_reset_of_every_environment_are_single_kernels(id):
     """They compare themselves with the plain ones, and would not be chosen if they differed.
 
-    Programs that call the host are divided at the call instead.
+    Programs that call the host are divided at the call instead, and rigid bodies are too large.
     """
     env = FunctionalEnv(funcenv.make(id))
     env.reset(seed=0)
@@ -88,3 +88,12 @@ def test_every_new_shape_is_verified():
     assert double(jnp.int32(4)) == 8 and not double.is_plain
     np.testing.assert_array_equal(double(jnp.arange(3)), [0, 2, 4])
     assert double.is_plain and double(jnp.int32(5)) == 10
+
+
+def test_large_programs_are_not_attempted():
+    def function(x):
+        for _ in range(single_kernel.MAX_EQUATIONS + 1):
+            x = jax.lax.neg(x)
+        return x
+
+    assert not single_kernel.is_supported(jax.make_jaxpr(function)(1.0).jaxpr)
