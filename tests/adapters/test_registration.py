@@ -17,6 +17,8 @@ from funcenv.adapters import EnvSpec, FunctionalEnv, StepCompatibility
 from funcenv.envs import CartPole
 from funcenv.wrappers import TimeLimit
 
+pytestmark = pytest.mark.usefixtures("separate_registry")
+
 
 def test_make_wraps_the_functional_environment():
     env = adapters.make("CartPole-v1", gravity=1.6, max_episode_steps=7)
