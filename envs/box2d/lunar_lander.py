@@ -77,10 +77,10 @@ class Engines(NamedTuple):
 class LunarLander(FuncEnv[LunarLanderState, Any, Float[Array, "8"]]):
     """LunarLander.
 
-    Observation: float32 `[8]`: x and y from the pad, in units of 10 m and 6.67 m; velocities in x and y, in units of
-        5 m/s and 7.5 m/s; angle [rad]; angular velocity in units of 2.5 rad/s; and 1 for each leg that touches the
-        moon, the left one first. Clipped to 2.5, 2.5, 10, 10, 2 pi, 10, 1 and 1, which Gymnasium's environment, with
-        the same space, can exceed.
+    Observation: float32 `[8]`: x from the pad [10 m], y from the pad [6.67 m], velocity in x [5 m/s], velocity in y
+        [7.5 m/s], angle [rad], angular velocity [2.5 rad/s], whether the left leg touches the moon (0 or 1), whether
+        the right leg touches the moon (0 or 1). All are clipped to the space, which Gymnasium's environment, with the
+        same space, can exceed.
 
     Action: 0 for nothing, 1 for the left side engine, 2 for the main engine, 3 for the right side engine; any other
         number acts as 0. With `continuous=True` float32 `[2]` in [-1, 1], clipped: the main engine is off up to 0, and
@@ -103,7 +103,7 @@ class LunarLander(FuncEnv[LunarLanderState, Any, Float[Array, "8"]]):
     Raises:
         ValueError: gravity that is not between -12 and 0, a parameter that is not finite, or an unknown fidelity.
 
-    >>> import funcenv
+    >>> import funcenv, jax
     >>> env = LunarLander(gravity=-5.0)
     >>> state, timestep = jax.jit(env.reset)(funcenv.key(0))
     >>> timestep.observation.shape, bool(env.terminal(state))

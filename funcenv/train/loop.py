@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from funcenv._compile.options import quick_options
+from funcenv._compile.options import is_tracing, quick_options
 from funcenv.random import require_typed_key
 from funcenv.struct import NDArray
 from funcenv.train.algorithm import MEANS_OF_EPISODES, REQUIRED_METRICS, Algorithm, find_algorithm
@@ -47,15 +47,16 @@ class Learner:
         self.algorithm: Algorithm = find_algorithm(algorithm)
         self.config = config
         self.env = config.make_env()
-        init = jax.vmap(functools.partial(self.algorithm.init, config, self.env))
-        self._init = jax.jit(init, compiler_options=quick_options())  # runs once
+        self._init = jax.vmap(functools.partial(self.algorithm.init, config, self.env))
+        self._compiled_init = jax.jit(self._init, compiler_options=quick_options())  # runs once
         self._advance = jax.jit(self._loop)
 
     def init(self, key: jax.Array) -> Any:
         """Return a new state; the key is split into one for each seed."""
         require_typed_key(key)
+        init = self._init if is_tracing() else self._compiled_init  # which JAX refuses in another program
         with _default_promotion():
-            return self._init(jax.random.split(key, self.config.num_seeds))
+            return init(jax.random.split(key, self.config.num_seeds))
 
     def advance(self, state: Any, num_updates: int) -> tuple[Any, Metrics]:
         """Do the next updates, at most `MAX_UPDATES_PER_CALL` and at most to the end of the run.
