@@ -16,6 +16,16 @@ _TABULAR: dict[str, Any] = {
     "gamma": 0.999,
 }
 
+# As in rl-baselines3-zoo; what it reaches has not been measured yet.
+_LUNAR_LANDER: dict[str, Any] = {
+    "total_timesteps": 1_000_000,
+    "num_steps": 1024,
+    "num_minibatches": 64,
+    "learning_rate": 3e-4,
+    "gamma": 0.999,
+    "gae_lambda": 0.98,
+}
+
 # As in CleanRL's PPO for continuous control, with 16 environments instead of one. No curves are measured yet.
 _MUJOCO: dict[str, Any] = {
     "total_timesteps": 1_000_000,
@@ -72,6 +82,8 @@ PRESETS: dict[tuple[str, str], dict[str, Any]] = {
     ("ppo", "CliffWalkingSlippery-v1"): {**_TABULAR, "total_timesteps": 1_000_000, "num_envs": 32},
     ("ppo", "Taxi-v4"): {**_TABULAR, "total_timesteps": 1_000_000, "gamma": 0.99, "entropy_coefficient": 0.02},
     ("ppo", "Blackjack-v1"): {"total_timesteps": 500_000, "num_envs": 64, "num_steps": 32},
+    ("ppo", "LunarLander-v3"): _LUNAR_LANDER,
+    ("ppo", "LunarLanderContinuous-v3"): _LUNAR_LANDER,
     ("ppo", "Ant-v5"): _MUJOCO,
     ("ppo", "HalfCheetah-v5"): _MUJOCO,
     ("ppo", "Hopper-v5"): _MUJOCO,
