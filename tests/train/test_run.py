@@ -162,6 +162,7 @@ run.start(config, {str(tmp_path / "run")!r}, checkpoint_seconds=0)
     assert process.wait() == -signal.SIGKILL
     assert_same(run.resume(tmp_path / "run", console=console), uninterrupted)
 
+
 # The undisturbed run comes from a fixture for all tests; the same kernels make the same bits.
 pytestmark = pytest.mark.fast_path
 
