@@ -19,7 +19,12 @@ from funcenv.physics.revolute import BodyMass, RevoluteJoint
 from funcenv.physics.shapes import Mass, Shape, mass_of
 from funcenv.struct import PyTreeNode, field
 
-NOTHING, BEGAN, ENDED = np.int32(0), np.int32(1), np.int32(2)  # events of contacts
+NOTHING = np.int32(0)
+"""The event of a step in which no contact of a body began or ended."""
+BEGAN = np.int32(1)
+"""The event of a contact that began."""
+ENDED = np.int32(2)
+"""The event of a contact that ended."""
 
 
 class Fixture(PyTreeNode):
