@@ -96,8 +96,11 @@ class Edges(PyTreeNode):
     """Line segments, each of which counts as a fixture of its own; they collide on both sides and have no mass.
 
     Args:
-        x1, y1, x2, y2: arrays `[n]`, the ends of the segments in the coordinates of the body [m]. They may differ from
+        x1: arrays `[n]`, the ends of the segments in the coordinates of the body [m]. They may differ from
             one world of a batch to the next, as terrain does.
+        y1: see `x1`.
+        x2: see `x1`.
+        y2: see `x1`.
     """
 
     x1: Any

@@ -35,8 +35,9 @@ class Fixture(PyTreeNode):
         density: mass per area [kg/m^2].
         friction: coefficient; two fixtures in contact have the geometric mean of theirs.
         restitution: 0 for no bouncing, 1 for all; two fixtures in contact have the greater of theirs.
-        category, mask: bits. Two fixtures collide if the category of each has a bit in common with the mask of the
+        category: bits. Two fixtures collide if the category of each has a bit in common with the mask of the
             other.
+        mask: see `category`.
         is_sensor: the fixture only reports overlaps, and nothing bounces off it.
     """
 
@@ -54,9 +55,12 @@ class Body(PyTreeNode):
 
     Args:
         fixtures: in the order of their creation.
-        position, angle: of the body's origin in the initial state [m], [rad].
-        velocity, angular_velocity: of the centre of mass in the initial state [m/s], [rad/s].
-        linear_damping, angular_damping: rates at which velocities decay [1/s].
+        position: of the body's origin in the initial state [m], [rad].
+        angle: see `position`.
+        velocity: of the centre of mass in the initial state [m/s], [rad/s].
+        angular_velocity: see `velocity`.
+        linear_damping: rates at which velocities decay [1/s].
+        angular_damping: see `linear_damping`.
         is_static: the body never moves.
     """
 
