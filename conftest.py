@@ -15,6 +15,8 @@ for folder in "envs", "adapters":  # a source distribution cannot hold the links
     if not (link := pathlib.Path(__file__).parent / "funcenv" / folder).exists():
         link.symlink_to(pathlib.Path("..") / folder)
 
+collect_ignore_glob = ["tests/reference/*"]  # scripts that need packages of their own
+
 pytest.register_assert_rewrite("tests.support")
 
 from tests.support import compiling  # noqa: E402

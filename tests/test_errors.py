@@ -170,7 +170,7 @@ TABLE = [
         "'render_mode'",
         "adapters.make('CartPole-v1', render_mode=...)",
     ),
-    (lambda: funcenv.make("LunarLandr-v9"), ValueError, "no environment", "'LunarLandr-v9'", "pprint_registry()"),
+    (lambda: funcenv.make("Lunatic-v9"), ValueError, "no environment", "'Lunatic-v9'", "pprint_registry()"),
     # the habits of other libraries
     (lambda: Line().reset(seed=0), TypeError, "unexpected keyword argument", "'seed'", "env.reset(funcenv.key(0))"),
     (lambda: Line().reset(), TypeError, "missing 1 required", "'key'", "takes a seed is funcenv.adapters"),

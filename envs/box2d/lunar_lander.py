@@ -239,7 +239,7 @@ class LunarLander(FuncEnv[LunarLanderState, Any, Float[Array, "8"]]):
 
         >>> import funcenv
         >>> env = LunarLander()
-        >>> int(env.heuristic(jnp.array([0.0, 1.0, 0.0, -1.0, 0.0, 0.0, 0.0, 0.0])))
+        >>> int(env.heuristic(jnp.array([0.0, 0.5, 0.0, -1.0, 0.0, 0.0, 0.0, 0.0])))
         2
         """
         del key

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -42,13 +41,13 @@ def draw_lunar_lander(terrain: Any, poses: Sequence[Any], main_power: Any, side_
         side_power: of the side engines, from -1 for the left one to 1 for the right one.
 
     >>> pose = ((10.0, 5.0), 0.0)
-    >>> draw_lunar_lander(np.zeros(11), [pose, pose, pose], 1.0, 0.0).camera.width.tolist()
+    >>> draw_lunar_lander(np.zeros(11), [pose, pose, pose], 1.0, 0.0).camera.width
     20.0
     """
     terrain = jnp.asarray(terrain, jnp.float32)
     moon = Terrain(terrain, 0.0, _WIDTH, _MOON, _EDGE, 0.08)
     hull, *legs = poses
-    shapes: list[Shape] = [*transform(_plumes(jnp.float32(main_power), jnp.float32(side_power)), *hull)]
+    shapes: list[Shape] = [moon, *transform(_plumes(jnp.float32(main_power), jnp.float32(side_power)), *hull)]
     for (position, angle), side in zip(legs, (1.0, -1.0), strict=True):
         knee = _moved(hull, (0.42 * side, -0.22))
         shapes.append(Line(knee, position, 0.07, _HULL_EDGE))
@@ -57,7 +56,7 @@ def draw_lunar_lander(terrain: Any, poses: Sequence[Any], main_power: Any, side_
     return Scene(
         camera=Camera((_WIDTH / 2, _HEIGHT / 2), _WIDTH, _HEIGHT),
         shapes=(*shapes, *transform(_hull(), *hull)),
-        backdrop=(_stars(), moon, *_flag(8.0), *_flag(12.0)),
+        backdrop=(_stars(), *_flag(8.0), *_flag(12.0)),
         background=_NIGHT,
     )
 
@@ -79,26 +78,23 @@ def _hull() -> list[Shape]:
 
 
 def _plumes(main: jax.Array, side: jax.Array) -> list[Shape]:
-    """Return flames below the hull and beside it, as long as the engines are strong; a weak one is hidden."""
+    """Return a flame below the hull and one beside it, as long as the engines are strong; without power hidden."""
+    direction, power = jnp.where(side < 0, -1.0, 1.0), jnp.abs(side)
     shapes: list[Shape] = []
     for color, width, length in ((_FLAME, 0.2, 1.3), (_CORE, 0.11, 0.75)):
-        shapes.append(_flame((0.0, -0.36), -math.pi / 2, width, length * main, color, main))
-    for sign in (-1.0, 1.0):
-        power = jnp.maximum(sign * side, 0.0)
-        angle = 0.0 if sign > 0 else math.pi
-        for color, width, length in ((_FLAME, 0.1, 0.6), (_CORE, 0.055, 0.35)):
-            shapes.append(_flame((0.55 * sign, 0.42), angle, width, length * power, color, power))
+        shapes.append(_flame((0.0, -0.36), (0.0, -1.0), width, length * main, color, main))
+    for color, width, length in ((_FLAME, 0.1, 0.6), (_CORE, 0.055, 0.35)):
+        shapes.append(_flame((0.55 * direction, 0.42), (direction, 0.0), width, length * power, color, power))
     return shapes
 
 
-def _flame(start: Any, angle: float, width: float, length: Any, color: Any, power: Any) -> Shape:
-    along, across = (math.cos(angle), math.sin(angle)), (-math.sin(angle), math.cos(angle))
+def _flame(start: Any, along: Any, width: float, length: Any, color: Any, power: Any) -> Shape:
     outline = ((0.0, 1.0), (0.35, 1.15), (1.0, 0.0), (0.35, -1.15), (0.0, -1.0))
     points = [
         jnp.stack(
             [
-                start[0] + along[0] * length * far + across[0] * width * wide,
-                start[1] + along[1] * length * far + across[1] * width * wide,
+                start[0] + along[0] * length * far - along[1] * width * wide,
+                start[1] + along[1] * length * far + along[0] * width * wide,
             ]
         )
         for far, wide in outline

@@ -186,7 +186,8 @@ def transform_of(world: World, state: WorldState, body: int) -> Transform:
     if world.bodies[body].is_static:
         return static_transform(world.bodies[body])
     row = world.row(body)
-    return origin_of((state.x[row], state.y[row]), state.angle[row], body_mass(world.bodies[body]).center)
+    x, y, angle = (float32(numbers[row]) for numbers in (state.x, state.y, state.angle))
+    return origin_of((x, y), angle, body_mass(world.bodies[body]).center)
 
 
 def static_transform(body: Body) -> Transform:
