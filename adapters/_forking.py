@@ -16,7 +16,7 @@ from funcenv.adapters.errors import ForkedProcess
 
 
 class _History:
-    """What happened to this process, and to those that it was forked from."""
+    """The history of this process and of those that it was forked from."""
 
     jax_had_started = False  # before the last fork
     is_stranded = False  # forked after JAX had started

@@ -38,7 +38,7 @@ _UNSET: Any = object()
 
 
 class VectorizeMode(enum.Enum):
-    """How `make_vec` steps environments, as in Gymnasium."""
+    """The ways in which `make_vec` steps environments, as in Gymnasium."""
 
     ASYNC = "async"
     SYNC = "sync"
@@ -493,7 +493,7 @@ def _with_pure_wrappers(
 def _is_pure(wrapper: WrapperSpec) -> bool:
     """Return whether a wrapper is one of functional environments."""
     loaded = _load(wrapper.entry_point)
-    loaded = getattr(loaded, "func", loaded)  # of a functools.partial
+    loaded = getattr(loaded, "func", loaded)  # a functools.partial holds it
     return isinstance(loaded, type) and issubclass(loaded, FuncEnv)
 
 

@@ -54,7 +54,7 @@ def call_reset(env: Any, seed: int | None, options: dict[str, Any] | None, retur
             raise TypeError(f"{env} cannot be seeded; give it a method seed(seed), or let reset take seed=")
         generator = env._np_random
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # of `Env.seed`, where the environment has no other
+            warnings.simplefilter("ignore", DeprecationWarning)  # where the environment has only `Env.seed`
             env.seed(seed)
         if env._np_random is generator:  # the environment has a generator of its own kind
             env._set_seed(seed)

@@ -87,7 +87,7 @@ class Space(HasGenerator, Generic[T]):
 
     @property
     def is_np_flattenable(self) -> bool:
-        """Whether members can be flattened to vectors."""
+        """True if members can be flattened to vectors."""
         return False
 
     def seed(self, seed: Any = None) -> Any:
@@ -136,7 +136,7 @@ class GeneratorSpace(Space[T]):
 
     @property
     def is_np_flattenable(self) -> bool:
-        """Whether members can be flattened to vectors."""
+        """True if members can be flattened to vectors."""
         return self.pure.is_np_flattenable
 
     def seed(self, seed: Any = None) -> Any:

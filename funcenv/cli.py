@@ -130,7 +130,7 @@ def _farewell(command: str, hints: list[str]) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class RunOptions:
-    """How a run is stored and shown. Only the algorithm changes its result."""
+    """Options of how a run is stored and shown. Only the algorithm changes its result."""
 
     algo: str
     """training algorithm: a module of funcenv.train, or "module:name\""""

@@ -218,7 +218,7 @@ class FuncEnv(PyTreeNode, Generic[State, Action, Obs]):
 
     @property
     def action_names(self) -> tuple[str, ...]:
-        """What each action of a `Discrete` space does, or each number of a `Box` action means; empty by default.
+        """The meanings of the actions of a `Discrete` space, or of the numbers of a `Box` action; empty by default.
 
         `funcenv play` and replays show these names. A class attribute `action_names = ("left", "right")` can set it.
         """

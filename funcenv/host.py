@@ -228,8 +228,8 @@ class _BatchedCall:
     """
 
     function: Callable[..., Any]
-    structure: Any  # of the arguments
-    fields: tuple[_Field, ...]  # of the leaves of the arguments
+    structure: Any  # tree structure of the arguments
+    fields: tuple[_Field, ...]  # one for each leaf of the arguments
     result_structure: Any
     result_fields: tuple[_Field, ...]
 
@@ -336,7 +336,7 @@ def _refuse_derivative(name: str, primals: Any, tangents: Any) -> Any:
 
 def _name(function: Any) -> str:
     """Return the name of a function, for messages."""
-    function = getattr(function, "func", function)  # of a partial
+    function = getattr(function, "func", function)  # a functools.partial holds it
     return str(getattr(function, "__qualname__", type(function).__name__))
 
 

@@ -74,7 +74,7 @@ def from_gymnasium(
 
 
 class HostState(PyTreeNode):
-    """What the environment returned from a call, and the number of that call."""
+    """The result of a call of the environment, and the number of that call."""
 
     call_count: UInt[Array, ""]  # calls that led here
     observation: Any

@@ -66,7 +66,7 @@ class Window(ClosesAtExit):
 
     @property
     def is_open(self) -> bool:
-        """Whether the window is on the screen."""
+        """True if the window is on the screen."""
         return self._window is not None
 
     @property

@@ -42,7 +42,7 @@ from funcenv.wrappers.base import layers
 
 
 class PendingFrame(NamedTuple):
-    """What a frame shows that is not drawn yet."""
+    """The content of a frame that is not drawn yet."""
 
     func_env: AnyEnv
     packed: Any

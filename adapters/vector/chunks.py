@@ -1,4 +1,4 @@
-"""How many environments a single-kernel step computes at a time."""
+"""The number of environments that a single-kernel step computes at a time."""
 
 from __future__ import annotations
 

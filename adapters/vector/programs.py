@@ -42,7 +42,7 @@ MAX_RESET_BLOCK = 16  # environments that are reset together: the lanes of a 512
 
 
 class StepOutput(NamedTuple):
-    """What a call reports to the user; every leaf has a leading axis `[num_envs]`."""
+    """The report of a call to the user; every leaf has a leading axis `[num_envs]`."""
 
     observation: Any
     reward: Any

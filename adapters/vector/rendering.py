@@ -31,7 +31,7 @@ MOSAIC_SIDE_PIXELS = 900  # the longer side of a mosaic, by default
 
 
 class PresentFrame(NamedTuple):
-    """What the frames of a batch show that are not drawn yet."""
+    """The content of the frames of a batch that are not drawn yet."""
 
     func_envs: Any
     env_state: Any

@@ -110,7 +110,7 @@ class RecordVideo(Wrapper[ObsType, ActType]):
 
     @property
     def recording(self) -> bool:
-        """Whether a video is being recorded."""
+        """True while a video is being recorded."""
         return self._video is not None
 
     def render(self, mode: str | None = None) -> Any:

@@ -120,7 +120,7 @@ class TimeAwareObservation(ObservationWrapper[ObsType, ActType]):
         @jax.jit
         def observe(observation: Any, elapsed: Any) -> Any:
             inside = pure.StepCounterState(env_state=observation, elapsed_steps=elapsed)
-            key = jax.random.key(0)  # of observations that draw nothing
+            key = jax.random.key(0)  # not used: the observation draws nothing
             return aware.observation(pure.StepCounterState(env_state=inside, elapsed_steps=elapsed), key)
 
         space = limited.observation_space
@@ -278,7 +278,7 @@ class ClipReward(RewardWrapper[ObsType, ActType]):
 
 
 class _Described(FuncEnv[Any, Any, Any]):
-    """What a pure wrapper asks of the environment inside: its spaces, and an observation, which is the state."""
+    """The environment inside a pure wrapper: it has spaces, and an observation, which is the state."""
 
     observation_space: Any = field(pytree_node=False, default=None)
     action_space: Any = field(pytree_node=False, default=None)

@@ -42,7 +42,7 @@ from funcenv.struct import PyTreeNode, field
 
 FPS = 50  # steps a second
 SCALE = 30.0  # pixels of Gymnasium's image to a metre; lengths below are in these pixels
-WIDTH, HEIGHT = 600 / SCALE, 400 / SCALE  # of the view [m]
+WIDTH, HEIGHT = 600 / SCALE, 400 / SCALE  # size of the view [m]
 CHUNKS = 11  # points of the terrain
 PAD_HEIGHT = HEIGHT / 4  # [m]
 LANDER = ((-14, 17), (-17, 0), (-17, -10), (17, -10), (17, 0), (14, 17))
@@ -62,16 +62,16 @@ class LunarLanderState(PyTreeNode):
     has_crashed: Bool[Array, ""]  # whether the hull has touched the moon
     wind_index: Int[Array, ""]  # counts the steps with wind
     torque_index: Int[Array, ""]
-    main_power: Float[Array, ""]  # of the main engine in the last step, from 0 to 1
-    side_power: Float[Array, ""]  # of the side engines, negative for the left one
+    main_power: Float[Array, ""]  # power of the main engine in the last step, from 0 to 1
+    side_power: Float[Array, ""]  # power of the side engines in the last step, negative for the left one
 
 
 class Engines(NamedTuple):
-    """What an action makes of the engines."""
+    """The powers of the engines under an action."""
 
     main: Float[Array, ""]  # 0, or from 0.5 to 1
     side: Float[Array, ""]  # 0, or from 0.5 to 1
-    direction: Float[Array, ""]  # of the side engine: -1 for the left one, 1 for the right one
+    direction: Float[Array, ""]  # which side engine: -1 for the left one, 1 for the right one
 
 
 class LunarLander(FuncEnv[LunarLanderState, Any, Float[Array, "8"]]):
@@ -404,7 +404,7 @@ class LunarLander(FuncEnv[LunarLanderState, Any, Float[Array, "8"]]):
         return state.has_crashed | (jnp.abs(self._measure(state)[0]) >= 1.0)
 
     def _has_landed(self, state: LunarLanderState) -> Bool[Array, ""]:
-        return ~state.world.is_awake[0]  # of the hull, the first of the moving bodies
+        return ~state.world.is_awake[0]  # the hull is the first of the moving bodies
 
 
 def _change_of_length(before: list[Float[Array, ""]], after: list[Float[Array, ""]]) -> Float[Array, ""]:

@@ -57,7 +57,7 @@ class Hand(PyTreeNode):
 
     @property
     def usable_ace(self) -> Bool[Array, ""]:
-        """Whether an ace counts 11."""
+        """True if an ace counts 11."""
         return self.has_ace & (self.total + 10 <= 21)
 
     @property
@@ -67,7 +67,7 @@ class Hand(PyTreeNode):
 
     @property
     def is_bust(self) -> Bool[Array, ""]:
-        """Whether the count is above 21."""
+        """True if the count is above 21."""
         return self.total > 21
 
     @property
@@ -77,7 +77,7 @@ class Hand(PyTreeNode):
 
     @property
     def is_natural(self) -> Bool[Array, ""]:
-        """Whether the hand is an ace and a 10, as dealt."""
+        """True if the hand is an ace and a 10, as dealt."""
         return (self.cards < 1 << 8) & (self.value == 21)  # 21 takes two cards or more
 
     @property

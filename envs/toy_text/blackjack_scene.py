@@ -69,7 +69,7 @@ _SUITS = (  # hearts, spades, diamonds, clubs
 
 
 class VisibleHand(NamedTuple):
-    """What there is to see of a hand."""
+    """The visible part of a hand."""
 
     count: Any
     ranks: Any  # [MAX_CARDS] from the first card, 1 (an ace) to 10; 0: no card

@@ -104,7 +104,7 @@ class FrozenLake(TabularEnv[FrozenLakeState]):
 
     @property
     def fixed_start(self) -> bool:
-        """Whether the map has a single start tile."""
+        """True if the map has a single start tile."""
         return int(self._is_start().sum()) == 1
 
     @property

@@ -45,12 +45,12 @@ class Chunks(NamedTuple):
 
     @property
     def style(self) -> Style:
-        """How the generators of a single kernel over these chunks compute few numbers."""
+        """The style in which generators compute few numbers within a single kernel over these chunks."""
         return Style.BATCHED_SINGLE_KERNEL if self.size >= _MIN_BATCHED_ENVS else Style.SINGLE_KERNEL
 
     @property
     def is_whole(self) -> bool:
-        """Whether one chunk holds the whole batch."""
+        """True if one chunk holds the whole batch."""
         return self.size == self.num_envs
 
     def for_each(self, body: Callable[[jax.Array, Any], Any], result: Any) -> Any:

@@ -77,7 +77,7 @@ class _Flat(NamedTuple):
     """A program whose call to the host is one of its own equations."""
 
     eqns: list[Any]
-    place: int  # of that equation
+    place: int  # index of that equation
     outvars: list[Any]
     constants: dict[Any, Any]  # by variable
 

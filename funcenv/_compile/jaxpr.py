@@ -1,4 +1,4 @@
-"""What a program contains: its equations, and about how many operations they perform.
+"""The size of a program: its equations, and about how many operations they perform.
 
 XLA's own `cost_analysis` counts the body of a loop once, however often it runs. Level generators and physics solvers
 are mostly loops, so `count_operations` counts the body as often as it runs.
@@ -14,8 +14,8 @@ from typing import Any
 import jax
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
-_ASSUMED_ITERATIONS = 16  # of a loop whose length depends on data
-_CALLBACK_OPERATIONS = 100_000.0  # of a call to the host, beside its own work: about 0.1 ms
+_ASSUMED_ITERATIONS = 16  # trips of a loop whose length depends on data
+_CALLBACK_OPERATIONS = 100_000.0  # cost of a call to the host, beside its own work: about 0.1 ms
 _OPERATIONS_PER_WORD = {"threefry2x32": 100, "random_bits": 100, "random_fold_in": 100, "random_split": 100}
 
 

@@ -23,7 +23,7 @@ from funcenv._compile.options import is_enabled, is_tracing, quick_options, sing
 from funcenv.random._counter_based import Style
 from funcenv.random.generators import with_style
 
-MAX_EQUATIONS = 6000  # of a program that is compiled to a single kernel
+MAX_EQUATIONS = 6000  # larger programs are not compiled to a single kernel
 
 
 class SingleKernel:
@@ -73,7 +73,7 @@ class SingleKernel:
 
     @property
     def is_plain(self) -> bool:
-        """Whether calls run the plain program."""
+        """True if calls run the plain program."""
         return not self._uses_kernel
 
     @functools.cached_property

@@ -36,7 +36,7 @@ def allows_kernels(*args: Any) -> bool:
 
 
 class Trials:
-    """Which kinds of calls a kernel serves; each kind is tried once."""
+    """A record of the kinds of calls that a kernel serves; each kind is tried once."""
 
     def __init__(self) -> None:
         self.results: dict[Any, bool] = {}

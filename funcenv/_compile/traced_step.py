@@ -33,7 +33,7 @@ trials = Trials()
 
 
 class StepSpec(NamedTuple):
-    """What a step is compiled for, besides the shapes of its arguments; hashable."""
+    """The kind of a step: all that it is compiled for, besides the shapes of its arguments; hashable."""
 
     mode: AutoresetMode
     strategy: str

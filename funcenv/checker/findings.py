@@ -10,7 +10,7 @@ from typing import Any
 
 
 class Severity(enum.Enum):
-    """How bad a finding is.
+    """The gravity of a finding.
 
     An error breaks the contract: JAX or funcenv fails with the environment, or gives wrong results. A warning names
     something that works but is probably unintended. A portability finding names something that works under JAX's

@@ -31,14 +31,14 @@ MAX_RECORDED_BYTES = 2**24  # states and time steps; environments with images ru
 
 
 class StepResult(NamedTuple):
-    """What `reset` and `step` return."""
+    """The result of `reset` or `step`."""
 
     state: Any
     timestep: Timestep[Any]
 
 
 class Starts(NamedTuple):
-    """What `reset` returned; every leaf has a leading axis `[NUM_ENVS]`."""
+    """The results of `reset`; every leaf has a leading axis `[NUM_ENVS]`."""
 
     result: StepResult
     in_space: Any  # whether the observation lies in its space

@@ -40,7 +40,7 @@ class ProgressReport:
         self.console = console
         self._best = -math.inf
         self._started = self._last_line = time.perf_counter()
-        self._first_steps: tuple[int, float] | None = None  # of this process, and when they were done
+        self._first_steps: tuple[int, float] | None = None  # steps that this process began with, and when
         self._next_line = 0.0
         self._live: Any = None
         if console.is_terminal:

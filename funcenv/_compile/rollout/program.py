@@ -18,7 +18,7 @@ from funcenv.vector_step import reset_rows, rollout_keys
 
 
 class RolloutSpec(NamedTuple):
-    """What a rollout program is compiled for, besides its arguments; hashable."""
+    """The kind of a rollout program: all that it is compiled for, besides its arguments; hashable."""
 
     accumulator: Accumulator
     collect: Callable[[Any, Any], Any] | None  # what to keep of a step
@@ -94,7 +94,7 @@ class RolloutResult(NamedTuple):
 
     vstate: VectorState[Any]  # with `key=None` inside compiled programs, because keys do not change
     collected: Any  # [num_steps, num_envs, ...], or None
-    totals: Any  # of the accumulator
+    totals: Any  # what the accumulator has added up
 
 
 def run_steps(
