@@ -6,6 +6,7 @@ if __name__ != "funcenv.adapters":
 from funcenv.adapters import spaces, utils, vector, wrappers
 from funcenv.adapters.checking.env_checker import check_env
 from funcenv.adapters.errors import ClosedEnvironment, ConcurrentUse, ForkedProcess, ResetNeeded
+from funcenv.adapters.listing import pprint_registry
 from funcenv.adapters.playing import PlayPlot, play, play_in_terminal
 from funcenv.adapters.registration import (
     EnvSpec,
@@ -13,7 +14,6 @@ from funcenv.adapters.registration import (
     WrapperSpec,
     make,
     make_vec,
-    pprint_registry,
     register,
     register_envs,
     registry,

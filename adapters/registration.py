@@ -56,6 +56,13 @@ class WrapperSpec:
     entry_point: str | Callable[..., Any]
     kwargs: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
+    @property
+    def is_pure(self) -> bool:
+        """True for a wrapper of functional environments."""
+        loaded = _load(self.entry_point)
+        loaded = getattr(loaded, "func", loaded)  # a functools.partial holds it
+        return isinstance(loaded, type) and issubclass(loaded, FuncEnv)
+
     def apply(self, env: Any) -> Any:
         """Wrap an environment."""
         return _load(self.entry_point)(env, **self.kwargs)
@@ -178,7 +185,7 @@ class _Registry(Mapping[str, EnvSpec]):
 
     def __getitem__(self, id: str) -> EnvSpec:
         load_entry_points()
-        return _stateful_spec(loaded_specs[id])
+        return _spec_of(loaded_specs[id])
 
     def __iter__(self) -> Iterator[str]:
         load_entry_points()
@@ -202,50 +209,13 @@ def register_envs(env_module: Any) -> None:
     del env_module
 
 
-def pprint_registry(
-    print_registry: Mapping[str, FuncEnvSpec] | None = None,
-    *,
-    num_cols: int = 3,
-    exclude_namespaces: Sequence[str] | None = None,
-    disable_print: bool = False,
-) -> str | None:
-    """Print all ids by namespace, as `gymnasium.pprint_registry` does; `funcenv.pprint_registry` returns a table.
-
-    Args:
-        print_registry: Specifications by id; by default all that are registered.
-        num_cols: Number of columns.
-        exclude_namespaces: Namespaces to leave out. The namespace of an id without one is the module of its family.
-        disable_print: Whether to return the text instead.
-
-    >>> pprint_registry({"CartPole-v1": spec("CartPole-v1"), "Pendulum-v1": spec("Pendulum-v1")})
-    ===== classic_control =====
-    CartPole-v1 Pendulum-v1
-    """
-    print_registry = registry if print_registry is None else print_registry
-    ids: dict[str, list[str]] = {}
-    for one in print_registry.values():
-        ids.setdefault(_namespace(one), []).append(one.id)
-    width = max((len(one.id) for one in print_registry.values()), default=0)
-    blocks = []
-    for namespace, names in ids.items():
-        if namespace not in (exclude_namespaces or ()):
-            names = [name.ljust(width) for name in sorted(names)]
-            rows = [" ".join(names[start : start + num_cols]).rstrip() for start in range(0, len(names), num_cols)]
-            blocks.append("\n".join([f"===== {namespace} =====", *rows]))
-    text = "\n".join(blocks)
-    if disable_print:
-        return text
-    print(text)
-    return None
-
-
 def spec(id: str) -> EnvSpec:
     """Return the specification of an id, as `funcenv.spec` does.
 
     >>> spec("CartPole-v1").make()
     <TimeLimit<CartPole<CartPole-v1>>>
     """
-    return _stateful_spec(find_spec(id))
+    return _spec_of(id)
 
 
 def make(
@@ -294,7 +264,7 @@ def make(
     >>> reward, env.spec.kwargs
     (1.0, {'gravity': 1.6})
     """
-    spec = _stateful_spec(find_spec(id) if isinstance(id, str) else id)
+    spec = _spec_of(id)
     if disable_env_checker is not None:
         spec = dataclasses.replace(spec, disable_env_checker=disable_env_checker)
     if apply_api_compatibility is not None:
@@ -304,7 +274,7 @@ def make(
         built if isinstance(built, Env) else FunctionalEnv[Any, Any](built, **spec.rendering, spec=spec)
     )
     for wrapper in spec.additional_wrappers:
-        if not _is_pure(wrapper):
+        if not wrapper.is_pure:
             env = wrapper.apply(env)
     return env if return_two_dones is None else StepCompatibility(env, return_two_dones)
 
@@ -358,7 +328,7 @@ def make_vec(
     >>> observations.shape
     (3, 4)
     """
-    spec = _stateful_spec(find_spec(id) if isinstance(id, str) else id)
+    spec = _spec_of(id)
     mode = None if vectorization_mode is None else getattr(vectorization_mode, "value", vectorization_mode)
     if mode not in (None, "sync", "async", "vector_entry_point"):
         raise ValueError(f"vectorization_mode must be sync, async or vector_entry_point, got {mode!r}; leave it out")
@@ -372,7 +342,7 @@ def make_vec(
         )
         return own
     built, record = _build(spec, max_episode_steps, params, render_mode, render_height, render_width)
-    is_handwritten = isinstance(built, Env) or not all(map(_is_pure, spec.additional_wrappers))
+    is_handwritten = isinstance(built, Env) or not all(wrapper.is_pure for wrapper in spec.additional_wrappers)
     if mode != "sync" and not (is_handwritten or wrappers):
         options: dict[str, Any] = {"autoreset_mode": autoreset_mode, "output": output, **record.rendering, **more}
         return FunctionalVectorEnv(built, num_envs, **options, spec=record)
@@ -392,7 +362,9 @@ def make_vec(
     return SyncVectorEnv([make_one] * num_envs, autoreset_mode=autoreset_mode, **more)
 
 
-def _stateful_spec(spec: FuncEnvSpec | AnyEnv) -> EnvSpec:
+def _spec_of(id: str | FuncEnvSpec | AnyEnv) -> EnvSpec:
+    """Return the specification of an id, of a specification of `funcenv.spec`, or of a functional environment."""
+    spec = find_spec(id) if isinstance(id, str) else id
     if isinstance(spec, EnvSpec):
         return spec
     if isinstance(spec, FuncEnv):  # built already; parameters replace those that it has
@@ -404,11 +376,18 @@ def _stateful_spec(spec: FuncEnvSpec | AnyEnv) -> EnvSpec:
     return known if known is not None and fields.items() <= vars(known).items() else EnvSpec(**fields)
 
 
+def _load(entry_point: str | Callable[..., Any]) -> Any:
+    if callable(entry_point):
+        return entry_point
+    module, _, attribute = entry_point.partition(":")
+    return getattr(importlib.import_module(module), attribute)
+
+
 def _build(
     id: str | FuncEnvSpec | AnyEnv, max_episode_steps: int | None, params: dict[str, Any], *rendering: Any
 ) -> tuple[Any, EnvSpec]:
     """Return the functional environment, or one written by hand, and a specification that records all arguments."""
-    spec = _stateful_spec(find_spec(id) if isinstance(id, str) else id)
+    spec = _spec_of(id)
     limit = spec.max_episode_steps if max_episode_steps is _UNSET else max_episode_steps
     limit = None if limit == -1 else limit
     record = dataclasses.replace(
@@ -426,8 +405,8 @@ def _build(
     built = spec.build(**params, **given)
     if isinstance(built, FuncEnv):
         built = built if limit is None else PureTimeLimit(built, max_episode_steps=limit)
-        for wrapper in filter(_is_pure, spec.additional_wrappers):
-            built = wrapper.apply(built)
+        for wrapper in spec.additional_wrappers:
+            built = wrapper.apply(built) if wrapper.is_pure else built
         return built, record
     if not isinstance(built, Env):
         raise TypeError(
@@ -485,29 +464,6 @@ def _with_pure_wrappers(
 ) -> tuple[EnvSpec, list[Callable[[Any], Any]]]:
     """Return the specification with the functional ones of some wrappers, and the others."""
     specs = [WrapperSpec(getattr(one, "__name__", repr(one)), one) for one in wrappers]
-    pure = [one for one in specs if _is_pure(one)]
+    pure = [one for one in specs if one.is_pure]
     others = [wrapper for wrapper, one in zip(wrappers, specs, strict=True) if one not in pure]
     return dataclasses.replace(spec, additional_wrappers=(*spec.additional_wrappers, *pure)), others
-
-
-def _is_pure(wrapper: WrapperSpec) -> bool:
-    """Return whether a wrapper is one of functional environments."""
-    loaded = _load(wrapper.entry_point)
-    loaded = getattr(loaded, "func", loaded)  # a functools.partial holds it
-    return isinstance(loaded, type) and issubclass(loaded, FuncEnv)
-
-
-def _load(entry_point: str | Callable[..., Any]) -> Any:
-    if callable(entry_point):
-        return entry_point
-    module, _, attribute = entry_point.partition(":")
-    return getattr(importlib.import_module(module), attribute)
-
-
-def _namespace(spec: FuncEnvSpec) -> str:
-    """Return the namespace of an id, or the third part of the module that it comes from, as Gymnasium does."""
-    if spec.namespace is not None:
-        return spec.namespace
-    module = spec.entry_point.partition(":")[0] if isinstance(spec.entry_point, str) else spec.entry_point.__module__
-    parts = module.split(".")
-    return parts[2] if len(parts) > 2 else parts[-1]

@@ -58,8 +58,6 @@ _PICKLED: tuple[str, ...] = (
     "closed",
     "action_space",
     "observation_space",
-)
-_PICKLED += (
     "_episode_env",
     "_np_random",
     "_np_random_seed",
