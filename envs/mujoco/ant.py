@@ -12,12 +12,13 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from funcenv.envs.mujoco.mujoco_env import MujocoEnv, MujocoState, describe_place, squared_sum
+from funcenv.envs.mujoco.locomotion import WalkerEnv
+from funcenv.envs.mujoco.mujoco_env import MujocoState, describe_place, squared_sum
 from funcenv.envs.mujoco.mujoco_scene import View
 from funcenv.struct import field
 
 
-class Ant(MujocoEnv):
+class Ant(WalkerEnv):
     """Ant.
 
     Observation: float32 `[105]`: height of the torso [m], orientation of the torso as a quaternion `[4]`, angles of the
@@ -50,19 +51,16 @@ class Ant(MujocoEnv):
     xml_file: str = field(pytree_node=False, default="ant.xml")
     frame_skip: int = field(pytree_node=False, default=5)
     default_camera_config: Any = field(pytree_node=False, default=(("distance", 4.0),))
-    forward_reward_weight: float = 1.0
-    ctrl_cost_weight: float = 0.5
-    contact_cost_weight: float = 5e-4
-    healthy_reward: float = 1.0
-    main_body: int | str = field(pytree_node=False, default=1)
-    terminate_when_unhealthy: bool = field(pytree_node=False, default=True)
-    healthy_z_range: tuple[float, float] = (0.2, 1.0)
-    contact_force_range: tuple[float, float] = (-1.0, 1.0)
-    reset_noise_scale: float = 0.1
-    exclude_current_positions_from_observation: bool = field(pytree_node=False, default=True)
-    include_cfrc_ext_in_observation: bool = field(pytree_node=False, default=True)
+    ctrl_cost_weight: float = field(default=0.5, kw_only=True)
+    contact_cost_weight: float = field(default=5e-4, kw_only=True)
+    main_body: int | str = field(pytree_node=False, default=1, kw_only=True)
+    healthy_z_range: tuple[float, float] = field(default=(0.2, 1.0), kw_only=True)
+    contact_force_range: tuple[float, float] = field(default=(-1.0, 1.0), kw_only=True)
+    include_cfrc_ext_in_observation: bool = field(pytree_node=False, default=True, kw_only=True)
 
     outputs: ClassVar = ("cfrc_ext",)
+    num_coordinates: ClassVar = 2
+    has_normal_velocities: ClassVar = True
     velocities: ClassVar = ("x_velocity", "y_velocity")
     view: ClassVar = View(3.6, 2.7, (0.0, 0.0, 0.4), azimuth=60.0, elevation=-30.0, follow=(0, 1), grid=1.0)
 
@@ -70,25 +68,15 @@ class Ant(MujocoEnv):
         super().__post_init__()
         self.model.body_id(self.main_body)
 
-    def start(self, key: jax.Array) -> tuple[Float[Array, "nq"], Float[Array, "nv"]]:
-        """Return noise around the model's pose, normal in the velocities."""
-        return self.noisy_start(key, normal_velocities=True)
-
     def observation(self, state: MujocoState, key: jax.Array) -> Float[Array, "size"]:
         """Return positions, velocities and contact forces."""
-        del key
         forces = [self.contact_forces(state)[1:].reshape(-1)] if self.include_cfrc_ext_in_observation else []
-        return jnp.concatenate([state.qpos[self.num_excluded :], state.qvel, *forces])
+        return jnp.concatenate([super().observation(state, key), *forces])
 
     def reward_terms(self, state: MujocoState, action: Float[Array, "nu"], next_state: MujocoState) -> dict[str, Any]:
         """Return the rewards of walking forward and of health, and the costs of controls and contacts."""
-        del state
-        return {
-            "reward_forward": self.forward_reward_weight * self.velocity(next_state)[0],
-            "reward_ctrl": -self.ctrl_cost_weight * squared_sum(action),
-            "reward_contact": -self.contact_cost_weight * squared_sum(self.contact_forces(next_state)),
-            "reward_survive": self.healthy_reward * self.is_healthy(next_state).astype(float),
-        }
+        contact_cost = self.contact_cost_weight * squared_sum(self.contact_forces(next_state))
+        return {**super().reward_terms(state, action, next_state), "reward_contact": -contact_cost}
 
     def contact_forces(self, state: MujocoState) -> Float[Array, "nbody 6"]:
         """Return the clipped torques and forces of contacts on each body."""
@@ -98,10 +86,6 @@ class Ant(MujocoEnv):
     def describe(self, state: MujocoState) -> dict[str, Any]:
         """Return the position."""
         return describe_place(state)
-
-    def terminal(self, state: MujocoState) -> Bool[Array, ""]:
-        """Return whether the ant is unhealthy or the simulation diverged."""
-        return (~self.is_healthy(state) & self.terminate_when_unhealthy) | state.unstable
 
     def is_healthy(self, state: MujocoState) -> Bool[Array, ""]:
         """Return whether the state is finite and the torso at a good height."""
@@ -115,13 +99,7 @@ class Ant(MujocoEnv):
         return self.model.body_id(self.main_body)
 
     @property
-    def num_excluded(self) -> int:
-        """How many positions at the beginning of qpos are not observed."""
-        return 2 * int(self.exclude_current_positions_from_observation)
-
-    @property
     def num_observed(self) -> int:
         """The length of an observation."""
-        size = self.model.mjmodel
-        num_forces = 6 * (size.nbody - 1) * int(self.include_cfrc_ext_in_observation)
-        return int(size.nq + size.nv + num_forces) - self.num_excluded
+        num_forces = 6 * (self.model.mjmodel.nbody - 1) * int(self.include_cfrc_ext_in_observation)
+        return super().num_observed + int(num_forces)

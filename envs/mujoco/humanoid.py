@@ -12,12 +12,13 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from funcenv.envs.mujoco.humanoid_body import HumanoidEnv
+from funcenv.envs.mujoco.locomotion import WalkerEnv
 from funcenv.envs.mujoco.mujoco_env import MujocoState, is_within, squared_sum
 from funcenv.envs.mujoco.mujoco_scene import View
 from funcenv.struct import field
 
 
-class Humanoid(HumanoidEnv):
+class Humanoid(HumanoidEnv, WalkerEnv):
     """Humanoid.
 
     Observation: float32 `[348]`: height of the torso [m], orientation of the torso as a quaternion `[4]`, angles of the
@@ -52,35 +53,25 @@ class Humanoid(HumanoidEnv):
         pytree_node=False,
         default=(("trackbodyid", 1), ("distance", 4.0), ("lookat", (0.0, 0.0, 2.0)), ("elevation", -20.0)),
     )
-    forward_reward_weight: float = 1.25
-    contact_cost_weight: float = 5e-7
-    contact_cost_range: tuple[float, float] = (-float("inf"), 10.0)
-    healthy_reward: float = 5.0
-    terminate_when_unhealthy: bool = field(pytree_node=False, default=True)
-    healthy_z_range: tuple[float, float] = (1.0, 2.0)
+    forward_reward_weight: float = field(default=1.25, kw_only=True)
+    contact_cost_weight: float = field(default=5e-7, kw_only=True)
+    contact_cost_range: tuple[float, float] = field(default=(-float("inf"), 10.0), kw_only=True)
+    healthy_reward: float = field(default=5.0, kw_only=True)
+    healthy_z_range: tuple[float, float] = field(default=(1.0, 2.0), kw_only=True)
 
     velocities: ClassVar = ("x_velocity", "y_velocity")
     view: ClassVar = View(3.2, 2.4, (0.0, 0.0, 0.8), azimuth=60.0, elevation=-20.0, follow=(0, 1), grid=1.0)
 
     def reward_terms(self, state: MujocoState, action: Float[Array, "nu"], next_state: MujocoState) -> dict[str, Any]:
         """Return the rewards of health and of walking forward, and the costs of controls and contacts."""
-        del state
         low, high = self.contact_cost_range
         contact_cost = self.contact_cost_weight * squared_sum(next_state.outputs["cfrc_ext"])
-        return {
-            "reward_survive": self.healthy_reward * self.is_healthy(next_state).astype(float),
-            "reward_forward": self.forward_reward_weight * self.velocity(next_state)[0],
-            "reward_ctrl": -self.control_cost(action),
-            "reward_contact": -jnp.clip(contact_cost, low, high),
-        }
+        terms = super().reward_terms(state, action, next_state)
+        return {**terms, "reward_contact": -jnp.clip(contact_cost, low, high)}
 
     def describe(self, state: MujocoState) -> dict[str, Any]:
         """Return the position, its distance from the origin, and the tendons."""
         return {**self.describe_body(state), "distance_from_origin": jnp.linalg.norm(state.qpos[:2])}
-
-    def terminal(self, state: MujocoState) -> Bool[Array, ""]:
-        """Return whether the figure has fallen or the simulation diverged."""
-        return (~self.is_healthy(state) & self.terminate_when_unhealthy) | state.unstable
 
     def is_healthy(self, state: MujocoState) -> Bool[Array, ""]:
         """Return whether the torso is at a good height."""

@@ -9,39 +9,30 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from funcenv.envs.mujoco.mujoco_env import MujocoEnv, MujocoState, squared_sum
+from funcenv.envs.mujoco.locomotion import LocomotionEnv
+from funcenv.envs.mujoco.mujoco_env import MujocoState
 from funcenv.struct import field
 
 _NUM_ROOT_FORCES = 6  # of the free joint of the torso, which has no actuator
 
 
-class HumanoidEnv(MujocoEnv):
+class HumanoidEnv(LocomotionEnv):
     """The base class of environments with the humanoid."""
 
     frame_skip: int = field(pytree_node=False, default=5)
-    ctrl_cost_weight: float = field(default=0.1, kw_only=True)
     reset_noise_scale: float = field(default=1e-2, kw_only=True)
-    exclude_current_positions_from_observation: bool = field(pytree_node=False, default=True, kw_only=True)
     include_cinert_in_observation: bool = field(pytree_node=False, default=True, kw_only=True)
     include_cvel_in_observation: bool = field(pytree_node=False, default=True, kw_only=True)
     include_qfrc_actuator_in_observation: bool = field(pytree_node=False, default=True, kw_only=True)
     include_cfrc_ext_in_observation: bool = field(pytree_node=False, default=True, kw_only=True)
 
+    num_coordinates: ClassVar = 2
     outputs: ClassVar = ("cinert", "cvel", "qfrc_actuator", "cfrc_ext", "ten_length", "ten_velocity")
-
-    def start(self, key: jax.Array) -> tuple[Float[Array, "nq"], Float[Array, "nv"]]:
-        """Return noise around the model's pose, uniform also in the velocities."""
-        return self.noisy_start(key)
 
     def observation(self, state: MujocoState, key: jax.Array) -> Float[Array, "size"]:
         """Return positions, velocities, and those fields of `mjData` that are included."""
-        del key
         fields = [state.outputs[name][first:].reshape(-1) for name, first in self._included]
-        return jnp.concatenate([state.qpos[self.num_excluded :], state.qvel, *fields])
-
-    def control_cost(self, action: Float[Array, "nu"]) -> Float[Array, ""]:
-        """Return the cost of the controls."""
-        return self.ctrl_cost_weight * squared_sum(action)
+        return jnp.concatenate([super().observation(state, key), *fields])
 
     def describe_body(self, state: MujocoState) -> dict[str, Any]:
         """Return the position, and the lengths and velocities of the tendons."""
@@ -64,13 +55,8 @@ class HumanoidEnv(MujocoEnv):
         return [name for name, flag in flags.items() if flag]
 
     @property
-    def num_excluded(self) -> int:
-        """How many positions at the beginning of qpos are not observed."""
-        return 2 * int(self.exclude_current_positions_from_observation)
-
-    @property
     def num_observed(self) -> int:
         """The length of an observation."""
-        size, shapes = self.model.mjmodel, self.simulation.shapes()
+        shapes = self.simulation.shapes()
         rows = {name: (shapes[name][0] - first, *shapes[name][1:]) for name, first in self._included}
-        return int(size.nq + size.nv) - self.num_excluded + sum(map(math.prod, rows.values()))
+        return super().num_observed + sum(map(math.prod, rows.values()))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Float
 
 from funcenv.envs.mujoco.humanoid_body import HumanoidEnv
 from funcenv.envs.mujoco.mujoco_env import MujocoState, squared_sum
@@ -76,7 +76,3 @@ class HumanoidStandup(HumanoidEnv):
     def describe(self, state: MujocoState) -> dict[str, Any]:
         """Return the position, the height above that of the model's own pose, and the tendons."""
         return {**self.describe_body(state), "z_distance_from_origin": state.qpos[2] - self.init_qpos[2]}
-
-    def terminal(self, state: MujocoState) -> Bool[Array, ""]:
-        """Return whether the simulation diverged."""
-        return state.unstable

@@ -49,7 +49,7 @@ class MujocoState(PyTreeNode):
 class MujocoEnv(FuncEnv[MujocoState, Float[Array, "nu"], Float[Array, "size"]]):
     """The base class of MuJoCo environments.
 
-    A subclass defines `start`, `observation`, `reward_terms`, `terminal` and `num_observed`, and names what it reads.
+    A subclass defines `start`, `observation`, `reward_terms` and `num_observed`, and names what it reads.
     """
 
     xml_file: str = field(pytree_node=False, default="")  # a packaged model, or the path of your own
@@ -182,6 +182,10 @@ class MujocoEnv(FuncEnv[MujocoState, Float[Array, "nu"], Float[Array, "size"]]):
     def reward_terms(self, state: MujocoState, action: Float[Array, "nu"], next_state: MujocoState) -> dict[str, Any]:
         """Return the terms of the reward by their names in `info`; costs are negative."""
         raise NotImplementedError(f"{type(self).__name__} must define reward_terms(state, action, next_state)")
+
+    def terminal(self, state: MujocoState) -> Bool[Array, ""]:
+        """Return whether the simulation diverged; nothing else ends an episode, unless a subclass says so."""
+        return state.unstable
 
     def transition_info(
         self, state: MujocoState, action: Float[Array, "nu"], next_state: MujocoState

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Float
 
 from funcenv.envs.mujoco.mujoco_env import MujocoEnv, MujocoState, exact, squared_sum, uniform
 from funcenv.envs.mujoco.mujoco_scene import View
@@ -87,10 +87,6 @@ class Pusher(MujocoEnv):
     def place(self, state: MujocoState, body: str) -> Float[Array, "3"]:
         """Return the position of a body [m]."""
         return state.outputs["xpos"][self.model.body_id(body)]
-
-    def terminal(self, state: MujocoState) -> Bool[Array, ""]:
-        """Return whether the simulation diverged."""
-        return state.unstable
 
     @property
     def num_observed(self) -> int:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Float
 
 from funcenv.envs.mujoco.mujoco_env import MujocoEnv, MujocoState, exact, squared_sum, uniform
 from funcenv.envs.mujoco.mujoco_scene import View
@@ -82,10 +82,6 @@ class Reacher(MujocoEnv):
         """Return the position of the fingertip, from the target [m]."""
         xpos, body = state.outputs["xpos"], self.model.body_id
         return xpos[body("fingertip")] - xpos[body("target")]
-
-    def terminal(self, state: MujocoState) -> Bool[Array, ""]:
-        """Return whether the simulation diverged."""
-        return state.unstable
 
     @property
     def num_observed(self) -> int:

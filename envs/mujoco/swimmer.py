@@ -8,16 +8,13 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-import jax
-import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
-
-from funcenv.envs.mujoco.mujoco_env import MujocoEnv, MujocoState, describe_place, squared_sum
+from funcenv.envs.mujoco.locomotion import RunnerEnv
+from funcenv.envs.mujoco.mujoco_env import MujocoState, describe_place
 from funcenv.envs.mujoco.mujoco_scene import View
 from funcenv.struct import field
 
 
-class Swimmer(MujocoEnv):
+class Swimmer(RunnerEnv):
     """Swimmer.
 
     Observation: float32 `[8]`: angle of the first link [rad], angles of the joints `[2]` [rad], velocities of the first
@@ -45,45 +42,12 @@ class Swimmer(MujocoEnv):
     xml_file: str = field(pytree_node=False, default="swimmer.xml")
     frame_skip: int = field(pytree_node=False, default=4)
     default_camera_config: Any = field(pytree_node=False, default=None)
-    forward_reward_weight: float = 1.0
-    ctrl_cost_weight: float = 1e-4
-    reset_noise_scale: float = 0.1
-    exclude_current_positions_from_observation: bool = field(pytree_node=False, default=True)
+    ctrl_cost_weight: float = field(default=1e-4, kw_only=True)
 
+    num_coordinates: ClassVar = 2
     velocities: ClassVar = ("x_velocity", "y_velocity")
     view: ClassVar = View(4.5, 3.0, elevation=-90.0, follow=(0, 1), grid=1.0)
-
-    def start(self, key: jax.Array) -> tuple[Float[Array, "nq"], Float[Array, "nv"]]:
-        """Return noise around the model's pose, uniform also in the velocities."""
-        return self.noisy_start(key)
-
-    def observation(self, state: MujocoState, key: jax.Array) -> Float[Array, "size"]:
-        """Return positions and velocities."""
-        del key
-        return jnp.concatenate([state.qpos[self.num_excluded :], state.qvel])
-
-    def reward_terms(self, state: MujocoState, action: Float[Array, "nu"], next_state: MujocoState) -> dict[str, Any]:
-        """Return the reward of swimming forward and the cost of the controls."""
-        del state
-        return {
-            "reward_forward": self.forward_reward_weight * self.velocity(next_state)[0],
-            "reward_ctrl": -self.ctrl_cost_weight * squared_sum(action),
-        }
 
     def describe(self, state: MujocoState) -> dict[str, Any]:
         """Return the position."""
         return describe_place(state)
-
-    def terminal(self, state: MujocoState) -> Bool[Array, ""]:
-        """Return whether the simulation diverged."""
-        return state.unstable
-
-    @property
-    def num_excluded(self) -> int:
-        """How many positions at the beginning of qpos are not observed."""
-        return 2 * int(self.exclude_current_positions_from_observation)
-
-    @property
-    def num_observed(self) -> int:
-        """The length of an observation."""
-        return int(self.model.mjmodel.nq + self.model.mjmodel.nv) - self.num_excluded
