@@ -1,4 +1,4 @@
-"""Conversion of actions and infos between users of the stateful interface and compiled code."""
+"""Conversion of actions of the stateful interface to arguments of compiled code."""
 
 from __future__ import annotations
 
@@ -34,15 +34,7 @@ def action_encoder(space: AnySpace) -> Callable[[Any], Any]:
     return _discrete_encoder(space) if isinstance(space, Discrete) else space.encode_action
 
 
-def decode_info(info: dict[str, Any]) -> dict[str, Any]:
-    """Convert arrays without axes to NumPy scalars, and to bools if they are flags."""
-    return jax.tree.map(_decode_scalar, info)
-
-
-def _decode_scalar(leaf: Any) -> Any:
-    if not isinstance(leaf, np.ndarray) or leaf.shape != ():
-        return leaf
-    return bool(leaf) if leaf.dtype == bool else leaf[()]
+_MADE_BY_USERS = int, np.int64  # literals, and what `sample` and `argmax` return; both are fast to look up
 
 
 def _box_encoder(space: Box) -> Callable[[Any], Any]:
@@ -54,7 +46,7 @@ def _discrete_encoder(space: Discrete) -> Callable[[Any], Any]:
     scalars: dict[int, jax.Array] = {}
 
     def encode(action: Any) -> jax.Array:
-        known = scalars.get(action) if type(action) is int else None
+        known = scalars.get(action) if type(action) in _MADE_BY_USERS else None
         if known is not None:
             return known
         member = int(space.encode_action(action))

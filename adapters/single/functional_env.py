@@ -28,7 +28,7 @@ from funcenv.adapters.rendering.renderer import Renderer, RenderInput
 from funcenv.adapters.rendering.window import window_title
 from funcenv.adapters.reset_options import with_options
 from funcenv.adapters.seeding import draw_key
-from funcenv.adapters.single.actions import action_encoder, decode_info
+from funcenv.adapters.single.actions import action_encoder
 from funcenv.adapters.single.env import ActType, Env, ObsType, require_func_env
 from funcenv.adapters.single.programs import EnvPrograms, env_programs
 from funcenv.adapters.single.snapshot import Snapshot, innermost, same_shapes, same_structure
@@ -454,7 +454,7 @@ class FunctionalEnv(Env[ObsType, ActType]):
     def _read_result(self) -> tuple[float, bool, bool, ObsType, dict[str, Any]]:
         words, programs = np.array(self._packed), self._programs  # a copy, which the arrays below are views of
         reward, terminated, truncated = programs.read_scalars(words)
-        info = decode_info(programs.read_info(words)) if programs.has_info else {}
+        info = programs.read_info(words) if programs.has_info else {}
         return reward, terminated != 0, truncated != 0, self._decode(programs.read_observation(words)), info
 
     def _render_call(self) -> None:

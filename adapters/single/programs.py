@@ -13,12 +13,13 @@ import numpy as np
 
 from funcenv._compile.sharing import share_programs
 from funcenv._compile.single_kernel import SingleKernel
-from funcenv.adapters.packing import Packing
+from funcenv.adapters.packing import Packing, Reader
 from funcenv.adapters.single.innermost import Innermost
 from funcenv.adapters.single.snapshot import Snapshot
 from funcenv.func_env import AnyEnv, Timestep
 from funcenv.random._counter_based import Style
 from funcenv.random.generators import with_style
+from funcenv.struct import NDArray
 from funcenv.vector import call_key
 
 
@@ -53,7 +54,8 @@ class EnvPrograms:
         self.read_scalars: Callable[[Any], tuple[float, int, int]] = struct.Struct(
             "=dII" if example.reward.dtype == np.float64 else "=fII"
         ).unpack_from
-        self.read_observation, self.read_info = _tree_reader(readers.observation), _tree_reader(readers.info)
+        self.read_observation = _tree_reader(readers.observation)
+        self.read_info = _tree_reader(jax.tree.map(_scalar_reader, readers.info))
         self.read_env_state = _tree_reader(readers.snapshot.env_state)
         self.has_info = bool(readers.info)
         self.first_reset = jax.jit(
@@ -111,6 +113,21 @@ def _result(timestep: Timestep[Any], snapshot: Snapshot) -> _Result:
     )
 
 
-def _tree_reader(readers: Any) -> Callable[[np.ndarray[Any, Any]], Any]:
+def _tree_reader(readers: Any) -> Callable[[NDArray], Any]:
     """Return one function that reads all leaves: the reader itself where there is only one leaf."""
-    return readers if callable(readers) else lambda words: jax.tree.map(lambda read: read(words), readers)
+    if callable(readers):
+        return readers  # type: ignore[no-any-return]  # readers of a tree are functions
+    leaves, structure = jax.tree.flatten(readers)
+    return lambda words: structure.unflatten([read(words) for read in leaves])
+
+
+def _scalar_reader(read: Reader) -> Callable[[NDArray], Any]:
+    """Return a reader that makes NumPy scalars of arrays without axes, and bools of them if they are flags."""
+
+    def read_scalar(words: NDArray) -> Any:
+        leaf = read(words)
+        if leaf.shape != ():
+            return leaf
+        return bool(leaf) if leaf.dtype == bool else leaf[()]
+
+    return read_scalar
