@@ -116,9 +116,9 @@ def _result(timestep: Timestep[Any], snapshot: Snapshot) -> _Result:
 def _tree_reader(readers: Any) -> Callable[[NDArray], Any]:
     """Return one function that reads all leaves: the reader itself where there is only one leaf."""
     if callable(readers):
-        return readers  # type: ignore[no-any-return]  # readers of a tree are functions
+        return readers
     leaves, structure = jax.tree.flatten(readers)
-    return lambda words: structure.unflatten([read(words) for read in leaves])
+    return lambda words: jax.tree.unflatten(structure, [read(words) for read in leaves])
 
 
 def _scalar_reader(read: Reader) -> Callable[[NDArray], Any]:
