@@ -1,17 +1,35 @@
-"""The environments, one file each; every folder exports its own."""
+"""The environments, one file each; every folder is a family and exports its own.
+
+A family is imported when one of its environments is asked for.
+"""
 
 if __name__ != "funcenv.envs":
     raise ImportError("import funcenv.envs")
 
-from funcenv.envs import box2d, classic_control, mujoco, toy_text
-from funcenv.envs.box2d import *  # noqa: F403
-from funcenv.envs.classic_control import *  # noqa: F403
-from funcenv.envs.mujoco import *  # noqa: F403
-from funcenv.envs.registration import register_envs
-from funcenv.envs.toy_text import *  # noqa: F403
+import importlib
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["register_envs"]
-__all__ += box2d.__all__
-__all__ += classic_control.__all__
-__all__ += mujoco.__all__
-__all__ += toy_text.__all__
+from funcenv.envs.registration import register_envs as register_envs
+
+if TYPE_CHECKING:
+    from funcenv.envs.box2d import *  # noqa: F403
+    from funcenv.envs.classic_control import *  # noqa: F403
+    from funcenv.envs.mujoco import *  # noqa: F403
+    from funcenv.envs.toy_text import *  # noqa: F403
+else:
+    _FAMILIES = "classic_control", "toy_text", "box2d", "mujoco"  # in which a name is looked for, in this order
+
+    def __getattr__(name: str) -> Any:
+        """Return a family, or what a family exports."""
+        if name in _FAMILIES:
+            return importlib.import_module(f"{__name__}.{name}")
+        if name == "__all__":
+            return ["register_envs", *(one for family in _FAMILIES for one in __getattr__(family).__all__)]
+        if not name.startswith("_"):
+            for family in map(__getattr__, _FAMILIES):
+                if name in family.__all__:
+                    return getattr(family, name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        return [*globals(), *_FAMILIES, *__getattr__("__all__")]

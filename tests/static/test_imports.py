@@ -39,6 +39,21 @@ def test_listing_and_making_environments_starts_no_backend():
     run("import funcenv\nfor id in (funcenv.spec('CartPole-v1').id, *funcenv.registry): funcenv.make(id)")
 
 
+def test_making_an_environment_imports_its_family_only():
+    loaded = run("import funcenv, sys; funcenv.make('CartPole-v1'); print(*sys.modules)").split()
+    families = {name.split(".")[2] for name in loaded if name.startswith("funcenv.envs.")}
+    assert "classic_control" in families
+    assert not families & {"box2d", "mujoco", "toy_text"}
+
+
+def test_every_environment_is_found_in_its_family():
+    for name in funcenv.envs.__all__:
+        assert getattr(funcenv.envs, name) is not None
+    assert {"CartPole", "Ant", "Taxi", "LunarLander", "mujoco"} <= set(dir(funcenv.envs))
+    with pytest.raises(AttributeError, match=r"'funcenv\.envs' has no attribute 'Nothing'"):
+        funcenv.envs.Nothing  # noqa: B018
+
+
 @pytest.mark.parametrize("folder", ["envs", "adapters"])
 def test_the_folders_at_top_level_are_not_importable_by_their_bare_name(folder):
     code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); import {folder}"
