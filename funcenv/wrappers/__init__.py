@@ -12,12 +12,15 @@ an error. The recommended order, from the inside out:
    environment, outside the agent's actions. `StickyAction` inside them may replace the action of every repeat.
 4. `TimeAwareObservation` outside its `TimeLimit`; `FrameStackObservation` and `DelayObservation` outside wrappers that
    change a single observation.
-5. `Autoreset` outside every wrapper with a state. `FuncVectorEnv` comes last, around the whole stack, and needs no
+5. Around arcade games, from the inside out: `StickyAction`, `FireReset`, `AtariPreprocessing`, `ClipReward`,
+   `FrameStackObservation`.
+6. `Autoreset` outside every wrapper with a state. `FuncVectorEnv` comes last, around the whole stack, and needs no
    `Autoreset`.
 """
 
 from funcenv.moments import RunningMoments, SharedMoments, share_moments
 from funcenv.wrappers.add_render_observation import AddRenderObservation
+from funcenv.wrappers.atari_preprocessing import AtariPreprocessing, AtariPreprocessingState
 from funcenv.wrappers.autoreset import Autoreset, AutoresetState
 from funcenv.wrappers.base import StatefulWrapper, Wrapper, layers
 from funcenv.wrappers.delay_observation import DelayObservation
@@ -25,6 +28,7 @@ from funcenv.wrappers.discretize import DiscretizeAction, DiscretizeObservation
 from funcenv.wrappers.dtype_observation import DtypeObservation
 from funcenv.wrappers.episode_statistics import EpisodeStatistics, EpisodeStatisticsState
 from funcenv.wrappers.filter_observation import FilterObservation
+from funcenv.wrappers.fire_reset import FireReset
 from funcenv.wrappers.flatten_observation import FlattenObservation
 from funcenv.wrappers.frame_stack_observation import FrameBufferState, FrameStackObservation
 from funcenv.wrappers.grayscale_observation import GrayscaleObservation
@@ -54,6 +58,8 @@ __all__ = [
     "ActionWrapper",
     "AddRenderObservation",
     "AddWhiteNoise",
+    "AtariPreprocessing",
+    "AtariPreprocessingState",
     "Autoreset",
     "AutoresetState",
     "ClipAction",
@@ -65,6 +71,7 @@ __all__ = [
     "EpisodeStatistics",
     "EpisodeStatisticsState",
     "FilterObservation",
+    "FireReset",
     "FlattenObservation",
     "FrameBufferState",
     "FrameStackObservation",

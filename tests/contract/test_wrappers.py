@@ -10,7 +10,7 @@ import pytest
 import funcenv
 from funcenv import wrappers
 from funcenv.checker import find_problems
-from funcenv.envs import CartPole, Pendulum
+from funcenv.envs import CartPole, MountainCar, Pendulum
 
 
 class Mirrored(wrappers.ActionWrapper):
@@ -18,6 +18,12 @@ class Mirrored(wrappers.ActionWrapper):
 
     def inner_action(self, action):
         return 1 - action
+
+
+class Shooter(wrappers.Wrapper):
+    """Names its actions as those of a game."""
+
+    action_names = ("NOOP", "FIRE", "RIGHT")
 
 
 class Halved(wrappers.ObservationWrapper):
@@ -77,6 +83,7 @@ BUILDERS = {
         CartPole(), render_only=False, height=8, width=12
     ),
     wrappers.AddWhiteNoise: lambda: wrappers.AddWhiteNoise(image(), 0.25),
+    wrappers.AtariPreprocessing: lambda: wrappers.AtariPreprocessing(image(), 0, frame_skip=3, screen_size=(6, 8)),
     wrappers.Autoreset: lambda: wrappers.Autoreset(limited(CartPole())),
     wrappers.ClipAction: lambda: wrappers.ClipAction(Pendulum()),
     wrappers.ClipReward: lambda: wrappers.ClipReward(Pendulum(), -1.0, 1.0),
@@ -88,6 +95,7 @@ BUILDERS = {
     wrappers.FilterObservation: lambda: wrappers.FilterObservation(
         wrappers.TimeAwareObservation(limited(CartPole()), flatten=False), ["time"]
     ),
+    wrappers.FireReset: lambda: wrappers.FireReset(Shooter(MountainCar())),
     wrappers.FlattenObservation: lambda: wrappers.FlattenObservation(wrappers.FrameStackObservation(Pendulum(), 2)),
     wrappers.FrameStackObservation: lambda: wrappers.FrameStackObservation(Pendulum(), 3),
     wrappers.GrayscaleObservation: lambda: wrappers.GrayscaleObservation(image()),
@@ -177,29 +185,36 @@ def with_recorder(env):
 
 @jax.jit
 def keys_received(env, key):
-    """Return the keys of three calls, those that the environment inside received, and how many these are."""
+    """Return the keys of three calls, those that the environment inside received, and how many by the reset and all."""
     first_key, *keys = jax.random.split(key, 3)
     state, action = env.initial(first_key), jax.tree.map(jnp.zeros_like, env.action_space.abstract_member())
+    num_at_reset = recorded(env, state).count
     for step_key in keys:
         state = env.transition(state, action, step_key)
+    last = recorded(env, state)
+    return jax.random.key_data(jnp.stack([first_key, *keys])), last.keys, num_at_reset, last.count
+
+
+def recorded(env, state):
+    """Return the state of the recorder."""
     for layer in wrappers.layers(env):
         if isinstance(layer, Recorded):
-            return jax.random.key_data(jnp.stack([first_key, *keys])), state.keys, state.count
+            return state
         state = layer.inner(state)
 
 
 def test_a_wrapper_keeps_the_episode_of_a_seed(wrapped):
     """The environment inside receives the keys that the wrapper receives; a repeat has a key of its own."""
-    given, received, count = keys_received(with_recorder(wrapped), funcenv.key(0))
-    repeats = int(count - 1) // 2
-    assert count == 1 + 2 * repeats and repeats in (1, 3)
-    assert jnp.array_equal(received[jnp.array([0, 1, 1 + repeats])], given)
+    given, received, first, count = keys_received(with_recorder(wrapped), funcenv.key(0))
+    repeats = int(count - first) // 2
+    assert count == first + 2 * repeats and repeats in (1, 3)
+    assert jnp.array_equal(received[jnp.array([0, first, first + repeats])], given)
     assert len(jnp.unique(received[:count], axis=0)) == count
 
 
 def test_repeats_in_repeats_have_different_keys():
     env = wrappers.RepeatAction(wrappers.MaxAndSkipObservation(wrappers.RepeatAction(Pendulum(), 2), 2), 3)
-    _, received, count = keys_received(with_recorder(wrappers.FrameStackObservation(env, 2)), funcenv.key(0))
+    _, received, _, count = keys_received(with_recorder(wrappers.FrameStackObservation(env, 2)), funcenv.key(0))
     assert count == 1 + 2 * 3 * 2 * 2
     assert len(jnp.unique(received[:count], axis=0)) == count
 
