@@ -20,8 +20,8 @@ class ResizeObservation(ObservationWrapper[State, Action, UInt8[Array, "..."]]):
     """Resizes images by averaging areas.
 
     A pixel of a smaller image is the average over its area in the original. If a side grows, pixels are interpolated
-    linearly. Both are what OpenCV's `INTER_AREA` does, which Gymnasium uses. Smaller images are equal to OpenCV's, and in
-    larger ones rounding may differ by one grey level.
+    linearly. Both are what OpenCV's `INTER_AREA` does, which Gymnasium uses. Smaller images are equal to those of
+    OpenCV, and in larger ones rounding may differ by one grey level.
 
     Put it outside the wrapper that makes images. `PixelObservation(height, width)` draws at the final size, which is
     faster and sharper.
