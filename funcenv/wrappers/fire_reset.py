@@ -47,10 +47,10 @@ class FireReset(Wrapper[State, Action, Obs]):
     def initial(self, key: jax.Array) -> State:
         """Return the state after both actions."""
         env_state: Any = first_state(self.env, key)
-        start, dtype = self.env.action_space.start, self.env.action_space.dtype
+        space: Any = self.env.action_space
         for action, action_key in enumerate(jax.random.split(self.extra_key(key), 2), start=1):
             step_key, restart_key = jax.random.split(action_key)
-            following = next_state(self.env, env_state, jnp.asarray(start + action, dtype), step_key)
+            following = next_state(self.env, env_state, jnp.asarray(space.start + action, space.dtype), step_key)
             is_over = self.env.terminal(following) | self.env.truncated(following)
             env_state = jax.lax.cond(
                 is_over, lambda key: first_state(self.env, key), lambda _, kept=following: kept, restart_key
