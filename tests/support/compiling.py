@@ -4,13 +4,17 @@ This runs before JAX is imported, and sets environment variables, so that xdist'
 A variable that the user has set is kept.
 """
 
-import hashlib
-import importlib.metadata
+import importlib.util
 import os
 import pathlib
-import platform
 import subprocess
 import sys
+
+# Loaded by its path, because importing the package imports JAX.
+_PATH = pathlib.Path(__file__).parents[2] / "funcenv" / "_compile" / "disk_cache.py"
+_SPEC = importlib.util.spec_from_file_location("disk_cache", _PATH)
+disk_cache = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(disk_cache)
 
 # Programs compile in a third of the time and run little slower. Options given to one program still override these.
 QUICK_FLAGS = ("--xla_backend_optimization_level=0", "--xla_cpu_use_fusion_emitters=false")
@@ -28,24 +32,9 @@ def configure():
 
 
 def cache_folder():
-    """Return the platform's cache folder, with a part for this jaxlib on this kind of processor.
-
-    A compiled program holds machine code, which another processor may not know.
-    """
-    if sys.platform == "darwin":
-        root = pathlib.Path.home() / "Library" / "Caches"
-    else:
-        root = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
-    return root / "funcenv-tests" / f"{importlib.metadata.version('jaxlib')}-{_processor()}"
-
-
-def _processor():
-    description = f"{platform.machine()} {platform.processor()}"
-    cpuinfo = pathlib.Path("/proc/cpuinfo")
-    if cpuinfo.exists():
-        lines = cpuinfo.read_text().splitlines()
-        description += next((line for line in lines if line.startswith(("flags", "Features"))), "")
-    return hashlib.sha256(description.encode()).hexdigest()[:8]
+    """Return the folder of the tests beside the one of the command line."""
+    folder = disk_cache.cache_folder()
+    return folder.with_name(f"tests-{folder.name}")
 
 
 def xla_flags(given=""):

@@ -347,7 +347,8 @@ def _():
 
 @item(ENV, "the numbers of a seed", "the distributions are the reference's, the generators are JAX's")
 def _():
-    gymnasium = pytest.importorskip("gymnasium")
+    import gymnasium
+
     assert (gymnasium.make("CartPole-v1").reset(seed=0)[0] != made().reset(seed=0)[0]).any()
 
 
@@ -1424,7 +1425,8 @@ def _():
 
 @item(GYM, "`play(env, keys_to_action={(ord('w'), ord(' ')): 1, ...})`")
 def _():
-    pygame = pytest.importorskip("pygame")
+    import pygame
+
     assert played(old.make("CartPole-v0", render_width=60), {(pygame.K_LEFT,): 0, (ord("w"), ord(" ")): 1})
 
 
@@ -1436,7 +1438,8 @@ def _():
         steps.append((rew, done))
         return [rew]
 
-    matplotlib = pytest.importorskip("matplotlib")
+    import matplotlib
+
     matplotlib.use("agg")
     plotter = gym.PlayPlot(callback, 30 * 5, ["reward"])
     played(old.make("CartPole-v0", render_width=60), callback=plotter.callback)

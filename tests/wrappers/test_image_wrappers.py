@@ -148,7 +148,6 @@ def test_resizing_by_a_whole_factor_is_a_mean_and_to_the_same_size_changes_nothi
 
 
 def test_an_image_with_the_observation_as_gymnasium(same_space):
-    pytest.importorskip("pygame")
     theirs = reference.AddRenderObservation(
         gymnasium.make("Pendulum-v1", render_mode="rgb_array"), render_only=False, render_key="image", obs_key="rest"
     )
