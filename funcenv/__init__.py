@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from funcenv.checker.checkify import checked
     from funcenv.replay import Replay
     from funcenv.replay.record import record
+    from funcenv.train.policy import load_policy
 
 __version__ = "0.1.0"
 
@@ -47,6 +48,7 @@ __all__ = [
     "evaluate",
     "field",
     "key",
+    "load_policy",
     "make",
     "pprint_registry",
     "random_policy",
@@ -62,9 +64,15 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Import what is not needed for stepping when it is first used, which keeps `import funcenv` fast."""
-    if name in ("adapters", "checker", "envs", "replay"):
+    if name in ("adapters", "checker", "envs", "replay", "train"):
         return importlib.import_module(f"{__name__}.{name}")
-    modules = {"check_func_env": "checker", "checked": "checker.checkify", "Replay": "replay", "record": "replay"}
+    modules = {
+        "check_func_env": "checker",
+        "checked": "checker.checkify",
+        "load_policy": "train.policy",
+        "Replay": "replay",
+        "record": "replay",
+    }
     if name not in modules:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(f"{__name__}.{modules[name]}"), name)

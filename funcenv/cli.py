@@ -25,6 +25,7 @@ usage: funcenv COMMAND ...
   funcenv evaluate RUN                 evaluate a trained agent over many episodes
   funcenv replay RUN [--save x.gif]    record episodes of a trained agent, and open them in a browser
   funcenv play [ENV] [--terminal]      play with the keyboard, in a window or in the terminal
+  funcenv play --watch RUN             watch a trained agent play
   funcenv bench ENV [--num-envs 256]   measure speed, compile time, memory, and the cost of each part of a step
   funcenv check ENV ...                check environments for mistakes
   funcenv list                         list all environments, with time limits and reward thresholds
@@ -210,7 +211,7 @@ def _evaluate(arguments: list[str]) -> int:
     tyro = _require_train_packages("evaluate")
     from funcenv.train.evaluate_command import EvaluateOptions, evaluate_run
 
-    about = "Play whole episodes with the newest checkpoint of a run."
+    about = "Play whole episodes with the newest agents of a run, or its best."
     folder, options = _parse_run(tyro, "evaluate", about, EvaluateOptions, arguments)
     evaluate_run(folder, options)
     return 0
@@ -220,7 +221,7 @@ def _replay(arguments: list[str]) -> int:
     tyro = _require_train_packages("replay")
     from funcenv.train.replay_command import ReplayOptions, replay_run
 
-    about = "Record episodes with the newest checkpoint of a run, and open them in a browser."
+    about = "Record episodes with the newest agents of a run, or its best, and open them in a browser."
     folder, options = _parse_run(tyro, "replay", about, ReplayOptions, arguments)
     replay_run(folder, options)
     return 0
@@ -240,6 +241,8 @@ def _parse_run(tyro: Any, command: str, about: str, options: type, arguments: li
 def _play(arguments: list[str]) -> int:
     from funcenv.adapters.playing.command import run
 
+    if any(argument.partition("=")[0] == "--watch" for argument in arguments):
+        _require_train_packages("play --watch")
     return run(arguments)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -36,10 +36,19 @@ def run(arguments: Sequence[str]) -> int:
     if unknown:
         parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     mode, params = "ansi" if options.terminal else "rgb_array", parameters(options.env_params)
-    with make(options.env, render_mode=mode, **params) as env:
-        wait = is_turn_based(env.get_wrapper_attr("func_env")) if options.wait is None else options.wait
+    watched: Any = options.env or "CartPole-v1"
+    policy = None
+    if options.watch is not None:
+        if options.env is not None or params:
+            parser.error("--watch plays the environment of the run; leave ENV and --env-params out")
+        watched, policy = _watched(options.watch, options.agent, options.best)
+    with make(watched, render_mode=mode, **params) as env:
+        is_slow = policy is None and is_turn_based(env.get_wrapper_attr("func_env"))
+        wait = is_slow if options.wait is None else options.wait
         shared: dict[str, Any] = {"fps": options.fps, "seed": options.seed, "wait_on_player": wait}
-        shared["wait_for_start"] = not options.autostart
+        shared["wait_for_start"] = policy is None and not options.autostart
+        if policy is not None:
+            shared["policy"] = policy
         if options.terminal:
             play_in_terminal(env, **shared)
         else:
@@ -47,11 +56,23 @@ def run(arguments: Sequence[str]) -> int:
     return 0
 
 
+def _watched(run: str, agent: int, best: bool) -> tuple[AnyEnv, Callable[[Any], Any]]:
+    """Return the environment of a run, and the policy of one of its agents."""
+    from funcenv.train.best import pick_agent
+    from funcenv.train.policy import load_agents, stateful_policy
+
+    learner, agents = load_agents(run, best=best)
+    return learner.env, stateful_policy(pick_agent(learner, agents, agent))
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="funcenv play", description=DESCRIPTION)
+    parser.add_argument("env", metavar="ENV", nargs="?", help="an id, or module:EnvClass (default: CartPole-v1)")
     parser.add_argument(
-        "env", metavar="ENV", nargs="?", default="CartPole-v1", help="an id, or module:EnvClass (default: CartPole-v1)"
+        "--watch", metavar="RUN", help="let a trained agent of this run play; you pause it and change its speed"
     )
+    parser.add_argument("--agent", type=int, default=0, help="which agent to watch, if the run trained several seeds")
+    parser.add_argument("--best", action="store_true", help="watch the best agent of the run instead of the newest")
     parser.add_argument(
         "--terminal", action="store_true", help="play in this terminal, for example over SSH, instead of in a window"
     )

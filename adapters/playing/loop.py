@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from funcenv.adapters.results import observation_and_info, step_api_compatibility
@@ -66,14 +66,30 @@ class Screen(Protocol):
 Callback = Callable[..., Any]
 
 
+class NoKeys:
+    """A keymap without any keys, for a game that a policy plays."""
+
+    keys: frozenset[str] = frozenset()
+
+    def action(self, pressed: Iterable[str]) -> Any:
+        """Return the action that leaves all to the policy: none."""
+        del pressed
+
+    def lines(self, names: Sequence[str] = (), start: int = 0, *, with_noop: bool = False) -> list[str]:
+        """Return no line of text, as no key plays an action."""
+        del names, start, with_noop
+        return []
+
+
 def run(
     env: Any,
     screen: Screen,
-    keymap: Keymap,
+    keymap: Keymap | NoKeys,
     seed: int | None = None,
     callback: Callback | None = None,
     wait_on_player: bool = False,
     wait_for_start: bool = False,
+    policy: Callable[[Any], Any] | None = None,
 ) -> None:
     """Play until the player leaves.
 
@@ -85,6 +101,7 @@ def run(
         callback: Function called after every step, with one flag if the environment returns one.
         wait_on_player: Whether to step only when a key is pressed.
         wait_for_start: Whether every episode begins when a key is pressed.
+        policy: Function that plays in place of the player: `policy(observation) -> action`, with `NoKeys`.
     """
     observation, _ = observation_and_info(env.reset(seed=seed))
     frame = _newest(env.render(), None)
@@ -108,7 +125,8 @@ def run(
             observation, _ = observation_and_info(env.reset())  # without a seed, so that episodes differ
             score, done = Score(score.episode + 1, 0, 0.0, score.last, score.speed), False
         elif down & keymap.keys or not wait_on_player:
-            action, previous = keymap.action(down), observation
+            action = policy(observation) if policy is not None else keymap.action(down)
+            previous = observation
             result = env.step(action)
             observation, reward, terminated, truncated, _ = step_api_compatibility(result)
             done = terminated or truncated
@@ -123,7 +141,7 @@ def run(
         frame = _newest(env.render(), frame)
 
 
-def control_lines(keymap: Keymap, wait_on_player: bool) -> list[str]:
+def control_lines(keymap: Keymap | NoKeys, wait_on_player: bool) -> list[str]:
     """Return a line of text for each key that controls the game itself; keys of the environment take precedence.
 
     >>> from funcenv.adapters import Space

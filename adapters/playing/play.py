@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from typing import Any
 
 import numpy as np
 
-from funcenv.adapters.playing.loop import Callback, control_lines, default_keys, run
+from funcenv.adapters.playing.loop import Callback, NoKeys, control_lines, default_keys, run
 from funcenv.adapters.playing.terminal import TerminalScreen
 from funcenv.adapters.playing.window import PlayWindow
 from funcenv.adapters.rendering.display import can_open_window, require_pygame
@@ -31,6 +31,7 @@ def play(
     noop: Any = 0,
     wait_on_player: bool = False,
     wait_for_start: bool = False,
+    policy: Callable[[Any], Any] | None = None,
 ) -> None:
     """Play in a window until it is closed or escape is pressed.
 
@@ -55,6 +56,8 @@ def play(
             may define another action for no key, which replaces 0.
         wait_on_player: Whether to step only when a key is pressed, for turn-based games.
         wait_for_start: Whether every episode begins when a key is pressed.
+        policy: Function that plays in place of the keys, `policy(observation) -> action`; you watch, pause it and
+            change its speed. `funcenv.train.stateful_policy` makes one of a trained agent.
 
     Raises:
         ValueError: The render mode is another, a key or action is invalid, `zoom` or `fps` is not above 0, or neither
@@ -70,7 +73,7 @@ def play(
     ValueError: play needs an environment made with render_mode="rgb_array", got 'ansi'
     """
     env = _in_mode("rgb_array", env)
-    keymap, fps = _prepare("play", "rgb_array", env, keys_to_action, fps, noop)
+    keymap, fps = _prepare("play", "rgb_array", env, keys_to_action, fps, noop, policy)
     require_pygame()
     if not can_open_window():
         raise RuntimeError(
@@ -79,7 +82,7 @@ def play(
         )
     keys = _key_lines(env, keymap, wait_on_player)
     with closing(PlayWindow(window_title(env), fps, 1.0 if zoom is None else zoom, keys)) as screen:
-        run(env, screen, keymap, seed, callback, wait_on_player, wait_for_start)
+        run(env, screen, keymap, seed, callback, wait_on_player, wait_for_start, policy)
 
 
 def play_in_terminal(
@@ -91,6 +94,7 @@ def play_in_terminal(
     noop: Any = 0,
     wait_on_player: bool = False,
     wait_for_start: bool = False,
+    policy: Callable[[Any], Any] | None = None,
 ) -> None:
     """Play in a terminal, for example over SSH, until escape is pressed.
 
@@ -106,6 +110,7 @@ def play_in_terminal(
         noop: As for `play`.
         wait_on_player: As for `play`; each typed key then plays one step.
         wait_for_start: As for `play`.
+        policy: As for `play`.
 
     Raises:
         ValueError: As for `play`.
@@ -113,10 +118,10 @@ def play_in_terminal(
         RuntimeError: Standard input or output is not a terminal.
     """
     env = _in_mode("ansi", env)
-    keymap, fps = _prepare("playing in a terminal", "ansi", env, keys_to_action, fps, noop)
+    keymap, fps = _prepare("playing in a terminal", "ansi", env, keys_to_action, fps, noop, policy)
     keys = _key_lines(env, keymap, wait_on_player)
     with closing(TerminalScreen(fps, holds=not wait_on_player, keys=keys)) as screen:
-        run(env, screen, keymap, seed, callback, wait_on_player, wait_for_start)
+        run(env, screen, keymap, seed, callback, wait_on_player, wait_for_start, policy)
 
 
 class _InMode(Wrapper[Any, Any]):
@@ -141,7 +146,7 @@ def _in_mode(mode: str, env: Any) -> Any:
     return _InMode(env, mode) if mode in modes else env
 
 
-def _key_lines(env: Any, keymap: Keymap, wait_on_player: bool) -> list[list[str]]:
+def _key_lines(env: Any, keymap: Keymap | NoKeys, wait_on_player: bool) -> list[list[str]]:
     """Return what each key plays, and which keys control the game."""
     names = env.get_wrapper_attr("action_names") if env.has_wrapper_attr("action_names") else ()
     start = int(getattr(env.action_space, "start", 0))
@@ -150,16 +155,23 @@ def _key_lines(env: Any, keymap: Keymap, wait_on_player: bool) -> list[list[str]
 
 
 def _prepare(
-    name: str, mode: str, env: Any, keys_to_action: Mapping[Any, Any] | None, fps: float | None, noop: Any
-) -> tuple[Keymap, float]:
+    name: str,
+    mode: str,
+    env: Any,
+    keys_to_action: Mapping[Any, Any] | None,
+    fps: float | None,
+    noop: Any,
+    policy: Callable[[Any], Any] | None,
+) -> tuple[Keymap | NoKeys, float]:
     """Check the arguments of a game, and return its keymap and its steps per second."""
     if env.render_mode not in (mode, f"{mode}_list"):
         raise ValueError(f'{name} needs an environment made with render_mode="{mode}", got {env.render_mode!r}')
+    fps = env.metadata.get("render_fps", _DEFAULT_FPS) if fps is None else fps
+    require_positive(fps=fps)
+    if policy is not None:
+        return NoKeys(), float(fps)
     if keys_to_action is None:
         keys_to_action = default_keys(env)
         default_noop = keys_to_action.pop((), noop)
         noop = default_noop if np.ndim(noop) == 0 and noop == 0 else noop
-    keymap = Keymap(keys_to_action, noop, env.action_space)
-    fps = env.metadata.get("render_fps", _DEFAULT_FPS) if fps is None else fps
-    require_positive(fps=fps)
-    return keymap, float(fps)
+    return Keymap(keys_to_action, noop, env.action_space), float(fps)

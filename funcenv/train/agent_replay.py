@@ -8,6 +8,7 @@ from typing import Any
 from funcenv.random import key
 from funcenv.replay.record import record
 from funcenv.replay.replay import Replay
+from funcenv.train.best import pick_agent
 from funcenv.train.loop import Learner
 
 
@@ -21,22 +22,26 @@ class RecordOptions:
     """seed of the episodes"""
     agent: int = 0
     """index of the agent, if the run trained several seeds"""
+    best: bool = False
+    """record the best agent of the run instead of the newest"""
     explore: bool = False
     """sample actions from the policy instead of taking the most likely ones"""
     max_steps: int = 1000
     """largest number of steps in an episode"""
 
 
-def record_agent(learner: Learner, state: Any, options: RecordOptions) -> Replay:
+def record_agent(learner: Learner, agents: Any, options: RecordOptions) -> Replay:
     """Record episodes of one of the agents that a learner has trained.
+
+    Args:
+        learner: The learner.
+        agents: As `Learner.agents` returns them. `best` and `explore` of the options have chosen them.
+        options: Which episodes are recorded.
 
     Raises:
         ValueError: There is no such agent, or the environment has no scene.
     """
-    config, agent = learner.config, options.agent
-    if not 0 <= agent < config.num_seeds:
-        raise ValueError(f"the run trained {config.num_seeds} agents, numbered from 0; there is no agent {agent}")
-    title = config.env_id + (f", agent {agent}" if config.num_seeds > 1 else "")
-    policy = learner.agent(state, agent, explore=options.explore)
+    config, policy = learner.config, pick_agent(learner, agents, options.agent)
+    title = config.env_id + (f", agent {options.agent}" if config.num_seeds > 1 else "")
     episodes = options.num_episodes
     return record(learner.env, policy, key(options.seed), episodes, max_steps=options.max_steps, title=title)

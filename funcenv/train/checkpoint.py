@@ -27,7 +27,9 @@ MAX_CHECKPOINTS = 3
 """The number of checkpoints that are kept; older ones are removed."""
 
 _DIGESTS = "digests.json"
-_NAME = re.compile(r"update-(\d+)")
+
+STATE, BEST = "update", "best"
+"""Kinds of checkpoints: the state of training, and the best agents so far."""
 
 
 class NoCheckpointError(RuntimeError):
@@ -40,8 +42,21 @@ def save(folder: pathlib.Path, number: int, state: Any) -> pathlib.Path:
     Raises:
         OSError: It cannot be written. Its number is `ENOSPC` if the disk is full.
     """
+    return _save(folder, STATE, number, state, MAX_CHECKPOINTS)
+
+
+def save_best(folder: pathlib.Path, number: int, best: Any) -> pathlib.Path:
+    """Write the best agents that are known at update `number`, and remove those written before.
+
+    Raises:
+        OSError: As `save`.
+    """
+    return _save(folder, BEST, number, best, max_checkpoints=1)
+
+
+def _save(folder: pathlib.Path, kind: str, number: int, state: Any, max_checkpoints: int) -> pathlib.Path:
     folder.mkdir(parents=True, exist_ok=True)
-    complete, partial = folder / f"update-{number:08d}", folder / f".partial-{number:08d}"
+    complete, partial = folder / f"{kind}-{number:08d}", folder / f".partial-{kind}-{number:08d}"
     shutil.rmtree(partial, ignore_errors=True)
     try:
         _write(partial, state)
@@ -53,7 +68,7 @@ def save(folder: pathlib.Path, number: int, state: Any) -> pathlib.Path:
         raise
     shutil.rmtree(complete, ignore_errors=True)  # an earlier checkpoint of the same update
     os.rename(partial, complete)
-    for old in checkpoints(folder)[:-MAX_CHECKPOINTS]:
+    for old in checkpoints(folder, kind)[:-max_checkpoints]:
         shutil.rmtree(old)
     return complete
 
@@ -82,13 +97,14 @@ def _quiet_library() -> Iterator[None]:
         logger.disabled = was_disabled
 
 
-def restore_latest(folder: pathlib.Path, template: Any, key_impl: str) -> tuple[Any, list[str]]:
+def restore_latest(folder: pathlib.Path, template: Any, key_impl: str, kind: str = STATE) -> tuple[Any, list[str]]:
     """Read the newest checkpoint that is not damaged.
 
     Args:
         folder: The folder that `save` wrote to.
         template: A state of the same structure, or its shapes.
         key_impl: Name of the random generator of the keys in the state.
+        kind: `STATE` or `BEST`.
 
     Returns:
         The state, and a message for each newer checkpoint that is damaged.
@@ -97,7 +113,7 @@ def restore_latest(folder: pathlib.Path, template: Any, key_impl: str) -> tuple[
         NoCheckpointError: No checkpoint can be read.
     """
     messages: list[str] = []
-    for checkpoint in reversed(checkpoints(folder)):
+    for checkpoint in reversed(checkpoints(folder, kind)):
         fault = _fault(checkpoint)
         if fault is None:
             return _read(checkpoint, template, key_impl), messages
@@ -107,11 +123,11 @@ def restore_latest(folder: pathlib.Path, template: Any, key_impl: str) -> tuple[
     )
 
 
-def checkpoints(folder: pathlib.Path) -> list[pathlib.Path]:
-    """Return the folders of all checkpoints, oldest first."""
+def checkpoints(folder: pathlib.Path, kind: str = STATE) -> list[pathlib.Path]:
+    """Return the folders of all checkpoints of a kind, oldest first."""
     if not folder.is_dir():
         return []
-    return sorted(path for path in folder.iterdir() if _NAME.fullmatch(path.name))
+    return sorted(path for path in folder.iterdir() if re.fullmatch(rf"{kind}-\d+", path.name))
 
 
 def _read(checkpoint: pathlib.Path, template: Any, key_impl: str) -> Any:

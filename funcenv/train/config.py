@@ -31,10 +31,18 @@ class TrainConfig:
     """independent agents trained in parallel, with keys split from the seed"""
     total_timesteps: int = 500_000
     """environment steps of each agent, rounded down to whole batches"""
+    eval_every: int = 0
+    """environment steps of each agent from one evaluation to the next, rounded up to whole batches; 0 for none"""
+    eval_episodes: int = 32
+    """episodes of each agent in an evaluation, the same ones every time, with the most likely actions"""
+    stop_at_threshold: bool = False
+    """end the run where every agent's mean return reaches the threshold: that of an evaluation, if there are any"""
 
     def __post_init__(self) -> None:
-        for name in ("num_seeds", "total_timesteps"):
+        for name in ("num_seeds", "total_timesteps", "eval_episodes"):
             require_size(name, getattr(self, name))
+        if self.eval_every < 0:
+            raise ValueError(f"eval_every must be at least 0, got {self.eval_every}; 0 is for no evaluation")
         if self.max_episode_steps is not None:
             require_size("max_episode_steps", self.max_episode_steps)
         if self.seed < 0:

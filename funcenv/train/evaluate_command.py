@@ -14,8 +14,9 @@ import numpy as np
 from funcenv.checks import require_size
 from funcenv.random import key
 from funcenv.rollout import Evaluation, evaluate
+from funcenv.train.best import pick_agent
 from funcenv.train.metrics import format_return
-from funcenv.train.run import load
+from funcenv.train.policy import load_agents
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,6 +27,8 @@ class EvaluateOptions:
     """episodes of each of the run's agents"""
     seed: int = 0
     """seed of the episodes"""
+    best: bool = False
+    """evaluate the best agents of the run instead of the newest"""
     explore: bool = False
     """sample actions from the policy instead of taking the most likely ones"""
     max_steps: int = 100_000
@@ -37,7 +40,7 @@ class EvaluateOptions:
 
 
 def evaluate_run(folder: str | os.PathLike[str], options: EvaluateOptions) -> dict[str, Any]:
-    """Evaluate all agents of a run with its newest checkpoint, print what they reach, and return it.
+    """Evaluate all agents of a run, print what they reach, and return it.
 
     Returns:
         The contents of the JSON file: settings of the evaluation, a list "agents" with the episodes of each agent and
@@ -50,28 +53,28 @@ def evaluate_run(folder: str | os.PathLike[str], options: EvaluateOptions) -> di
     require_size("num_episodes", options.num_episodes)
     if options.json not in (None, "-") and not pathlib.Path(options.json).parent.is_dir():
         raise FileNotFoundError(f"--json: there is no folder {pathlib.Path(options.json).parent}; make it first")
-    learner, state = load(folder)
+    learner, agents = load_agents(folder, best=options.best, explore=options.explore)
     config, text = learner.config, sys.stderr if options.json == "-" else sys.stdout
     print(f"evaluating {options.num_episodes} episodes of each agent of {folder}", file=sys.stderr, flush=True)
-    agents = []
+    results = []
     for index in range(config.num_seeds):
-        agent = learner.agent(state, index, explore=options.explore)
+        agent = pick_agent(learner, agents, index)
         evaluation = evaluate(learner.env, agent, options.num_episodes, key(options.seed), max_steps=options.max_steps)
-        agents.append(_summary(evaluation))
+        results.append(_summary(evaluation))
         name = config.env_id + (f" agent {index}" if config.num_seeds > 1 else "")
-        print(f"{name}: {_line(agents[-1])}", file=text, flush=True)
-    means = np.array([agent["mean_return"] for agent in agents])
-    deviation = float(means.std(ddof=1)) if len(agents) > 1 else None
+        print(f"{name}: {_line(results[-1])}", file=text, flush=True)
+    means = np.array([agent["mean_return"] for agent in results])
+    deviation = float(means.std(ddof=1)) if len(results) > 1 else None
     if deviation is not None:
         print(
-            f"all {len(agents)} agents: return {format_return(means.mean())} +- {format_return(deviation)} between "
+            f"all {len(results)} agents: return {format_return(means.mean())} +- {format_return(deviation)} between "
             f"agents (worst {format_return(means.min())}, best {format_return(means.max())})",
             file=text,
         )
-    unfinished = sum(agent["num_unfinished"] for agent in agents)
+    unfinished = sum(agent["num_unfinished"] for agent in results)
     if unfinished:
         print(
-            f"{unfinished} of {len(agents) * options.num_episodes} episodes did not end within {options.max_steps:,} "
+            f"{unfinished} of {len(results) * options.num_episodes} episodes did not end within {options.max_steps:,} "
             "steps, and count with their returns so far; --max-steps sets where to stop",
             file=text,
         )
@@ -80,11 +83,12 @@ def evaluate_run(folder: str | os.PathLike[str], options: EvaluateOptions) -> di
         "env": config.env_id,
         "num_episodes": options.num_episodes,
         "seed": options.seed,
+        "best": options.best,
         "explore": options.explore,
         "max_steps": options.max_steps,
         "mean_return": float(means.mean()),
         "std_between_agents": deviation,
-        "agents": agents,
+        "agents": results,
     }
     if options.json == "-":
         print(json.dumps(report, indent=2))

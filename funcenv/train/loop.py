@@ -50,6 +50,7 @@ class Learner:
         self._init = jax.vmap(functools.partial(self.algorithm.init, config, self.env))
         self._compiled_init = jax.jit(self._init, compiler_options=quick_options())  # runs once
         self._advance = jax.jit(self._loop)
+        self._agents = jax.jit(self._make_agents, static_argnames="explore")
 
     def init(self, key: jax.Array) -> Any:
         """Return a new state; the key is split into one for each seed."""
@@ -85,6 +86,13 @@ class Learner:
     def agent(self, state: Any, index: int = 0, explore: bool = False) -> Any:
         """Return the policy that one of the seeds has learned."""
         return self.algorithm.make_agent(self.config, self.env, jax.tree.map(lambda leaf: leaf[index], state), explore)
+
+    def agents(self, state: Any, explore: bool = False) -> Any:
+        """Return the policies of all seeds as one pytree, whose leaves have a leading axis `[num_seeds]`."""
+        return self._agents(state, explore=explore)
+
+    def _make_agents(self, state: Any, explore: bool) -> Any:
+        return jax.vmap(lambda one: self.algorithm.make_agent(self.config, self.env, one, explore))(state)
 
     def _loop(self, state: Any, num_updates: jax.Array) -> tuple[Any, dict[str, jax.Array]]:
         update = jax.vmap(functools.partial(self.algorithm.update, self.config, self.env))

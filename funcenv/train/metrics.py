@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from funcenv.struct import NDArray
 from funcenv.train.algorithm import REQUIRED_METRICS
 from funcenv.train.loop import Metrics
 
@@ -70,6 +71,25 @@ class MetricsFile:
         return float(steps_per_second)
 
 
+EVALUATION_METRICS = ("eval_return", "eval_std", "eval_length")
+"""Columns of a run that evaluates its agents; NaN in the rows of updates without an evaluation."""
+
+
+def with_evaluation(metrics: Metrics, figures: Metrics | None) -> Metrics:
+    """Return the columns of an evaluation after the last update of a call, or of none."""
+    like = metrics["mean_return"]
+    columns = {name: np.full(like.shape, np.nan, like.dtype) for name in EVALUATION_METRICS}
+    for name, values in (figures or {}).items():
+        columns[name][-1] = values
+    return columns
+
+
+def scores(rows: list[dict[str, str]], num_seeds: int) -> NDArray:
+    """Return the returns by which a run is judged, `[num_updates, num_seeds]`: of evaluations, if it has any."""
+    name = "eval_return" if rows and "eval_return" in rows[0] else "mean_return"
+    return np.array([float(row[name]) for row in rows]).reshape(-1, num_seeds)
+
+
 def read_metrics(path: pathlib.Path) -> list[dict[str, str]]:
     """Return the rows of a metrics file, without a last row that is incomplete, or none if there is no file."""
     if not path.exists():
@@ -96,6 +116,9 @@ def draw_learning_curve(path: pathlib.Path, rows: list[dict[str, str]], title: s
     steps = np.array([float(row["env_steps"]) for row in rows[::num_seeds]])
     returns = np.array([float(row["mean_return"]) for row in rows]).reshape(-1, num_seeds)
 
+    evaluated = scores(rows, num_seeds) if "eval_return" in rows[0] else np.full_like(returns, np.nan)
+    is_evaluated = ~np.isnan(evaluated).all(axis=1)
+
     figure = Figure(figsize=(7, 4.2), dpi=150, layout="constrained")
     axes = figure.add_subplot()
     if threshold is not None:
@@ -105,8 +128,16 @@ def draw_learning_curve(path: pathlib.Path, rows: list[dict[str, str]], title: s
     if num_seeds > 1:
         axes.plot(steps, returns, color="#2a6fbb", alpha=0.25, linewidth=0.8)
     has_return = ~np.isnan(returns).all(axis=1)
-    axes.plot(steps[has_return], np.nanmean(returns[has_return], axis=1), color="#2a6fbb", linewidth=2)
-    axes.set(xlabel="environment steps", ylabel="return, mean of last 100 episodes")
+    label = "last 100 episodes, exploring"
+    axes.plot(steps[has_return], np.nanmean(returns[has_return], axis=1), color="#2a6fbb", linewidth=2, label=label)
+    if is_evaluated.any():
+        means = evaluated[is_evaluated].mean(axis=1)
+        style = {"color": "#c4512d", "linewidth": 1.5, "marker": "o", "markersize": 3, "label": "evaluation"}
+        axes.plot(steps[is_evaluated], means, **style)
+        axes.legend(fontsize=8, frameon=False)
+    axes.set(
+        xlabel="environment steps", ylabel="mean return" if is_evaluated.any() else "return, mean of last 100 episodes"
+    )
     axes.set_title(title, fontsize=10, loc="left")
     axes.xaxis.set_major_formatter(
         lambda value, _: f"{value / 1e6:g}M" if value >= 1e6 else f"{value / 1e3:g}k" if value else "0"

@@ -21,6 +21,10 @@ SECONDS_PER_PLAIN_LINE = 60.0
 """Without a terminal, the longest time without a line."""
 
 
+SHOWN_METRICS = ("mean_return", "mean_length", "eval_return")
+"""The metrics that `ProgressReport.report` takes, as means over all agents."""
+
+
 class ProgressReport:
     """A context manager that shows what a run does, and its latest figures.
 
@@ -67,18 +71,31 @@ class ProgressReport:
         """Print a line, above the bar if there is one."""
         self._print(line)
 
-    def report(self, steps: int, mean_return: float, mean_length: float, steps_per_second: float) -> None:
-        """Show the steps done by each agent, means of recent episodes, and the speed of all agents together."""
+    def report(
+        self,
+        steps: int,
+        mean_return: float,
+        mean_length: float,
+        steps_per_second: float,
+        eval_return: float = math.nan,
+    ) -> None:
+        """Show the steps done by each agent, means of recent episodes, and the speed of all agents together.
+
+        The mean return of an evaluation is shown until the next one.
+        """
         now = time.perf_counter()
         self.steps = steps
         if self._first_steps is None:
             self._first_steps = steps, now
         if not math.isnan(mean_return):
             self._best = max(self._best, mean_return)
-            self.figures = {"return": format_return(mean_return), "best": format_return(self._best)}
+            evaluation = {name: text for name, text in self.figures.items() if name == "evaluation"}
+            self.figures = {"return": format_return(mean_return), "best": format_return(self._best), **evaluation}
             if self.threshold is not None:
                 self.figures["threshold"] = f"{self.threshold:g}"
             self.figures["length"] = f"{mean_length:.0f}"
+        if not math.isnan(eval_return):
+            self.figures["evaluation"] = format_return(eval_return)
         self.figures["speed"] = f"{steps_per_second:,.0f}"
         is_due = steps >= self._next_line or now - self._last_line >= SECONDS_PER_PLAIN_LINE
         if self._live is None and (is_due or steps >= self.total_steps):

@@ -12,7 +12,8 @@ from funcenv.checks import require_positive
 from funcenv.display import has_display
 from funcenv.replay.replay import Replay, require_destination
 from funcenv.train.agent_replay import RecordOptions, record_agent
-from funcenv.train.run import REPLAY_FILE, load
+from funcenv.train.policy import load_agents
+from funcenv.train.run import REPLAY_FILE
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,18 +35,18 @@ class ReplayOptions(RecordOptions):
 
 
 def replay_run(folder: str | os.PathLike[str], options: ReplayOptions) -> Replay:
-    """Record episodes with the newest checkpoint of a run, save them, and open them in a browser.
+    """Record episodes with an agent of a run, save them, and open them in a browser.
 
     Raises:
         FileNotFoundError: There is no run, or no folder for the file.
         ValueError: There is no such agent, the file's suffix is not supported, or a size or rate is not above 0.
     """
     folder = pathlib.Path(folder)
-    learner, state = load(folder)
+    learner, agents = load_agents(folder, best=options.best, explore=options.explore)
     path = require_destination(folder / REPLAY_FILE if options.save is None else options.save)
     require_positive(fps=options.fps)
     print(f"recording {options.num_episodes} episodes of {folder}", file=sys.stderr, flush=True)
-    replay = record_agent(learner, state, options)
+    replay = record_agent(learner, agents, options)
     if options.fps is not None:
         replay = dataclasses.replace(replay, fps=options.fps)
     replay.save(path, width=options.width, every=options.every, progress=_show_progress)

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from funcenv.struct import NDArray
 from funcenv.train.config import TrainConfig
-from funcenv.train.metrics import format_return, read_metrics
+from funcenv.train.metrics import format_return, read_metrics, scores
 from funcenv.train.presets import PRESETS, preset
 
 _NOT_OF_THE_PRESET = ("seed", "num_seeds")  # settings that a preset leaves open
@@ -25,7 +26,7 @@ class RunResult:
     finished: bool  # False if a signal stopped the run
     signal_number: int | None  # the signal that stopped it
     threshold: float | None  # the mean return from which the task counts as solved
-    mean_return: float  # of recent episodes, mean over seeds; NaN before the first episode ends
+    mean_return: float  # of the last evaluation, or else of recent episodes; mean over seeds; NaN before the first
     best_return: float  # the largest mean return that the run has reached
     env_steps: int  # environment steps of each seed
     wall_seconds: float  # time spent compiling and training, in all parts of a run that was resumed
@@ -67,10 +68,11 @@ def read_result(
         signals: The signals that stopped the run.
     """
     rows = read_metrics(folder / "metrics.csv")
-    returns = np.array([float(row["mean_return"]) for row in rows]).reshape(-1, config.num_seeds)
-    is_solved = (returns >= (np.inf if threshold is None else threshold)).all(axis=1)
+    returns = scores(rows, config.num_seeds)
+    is_solved = solved_updates(returns, threshold)
     solved = rows[is_solved.argmax() * config.num_seeds] if is_solved.any() else None
     means = returns.mean(axis=1)
+    means = means[~np.isnan(means)]
     return RunResult(
         folder=folder,
         state=state,
@@ -78,13 +80,28 @@ def read_result(
         finished=not signals,
         signal_number=signals[0] if signals else None,
         threshold=threshold,
-        mean_return=float(means[-1]) if rows else float("nan"),
-        best_return=float(np.nanmax(means)) if not np.isnan(means).all() else float("nan"),
+        mean_return=float(means[-1]) if len(means) else float("nan"),
+        best_return=float(means.max()) if len(means) else float("nan"),
         env_steps=int(rows[-1]["env_steps"]) if rows else 0,
         wall_seconds=float(rows[-1]["wall_seconds"]) if rows else 0.0,
         solved_at_steps=int(solved["env_steps"]) if solved else None,
         solved_after_seconds=float(solved["wall_seconds"]) if solved else None,
     )
+
+
+def solved_updates(returns: NDArray, threshold: float | None) -> NDArray:
+    """Return whether every seed has reached the threshold, `[num_updates]`, given returns `[num_updates, num_seeds]`.
+
+    >>> solved_updates(np.array([[470.0, 480.0], [475.0, 480.0], [np.nan, 480.0]]), 475.0)
+    array([False,  True, False])
+    """
+    is_reached: NDArray = np.all(returns >= (np.inf if threshold is None else threshold), axis=1)
+    return is_reached
+
+
+def ends_solved(rows: list[dict[str, str]], config: Any, threshold: float | None) -> bool:
+    """Return whether the last row of a metrics file is at the threshold."""
+    return bool(rows) and bool(solved_updates(scores(rows, config.num_seeds)[-1:], threshold)[0])
 
 
 def _advice(config: TrainConfig, folder: pathlib.Path) -> str:

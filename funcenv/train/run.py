@@ -5,7 +5,7 @@
         metrics.csv           a row for each update of each seed
         learning_curve.png
         replay.html           episodes of the trained agent, if its environment has a scene
-        checkpoints/          the newest train states
+        checkpoints/          the newest train states, and the best agents so far
 
 A run may be stopped at any moment and resumed. Its parameters and metrics are bit for bit those of a run that was never
 stopped.
@@ -34,6 +34,7 @@ from funcenv.replay import can_draw
 from funcenv.train import checkpoint
 from funcenv.train.agent_replay import RecordOptions, record_agent
 from funcenv.train.algorithm import Algorithm, algorithm_of
+from funcenv.train.best import BestAgents, evaluate_agents, restore_best
 from funcenv.train.folder import (
     CHECKPOINTS,
     CONFIG_FILE,
@@ -45,9 +46,9 @@ from funcenv.train.folder import (
     write_config,
 )
 from funcenv.train.loop import MAX_UPDATES_PER_CALL, Learner, Metrics
-from funcenv.train.metrics import MetricsFile, draw_learning_curve, read_metrics
-from funcenv.train.progress import ProgressReport
-from funcenv.train.result import RunResult, read_result
+from funcenv.train.metrics import MetricsFile, draw_learning_curve, read_metrics, with_evaluation
+from funcenv.train.progress import SHOWN_METRICS, ProgressReport
+from funcenv.train.result import RunResult, ends_solved, read_result, solved_updates
 
 __all__ = [
     "ConfigMismatchError",
@@ -103,7 +104,8 @@ def start(
 
     Raises:
         FileExistsError: The folder is not empty.
-        ValueError: The algorithm, or a function in the configuration, cannot be found again by its name.
+        ValueError: The algorithm, or a function in the configuration, cannot be found again by its name; or the run
+            should stop at a threshold that its environment has not.
         TrainingDivergedError: The loss became NaN. The newest checkpoint holds the last finite state.
         DiskFullError: The disk is full. Earlier checkpoints stay valid.
     """
@@ -113,13 +115,14 @@ def start(
             f"{folder} exists already; choose another folder, or resume the run: funcenv train --resume {folder}"
         )
     algorithm = algorithm_of(config) if algorithm is None else algorithm
+    if config.stop_at_threshold and spec(config.env_id).reward_threshold is None:
+        raise ValueError(f"{config.env_id} has no threshold at which to stop; leave stop_at_threshold out")
     learner, description = Learner(algorithm, config), describe_run(algorithm, config)  # check both before writing
     with _disk_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
         write_config(folder, description)
-    return _train(
-        learner, lambda: learner.init(new_key(config.seed)), folder, checkpoint_seconds, replay_episodes, console
-    )
+    key = new_key(config.seed)
+    return _train(learner, lambda: learner.init(key), key, folder, checkpoint_seconds, replay_episodes, console)
 
 
 def resume(
@@ -164,7 +167,7 @@ def resume(
         has_checkpoint = checkpoint.checkpoints(folder / CHECKPOINTS)
         return _restore(learner, folder, key, console) if has_checkpoint else learner.init(key)
 
-    return _train(learner, state, folder, checkpoint_seconds, replay_episodes, console)
+    return _train(learner, state, key, folder, checkpoint_seconds, replay_episodes, console)
 
 
 def load(folder: str | os.PathLike[str], console: Console | None = None) -> tuple[Learner, Any]:
@@ -178,6 +181,7 @@ def load(folder: str | os.PathLike[str], console: Console | None = None) -> tupl
 def _train(
     learner: Learner,
     get_state: Callable[[], Any],
+    key: jax.Array,
     folder: pathlib.Path,
     checkpoint_seconds: float,
     replay_episodes: int,
@@ -204,54 +208,130 @@ def _train(
         remove_partial_files(folder)
         metrics_file = MetricsFile(folder / "metrics.csv")
         metrics_file.keep_until(done)
-        must_train = done < config.num_updates
+        is_solved = config.stop_at_threshold and ends_solved(read_metrics(metrics_file.path), config, threshold)
+        must_train = done < config.num_updates and not is_solved
         if must_train:
+            course = _Course(learner, key, folder, metrics_file, report, threshold, console)
             learner.compile(state)
+            course.begin(state)
             metrics_file.add_time(time.perf_counter() - wall, time.process_time() - cpu)
             with note_requests(lambda: report.say(STOPPING)) as signals:
-                state = _advance(learner, state, folder, checkpoint_seconds, metrics_file, report, signals)
+                state = _advance(course, state, checkpoint_seconds, signals)
                 report.enter("saving")
-                done = learner.num_updates_done(state)
-                checkpoint.save(folder / CHECKPOINTS, done, state)
+                done, is_solved = learner.num_updates_done(state), course.is_solved
+                course.save(state)
         rows, curve, replay = read_metrics(metrics_file.path), folder / CURVE_FILE, folder / REPLAY_FILE
         if rows and (must_train or not curve.exists()):
             draw_learning_curve(curve, rows, title, threshold)
-        is_finished = done == config.num_updates
+        is_finished = done == config.num_updates or is_solved
         if has_replay and is_finished and (must_train or not replay.exists()):
             report.enter(f"recording {replay_episodes} episodes")
             partial = replay.with_suffix(".partial.html")
-            record_agent(learner, state, RecordOptions(replay_episodes)).save(partial)
+            record_agent(learner, learner.agents(state), RecordOptions(replay_episodes)).save(partial)
             os.replace(partial, replay)
         report.enter("finished" if is_finished else "stopped")
     return read_result(folder, state, config, threshold, [] if is_finished else signals)
 
 
-def _advance(
-    learner: Learner,
-    state: Any,
-    folder: pathlib.Path,
-    checkpoint_seconds: float,
-    metrics_file: MetricsFile,
-    report: ProgressReport,
-    signals: list[int],
-) -> Any:
-    """Train until the end of the run or a signal, and return the train state."""
+class _Course:
+    """What a run keeps track of beside its train state.
+
+    Attributes:
+        best: The best agents so far.
+        is_solved: Whether the run ends because the threshold is reached.
+    """
+
+    def __init__(
+        self,
+        learner: Learner,
+        key: jax.Array,
+        folder: pathlib.Path,
+        metrics_file: MetricsFile,
+        report: ProgressReport,
+        threshold: float | None,
+        console: Console,
+    ) -> None:
+        self.learner, self.key, self.folder, self.console = learner, key, folder, console
+        self.metrics_file, self.report, self.threshold = metrics_file, report, threshold
+        self.best: BestAgents
+        self.is_solved, self._is_saved = False, True
+
+    def begin(self, state: Any) -> None:
+        """Read the best agents of a run that is resumed; those of a new run are not known yet."""
+        self.best = BestAgents.of(self.learner, state)
+        if checkpoint.checkpoints(self.folder / CHECKPOINTS, checkpoint.BEST):
+            try:
+                self.best, messages = restore_best(self.learner, self.folder / CHECKPOINTS, self.key)
+            except checkpoint.NoCheckpointError as error:  # training does not need them
+                messages = [str(error)]
+            _warn(self.console, messages)
+
+    def save(self, state: Any) -> None:
+        """Write checkpoints of the best agents, if they have changed, and of the train state."""
+        done = self.learner.num_updates_done(state)
+        if not self._is_saved:
+            checkpoint.save_best(self.folder / CHECKPOINTS, done, self.best)
+            self._is_saved = True
+        checkpoint.save(self.folder / CHECKPOINTS, done, state)
+
+    def updates_to_evaluation(self, done: int) -> int:
+        """Return how many updates there are to the next evaluation, or to the end of the run."""
+        config = self.learner.config
+        interval = -(-config.eval_every // config.batch_size) if config.eval_every else config.num_updates
+        return min(interval - done % interval, config.num_updates - done)
+
+    def up_to_threshold(self, before: Any, after: Any, metrics: Metrics) -> tuple[Any, Metrics]:
+        """Return the state and the metrics where a call first reached the threshold, if the run stops there.
+
+        The call is made again with fewer updates, so that the end of a run does not depend on the sizes of its calls.
+        """
+        config = self.learner.config
+        if not config.stop_at_threshold or config.eval_every:
+            return after, metrics
+        is_solved = solved_updates(metrics["mean_return"], self.threshold)
+        if not is_solved.any():
+            return after, metrics
+        self.is_solved, count = True, int(is_solved.argmax()) + 1
+        return (after, metrics) if count == len(is_solved) else self.learner.advance(before, count)
+
+    def judge(self, state: Any, metrics: Metrics, is_due: bool) -> Metrics:
+        """Return the metrics of a call with figures of an evaluation, and keep agents that are better than before."""
+        config, agents = self.learner.config, self.learner.agents(state)
+        score = metrics["mean_return"][-1]
+        if config.eval_every:
+            figures = evaluate_agents(self.learner, agents, self.key) if is_due else None
+            metrics = metrics | with_evaluation(metrics, figures)
+            score = metrics["eval_return"][-1]
+            if config.stop_at_threshold:
+                self.is_solved = bool(solved_updates(score[None], self.threshold)[0])
+        if (score > np.asarray(self.best.score)).any():
+            self.best = self.best.improved(agents, score, self.learner.num_updates_done(state))
+            self._is_saved = False
+        return metrics
+
+
+def _advance(course: _Course, state: Any, checkpoint_seconds: float, signals: list[int]) -> Any:
+    """Train until the end of the run, its threshold or a signal, and return the train state."""
+    learner, report = course.learner, course.report
     report.enter("training")
     done, num_updates, last_save = learner.num_updates_done(state), 1, time.perf_counter()
-    while done < learner.config.num_updates and not signals:
+    while done < learner.config.num_updates and not signals and not course.is_solved:
         wall, cpu = time.perf_counter(), time.process_time()
-        next_state, metrics = learner.advance(state, num_updates)
-        _require_finite(learner, state, metrics, folder)
-        state = next_state
+        to_evaluation = course.updates_to_evaluation(done)
+        next_state, metrics = learner.advance(state, min(num_updates, to_evaluation))
+        _require_finite(learner, state, metrics, course.folder)
+        next_state, metrics = course.up_to_threshold(state, next_state, metrics)
+        state, advanced = next_state, learner.num_updates_done(next_state) - done
+        seconds = time.perf_counter() - wall
+        metrics = course.judge(state, metrics, is_due=advanced == to_evaluation)
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-        speed = metrics_file.append(done + 1, metrics, wall, cpu)
-        mean_return, mean_length = (float(metrics[name][-1].mean()) for name in ("mean_return", "mean_length"))
-        report.report(int(metrics["env_steps"][-1, 0]), mean_return, mean_length, speed)
-        advanced = learner.num_updates_done(state) - done
-        num_updates = int(np.clip(advanced * SECONDS_PER_CALL / max(wall, 1e-6), 1, MAX_UPDATES_PER_CALL))
+        speed = course.metrics_file.append(done + 1, metrics, wall, cpu)
+        means = {name: float(metrics[name][-1].mean()) for name in metrics if name in SHOWN_METRICS}
+        report.report(int(metrics["env_steps"][-1, 0]), **means, steps_per_second=speed)
+        num_updates = int(np.clip(advanced * SECONDS_PER_CALL / max(seconds, 1e-6), 1, MAX_UPDATES_PER_CALL))
         done += advanced
         if time.perf_counter() - last_save >= checkpoint_seconds:
-            checkpoint.save(folder / CHECKPOINTS, done, state)
+            course.save(state)
             last_save = time.perf_counter()
     return state
 
@@ -265,7 +345,7 @@ def _require_finite(learner: Learner, before: Any, metrics: Metrics, folder: pat
     seed = int(is_bad[index].argmax())
     last_finite = learner.advance(before, index)[0] if index else before
     done = learner.num_updates_done(last_finite)
-    saved = checkpoint.save(folder / "checkpoints", done, last_finite)
+    saved = checkpoint.save(folder / CHECKPOINTS, done, last_finite)
     raise TrainingDivergedError(
         f"the loss is {metrics['loss'][index, seed]} at update {done + 1}, "
         f"environment step {metrics['env_steps'][index, seed]}, seed {seed}; "
@@ -275,10 +355,14 @@ def _require_finite(learner: Learner, before: Any, metrics: Metrics, folder: pat
 
 def _restore(learner: Learner, folder: pathlib.Path, key: jax.Array, console: Console) -> Any:
     template = jax.eval_shape(learner.init, key)
-    state, messages = checkpoint.restore_latest(folder / "checkpoints", template, impl_name(key))
+    state, messages = checkpoint.restore_latest(folder / CHECKPOINTS, template, impl_name(key))
+    _warn(console, messages)
+    return state
+
+
+def _warn(console: Console, messages: list[str]) -> None:
     for message in messages:
         console.print(f"[yellow]warning:[/] {message}", highlight=False)
-    return state
 
 
 def _require_extension(folder: pathlib.Path, saved: Any, config: Any) -> None:

@@ -35,6 +35,8 @@ MODULES = {
     "funcenv.train.algorithm": ("Algorithm", "REQUIRED_METRICS", "TrainState", "find_algorithm"),
     "funcenv.train.loop": ("Learner", "MAX_UPDATES_PER_CALL", "train"),
     "funcenv.train.run": ("RunResult", "load", "new_folder", "read_config", "resume", "start"),
+    "funcenv.train": ("load_policy", "stateful_policy"),
+    "funcenv.train.policy": ("load_agents",),
     "funcenv.train.metrics": ("read_metrics",),
     "funcenv.train.presets": ("preset",),
     "funcenv.checks": (

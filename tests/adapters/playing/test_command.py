@@ -1,9 +1,15 @@
 """The command `funcenv play`."""
 
-import pytest
+import importlib
 
+import pytest
+from rich.console import Console
+
+from funcenv import adapters, load_policy
 from funcenv.adapters.playing import command
 from funcenv.cli import main
+from funcenv.train import ppo, run, stateful_policy
+from tests.adapters.playing.conftest import Script
 
 
 @pytest.fixture
@@ -58,3 +64,25 @@ def test_saving_is_the_work_of_another_command(arguments, capsys):
     with pytest.raises(SystemExit):
         main(["play", *arguments])
     assert "funcenv replay RUN --save x.gif saves episodes of a trained agent" in capsys.readouterr().err
+
+
+def test_an_agent_of_a_run_is_watched(tmp_path, monkeypatch, capsys):
+    config = ppo.Config(num_envs=2, num_steps=8, total_timesteps=64, hidden_sizes=(8,), num_seeds=2)
+    run.start(config, tmp_path / "run", replay_episodes=0, console=Console(quiet=True))
+    seen, screen = [], Script(*[()] * 30)
+    module = importlib.import_module("funcenv.adapters.playing.play")  # whose name a function has as well
+    monkeypatch.setattr(module, "TerminalScreen", lambda *args, **options: screen)
+    monkeypatch.setattr(screen, "show", lambda frame, score: seen.append(score))
+    assert main(["play", "--watch", str(tmp_path / "run"), "--agent", "1", "--terminal", "--seed", "3"]) == 0
+    env, act = adapters.make("CartPole-v1"), stateful_policy(load_policy(tmp_path / "run", agent=1))
+    (observation, _), total, done = env.reset(seed=3), 0.0, False
+    while not done:
+        observation, reward, terminated, truncated, _ = env.step(act(observation))
+        total, done = total + reward, terminated or truncated
+    episodes = [score for score in seen if score.episode == 1]
+    assert max(score.episode_return for score in episodes) == total and episodes[0].message == ""
+    assert main(["play", "--watch", str(tmp_path / "run"), "--agent", "2"]) == 1
+    assert "there is no agent 2" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["play", "CartPole-v1", "--watch", str(tmp_path / "run")])
+    assert "--watch plays the environment of the run; leave ENV and --env-params out" in capsys.readouterr().err
