@@ -59,7 +59,7 @@ import os
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import jax
@@ -71,7 +71,7 @@ from funcenv.struct import NDArray
 Simulator = TypeVar("Simulator")
 
 
-def host_call(function: Callable[..., Any], result: Any, *args: Any) -> Any:
+def host_call(function: Callable[..., Any], result: Any, *args: Any, fills: bool = False) -> Any:
     """Call a function on the host from JAX code, once for a whole batch.
 
     Args:
@@ -81,6 +81,8 @@ def host_call(function: Callable[..., Any], result: Any, *args: Any) -> Any:
             stops the program, and its message is in the `jax.errors.JaxRuntimeError` that the caller sees.
         result: a pytree of `jax.ShapeDtypeStruct`: what the call returns for one environment.
         *args: at least one array, or pytrees of arrays, that the result depends on.
+        fills: whether the function writes its results instead of returning them. Its first argument is then the
+            structure of `result` with arrays `[num, ...]` to fill, which saves copies.
 
     Returns:
         The result, as JAX arrays.
@@ -93,6 +95,10 @@ def host_call(function: Callable[..., Any], result: Any, *args: Any) -> Any:
     >>> double = lambda x: 2 * x
     >>> jax.vmap(lambda x: host_call(double, jax.ShapeDtypeStruct((), np.int32), x))(jax.numpy.arange(3))
     Array([0, 2, 4], dtype=int32)
+    >>> def halve(half, x):
+    ...     np.divide(x, 2, out=half)
+    >>> host_call(halve, jax.ShapeDtypeStruct((), np.float32), np.float32(3), fills=True)
+    Array(1.5, dtype=float32)
     """
     leaves, structure = jax.tree.flatten(jax.tree.map(jnp.asarray, args))
     if not leaves:
@@ -105,9 +111,9 @@ def host_call(function: Callable[..., Any], result: Any, *args: Any) -> Any:
                 "return its bits as 32-bit words (to_words), or a narrower dtype"
             )
     fields, result_fields = (
-        tuple(_Field(leaf.shape, np.dtype(leaf.dtype)) for leaf in each) for each in (leaves, shapes)
+        tuple(Field(leaf.shape, np.dtype(leaf.dtype)) for leaf in each) for each in (leaves, shapes)
     )
-    call = _BatchedCall(function, structure, fields, result_structure, result_fields)
+    call = HostFunction(function, structure, fields, result_structure, result_fields, fills)
     return jax.tree.unflatten(result_structure, call.bind(leaves))
 
 
@@ -179,19 +185,12 @@ class Pool(Generic[Simulator]):
         self._lock = threading.Lock()
         self._idle: OrderedDict[int, tuple[Hashable, Simulator]] = OrderedDict()  # the least recently used first
 
-    @contextlib.contextmanager
-    def borrow(self, *args: Hashable) -> Iterator[Simulator]:
+    def borrow(self, *args: Hashable) -> contextlib.AbstractContextManager[Simulator]:
         """Lend a simulator for the duration of a `with` block: an idle one made with these arguments, or a new one.
 
         If the block raises, the simulator is released instead of kept, because its state may be broken.
         """
-        simulator = self._take(args)
-        yield simulator
-        released = []  # outside of the lock, because freeing a simulator may take long
-        with self._lock:
-            self._idle[id(simulator)] = args, simulator
-            while len(self._idle) > self._max_idle:
-                released.append(self._idle.popitem(last=False))
+        return _Loan(self, args)
 
     def _take(self, args: tuple[Hashable, ...]) -> Simulator:
         with self._lock:
@@ -200,10 +199,34 @@ class Pool(Generic[Simulator]):
                     return self._idle.pop(number)[1]
         return self._make(*args)
 
+    def _give_back(self, args: tuple[Hashable, ...], simulator: Simulator) -> None:
+        released = []  # outside of the lock, because freeing a simulator may take long
+        with self._lock:
+            self._idle[id(simulator)] = args, simulator
+            while len(self._idle) > self._max_idle:
+                released.append(self._idle.popitem(last=False))
+
     def _abandon(self) -> None:
         """Begin anew in a process that was forked; another thread of the parent may have held the lock."""
         self._abandoned.append(self._idle)
         self._start()
+
+
+class _Loan(Generic[Simulator]):
+    """A simulator that is lent: faster than a generator with `contextlib.contextmanager`."""
+
+    __slots__ = ("_args", "_pool", "_simulator")
+
+    def __init__(self, pool: Pool[Simulator], args: tuple[Hashable, ...]) -> None:
+        self._pool, self._args = pool, args
+
+    def __enter__(self) -> Simulator:
+        self._simulator = self._pool._take(self._args)
+        return self._simulator
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        if kind is None:
+            self._pool._give_back(self._args, self._simulator)
 
 
 _pools: weakref.WeakSet[Pool[Any]] = weakref.WeakSet()
@@ -219,7 +242,7 @@ if hasattr(os, "register_at_fork"):
 
 
 @dataclasses.dataclass(frozen=True)
-class _BatchedCall:
+class HostFunction:
     """What JAX calls back: the function, with the batch as one leading axis, and with checked results.
 
     Equal calls compare as equal, so that JAX finds the program which it compiled for one. All arguments travel as one
@@ -229,9 +252,10 @@ class _BatchedCall:
 
     function: Callable[..., Any]
     structure: Any  # tree structure of the arguments
-    fields: tuple[_Field, ...]  # one for each leaf of the arguments
+    fields: tuple[Field, ...]  # one for each leaf of the arguments
     result_structure: Any
-    result_fields: tuple[_Field, ...]
+    result_fields: tuple[Field, ...]
+    fills: bool  # whether the function writes its results
 
     def bind(self, leaves: list[jax.Array]) -> list[jax.Array]:
         """Add the call to the program that is being traced."""
@@ -241,7 +265,7 @@ class _BatchedCall:
         def call(*leaves: jax.Array) -> list[jax.Array]:
             sent = jnp.concatenate([_bits(leaf) for leaf in leaves])
             received = jax.pure_callback(self, shape, sent, vmap_method="broadcast_all")
-            parts = _split(received, self.result_fields)
+            parts = split_words(received, self.result_fields)
             return [field.from_bits(part) for field, part in zip(self.result_fields, parts, strict=True)]
 
         differentiable: Any = jax.custom_jvp(call)
@@ -254,28 +278,53 @@ class _BatchedCall:
         words = np.asarray(sent)
         *batch, length = words.shape
         num = math.prod(batch)
-        parts = _split(words if len(batch) == 1 else words.reshape(num, length), self.fields)
+        parts = split_words(words if len(batch) == 1 else words.reshape(num, length), self.fields)
         rows = [field.read(part) for field, part in zip(self.fields, parts, strict=True)]
-        results = self.function(*jax.tree.unflatten(self.structure, rows))
+        answer = np.empty((num, sum(field.num_words for field in self.result_fields)), np.uint32)
+        self.prepare(rows, answer)()
+        return answer if len(batch) == 1 else answer.reshape(*batch, -1)
+
+    def prepare(self, rows: list[NDArray], answer: NDArray) -> Callable[[], None]:
+        """Return a function that reads the arguments from arrays, and writes the answer into words, `[num, ...]`.
+
+        It may be called again when the arguments have changed.
+        """
+        args = jax.tree.unflatten(self.structure, rows)
+        parts = split_words(answer, self.result_fields)
+        pairs = list(zip(self.result_fields, parts, strict=True))
+        arrays = [field.view(part) for field, part in pairs]
+        narrow = [(array, part) for array, (field, part) in zip(arrays, pairs, strict=True) if field.is_narrow]
+        out = jax.tree.unflatten(self.result_structure, arrays)
+
+        def run() -> None:
+            if self.fills:
+                self.function(out, *args)
+            else:
+                self._copy(self.function(*args), arrays)
+            for array, part in narrow:
+                part[:] = array.view(f"uint{8 * array.itemsize}").reshape(part.shape)
+
+        return run
+
+    def _copy(self, results: Any, arrays: list[NDArray]) -> None:
+        """Copy what the function returned, if it is what was declared."""
         leaves, structure = jax.tree.flatten(results)
         if structure != self.result_structure:
             raise ValueError(
                 f"{_name(self.function)} returned the structure {structure} to host_call instead of "
                 f"{self.result_structure}; return what `result` declares"
             )
-        for leaf, field in zip(leaves, self.result_fields, strict=True):
-            if np.shape(leaf) != (num, *field.shape) or getattr(leaf, "dtype", None) != field.dtype:
+        for leaf, array in zip(leaves, arrays, strict=True):
+            if np.shape(leaf) != array.shape or getattr(leaf, "dtype", None) != array.dtype:
                 found = f"{getattr(leaf, 'dtype', type(leaf).__name__)}{list(np.shape(leaf))}"
                 raise ValueError(
                     f"{_name(self.function)} returned {found} to host_call instead of "
-                    f"{field.dtype}{[num, *field.shape]}; return one row for each environment, and cast with astype"
+                    f"{array.dtype}{list(array.shape)}; return one row for each environment, and cast with astype"
                 )
-        pieces = [field.write(leaf) for leaf, field in zip(leaves, self.result_fields, strict=True)]
-        answer = np.concatenate(pieces, axis=1)
-        return answer if len(batch) == 1 else answer.reshape(*batch, -1)
+            array[...] = leaf
 
 
-class _Field(NamedTuple):
+class Field(NamedTuple):
     """An array of one environment as 32-bit words: 64-bit numbers take two, narrower ones take one."""
 
     shape: tuple[int, ...]
@@ -296,18 +345,24 @@ class _Field(NamedTuple):
             words = words.astype(f"uint{8 * self.dtype.itemsize}")
         return jax.lax.bitcast_convert_type(words, self.dtype).reshape(self.shape)
 
+    @property
+    def is_narrow(self) -> bool:
+        """Whether a number has less than 32 bits, so that its word holds its value as an unsigned integer."""
+        return self.dtype.itemsize < 4
+
     def read(self, words: NDArray) -> NDArray:
-        """Return the arrays `[num, ...]` on the host."""
-        if self.dtype.itemsize < 4:
+        """Return the arrays `[num, ...]` on the host: a view of the words, unless they are narrow."""
+        if self.is_narrow:
             words = words.astype(f"uint{8 * self.dtype.itemsize}")
         return words.view(self.dtype).reshape(len(words), *self.shape)
 
-    def write(self, array: NDArray) -> NDArray:
-        """Return the words `[num, num_words]` of arrays on the host."""
-        array = np.ascontiguousarray(array).reshape(len(array), -1)
-        if self.dtype.itemsize < 4:
-            return array.view(f"uint{8 * self.dtype.itemsize}").astype(np.uint32)
-        return array.view(np.uint32)
+    def view(self, words: NDArray) -> NDArray:
+        """Return arrays `[num, ...]` to write to: the memory of the words, or fresh memory for narrow numbers."""
+        if self.is_narrow:
+            return np.zeros((len(words), *self.shape), self.dtype)
+        array = words.view(self.dtype)
+        array.shape = len(words), *self.shape  # which raises an error where a copy would be needed
+        return array
 
 
 def _bits(leaf: jax.Array) -> jax.Array:
@@ -318,13 +373,13 @@ def _bits(leaf: jax.Array) -> jax.Array:
     return jax.lax.bitcast_convert_type(leaf, narrow).astype(jnp.uint32).reshape(-1)
 
 
-def _split(words: Any, fields: tuple[_Field, ...]) -> list[Any]:
+def split_words(words: Any, fields: tuple[Field, ...]) -> list[Any]:
     """Return the words of each field, along the last axis."""
     return [words[..., start:stop] for start, stop in _spans(fields)]
 
 
 @functools.lru_cache(maxsize=256)
-def _spans(fields: tuple[_Field, ...]) -> tuple[tuple[int, int], ...]:
+def _spans(fields: tuple[Field, ...]) -> tuple[tuple[int, int], ...]:
     stops = list(itertools.accumulate(field.num_words for field in fields))
     return tuple(zip([0, *stops], stops, strict=False))
 
@@ -338,8 +393,3 @@ def _name(function: Any) -> str:
     """Return the name of a function, for messages."""
     function = getattr(function, "func", function)  # a functools.partial holds it
     return str(getattr(function, "__qualname__", type(function).__name__))
-
-
-def is_host_function(function: Any) -> bool:
-    """Return whether a callback of a program comes from `host_call`, so that it may be called directly."""
-    return isinstance(function, _BatchedCall)

@@ -245,6 +245,23 @@ def test_bad_calls_are_refused_at_once():
         jax.grad(lambda force: host_call(step_springs, RESULT, words, force)[1].sum())(1.0)
 
 
+def test_a_function_may_fill_its_results():
+    """Flags and narrow numbers as well, with signs, in any batch."""
+    shapes = {"sum": jax.ShapeDtypeStruct((2,), np.float32), "negative": jax.ShapeDtypeStruct((), np.int8)}
+    shapes["large"] = jax.ShapeDtypeStruct((3,), np.bool_)
+
+    def fill(out, x, y):
+        np.add(x, y[:, None], out=out["sum"])
+        out["negative"][:] = -y
+        out["large"][:, 1] = y > 2
+
+    x, y = jnp.arange(8.0).reshape(2, 2, 2), jnp.arange(4.0).reshape(2, 2)
+    found = jax.jit(jax.vmap(jax.vmap(lambda x, y: host_call(fill, shapes, x, y, fills=True))))(x, y)
+    np.testing.assert_array_equal(found["sum"], x + y[..., None])
+    assert found["negative"].dtype == jnp.int8 and found["negative"].tolist() == [[0, -1], [-2, -3]]
+    assert found["large"].tolist() == [[[False] * 3] * 2, [[False] * 3, [False, True, False]]]
+
+
 def test_gradients_pass_beside_a_call():
     """Only arguments of the call are refused."""
     words = jnp.zeros(4, jnp.uint32)

@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from funcenv.adapters.vector.programs import Result, StepOutput, VectorPrograms
-from funcenv.spaces.space import AnySpace
+from funcenv.spaces import Dict, Tuple
+from funcenv.spaces.space import AnySpace, in_declared_dtype
 from funcenv.struct import NDArray
 
 StepResult = tuple[Any, Any, Any, Any, dict[str, Any]]
@@ -27,7 +28,7 @@ class NumpyOutput:
         self._num_output_words = max(span.stop for span in jax.tree.leaves(spans))
         self._flags = slice(spans.terminated.start, spans.truncated.stop)
         self._num_envs = spans.terminated.stop - spans.terminated.start
-        self._decode = space.decode
+        self._decode, self._space = space.decode, space
 
     def step(self, result: Result) -> StepResult:
         """Return observations, rewards, terminations, truncations and infos of a step."""
@@ -40,13 +41,13 @@ class NumpyOutput:
             ended = terminated | truncated
             if ended.any():
                 infos |= self._final(_read((readers.final_observation, readers.final_info), words), ended)
-        return _read(readers.observation, words), readers.reward(words), terminated, truncated, infos
+        return self._observation(words), readers.reward(words), terminated, truncated, infos
 
     def reset(self, result: Result, mask: NDArray) -> StepResult:
         """Return the same for a reset of the environments in `mask`."""
         words, readers = self._own_words(result), self._readers
         infos = with_masks(_read(readers.info, words), mask)
-        return _read(readers.observation, words), readers.reward(words), *self._read_flags(words), infos
+        return self._observation(words), readers.reward(words), *self._read_flags(words), infos
 
     def rollout(self, outputs: StepOutput) -> StepResult:
         """Return the same for many steps, with a leading axis `[num_steps]`."""
@@ -56,7 +57,11 @@ class NumpyOutput:
             ended = outputs.terminated | outputs.truncated
             if ended.any():
                 infos |= self._final((outputs.final_observation, outputs.final_info), ended)
-        return outputs.observation, outputs.reward, outputs.terminated, outputs.truncated, infos
+        observation = _in_declared_dtype(self._space, outputs.observation)
+        return observation, outputs.reward, outputs.terminated, outputs.truncated, infos
+
+    def _observation(self, words: NDArray) -> Any:
+        return _in_declared_dtype(self._space, _read(self._readers.observation, words))
 
     def _own_words(self, result: Result) -> NDArray:
         """Return a copy of the words of the output, which the returned arrays are views of."""
@@ -74,6 +79,8 @@ class NumpyOutput:
             for index in zip(*np.nonzero(ended), strict=True):
                 rows[index] = self._decode(jax.tree.map(lambda leaf, index=index: leaf[index], observation))
             observation = rows
+        else:
+            observation = in_declared_dtype(self._space, observation)
         return _final_infos(observation, with_masks(info, ended), ended, np.copy)
 
 
@@ -148,6 +155,15 @@ def with_masks(info: dict[str, Any], mask: Any, copy: Callable[[Any], Any] = np.
 def _final_infos(observation: Any, info: dict[str, Any], ended: Any, copy: Callable[[Any], Any]) -> dict[str, Any]:
     masks = {"_final_obs": copy(ended), "_final_info": copy(ended)}
     return {"final_obs": observation, "final_info": info, **masks}
+
+
+def _in_declared_dtype(space: AnySpace, observation: Any) -> Any:
+    """Cast the observations of a batch to the dtypes of the space, which JAX reduces to 32 bits."""
+    if isinstance(space, Tuple):
+        return tuple(map(_in_declared_dtype, space.spaces, observation))
+    if isinstance(space, Dict):
+        return {name: _in_declared_dtype(space.spaces[name], part) for name, part in observation.items()}
+    return in_declared_dtype(space, observation) if isinstance(observation, np.ndarray) else observation
 
 
 def _read(readers: Any, words: NDArray) -> Any:

@@ -74,6 +74,7 @@ class Batch:
             field.flags.writeable = False
         kinds = int(import_mujoco().mjtWarning.mjNWARNING)
         warnings = self._array(self._library.mjb_warning(self._pointer), 2 * kinds, np.dtype(np.int32))
+        self._all_warnings = warnings
         self.warnings = warnings[:, 1::2]  # each is a pair: what the last one was about, and their number
         self._status = self._array(self._library.mjb_status(self._pointer), 1, np.dtype(np.int32))[:, 0]
         self._post_constraint = ctypes.cast(self._library.mj_rnePostConstraint, ctypes.c_void_p)
@@ -111,6 +112,10 @@ class Batch:
     def forward(self) -> None:
         """Compute the quantities that depend on the state, as `mj_forward` does."""
         self._check(self._library.mjb_forward(self._pointer, None, 0, _ALL_STAGES))
+
+    def warning_bytes(self) -> bytes:
+        """Return something that changes with every warning."""
+        return self._all_warnings.tobytes()
 
     def _check(self, num_failed: int) -> None:
         if num_failed:

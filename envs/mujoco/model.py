@@ -68,8 +68,8 @@ def import_mujoco() -> Any:
     return mujoco
 
 
-def require_version(version: str) -> None:
-    """Raise `ImportError` unless results with this version of MuJoCo were compared with Gymnasium's.
+def require_version(version: str, package: str = "mujoco") -> None:
+    """Raise `ImportError` unless results with this version of MuJoCo, or of MJX, were compared with Gymnasium's.
 
     >>> require_version("4.0.0")
     Traceback (most recent call last):
@@ -81,7 +81,7 @@ def require_version(version: str) -> None:
         return
     numbers = [int(part) for part in re.findall(r"\d+", version)[:2]]
     reason = _KNOWN_FAULTS.get(version) or (_NO_BATCHES if numbers < [3, 17] else _NOT_COMPARED)
-    raise ImportError(f"MuJoCo environments need mujoco {VERSION}, got {version}: {reason}; {INSTALL}")
+    raise ImportError(f"MuJoCo environments need {package} {VERSION}, got {version}: {reason}; {INSTALL}")
 
 
 @functools.cache

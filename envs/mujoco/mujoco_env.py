@@ -5,6 +5,7 @@ The rules are written once, and do not know which backend computes the physics:
 
 - "c" calls MuJoCo's own C library on the host, for a whole batch at once. States are exact: they equal, bit for bit,
   those of a plain loop over `mj_step`, with and without `jax_enable_x64`.
+- "mjx" computes the same equations in JAX, for accelerators. States are equal to rounding.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, UInt
 
 from funcenv.checks import require_at_least, require_finite, require_positive, require_size
+from funcenv.envs.mujoco import mjx, simulation
 from funcenv.envs.mujoco.model import PACKAGED, Model, find_file, load_model, require_unchanged
 from funcenv.envs.mujoco.mujoco_scene import View, draw_model
-from funcenv.envs.mujoco.simulation import SCALED_FIELDS, Simulation, advance, begin
+from funcenv.envs.mujoco.simulation import SCALED_FIELDS, Simulation
 from funcenv.func_env import FuncEnv
 from funcenv.host import host_call, to_words
 from funcenv.scene import Scene
@@ -38,7 +40,7 @@ _KEY_PAIRS: tuple[str, ...] = (
 class MujocoState(PyTreeNode):
     """The physics of a model, and what observations and rewards read from it."""
 
-    physics: UInt[Array, "words"]  # the exact state: the bits of 64-bit floats
+    physics: UInt[Array, "words"] | Float[Array, "numbers"]  # the whole state: bits of 64-bit floats ("c"), or floats
     qpos: Float[Array, "nq"]  # positions of the joints [m, rad], quaternions of free joints
     qvel: Float[Array, "nv"]  # velocities of the joints [m/s, rad/s]
     displacement: Float[Array, "2"]  # of the tracked point during the last step, along x and y [m]
@@ -61,6 +63,7 @@ class MujocoEnv(FuncEnv[MujocoState, Float[Array, "nu"], Float[Array, "size"]]):
     camera_name: str | None = field(pytree_node=False, default=None, kw_only=True)  # the same by name
     max_geom: int = field(pytree_node=False, default=1000, kw_only=True)  # geoms in an image of MuJoCo's
     visual_options: Any = field(pytree_node=False, default=None, kw_only=True)  # flags of `MjvOption`, by number
+    backend: str = field(pytree_node=False, default="auto", kw_only=True)  # "auto", "c" or "mjx"; see `simulator`
     num_threads: int | None = field(pytree_node=False, default=None, kw_only=True)  # None for one on each CPU
     friction_scale: float = field(default=1.0, kw_only=True)  # factor of the friction of all geoms
     mass_scale: float = field(default=1.0, kw_only=True)  # factor of the masses and inertias of all bodies
@@ -71,6 +74,7 @@ class MujocoEnv(FuncEnv[MujocoState, Float[Array, "nu"], Float[Array, "size"]]):
     outputs: ClassVar[tuple[str, ...]] = ()  # fields of `mjData` that the rules read from `MujocoState.outputs`
     velocities: ClassVar[tuple[str, ...]] = ()  # names in `info` of the velocities along x and y
     view: ClassVar[View] = View(4.0, 3.0, azimuth=60.0, elevation=-20.0)  # from where `scene` draws
+    mjx_fault: ClassVar[str] = ""  # why MJX cannot simulate the environment, if it cannot
     differentiable = False
 
     def __post_init__(self) -> None:
@@ -79,6 +83,12 @@ class MujocoEnv(FuncEnv[MujocoState, Float[Array, "nu"], Float[Array, "size"]]):
         require_size("height", self.height)
         if self.num_threads is not None:
             require_size("num_threads", self.num_threads)
+        if self.backend not in ("auto", "c", "mjx"):
+            raise ValueError(f'backend must be "auto", "c" or "mjx", got {self.backend!r}; leave it out for "auto"')
+        if self.backend == "mjx" and self.mjx_fault:
+            raise ValueError(
+                f'{type(self).__name__} does not run with backend="mjx": {self.mjx_fault}; use backend="c"'
+            )
         require_positive(mass_scale=self.mass_scale)
         require_finite(gear_scale=self.gear_scale, gravity_scale=self.gravity_scale)
         for name in ("friction_scale", "damping_scale"):
@@ -88,6 +98,18 @@ class MujocoEnv(FuncEnv[MujocoState, Float[Array, "nu"], Float[Array, "size"]]):
         if self.xml_file not in PACKAGED:
             object.__setattr__(self, "xml_file", str(find_file(self.xml_file)))
         require_unchanged(load_model(self.xml_file))
+        if self.backend == "mjx":
+            mjx.require_simulable(self.xml_file)
+
+    @property
+    def simulator(self) -> str:
+        """What simulates: "c", MuJoCo's C library on the CPU, or "mjx", MuJoCo in JAX on JAX's own device.
+
+        `backend="auto"` chooses "c" where JAX computes on CPUs, and for models that MJX cannot simulate, else "mjx".
+        """
+        if self.backend != "auto":
+            return self.backend
+        return "c" if self.mjx_fault or jax.default_backend() == "cpu" else "mjx"
 
     @property
     def model(self) -> Model:
@@ -156,12 +178,13 @@ class MujocoEnv(FuncEnv[MujocoState, Float[Array, "nu"], Float[Array, "size"]]):
     def state_at(self, qpos: Float[Array, "nq"], qvel: Float[Array, "nv"]) -> MujocoState:
         """Return the state after a reset to these positions and velocities, as Gymnasium's `set_state` makes it."""
         if self.outputs or self.tracked != "":
-            return self._call_host(begin, qpos, qvel)
+            return self._simulate("begin", jnp.asarray(qpos), jnp.asarray(qvel))
         # Nothing is computed, so the host need not be called.
         qpos, qvel, mjmodel = jnp.asarray(qpos, float), jnp.asarray(qvel, float), self.model.mjmodel
         time, rest = jnp.zeros(1, float), jnp.zeros(mjmodel.na + mjmodel.nhistory + mjmodel.nv, float)
+        physics = jnp.concatenate([time, qpos, qvel, rest])
         return MujocoState(
-            physics=to_words(jnp.concatenate([time, qpos, qvel, rest])),
+            physics=physics if self.simulator == "mjx" else to_words(physics),
             qpos=qpos,
             qvel=qvel,
             displacement=jnp.zeros(2, float),
@@ -172,7 +195,7 @@ class MujocoEnv(FuncEnv[MujocoState, Float[Array, "nu"], Float[Array, "size"]]):
     def transition(self, state: MujocoState, action: Float[Array, "nu"], key: jax.Array) -> MujocoState:
         """Simulate `frame_skip` steps with constant controls."""
         del key
-        return self._call_host(advance, state.physics, action)
+        return self._simulate("advance", state.physics, jnp.asarray(action))
 
     def reward(self, state: MujocoState, action: Float[Array, "nu"], next_state: MujocoState) -> Float[Array, ""]:
         """Return the sum of the terms of the reward."""
@@ -229,22 +252,31 @@ class MujocoEnv(FuncEnv[MujocoState, Float[Array, "nu"], Float[Array, "size"]]):
         """Draw the geoms of the model, from a side or from above."""
         return draw_model(self.model.mjmodel, state.qpos, self.view)
 
-    def _call_host(self, function: Any, *args: Any) -> MujocoState:
-        """Call `advance` or `begin` of `funcenv.envs.mujoco.simulation` on the host."""
-        simulation, mjmodel, dtype = self.simulation, self.model.mjmodel, jnp.zeros((), float).dtype
+    def _simulate(self, function: str, *args: jax.Array) -> MujocoState:
+        """Call `advance` or `begin` of the simulator."""
+        scales: Any = [getattr(self, name) for name in SCALED_FIELDS]
+        if all(isinstance(scale, int | float) and scale == 1 for scale in scales):
+            scales = None
+        if self.simulator == "mjx":
+            return MujocoState(**getattr(mjx, function)(self.simulation, *args, scales))
+        if scales is not None:
+            args += (jnp.stack([jnp.asarray(scale, float) for scale in scales]),)
+        called = functools.partial(getattr(simulation, function), self.simulation)
+        return MujocoState(**host_call(called, self._shapes(), *args, fills=True))
+
+    def _shapes(self) -> dict[str, Any]:
+        """Return the shapes and dtypes of a state that the C library computes."""
+        simulated, mjmodel = self.simulation, self.model.mjmodel
         array: Any = jax.ShapeDtypeStruct  # JAX declares no types for it
-        shape = functools.partial(array, dtype=dtype)
-        result = {
-            "physics": array((2 * simulation.num_numbers,), np.uint32),
+        shape = functools.partial(array, dtype=jnp.zeros((), float).dtype)
+        return {
+            "physics": array((2 * simulated.num_numbers,), np.uint32),
             "qpos": shape((mjmodel.nq,)),
             "qvel": shape((mjmodel.nv,)),
             "displacement": shape((2,)),
             "unstable": array((), np.bool_),
-            "outputs": {name: shape(of_one) for name, of_one in simulation.shapes().items()},
+            "outputs": {name: shape(of_one) for name, of_one in simulated.shapes().items()},
         }
-        scales = jnp.stack([jnp.asarray(getattr(self, name), float) for name in SCALED_FIELDS])
-        called = functools.partial(function, simulation, np.dtype(dtype))
-        return MujocoState(**host_call(called, result, *map(jnp.asarray, args), scales))
 
 
 def uniform(key: jax.Array, shape: tuple[int, ...], dtype: Any = float) -> jax.Array:

@@ -53,6 +53,7 @@ class Pusher(MujocoEnv):
     reward_control_weight: float = 0.1
 
     outputs: ClassVar = ("xpos",)
+    mjx_fault: ClassVar = "MJX lets the cylinder sink into the table"
     view: ClassVar = View(1.9, 1.6, (0.3, -0.15, -0.2), azimuth=90.0, elevation=-55.0)
 
     def start(self, key: jax.Array) -> tuple[Float[Array, "nq"], Float[Array, "nv"]]:

@@ -7,7 +7,6 @@ of the tracked point. Everything else in a simulation stays at the model's defau
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
 import os
@@ -18,7 +17,7 @@ import numpy as np
 
 from funcenv.envs.mujoco.batch import Batch
 from funcenv.envs.mujoco.model import import_mujoco, load_model
-from funcenv.host import Pool, from_words
+from funcenv.host import Pool
 from funcenv.struct import NDArray
 
 CONTACT_FORCES = "cfrc_ext"
@@ -73,140 +72,150 @@ def _output_shapes(xml_file: str, outputs: tuple[str, ...]) -> dict[str, tuple[i
 
 
 def advance(
-    simulation: Simulation, dtype: np.dtype[Any], physics: NDArray, action: NDArray, scales: NDArray
-) -> dict[str, Any]:
+    simulation: Simulation, out: dict[str, Any], physics: NDArray, action: NDArray, scales: NDArray | None = None
+) -> None:
     """Perform one step of the environment in every row.
 
     Args:
         simulation: what is simulated.
-        dtype: of the floats in the result.
+        out: the results to write, by name: physics, the next words; qpos, qvel and the outputs, of any floats;
+            displacement `[num, 2]`, the way of the tracked point; and unstable, whether the physics diverged. An
+            unstable row keeps its physics.
         physics: the words of the physics rows, uint32 `[num, 2 * num_numbers]`.
         action: the controls, `[num, nu]`.
-        scales: factors of the model's fields, in the order of `SCALED_FIELDS`, `[num, 5]`.
-
-    Returns:
-        By name: physics, the next words; qpos, qvel and the outputs, in `dtype`; displacement `[num, 2]`, the way of
-        the tracked point; and unstable, whether the physics diverged. An unstable row keeps its physics.
+        scales: factors of the model's fields, in the order of `SCALED_FIELDS`, `[num, 5]`; None for 1.
     """
-    rows = from_words(physics)
-
-    def run(batch: _Rows, part: slice) -> None:
-        batch.load(rows[part], scales[part])
-        batch.batch.state[:, batch.ctrl] = action[part]
-        batch.batch.step(simulation.frame_skip)
-
-    return _run(simulation, dtype, run, rows, scales)
+    _in_batches(_Rows.advance, simulation, out, (physics.view(np.float64), action), scales)
 
 
 def begin(
-    simulation: Simulation, dtype: np.dtype[Any], qpos: NDArray, qvel: NDArray, scales: NDArray
-) -> dict[str, Any]:
-    """Return what `advance` returns for a simulation that was reset, and moved to these positions and velocities."""
-
-    def run(batch: _Rows, part: slice) -> None:
-        batch.batch.reset()
-        batch.load(None, scales[part])
-        batch.batch.state[:, batch.qpos], batch.batch.state[:, batch.qvel] = qpos[part], qvel[part]
-        batch.batch.forward()
-
-    return _run(simulation, dtype, run, None, scales)
+    simulation: Simulation, out: dict[str, Any], qpos: NDArray, qvel: NDArray, scales: NDArray | None = None
+) -> None:
+    """Write what `advance` writes for a simulation that was reset, and moved to these positions and velocities."""
+    _in_batches(_Rows.begin, simulation, out, (qpos, qvel), scales)
 
 
 class _Rows:
-    """A batch of simulations, and where the parts of its rows are."""
+    """A batch of simulations, and the parts of its rows as views."""
 
     def __init__(self, simulation: Simulation, num: int, is_scaled: bool) -> None:
         bits, self.model = import_mujoco().mjtState, load_model(simulation.xml_file).mjmodel
-        self.tracked = simulation.tracked
+        self._tracked = simulation.tracked
         num_threads = simulation.num_threads or _num_cpus()
         num_threads = max(1, min(num_threads, num // _MIN_ENVS_PER_THREAD))
-        read = set(simulation.outputs) | ({"": set(), "com": {"xipos"}}.get(str(self.tracked), {"xpos"}))
+        read = set(simulation.outputs) | ({"": set(), "com": {"xipos"}}.get(str(self._tracked), {"xpos"}))
         self.batch = Batch(self.model, num, num_threads, tuple(sorted(read)), CONTACT_FORCES in read)
-        self.batch.reset()
-        columns = self.batch.component
-        self.qpos, self.qvel = columns(bits.mjSTATE_QPOS.value), columns(bits.mjSTATE_QVEL.value)
-        self.ctrl, warm_start = columns(bits.mjSTATE_CTRL.value), columns(bits.mjSTATE_WARMSTART.value)
-        self.carried = slice(0, warm_start.stop)
+        state, columns = self.batch.state, self.batch.component
+        qpos = columns(bits.mjSTATE_QPOS.value)
+        self._qpos, self._qvel = state[:, qpos], state[:, columns(bits.mjSTATE_QVEL.value)]
+        self._ctrl, self._frame_skip = state[:, columns(bits.mjSTATE_CTRL.value)], simulation.frame_skip
+        self._num_carried = columns(bits.mjSTATE_WARMSTART.value).stop
+        self._carried, self._place = state[:, : self._num_carried], self._qpos[:, :2]
+        # Where a physics row holds the tracked point.
+        first = qpos.start if self._tracked == "" else self._num_carried
+        self._places = slice(first, first + min(2, self._qpos.shape[1]))
+        self._outputs = {
+            name: self.batch.fields[name].reshape(num, *shape) for name, shape in simulation.shapes().items()
+        }
         self._kinds = [int(getattr(import_mujoco().mjtWarning, name)) for name in _UNSTABLE]
-        self._before, self._num_before = self.batch.warnings.copy(), 0
-        self.shapes = simulation.shapes()
         self._expanded = {}
         self._scales = np.ones((num, len(SCALED_FIELDS)))
         if is_scaled:
             names = (name for fields in SCALED_FIELDS.values() for name in fields)
             self._expanded = {name: (field, field.copy()) for name in names for field in [self.batch.expand(name)]}
+        self._reset()
 
-    def load(self, rows: NDArray | None, scales: NDArray) -> None:
-        """Write the physics rows, if any, and the factors of the model's fields."""
-        if rows is not None:
-            self.batch.state[:, self.carried] = rows[:, self.carried]
-        self._before[:] = self.batch.warnings
-        self._num_before = int(self._before.sum())
-        if self._expanded and not np.array_equal(scales, self._scales):
-            for column, names in enumerate(SCALED_FIELDS.values()):
-                for name in names:
-                    field, default = self._expanded[name]
-                    field[:] = default * scales[:, column, None]
-            self.batch.set_const()
-            self._scales = np.array(scales)
+    def _reset(self) -> None:
+        """Reset all simulations to the model's defaults, without computing anything; `Batch.forward` follows."""
+        self.batch.reset()
+        self._note_warnings()
 
-    def point(self) -> NDArray:
-        """Return the position of the tracked point, `[num, 2]`."""
+    def _note_warnings(self) -> None:
+        self._seen, self._num_seen = self.batch.warning_bytes(), self.batch.warnings.copy()
+
+    def scale(self, scales: NDArray) -> None:
+        """Scale the fields of the models."""
+        if np.array_equal(scales, self._scales):
+            return
+        for column, names in enumerate(SCALED_FIELDS.values()):
+            for name in names:
+                field, default = self._expanded[name]
+                field[:] = default * scales[:, column, None]
+        self.batch.set_const()
+        self._scales = np.array(scales)
+
+    def advance(self, out: dict[str, Any], before: NDArray, action: NDArray) -> None:
+        """Step from the physics rows, and write what `advance` writes."""
+        self._carried[:] = before if self._tracked == "" else before[:, : self._num_carried]
+        self._ctrl[:] = action
+        self.batch.step(self._frame_skip)
+        point, displacement, unstable = self._point(), out["displacement"], self._unstable()
+        np.subtract(point, before[:, self._places], out=displacement[:, : point.shape[1]], casting="same_kind")
+        if point.shape[1] < 2:
+            displacement[:, 1] = 0
+        if unstable is None:
+            out["unstable"][:] = False
+            self._write(out, point)
+            return
+        self._carried[unstable] = before[unstable, : self._num_carried]
+        displacement[unstable], out["unstable"][:] = 0, unstable
+        with np.errstate(over="ignore"):  # beyond the range of float32
+            self._write(out, np.where(unstable[:, None], before[:, self._places], point))
+
+    def begin(self, out: dict[str, Any], qpos: NDArray, qvel: NDArray) -> None:
+        """Reset to these positions and velocities, and write what `begin` writes."""
+        self._reset()
+        self._qpos[:], self._qvel[:] = qpos, qvel
+        self.batch.forward()
+        unstable = self._unstable()
+        out["displacement"][:], out["unstable"][:] = 0, unstable is not None and unstable
+        self._write(out, self._point())
+
+    def _write(self, out: dict[str, Any], point: NDArray) -> None:
+        physics = out["physics"].view(np.float64)
+        if self._tracked == "":
+            physics[:] = self._carried
+        else:
+            physics[:, : self._num_carried], physics[:, self._num_carried :] = self._carried, point
+        out["qpos"][:], out["qvel"][:] = self._qpos, self._qvel
+        for name, values in self._outputs.items():
+            out["outputs"][name][:] = values
+
+    def _point(self) -> NDArray:
+        """Return the position of the tracked point, `[num, 2]`, or less if the model has fewer joints."""
         num, fields = self.batch.num, self.batch.fields
-        if self.tracked == "":
-            return self.batch.state[:, self.qpos][:, :2]
-        if self.tracked != "com":
-            return fields["xpos"].reshape(num, -1, 3)[:, int(self.tracked), :2]
+        if self._tracked == "":
+            return self._place
+        if self._tracked != "com":
+            return fields["xpos"].reshape(num, -1, 3)[:, int(self._tracked), :2]
         mass = self.model.body_mass
         weighted = np.einsum("b,nbj->nj", mass, fields["xipos"].reshape(num, -1, 3))
         return (weighted / mass.sum())[:, :2]
 
-    def unstable(self) -> NDArray:
-        """Return which simulations have diverged since `load`, bool `[num]`."""
-        if int(self.batch.warnings.sum()) == self._num_before:
-            return np.zeros(self.batch.num, bool)
-        return (self.batch.warnings != self._before)[:, self._kinds].any(axis=1)
-
-    def collect(self, rows: NDArray | None, dtype: np.dtype[Any]) -> dict[str, Any]:
-        """Return the results of `advance` from physics rows, or of `begin` for None."""
-        physics, point, unstable = self.batch.state[:, self.carried].copy(), self.point(), self.unstable()
-        if self.tracked != "":
-            physics = np.concatenate([physics, point], axis=1)
-        displacement = np.zeros((self.batch.num, 2), dtype)
-        if rows is not None:
-            before = rows[:, self.qpos][:, :2] if self.tracked == "" else rows[:, self.carried.stop :]
-            displacement[:, : before.shape[1]] = point - before
-            if unstable.any():
-                physics[unstable], displacement[unstable] = rows[unstable], 0
-        with np.errstate(over="ignore") if unstable.any() else contextlib.nullcontext():  # of the range of float32
-            qpos, qvel = physics[:, self.qpos].astype(dtype), physics[:, self.qvel].astype(dtype)
-        return {
-            "physics": physics.view(np.uint32),
-            "qpos": qpos,
-            "qvel": qvel,
-            "displacement": displacement,
-            "unstable": unstable,
-            "outputs": {
-                name: self.batch.fields[name].astype(dtype).reshape(self.batch.num, *shape)
-                for name, shape in self.shapes.items()
-            },
-        }
+    def _unstable(self) -> NDArray | None:
+        """Return which simulations have diverged since the last call, bool `[num]`; None for none."""
+        if self.batch.warning_bytes() == self._seen:
+            return None
+        unstable: NDArray = np.any((self.batch.warnings > self._num_seen)[:, self._kinds], axis=1)
+        self._note_warnings()
+        return unstable if unstable.any() else None
 
 
-def _run(
-    simulation: Simulation, dtype: np.dtype[Any], run: Any, rows: NDArray | None, scales: NDArray
-) -> dict[str, Any]:
-    """Run something in batches of suitable sizes, and collect their results."""
-    num, parts = len(scales), []
-    step = _MAX_SIMULATIONS if CONTACT_FORCES in simulation.outputs else max(num, 1)
-    is_scaled = bool((scales != 1).any())
-    for start in range(0, max(num, 1), step):
-        part = slice(start, min(start + step, num))
-        with _batches.borrow(simulation, part.stop - part.start, is_scaled) as batch:
-            run(batch, part)
-            parts.append(batch.collect(None if rows is None else rows[part], dtype))
-    joined: dict[str, Any] = parts[0] if len(parts) == 1 else jax.tree.map(lambda *each: np.concatenate(each), *parts)
-    return joined
+def _in_batches(
+    method: Any, simulation: Simulation, out: dict[str, Any], rows: tuple[NDArray, NDArray], scales: NDArray | None
+) -> None:
+    """Call a method of `_Rows` for batches of suitable sizes."""
+    num = len(rows[0])
+    if num > _MAX_SIMULATIONS and CONTACT_FORCES in simulation.outputs:
+        for start in range(0, num, _MAX_SIMULATIONS):
+            part = slice(start, start + _MAX_SIMULATIONS)
+            parts: Any = jax.tree.map(lambda leaf, part=part: leaf[part], (out, rows, scales))
+            _in_batches(method, simulation, *parts)
+        return
+    with _batches.borrow(simulation, num, scales is not None) as batch:
+        if scales is not None:
+            batch.scale(scales)
+        method(batch, out, *rows)
 
 
 def _num_cpus() -> int:

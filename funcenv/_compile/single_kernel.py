@@ -98,7 +98,7 @@ class SingleKernel:
                 return result
         self._uses_kernel = False
         expected = self._plain(*args)
-        program = split_host_call(self._plain, *args) if self._splits else None
+        program = split_host_call(self._plain, *args, compile=_compile_quickly) if self._splits else None
         if program is not None and agree(self._view(program(*args)), self._view(expected)):
             self._plain = program
         return expected
@@ -136,6 +136,18 @@ def compile_single_kernel(
     except jax.errors.JaxRuntimeError:  # The compiler refuses.
         return None
     return program
+
+
+def _compile_quickly(function: Callable[..., Any], *args: Any) -> Any:
+    """Compile a function to a single kernel if XLA can, or else as usual; the caller verifies the result."""
+    kernel = jax.jit(mark_single_kernel(function, Style.SINGLE_KERNEL), compiler_options=single_kernel_options())
+    try:
+        if is_supported(kernel.trace(*args).jaxpr.jaxpr):
+            kernel(*args)
+            return kernel
+    except jax.errors.JaxRuntimeError:  # The compiler refuses.
+        pass
+    return jax.jit(function)
 
 
 def mark_single_kernel(function: Callable[..., Any], style: Style = Style.BATCHED_SINGLE_KERNEL) -> Callable[..., Any]:

@@ -61,6 +61,7 @@ class Box(Space[jax.Array]):
         self.low, self.bounded_below = read_bound("low", low, self.shape, self.dtype)
         self.high, self.bounded_above = read_bound("high", high, self.shape, self.dtype)
         self.concrete = isinstance(self.low, np.ndarray) and isinstance(self.high, np.ndarray)
+        self.is_open = self.concrete and not bool((self.bounded_below | self.bounded_above).any())
         if self.concrete and np.any(self.low > self.high):
             raise ValueError(f"Box needs low <= high in every element, got low={low!r} and high={high!r}; swap them")
 

@@ -42,6 +42,7 @@ class Space(abc.ABC, Generic[T_cov]):
 
     shape: tuple[int, ...] | None = None
     dtype: np.dtype[Any] | None = None
+    is_open: bool = False  # whether members have no bounds at all
 
     @abc.abstractmethod
     def sample(self, key: jax.Array, mask: Any = None, probability: Any = None) -> T_cov:
@@ -199,7 +200,7 @@ def in_declared_dtype(space: AnySpace, array: np.ndarray[Any, Any]) -> np.ndarra
     if space.dtype is None or array.dtype == space.dtype:
         return array
     array = array.astype(space.dtype)
-    return array if space.bounds is None else np.clip(array, *space.bounds)
+    return array if space.bounds is None or space.is_open else np.clip(array, *space.bounds)
 
 
 def require_alike(what: str, read: Callable[[Any], Any], one: AnySpace, other: Any) -> None:

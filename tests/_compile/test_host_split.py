@@ -7,9 +7,9 @@ import pytest
 
 import funcenv
 from funcenv import adapters
-from funcenv._compile.host_split import SplitProgram, split_host_call
+from funcenv._compile.host_split import DirectProgram, SplitProgram, split_host_call
 from funcenv.host import host_call
-from tests.test_host import SpringEnv
+from tests.test_host import RESULT, SpringEnv, SpringState, step_springs
 
 SCALAR = jax.ShapeDtypeStruct((), np.float32)
 
@@ -32,6 +32,40 @@ def test_a_divided_program_computes_the_same():
         np.testing.assert_array_equal(program(np.float32(x), np.float32(y)), function(x, y))
 
 
+def weighted(x, y, weights):
+    return np.stack([x[:, 0] * weights[:, 0], y * weights[:, 1]], axis=1)
+
+
+PAIR = jax.ShapeDtypeStruct((2,), np.float32)
+
+
+@pytest.mark.parametrize(
+    "send, kind",
+    [
+        (lambda words, y: (jax.lax.slice(words, (2,), (4,)), y), DirectProgram),
+        (lambda words, y: (words[1:3], jnp.squeeze(y[None])), DirectProgram),
+        (lambda words, y: (words[:2], jnp.float32(5)), DirectProgram),
+        (lambda words, y: (words[:2], y + 1), SplitProgram),
+        (lambda words, y: (words[:2], jnp.clip(y, 0, 1)), SplitProgram),
+        (lambda words, y: (words[::2][:2], y), SplitProgram),
+        (lambda words, y: (jax.lax.dynamic_slice(words, (jnp.int32(y),), (2,)), y), SplitProgram),
+    ],
+    ids=["slices", "reshaped", "constant", "sum", "clip", "stride", "index"],
+)
+def test_nothing_is_computed_before_a_call_that_is_sent_arguments_as_they_are(send, kind):
+    scale = jnp.float32([1, 2])
+
+    def function(words, y):
+        x, z = send(words, y)
+        return host_call(weighted, PAIR, jax.lax.bitcast_convert_type(x, jnp.float32), z, scale) + y
+
+    words, y = np.float32([1.5, -2, 3, 0]).view(np.uint32), np.float32(2)
+    program = split_host_call(function, words, y)
+    assert type(program) is kind
+    for y in np.float32([0.5, 1.0]):
+        np.testing.assert_array_equal(program(words, y), jax.jit(function)(words, y))
+
+
 @pytest.mark.parametrize(
     "function",
     [
@@ -47,15 +81,23 @@ def test_other_programs_are_left_whole(function):
     assert split_host_call(function, np.float32(4)) is None
 
 
+class DirectSpringEnv(SpringEnv):
+    """A spring that is sent actions as they are."""
+
+    def _step(self, words, force):
+        return SpringState(*host_call(step_springs, RESULT, words, force))
+
+
 @pytest.mark.fast_path
-def test_stateful_environments_call_the_host_directly():
+@pytest.mark.parametrize("make, kind", [(SpringEnv, SplitProgram), (DirectSpringEnv, DirectProgram)])
+def test_stateful_environments_call_the_host_directly(make, kind):
     """A divided step and a whole one give the same episode."""
-    func_env = funcenv.wrappers.TimeLimit(SpringEnv(), 5)
-    env, whole = adapters.FunctionalEnv(func_env), adapters.FunctionalEnv(func_env.replace(env=SpringEnv(stiff=1)))
+    func_env = funcenv.wrappers.TimeLimit(make(), 5)
+    env, whole = adapters.FunctionalEnv(func_env), adapters.FunctionalEnv(func_env.replace(env=make(stiff=1)))
     for each in (env, whole):
         each.reset(seed=0)
         each.step(np.float32(0.5))
-    assert isinstance(env._programs.step._plain, SplitProgram)
+    assert type(env._programs.step._plain) is kind
     whole._programs.step._plain = jax.jit(lambda *args: whole._programs._step(whole._compiled_env, *args))
     for _ in range(3):
         found, expected = (each.step(np.float32(-0.25)) for each in (env, whole))

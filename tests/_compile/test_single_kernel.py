@@ -11,7 +11,7 @@ import pytest
 
 import funcenv
 from funcenv._compile import single_kernel
-from funcenv._compile.host_split import SplitProgram
+from funcenv._compile.host_split import DirectProgram, SplitProgram
 from funcenv._compile.single_kernel import SingleKernel
 from funcenv.adapters import FunctionalEnv
 
@@ -32,7 +32,7 @@ def test_a_step_and_a_reset_of_every_environment_are_single_kernels(id):
     env.step(env.action_space.sample())
     env.reset()
     for program in env._programs.step, env._programs.reset:
-        assert not program.is_plain or isinstance(program._plain, SplitProgram)
+        assert not program.is_plain or isinstance(program._plain, SplitProgram | DirectProgram)
 
 
 @pytest.mark.parametrize("id", ["CartPole-v1", "Blackjack-v1", "Pendulum-v1"])

@@ -390,3 +390,49 @@ def test_options_are_not_changed_and_what_it_is_can_be_read(envs):
     assert VectorEnv.metadata == {"render_modes": []}
     with pytest.raises(NotImplementedError):
         VectorEnv().render()
+
+
+class Compound(funcenv.FuncEnv):
+    """Observations of 64-bit floats and integers beside others, which JAX computes with 32 bits."""
+
+    differentiable = False
+
+    def initial(self, key):
+        return jax.random.uniform(key, (), float)
+
+    def transition(self, state, action, key):
+        return state + 1
+
+    def observation(self, state, key):
+        row = jnp.stack([state, state + 1])
+        return {"wide": row.astype(float), "pair": (row.astype(jnp.float32), jnp.int32(3))}
+
+    def reward(self, state, action, next_state):
+        return jnp.float32(0)
+
+    def terminal(self, state):
+        return state > 2
+
+    @property
+    def observation_space(self):
+        box = funcenv.spaces.Box
+        pair = funcenv.spaces.Tuple([box(-9, 9, (2,)), funcenv.spaces.Discrete(5)])
+        return funcenv.spaces.Dict({"wide": box(-9, 9, (2,), np.float64), "pair": pair})
+
+    @property
+    def action_space(self):
+        return funcenv.spaces.Discrete(2)
+
+
+def test_observations_have_the_dtypes_of_the_space():
+    """Observations of a reset, a step, a rollout, and the last ones of episodes."""
+    envs = FunctionalVectorEnv(Compound(), 3, autoreset_mode=AutoresetMode.SAME_STEP)
+    first, _ = envs.reset(seed=0)
+    second = envs.step(np.zeros(3, int))[0]
+    infos = [envs.step(np.zeros(3, int))[4] for _ in range(3)]
+    final = next(info["final_obs"][0] for info in infos if "final_obs" in info)
+    for observation in first, second, final:
+        assert observation["wide"].dtype == np.float64 and observation["pair"][0].dtype == np.float32
+    assert first["wide"].shape == (3, 2)
+    single, _ = FunctionalEnv(Compound()).reset(seed=0)
+    np.testing.assert_array_equal(single["wide"], first["wide"][0])

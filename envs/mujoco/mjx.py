@@ -1,0 +1,273 @@
+"""MJX, MuJoCo's physics in JAX, as two pure functions: `advance` and `begin`, for one environment each.
+
+They return what the functions of `funcenv.envs.mujoco.simulation` write, computed by XLA, so that accelerators simulate
+whole batches. The physics of an environment is the same row of numbers, as floats instead of words.
+
+Two things differ from MJX as it comes, so that it computes what the C library computes. Contacts of a capsule and a
+plane have the library's directions of friction. And models that ask for the PGS solver, which MJX lacks, get Newton's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import functools
+import importlib.metadata
+import io
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from funcenv.envs.mujoco.model import INSTALL, import_mujoco, load_model, require_version
+from funcenv.envs.mujoco.simulation import CONTACT_FORCES, SCALED_FIELDS, Simulation
+from funcenv.struct import NDArray
+
+_MAX_NUMBER = 1e10  # mjMAXVAL: MuJoCo calls a simulation with a larger position, velocity or acceleration unstable
+_MIN_TANGENT = 1e-6  # length of an axis along a plane below which it has no direction there
+_patching = threading.RLock()
+
+
+@functools.cache
+def import_mjx() -> Any:
+    """Return the module `mujoco.mjx`.
+
+    Raises:
+        ImportError: it is not installed, or in another version than `mujoco` must have.
+    """
+    import_mujoco()
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):  # it prints that it does not find warp, which it can do without
+            from mujoco import mjx
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(f'backend="mjx" needs mujoco-mjx: {INSTALL}', name=error.name) from None
+    require_version(importlib.metadata.version("mujoco-mjx"), "mujoco-mjx")
+    return mjx
+
+
+def require_simulable(xml_file: str) -> None:
+    """Raise an error if MJX cannot simulate a model.
+
+    Raises:
+        ImportError: see `import_mjx`.
+        ValueError: the model uses something that MJX does not know.
+    """
+    _model_and_data(xml_file, _wide())
+
+
+def advance(simulation: Simulation, physics: Any, action: Any, scales: list[Any] | None = None) -> dict[str, Any]:
+    """Return the fields of the next `MujocoState`.
+
+    Args:
+        simulation: what is simulated; `num_threads` has no effect.
+        physics: the row of numbers: time, qpos, qvel, act, history, warm start, and the tracked point.
+        action: the controls, `[nu]`.
+        scales: factors of the model's fields, in the order of `SCALED_FIELDS`; None for 1.
+    """
+    mjx = import_mjx()
+    model, data = _scaled(simulation.xml_file, scales)
+    size = load_model(simulation.xml_file).mjmodel
+    parts = _split(physics, [1, size.nq, size.nv, size.na, size.nhistory, size.nv, 2])
+    time, qpos, qvel, act, history, warm_start, point = parts
+    data = data.replace(
+        time=time[0],
+        qpos=qpos,
+        qvel=qvel,
+        act=act,
+        history=history,
+        qacc_warmstart=warm_start,
+        ctrl=action.astype(float),
+    )
+    with _exact_tangents():
+        data, _ = jax.lax.scan(lambda data, _: (mjx.step(model, data), None), data, length=simulation.frame_skip)
+        if CONTACT_FORCES in simulation.outputs:
+            data = mjx.rne_postconstraint(model, data)
+    numbers = jnp.concatenate([data.qpos, data.qvel, data.qacc])
+    unstable = ~jnp.all(jnp.abs(numbers) <= _MAX_NUMBER)
+    before = qpos[:2] if simulation.tracked == "" else point
+    displacement = jnp.where(unstable, 0.0, _point(simulation, data) - before)
+    state = _state(simulation, data)
+    kept = {"physics": physics, "qpos": qpos, "qvel": qvel}
+    kept = {name: jnp.where(unstable, value, state[name]) for name, value in kept.items()}
+    return {**state, **kept, "displacement": _padded(displacement), "unstable": unstable}
+
+
+def begin(simulation: Simulation, qpos: Any, qvel: Any, scales: list[Any] | None = None) -> dict[str, Any]:
+    """Return the fields of the state after a reset to these positions and velocities."""
+    mjx = import_mjx()
+    model, data = _scaled(simulation.xml_file, scales)
+    data = data.replace(qpos=qpos.astype(float), qvel=qvel.astype(float))
+    with _exact_tangents():
+        data = mjx.forward(model, data)
+    no_warm_start = data.replace(qacc_warmstart=jnp.zeros_like(data.qvel))
+    return {
+        **_state(simulation, no_warm_start),
+        "displacement": jnp.zeros(2, float),
+        "unstable": jnp.zeros((), bool),
+    }
+
+
+def _state(simulation: Simulation, data: Any) -> dict[str, Any]:
+    """Return the fields of a `MujocoState` that follow from MJX's data."""
+    carried = [data.time[None], data.qpos, data.qvel, data.act, data.history, data.qacc_warmstart]
+    if simulation.tracked != "":
+        carried.append(_point(simulation, data))
+    outputs = {
+        name: jnp.asarray(getattr(data, name, None) if hasattr(data, name) else getattr(data._impl, name)).reshape(
+            shape
+        )
+        for name, shape in simulation.shapes().items()
+    }
+    return {"physics": jnp.concatenate(carried), "qpos": data.qpos, "qvel": data.qvel, "outputs": outputs}
+
+
+def _point(simulation: Simulation, data: Any) -> jax.Array:
+    """Return the position of the tracked point, `[2]`, or less if the model has fewer joints."""
+    if simulation.tracked == "":
+        return data.qpos[:2]
+    if simulation.tracked != "com":
+        return data.xpos[int(simulation.tracked), :2]
+    mass = jnp.asarray(load_model(simulation.xml_file).mjmodel.body_mass, float)
+    return ((mass @ data.xipos) / mass.sum())[:2]
+
+
+def _padded(displacement: jax.Array) -> jax.Array:
+    return jnp.concatenate([displacement, jnp.zeros(2 - len(displacement), float)])
+
+
+def _split(numbers: Any, sizes: list[int]) -> list[jax.Array]:
+    stops = np.cumsum(sizes).tolist()
+    return [numbers[start:stop] for start, stop in zip([0, *stops], stops, strict=False)]
+
+
+def _wide() -> bool:
+    return bool(jax.config.jax_enable_x64)  # type: ignore[attr-defined]  # JAX adds its options at run time
+
+
+@functools.cache
+def _model_and_data(xml_file: str, wide: bool) -> tuple[Any, Any]:
+    """Return MJX's model and data with NumPy arrays, of 64 bits if `wide`, which is the present precision."""
+    del wide  # The precision is JAX's own.
+    mjx, mujoco, loaded = import_mjx(), import_mujoco(), load_model(xml_file)
+    mjmodel = loaded.mjmodel
+    if mjmodel.opt.solver == mujoco.mjtSolver.mjSOL_PGS:
+        mjmodel = copy.copy(mjmodel)
+        mjmodel.opt.solver = mujoco.mjtSolver.mjSOL_NEWTON
+    try:
+        with jax.ensure_compile_time_eval():
+            model = mjx.put_model(mjmodel, impl="jax")
+            data = mjx.make_data(model)
+    except NotImplementedError as error:
+        raise ValueError(f'MJX cannot simulate {loaded.path}: {error}; use backend="c"') from None
+    held: tuple[Any, Any] = jax.tree.map(np.asarray, (model, data))
+    return held
+
+
+def _scaled(xml_file: str, scales: list[Any] | None) -> tuple[Any, Any]:
+    """Return MJX's model, with some fields scaled, and its data."""
+    model, data = jax.tree.map(jnp.asarray, _model_and_data(xml_file, _wide()))
+    if scales is None:
+        return model, data
+    changes: dict[str, Any] = {}
+    for scale, names in zip(scales, SCALED_FIELDS.values(), strict=True):
+        for name in names:
+            owner, _, attribute = name.rpartition(".")
+            changes[name] = scale * getattr(model.opt if owner else model, attribute)
+    mass_scale = scales[list(SCALED_FIELDS).index("mass_scale")]
+    changes |= constants_of_masses(xml_file, mass_scale)
+    return model.tree_replace(changes), data
+
+
+def constants_of_masses(xml_file: str, mass_scale: Any) -> dict[str, Any]:
+    """Return what `mj_setConst` computes from the masses: inverse inertias at the model's own pose.
+
+    The inertia of the joints is linear in the masses but for the armature, so it need not be computed again.
+    """
+    fixed = _inertias(xml_file)
+    inertia = mass_scale * jnp.asarray(fixed["bodies"], float) + jnp.diag(jnp.asarray(fixed["armature"], float))
+    inverse = jnp.linalg.inv(inertia)
+
+    def mean_diagonal(jacobians: Any) -> jax.Array:
+        """Return the mean over the axes of each Jacobian `[num, axes, nv]` of what a force of 1 causes along it."""
+        rows = jnp.asarray(jacobians, float)
+        return jnp.mean(jnp.einsum("bai,ij,baj->ba", rows, inverse, rows), axis=1)
+
+    bodies = jnp.stack([mean_diagonal(fixed["linear"]), mean_diagonal(fixed["angular"])], axis=1)
+    return {
+        "body_subtreemass": mass_scale * jnp.asarray(fixed["subtrees"], float),
+        "body_invweight0": jnp.where(jnp.asarray(fixed["is_fixed"])[:, None], 0.0, bodies),
+        "dof_invweight0": jnp.asarray(fixed["groups"], float) @ jnp.diag(inverse),
+        "tendon_invweight0": mean_diagonal(fixed["tendons"]),
+    }
+
+
+@functools.cache
+def _inertias(xml_file: str) -> dict[str, NDArray]:
+    """Return what the inverse inertias of a model follow from, at the model's own pose."""
+    mujoco, mjmodel = import_mujoco(), load_model(xml_file).mjmodel
+    data = mujoco.MjData(mjmodel)
+    mujoco.mj_forward(mjmodel, data)
+    inertia = np.zeros((mjmodel.nv, mjmodel.nv))
+    mujoco.mj_fullM(mjmodel, inertia, data.qM)
+    linear, angular = np.zeros((2, mjmodel.nbody, 3, mjmodel.nv))
+    for body in range(mjmodel.nbody):
+        mujoco.mj_jacBodyCom(mjmodel, data, linear[body], angular[body], body)
+    tendons = np.zeros((mjmodel.ntendon, 1, mjmodel.nv))
+    for tendon in range(mjmodel.ntendon):
+        start, count = mjmodel.ten_J_rowadr[tendon], mjmodel.ten_J_rownnz[tendon]
+        columns = np.ravel(mjmodel.ten_J_colind)[start : start + count]
+        tendons[tendon, 0, columns] = np.ravel(data.ten_J)[start : start + count]
+    groups = np.zeros((mjmodel.nv, mjmodel.nv))
+    for joint in range(mjmodel.njnt):
+        first, kind = mjmodel.jnt_dofadr[joint], mjmodel.jnt_type[joint]
+        sizes = {mujoco.mjtJoint.mjJNT_FREE: (3, 3), mujoco.mjtJoint.mjJNT_BALL: (3,)}.get(kind, (1,))
+        for size in sizes:
+            groups[first : first + size, first : first + size] = 1 / size
+            first += size
+    return {
+        "bodies": inertia - np.diag(mjmodel.dof_armature),
+        "armature": mjmodel.dof_armature.copy(),
+        "linear": linear,
+        "angular": angular,
+        "subtrees": mjmodel.body_subtreemass.copy(),
+        "is_fixed": mjmodel.body_weldid == 0,
+        "tendons": tendons,
+        "groups": groups,
+    }
+
+
+@contextlib.contextmanager
+def _exact_tangents() -> Iterator[None]:
+    """Give contacts of a capsule and a plane the directions of friction of the C library, while MJX is traced.
+
+    The library lays the first direction along the capsule. MJX does so only where the capsule leans by less than 60
+    degrees from the plane.
+    """
+    import_mjx()
+    from mujoco.mjx._src import collision_driver, collision_primitive, types
+
+    def plane_capsule(plane: Any, capsule: Any) -> Any:
+        normal, axis = plane.mat[:, 2], capsule.mat[:, 2]
+        along = axis - normal * (normal @ axis)
+        length = jnp.linalg.norm(along)
+        other = jnp.where(jnp.abs(normal[1]) < 0.5, jnp.array([0.0, 1.0, 0.0]), jnp.array([0.0, 0.0, 1.0]))
+        tangent = jnp.where(length < _MIN_TANGENT, other, along / jnp.maximum(length, _MIN_TANGENT))
+        frame = jnp.stack([normal, tangent, jnp.cross(normal, tangent)])
+        radius, half_length = capsule.size[0], capsule.size[1]
+        centers = capsule.pos + half_length * jnp.stack([axis, -axis])
+        distances = (centers - plane.pos) @ normal - radius
+        places = centers - (radius + 0.5 * distances)[:, None] * normal
+        return distances, places, jnp.stack([frame, frame])
+
+    table = collision_driver._COLLISION_FUNC
+    pair = types.GeomType.PLANE, types.GeomType.CAPSULE
+    with _patching:
+        own = table[pair]
+        table[pair] = collision_primitive.collider(ncon=2)(plane_capsule)
+        try:
+            yield
+        finally:
+            table[pair] = own
