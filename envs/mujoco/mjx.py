@@ -28,6 +28,7 @@ from funcenv.struct import NDArray
 
 _MAX_NUMBER = 1e10  # mjMAXVAL: MuJoCo calls a simulation with a larger position, velocity or acceleration unstable
 _MIN_TANGENT = 1e-6  # length of an axis along a plane below which it has no direction there
+_ONLY_SLIDES = 2  # value of body_simple
 _patching = threading.RLock()
 
 
@@ -81,8 +82,8 @@ def advance(simulation: Simulation, physics: Any, action: Any, scales: list[Any]
         qacc_warmstart=warm_start,
         ctrl=action.astype(float),
     )
-    with _exact_tangents():
-        data, _ = jax.lax.scan(lambda data, _: (mjx.step(model, data), None), data, length=simulation.frame_skip)
+    with _tracing():
+        data, _ = jax.lax.scan(lambda data, _: (_step(model, data), None), data, length=simulation.frame_skip)
         if CONTACT_FORCES in simulation.outputs:
             data = mjx.rne_postconstraint(model, data)
     numbers = jnp.concatenate([data.qpos, data.qvel, data.qacc])
@@ -95,12 +96,17 @@ def advance(simulation: Simulation, physics: Any, action: Any, scales: list[Any]
     return {**state, **kept, "displacement": _padded(displacement), "unstable": unstable}
 
 
+def _step(model: Any, data: Any) -> Any:
+    """Return the data after a simulation step, with dtypes as before: MJX widens some integers."""
+    return jax.tree.map(lambda new, old: new.astype(old.dtype), import_mjx().step(model, data), data)
+
+
 def begin(simulation: Simulation, qpos: Any, qvel: Any, scales: list[Any] | None = None) -> dict[str, Any]:
     """Return the fields of the state after a reset to these positions and velocities."""
     mjx = import_mjx()
     model, data = _scaled(simulation.xml_file, scales)
     data = data.replace(qpos=qpos.astype(float), qvel=qvel.astype(float))
-    with _exact_tangents():
+    with _tracing():
         data = mjx.forward(model, data)
     no_warm_start = data.replace(qacc_warmstart=jnp.zeros_like(data.qvel))
     return {
@@ -172,6 +178,7 @@ def _scaled(xml_file: str, scales: list[Any] | None) -> tuple[Any, Any]:
     if scales is None:
         return model, data
     changes: dict[str, Any] = {}
+    scales = [jnp.asarray(scale, float) for scale in scales]
     for scale, names in zip(scales, SCALED_FIELDS.values(), strict=True):
         for name in names:
             owner, _, attribute = name.rpartition(".")
@@ -196,10 +203,15 @@ def constants_of_masses(xml_file: str, mass_scale: Any) -> dict[str, Any]:
         return jnp.mean(jnp.einsum("bai,ij,baj->ba", rows, inverse, rows), axis=1)
 
     bodies = jnp.stack([mean_diagonal(fixed["linear"]), mean_diagonal(fixed["angular"])], axis=1)
+    joints = jnp.asarray(fixed["groups"], float) @ jnp.diag(inverse)
+    # MuJoCo takes the mass alone for bodies that only slide.
+    slides, owners = jnp.asarray(fixed["slides"]), fixed["owners"]
+    inverse_mass = 1 / (mass_scale * jnp.asarray(np.where(fixed["slides"], fixed["masses"], 1.0), float))
+    bodies = bodies.at[:, 0].set(jnp.where(slides, inverse_mass, bodies[:, 0]))
     return {
         "body_subtreemass": mass_scale * jnp.asarray(fixed["subtrees"], float),
         "body_invweight0": jnp.where(jnp.asarray(fixed["is_fixed"])[:, None], 0.0, bodies),
-        "dof_invweight0": jnp.asarray(fixed["groups"], float) @ jnp.diag(inverse),
+        "dof_invweight0": jnp.where(slides[owners], inverse_mass[owners], joints),
         "tendon_invweight0": mean_diagonal(fixed["tendons"]),
     }
 
@@ -211,7 +223,7 @@ def _inertias(xml_file: str) -> dict[str, NDArray]:
     data = mujoco.MjData(mjmodel)
     mujoco.mj_forward(mjmodel, data)
     inertia = np.zeros((mjmodel.nv, mjmodel.nv))
-    mujoco.mj_fullM(mjmodel, inertia, data.qM)
+    mujoco.mj_fullM(mjmodel, data, inertia)
     linear, angular = np.zeros((2, mjmodel.nbody, 3, mjmodel.nv))
     for body in range(mjmodel.nbody):
         mujoco.mj_jacBodyCom(mjmodel, data, linear[body], angular[body], body)
@@ -220,10 +232,10 @@ def _inertias(xml_file: str) -> dict[str, NDArray]:
         start, count = mjmodel.ten_J_rowadr[tendon], mjmodel.ten_J_rownnz[tendon]
         columns = np.ravel(mjmodel.ten_J_colind)[start : start + count]
         tendons[tendon, 0, columns] = np.ravel(data.ten_J)[start : start + count]
-    groups = np.zeros((mjmodel.nv, mjmodel.nv))
+    groups, kinds = np.zeros((mjmodel.nv, mjmodel.nv)), mujoco.mjtJoint
     for joint in range(mjmodel.njnt):
         first, kind = mjmodel.jnt_dofadr[joint], mjmodel.jnt_type[joint]
-        sizes = {mujoco.mjtJoint.mjJNT_FREE: (3, 3), mujoco.mjtJoint.mjJNT_BALL: (3,)}.get(kind, (1,))
+        sizes = {int(kinds.mjJNT_FREE): (3, 3), int(kinds.mjJNT_BALL): (3,)}.get(int(kind), (1,))
         for size in sizes:
             groups[first : first + size, first : first + size] = 1 / size
             first += size
@@ -232,6 +244,9 @@ def _inertias(xml_file: str) -> dict[str, NDArray]:
         "armature": mjmodel.dof_armature.copy(),
         "linear": linear,
         "angular": angular,
+        "slides": mjmodel.body_simple == _ONLY_SLIDES,
+        "owners": mjmodel.dof_bodyid.copy(),
+        "masses": mjmodel.body_mass.copy(),
         "subtrees": mjmodel.body_subtreemass.copy(),
         "is_fixed": mjmodel.body_weldid == 0,
         "tendons": tendons,
@@ -240,14 +255,14 @@ def _inertias(xml_file: str) -> dict[str, NDArray]:
 
 
 @contextlib.contextmanager
-def _exact_tangents() -> Iterator[None]:
-    """Give contacts of a capsule and a plane the directions of friction of the C library, while MJX is traced.
+def _tracing() -> Iterator[None]:
+    """Trace MJX with JAX's default promotions, which it relies on, and with exact contacts.
 
-    The library lays the first direction along the capsule. MJX does so only where the capsule leans by less than 60
-    degrees from the plane.
+    Contacts of a capsule and a plane get the directions of friction of the C library, which lays the first one along
+    the capsule. MJX does so only where the capsule leans by less than 60 degrees from the plane.
     """
     import_mjx()
-    from mujoco.mjx._src import collision_driver, collision_primitive, types
+    from mujoco.mjx._src import collision_driver, collision_primitive, forward, types
 
     def plane_capsule(plane: Any, capsule: Any) -> Any:
         normal, axis = plane.mat[:, 2], capsule.mat[:, 2]
@@ -264,10 +279,15 @@ def _exact_tangents() -> Iterator[None]:
 
     table = collision_driver._COLLISION_FUNC
     pair = types.GeomType.PLANE, types.GeomType.CAPSULE
-    with _patching:
+    tableau = {name: getattr(forward, name) for name in ("_RK4_A", "_RK4_B")}
+    with _patching, jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
         own = table[pair]
         table[pair] = collision_primitive.collider(ncon=2)(plane_capsule)
+        for name, numbers in tableau.items():  # JAX confuses 64-bit constants where a process uses both precisions
+            setattr(forward, name, numbers.astype(jnp.zeros((), float).dtype))
         try:
             yield
         finally:
             table[pair] = own
+            for name, numbers in tableau.items():
+                setattr(forward, name, numbers)
