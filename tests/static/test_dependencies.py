@@ -25,7 +25,8 @@ OWNERS = {
     "funcenv/scene/": "render",
     "funcenv/train/": "train",
 }
-DISTRIBUTIONS = {"PIL": "pillow", "orbax": "orbax-checkpoint"}  # where the name differs from that of the module
+# Where the name differs from that of the module.
+DISTRIBUTIONS = {"PIL": "pillow", "mujoco.mjx": "mujoco-mjx", "orbax": "orbax-checkpoint"}
 OFFERED = {"torch"}  # output="torch" serves those who have it
 # chex is declared for users, jaxlib because jax needs it, filelock because jax bounds its cache with it
 BASE_ALONE = {"chex", "filelock", "jaxlib"}
@@ -53,9 +54,11 @@ def imported(path):
             names = [node.module]
         elif isinstance(node, ast.Call) and ast.unparse(node.func) == "importlib.import_module":
             names = [node.args[0].value] if isinstance(node.args[0], ast.Constant) else []
-        for module in {name.partition(".")[0] for name in names}:
+        for name in names:
+            module = name.partition(".")[0]
             if module not in sys.stdlib_module_names and module != "funcenv":
-                yield DISTRIBUTIONS.get(module, module).replace("_", "-")
+                renamed = [other for start, other in DISTRIBUTIONS.items() if f"{name}.".startswith(f"{start}.")]
+                yield renamed[0] if renamed else module.replace("_", "-")
 
 
 def owner(name):
