@@ -134,7 +134,7 @@ class RunOptions:
     """Options of how a run is stored and shown. Only the algorithm changes its result."""
 
     algo: str
-    """training algorithm: a module of funcenv.train, or "module:name\""""
+    """training algorithm: dqn, ppo, pqn, sac, the name of one that a package offers, or "module:name\""""
     run_dir: str | None = None
     """folder of this run; by default a folder in --runs, named after the task and the time"""
     runs: str = "runs"

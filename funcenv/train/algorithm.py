@@ -2,11 +2,15 @@
 
 An algorithm is usually a module, such as `funcenv.train.ppo`. Any module or class that offers the four names of
 `Algorithm` can be trained in the same way: `funcenv.train.loop` compiles it, and `funcenv.train.run` stores its runs.
+A package gives its algorithms short names by the entry-point group `funcenv.algorithms`:
+
+    [project.entry-points."funcenv.algorithms"]
+    my_algorithm = "my_package.my_module"
 """
 
 from __future__ import annotations
 
-import importlib.util
+import importlib.metadata
 import sys
 from types import ModuleType
 from typing import Any, Protocol
@@ -16,8 +20,10 @@ from jaxtyping import Array, Int
 
 from funcenv.func_env import AnyEnv
 from funcenv.train.config import TrainConfig, import_object, import_path
+from funcenv.train.supported_actions import SUPPORTED_ACTIONS
 
 DEFAULT_ALGORITHM = "ppo"
+ENTRY_POINTS = "funcenv.algorithms"
 MEANS_OF_EPISODES = ("mean_return", "mean_length")
 REQUIRED_METRICS = ("env_steps", "episodes", *MEANS_OF_EPISODES)
 """Scalars that every `update` must return: environment steps so far, episodes so far, and means of recent episodes.
@@ -66,24 +72,31 @@ def find_algorithm(algorithm: str | Algorithm) -> Any:
     """Return the algorithm with a name; one that is given as an object is only checked.
 
     Args:
-        algorithm: A module of `funcenv.train` such as `"ppo"`, any other module that can be imported, or
+        algorithm: One of `algorithm_names()` such as `"ppo"`, any other module that can be imported, or
             `"module:name"` for an attribute of one.
 
     Raises:
-        ValueError: There is no such module, or it lacks a part of an `Algorithm`.
+        ValueError: There is no such algorithm or module, or it lacks a part of an `Algorithm`.
 
     >>> find_algorithm("ppo").__name__
     'funcenv.train.ppo'
     """
     found: Any = algorithm
     if isinstance(algorithm, str):
-        builtin = f"{__package__}.{algorithm}"
-        is_builtin = algorithm.isidentifier() and importlib.util.find_spec(builtin) is not None
-        found = import_object(builtin if is_builtin else algorithm)
+        found = import_object(_paths().get(algorithm, algorithm))
     missing = [name for name in ("Config", "init", "update", "make_agent") if not hasattr(found, name)]
     if missing:
         raise ValueError(f"{algorithm!r} is not a training algorithm: it lacks {', '.join(missing)}; see {__name__}")
     return found
+
+
+def algorithm_names() -> list[str]:
+    """Return the names of the built-in algorithms, and of those that installed packages offer.
+
+    >>> set(SUPPORTED_ACTIONS) <= set(algorithm_names())
+    True
+    """
+    return sorted(_paths())
 
 
 def algorithm_name(algorithm: str | Algorithm) -> str:
@@ -103,3 +116,9 @@ def algorithm_name(algorithm: str | Algorithm) -> str:
 def algorithm_of(config: TrainConfig) -> Any:
     """Return the algorithm of a configuration: the module that defines its class."""
     return find_algorithm(sys.modules[type(config).__module__])
+
+
+def _paths() -> dict[str, str]:
+    """Return where each algorithm is, by its name; a built-in one keeps its name."""
+    offered = {entry.name: entry.value for entry in importlib.metadata.entry_points(group=ENTRY_POINTS)}
+    return offered | {name: f"{__package__}.{name}" for name in SUPPORTED_ACTIONS}

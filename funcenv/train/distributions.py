@@ -88,6 +88,35 @@ class Gaussian(PyTreeNode):
         return (self.log_std + 0.5 * math.log(2 * math.pi * math.e)).sum(-1)
 
 
+class SquashedGaussian(PyTreeNode):
+    """The hyperbolic tangent of a `Gaussian`: vectors in (-1, 1). Their entropy has no closed form.
+
+    >>> policy = SquashedGaussian(mean=jnp.zeros(1), log_std=jnp.zeros(1))
+    >>> action, log_prob = policy.transform(jnp.zeros(1))
+    >>> float(action[0]), round(float(log_prob), 4)  # tanh'(0) = 1, so the density is that of the Gaussian
+    (0.0, -0.9189)
+    """
+
+    mean: Float[Array, "... n"]  # of the Gaussian
+    log_std: Float[Array, "... n"]
+
+    def transform(self, noise: Float[Array, "... n"]) -> tuple[Float[Array, "... n"], Float[Array, "..."]]:
+        """Return the action that standard normal noise leads to, and its log-density."""
+        gaussian = Gaussian(self.mean, self.log_std)
+        raw = self.mean + jnp.exp(self.log_std) * noise
+        # log tanh'(x) = log(1 - tanh(x)^2), in a form that does not round to log 0
+        log_slope = 2 * (math.log(2) - raw - jax.nn.softplus(-2 * raw))
+        return jnp.tanh(raw), gaussian.log_prob(raw) - log_slope.sum(-1)
+
+    def sample(self, key: jax.Array) -> tuple[Float[Array, "... n"], Float[Array, "..."]]:
+        """Draw a vector, and return it with its log-density."""
+        return self.transform(jax.random.normal(key, self.mean.shape, self.mean.dtype))
+
+    def mode(self) -> Float[Array, "... n"]:
+        """Return the transformed mean."""
+        return jnp.tanh(self.mean)
+
+
 def action_size(space: AnySpace) -> int:
     """Return the number of outputs of a policy network: one for each action, or for each element of a vector.
 

@@ -1,13 +1,19 @@
-"""Neural networks for agents: an actor-critic for vectors and images, and the features that it takes.
+"""Neural networks for agents, the features that they take, and the settings that choose a network.
 
-A network for PPO is any flax module whose call maps features `[*batch, ...]` to a policy, which is a `Distribution`
-over raw actions, and a value `[*batch]`. `make_actor_critic` builds the default one. `ppo.Config(network=...)` takes
-another function of the same signature.
+A network is a flax module whose call maps features with any batch axes in front. `Config(network=...)` takes a function
+of the configuration and the environment that returns what the algorithm needs:
+
+    ppo, reinforce   features -> policy, a `Distribution` over raw actions, and value `[*batch]` (`make_actor_critic`)
+    pqn, dqn         features -> action values `[*batch, num_actions]` (`make_q_network`)
+    sac, td3         an actor, features -> policy, and critics, features and action -> values `[num_critics, *batch]`;
+                     `funcenv.train.actor_critics` defines the default ones
 """
 
 from __future__ import annotations
 
-from typing import Any, Literal
+import dataclasses
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import flax.linen as nn
 import jax
@@ -15,12 +21,75 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, UInt8
 
+from funcenv.checks import require_size
 from funcenv.func_env import AnyEnv
-from funcenv.spaces import Box, flatten
+from funcenv.spaces import Box, Discrete, flatdim, flatten
 from funcenv.spaces.space import AnySpace
+from funcenv.train.config import TrainConfig, import_object
 from funcenv.train.distributions import Categorical, Distribution, Gaussian, action_size
 
 Activation = Literal["tanh", "relu"]
+ACTIVATIONS = {"tanh": nn.tanh, "relu": nn.relu}
+
+if TYPE_CHECKING:
+    NetworkFunction = str | Callable[[Any, AnyEnv], Any]
+else:
+    NetworkFunction = str  # the type of the command line's flag
+
+
+@dataclasses.dataclass(frozen=True)
+class NetworkConfig(TrainConfig):
+    """The settings of every algorithm that collects steps in parallel environments for a network."""
+
+    num_envs: int = 16
+    """environments that are stepped in parallel"""
+    num_steps: int = 64
+    """steps of each environment between updates"""
+    network: NetworkFunction = "funcenv.train.networks:make_actor_critic"
+    """function (config, env) that returns the network, as "module:function\""""
+    hidden_sizes: tuple[int, ...] = (64, 64)
+    """widths of the hidden layers; none for functions that are linear in the features"""
+    activation: Activation = "tanh"
+    """activation function of the hidden layers"""
+    patch_sizes: tuple[int, ...] = (7, 3)
+    """for image observations: patch size of each convolution before the hidden layers; patches do not overlap"""
+    patch_channels: tuple[int, ...] = (16, 32)
+    """for image observations: output channels of each convolution"""
+
+    def __post_init__(self) -> None:
+        for name in ("num_envs", "num_steps"):
+            require_size(name, getattr(self, name))
+        if any(width < 1 for width in self.hidden_sizes):
+            raise ValueError(f"hidden_sizes must be widths of at least 1, got {self.hidden_sizes}")
+        if self.activation not in get_args(Activation):
+            raise ValueError(f"activation must be one of {', '.join(get_args(Activation))}, got {self.activation!r}")
+        if len(self.patch_sizes) != len(self.patch_channels):
+            raise ValueError(
+                "patch_sizes and patch_channels must have one number for each convolution, "
+                f"got {self.patch_sizes} and {self.patch_channels}"
+            )
+        super().__post_init__()
+
+    @property
+    def batch_size(self) -> int:
+        """Environment steps of each agent in one update."""
+        return self.num_envs * self.num_steps
+
+    def make_env(self) -> AnyEnv:
+        """Return the environment of the run, and check that a network can be made for its spaces."""
+        env = super().make_env()
+        self.check_actions(env.action_space)
+        flatdim(env.observation_space)
+        self.make_network(env)
+        return env
+
+    def check_actions(self, space: AnySpace) -> None:
+        """Raise `ValueError` unless the algorithm takes the actions of a space."""
+
+    def make_network(self, env: AnyEnv) -> Any:
+        """Return the network of the agent; `funcenv.train.networks` says what it must compute."""
+        make = import_object(self.network) if isinstance(self.network, str) else self.network
+        return make(self, env)
 
 
 class ImageEncoder(nn.Module):
@@ -72,7 +141,7 @@ class ActorCritic(nn.Module):
             hidden = [dense(width, np.sqrt(2)) for width in self.hidden_sizes]
             return nn.Sequential([*(part for layer in hidden for part in (layer, activation)), dense(size, head_scale)])
 
-        activation = {"tanh": nn.tanh, "relu": nn.relu}[self.activation]
+        activation = ACTIVATIONS[self.activation]
         self.policy = network(self.action_size, 0.01)
         self.value = network(1, 1.0)
         if self.is_continuous:
@@ -90,15 +159,63 @@ class ActorCritic(nn.Module):
 
 def make_actor_critic(config: Any, env: AnyEnv) -> ActorCritic:
     """Return the default network of PPO for an environment's spaces."""
-    encoder = ImageEncoder(config.patch_sizes, config.patch_channels) if is_image(env.observation_space) else None
     return ActorCritic(
         action_size=action_size(env.action_space),
         is_continuous=isinstance(env.action_space, Box),
         hidden_sizes=config.hidden_sizes,
         activation=config.activation,
         initial_log_std=config.initial_log_std,
-        encoder=encoder,
+        encoder=make_encoder(config, env),
     )
+
+
+class QNetwork(nn.Module):
+    """Action values: hidden layers with layer normalization or without it, and a plain or a dueling head.
+
+    A dueling head (Wang et al., "Dueling network architectures for deep reinforcement learning", 2016) computes
+    `V + A - mean A`, so that what all actions of a state have in common is learned once.
+
+    >>> network = QNetwork(3, hidden_sizes=(8,), activation="relu", layer_norm=True, is_dueling=True)
+    >>> network.init_with_output(jax.random.key(0), jnp.zeros((5, 4)))[0].shape
+    (5, 3)
+    """
+
+    num_actions: int
+    hidden_sizes: tuple[int, ...]
+    activation: Activation
+    layer_norm: bool
+    is_dueling: bool
+    encoder: nn.Module | None = None
+
+    @nn.compact
+    def __call__(self, features: Any) -> Float[Array, "*batch num_actions"]:
+        """Return the values of all actions."""
+        x = features if self.encoder is None else self.encoder(features)
+        for width in self.hidden_sizes:
+            x = nn.Dense(width, kernel_init=nn.initializers.he_normal())(x)
+            x = ACTIVATIONS[self.activation](nn.LayerNorm()(x) if self.layer_norm else x)
+        advantage = nn.Dense(self.num_actions)(x)
+        if not self.is_dueling:
+            return advantage
+        return nn.Dense(1)(x) + advantage - advantage.mean(-1, keepdims=True)
+
+
+def make_q_network(config: Any, env: AnyEnv) -> QNetwork:
+    """Return the default network of PQN and DQN for an environment's spaces."""
+    assert isinstance(env.action_space, Discrete)  # the configuration refuses all other spaces
+    return QNetwork(
+        num_actions=env.action_space.n,
+        hidden_sizes=config.hidden_sizes,
+        activation=config.activation,
+        layer_norm=config.layer_norm,
+        is_dueling=config.is_dueling,
+        encoder=make_encoder(config, env),
+    )
+
+
+def make_encoder(config: Any, env: AnyEnv) -> ImageEncoder | None:
+    """Return the encoder of image observations; None for other observations."""
+    return ImageEncoder(config.patch_sizes, config.patch_channels) if is_image(env.observation_space) else None
 
 
 def to_features(space: AnySpace, observation: Any) -> jax.Array:

@@ -17,8 +17,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -27,34 +26,25 @@ from flax import linen as nn
 from flax.typing import VariableDict
 from jaxtyping import Array, Float, Int, Key
 
-from funcenv._compile.rollout import rollout_step
 from funcenv.checks import require_size
 from funcenv.func_env import AnyEnv
 from funcenv.moments import RunningMoments
-from funcenv.spaces import flatdim
 from funcenv.spaces.space import AnySpace
 from funcenv.struct import PyTreeNode, field
 from funcenv.train.advantages import generalized_advantages
-from funcenv.train.config import TrainConfig, import_object, require_fraction
-from funcenv.train.distributions import Distribution, action_size, to_env_action
-from funcenv.train.networks import Activation, to_features
+from funcenv.train.collect import collect
+from funcenv.train.config import require_fraction
+from funcenv.train.distributions import Distribution, to_env_action
+from funcenv.train.networks import NetworkConfig, to_features
 from funcenv.train.recent_episodes import RecentEpisodes
+from funcenv.train.supported_actions import require_actions
 from funcenv.vector import FuncVectorEnv, VectorState
-
-if TYPE_CHECKING:
-    NetworkFunction = str | Callable[[Any, AnyEnv], nn.Module]
-else:
-    NetworkFunction = str  # the type of the command line's flag
 
 
 @dataclasses.dataclass(frozen=True)
-class Config(TrainConfig):
+class Config(NetworkConfig):
     """The settings of a PPO run; each is a flag of `funcenv train`."""
 
-    num_envs: int = 16
-    """environments that are stepped in parallel"""
-    num_steps: int = 64
-    """steps of each environment between updates"""
     num_epochs: int = 4
     """passes over each batch"""
     num_minibatches: int = 4
@@ -83,16 +73,6 @@ class Config(TrainConfig):
     """normalize observations by their running mean and variance"""
     normalize_reward: bool = True
     """divide rewards by the running standard deviation of the discounted return"""
-    network: NetworkFunction = "funcenv.train.networks:make_actor_critic"
-    """function (config, env) that returns the network, as "module:function\""""
-    hidden_sizes: tuple[int, ...] = (64, 64)
-    """widths of the hidden layers of policy and value function; none for functions that are linear in the features"""
-    activation: Activation = "tanh"
-    """activation function of the hidden layers"""
-    patch_sizes: tuple[int, ...] = (7, 3)
-    """for image observations: patch size of each convolution before the hidden layers; patches do not overlap"""
-    patch_channels: tuple[int, ...] = (16, 32)
-    """for image observations: output channels of each convolution"""
     initial_log_std: float = 0.0
     """log standard deviation of a new policy over continuous actions, in units of half the action's range"""
 
@@ -101,15 +81,6 @@ class Config(TrainConfig):
             require_size(name, getattr(self, name))
         for name in ("gamma", "gae_lambda"):
             require_fraction(name, getattr(self, name))
-        if any(width < 1 for width in self.hidden_sizes):
-            raise ValueError(f"hidden_sizes must be widths of at least 1, got {self.hidden_sizes}")
-        if self.activation not in get_args(Activation):
-            raise ValueError(f"activation must be one of {', '.join(get_args(Activation))}, got {self.activation!r}")
-        if len(self.patch_sizes) != len(self.patch_channels):
-            raise ValueError(
-                "patch_sizes and patch_channels must have one number for each convolution, "
-                f"got {self.patch_sizes} and {self.patch_channels}"
-            )
         if self.batch_size % self.num_minibatches:
             raise ValueError(
                 f"num_minibatches must divide num_envs * num_steps, got {self.num_minibatches} for "
@@ -117,23 +88,9 @@ class Config(TrainConfig):
             )
         super().__post_init__()
 
-    @property
-    def batch_size(self) -> int:
-        """Environment steps of each agent in one update."""
-        return self.num_envs * self.num_steps
-
-    def make_env(self) -> AnyEnv:
-        """Return the environment of the run, and check that a network can be made for its spaces."""
-        env = super().make_env()
-        action_size(env.action_space)
-        flatdim(env.observation_space)
-        self.make_network(env)
-        return env
-
-    def make_network(self, env: AnyEnv) -> nn.Module:
-        """Return the network of the agent; `funcenv.train.networks` says what it must compute."""
-        make = import_object(self.network) if isinstance(self.network, str) else self.network
-        return make(self, env)
+    def check_actions(self, space: AnySpace) -> None:
+        """Raise `ValueError` unless PPO takes the actions of a space."""
+        require_actions("ppo", space)
 
 
 class TrainState(PyTreeNode):
@@ -255,21 +212,15 @@ def update(config: Config, env: AnyEnv, state: TrainState) -> tuple[TrainState, 
 
 def _collect(config: Config, env: AnyEnv, state: TrainState, key: jax.Array) -> tuple[TrainState, Batch]:
     """Take `num_steps` steps with the current policy and compute their advantages."""
-    venv = FuncVectorEnv(env, config.num_envs)
     agent = make_agent(config, env, state)
 
-    def step(carry: Any, step_index: jax.Array) -> tuple[Any, Any]:
-        def act(observation: Any) -> tuple[Any, Any]:
-            features = jax.vmap(agent.features)(observation)
-            action = agent.policy(features).sample(jax.random.fold_in(key, step_index))
-            return jax.vmap(functools.partial(to_env_action, env.action_space))(action), (observation, features, action)
+    def act(observation: Any, step_index: jax.Array) -> tuple[Any, Any]:
+        features = jax.vmap(agent.features)(observation)
+        action = agent.policy(features).sample(jax.random.fold_in(key, step_index))
+        return jax.vmap(functools.partial(to_env_action, env.action_space))(action), (features, action)
 
-        carry, (timestep, _, seen) = rollout_step(venv, act, carry, FuncVectorEnv.step)
-        return carry, (*seen, timestep.replace(info={}, final_info={}))
-
-    carry = state.vstate, state.observation
-    (vstate, observation), steps = jax.lax.scan(step, carry, jnp.arange(config.num_steps))
-    observations, features, action, timestep = steps
+    vstate, observation, experience = collect(env, act, state.vstate, state.observation, config.num_steps)
+    observations, (features, action), timestep = experience
 
     # One forward pass over all steps is cheaper than a small one in each step.
     final_features = jax.vmap(jax.vmap(agent.features))(timestep.final_observation)

@@ -39,6 +39,23 @@ _MUJOCO: dict[str, Any] = {
 }
 
 PRESETS: dict[tuple[str, str], dict[str, Any]] = {
+    ("pqn", "CartPole-v1"): {
+        "total_timesteps": 200_000,
+        "num_steps": 64,
+        "num_minibatches": 16,
+        "max_grad_norm": 1.0,
+        "q_lambda": 0.95,
+        "reward_scale": 0.1,
+        "epsilon_end": 0.1,
+    },
+    ("dqn", "CartPole-v1"): {
+        "total_timesteps": 100_000,
+        "num_envs": 16,
+        "minibatch_size": 256,
+        "n_step": 5,
+        "epsilon_fraction": 0.2,
+        "layer_norm": True,
+    },
     ("ppo", "CartPole-v0"): {"total_timesteps": 200_000},
     ("ppo", "CartPole-v1"): {"total_timesteps": 200_000},
     # As in rl-baselines3-zoo, with a higher learning rate.

@@ -3,13 +3,9 @@
 import dataclasses
 import importlib
 import json
-import signal
 import sys
 
 import flax.linen as nn
-import jax
-import jax.numpy as jnp
-import numpy as np
 import pytest
 
 import funcenv
@@ -19,6 +15,7 @@ from funcenv.train.algorithm import algorithm_name, find_algorithm
 from funcenv.train.distributions import Categorical
 from funcenv.train.loop import Learner
 from funcenv.train.networks import make_actor_critic
+from tests.support.training import same_states, stop_after_a_call
 
 RANDOM_SEARCH = '''
 """Random search: keep the linear policy with the highest return of all that were tried."""
@@ -114,25 +111,6 @@ class Wide(nn.Module):
 
 def make_wide(config, env):
     return Wide(env.action_space.n)
-
-
-def same_states(a, b):
-    def data(leaf):
-        return jax.random.key_data(leaf) if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key) else leaf
-
-    jax.tree.map(lambda x, y: np.testing.assert_array_equal(data(x), data(y)), a, b)
-
-
-def stop_after_a_call(patch):
-    """Send SIGINT after the first compiled call, which does one update."""
-    advance = Learner.advance
-
-    def advance_and_stop(self, state, num_updates):
-        result = advance(self, state, num_updates)
-        signal.raise_signal(signal.SIGINT)
-        return result
-
-    patch.setattr(Learner, "advance", advance_and_stop)
 
 
 @pytest.mark.parametrize("by_name", [False, True])

@@ -8,66 +8,19 @@ import numpy as np
 import pytest
 
 import funcenv
-from funcenv.spaces import Box, Discrete, Tuple
+from funcenv.spaces import Box
 from funcenv.train import ppo
 from funcenv.train.loop import Learner, train
 from funcenv.train.presets import PRESETS, preset
+from tests.support.rings import GAMMA, VALUES, register_rings, ring_id
 
-GAMMA = 0.9
-
-
-class Ring(funcenv.FuncEnv):
-    """States 0 -> 1 -> 2 -> 0 with reward 1 a step. State 2 is terminal with `ends`; otherwise no state is."""
-
-    ends: bool = funcenv.field(pytree_node=False, default=True)
-
-    @property
-    def observation_space(self):
-        return Discrete(3)
-
-    @property
-    def action_space(self):
-        return Discrete(2)
-
-    def initial(self, key):
-        return jax.random.randint(key, (), 0, 2 if self.ends else 3)
-
-    def transition(self, state, action, key):
-        return (state + 1) % 3
-
-    def observation(self, state, key):
-        return state
-
-    def reward(self, state, action, next_state):
-        return 1.0
-
-    def terminal(self, state):
-        return (state == 2) & self.ends
+register_rings()
 
 
-class Strange(Ring):
-    @property
-    def action_space(self):
-        return Tuple([Discrete(2), Discrete(2)])
-
-
-funcenv.register("test/RingThatEnds-v0", Ring)
-funcenv.register("test/RingCutOff-v0", Ring, max_episode_steps=2, kwargs={"ends": False})
-funcenv.register("test/Strange-v0", Strange)
-
-
-@pytest.mark.parametrize(
-    ("env_id", "values"),
-    [
-        # State 2 is terminal: V(1) = 1 and V(0) = 1 + gamma.
-        ("test/RingThatEnds-v0", {0: 1 + GAMMA, 1: 1.0}),
-        # Truncated every 2 steps, but more rewards would follow: V = 1 / (1 - gamma) everywhere.
-        ("test/RingCutOff-v0", dict.fromkeys(range(3), 1 / (1 - GAMMA))),
-    ],
-)
-def test_truncation_bootstraps_and_termination_does_not(env_id, values):
+@pytest.mark.parametrize("name", VALUES)
+def test_truncation_bootstraps_and_termination_does_not(name):
     config = ppo.Config(
-        env_id=env_id,
+        env_id=ring_id(name),
         num_envs=8,
         num_steps=16,
         total_timesteps=128 * 150,
@@ -79,7 +32,7 @@ def test_truncation_bootstraps_and_termination_does_not(env_id, values):
     learner = Learner(ppo, config)
     state, _ = train(ppo, config, funcenv.key(0))
     agent = learner.agent(state)
-    for observation, value in values.items():
+    for observation, value in VALUES[name].items():
         estimate = agent.value(agent.features(jnp.int32(observation)))
         np.testing.assert_allclose(estimate, value, rtol=0.02)
 
@@ -205,7 +158,9 @@ def test_invalid_configurations_are_refused(settings, message):
 
 
 def test_an_action_space_that_it_cannot_take_is_named():
-    with pytest.raises(ValueError, match="the policy takes Discrete actions"):
+    with pytest.raises(
+        ValueError, match=r"ppo takes Discrete actions or .* float Box actions, got Tuple.*TransformAction"
+    ):
         Learner(ppo, ppo.Config(env_id="test/Strange-v0"))
 
 

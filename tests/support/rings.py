@@ -1,0 +1,70 @@
+"""A chain of three states whose values are known, with each kind of ending, and for each kind of actions."""
+
+import jax
+
+import funcenv
+from funcenv.spaces import Box, Discrete, Tuple
+
+GAMMA = 0.9
+
+
+class Ring(funcenv.FuncEnv):
+    """States 0 -> 1 -> 2 -> 0 with reward 1 a step. State 2 is terminal with `ends`; otherwise no state is."""
+
+    ends: bool = funcenv.field(pytree_node=False, default=True)
+    is_continuous: bool = funcenv.field(pytree_node=False, default=False)
+
+    @property
+    def observation_space(self):
+        return Discrete(3)
+
+    @property
+    def action_space(self):
+        return Box(-2.0, 2.0, (1,)) if self.is_continuous else Discrete(2)
+
+    def initial(self, key):
+        return jax.random.randint(key, (), 0, 2 if self.ends else 3)
+
+    def transition(self, state, action, key):
+        return (state + 1) % 3
+
+    def observation(self, state, key):
+        return state
+
+    def reward(self, state, action, next_state):
+        return 1.0
+
+    def terminal(self, state):
+        return (state == 2) & self.ends
+
+
+class Strange(Ring):
+    """A ring whose actions no algorithm takes."""
+
+    @property
+    def action_space(self):
+        return Tuple([Discrete(2), Discrete(2)])
+
+
+VALUES = {
+    # State 2 is terminal: V(1) = 1 and V(0) = 1 + gamma.
+    "RingThatEnds": {0: 1 + GAMMA, 1: 1.0},
+    # Truncated every 2 steps, but more rewards would follow: V = 1 / (1 - gamma) everywhere.
+    "RingCutOff": dict.fromkeys(range(3), 1 / (1 - GAMMA)),
+}
+"""The value of each state, for every policy, by the name of the environment."""
+
+
+def ring_id(name, is_continuous=False):
+    """Return the id of a ring."""
+    return f"test/{name}{'Continuous' if is_continuous else ''}-v0"
+
+
+def register_rings():
+    """Register the rings of `VALUES` and `test/Strange-v0`."""
+    for is_continuous in (False, True):
+        kwargs = {"is_continuous": is_continuous}
+        funcenv.register(ring_id("RingThatEnds", is_continuous), Ring, kwargs=kwargs)
+        kwargs |= {"ends": False}
+        funcenv.register(ring_id("RingCutOff", is_continuous), Ring, max_episode_steps=2, kwargs=kwargs)
+    funcenv.register("test/Strange-v0", Strange)

@@ -1,0 +1,151 @@
+"""What every built-in algorithm does: it learns analytic values, is reproducible, and says which actions it takes."""
+
+import dataclasses
+import functools
+import importlib.metadata
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import funcenv
+from funcenv.train import dqn, pqn, run, sac
+from funcenv.train.algorithm import algorithm_names, find_algorithm
+from funcenv.train.loop import Learner, train
+from funcenv.train.supported_actions import SUPPORTED_ACTIONS
+from tests.support.rings import GAMMA, VALUES, register_rings, ring_id
+from tests.support.training import same_states, stop_after_a_call
+
+register_rings()
+
+ON_POLICY = {"num_envs": 4, "num_steps": 8, "hidden_sizes": (8,)}
+OFF_POLICY = {"num_envs": 4, "num_steps": 2, "hidden_sizes": (8,), "buffer_size": 64, "minibatch_size": 8}
+OFF_POLICY |= {"learning_starts": 16, "num_gradient_steps": 2, "n_step": 3}
+TINY = {
+    "dqn": dqn.Config(**OFF_POLICY, total_timesteps=8 * 12),
+    "pqn": pqn.Config(**ON_POLICY, num_minibatches=2, num_epochs=2, total_timesteps=32 * 6),
+    "sac": sac.Config(**OFF_POLICY, env_id="Pendulum-v1", total_timesteps=8 * 12),
+}
+"""Configurations of a few updates, of which those with a replay buffer fill it and learn in most."""
+
+OFF_POLICY_RING = {"learning_rate": 2e-2, "target_rate": 0.05, "num_gradient_steps": 4, "total_timesteps": 8 * 400}
+RINGS = {
+    "dqn": OFF_POLICY_RING | {"epsilon_end": 1.0},
+    "pqn": {"learning_rate": 3e-2, "anneal_learning_rate": False, "total_timesteps": 32 * 300, "epsilon_end": 1.0},
+    "sac": OFF_POLICY_RING | {"initial_temperature": 1e-6, "target_entropy": 1e3},
+}
+"""Settings with which an algorithm learns the values of a ring; all but these and `hidden_sizes` is tiny."""
+
+
+def values(learner, state):
+    """Return a function that estimates the value of an observation."""
+    agent = learner.agent(state)
+    if learner.algorithm is not sac:
+        return lambda observation: agent.values(observation)
+    networks = learner.config.make_network(learner.env)
+    params = jax.tree.map(lambda leaf: leaf[0], state.learned.critic_params)
+
+    def value(observation):
+        action = agent.policy(observation).mode()  # the action that the policy takes, and has learned about
+        return networks.critics.apply(params, jax.nn.one_hot(observation, 3, dtype=float), action)
+
+    return value
+
+
+def test_these_tests_cover_every_algorithm():
+    assert set(TINY) | {"ppo"} == set(RINGS) | {"ppo"} == set(SUPPORTED_ACTIONS)
+
+
+@pytest.mark.parametrize("name", VALUES)
+@pytest.mark.parametrize("algorithm", RINGS)
+def test_truncation_bootstraps_and_termination_does_not(algorithm, name):
+    env_id = ring_id(name, is_continuous=TINY[algorithm].env_id == "Pendulum-v1")
+    config = dataclasses.replace(TINY[algorithm], env_id=env_id, gamma=GAMMA, hidden_sizes=(), **RINGS[algorithm])
+    learner = Learner(algorithm, config)
+    state, _ = train(algorithm, config, funcenv.key(0))
+    estimate = jax.jit(values(learner, state))
+    for observation, value in VALUES[name].items():
+        np.testing.assert_allclose(estimate(jnp.int32(observation)), value, rtol=0.03)
+
+
+@pytest.mark.parametrize("algorithm", TINY)
+def test_a_seed_learns_the_same_alone_and_beside_others(algorithm):
+    one, two = (dataclasses.replace(TINY[algorithm], num_seeds=num_seeds) for num_seeds in (1, 2))
+    both, _ = train(algorithm, two, funcenv.key(0))
+    alone, _ = train(algorithm, one, funcenv.key(0))
+    agents = [Learner(algorithm, one).agent(state) for state in (both, alone)]
+    same = functools.partial(np.testing.assert_allclose, rtol=1e-3, atol=1e-4)
+    jax.tree.map(same, *agents)
+    other = Learner(algorithm, two).agent(both, 1)
+    assert any((a != b).any() for a, b in zip(*map(jax.tree.leaves, (agents[0], other)), strict=True))
+
+
+@pytest.mark.parametrize("algorithm", TINY)
+def test_a_run_that_was_stopped_and_resumed_is_bitwise_the_same(algorithm, tmp_path, console, monkeypatch):
+    config = TINY[algorithm]
+    whole = run.start(config, tmp_path / "whole", replay_episodes=0, console=console)
+    with monkeypatch.context() as patch:
+        stop_after_a_call(patch)
+        stopped = run.start(config, tmp_path / "run", replay_episodes=0, console=console)
+    assert not stopped.finished
+    resumed = run.resume(stopped.folder, replay_episodes=0, console=console)
+    assert resumed.finished
+    same_states(resumed.state, whole.state)
+
+
+@pytest.mark.parametrize("algorithm", TINY)
+def test_training_uses_no_key_twice_and_changes_parameters(algorithm):
+    with jax.debug_key_reuse(True):
+        learner = Learner(algorithm, TINY[algorithm])
+        before = learner.init(funcenv.key(0))
+        state, metrics = learner.advance(before, 100)
+        agent = learner.agent(state, explore=True)
+        assert funcenv.evaluate(learner.env, agent, 2, funcenv.key(1), max_steps=20).episode_length.shape == (2,)
+    assert np.isfinite(metrics["loss"]).all() and (metrics["loss"][-1] > 0).all()
+    changed = [(a != b).any() for a, b in zip(*map(jax.tree.leaves, (learner.agent(before), agent)), strict=True)]
+    assert all(changed[:2])
+    assert jax.jit(agent)(learner.env.observation_space.sample(funcenv.key(2)), funcenv.key(3)).shape == (
+        learner.env.action_space.shape
+    )
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "env_id", "message"),
+    [
+        ("pqn", "Pendulum-v1", r"pqn takes Discrete actions, got Box\(.*; these take them: ppo, sac"),
+        ("dqn", "Pendulum-v1", r"dqn takes Discrete actions, got Box\(.*; these take them: ppo, sac"),
+        ("sac", "CartPole-v1", r"sac takes .* with bounds, got Discrete\(2\); these take them: dqn, ppo, pqn"),
+        ("sac", "test/Strange-v0", "sac takes .*, got Tuple.*; wrap the environment with TransformAction"),
+    ],
+)
+def test_an_algorithm_says_which_others_take_the_actions(algorithm, env_id, message):
+    config = find_algorithm(algorithm).Config(env_id=env_id)
+    with pytest.raises(ValueError, match=message):
+        Learner(algorithm, config)
+
+
+def test_installed_packages_offer_algorithms_by_name(monkeypatch):
+    offered = [importlib.metadata.EntryPoint(*entry, "funcenv.algorithms") for entry in [("ours", "funcenv.train.pqn")]]
+    monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: offered)
+    assert {"ours", "ppo", "dqn"} <= set(algorithm_names())
+    assert find_algorithm("ours") is pqn and find_algorithm("dqn") is dqn
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "settings", "message"),
+    [
+        ("pqn", {"num_minibatches": 3}, r"num_minibatches must divide num_envs \* num_steps, got 3"),
+        ("pqn", {"q_lambda": 1.5}, r"q_lambda must lie in \[0, 1\]"),
+        ("pqn", {"hidden_sizes": (0,)}, "hidden_sizes must be widths"),
+        ("pqn", {"epsilon_fraction": 0.0}, "epsilon_fraction must be a finite number above 0"),
+        ("dqn", {"minibatch_size": 0}, "minibatch_size must be at least 1"),
+        ("dqn", {"learning_starts": 16, "n_step": 3}, "learning_starts must fill n_step steps"),
+        ("dqn", {"learning_starts": 2000, "buffer_size": 1000}, "not more than the buffer holds, got 2000"),
+        ("sac", {"initial_temperature": 0.0}, "initial_temperature must be a finite number above 0"),
+        ("sac", {"noise_correlation": 1.0}, "noise_correlation must be at least 0 and below 1"),
+    ],
+)
+def test_invalid_configurations_are_refused(algorithm, settings, message):
+    with pytest.raises(ValueError, match=message):
+        find_algorithm(algorithm).Config(**settings)

@@ -1,0 +1,122 @@
+"""Targets and losses equal values that are computed by hand, for networks that are tables or products."""
+
+import math
+import types
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from funcenv.spaces import Discrete
+from funcenv.train import dqn, pqn, sac
+from funcenv.train.distributions import SquashedGaussian
+from funcenv.train.networks import QNetwork
+from funcenv.train.q_agent import QAgent, epsilon_greedy
+from funcenv.train.replay_buffer import Transition
+
+VALUES = np.array([[1.0, 4.0], [3.0, 2.0], [0.0, 5.0]], np.float32)
+OTHERS = np.array([[10.0, 20.0], [30.0, 40.0], [50.0, 60.0]], np.float32)
+
+
+def table_agent(values):
+    """Return an agent whose action values are a table of three states and two actions."""
+    params = {"params": {"Dense_0": {"kernel": jnp.asarray(values), "bias": jnp.zeros(2)}}}
+    network = QNetwork(2, hidden_sizes=(), activation="relu", layer_norm=False, is_dueling=False)
+    return QAgent(params, jnp.zeros(()), network, Discrete(3), Discrete(2))
+
+
+def transitions(observation, action, reward, discount, next_observation):
+    return Transition(*map(jnp.asarray, (observation, action, reward, discount, next_observation)))
+
+
+BATCH = transitions([0, 1, 2], [1, 0, 0], [1.0, 2.0, 3.0], [0.5, 0.25, 0.0], [1, 0, 2])
+
+
+@pytest.mark.parametrize(
+    ("is_double", "target"),
+    [
+        # The network prefers action 0 in state 1 and action 1 in state 0; the target network has their values.
+        (True, [1 + 0.5 * 30, 2 + 0.25 * 20, 3.0]),
+        (False, [1 + 0.5 * 40, 2 + 0.25 * 20, 3.0]),
+    ],
+)
+def test_dqn_chooses_by_one_network_and_evaluates_by_the_other(is_double, target):
+    agent, target_agent = table_agent(VALUES), table_agent(OTHERS)
+    found = dqn._target(dqn.Config(is_double=is_double), agent, target_agent, BATCH)
+    np.testing.assert_allclose(found, target)
+
+
+def test_the_loss_of_dqn_is_that_of_huber():
+    agent = table_agent(VALUES)
+    loss, metrics = dqn._loss(agent.params, agent, BATCH, jnp.array([4.5, 1.0, 0.0]))  # values are 4, 3, 0
+    np.testing.assert_allclose(loss, (0.5 * 0.5**2 + (2 - 0.5) + 0) / 3)
+    np.testing.assert_allclose(metrics["mean_value"], 7 / 3, rtol=1e-6)
+
+
+def test_the_loss_of_pqn_is_half_the_squared_error():
+    agent = table_agent(VALUES)
+    batch = pqn.Batch(jnp.array([0, 1, 2]), jnp.array([1, 0, 0]), jnp.array([6.0, 3.0, 1.0]))
+    np.testing.assert_allclose(pqn._loss(agent.params, agent, batch)[0], 0.5 * (4 + 0 + 1) / 3, rtol=1e-6)
+
+
+def test_a_dueling_head_adds_what_all_actions_share():
+    network = QNetwork(2, hidden_sizes=(), activation="relu", layer_norm=False, is_dueling=True)
+    params = {
+        "params": {
+            "Dense_0": {"kernel": jnp.asarray(VALUES), "bias": jnp.zeros(2)},
+            "Dense_1": {"kernel": jnp.full((3, 1), 7.0), "bias": jnp.zeros(1)},
+        }
+    }
+    np.testing.assert_allclose(network.apply(params, jnp.eye(3)), 7 + VALUES - VALUES.mean(1, keepdims=True))
+
+
+def products(deviation):
+    """Return an actor with the mean `params + features`, and critics `p features action` for each `p` of the params."""
+
+    def act(params, features):
+        mean = params + features
+        return SquashedGaussian(mean, jnp.full_like(mean, deviation))
+
+    def values(params, features, action):
+        return params[:, None] * (features * action)[None, :, 0]
+
+    return types.SimpleNamespace(actor=types.SimpleNamespace(apply=act), critics=types.SimpleNamespace(apply=values))
+
+
+def test_sac_counts_the_entropy_of_the_next_action_and_the_lower_critic():
+    networks, features = products(-20.0), jnp.array([[0.5], [-1.0], [2.0]])  # a deviation of e^-20 draws the mean
+    learned = types.SimpleNamespace(actor_params=jnp.float32(0.0), target_params=jnp.array([2.0, 3.0]))
+    key, temperature = jax.random.key(0), jnp.float32(0.1)
+    target = sac._target(networks, learned, BATCH, features, temperature, key)
+    noise = jax.random.normal(key, (3, 1))[:, 0]
+    log_prob = -0.5 * noise**2 + 20 - 0.5 * math.log(2 * math.pi) - np.log(1 - np.tanh(features[:, 0]) ** 2)
+    next_value = 2 * features[:, 0] * np.tanh(features[:, 0])
+    np.testing.assert_allclose(target, BATCH.reward + BATCH.discount * (next_value - 0.1 * log_prob), rtol=1e-3)
+
+
+def test_the_losses_of_sac_are_those_of_the_paper():
+    networks, features, action = products(-20.0), jnp.array([[0.5], [-1.0], [2.0]]), jnp.array([[1.0], [1.0], [0.5]])
+    loss, _ = sac._critic_loss(jnp.array([2.0, 4.0]), networks, features, action, jnp.array([1.0, 0.0, 2.0]))
+    np.testing.assert_allclose(loss, 0.5 * (0 + 4 + 0) / 3 + 0.5 * (1 + 16 + 4) / 3, rtol=1e-6)
+    key = jax.random.key(0)
+    loss, (_, entropy) = sac._actor_loss(
+        jnp.float32(0.0), networks, jnp.array([2.0, 4.0]), features, jnp.float32(0.1), key
+    )
+    value = 2 * features[:, 0] * np.tanh(features[:, 0])
+    np.testing.assert_allclose(loss, -0.1 * entropy - value.mean(), rtol=1e-4)
+
+
+def test_squashed_samples_have_the_density_that_they_claim():
+    policy = SquashedGaussian(mean=jnp.array([0.3]), log_std=jnp.array([-0.5]))
+    x = jnp.linspace(-4.0, 4.0, 2001)[:, None]
+    action, log_prob = jax.vmap(policy.transform)(x)
+    density = np.exp(np.asarray(log_prob, np.float64))
+    np.testing.assert_allclose(np.trapezoid(density, np.asarray(action[:, 0], np.float64)), 1, atol=1e-3)
+    assert np.isfinite(jax.vmap(policy.transform)(jnp.array([[-40.0], [40.0]]))[1]).all()
+
+
+def test_a_fraction_of_the_actions_is_random():
+    values = jnp.broadcast_to(jnp.array([0.0, 1.0, 0.0]), (20_000, 3))
+    chosen = jax.jit(epsilon_greedy)(values, 0.3, jax.random.key(0))
+    np.testing.assert_allclose((chosen == 1).mean(dtype=float), 0.7 + 0.1, atol=0.02)
