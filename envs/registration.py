@@ -6,10 +6,12 @@ Gymnasium (`gymnasium/envs/__init__.py`).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
-from funcenv.registry import register
+from funcenv.registry import EnvSpec, register, register_family
 
+_PACKAGE = "funcenv.envs"
 # id, class, max_episode_steps, reward_threshold, kwargs
 _ENVS: tuple[tuple[str, str, int | None, float | None, dict[str, Any]], ...] = (
     ("CartPole-v0", "classic_control.cartpole:CartPole", 200, 195.0, {}),
@@ -43,10 +45,20 @@ _ENVS: tuple[tuple[str, str, int | None, float | None, dict[str, Any]], ...] = (
     ("Reacher-v5", "mujoco.reacher:Reacher", 50, -3.75, {}),
     ("Swimmer-v5", "mujoco.swimmer:Swimmer", 1000, 360.0, {}),
     ("Walker2d-v5", "mujoco.walker2d:Walker2d", 1000, None, {}),
+    ("ALE/Pong-v5", "atari.atari:Atari", None, None, {}),  # the other games are a family
 )
 
 
 def register_envs() -> None:
     """Register every environment of this package; the entry point `funcenv.envs` calls this at the first look-up."""
     for env_id, name, max_episode_steps, reward_threshold, kwargs in _ENVS:
-        register(env_id, f"funcenv.envs.{name}", max_episode_steps, reward_threshold, kwargs)
+        register(env_id, f"{_PACKAGE}.{name}", max_episode_steps, reward_threshold, kwargs)
+    register_family(_atari_specs)
+
+
+def _atari_specs() -> Iterator[EnvSpec]:
+    """Yield every game of the Atari 2600."""
+    from funcenv.envs.atari.games import game_ids
+
+    for env_id, kwargs in game_ids():
+        yield EnvSpec(env_id, f"{_PACKAGE}.atari.atari:Atari", kwargs=kwargs)

@@ -192,6 +192,21 @@ class Pool(Generic[Simulator]):
         """
         return _Loan(self, args)
 
+    def clear(self) -> None:
+        """Release all idle simulators.
+
+        >>> pool = Pool(lambda num: np.zeros(num))
+        >>> with pool.borrow(3) as first:
+        ...     pass
+        >>> pool.clear()
+        >>> with pool.borrow(3) as second:
+        ...     second is first
+        False
+        """
+        with self._lock:
+            released, self._idle = self._idle, OrderedDict()
+        del released  # outside of the lock
+
     def _take(self, args: tuple[Hashable, ...]) -> Simulator:
         with self._lock:
             for number in reversed(self._idle):

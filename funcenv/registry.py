@@ -17,7 +17,7 @@ import math
 import re
 import threading
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, Self
 
@@ -132,11 +132,12 @@ class EnvSpec:
 
 
 _specs: dict[str, EnvSpec] = {}
+_families: list[Callable[[], Iterable[EnvSpec]]] = []
 _loaded: set[str] = set()  # the entry points whose functions were called
 _loading: set[str] = set()  # the entry points whose functions are being called, by the thread that holds the lock
 _loading_lock = threading.RLock()
 registry: Mapping[str, EnvSpec] = MappingProxyType(_specs)
-"""A read-only view of all registered ids and their specs. Unlike `spec(id)`, it does not load installed packages."""
+"""A read-only view of all ids that `register` knows. It does not load installed packages, as `spec(id)` does."""
 
 
 def register(
@@ -176,6 +177,41 @@ def register(
     _specs[id] = new
 
 
+def register_family(specs: Callable[[], Iterable[EnvSpec]]) -> None:
+    """Register many ids of an environment that is registered already, which differ in its parameters only.
+
+    `spec`, `make` and `all_specs` know them. They are not in `registry`, so that what visits every environment, such as
+    tests and documentation, visits one of them.
+
+    Args:
+        specs: returns the specifications; it is called when an id is not found elsewhere.
+
+    >>> from funcenv.envs import CartPole
+    >>> register("doc/Planet-v0", CartPole)
+    >>> register_family(lambda: [EnvSpec(f"doc/Planet{g}-v0", CartPole, kwargs={"gravity": g}) for g in range(1, 9)])
+    >>> make("doc/Planet7-v0").gravity, "doc/Planet7-v0" in registry
+    (7, False)
+    """
+    _families.append(specs)
+    _family_specs.cache_clear()
+
+
+@functools.cache
+def _family_specs() -> dict[str, EnvSpec]:
+    """Return the specifications of all families, by id."""
+    return {found.id: found for specs in _families for found in specs()}
+
+
+def all_specs() -> Mapping[str, EnvSpec]:
+    """Return the specifications of all ids: those of installed packages, in `registry` and in families.
+
+    >>> len(all_specs()) > len(registry)
+    True
+    """
+    load_entry_points()
+    return {**_family_specs(), **_specs}
+
+
 def spec(id: str) -> EnvSpec:
     """Look up the spec of an id.
 
@@ -200,12 +236,15 @@ def spec(id: str) -> EnvSpec:
     load_entry_points()
     if id in _specs:
         return _specs[id]
+    known_specs = all_specs()
+    if id in known_specs:
+        return known_specs[id]
     if callable(getattr(imported, id, None)):
         return EnvSpec(f"{module}:{id}", f"{module}:{id}")
     namespace, name, version = parse_id(id)
     versions = {
         known.version: known
-        for known in _specs.values()
+        for known in known_specs.values()
         if (known.namespace, known.name) == (namespace, name) and known.version is not None
     }
     if versions and version is None:
@@ -247,7 +286,9 @@ def make(id: str, *, max_episode_steps: int | None = _UNSET, **params: Any) -> A
 
 
 def pprint_registry() -> str:
-    """Format all ids, with their time limits and reward thresholds, as a table.
+    """Format the ids in `registry`, with their time limits and reward thresholds, as a table.
+
+    The last line says how many ids there are besides, in families; `all_specs` lists them.
 
     >>> print(pprint_registry().splitlines()[0])
     id                            max steps  solved at
@@ -258,6 +299,9 @@ def pprint_registry() -> str:
         limit = "" if known.max_episode_steps is None else str(known.max_episode_steps)
         threshold = "" if known.reward_threshold is None else f"{known.reward_threshold:g}"
         rows.append(f"{known.id:<28}  {limit:>9}  {threshold:>9}".rstrip())
+    others = [id for id in _family_specs() if id not in _specs]
+    if others:
+        rows.append(f"and {len(others)} more, such as {others[0]}, which funcenv.registry.all_specs() lists")
     return "\n".join(rows)
 
 
@@ -329,14 +373,15 @@ def _is_env_class(value: Any) -> bool:
 
 
 def _suggest_id(id: str, versions: list[str]) -> str:
+    known_specs = all_specs()
     own = re.sub(r"^funcenv-(?=.*/)|^funcenv/", "", id)
-    if own in _specs and own != id:
+    if own in known_specs and own != id:
         return f"write {own!r} here, because the prefix funcenv is that of gymnasium.make"
     if versions:
         return f"its versions are {', '.join(versions)}"
     if not _specs:
         return 'no environments are installed: run "pip install -e ." in the checkout, or "pip install funcenv"'
-    lowered = {known.lower(): known for known in _specs}
+    lowered = {known.lower(): known for known in known_specs}
     close = difflib.get_close_matches(id.lower(), lowered, n=1, cutoff=0.75)
     return f"did you mean {lowered[close[0]]}?" if close else "funcenv.pprint_registry() lists what there is"
 

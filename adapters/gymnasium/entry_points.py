@@ -18,7 +18,7 @@ from funcenv.adapters.registration import make as make_stateful
 from funcenv.adapters.rendering.modes import ALL_MODES, render_modes
 from funcenv.adapters.single.env import Env
 from funcenv.func_env import FuncEnv
-from funcenv.registry import load_entry_points, make, registry
+from funcenv.registry import all_specs, make, spec
 
 VECTOR_PREFIX = "vector "  # no id contains a space
 
@@ -43,7 +43,7 @@ class EnvCreator:
 
         If a function builds the environment, its modes are not known yet, so all modes are listed.
         """
-        build: Any = registry[self.id].load()
+        build: Any = spec(self.id).load()
         if isinstance(build, type) and issubclass(build, Env):
             return build.metadata
         is_class = isinstance(build, type) and issubclass(build, FuncEnv)
@@ -89,13 +89,12 @@ class VectorEnvCreator:
 
 def is_handwritten(id: str) -> bool:
     """Return whether an id was registered for a stateful class rather than a functional environment."""
-    build: Any = registry[id].load()
+    build: Any = spec(id).load()
     return isinstance(build, type) and issubclass(build, Env)
 
 
 def __getattr__(name: str) -> EnvCreator | VectorEnvCreator:
-    load_entry_points()
     id = name.removeprefix(VECTOR_PREFIX)
-    if id not in registry:
+    if id not in all_specs():
         raise AttributeError(f"no environment is registered as {id!r}; import the module that registers it")
     return EnvCreator(id) if id == name else VectorEnvCreator(id)

@@ -11,7 +11,7 @@ import re
 import gymnasium
 
 from funcenv.adapters.gymnasium.entry_points import VECTOR_PREFIX
-from funcenv.registry import load_entry_points, parse_id, registry
+from funcenv.registry import all_specs, parse_id
 
 NAMESPACE = "funcenv"
 _ENTRY_POINTS = "funcenv.adapters.gymnasium.entry_points"
@@ -31,7 +31,7 @@ def gymnasium_id(id: str) -> str:
 
 
 def register_envs() -> None:
-    """Register every id of `funcenv.registry` with Gymnasium.
+    """Register every id of `funcenv.registry.all_specs()` with Gymnasium.
 
     Importing `funcenv.adapters.gymnasium` calls this function. Call it again after a `funcenv.register` of your own;
     ids that are already registered are skipped. `gymnasium.make` adds the time limit, so its argument
@@ -44,8 +44,7 @@ def register_envs() -> None:
     >>> env.spec.max_episode_steps, env.unwrapped.func_env.masspole
     (50, 0.01)
     """
-    load_entry_points()
-    for spec in registry.values():
+    for spec in all_specs().values():
         id = gymnasium_id(spec.id)
         if id in gymnasium.registry:
             continue

@@ -17,6 +17,7 @@ OWNERS = {
     "adapters/gymnasium/": "gymnasium",
     "adapters/playing/": "play",
     "adapters/rendering/": "render",
+    "envs/atari/": "atari",
     "envs/mujoco/": "mujoco",
     "funcenv/bench/": "train",
     "funcenv/cli.py": "train",

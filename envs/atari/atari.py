@@ -1,0 +1,276 @@
+"""A game of the Atari 2600, played by ALE's emulator as a pure function.
+
+M. G. Bellemare, Y. Naddaf, J. Veness and M. Bowling, "The Arcade Learning Environment", JAIR 47, 2013. The ids and
+parameters are those of Gymnasium's `AtariEnv` (`ale_py/env.py`), and frames equal its frames bit for bit. `ale-py` is
+under the GPL-2.0, and not installed with funcenv: `pip install "funcenv[atari]"`.
+
+What differs from Gymnasium: the state of the emulator is a value in `state`, so that one can return to it, and branch
+from it. Sticky actions and the random number of skipped frames are drawn from the key of a step instead of by ALE.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, UInt8, UInt32
+
+from funcenv.checks import require_below_one, require_size
+from funcenv.envs.atari.emulator import Cartridge, Console, advance, console, require_game
+from funcenv.envs.atari.games import MAX_NUM_FRAMES
+from funcenv.envs.atari.palettes import palette
+from funcenv.func_env import FuncEnv
+from funcenv.host import host_call
+from funcenv.scene import Camera, Scene, Sprite
+from funcenv.scene import palette as colors
+from funcenv.spaces import Box, Discrete
+from funcenv.struct import PyTreeNode, field
+
+_OBS_TYPES = ("rgb", "grayscale", "ram")
+_PAL_HEIGHT = 250  # of the screen of a television of Europe
+_KEYS = {"UP": "up", "DOWN": "down", "LEFT": "left", "RIGHT": "right", "FIRE": "space"}
+# ALE's actions in the order of their numbers.
+ACTION_NAMES = (
+    *("NOOP", "FIRE", "UP", "RIGHT", "LEFT", "DOWN", "UPRIGHT", "UPLEFT", "DOWNRIGHT", "DOWNLEFT"),
+    *("UPFIRE", "RIGHTFIRE", "LEFTFIRE", "DOWNFIRE", "UPRIGHTFIRE", "UPLEFTFIRE", "DOWNRIGHTFIRE", "DOWNLEFTFIRE"),
+)
+
+
+class AtariState(PyTreeNode):
+    """The emulator, and what it shows."""
+
+    emulator: UInt32[Array, "words"]  # ALE's own serialized state: its length in bytes, a checksum, and the bytes
+    screen: UInt32[Array, "words"]  # indices of colours, four in each word
+    ram: UInt32[Array, "32"]  # the memory of the console, four bytes in each word
+    reward: Float[Array, ""]  # points of the last step
+    lives: Int[Array, ""]  # that are left; 0 in games without lives
+    frame: Int[Array, ""]  # number of frames since the reset
+    terminal: Bool[Array, ""]  # whether the game is over
+    truncated: Bool[Array, ""]  # whether the episode has lasted for `max_num_frames_per_episode`
+    last_action: Int[Array, ""]  # ALE's number of the action in the last frame, which a sticky action repeats
+
+
+class Atari(FuncEnv[AtariState, Int[Array, ""], Array]):
+    """Play a game of the Atari 2600 from its screen.
+
+    Observation: uint8 `[210, 160, 3]`: the screen. Some games have other heights. With `obs_type="grayscale"` it is
+    uint8 `[210, 160]`, and with `obs_type="ram"` the memory, uint8 `[128]`.
+
+    Action: int32 `[]`: an index into `action_names`, 0 for none. Anything else depends on the game: fire, and the
+    directions of the joystick, with and without fire. Only actions that do something in the game are among them, unless
+    `full_action_space=True`. The action is held for `frameskip` frames.
+
+    Reward: the points that the game gives during the frames of the step.
+
+    Termination: the game is over, mostly because no life is left. Episodes are truncated after
+    `max_num_frames_per_episode` frames.
+
+    Initial state: the game after a reset, which is always the same.
+
+    Args:
+        game: the name of the game, in snake_case.
+        mode: a mode of the game; None for its first.
+        difficulty: a difficulty of the game; None for its first.
+        obs_type: "rgb", "grayscale" or "ram".
+        frameskip: the number of frames of a step, or a pair (low, high) to draw it from low to high - 1.
+        repeat_action_probability: the probability that a frame repeats the action of the frame before it.
+        full_action_space: whether all 18 actions can be played.
+        max_num_frames_per_episode: episodes are truncated after so many frames; None for no limit.
+        num_threads: at most so many threads play a batch; None for one on each CPU.
+
+    Raises:
+        ModuleNotFoundError: ale-py is not installed.
+        ValueError: there is no such game, mode, difficulty or observation, or a number is out of its range.
+
+    >>> import funcenv
+    >>> env = funcenv.make("ALE/Pong-v5")
+    >>> state, timestep = env.reset(funcenv.key(0))
+    >>> timestep.observation.shape
+    (210, 160, 3)
+    """
+
+    game: str = field(pytree_node=False, default="pong")
+    mode: int | None = field(pytree_node=False, default=None)
+    difficulty: int | None = field(pytree_node=False, default=None)
+    obs_type: str = field(pytree_node=False, default="rgb")
+    frameskip: int | tuple[int, int] = field(pytree_node=False, default=4)  # frames of a step
+    repeat_action_probability: float = 0.25  # of sticky actions
+    full_action_space: bool = field(pytree_node=False, default=False)
+    max_num_frames_per_episode: int | None = field(pytree_node=False, default=MAX_NUM_FRAMES)
+    num_threads: int | None = field(pytree_node=False, default=None, kw_only=True)
+
+    fixed_start = True
+    differentiable = False
+
+    def __post_init__(self) -> None:
+        require_game(self.game)
+        if self.obs_type not in _OBS_TYPES:
+            close = difflib.get_close_matches(str(self.obs_type), _OBS_TYPES, n=1) or [_OBS_TYPES[0]]
+            raise ValueError(
+                f"obs_type must be one of {', '.join(_OBS_TYPES)}, got {self.obs_type!r}; try {close[0]!r}"
+            )
+        require_below_one(repeat_action_probability=self.repeat_action_probability)
+        _skip_range(self.frameskip)
+        for name in ("max_num_frames_per_episode", "num_threads"):
+            if getattr(self, name) is not None:
+                require_size(name, getattr(self, name))
+        console(self.cartridge)
+
+    @property
+    def cartridge(self) -> Cartridge:
+        """The game and its switches."""
+        return Cartridge(self.game, self.mode, self.difficulty, self.max_num_frames_per_episode)
+
+    @property
+    def console(self) -> Console:
+        """What ALE tells of the game: its actions, modes, difficulties and screen."""
+        return console(self.cartridge)
+
+    @property
+    def action_set(self) -> tuple[int, ...]:
+        """ALE's number of each action."""
+        return tuple(range(len(ACTION_NAMES))) if self.full_action_space else self.console.minimal_actions
+
+    @property
+    def action_names(self) -> tuple[str, ...]:
+        """ALE's name of each action."""
+        return tuple(ACTION_NAMES[number] for number in self.action_set)
+
+    def get_action_meanings(self) -> list[str]:
+        """Return ALE's name of each action, under Gymnasium's name for it."""
+        return list(self.action_names)
+
+    def get_keys_to_action(self) -> dict[Any, Any]:
+        """Return the keys of the joystick: the arrows and the space bar, which are held together."""
+        return {
+            tuple(key for name, key in _KEYS.items() if name in meaning): action
+            for action, meaning in enumerate(self.action_names)
+        }
+
+    @property
+    def render_fps(self) -> float:
+        """Steps in a second of a television with 60 frames."""
+        low, high = _skip_range(self.frameskip)
+        return 60 / ((low + high) / 2)
+
+    def initial(self, key: jax.Array) -> AtariState:
+        """Return the state after a reset."""
+        del key
+        start = {name: jnp.asarray(value) for name, value in self.console.start.items()}
+        start["reward"] = start["reward"].astype(float)
+        return AtariState(**start, last_action=jnp.zeros((), jnp.int32))
+
+    def transition(self, state: AtariState, action: Int[Array, ""], key: jax.Array) -> AtariState:
+        """Play the frames of a step; a game that is over stays as it is."""
+        skip_key, sticky_key = jax.random.split(key)
+        low, high = _skip_range(self.frameskip)
+        num_frames = jax.random.randint(skip_key, (), low, high + 1, jnp.int32) if low < high else jnp.int32(low)
+        chosen = jnp.asarray(self.action_set, jnp.int32)[action]
+        sticks = jax.random.bernoulli(sticky_key, self.repeat_action_probability, (high,))
+        played, last = [], state.last_action
+        for frame in range(high):
+            last = jnp.where(sticks[frame], last, chosen)
+            played.append(last)
+        return self.play(state, jnp.stack(played), num_frames)
+
+    def play(self, state: AtariState, actions: Int[Array, "frames"], num_frames: Int[Array, ""]) -> AtariState:
+        """Return the state after some frames with given actions.
+
+        Args:
+            state: the state before them.
+            actions: ALE's number of the action in each frame.
+            num_frames: how many of them are played.
+        """
+        start = self.console.start
+        result = {name: jax.ShapeDtypeStruct(array.shape, array.dtype) for name, array in start.items()}
+        function = functools.partial(advance, self.cartridge, self.num_threads)
+        following = host_call(function, result, state.emulator, actions, jnp.asarray(num_frames, jnp.int32))
+        is_over = state.terminal | state.truncated
+        following["screen"] = jnp.where(is_over, state.screen, following["screen"])  # ALE draws no more frames
+        following["reward"] = following["reward"].astype(float)
+        last_action = actions[jnp.maximum(num_frames - 1, 0)]
+        return AtariState(**following, last_action=jnp.where(is_over, state.last_action, last_action))
+
+    def observation(self, state: AtariState, key: jax.Array) -> Array:
+        """Return the screen or the memory."""
+        del key
+        if self.obs_type == "ram":
+            return _bytes(state.ram)
+        return self.image(state) if self.obs_type == "rgb" else self.gray_image(state)
+
+    def image(self, state: AtariState) -> UInt8[Array, "height width 3"]:
+        """Return the screen in colours."""
+        packed = np.concatenate([self._palette[0], np.full((256, 1), 255, np.uint8)], axis=1).view(np.uint32)[:, 0]
+        return _bytes(jnp.asarray(packed)[self._indices(state)]).reshape(*self.console.screen_shape, 4)[..., :3]
+
+    def gray_image(self, state: AtariState) -> UInt8[Array, "height width"]:
+        """Return the screen in grey levels."""
+        return jnp.asarray(self._palette[1])[self._indices(state)]
+
+    @property
+    def _palette(self) -> tuple[Any, Any]:
+        return palette(is_pal=self.console.screen_shape[0] == _PAL_HEIGHT)
+
+    def _indices(self, state: AtariState) -> UInt8[Array, "height width"]:
+        return _bytes(state.screen).reshape(self.console.screen_shape)
+
+    def reward(self, state: AtariState, action: Int[Array, ""], next_state: AtariState) -> Float[Array, ""]:
+        """Return the points of the step."""
+        del state, action
+        return next_state.reward
+
+    def terminal(self, state: AtariState) -> Bool[Array, ""]:
+        """Return whether the game is over."""
+        return state.terminal
+
+    def truncated(self, state: AtariState) -> Bool[Array, ""]:
+        """Return whether the episode has lasted for the maximal number of frames."""
+        return state.truncated
+
+    def state_info(self, state: AtariState) -> dict[str, Any]:
+        """Return the lives that are left, and the number of frames since the reset.
+
+        Gymnasium's `frame_number` also counts the frames of earlier episodes, which a pure function does not know.
+        """
+        return {"lives": state.lives, "episode_frame_number": state.frame, "frame_number": state.frame}
+
+    @property
+    def observation_space(self) -> Box:
+        """The screens or the memory."""
+        height, width = self.console.screen_shape
+        shapes = {"rgb": (height, width, 3), "grayscale": (height, width), "ram": (128,)}
+        return Box(0, 255, shapes[self.obs_type], np.uint8)
+
+    @property
+    def action_space(self) -> Discrete:
+        """The numbers of the actions."""
+        return Discrete(len(self.action_set))
+
+    def scene(self, state: AtariState) -> Scene:
+        """Draw the screen, whose pixels are wide."""
+        height, width = self.console.screen_shape
+        image = self.image(state)
+        opaque = jnp.concatenate([image, jnp.full((height, width, 1), 255, jnp.uint8)], axis=-1)
+        size = (4 / 3 * height, float(height))
+        return Scene(Camera((0.0, 0.0), *size), (Sprite((0.0, 0.0), size, opaque),), background=colors.INK)
+
+
+def _bytes(words: UInt32[Array, "..."]) -> UInt8[Array, "..."]:
+    """Return the bytes of words, along the last axis."""
+    return jax.lax.bitcast_convert_type(words, jnp.uint8).reshape(*words.shape[:-1], -1)
+
+
+def _skip_range(frameskip: Any) -> tuple[int, int]:
+    """Return the least and the most frames of a step."""
+    if isinstance(frameskip, (tuple, list)):
+        if len(frameskip) != 2:
+            raise ValueError(f"frameskip must be an integer or a pair (low, high), got {frameskip!r}")
+        low, high = (require_size("a bound of frameskip", bound) for bound in frameskip)
+        if low >= high:
+            raise ValueError(f"the low bound of frameskip must be below the high one, got {frameskip!r}")
+        return low, high - 1
+    return (require_size("frameskip", frameskip),) * 2
