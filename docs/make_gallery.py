@@ -84,6 +84,16 @@ def careful(observation: Any, key: jax.Array) -> jax.Array:
     return (observation[0] < 17).astype(jnp.int32)
 
 
+def follow_ball(observation: jax.Array, key: jax.Array) -> jax.Array:
+    """Return Pong's action that moves the paddle to the height of the ball."""
+    court = observation[34:194]
+    ball = (court == 236).all(-1)[:, 20:139].any(axis=1)
+    paddle = (court[:, 141] == jnp.array([92, 186, 92], jnp.uint8)).all(-1)
+    rows = jnp.arange(160)
+    height, own = jnp.argmax(ball), jnp.sum(jnp.where(paddle, rows, 0)) // jnp.maximum(paddle.sum(), 1)
+    return jnp.where(ball.any() & (jnp.abs(height - own) > 3), jnp.where(height < own, 2, 3), 0).astype(jnp.int32)
+
+
 RULES: dict[str, Callable[[Any, jax.Array], Any]] = {
     "CartPole": balance,
     "MountainCar": rock,
@@ -91,6 +101,7 @@ RULES: dict[str, Callable[[Any, jax.Array], Any]] = {
     "Pendulum": swing_up,
     "Acrobot": pump,
     "Blackjack": careful,
+    "Atari": follow_ball,
 }
 
 

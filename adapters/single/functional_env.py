@@ -368,6 +368,10 @@ class FunctionalEnv(Env[ObsType, ActType]):
     def __getattr__(self, name: str) -> Any:
         """Return an attribute of the functional environment or of a wrapper inside, such as `gravity` or `P`."""
         func_env = self.__dict__.get("func_env")
+        if name in ("ale", "_frameskip", "_obs_type") and hasattr(func_env, "unwrapped"):
+            read = getattr(func_env.unwrapped, "stateful_attribute", None)
+            if read is not None:
+                return read(name, lambda: innermost(self.state.env_state))
         if func_env is None or name.startswith("_"):
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
         if name == "P" and has_attribute(func_env, name):

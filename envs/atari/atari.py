@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import difflib
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -20,15 +21,15 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, UInt8, UInt32
 
 from funcenv.checks import require_below_one, require_size
+from funcenv.envs.atari.ale_view import AleView
 from funcenv.envs.atari.emulator import Cartridge, Console, advance, console, require_game
 from funcenv.envs.atari.games import MAX_NUM_FRAMES
 from funcenv.envs.atari.palettes import palette
 from funcenv.func_env import FuncEnv
 from funcenv.host import host_call
-from funcenv.scene import Camera, Scene, Sprite
-from funcenv.scene import palette as colors
+from funcenv.scene import Camera, Scene, Sprite, rgba
 from funcenv.spaces import Box, Discrete
-from funcenv.struct import PyTreeNode, field
+from funcenv.struct import NDArray, PyTreeNode, field
 
 _OBS_TYPES = ("rgb", "grayscale", "ram")
 _PAL_HEIGHT = 250  # of the screen of a television of Europe
@@ -151,6 +152,24 @@ class Atari(FuncEnv[AtariState, Int[Array, ""], Array]):
             for action, meaning in enumerate(self.action_names)
         }
 
+    def stateful_attribute(self, name: str, read_state: Callable[[], AtariState]) -> Any:
+        """Return an attribute that code for Gymnasium's `AtariEnv` reads from a stateful environment.
+
+        Args:
+            name: "ale", "_frameskip" or "_obs_type".
+            read_state: returns the current state, with NumPy arrays.
+
+        Raises:
+            AttributeError: there is no such attribute.
+        """
+        if name == "ale":
+            return AleView(self, read_state)
+        if name in ("_frameskip", "_obs_type"):
+            return getattr(self, name[1:])
+        raise AttributeError(
+            f"{type(self).__name__} has no attribute {name!r} for stateful environments; read self.state"
+        )
+
     @property
     def render_fps(self) -> float:
         """Steps in a second of a television with 60 frames."""
@@ -204,16 +223,22 @@ class Atari(FuncEnv[AtariState, Int[Array, ""], Array]):
 
     def image(self, state: AtariState) -> UInt8[Array, "height width 3"]:
         """Return the screen in colours."""
-        packed = np.concatenate([self._palette[0], np.full((256, 1), 255, np.uint8)], axis=1).view(np.uint32)[:, 0]
+        packed = np.concatenate([self.colors, np.full((256, 1), 255, np.uint8)], axis=1).view(np.uint32)[:, 0]
         return _bytes(jnp.asarray(packed)[self._indices(state)]).reshape(*self.console.screen_shape, 4)[..., :3]
 
     def gray_image(self, state: AtariState) -> UInt8[Array, "height width"]:
         """Return the screen in grey levels."""
-        return jnp.asarray(self._palette[1])[self._indices(state)]
+        return jnp.asarray(self.gray_levels)[self._indices(state)]
 
     @property
-    def _palette(self) -> tuple[Any, Any]:
-        return palette(is_pal=self.console.screen_shape[0] == _PAL_HEIGHT)
+    def colors(self) -> NDArray:
+        """The colour of each index, uint8 `[256, 3]`."""
+        return palette(is_pal=self.console.screen_shape[0] == _PAL_HEIGHT)[0]
+
+    @property
+    def gray_levels(self) -> NDArray:
+        """The grey level of each index, uint8 `[256]`."""
+        return palette(is_pal=self.console.screen_shape[0] == _PAL_HEIGHT)[1]
 
     def _indices(self, state: AtariState) -> UInt8[Array, "height width"]:
         return _bytes(state.screen).reshape(self.console.screen_shape)
@@ -256,7 +281,7 @@ class Atari(FuncEnv[AtariState, Int[Array, ""], Array]):
         image = self.image(state)
         opaque = jnp.concatenate([image, jnp.full((height, width, 1), 255, jnp.uint8)], axis=-1)
         size = (4 / 3 * height, float(height))
-        return Scene(Camera((0.0, 0.0), *size), (Sprite((0.0, 0.0), size, opaque),), background=colors.INK)
+        return Scene(Camera((0.0, 0.0), *size), (Sprite((0.0, 0.0), size, opaque),), background=rgba("#000000"))
 
 
 def _bytes(words: UInt32[Array, "..."]) -> UInt8[Array, "..."]:

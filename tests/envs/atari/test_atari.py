@@ -1,6 +1,8 @@
 """Atari games against ALE itself, through Gymnasium."""
 
 import pickle
+import sys
+import types
 
 import ale_py
 import gymnasium
@@ -8,8 +10,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from gymnasium.wrappers import AtariPreprocessing as Preprocessing
 
 import funcenv
+import funcenv.adapters.gymnasium  # registers the ids
 from funcenv import adapters
 from funcenv.envs import Atari
 from funcenv.envs.atari.games import GAMES, game_ids
@@ -237,6 +241,31 @@ def test_the_stateful_environment():
     assert env.unwrapped.get_wrapper_attr("get_action_meanings")()[0] == "NOOP"
 
 
+@pytest.mark.parametrize("grayscale", [False, True])
+def test_the_preprocessing_of_gymnasium_runs_over_it(grayscale, monkeypatch):
+    """Its frames are those that it makes over ALE, and those that our preprocessing makes."""
+    same_size = types.SimpleNamespace(resize=lambda image, size, interpolation: image, INTER_AREA=3)  # for OpenCV
+    monkeypatch.setitem(sys.modules, "cv2", same_size)
+    arguments = {"noop_max": 0, "screen_size": (160, 210), "terminal_on_life_loss": True, "grayscale_obs": grayscale}
+    over_ale = Preprocessing(ale_py.AtariEnv("breakout", frameskip=1, repeat_action_probability=0.0), **arguments)
+    over_ours = Preprocessing(gymnasium.make("funcenv/BreakoutNoFrameskip-v4"), **arguments)
+    env = AtariPreprocessing(funcenv.make("BreakoutNoFrameskip-v4"), **arguments)
+    state, timestep = env.reset(jax.random.key(0))
+    images = [over_ale.reset()[0], over_ours.reset()[0], timestep.observation]
+    step, done = jax.jit(env.step), False
+    for number in range(60):
+        for image in images[1:]:
+            np.testing.assert_array_equal(images[0], image)
+        if done:
+            break
+        images[0], *expected, _ = over_ale.step(number % 2)
+        images[1], *found, _ = over_ours.step(number % 2)
+        state, timestep = step(state, number % 2, jax.random.key(0))
+        images[2], done = timestep.observation, expected[1]
+        assert expected == found == [timestep.reward, timestep.terminated, timestep.truncated]
+    assert done
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
@@ -288,7 +317,7 @@ def test_what_is_not_a_state_is_refused(kind):
 
 
 def test_without_ale_the_command_that_installs_it_is_named(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "ale_py", None)
+    monkeypatch.setitem(sys.modules, "ale_py", None)
     funcenv.spec("ALE/Enduro-v5")
     with pytest.raises(ModuleNotFoundError, match=r'Atari games need ale-py: pip install "funcenv\[atari\]"'):
         funcenv.make("ALE/Enduro-v5")
