@@ -97,12 +97,16 @@ def page_text(page: EnvPage) -> str:
 def observation_table(env: Any, text: str, comments: dict[str, str]) -> str:
     """Return a table of the numbers in an observation, from the sentence that lists them and from the space.
 
+    Screens and grids have no table.
+
     Args:
         env: the environment.
         text: the section Observation of its docstring, such as "float32 `[2]`: position [m], velocity [m/s]". A member
             of the list such as "velocities `[9]` [m/s]" stands for nine numbers.
         comments: what the fields of the state mean.
     """
+    if len(env.observation_space.shape or ()) > 1:
+        return ""
     listed = [(*_split_count(part), _split_unit(part)[1]) for part in _split_list(text.partition(": ")[2])]
     bounds, num_listed = _bounds(env.observation_space), sum(count for _, count, _ in listed)
     if num_listed != len(bounds):
@@ -169,7 +173,7 @@ def returns_table(page: EnvPage) -> str:
                 cells.append(f"`funcenv train {spec.id}`")
             rows.append(f"| {' | '.join(cells)} |")
     note = (
-        "Mean and standard deviation of the returns: 1000 episodes of a random policy (100 for MuJoCo), and 100 of an "
+        "Mean and standard deviation of the returns: 1000 episodes of a random policy (100 for MuJoCo and Atari), and 100 of an "
         "agent that PPO trained with the preset of the id. An episode without a time limit is cut after 10,000 steps."
     )
     head = ["| id | random policy | trained agent |", "|---|---|---|"]

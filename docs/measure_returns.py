@@ -12,11 +12,12 @@ import sys
 from typing import Any
 
 import funcenv
+from funcenv.envs.atari import Atari
 from funcenv.envs.mujoco.mujoco_env import MujocoEnv
 from funcenv.registry import load_entry_points
 
 FILE = pathlib.Path(__file__).parent / "returns.json"
-NUM_EPISODES, MAX_STEPS = {"random": 1000, "random, MuJoCo": 100, "trained": 100}, 10_000
+NUM_EPISODES, MAX_STEPS = {"random": 1000, "random, slow": 100, "trained": 100}, 10_000
 
 
 def measure(env: Any, policy: Any, num_episodes: int) -> list[float]:
@@ -48,7 +49,7 @@ def main(arguments: list[str]) -> None:
     for env_id in built_in:
         env = funcenv.make(env_id)
         row = found.setdefault(env_id, {})
-        kind = "random, MuJoCo" if isinstance(env.unwrapped, MujocoEnv) else "random"
+        kind = "random, slow" if isinstance(env.unwrapped, (Atari, MujocoEnv)) else "random"
         row["random"] = measure(env, funcenv.random_policy(env), NUM_EPISODES[kind])
         if arguments[:1] == ["--train"] and env_id in chosen:
             row.update(trained(env_id))
