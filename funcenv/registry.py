@@ -254,7 +254,8 @@ def spec(id: str) -> EnvSpec:
     if versions and version is not None and version < min(versions):
         raise ValueError(f"{id} is deprecated and has no implementation here; use {versions[max(versions)].id}")
     if imported is not None and not versions and version is None:
-        own = [f"{module}:{name}" for name, value in vars(imported).items() if _is_env_class(value)]
+        names = getattr(imported, "__all__", vars(imported))  # a package may import what it exports on request
+        own = [f"{module}:{name}" for name in names if _is_env_class(getattr(imported, name))]
         raise ValueError(f"the module {module} has no class {id}; its environments are: {', '.join(own) or 'none'}")
     suggestion = _suggest_id(id, [versions[number].id for number in sorted(versions)])
     raise ValueError(f"no environment is registered as {id!r}; {suggestion}")
