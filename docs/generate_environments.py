@@ -173,8 +173,9 @@ def returns_table(page: EnvPage) -> str:
                 cells.append(f"`funcenv train {spec.id}`")
             rows.append(f"| {' | '.join(cells)} |")
     note = (
-        "Mean and standard deviation of the returns: 1000 episodes of a random policy (100 for MuJoCo and Atari), and 100 of an "
-        "agent that PPO trained with the preset of the id. An episode without a time limit is cut after 10,000 steps."
+        "Mean and standard deviation of the returns: 1000 episodes of a random policy (100 for MuJoCo and Atari), "
+        "and 100 of an agent that PPO trained with the preset of the id. An episode without a time limit is cut after "
+        "10,000 steps."
     )
     head = ["| id | random policy | trained agent |", "|---|---|---|"]
     return "\n".join([note, "", *head, *rows]) if rows else ""
