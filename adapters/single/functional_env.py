@@ -368,7 +368,7 @@ class FunctionalEnv(Env[ObsType, ActType]):
     def __getattr__(self, name: str) -> Any:
         """Return an attribute of the functional environment or of a wrapper inside, such as `gravity` or `P`."""
         func_env = self.__dict__.get("func_env")
-        if name in ("ale", "_frameskip", "_obs_type") and hasattr(func_env, "unwrapped"):
+        if name in ("ale", "_frameskip", "_obs_type") and func_env is not None:
             read = getattr(func_env.unwrapped, "stateful_attribute", None)
             if read is not None:
                 return read(name, lambda: innermost(self.state.env_state))

@@ -205,7 +205,8 @@ class Atari(FuncEnv[AtariState, Int[Array, ""], Array]):
             num_frames: how many of them are played.
         """
         start = self.console.start
-        result = {name: jax.ShapeDtypeStruct(array.shape, array.dtype) for name, array in start.items()}
+        shape: Any = jax.ShapeDtypeStruct  # JAX declares no types for it
+        result = {name: shape(array.shape, array.dtype) for name, array in start.items()}
         function = functools.partial(advance, self.cartridge, self.num_threads)
         following = host_call(function, result, state.emulator, actions, jnp.asarray(num_frames, jnp.int32))
         is_over = state.terminal | state.truncated
