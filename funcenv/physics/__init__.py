@@ -1,7 +1,8 @@
 """Rigid bodies in the plane: a solver that does what Box2D does, as pure functions of a state."""
 
+from funcenv.physics.rays import cast_ray
 from funcenv.physics.revolute import RevoluteJoint
-from funcenv.physics.shapes import Circle, Edges, Polygon
+from funcenv.physics.shapes import Boxes, Circle, Edges, Polygon
 from funcenv.physics.simulation import initial_state, step
 from funcenv.physics.world import (
     BEGAN,
@@ -18,6 +19,7 @@ __all__ = [
     "BEGAN",
     "ENDED",
     "Body",
+    "Boxes",
     "Circle",
     "Edges",
     "Fixture",
@@ -26,6 +28,7 @@ __all__ = [
     "World",
     "WorldState",
     "apply_impulse",
+    "cast_ray",
     "initial_state",
     "step",
     "transform_of",

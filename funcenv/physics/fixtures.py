@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from funcenv.physics.geometry import ZERO, Number, Transform, Vector, apply, float32, opaque
-from funcenv.physics.shapes import POLYGON_RADIUS, Circle, Edges, Polygon, Shape
+from funcenv.physics.shapes import POLYGON_RADIUS, Boxes, Circle, Edges, Polygon, Shape
 from funcenv.physics.world import Body, Fixture, World, static_transform
 from funcenv.struct import NDArray
 
@@ -23,7 +23,7 @@ BOX_MARGIN = np.float32(0.1)  # by which boxes are enlarged, so that they need n
 
 @dataclass(frozen=True)
 class Part:
-    """A fixture of a body, or one edge of a fixture with several."""
+    """A fixture of a body, or one edge or box of a fixture with several."""
 
     body: int
     fixture: Fixture
@@ -49,6 +49,8 @@ class Part:
             return [(float32(shape.center[0]), float32(shape.center[1]))]
         if isinstance(shape, Polygon):
             return list(shape.vertices)
+        if isinstance(shape, Boxes):
+            return [(x[self.edge], y[self.edge]) for x, y in shape.vertices()]
         x1, y1, x2, y2 = (float32(array)[self.edge] for array in (shape.x1, shape.y1, shape.x2, shape.y2))
         return [(x1, y1), (x2, y2)]
 
@@ -108,6 +110,14 @@ class Fixtures:
     def moving_can_collide(self) -> bool:
         """Whether moving bodies may collide with each other."""
         return bool(self.can_collide[self.grid_size :].any())
+
+    @cached_property
+    def fixed_bodies(self) -> NDArray:
+        """The number of the static body of each static part; every part of a divided body is one of its own."""
+        bodies = [
+            (self.parts[i].body, i if self.world.bodies[self.parts[i].body].is_divided else -1) for i in self.static
+        ]
+        return np.array([sorted(set(bodies)).index(body) for body in bodies], np.int32)
 
     @cached_property
     def a_is_static(self) -> bool:
@@ -177,6 +187,8 @@ def _fixture_boxes(body: int, fixture: Fixture, xf: Transform) -> tuple[Any, Any
     if isinstance(shape, Edges):
         ends = [(float32(shape.x1), float32(shape.y1)), (float32(shape.x2), float32(shape.y2))]
         return box_of(ends, POLYGON_RADIUS, xf)
+    if isinstance(shape, Boxes):
+        return box_of(shape.vertices(), POLYGON_RADIUS, xf)
     part = Part(body, fixture, _kind_of(shape))
     return box_of(part.vertices(), part.radius, xf)
 
@@ -190,13 +202,13 @@ def _parts(index: int, body: Body) -> list[Part]:
     parts = []
     for fixture in body.fixtures:
         kind = _kind_of(fixture.shape)
-        count = len(fixture.shape) if isinstance(fixture.shape, Edges) else 1
+        count = len(fixture.shape) if isinstance(fixture.shape, Edges | Boxes) else 1
         parts += [Part(index, fixture, kind, edge) for edge in range(count)]
     return parts
 
 
 def _kind_of(shape: Shape) -> int:
-    return EDGE if isinstance(shape, Edges) else POLYGON if isinstance(shape, Polygon) else CIRCLE
+    return EDGE if isinstance(shape, Edges) else CIRCLE if isinstance(shape, Circle) else POLYGON
 
 
 def _rank(keys: list[Any]) -> NDArray:

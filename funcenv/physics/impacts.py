@@ -89,7 +89,7 @@ def solve_impacts(
             list(ends),
             list(velocities),
             jnp.zeros(num_rows, jnp.float32),
-            jnp.zeros(len(settings.world.fixed), jnp.float32),
+            jnp.zeros(settings.fixtures.fixed_bodies.max() + 1, jnp.float32),
         ),
         changes=changes,
         time=jnp.ones(size, jnp.float32),
@@ -325,10 +325,8 @@ def _has_static_body(fixtures: Fixtures, table: PairTable, pair: Number) -> Numb
 
 
 def _fixed_body(fixtures: Fixtures, table: PairTable, pair: Number) -> Number:
-    """Return the index of the static body among the static ones, for pairs that have one."""
-    order = {body: i for i, body in enumerate(fixtures.world.fixed)}
-    column = np.array([order[fixtures.parts[i].body] for i in fixtures.static], np.int32)
-    return lookup(column, jnp.maximum(pair, 0) // max(len(fixtures.moving), 1))
+    """Return the number of the static body, for pairs that have one."""
+    return lookup(fixtures.fixed_bodies, jnp.maximum(pair, 0) // max(len(fixtures.moving), 1))
 
 
 def _at(values: jax.Array, index: Number) -> Number:

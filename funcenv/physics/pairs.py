@@ -22,7 +22,7 @@ from funcenv.physics.manifold import (
     collide_polygons,
 )
 from funcenv.physics.revolute import BodyMass
-from funcenv.physics.shapes import POLYGON_RADIUS, Edges
+from funcenv.physics.shapes import POLYGON_RADIUS, Boxes, Edges
 from funcenv.physics.world import Body
 
 MAX_SELECTS = 8  # rows of a table from which a lookup chooses by comparisons; longer tables are gathered
@@ -133,13 +133,21 @@ class _Table:
         blocks: list[dict[str, Any]] = []
         for part in chosen:
             shape = part.fixture.shape
-            count = len(shape) if isinstance(shape, Edges) else 1
-            if isinstance(shape, Edges) and part.edge > 0:
+            count = len(shape) if isinstance(shape, Edges | Boxes) else 1
+            if part.edge > 0:  # the block of the first has them all
                 continue
             if isinstance(shape, Edges):
                 ends = [(float32(shape.x1), float32(shape.y1)), (float32(shape.x2), float32(shape.y2))]
                 vertices, normals, centroid, radius = ends, [], (ZERO, ZERO), POLYGON_RADIUS
                 length = 2
+            elif isinstance(shape, Boxes):
+                vertices, normals, centroid, radius = (
+                    shape.vertices(),
+                    shape.normals(),
+                    shape.centroid(),
+                    POLYGON_RADIUS,
+                )
+                length = len(vertices)
             else:
                 vertices, normals, centroid, radius = part.vertices(), part.normals(), part.centroid(), part.radius
                 length = len(vertices)

@@ -11,7 +11,23 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from funcenv.physics.geometry import EPSILON, HALF, ONE, PI, ZERO, Number, Vector, add, cross, dot, float32, mul, sub
+from funcenv.physics.geometry import (
+    EPSILON,
+    HALF,
+    ONE,
+    PI,
+    ZERO,
+    Number,
+    Vector,
+    add,
+    cross,
+    dot,
+    float32,
+    mul,
+    normalize,
+    right,
+    sub,
+)
 from funcenv.struct import PyTreeNode, field
 
 LINEAR_SLOP = np.float32(0.005)  # penetration that is not corrected [m]
@@ -73,12 +89,47 @@ class Polygon(PyTreeNode):
 
     def centroid(self) -> Vector:
         """Return the centroid, computed from triangles with a corner at the origin."""
-        area, center = ZERO, (ZERO, ZERO)
-        for a, b in self.edges():
-            triangle = HALF * cross(a, b)
-            area = area + triangle
-            center = add(center, mul(triangle * _THIRD, add(add((ZERO, ZERO), a), b)))
-        return mul(ONE / area, center)
+        return _centroid(self.vertices)
+
+
+class Boxes(PyTreeNode):
+    """Upright rectangles of a static body, each of which counts as a fixture of its own, such as steps in a terrain.
+
+    Args:
+        left: arrays `[n]`, the sides of the rectangles in the coordinates of the body [m]. They may differ from one
+            world of a batch to the next.
+        bottom: see `left`.
+        right: see `left`.
+        top: see `left`.
+
+    >>> steps = Boxes(np.array([0.0, 1.0]), np.array([0.0, 0.0]), np.array([1.0, 2.0]), np.array([0.5, 1.0]))
+    >>> len(steps), steps.vertices()[1][1].tolist()
+    (2, [0.5, 1.0])
+    """
+
+    left: Any
+    bottom: Any
+    right: Any
+    top: Any
+
+    def __len__(self) -> int:
+        return int(np.shape(self.left)[-1])
+
+    def vertices(self) -> list[Vector]:
+        """Return the corners, counter-clockwise from the lower right, as a `Polygon` orders them."""
+        left, bottom, right, top = (float32(side) for side in (self.left, self.bottom, self.right, self.top))
+        return [(right, bottom), (right, top), (left, top), (left, bottom)]
+
+    def normals(self) -> list[Vector]:
+        """Return the outward unit normal of each side."""
+        corners = self.vertices()
+        return [
+            normalize(right(sub(end, start)))[0] for start, end in zip(corners, [*corners[1:], corners[0]], strict=True)
+        ]
+
+    def centroid(self) -> Vector:
+        """Return the centroids, computed from triangles with a corner at the origin."""
+        return _centroid(self.vertices())
 
 
 class Circle(PyTreeNode):
@@ -112,7 +163,7 @@ class Edges(PyTreeNode):
         return int(np.shape(self.x1)[-1])
 
 
-Shape: TypeAlias = Polygon | Circle | Edges
+Shape: TypeAlias = Polygon | Circle | Edges | Boxes
 
 
 class Mass(NamedTuple):
@@ -126,7 +177,7 @@ class Mass(NamedTuple):
 def mass_of(shape: Shape, density: Number) -> Mass:
     """Return the mass of a shape with a density in kg/m^2."""
     density = float32(density)
-    if isinstance(shape, Edges):
+    if isinstance(shape, Edges | Boxes):
         return Mass(ZERO, (ZERO, ZERO), ZERO)
     if isinstance(shape, Circle):
         radius, center = float32(shape.radius), (float32(shape.center[0]), float32(shape.center[1]))
@@ -158,6 +209,16 @@ def _polygon_mass(shape: Polygon, density: Number) -> Mass:
     center = mul(ONE / area, center)
     shifted = add(center, middle)
     return Mass(mass, shifted, density * inertia + mass * (dot(shifted, shifted) - dot(center, center)))
+
+
+def _centroid(vertices: Sequence[Vector]) -> Vector:
+    """Return the centroid of a polygon, computed from triangles with a corner at the origin."""
+    area, center = ZERO, (ZERO, ZERO)
+    for a, b in zip(vertices, (*vertices[1:], vertices[0]), strict=True):
+        triangle = HALF * cross(a, b)
+        area = area + triangle
+        center = add(center, mul(triangle * _THIRD, add(add((ZERO, ZERO), a), b)))
+    return mul(ONE / area, center)
 
 
 def _convex_hull(points: Sequence[Vector]) -> list[Vector]:

@@ -16,7 +16,7 @@ import numpy as np
 from funcenv.physics.geometry import ONE, ZERO, Number, Transform, Vector, add, cross, dot, float32, mul, sub, where
 from funcenv.physics.geometry import origin as origin_of
 from funcenv.physics.revolute import BodyMass, RevoluteJoint
-from funcenv.physics.shapes import Mass, Shape, mass_of
+from funcenv.physics.shapes import Boxes, Mass, Shape, mass_of
 from funcenv.struct import PyTreeNode, field
 
 NOTHING = np.int32(0)
@@ -31,7 +31,7 @@ class Fixture(PyTreeNode):
     """A shape with material, fixed to a body.
 
     Args:
-        shape: a `Polygon`, a `Circle`, or `Edges`, each of which is a fixture of its own.
+        shape: a `Polygon`, a `Circle`, or `Edges` or `Boxes`, each of which is a fixture of its own.
         density: mass per area [kg/m^2].
         friction: coefficient; two fixtures in contact have the geometric mean of theirs.
         restitution: 0 for no bouncing, 1 for all; two fixtures in contact have the greater of theirs.
@@ -62,6 +62,11 @@ class Body(PyTreeNode):
         linear_damping: rates at which velocities decay [1/s].
         angular_damping: see `linear_damping`.
         is_static: the body never moves.
+        is_divided: each fixture of this static body, and each of `Edges` and `Boxes`, counts as a body of its own. Only
+            impacts of fast bodies can tell, because Box2D notes the time of the last impact of each body.
+
+    Raises:
+        ValueError: a moving body that is divided or has `Boxes`.
     """
 
     fixtures: tuple[Fixture, ...] = ()
@@ -72,6 +77,13 @@ class Body(PyTreeNode):
     linear_damping: Number = 0.0
     angular_damping: Number = 0.0
     is_static: bool = field(pytree_node=False, default=False)
+    is_divided: bool = field(pytree_node=False, default=False)
+
+    def __post_init__(self) -> None:
+        if not self.is_static and self.is_divided:
+            raise ValueError(f"a divided body must be static, got is_static={self.is_static}; make several bodies")
+        if not self.is_static and any(isinstance(fixture.shape, Boxes) for fixture in self.fixtures):
+            raise ValueError(f"Boxes must belong to a static body, got is_static={self.is_static}; use Polygon.box")
 
 
 class World(PyTreeNode):
