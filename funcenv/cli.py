@@ -1,4 +1,4 @@
-"""The command line: `funcenv train`, `evaluate`, `replay`, `play`, `bench`, `check`, `list`.
+"""The command line: `funcenv train`, `evaluate`, `compare`, `report`, `replay`, `play`, `bench`, `check`, `list`.
 
 Each command imports what it needs when it runs, so `funcenv list` is fast and starts no JAX backend.
 """
@@ -23,6 +23,8 @@ usage: funcenv COMMAND ...
   funcenv train [ENV] [--flags]        train an agent and write a run to runs/
   funcenv train --resume RUN           continue a run that was stopped, or give it more --total-timesteps
   funcenv evaluate RUN                 evaluate a trained agent over many episodes
+  funcenv compare RUN ...              print the final returns of runs with their intervals, and how they differ
+  funcenv report RUN ...               write one page on runs: curves, differences, cost, best and worst episodes
   funcenv replay RUN [--save x.gif]    record episodes of a trained agent, and open them in a browser
   funcenv play [ENV] [--terminal]      play with the keyboard, in a window or in the terminal
   funcenv play --watch RUN             watch a trained agent play
@@ -35,7 +37,7 @@ Compiled programs are kept in the user's cache folder; --no-compile-cache compil
 """
 
 NO_CACHE = "--no-compile-cache"
-COMPILING = ("train", "evaluate", "replay", "play", "check")
+COMPILING = ("train", "evaluate", "report", "replay", "play", "check")
 """The commands that keep compiled programs. `bench` measures how long compiling takes."""
 
 TRAIN_PACKAGES = ("matplotlib", "optax", "orbax", "rich", "tyro")
@@ -85,6 +87,8 @@ def _main(arguments: Sequence[str] | None) -> int:
     commands = {
         "train": lambda rest: _train(rest, hints),
         "evaluate": _evaluate,
+        "compare": _compare,
+        "report": _report,
         "replay": _replay,
         "play": _play,
         "bench": _bench,
@@ -217,6 +221,26 @@ def _evaluate(arguments: list[str]) -> int:
     return 0
 
 
+def _compare(arguments: list[str]) -> int:
+    tyro = _require_train_packages("compare")
+    from funcenv.train.compare_command import CompareOptions, compare_runs
+
+    about = "Print the final returns of runs. Runs that differ in their seeds alone are taken together."
+    folders, options = _parse_runs(tyro, "compare", about, CompareOptions, arguments)
+    compare_runs(folders, options)
+    return 0
+
+
+def _report(arguments: list[str]) -> int:
+    tyro = _require_train_packages("report")
+    from funcenv.train.report_command import ReportOptions, report_runs
+
+    about = "Write one page on runs: learning curves, differences, cost, and the best and worst episodes."
+    folders, options = _parse_runs(tyro, "report", about, ReportOptions, arguments)
+    report_runs(folders, options)
+    return 0
+
+
 def _replay(arguments: list[str]) -> int:
     tyro = _require_train_packages("replay")
     from funcenv.train.replay_command import ReplayOptions, replay_run
@@ -236,6 +260,17 @@ def _parse_run(tyro: Any, command: str, about: str, options: type, arguments: li
     folder = "" if asks_for_help else arguments[0]
     flags = _with_whole_numbers(arguments if asks_for_help else arguments[1:], options)
     return folder, tyro.cli(options, prog=f"funcenv {command} RUN", description=about, args=flags)
+
+
+def _parse_runs(tyro: Any, command: str, about: str, options: type, arguments: list[str]) -> tuple[list[str], Any]:
+    """Parse the folders of runs and the flags that follow them."""
+    _limit_threads(arguments)
+    count = next((i for i, argument in enumerate(arguments) if argument.startswith("-")), len(arguments))
+    folders, flags = arguments[:count], arguments[count:]
+    if not folders and not _asks_for_help(arguments):
+        raise UsageError(f"{command} needs the folders of runs: funcenv {command} runs/*")
+    flags = _with_whole_numbers(flags, options)
+    return folders, tyro.cli(options, prog=f"funcenv {command} RUN ...", description=about, args=flags)
 
 
 def _play(arguments: list[str]) -> int:

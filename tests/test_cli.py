@@ -107,7 +107,9 @@ def test_a_finished_run_gets_more_steps(trained, tmp_path, capsys):
     assert "can only grow: it is 192, got 64" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", ["train", "evaluate", "replay", "play", "bench", "check", "list"])
+@pytest.mark.parametrize(
+    "command", ["train", "evaluate", "compare", "report", "replay", "play", "bench", "check", "list"]
+)
 def test_every_command_has_help(command, capsys):
     with pytest.raises(SystemExit) as stopped:
         main([command, "--help"])

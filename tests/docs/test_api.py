@@ -44,6 +44,13 @@ MODULES = {
     "funcenv.train.run": ("RunResult", "load", "new_folder", "read_config", "resume", "start"),
     "funcenv.train": ("load_policy", "stateful_policy"),
     "funcenv.train.policy": ("load_agents",),
+    "funcenv.train.aggregate": (
+        "bootstrap_interval",
+        "interquartile_mean",
+        "performance_profile",
+        "probability_of_improvement",
+    ),
+    "funcenv.train.comparison": ("Method", "RunRecord", "compare", "group_runs", "read_run"),
     "funcenv.train.metrics": ("read_metrics",),
     "funcenv.train.presets": ("preset",),
     "funcenv.checks": (
