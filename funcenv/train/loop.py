@@ -56,7 +56,7 @@ class Learner:
         """Return a new state; the key is split into one for each seed."""
         require_typed_key(key)
         init = self._init if is_tracing() else self._compiled_init  # which JAX refuses in another program
-        with _default_promotion():
+        with default_promotion():
             return init(jax.random.split(key, self.config.num_seeds))
 
     def advance(self, state: Any, num_updates: int) -> tuple[Any, Metrics]:
@@ -67,7 +67,7 @@ class Learner:
             before the first episode ends.
         """
         num_updates = min(num_updates, MAX_UPDATES_PER_CALL, self.config.num_updates - self.num_updates_done(state))
-        with _default_promotion():
+        with default_promotion():
             state, metrics = self._advance(state, np.int32(num_updates))
         rows = {name: values[:num_updates] for name, values in jax.device_get(metrics).items()}
         # Not inside the program, where jax_debug_nans would take it for a mistake.
@@ -76,7 +76,7 @@ class Learner:
 
     def compile(self, state: Any) -> None:
         """Compile `advance`, which the first call does otherwise."""
-        with _default_promotion():
+        with default_promotion():
             self.num_updates_done(self._advance(state, np.int32(0))[0])  # waits for the program
 
     def num_updates_done(self, state: Any) -> int:
@@ -111,7 +111,7 @@ class Learner:
 
 
 @contextlib.contextmanager
-def _default_promotion() -> Iterator[None]:
+def default_promotion() -> Iterator[None]:
     """Use JAX's default promotion rules, because optax does not compile under the strict ones a user may have set."""
     with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
         yield

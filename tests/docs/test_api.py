@@ -50,6 +50,7 @@ MODULES = {
         "performance_profile",
         "probability_of_improvement",
     ),
+    "funcenv.train.sweep": ("SweepResult", "grid", "sweep", "sweepable"),
     "funcenv.train.comparison": ("Method", "RunRecord", "compare", "group_runs", "read_run"),
     "funcenv.train.metrics": ("read_metrics",),
     "funcenv.train.presets": ("preset",),
