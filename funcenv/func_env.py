@@ -28,7 +28,7 @@ from funcenv.random import require_typed_key
 from funcenv.scene import Scene
 from funcenv.sharding import vary_over, varying_axes
 from funcenv.spaces import Space
-from funcenv.struct import PyTreeNode, parameter_ndim
+from funcenv.struct import NDArray, PyTreeNode, parameter_ndim
 
 State = TypeVar("State")
 Action = TypeVar("Action")
@@ -189,6 +189,21 @@ class FuncEnv(PyTreeNode, Generic[State, Action, Obs]):
         """Return a drawing of the state, with the same number of shapes for every state so that it can be traced."""
         del state
         raise NotImplementedError(f"{type(self).__name__} draws nothing: define scene(state) to draw it")
+
+    def host_image(self, state: State, size: tuple[int, int]) -> NDArray | None:
+        """Return an image that a library draws in place of the scene, or None for the scene; it is never traced.
+
+        Args:
+            state: a state whose leaves are NumPy arrays.
+            size: height and width of the image, uint8 `[height, width, 3]`.
+        """
+        del state, size
+        return None
+
+    @property
+    def image_size(self) -> tuple[int, int] | None:
+        """Height and width of images for which no size is asked; None if they follow from the scene."""
+        return None
 
     def text(self, state: State, action: Action | None = None) -> str:
         """Return a text rendering of the state for a terminal, where characters suit the environment.

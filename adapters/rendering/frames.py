@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import UInt8
 
 from funcenv.checks import require_size
-from funcenv.func_env import AnyEnv
+from funcenv.func_env import AnyEnv, FuncEnv
 from funcenv.scene import rasterize
 from funcenv.scene.grid import mosaic
 
@@ -42,7 +42,13 @@ def scene_aspect(func_env: AnyEnv, env_state: Any) -> float:
 
 
 def draw_frame(func_env: AnyEnv, env_state: Any, size: tuple[int, int]) -> Frame:
-    """Draw a state as a new array of `size` (height, width)."""
+    """Draw a state as a new array of `size` (height, width), by the library of the environment if it has one."""
+    image = func_env.host_image(env_state, size)
+    return draw_scene(func_env, env_state, size) if image is None else image
+
+
+def draw_scene(func_env: AnyEnv, env_state: Any, size: tuple[int, int]) -> Frame:
+    """Draw the scene of a state as a new array of `size` (height, width)."""
     return np.array(_draw(func_env, env_state, size))
 
 
@@ -54,12 +60,20 @@ def draw_frames(func_envs: AnyEnv, env_states: Any, size: tuple[int, int]) -> Fr
         env_states: Batch of states; every array has the same leading axis.
         size: Height and width of each frame.
     """
+    if type(func_envs.unwrapped).host_image is not FuncEnv.host_image:
+        envs, states = jax.device_get((func_envs, env_states))
+        rows = range(len(jax.tree.leaves(states)[0]))
+        return np.stack([draw_frame(_row(envs, i), _row(states, i), size) for i in rows])
     return np.array(_draw_batch(func_envs, env_states, size))
 
 
 def draw_mosaic(func_envs: AnyEnv, env_states: Any, size: tuple[int, int], columns: int | None) -> Frame:
     """Draw the states of a batch of environments as a grid in one frame of `size` (height, width)."""
     return np.array(_draw_mosaic(func_envs, env_states, size, columns))
+
+
+def _row(batch: Any, i: int) -> Any:
+    return jax.tree.map(lambda leaf: leaf[i], batch)
 
 
 @jax.jit

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import jax
 
-from funcenv.adapters.rendering.frames import draw_frame, scene_aspect
+from funcenv.adapters.rendering.frames import draw_frame, draw_scene, scene_aspect
 from funcenv.adapters.rendering.modes import has_text
 from funcenv.adapters.rendering.terminal import frame_size_in_terminal, half_blocks
 from funcenv.adapters.rendering.window import Window
@@ -78,10 +78,14 @@ class Renderer:
             return str(func_env.text(what.env_state, what.action))
         height, width = self._frame_size(what)
         size = frame_size_in_terminal(width / height, *shutil.get_terminal_size())
-        return half_blocks(draw_frame(what.func_env, what.env_state, size))
+        return half_blocks(draw_scene(what.func_env, what.env_state, size))
 
     def _frame_size(self, what: RenderInput) -> tuple[int, int]:
         if self._size is None:
-            aspect = scene_aspect(what.func_env, what.env_state) if None in self._requested_size else 1.0
-            self._size = frame_size(aspect, *self._requested_size)
+            aspect, (height, width) = 1.0, self._requested_size
+            if height is None and width is None and what.func_env.image_size is not None:
+                height, width = what.func_env.image_size
+            if height is None or width is None:
+                aspect = scene_aspect(what.func_env, what.env_state)
+            self._size = frame_size(aspect, height, width)
         return self._size

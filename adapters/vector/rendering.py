@@ -156,7 +156,9 @@ class RenderedVectorEnv(VectorEnv[ObsType, ActType]):
         return self._texts(frame) if mode == "ansi" else self._frames(frame)
 
     def _frames(self, frame: PresentFrame) -> tuple[Frame, ...]:
-        size = frame_size(self._frame_aspect(frame.func_envs, frame.env_state), *self._render_size)
+        size = self.func_env.image_size if self._render_size == (None, None) else None
+        if size is None:
+            size = frame_size(self._frame_aspect(frame.func_envs, frame.env_state), *self._render_size)
         return tuple(draw_frames(frame.func_envs, frame.env_state, size))
 
     def _texts(self, frame: PresentFrame) -> tuple[str, ...]:

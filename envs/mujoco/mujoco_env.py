@@ -21,13 +21,14 @@ from jaxtyping import Array, Bool, Float, UInt
 from funcenv.checks import require_at_least, require_finite, require_positive, require_size
 from funcenv.envs.mujoco import mjx, simulation
 from funcenv.envs.mujoco.model import PACKAGED, Model, find_file, load_model, require_unchanged
+from funcenv.envs.mujoco.mujoco_image import Shot, camera_number, draw_image, uses_opengl, warn_of_scene
 from funcenv.envs.mujoco.mujoco_scene import View, draw_model
 from funcenv.envs.mujoco.simulation import SCALED_FIELDS, Simulation
 from funcenv.func_env import FuncEnv
 from funcenv.host import host_call, to_words
 from funcenv.scene import Scene
 from funcenv.spaces import Box
-from funcenv.struct import PyTreeNode, field
+from funcenv.struct import NDArray, PyTreeNode, field
 
 DEFAULT_SIZE = 480  # of an image, pixels
 # Keys of `funcenv play` for a motor's lowest and highest control.
@@ -98,6 +99,7 @@ class MujocoEnv(FuncEnv[MujocoState, Float[Array, "nu"], Float[Array, "size"]]):
         if self.xml_file not in PACKAGED:
             object.__setattr__(self, "xml_file", str(find_file(self.xml_file)))
         require_unchanged(load_model(self.xml_file))
+        camera_number(self.model, self.camera_id, self.camera_name)
         if self.backend == "mjx":
             mjx.require_simulable(self.xml_file)
 
@@ -251,6 +253,25 @@ class MujocoEnv(FuncEnv[MujocoState, Float[Array, "nu"], Float[Array, "size"]]):
     def scene(self, state: MujocoState) -> Scene:
         """Draw the geoms of the model, from a side or from above."""
         return draw_model(self.model.mjmodel, state.qpos, self.view)
+
+    @property
+    def image_size(self) -> tuple[int, int] | None:
+        """Height and width, where MuJoCo draws or where they are not the defaults."""
+        size = self.height, self.width
+        return size if uses_opengl() or size != (DEFAULT_SIZE, DEFAULT_SIZE) else None
+
+    def host_image(self, state: MujocoState, size: tuple[int, int]) -> NDArray | None:
+        """Return MuJoCo's own image if the environment variable `MUJOCO_GL` says how to draw it, else None."""
+        names = ("camera_id", "camera_name", "visual_options")
+        given = [f"{name}={getattr(self, name)!r}" for name in names if getattr(self, name) is not None]
+        if not uses_opengl():
+            if given:
+                warn_of_scene(given)
+            return None
+        camera = camera_number(self.model, self.camera_id, self.camera_name)
+        config, options = self.default_camera_config or (), self.visual_options or ()
+        shot = Shot(camera, config, self.view.follow, self.max_geom, options)
+        return draw_image(self.xml_file, np.asarray(state.qpos, np.float64), shot, size)
 
     def _simulate(self, function: str, *args: jax.Array) -> MujocoState:
         """Call `advance` or `begin` of the simulator."""

@@ -1,7 +1,7 @@
 """The drawing of MuJoCo models: their geoms as capsules, in parallel projection, and the floor below.
 
-It needs neither OpenGL nor a simulation, so replays, terminals and pixel observations work everywhere. For MuJoCo's own
-images see `render_mode="rgb_array"`.
+It needs neither OpenGL nor a simulation, so replays, terminals and pixel observations work everywhere. MuJoCo's own
+images are drawn by `funcenv.envs.mujoco.mujoco_image`.
 """
 
 from __future__ import annotations

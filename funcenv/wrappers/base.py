@@ -17,6 +17,7 @@ from jaxtyping import Array, Bool, Float
 from funcenv.func_env import Action, AnyEnv, FuncEnv, Obs, State
 from funcenv.scene import Scene
 from funcenv.spaces import Space
+from funcenv.struct import NDArray
 
 _EXTRA_KEYS = 2**31  # beyond the numbers of draws and splits, which coincide with `fold_in` in JAX's generators
 
@@ -220,6 +221,15 @@ class Wrapper(FuncEnv[State, Action, Obs]):
     def scene(self, state: State) -> Scene:
         """Return a drawing of the state."""
         return self.inner_env(state).scene(self.inner(state))
+
+    def host_image(self, state: State, size: tuple[int, int]) -> NDArray | None:
+        """Return an image that a library draws in place of the scene, or None for the scene."""
+        return self.inner_env(state).host_image(self.inner(state), size)
+
+    @property
+    def image_size(self) -> tuple[int, int] | None:
+        """Height and width of images for which no size is asked; None if they follow from the scene."""
+        return self.env.image_size
 
     def text(self, state: State, action: Action | None = None) -> str:
         """Return a text rendering of the state for a terminal."""

@@ -1,0 +1,98 @@
+"""MuJoCo's own images, which are compared with Gymnasium's where OSMesa is installed, and the scene without them."""
+
+import ctypes.util
+import os
+import subprocess
+import sys
+
+import jax
+import numpy as np
+import pytest
+
+from funcenv import adapters
+from funcenv.envs import Ant
+from tests.support.mujoco import ours
+
+SAME = """
+import gymnasium, jax, numpy as np
+from funcenv import adapters
+from tests.support.mujoco import ours
+for arguments in {}, {"width": 200, "height": 120, "camera_name": "track"}:
+    theirs = gymnasium.make("Ant-v5", render_mode="rgb_array", **arguments)
+    theirs.reset(seed=0)
+    inner = theirs.unwrapped
+    inner.set_state(inner.init_qpos, inner.init_qvel)
+    env = adapters.make("Ant-v5", render_mode="rgb_array", reset_noise_scale=0.0, **arguments)
+    env.reset(seed=0)
+    image = env.render()
+    assert image.dtype == np.uint8 and image.shape == (arguments.get("height", 480), arguments.get("width", 480), 3)
+    np.testing.assert_array_equal(image, theirs.render())
+envs = adapters.make_vec("Ant-v5", num_envs=2, render_mode="rgb_array", reset_noise_scale=0.0, **arguments)
+envs.reset(seed=0)
+for frame in envs.render():
+    np.testing.assert_array_equal(frame, image)
+state = jax.jit(ours("Ant").initial)(jax.random.key(0))
+draw = lambda x: ours("Ant").host_image(jax.device_get(state.replace(qpos=state.qpos.at[0].set(x))), (60, 60))
+assert np.abs(np.int32(draw(0.0)) - draw(4.0)).mean() < 1  # the camera moves with the robot; the floor repeats
+"""
+
+
+def run(script, **variables):
+    environment = {**os.environ, **variables}
+    return subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.skipif(ctypes.util.find_library("OSMesa") is None, reason="OSMesa is not installed: libosmesa6")
+def test_images_are_gymnasiums():
+    done = run(SAME, MUJOCO_GL="osmesa")
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_failing_opengl_is_explained():
+    script = """
+from funcenv import adapters
+env = adapters.make("InvertedPendulum-v5", render_mode="rgb_array")
+env.reset(seed=0)
+env.render()
+"""
+    done = run(script, MUJOCO_GL="glfw", DISPLAY="", WAYLAND_DISPLAY="")
+    assert "RuntimeError: MuJoCo cannot draw with MUJOCO_GL=glfw: " in done.stderr
+    assert "; before Python starts, set MUJOCO_GL to egl" in done.stderr
+
+
+def test_without_opengl_the_scene_is_drawn_in_the_size_that_was_asked_for(monkeypatch, recwarn):
+    monkeypatch.delenv("MUJOCO_GL", raising=False)
+    env = adapters.make("InvertedPendulum-v5", render_mode="rgb_array", width=60, height=40)
+    env.reset(seed=0)
+    assert env.render().shape == (40, 60, 3)
+    assert not [entry for entry in recwarn if "MUJOCO_GL" in str(entry.message)]
+
+
+def test_arguments_without_effect_are_named(monkeypatch):
+    monkeypatch.delenv("MUJOCO_GL", raising=False)
+    env = ours("Ant", camera_name="track")
+    state = jax.device_get(jax.jit(env.initial)(jax.random.key(0)))
+    with pytest.warns(UserWarning, match="camera_name='track' have no effect.*set MUJOCO_GL to egl"):
+        assert env.host_image(state, (40, 60)) is None
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ({"camera_name": "nose"}, r"has no camera 'nose'; its cameras are \['track'\]"),
+        ({"camera_id": 1}, "camera_id must be from -1 to 0 in .*, got 1"),
+        ({"camera_id": 0, "camera_name": "track"}, "name two cameras; leave one out"),
+    ],
+)
+def test_wrong_cameras_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        Ant(**arguments)
+
+
+def test_a_scene_has_the_aspect_of_its_camera_by_default(monkeypatch):
+    monkeypatch.delenv("MUJOCO_GL", raising=False)
+    assert Ant().image_size is None
+    assert Ant(height=100).image_size == (100, 480)
+    monkeypatch.setenv("MUJOCO_GL", "osmesa")
+    assert Ant().image_size == (480, 480)
+    assert np.ndim(Ant(camera_id=-1).camera_id) == 0
