@@ -56,6 +56,22 @@ PRESETS: dict[tuple[str, str], dict[str, Any]] = {
         "epsilon_fraction": 0.2,
         "layer_norm": True,
     },
+    ("sac", "Pendulum-v1"): {
+        "total_timesteps": 20_000,
+        "hidden_sizes": (64, 64),
+        "learning_rate": 2e-3,
+    },
+    # Actions that are alike for many steps in a row reach the goal now and then; independent ones do not.
+    ("sac", "MountainCarContinuous-v0"): {
+        "total_timesteps": 40_000,
+        "num_envs": 16,
+        "learning_starts": 8_000,
+        "n_step": 5,
+        "hidden_sizes": (64, 64),
+        "learning_rate": 2e-3,
+        "initial_temperature": 0.1,
+        "noise_correlation": 0.95,
+    },
     ("ppo", "CartPole-v0"): {"total_timesteps": 200_000},
     ("ppo", "CartPole-v1"): {"total_timesteps": 200_000},
     # As in rl-baselines3-zoo, with a higher learning rate.

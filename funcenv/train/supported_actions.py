@@ -11,7 +11,9 @@ SUPPORTED_ACTIONS: dict[str, tuple[str, ...]] = {
     "dqn": ("Discrete actions",),
     "ppo": ("Discrete actions", _BOUNDED, _UNBOUNDED),
     "pqn": ("Discrete actions",),
+    "reinforce": ("Discrete actions", _BOUNDED, _UNBOUNDED),
     "sac": (_BOUNDED,),
+    "td3": (_BOUNDED,),
 }
 """The built-in algorithms and the kinds of actions that they take."""
 
@@ -23,7 +25,7 @@ def require_actions(algorithm: str, space: AnySpace) -> None:
     >>> require_actions("dqn", Box(-1, 1, (2,)))
     Traceback (most recent call last):
         ...
-    ValueError: dqn takes Discrete actions, got Box(-1.0, 1.0, (2,), float32); these take them: ppo, sac
+    ValueError: dqn takes Discrete actions, got Box(-1.0, 1.0, (2,), float32); these take them: ppo, reinforce, sac, td3
     """
     kind, taken = _kind_of(space), SUPPORTED_ACTIONS[algorithm]
     if kind in taken:

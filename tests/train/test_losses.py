@@ -1,5 +1,7 @@
 """Targets and losses equal values that are computed by hand, for networks that are tables or products."""
 
+import dataclasses
+import itertools
 import math
 import types
 
@@ -8,9 +10,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import funcenv
 from funcenv.spaces import Discrete
-from funcenv.train import dqn, pqn, sac
-from funcenv.train.distributions import SquashedGaussian
+from funcenv.train import dqn, pqn, reinforce, sac, td3
+from funcenv.train.collect import Experience
+from funcenv.train.distributions import Categorical, SquashedGaussian
+from funcenv.train.loop import Learner
 from funcenv.train.networks import QNetwork
 from funcenv.train.q_agent import QAgent, epsilon_greedy
 from funcenv.train.replay_buffer import Transition
@@ -120,3 +125,49 @@ def test_a_fraction_of_the_actions_is_random():
     values = jnp.broadcast_to(jnp.array([0.0, 1.0, 0.0]), (20_000, 3))
     chosen = jax.jit(epsilon_greedy)(values, 0.3, jax.random.key(0))
     np.testing.assert_allclose((chosen == 1).mean(dtype=float), 0.7 + 0.1, atol=0.02)
+
+
+def test_td3_takes_the_lower_target_critic_of_the_target_actor():
+    values = products(0.0).critics
+    networks = types.SimpleNamespace(actor=types.SimpleNamespace(apply=lambda p, x: jnp.tanh(p * x)), critics=values)
+    features, config = jnp.array([[0.5], [-1.0], [2.0]]), td3.Config(target_noise=0.0)
+    learned = types.SimpleNamespace(target_actor_params=jnp.float32(2.0), target_critic_params=jnp.array([3.0, 2.0]))
+    target = td3._target(config, networks, learned, BATCH, features, jax.random.key(0))
+    next_value = 2 * features[:, 0] * np.tanh(2 * features[:, 0])
+    np.testing.assert_allclose(target, BATCH.reward + BATCH.discount * next_value, rtol=1e-6)
+    noisy = td3._target(
+        td3.Config(target_noise=100.0, target_noise_clip=0.25), networks, learned, BATCH, features, jax.random.key(0)
+    )
+    reached = np.asarray((noisy - BATCH.reward) / BATCH.discount / 2 / features[:, 0])[
+        :2
+    ]  # the discount of the third is 0
+    expected = np.clip(np.tanh(2 * features[:2, 0])[:, None] + np.array([[-0.25, 0.25]]), -1, 1)
+    assert (np.abs(reached[:, None] - expected).min(1) < 1e-5).all()
+    loss, _ = td3._actor_loss(jnp.float32(2.0), networks, jnp.array([3.0, 2.0]), features)
+    np.testing.assert_allclose(loss, -1.5 * next_value.mean(), rtol=1e-6)
+
+
+def test_the_actor_of_td3_learns_every_second_step():
+    config = td3.Config(num_envs=2, num_steps=2, buffer_size=32, minibatch_size=4, learning_starts=4, n_step=1)
+    config = dataclasses.replace(config, env_id="Pendulum-v1", hidden_sizes=(4,), num_gradient_steps=1)
+    learner = Learner(td3, config)
+    states = [learner.init(funcenv.key(0))]
+    for _ in range(4):
+        states.append(learner.advance(states[-1], 1)[0])
+    kernels = [np.asarray(state.learned.actor_params["params"]["Dense_0"]["kernel"]) for state in states]
+    assert [(a != b).any() for a, b in itertools.pairwise(kernels)] == [True, False, True, False]
+
+
+def test_the_loss_of_reinforce_is_the_policy_gradient_and_the_error_of_the_baseline():
+    config = reinforce.Config(value_coefficient=0.5, entropy_coefficient=0.1)
+    logits, returns = jnp.array([[0.0, 1.0], [2.0, 0.0]]), jnp.array([[3.0, 5.0]])
+    network = types.SimpleNamespace(apply=lambda params, x: (Categorical(x @ params), x @ jnp.array([1.0, 2.0])))
+    agent = reinforce.Agent(logits, network, Discrete(2), Discrete(2))
+    batch = Experience(jnp.array([[0, 1]]), jnp.array([[1, 0]]), None)
+    loss, parts = reinforce._loss(logits, config, agent, batch, returns)
+    log_probs = np.log([np.e / (1 + np.e), np.e**2 / (1 + np.e**2)])
+    np.testing.assert_allclose(parts["policy_loss"], -np.mean(log_probs * [3 - 1, 5 - 2]), rtol=1e-5)
+    np.testing.assert_allclose(parts["value_loss"], 0.5 * (4 + 9) / 2, rtol=1e-6)
+    np.testing.assert_allclose(
+        loss, parts["policy_loss"] + 0.5 * parts["value_loss"] - 0.1 * parts["entropy"], rtol=1e-6
+    )
