@@ -48,6 +48,15 @@ PRESETS: dict[tuple[str, str], dict[str, Any]] = {
         "reward_scale": 0.1,
         "epsilon_end": 0.1,
     },
+    ("pqn", "Acrobot-v1"): {
+        "total_timesteps": 250_000,
+        "num_steps": 64,
+        "num_minibatches": 16,
+        "max_grad_norm": 1.0,
+        "q_lambda": 0.95,
+        "reward_scale": 0.1,
+        "epsilon_end": 0.01,
+    },
     ("dqn", "CartPole-v1"): {
         "total_timesteps": 100_000,
         "num_envs": 16,
