@@ -138,7 +138,7 @@ class RunOptions:
     """Options of how a run is stored and shown. Only the algorithm changes its result."""
 
     algo: str
-    """training algorithm: dqn, ppo, pqn, reinforce, sac, td3, the name of one that a package offers, or "module:name\""""
+    """training algorithm: dqn, ppo, pqn, reinforce, sac, td3, that of a package, or "module:name\""""
     run_dir: str | None = None
     """folder of this run; by default a folder in --runs, named after the task and the time"""
     runs: str = "runs"
