@@ -29,6 +29,15 @@ PEERS = {
     "brax": ["brax==0.14.2", *JAX],
     "jumanji": ["jumanji==1.1.2", *JAX],
 }
+_OURS = ["chex==0.1.92", "filelock", "flax==0.12.8", "jaxtyping==0.3.11", *JAX]  # funcenv's own, which is not installed
+PEERS |= {
+    "interop gymnax": ["gymnax==1.0.1", "six", *_OURS],
+    "interop brax": ["brax==0.14.2", *_OURS],
+    "interop jumanji": ["jumanji==1.1.2", *_OURS],
+    "interop navix": ["navix==0.7.4", *_OURS],
+    "interop pgx": ["pgx==2.6.0", *_OURS],
+    "interop xminigrid": ["xminigrid==0.9.3", *_OURS],
+}
 """Requirements of each peer's virtual environment: the peer, and the JAX that funcenv was measured with."""
 
 ONE_CORE = {name: "1" for name in ("PJRT_NPROC", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from funcenv.registry import EnvSpec, register, register_family
+from funcenv.registry import EnvSpec, register, register_family, register_namespace
 
 _PACKAGE = "funcenv.envs"
 # id, class, max_episode_steps, reward_threshold, kwargs
@@ -49,11 +49,26 @@ _ENVS: tuple[tuple[str, str, int | None, float | None, dict[str, Any]], ...] = (
 )
 
 
+# Libraries whose environments have ids such as gymnax/CartPole-v1, and the time limit of those that state none
+_LIBRARIES = {"brax": 1000, "gymnax": None, "jumanji": None, "navix": None, "pgx": None, "xminigrid": None}
+
+
 def register_envs() -> None:
-    """Register every environment of this package; the entry point `funcenv.envs` calls this at the first look-up."""
+    """Register every environment of this package, and the namespaces of other libraries.
+
+    The entry point `funcenv.envs` calls this at the first look-up.
+
+    >>> import funcenv
+    >>> print(funcenv.spec("gymnax/CartPole-v1").pprint())
+    id=gymnax/CartPole-v1
+    entry_point=funcenv.interop.gymnax:from_gymnax
+    kwargs={'env': 'CartPole-v1'}
+    """
     for env_id, name, max_episode_steps, reward_threshold, kwargs in _ENVS:
         register(env_id, f"{_PACKAGE}.{name}", max_episode_steps, reward_threshold, kwargs)
     register_family(_atari_specs)
+    for library, limit in _LIBRARIES.items():
+        register_namespace(library, f"funcenv.interop.{library}:from_{library}", "env", limit)
 
 
 def _atari_specs() -> Iterator[EnvSpec]:

@@ -73,6 +73,7 @@ def __getattr__(name: str) -> Any:
         "Replay": "replay",
         "record": "replay",
     }
-    if name not in modules:
+    module = modules.get(name, "interop" if name.startswith("from_") else None)
+    if module is None or not hasattr(found := importlib.import_module(f"{__name__}.{module}"), name):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{modules[name]}"), name)
+    return getattr(found, name)

@@ -19,7 +19,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from funcenv.checks import require_size
 from funcenv.func_env import AnyEnv, FuncEnv
@@ -131,8 +131,17 @@ class EnvSpec:
         return "\n".join(f"{name}={value}" for name, value in shown.items())
 
 
+class _Namespace(NamedTuple):
+    """A namespace whose ids need no registration one by one."""
+
+    entry_point: str | Callable[..., AnyEnv]
+    parameter: str  # which takes the rest of the id
+    max_episode_steps: int | None
+
+
 _specs: dict[str, EnvSpec] = {}
 _families: list[Callable[[], Iterable[EnvSpec]]] = []
+_namespaces: dict[str, _Namespace] = {}
 _loaded: set[str] = set()  # the entry points whose functions were called
 _loading: set[str] = set()  # the entry points whose functions are being called, by the thread that holds the lock
 _loading_lock = threading.RLock()
@@ -212,6 +221,34 @@ def all_specs() -> Mapping[str, EnvSpec]:
     return {**_family_specs(), **_specs}
 
 
+def register_namespace(
+    namespace: str,
+    entry_point: str | Callable[..., AnyEnv],
+    parameter: str,
+    max_episode_steps: int | None = None,
+) -> None:
+    """Register all ids of a namespace at once, for a library that has a registry of its own.
+
+    Args:
+        namespace: the part of the ids before the slash.
+        entry_point: as for `register`.
+        parameter: the parameter of `entry_point` that takes the rest of the id.
+        max_episode_steps: as for `register`.
+
+    Raises:
+        ValueError: the namespace is registered for another entry point.
+
+    >>> from funcenv.envs import FrozenLake
+    >>> register_namespace("lake", FrozenLake, "map_name")
+    >>> make("lake/8x8").map_name
+    '8x8'
+    """
+    new = _Namespace(entry_point, parameter, max_episode_steps)
+    known = _namespaces.setdefault(namespace, new)
+    if known != new:
+        raise ValueError(f"the namespace {namespace} is registered already, for {known.entry_point}; choose another")
+
+
 def spec(id: str) -> EnvSpec:
     """Look up the spec of an id.
 
@@ -242,6 +279,9 @@ def spec(id: str) -> EnvSpec:
     if callable(getattr(imported, id, None)):
         return EnvSpec(f"{module}:{id}", f"{module}:{id}")
     namespace, name, version = parse_id(id)
+    if namespace in _namespaces:
+        found = _namespaces[namespace]
+        return EnvSpec(id, found.entry_point, found.max_episode_steps, kwargs={found.parameter: id.partition("/")[2]})
     versions = {
         known.version: known
         for known in known_specs.values()

@@ -14,7 +14,7 @@ from jaxtyping import Array, Bool, Float
 
 from funcenv.adapters.gymnasium.spaces import from_gymnasium as space_from_gymnasium
 from funcenv.func_env import FuncEnv
-from funcenv.spaces._dtypes import promote
+from funcenv.interop.stable import conform, default_promotion, stable_struct
 from funcenv.spaces.space import AnySpace
 from funcenv.struct import PyTreeNode, field
 
@@ -61,9 +61,6 @@ def from_gymnasium_functional(
         spaces=(space_from_gymnasium(env.observation_space), space_from_gymnasium(env.action_space)),
     )
     return adopted.with_params(env.get_default_params() if params is None else params)
-
-
-_MAX_PROMOTIONS = 4  # transitions until dtypes are stable: bool to integer to float, and one change of shape
 
 
 class FromFunctionalState(PyTreeNode):
@@ -124,19 +121,19 @@ class FromFunctional(FuncEnv[FromFunctionalState, Any, Any]):
         """Return an initial state, with the shapes and dtypes that transitions keep."""
         state_key, terminal_key = jax.random.split(key)
         env_state = self._call("initial", key=state_key)
-        env_state = _conform(env_state, self._stable_struct(env_state))
+        env_state = conform(env_state, self._stable_struct(env_state))
         return self._state(env_state, jnp.zeros((), float), terminal_key)
 
     def transition(self, state: FromFunctionalState, action: Any, key: jax.Array) -> FromFunctionalState:
         """Return the next state, with its reward."""
         state_key, reward_key, terminal_key = jax.random.split(key, 3)
-        env_state = _conform(self._call("transition", state.env_state, action, key=state_key), state.env_state)
+        env_state = conform(self._call("transition", state.env_state, action, key=state_key), state.env_state)
         reward = self._call("reward", state.env_state, action, env_state, key=reward_key)
         return self._state(env_state, reward, terminal_key)
 
     def observation(self, state: FromFunctionalState, key: jax.Array) -> Any:
         """Return an observation with the shape and dtype of its space."""
-        return _conform(self._call("observation", state.env_state, key=key), self.observation_space.abstract_member())
+        return conform(self._call("observation", state.env_state, key=key), self.observation_space.abstract_member())
 
     def reward(self, state: FromFunctionalState, action: Any, next_state: FromFunctionalState) -> Float[Array, ""]:
         """Return the reward that the transition to `next_state` drew."""
@@ -175,47 +172,21 @@ class FromFunctional(FuncEnv[FromFunctionalState, Any, Any]):
             args = (*args, key)
         params = self.params
         options = {"params": params} if "params" in remaining and params is not None else {}
-        # The user may have chosen strict settings that the author of the environment did not.
-        with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+        with default_promotion():
             return function(*args, **options)
 
     def _stable_struct(self, env_state: Any) -> Any:
         """Return shapes and dtypes that hold the initial state and that a transition does not change."""
         action, key = self.action_space.abstract_member(), jax.eval_shape(lambda: jax.random.key(0))
-        struct = jax.eval_shape(lambda: jax.tree.map(jnp.asarray, env_state))
-        for _ in range(_MAX_PROMOTIONS):
-            after = jax.eval_shape(
+
+        def advance(struct: Any) -> Any:
+            return jax.eval_shape(
                 lambda state, action, key: self._call("transition", state, action, key=key), struct, action, key
             )
-            structures: Any = jax.tree.structure(struct), jax.tree.structure(after)
-            if structures[0] != structures[1]:
-                raise ValueError(
-                    f"{type(self.functional_env).__name__}.transition must return a state of the structure that "
-                    f"initial returns, {structures[0]}, got {structures[1]}"
-                )
-            promoted = jax.tree.map(_promote, struct, after)
-            if promoted == struct:
-                break
-            struct = promoted
-        return struct
+
+        first = jax.eval_shape(lambda: jax.tree.map(jnp.asarray, env_state))
+        return stable_struct(first, advance, f"{type(self.functional_env).__name__}.transition")
 
 
 def _is_real(leaf: Any) -> bool:
     return isinstance(leaf, (float, np.floating, np.ndarray, jax.Array))
-
-
-def _promote(a: Any, b: Any) -> Any:
-    """Return the shape and dtype that two arrays have in common after broadcasting and promotion."""
-    dtype = a.dtype if a.dtype == b.dtype else promote([a.dtype, b.dtype])
-    return jax.ShapeDtypeStruct(np.broadcast_shapes(a.shape, b.shape), dtype)  # type: ignore[no-untyped-call]
-
-
-def _conform(tree: Any, like: Any) -> Any:
-    """Broadcast and cast the leaves of `tree` to the shapes and dtypes of `like`."""
-
-    def conform(leaf: Any, like: Any) -> jax.Array:
-        array = jnp.asarray(leaf)
-        array = array if array.dtype == like.dtype else array.astype(like.dtype)
-        return jnp.broadcast_to(array, like.shape)
-
-    return jax.tree.map(conform, tree, like)

@@ -12,6 +12,7 @@ PACKAGES = (
     "funcenv.replay",
     "funcenv.physics",
     "funcenv.random",
+    "funcenv.interop",
     "funcenv.bench",
     "funcenv.checker",
     "funcenv.envs",

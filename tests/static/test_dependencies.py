@@ -28,7 +28,7 @@ OWNERS = {
 }
 # Where the name differs from that of the module.
 DISTRIBUTIONS = {"PIL": "pillow", "mujoco.mjx": "mujoco-mjx", "orbax": "orbax-checkpoint"}
-OFFERED = {"torch"}  # output="torch" serves those who have it
+OFFERED = {"torch", "brax", "gymnax", "jumanji"}  # served to those who have them
 # chex is declared for users, jaxlib because jax needs it, filelock because jax bounds its cache with it
 BASE_ALONE = {"chex", "filelock", "jaxlib"}
 

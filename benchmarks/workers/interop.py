@@ -1,0 +1,164 @@
+"""One environment of another library, beside the library's own functions: prints a line of JSON."""
+
+import importlib
+import importlib.metadata
+import json
+import statistics
+import sys
+import time
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import funcenv
+from funcenv.checker.check import find_problems
+from funcenv.envs import register_envs
+from funcenv.interop.jumanji import plain_observation
+
+NUM_STEPS, NUM_ENVS, ROUNDS = 64, 64, 7
+
+
+def own_functions(library, name):
+    """Return the library's `reset(key)` and `step(state, action, key)`: state, observation and reward."""
+    module = importlib.import_module(library)
+    if library == "gymnax":
+        env, params = module.make(name)
+
+        def reset(key):
+            observation, state = env.reset_env(key, params)
+            return state, observation, 0.0
+
+        def step(state, action, key):
+            observation, state, reward, _, _ = env.step_env(key, state, action, params)
+            return state, observation, reward
+
+    elif library == "jumanji":
+        env = module.make(name)
+
+        def reset(key):
+            state, timestep = env.reset(key)
+            return state, plain_observation(timestep.observation), timestep.reward
+
+        def step(state, action, key):
+            state, timestep = env.step(state, action)
+            return state, plain_observation(timestep.observation), timestep.reward
+
+    elif library == "brax":
+        env = importlib.import_module("brax.envs").get_environment(name)
+
+        def reset(key):
+            state = env.reset(key)
+            return state, state.obs, state.reward
+
+        def step(state, action, key):
+            state = env.step(state, action)
+            return state, state.obs, state.reward
+
+    elif library == "pgx":
+        env = module.make(name)
+
+        def reset(key):
+            state = env.init(key)
+            return state, state.observation, state.rewards[0]
+
+        def step(state, action, key):
+            state = env.step(state, action, key)
+            return state, state.observation, state.rewards[0]
+
+    elif library == "xminigrid":
+        env, params = module.make(name)
+
+        def reset(key):
+            timestep = env.reset(params, key)
+            return timestep, timestep.observation, timestep.reward
+
+        def step(timestep, action, key):
+            timestep = env.step(params, timestep, action)
+            return timestep, timestep.observation, timestep.reward
+
+    else:
+        env = module.make(name)
+
+        def reset(key):
+            timestep = env.reset(key)
+            return timestep, timestep.observation, timestep.reward
+
+        def step(timestep, action, key):
+            timestep = env._step(timestep.replace(info=dict(timestep.info)), action)
+            return timestep, timestep.observation, timestep.reward
+
+    return reset, step
+
+
+def our_functions(env):
+    """Return the same of an imported environment."""
+
+    def reset(key):
+        state = env.initial(key)
+        return state, state.observation, state.reward
+
+    def step(state, action, key):
+        state = env.transition(state, action, key)
+        return state, state.observation, state.reward
+
+    return reset, step
+
+
+def play(reset, step, keys, actions):
+    """Return observations and rewards of a trajectory without resets."""
+
+    def advance(state, row):
+        action, key = row
+        state, observation, reward = step(state, action, key)
+        return state, (jax.tree.leaves(observation), reward)
+
+    return jax.lax.scan(advance, reset(keys[0])[0], (actions, keys[1:]))[1]
+
+
+def stable(reset, step, actions, keys):
+    """Give the library's states the dtypes of later ones, which a scan needs."""
+    later = jax.eval_shape(lambda: step(step(reset(keys[0])[0], actions[0], keys[0])[0], actions[0], keys[0]))[0]
+
+    def cast(state, *results):
+        return jax.tree.map(lambda leaf, like: jnp.asarray(leaf).astype(like.dtype), state, later), *results
+
+    return lambda key: cast(*reset(key)), lambda state, action, key: cast(*step(state, action, key))
+
+
+def compare(ours, theirs):
+    """Say how far two trajectories agree."""
+    pairs = list(zip(jax.tree.leaves(ours), jax.tree.leaves(theirs), strict=True))
+    pairs = [(np.asarray(a, np.float64), np.asarray(b, np.float64)) for a, b in pairs]
+    if all(np.array_equal(a, b, equal_nan=True) for a, b in pairs):
+        return "equal bit for bit"
+    return f"differ by at most {max(np.nanmax(abs(a - b)) for a, b in pairs):.1g}"
+
+
+def main(library, name):
+    register_envs()
+    env = funcenv.make(f"{library}/{name}", max_episode_steps=-1)
+    ours, theirs = our_functions(env), own_functions(library, name)
+    keys = jax.random.split(jax.random.key(1), NUM_STEPS + 1)
+    actions = jax.vmap(env.action_space.sample)(keys[1:])
+    theirs = stable(*theirs, actions, keys)
+    trajectories = compare(*(jax.jit(lambda f=f: play(*f, keys, actions))() for f in (ours, theirs)))
+    findings = find_problems(env, jax.random.key(0))
+    batch = jax.random.split(jax.random.key(2), (NUM_ENVS, NUM_STEPS + 1))
+    drawn = jax.vmap(jax.vmap(env.action_space.sample))(batch[:, 1:])
+    loops = [jax.jit(jax.vmap(lambda keys, actions, f=f: play(*f, keys, actions)[1])) for f in (ours, theirs)]
+    seconds = [[], []]
+    for index in range(ROUNDS + 1):
+        for times, loop in zip(seconds, loops, strict=True):
+            start = time.process_time()
+            jax.block_until_ready(loop(batch, drawn))
+            if index:
+                times.append(time.process_time() - start)
+    ratio = statistics.median(a / b for a, b in zip(*seconds, strict=True))
+    codes = ", ".join(sorted({finding.code for finding in findings}))
+    version = f"{library} {importlib.metadata.version(library)}"
+    results = {"trajectories": trajectories, "findings": codes, "ratio": ratio}
+    print(json.dumps({"id": f"{library}/{name}", "version": version, **results}))
+
+
+main(*sys.argv[1:])

@@ -1,0 +1,23 @@
+"""Environments of other JAX libraries as functional environments.
+
+The libraries are imported when they are asked for, and are not installed with this package.
+"""
+
+from funcenv.interop.brax import from_brax
+from funcenv.interop.gymnax import from_gymnax
+from funcenv.interop.imported import ImportedEnv, ImportedState
+from funcenv.interop.jumanji import from_jumanji
+from funcenv.interop.navix import from_navix
+from funcenv.interop.pgx import from_pgx
+from funcenv.interop.xminigrid import from_xminigrid
+
+__all__ = [
+    "ImportedEnv",
+    "ImportedState",
+    "from_brax",
+    "from_gymnax",
+    "from_jumanji",
+    "from_navix",
+    "from_pgx",
+    "from_xminigrid",
+]

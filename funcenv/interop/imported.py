@@ -1,0 +1,233 @@
+"""An environment of another library behind the contract of `FuncEnv`."""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+import functools
+import importlib
+import importlib.metadata
+from collections.abc import Hashable, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, UInt
+
+from funcenv.func_env import FuncEnv
+from funcenv.interop.stable import conform, default_promotion, stable_struct
+from funcenv.spaces.space import AnySpace
+from funcenv.struct import PyTreeNode, field
+
+
+class Outcome(NamedTuple):
+    """The result of a call of another library."""
+
+    state: Any  # the library's own
+    observation: Any
+    reward: Any = 0.0
+    terminated: Any = False
+    truncated: Any = False
+    info: Any = None  # a dict; None: there is none
+
+
+@dataclasses.dataclass(frozen=True)
+class Source(abc.ABC):
+    """A pure environment of another library. Equal objects share compiled programs.
+
+    Args:
+        env: the library's environment.
+        observation_space: the space of observations.
+        action_space: the space of actions.
+        identity: what tells `env` from others of its class, from `identity_of`.
+    """
+
+    env: Any = dataclasses.field(compare=False)
+    observation_space: AnySpace
+    action_space: AnySpace
+    identity: Hashable
+
+    @abc.abstractmethod
+    def reset(self, params: Any, key: jax.Array) -> Outcome:
+        """Start an episode."""
+
+    @abc.abstractmethod
+    def step(self, params: Any, state: Any, action: Any, key: jax.Array) -> Outcome:
+        """Take a step, without a reset at the end of an episode."""
+
+    def __str__(self) -> str:
+        return type(self.env).__name__
+
+
+def identity_of(env: Any, arguments: Mapping[str, Any] = MappingProxyType({})) -> Hashable:
+    """Return what tells an environment from others: its id and arguments, or the object itself if it has no id.
+
+    >>> identity_of("CartPole-v1"), identity_of(print) == identity_of(max)
+    (('CartPole-v1',), False)
+    """
+    return (env, *sorted(arguments.items())) if isinstance(env, str) else id(env)
+
+
+class ImportedState(PyTreeNode):
+    """The library's state, with the results of the call that led to it."""
+
+    state: Any
+    observation: Any
+    reward: Float[Array, ""]
+    terminated: Bool[Array, ""]
+    truncated: Bool[Array, ""]
+    info: dict[str, Any]
+
+
+class ImportedEnv(FuncEnv[ImportedState, Any, Any]):
+    """The environment that the functions `from_...` of this package return.
+
+    `initial` and `transition` pass their keys on, so that the library's own functions with the same keys give the same
+    bits. States keep the shapes and dtypes that a step does not change, observations have those of their space, rewards
+    are floats. The library's functions run under JAX's default rules of promotion.
+
+    Args:
+        params: the library's own parameters, which can be batched; None if it has none.
+        source: the library's environment.
+    """
+
+    params: Any
+    source: Source = field(pytree_node=False)
+
+    differentiable = False
+
+    @property
+    def observation_space(self) -> AnySpace:
+        """The space of observations."""
+        return self.source.observation_space
+
+    @property
+    def action_space(self) -> AnySpace:
+        """The space of actions."""
+        return self.source.action_space
+
+    def initial(self, key: jax.Array) -> ImportedState:
+        """Return the state after a reset of the library's environment."""
+        like = self._structs(key)
+        with default_promotion():
+            outcome = self.source.reset(self.params, key)
+        zeros = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), like.info)
+        return self._state(outcome._replace(info=zeros), like)
+
+    def transition(self, state: ImportedState, action: Any, key: jax.Array) -> ImportedState:
+        """Return the state after a step of the library's environment."""
+        like = self._structs(key)
+        with default_promotion():
+            outcome = self.source.step(self.params, _with_keys(state.state, key), action, key)
+        return self._state(outcome, like)
+
+    def observation(self, state: ImportedState, key: jax.Array) -> Any:
+        """Return the observation of the call that led to the state."""
+        del key
+        return state.observation
+
+    def reward(self, state: ImportedState, action: Any, next_state: ImportedState) -> Float[Array, ""]:
+        """Return the reward of the step."""
+        del state, action
+        return next_state.reward
+
+    def terminal(self, state: ImportedState) -> Bool[Array, ""]:
+        """Return whether the library says that the episode ended."""
+        return state.terminated
+
+    def truncated(self, state: ImportedState) -> Bool[Array, ""]:
+        """Return whether the library says that the episode was stopped."""
+        return state.truncated
+
+    def transition_info(self, state: ImportedState, action: Any, next_state: ImportedState) -> dict[str, Any]:
+        """Return the library's info of the step."""
+        del state, action
+        return next_state.info
+
+    def _structs(self, key: jax.Array) -> Outcome:
+        """Return the shapes and dtypes of stable states and of infos."""
+        return _structs(self.source, *_kinds((self.params, key)))
+
+    def _state(self, outcome: Outcome, like: Outcome) -> ImportedState:
+        return ImportedState(
+            state=_without_keys(conform(outcome.state, like.state)),
+            observation=conform(outcome.observation, self.observation_space.abstract_member()),
+            reward=jnp.asarray(outcome.reward).astype(float).reshape(()),
+            terminated=jnp.asarray(outcome.terminated).astype(bool).reshape(()),
+            truncated=jnp.asarray(outcome.truncated).astype(bool).reshape(()),
+            info=conform(outcome.info or {}, like.info),
+        )
+
+
+class _Key(PyTreeNode):
+    """A random key in a state of a library, as the integers that it consists of."""
+
+    words: UInt[Array, "*words"]
+
+
+def _without_keys(state: Any) -> Any:
+    """Return a state with integers in place of random keys, which states of funcenv do not hold."""
+
+    def replace(leaf: jax.Array) -> Any:
+        is_key = jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+        return _Key(jax.random.key_data(leaf)) if is_key else leaf
+
+    return jax.tree.map(replace, state)
+
+
+def _with_keys(state: Any, key: jax.Array) -> Any:
+    """Return the state that `_without_keys` was given, with keys of the implementation of `key`."""
+    impl = jax.random.key_impl(key)
+
+    def restore(leaf: Any) -> Any:
+        return jax.random.wrap_key_data(leaf.words, impl=impl) if isinstance(leaf, _Key) else leaf
+
+    return jax.tree.map(restore, state, is_leaf=lambda leaf: isinstance(leaf, _Key))
+
+
+def _kinds(args: Any) -> tuple[Any, ...]:
+    """Return what the shapes and dtypes of states depend on; hashable."""
+    leaves, structure = jax.tree.flatten(args)
+    wide: bool = jax.config.jax_enable_x64  # type: ignore[attr-defined]  # JAX adds its options at run time.
+    shape_of: Any = jax.ShapeDtypeStruct  # JAX declares no types for it.
+    kinds = [jax.typeof(leaf) for leaf in leaves]
+    return wide, structure, *(shape_of(kind.shape, kind.dtype, weak_type=kind.weak_type) for kind in kinds)
+
+
+@functools.lru_cache(maxsize=256)
+def _structs(source: Source, wide: bool, structure: Any, *kinds: Any) -> Outcome:
+    """Return the shapes and dtypes of stable states and of infos."""
+    del wide  # it only keeps the dtypes apart
+    params, key = jax.tree.unflatten(structure, kinds)
+    action = source.action_space.abstract_member()
+
+    def advance(state: Any) -> Outcome:
+        outcome: Outcome = jax.eval_shape(source.step, params, state, action, key)
+        return outcome
+
+    with default_promotion():
+        first = jax.eval_shape(source.reset, params, key).state
+        state = stable_struct(first, lambda state: advance(state).state, f"the step of {source}")
+        outcome = advance(state)
+    return outcome._replace(state=state, info=outcome.info or {})
+
+
+def import_library(name: str, minimum: tuple[int, ...]) -> Any:
+    """Import a library that is not installed with this package.
+
+    Raises:
+        ModuleNotFoundError: it is not installed; the message says how to.
+        ImportError: its version is older than `minimum`.
+    """
+    needed = f"{name}>={'.'.join(map(str, minimum))}"
+    try:
+        module = importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name != name:
+            raise
+        raise ModuleNotFoundError(f'this needs {name}: pip install "{needed}"', name=name) from None
+    found = importlib.metadata.version(name)
+    if tuple(int(part) for part in found.split(".")[: len(minimum)]) < minimum:
+        raise ImportError(f'this needs {needed}, found {found}: pip install --upgrade "{needed}"')
+    return module
