@@ -1,4 +1,4 @@
-"""The command line: `funcenv train`, `evaluate`, `compare`, `report`, `replay`, `play`, `bench`, `check`, `list`.
+"""The command line, `funcenv COMMAND`: train, evaluate, compare, report, replay, export, play, bench, check, list.
 
 Each command imports what it needs when it runs, so `funcenv list` is fast and starts no JAX backend.
 """
@@ -26,6 +26,7 @@ usage: funcenv COMMAND ...
   funcenv compare RUN ...              print the final returns of runs with their intervals, and how they differ
   funcenv report RUN ...               write one page on runs: curves, differences, cost, best and worst episodes
   funcenv replay RUN [--save x.gif]    record episodes of a trained agent, and open them in a browser
+  funcenv export RUN FILE              write a policy as .safetensors (parameters) or .mlir (StableHLO)
   funcenv play [ENV] [--terminal]      play with the keyboard, in a window or in the terminal
   funcenv play --watch RUN             watch a trained agent play
   funcenv bench ENV [--num-envs 256]   measure speed, compile time, memory, and the cost of each part of a step
@@ -90,6 +91,7 @@ def _main(arguments: Sequence[str] | None) -> int:
         "compare": _compare,
         "report": _report,
         "replay": _replay,
+        "export": _export,
         "play": _play,
         "bench": _bench,
         "check": _check,
@@ -147,6 +149,10 @@ class RunOptions:
     """time between checkpoints; one is also written at the end and when the run is stopped"""
     replay_episodes: int = 3
     """episodes of the trained agent in replay.html, 0 for no replay"""
+    tensorboard: bool = False
+    """write event files for TensorBoard to the folder of the run as well"""
+    wandb: str | None = None
+    """project of Weights & Biases that the run is logged to as well"""
     threads: int = 1
     """threads that XLA may use on a CPU, 0 for all; more threads cost CPU time and do not speed up small networks"""
 
@@ -163,6 +169,7 @@ def _train(arguments: list[str], hints: list[str]) -> int:
     from funcenv.registry import spec
     from funcenv.train import run
     from funcenv.train.algorithm import DEFAULT_ALGORITHM
+    from funcenv.train.logs import LogOptions
     from funcenv.train.presets import preset
 
     if resumed is not None:
@@ -180,6 +187,7 @@ def _train(arguments: list[str], hints: list[str]) -> int:
     config, options = _parse_config(tyro, default, RunOptions(algo=algorithm), arguments)
 
     shared: Any = {name: getattr(options, name) for name in ("checkpoint_seconds", "replay_episodes")}
+    shared["logs"] = LogOptions(options.tensorboard, options.wandb)
     folder = pathlib.Path(resumed or options.run_dir or run.new_folder(options.runs, config, algorithm))
     hints.append(f"what is saved is in {folder}; go on with: funcenv train --resume {folder}")
     if resumed is not None:
@@ -251,15 +259,36 @@ def _replay(arguments: list[str]) -> int:
     return 0
 
 
+def _export(arguments: list[str]) -> int:
+    tyro = _require_train_packages("export")
+    from funcenv.train.export_command import ExportOptions, export_run
+
+    about = "Write a policy of a run to FILE.safetensors (its parameters) or FILE.mlir (a program in StableHLO)."
+    (folder, file), options = _parse_words(tyro, "export", ("RUN", "FILE"), about, ExportOptions, arguments)
+    export_run(folder, file, options)
+    return 0
+
+
 def _parse_run(tyro: Any, command: str, about: str, options: type, arguments: list[str]) -> tuple[str, Any]:
     """Parse the folder of a run and the flags that follow it."""
+    (folder,), parsed = _parse_words(tyro, command, ("RUN",), about, options, arguments)
+    return folder, parsed
+
+
+def _parse_words(
+    tyro: Any, command: str, words: tuple[str, ...], about: str, options: type, arguments: list[str]
+) -> tuple[list[str], Any]:
+    """Parse words such as the folder of a run, and the flags that follow them."""
     _limit_threads(arguments)
-    asks_for_help = _asks_for_help(arguments)
-    if not asks_for_help and (not arguments or arguments[0].startswith("-")):
-        raise UsageError(f"{command} needs the folder of a run: funcenv {command} runs/...")
-    folder = "" if asks_for_help else arguments[0]
-    flags = _with_whole_numbers(arguments if asks_for_help else arguments[1:], options)
-    return folder, tyro.cli(options, prog=f"funcenv {command} RUN", description=about, args=flags)
+    asks_for_help, count = _asks_for_help(arguments), len(words)
+    given = arguments[:count]
+    if not asks_for_help and (len(given) < count or any(word.startswith("-") for word in given)):
+        needed = "the folder of a run" + (" and a file" if "FILE" in words else "")
+        example = " ".join(["runs/...", *("policy.safetensors" for word in words if word == "FILE")])
+        raise UsageError(f"{command} needs {needed}: funcenv {command} {example}")
+    flags = _with_whole_numbers(arguments if asks_for_help else arguments[count:], options)
+    parsed = tyro.cli(options, prog=f"funcenv {command} {' '.join(words)}", description=about, args=flags)
+    return given, parsed
 
 
 def _parse_runs(tyro: Any, command: str, about: str, options: type, arguments: list[str]) -> tuple[list[str], Any]:

@@ -108,7 +108,7 @@ def test_a_finished_run_gets_more_steps(trained, tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    "command", ["train", "evaluate", "compare", "report", "replay", "play", "bench", "check", "list"]
+    "command", ["train", "evaluate", "compare", "report", "replay", "export", "play", "bench", "check", "list"]
 )
 def test_every_command_has_help(command, capsys):
     with pytest.raises(SystemExit) as stopped:

@@ -118,7 +118,7 @@ def default_promotion() -> Iterator[None]:
 
 
 def train(algorithm: str | Algorithm, config: Any, key: jax.Array) -> tuple[Any, Metrics]:
-    """Train from the beginning to the end without writing files.
+    """Train from the beginning to the end without writing files, and without evaluations, which a run makes.
 
     Returns:
         The final state, whose leaves have a leading axis `[num_seeds]`, and the metrics of all updates,

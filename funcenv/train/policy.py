@@ -16,6 +16,7 @@ from funcenv.random import key as new_key
 from funcenv.rollout import Policy
 from funcenv.train import checkpoint
 from funcenv.train.best import pick_agent, restore_best
+from funcenv.train.exported import load_safetensors
 from funcenv.train.folder import CHECKPOINTS, read_config
 from funcenv.train.loop import Learner
 from funcenv.train.run import load
@@ -27,7 +28,7 @@ def load_policy(run: str | os.PathLike[str], *, agent: int = 0, best: bool = Fal
     It goes wherever a policy is expected, and `stateful_policy` makes it a function of NumPy observations.
 
     Args:
-        run: The folder of a run.
+        run: The folder of a run; or a file that `funcenv export RUN policy.safetensors` wrote, of one agent.
         agent: Which agent, if the run trained several seeds.
         best: Take the best agent of the run instead of the newest.
         explore: Sample actions from the policy instead of taking the most likely ones.
@@ -48,6 +49,10 @@ def load_policy(run: str | os.PathLike[str], *, agent: int = 0, best: bool = Fal
     >>> funcenv.evaluate(env, policy, num_episodes=4, key=funcenv.key(0)).episode_return.shape
     (4,)
     """
+    if pathlib.Path(run).suffix == ".safetensors":
+        if agent or best:
+            raise ValueError(f"{run} holds one agent; leave agent and best out, and name them where it is exported")
+        return load_safetensors(pathlib.Path(run), explore)
     learner, agents = load_agents(run, best=best, explore=explore)
     return pick_agent(learner, agents, agent)
 

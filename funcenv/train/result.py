@@ -13,7 +13,8 @@ from funcenv.train.config import TrainConfig
 from funcenv.train.metrics import format_return, read_metrics, scores
 from funcenv.train.presets import PRESETS, preset
 
-_NOT_OF_THE_PRESET = ("seed", "num_seeds")  # settings that a preset leaves open
+# Settings that a preset leaves open.
+_NOT_OF_THE_PRESET = ("seed", "num_seeds", "eval_every", "eval_episodes", "stop_at_threshold")
 
 
 @dataclasses.dataclass(frozen=True)

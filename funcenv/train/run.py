@@ -13,13 +13,13 @@ stopped.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import errno
 import os
 import pathlib
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import jax
@@ -45,6 +45,7 @@ from funcenv.train.folder import (
     remove_partial_files,
     write_config,
 )
+from funcenv.train.logs import NO_LOGS, Log, LogOptions
 from funcenv.train.loop import MAX_UPDATES_PER_CALL, Learner, Metrics
 from funcenv.train.metrics import MetricsFile, draw_learning_curve, read_metrics, with_evaluation
 from funcenv.train.progress import SHOWN_METRICS, ProgressReport
@@ -90,6 +91,7 @@ def start(
     algorithm: str | Algorithm | None = None,
     checkpoint_seconds: float = 30.0,
     replay_episodes: int = 3,
+    logs: LogOptions = NO_LOGS,
     console: Console | None = None,
 ) -> RunResult:
     """Start a run and train to the end, or until SIGINT or SIGTERM.
@@ -100,6 +102,7 @@ def start(
         algorithm: An `Algorithm` or its name; by default the module that defines the class of `config`.
         checkpoint_seconds: Time between checkpoints. One is also written at the end and when the run is stopped.
         replay_episodes: Number of episodes of the trained agent in `replay.html`, 0 for no replay.
+        logs: Where metrics are written beside `metrics.csv`.
         console: Where progress is printed.
 
     Raises:
@@ -108,8 +111,10 @@ def start(
             should stop at a threshold that its environment has not.
         TrainingDivergedError: The loss became NaN. The newest checkpoint holds the last finite state.
         DiskFullError: The disk is full. Earlier checkpoints stay valid.
+        ImportError: A package that `logs` needs is missing.
     """
     folder, console = pathlib.Path(folder), console or Console()
+    logs.require()
     if folder.exists() and any(folder.iterdir()):
         raise FileExistsError(
             f"{folder} exists already; choose another folder, or resume the run: funcenv train --resume {folder}"
@@ -122,7 +127,7 @@ def start(
         folder.mkdir(parents=True, exist_ok=True)
         write_config(folder, description)
     key = new_key(config.seed)
-    return _train(learner, lambda: learner.init(key), key, folder, checkpoint_seconds, replay_episodes, console)
+    return _train(learner, lambda: learner.init(key), key, folder, checkpoint_seconds, replay_episodes, logs, console)
 
 
 def resume(
@@ -131,6 +136,7 @@ def resume(
     config: Any = None,
     checkpoint_seconds: float = 30.0,
     replay_episodes: int = 3,
+    logs: LogOptions = NO_LOGS,
     console: Console | None = None,
 ) -> RunResult:
     """Continue a run that was stopped, or give it more steps.
@@ -143,6 +149,7 @@ def resume(
             The learning rate is annealed over the new number of steps.
         checkpoint_seconds: See `start`.
         replay_episodes: See `start`.
+        logs: See `start`.
         console: See `start`.
 
     Raises:
@@ -150,8 +157,10 @@ def resume(
         FileNotFoundError: The folder holds no run.
         funcenv.train.checkpoint.NoCheckpointError: No checkpoint can be read.
         DiskFullError: The disk is full. Earlier checkpoints stay valid.
+        ImportError: A package that `logs` needs is missing.
     """
     folder, console = pathlib.Path(folder), console or Console()
+    logs.require()
     algorithm, saved, key = read_config(folder)
     if config is not None:
         _require_extension(folder, saved, config)
@@ -167,7 +176,7 @@ def resume(
         has_checkpoint = checkpoint.checkpoints(folder / CHECKPOINTS)
         return _restore(learner, folder, key, console) if has_checkpoint else learner.init(key)
 
-    return _train(learner, state, key, folder, checkpoint_seconds, replay_episodes, console)
+    return _train(learner, state, key, folder, checkpoint_seconds, replay_episodes, logs, console)
 
 
 def load(folder: str | os.PathLike[str], console: Console | None = None) -> tuple[Learner, Any]:
@@ -185,6 +194,7 @@ def _train(
     folder: pathlib.Path,
     checkpoint_seconds: float,
     replay_episodes: int,
+    logs: LogOptions,
     console: Console,
 ) -> RunResult:
     """Train in compiled calls until the end of the run or a signal, then write the plot and the replay."""
@@ -215,7 +225,8 @@ def _train(
             learner.compile(state)
             course.begin(state)
             metrics_file.add_time(time.perf_counter() - wall, time.process_time() - cpu)
-            with note_requests(lambda: report.say(STOPPING)) as signals:
+            course.logs = logs.open(folder, config, done * config.batch_size)
+            with contextlib.closing(course), note_requests(lambda: report.say(STOPPING)) as signals:
                 state = _advance(course, state, checkpoint_seconds, signals)
                 report.enter("saving")
                 done, is_solved = learner.num_updates_done(state), course.is_solved
@@ -238,6 +249,7 @@ class _Course:
 
     Attributes:
         best: The best agents so far.
+        logs: Where metrics are written beside the metrics file.
         is_solved: Whether the run ends because the threshold is reached.
     """
 
@@ -254,6 +266,7 @@ class _Course:
         self.learner, self.key, self.folder, self.console = learner, key, folder, console
         self.metrics_file, self.report, self.threshold = metrics_file, report, threshold
         self.best: BestAgents
+        self.logs: list[Log] = []
         self.is_solved, self._is_saved = False, True
 
     def begin(self, state: Any) -> None:
@@ -273,6 +286,11 @@ class _Course:
             checkpoint.save_best(self.folder / CHECKPOINTS, done, self.best)
             self._is_saved = True
         checkpoint.save(self.folder / CHECKPOINTS, done, state)
+
+    def close(self) -> None:
+        """Close the logs."""
+        for log in self.logs:
+            log.close()
 
     def updates_to_evaluation(self, done: int) -> int:
         """Return how many updates there are to the next evaluation, or to the end of the run."""
@@ -326,6 +344,8 @@ def _advance(course: _Course, state: Any, checkpoint_seconds: float, signals: li
         metrics = course.judge(state, metrics, is_due=advanced == to_evaluation)
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
         speed = course.metrics_file.append(done + 1, metrics, wall, cpu)
+        for log in course.logs:
+            log.write(metrics)
         means = {name: float(metrics[name][-1].mean()) for name in metrics if name in SHOWN_METRICS}
         report.report(int(metrics["env_steps"][-1, 0]), **means, steps_per_second=speed)
         num_updates = int(np.clip(advanced * SECONDS_PER_CALL / max(seconds, 1e-6), 1, MAX_UPDATES_PER_CALL))
@@ -380,7 +400,7 @@ def _require_extension(folder: pathlib.Path, saved: Any, config: Any) -> None:
         )
 
 
-@contextmanager
+@contextlib.contextmanager
 def _disk_errors(folder: pathlib.Path) -> Iterator[None]:
     """Say where a disk is full, and how to go on."""
     try:

@@ -130,7 +130,7 @@ def sweep(
     run with the values of the sample would, up to rounding. Nothing is written.
 
     Args:
-        config: The configuration of everything that the samples do not vary.
+        config: The configuration of everything that the samples do not vary. Only a run evaluates during training.
         samples: The values of each hyper-parameter, all of the same length: sample i has the i-th of each.
             `grid` makes all combinations.
         seeds: Number of seeds of each sample; memory grows with `len(sample) * seeds`.

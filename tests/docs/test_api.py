@@ -53,6 +53,8 @@ MODULES = {
         "performance_profile",
         "probability_of_improvement",
     ),
+    "funcenv.train.logs": ("LogOptions",),
+    "funcenv.train.exported": ("export_program", "policy_spec"),
     "funcenv.train.sweep": ("SweepResult", "grid", "sweep", "sweepable"),
     "funcenv.train.comparison": ("Method", "RunRecord", "compare", "group_runs", "read_run"),
     "funcenv.train.metrics": ("read_metrics",),

@@ -24,11 +24,18 @@ OWNERS = {
     "funcenv/keyboard.py": "play",
     "funcenv/replay/": "render",
     "funcenv/scene/": "render",
+    "funcenv/train/exported.py": "export",
+    "funcenv/train/logs.py": "tensorboard",
     "funcenv/train/": "train",
 }
 # Where the name differs from that of the module.
-DISTRIBUTIONS = {"PIL": "pillow", "mujoco.mjx": "mujoco-mjx", "orbax": "orbax-checkpoint"}
-OFFERED = {"torch", "brax", "gymnax", "jumanji"}  # served to those who have them
+DISTRIBUTIONS = {
+    "PIL": "pillow",
+    "mujoco.mjx": "mujoco-mjx",
+    "orbax": "orbax-checkpoint",
+    "tensorboardX": "tensorboardx",
+}
+OFFERED = {"torch", "wandb", "brax", "gymnax", "jumanji"}  # served to those who have them
 # chex is declared for users, jaxlib because jax needs it, filelock because jax bounds its cache with it
 BASE_ALONE = {"chex", "filelock", "jaxlib"}
 

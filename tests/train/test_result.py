@@ -41,6 +41,11 @@ UNSOLVED = dataclasses.replace(SOLVED, mean_return=123.4, best_return=234.5, sol
             "funcenv train --resume runs/x --total-timesteps 400000",
         ),
         (
+            dataclasses.replace(UNSOLVED, config=dataclasses.replace(SOLVED.config, eval_every=500)),
+            "not solved: mean return 123.4, best 234.5, threshold 475; try another --seed, or more steps: "
+            "funcenv train --resume runs/x --total-timesteps 400000",
+        ),
+        (
             dataclasses.replace(UNSOLVED, config=dataclasses.replace(SOLVED.config, gamma=0.5, seed=3)),
             "not solved: mean return 123.4, best 234.5, threshold 475; try the preset: "
             "funcenv train CartPole-v1 without other flags, or more steps: "
@@ -61,7 +66,16 @@ UNSOLVED = dataclasses.replace(SOLVED, mean_return=123.4, best_return=234.5, sol
             "--max-episode-steps",
         ),
     ],
-    ids=["solved", "lost again", "preset", "other than the preset", "without a preset", "no threshold", "no episode"],
+    ids=[
+        "solved",
+        "lost again",
+        "preset",
+        "evaluated preset",
+        "other than the preset",
+        "without a preset",
+        "no threshold",
+        "no episode",
+    ],
 )
 def test_the_summary_says_whether_it_is_solved(result, summary):
     assert result.summary == summary
