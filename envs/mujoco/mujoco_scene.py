@@ -19,8 +19,10 @@ from funcenv.struct import NDArray
 
 _PLANE, _SPHERE, _ELLIPSOID, _BOX = 0, 2, 4, 6  # mjtGeom; capsules and cylinders are 3 and 5
 _LIMBS = (palette.ORANGE, palette.BLUE, palette.GREEN, palette.RED, palette.EARTH, palette.YELLOW)
-_MEANINGS = {"target": palette.RED, "goal": palette.GREEN, "object": palette.ORANGE, "cart": palette.INK}  # by name
+_MEANINGS = {"target": palette.RED, "goal": palette.GREEN, "object": palette.RED, "cart": palette.INK}  # by name
 _EDGE = 0.012  # width of the outline, of the width of the view
+_MAX_SIDE_VIEW = 0.25  # sine of the elevation up to which a view is one from the side
+_DEPTH_STEP = 1e-3  # distances that differ by less are equal [m]
 _NUM_GRID_LINES = 9  # on either side of the middle
 
 
@@ -84,7 +86,9 @@ def _capsules(
     ).T
     offsets = axes * lengths[:, None]
     ends = [_project(centers + sign * offsets - shift[None], across, up) for sign in (-1.0, 1.0)]
-    order = jnp.argsort(-(centers @ ahead))
+    # Geoms of robots in a plane are equally far in a view from the side; they keep the order of the model.
+    depth = centers @ (ahead if abs(ahead[2]) > _MAX_SIDE_VIEW else ahead * _array([1.0, 1.0, 0.0]))
+    order = jnp.argsort(-jnp.round(depth / _DEPTH_STEP))
     edge = view.width * _EDGE
     colors = np.stack([np.asarray(_color(mjmodel, geom), np.float32) for geom in drawn])
     dark = colors * _array([0.55, 0.55, 0.55, 1.0])

@@ -47,3 +47,15 @@ def test_the_view_follows_the_body_and_the_floor_passes_by():
     changed = (np.abs(here - half) > 2).any(axis=2)
     assert changed.any()
     assert not changed[:30].any()
+
+
+def test_geoms_in_a_plane_keep_their_order():
+    """The cart hides the rail wherever it is, although both are equally far but for rounding."""
+    env = ours("InvertedPendulum")
+    state = jax.jit(env.initial)(jax.random.key(0))
+    draw = jax.jit(lambda qpos: rasterize(env.scene(state.replace(qpos=qpos)), 16 * 6, 30 * 6))
+    cart = np.float32([43, 53, 65])
+    for x in np.linspace(-0.9, 0.9, 13):
+        image = np.asarray(draw(np.float32([x, 0.1])))
+        column = round((x / 3.0 + 0.5) * 180 - 8)
+        np.testing.assert_allclose(image[60, column], cart, atol=3, err_msg=str(x))
