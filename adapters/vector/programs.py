@@ -28,7 +28,7 @@ from funcenv._compile.lazy_reset import plain_step
 from funcenv._compile.options import quick_options
 from funcenv._compile.rows import IndexList, read_row, split_constants, write_constants
 from funcenv._compile.sharing import share_programs
-from funcenv._compile.single_kernel import SingleKernel
+from funcenv._compile.single_kernel import SingleKernel, is_supported
 from funcenv.adapters.packing import Packing
 from funcenv.adapters.vector.chunks import MIN_CHUNK_ENVS, inline_chunk_size, vector_chunk_size
 from funcenv.adapters.vector.observation_aliases import observation_aliases
@@ -109,8 +109,11 @@ class VectorPrograms:
         key_words = jax.eval_shape(jax.random.key_data, self._key_shapes)
         packed = jax.eval_shape(self._pack_vstate, self._state_shapes)
         actions = jax.eval_shape(jax.vmap(self._venv.single_action_space.sample), self._key_shapes)
+        traced = self.step.kernel.trace(key_words, packed, actions)
+        if not is_supported(traced.jaxpr.jaxpr):
+            return math.inf
         try:
-            program = self.step.kernel.lower(key_words, packed, actions).compile(compiler_options=quick_options())
+            program = traced.lower().compile(compiler_options=quick_options())
         except jax.errors.JaxRuntimeError:
             return math.inf
         return float((program.cost_analysis() or {}).get("flops", math.inf))

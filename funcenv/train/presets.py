@@ -26,7 +26,7 @@ _LUNAR_LANDER: dict[str, Any] = {
     "gae_lambda": 0.98,
 }
 
-# As in CleanRL's PPO for continuous control, with 16 environments instead of one. No curves are measured yet.
+# As in CleanRL's PPO for continuous control, with 16 environments instead of one.
 _MUJOCO: dict[str, Any] = {
     "total_timesteps": 1_000_000,
     "num_envs": 16,

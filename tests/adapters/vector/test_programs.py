@@ -11,6 +11,7 @@ from funcenv.adapters.vector.functional_vector_env import FunctionalVectorEnv
 from funcenv.adapters.vector.programs import VectorPrograms, vector_programs
 from funcenv.envs import CartPole
 from funcenv.wrappers import TimeLimit
+from tests.test_host import SpringEnv
 
 pytestmark = pytest.mark.fast_path
 
@@ -148,3 +149,12 @@ def test_no_key_is_used_twice():
         for _ in range(6):
             result = envs.step(np.ones(2, int))
     assert result[0].shape == (2, 4)
+
+
+@pytest.mark.fast_path
+def test_an_environment_that_calls_the_host_compiles_in_silence(capfd):
+    """XLA prints an error when it cannot put a call to the host into a kernel, so it is not asked to."""
+    envs = FunctionalVectorEnv(SpringEnv(), 2)
+    envs.reset(seed=0)
+    envs.step(np.zeros(2, np.float32))
+    assert "error" not in capfd.readouterr().err
