@@ -140,7 +140,7 @@ class RunOptions:
     """Options of how a run is stored and shown. Only the algorithm changes its result."""
 
     algo: str
-    """training algorithm: dqn, ppo, pqn, reinforce, sac, td3, that of a package, or "module:name\""""
+    """training algorithm: dqn, ppo, pqn, q_learning, reinforce, sac, td3, that of a package, or "module:name\""""
     run_dir: str | None = None
     """folder of this run; by default a folder in --runs, named after the task and the time"""
     runs: str = "runs"

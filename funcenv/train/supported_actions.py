@@ -11,6 +11,7 @@ SUPPORTED_ACTIONS: dict[str, tuple[str, ...]] = {
     "dqn": ("Discrete actions",),
     "ppo": ("Discrete actions", _BOUNDED, _UNBOUNDED),
     "pqn": ("Discrete actions",),
+    "q_learning": ("Discrete actions",),
     "reinforce": ("Discrete actions", _BOUNDED, _UNBOUNDED),
     "sac": (_BOUNDED,),
     "td3": (_BOUNDED,),

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import funcenv
-from funcenv.train import dqn, pqn, reinforce, run, sac, td3
+from funcenv.train import dqn, pqn, q_learning, reinforce, run, sac, td3
 from funcenv.train.algorithm import algorithm_names, find_algorithm
 from funcenv.train.loop import Learner, train
 from funcenv.train.supported_actions import SUPPORTED_ACTIONS
@@ -25,6 +25,7 @@ OFF_POLICY |= {"learning_starts": 16, "num_gradient_steps": 2, "n_step": 3}
 TINY = {
     "dqn": dqn.Config(**OFF_POLICY, total_timesteps=8 * 12),
     "pqn": pqn.Config(**ON_POLICY, num_minibatches=2, num_epochs=2, total_timesteps=32 * 6),
+    "q_learning": q_learning.Config(env_id=ring_id("RingThatEnds"), num_envs=4, num_steps=8, total_timesteps=32 * 6),
     "reinforce": reinforce.Config(**ON_POLICY, total_timesteps=32 * 6),
     "sac": sac.Config(**OFF_POLICY, env_id="Pendulum-v1", total_timesteps=8 * 12),
     "td3": td3.Config(**OFF_POLICY, env_id="Pendulum-v1", total_timesteps=8 * 12),
@@ -35,11 +36,12 @@ OFF_POLICY_RING = {"learning_rate": 2e-2, "target_rate": 0.05, "num_gradient_ste
 RINGS = {
     "dqn": OFF_POLICY_RING | {"epsilon_end": 1.0},
     "pqn": {"learning_rate": 3e-2, "anneal_learning_rate": False, "total_timesteps": 32 * 300, "epsilon_end": 1.0},
+    "q_learning": {"epsilon_end": 1.0, "total_timesteps": 32 * 200},
     "reinforce": {"learning_rate": 2e-2, "value_coefficient": 1.0, "max_grad_norm": 10.0, "total_timesteps": 32 * 1200},
     "sac": OFF_POLICY_RING | {"initial_temperature": 1e-6, "target_entropy": 1e3},
     "td3": OFF_POLICY_RING,
 }
-"""Settings with which an algorithm learns the values of a ring; all but these and `hidden_sizes` is tiny."""
+"""Settings with which an algorithm learns the values of a ring; all others are tiny."""
 
 
 def values(learner, state):
@@ -47,7 +49,7 @@ def values(learner, state):
     agent = learner.agent(state)
     if learner.algorithm is reinforce:
         return lambda observation: agent.policy_and_value(observation)[1]
-    if learner.algorithm in (pqn, dqn):
+    if learner.algorithm in (pqn, dqn, q_learning):
         return agent.values
     networks = learner.config.make_network(learner.env)
     params = jax.tree.map(lambda leaf: leaf[0], state.learned.critic_params)
@@ -68,7 +70,9 @@ def test_these_tests_cover_every_algorithm():
 @pytest.mark.parametrize("algorithm", RINGS)
 def test_truncation_bootstraps_and_termination_does_not(algorithm, name):
     env_id = ring_id(name, is_continuous=TINY[algorithm].env_id == "Pendulum-v1")
-    config = dataclasses.replace(TINY[algorithm], env_id=env_id, gamma=GAMMA, hidden_sizes=(), **RINGS[algorithm])
+    config = dataclasses.replace(TINY[algorithm], env_id=env_id, gamma=GAMMA, **RINGS[algorithm])
+    if algorithm != "q_learning":
+        config = dataclasses.replace(config, hidden_sizes=())  # linear in a one-hot observation, which is a table
     learner = Learner(algorithm, config)
     state, _ = train(algorithm, config, funcenv.key(0))
     estimate = jax.jit(values(learner, state))
@@ -125,7 +129,7 @@ def test_training_uses_no_key_twice_and_changes_parameters(algorithm):
         (
             "sac",
             "CartPole-v1",
-            r"sac takes .* with bounds, got Discrete\(2\); these take them: dqn, ppo, pqn, reinforce",
+            r"sac takes .* with bounds, got Discrete\(2\); these take them: dqn, ppo, pqn, q_learning, reinforce",
         ),
         ("sac", "test/Strange-v0", "sac takes .*, got Tuple.*; wrap the environment with TransformAction"),
     ],
@@ -154,6 +158,7 @@ def test_installed_packages_offer_algorithms_by_name(monkeypatch):
         ("dqn", {"learning_starts": 16, "n_step": 3}, "learning_starts must fill n_step steps"),
         ("dqn", {"learning_starts": 2000, "buffer_size": 1000}, "not more than the buffer holds, got 2000"),
         ("sac", {"initial_temperature": 0.0}, "initial_temperature must be a finite number above 0"),
+        ("q_learning", {"learning_rate": 2.0}, r"learning_rate must lie in \[0, 1\]"),
         ("td3", {"policy_delay": 0}, "policy_delay must be at least 1"),
         ("td3", {"min_noise": 2.0}, "min_noise must not exceed max_noise"),
         ("reinforce", {"gamma": -0.1}, r"gamma must lie in \[0, 1\]"),
@@ -163,3 +168,23 @@ def test_installed_packages_offer_algorithms_by_name(monkeypatch):
 def test_invalid_configurations_are_refused(algorithm, settings, message):
     with pytest.raises(ValueError, match=message):
         find_algorithm(algorithm).Config(**settings)
+
+
+def test_tables_need_numbered_states():
+    with pytest.raises(
+        ValueError, match=r"q_learning takes Discrete observations, got Box.*: dqn, ppo, pqn, reinforce"
+    ):
+        Learner(q_learning, q_learning.Config(env_id="CartPole-v1"))
+
+
+def test_q_learning_moves_values_towards_the_mean_of_their_targets():
+    config = dataclasses.replace(TINY["q_learning"], num_steps=1, total_timesteps=4, learning_rate=0.5, gamma=GAMMA)
+    learner = Learner(q_learning, config)
+    before = learner.init(funcenv.key(0))
+    before = before.replace(table=jnp.arange(6.0).reshape(1, 3, 2))
+    table = np.asarray(learner.advance(before, 1)[0].table[0])
+    targets = {0: 1 + GAMMA * 3, 1: 1.0}  # state 1 leads to the terminal state 2
+    changed = np.argwhere(table != before.table[0])
+    assert len(changed)
+    for state, action in changed:  # every visit of a state has the same target
+        np.testing.assert_allclose(table[state, action], (2 * state + action + targets[state]) / 2, rtol=1e-6)
