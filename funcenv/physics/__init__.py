@@ -3,7 +3,8 @@
 from funcenv.physics.rays import cast_ray
 from funcenv.physics.revolute import RevoluteJoint
 from funcenv.physics.shapes import Boxes, Circle, Edges, Polygon
-from funcenv.physics.simulation import initial_state, step
+from funcenv.physics.simulation import initial_state
+from funcenv.physics.stepping import step
 from funcenv.physics.world import (
     BEGAN,
     ENDED,

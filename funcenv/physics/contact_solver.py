@@ -30,6 +30,7 @@ from funcenv.physics.geometry import (
     mul,
     neg,
     normalize,
+    once,
     origin,
     right,
     rotate,
@@ -143,7 +144,7 @@ def prepare(
     layout: Layout, contact: Contact, positions: tuple[Position, Position], velocities: tuple[Velocity, Velocity]
 ) -> tuple[ContactConstraint, Number]:
     """Return the constraint, and the number of points to solve: one instead of two if they are nearly the same."""
-    normal, points = _world_manifold(layout, contact, positions)
+    normal, points = once(_world_manifold(layout, contact, positions))
     made = []
     for j, point in enumerate(points):
         r_a, r_b = sub(point, positions[0].center), sub(point, positions[1].center)
@@ -210,18 +211,18 @@ def solve_velocity(
     for j, point in enumerate(c.points):
         sliding = dot(_relative_velocity(layout, point.r_a, point.r_b, a, b), tangent)
         most = contact.friction * impulse.normal[j]
-        total = clamp(impulse.tangent[j] + point.tangent_mass * -sliding, -most, most)
+        total = once(clamp(impulse.tangent[j] + point.tangent_mass * -sliding, -most, most))
         push = mul(total - impulse.tangent[j], tangent)
-        a, b = _push(layout, contact, a, b, push, cross(point.r_a, push), cross(point.r_b, push))
+        a, b = once(_push(layout, contact, a, b, push, cross(point.r_a, push), cross(point.r_b, push)))
         tangents.append(total)
 
     one, two = c.points
     old1, old2 = impulse.normal
-    b1 = dot(_relative_velocity(layout, one.r_a, one.r_b, a, b), normal) - one.bias
-    b2 = dot(_relative_velocity(layout, two.r_a, two.r_b, a, b), normal) - two.bias
+    b1 = once(dot(_relative_velocity(layout, one.r_a, one.r_b, a, b), normal) - one.bias)
+    b2 = once(dot(_relative_velocity(layout, two.r_a, two.r_b, a, b), normal) - two.bias)
     single = jnp.maximum(old1 + -one.normal_mass * b1, ZERO)
     x1, x2 = _solve_block(c, old1, old2, b1 - (c.k11 * old1 + c.k12 * old2), b2 - (c.k12 * old1 + c.k22 * old2))
-    x1, x2 = where(c.is_block, x1, single), where(c.is_block, x2, ZERO)
+    x1, x2 = once((where(c.is_block, x1, single), where(c.is_block, x2, ZERO)))
     push1, push2 = mul(x1 - old1, normal), mul(x2 - old2, normal)
     about_a = cross(one.r_a, push1) + cross(two.r_a, push2)
     about_b = cross(one.r_b, push1) + cross(two.r_b, push2)
@@ -236,7 +237,7 @@ def solve_position(
     least: Number = ZERO
     m_b, i_b, _ = contact.b.mass
     for j in range(2):
-        normal, point, separation = _position_manifold(layout, contact, a, b, j)
+        normal, point, separation = once(_position_manifold(layout, contact, a, b, j))
         is_on = contact.count > j
         r_a, r_b = sub(point, a.center), sub(point, b.center)
         least = jnp.minimum(least, where(is_on, separation, ZERO))
@@ -244,16 +245,17 @@ def solve_position(
         arms = cross(r_a, normal), cross(r_b, normal)
         k = _effective_mass(contact, *arms, *arms)
         is_on = is_on & (k > 0)
-        push = mul(where(is_on, -error / where(is_on, k, ONE), ZERO), normal)
+        push = once(mul(where(is_on, -error / where(is_on, k, ONE), ZERO), normal))
         if not _is_fixed(contact):
             m_a, i_a, _ = contact.a.mass
             a = Position(sub(a.center, mul(m_a, push)), a.angle - i_a * cross(r_a, push))
-        b = Position(add(b.center, mul(m_b, push)), b.angle + i_b * cross(r_b, push))
+        b = once(Position(add(b.center, mul(m_b, push)), b.angle + i_b * cross(r_b, push)))
     return a, b, least
 
 
 def _solve_block(c: ContactConstraint, old1: Number, old2: Number, b1: Number, b2: Number) -> tuple[Number, Number]:
     """Return the impulses of two points, by trying which of them push; the old ones, if no choice is consistent."""
+    b1, b2 = once((b1, b2))
     both1, both2 = -(c.i11 * b1 + c.i12 * b2), -(c.i12 * b1 + c.i22 * b2)
     both = (both1 >= 0) & (both2 >= 0)
     first = -c.points[0].normal_mass * b1

@@ -64,7 +64,7 @@ def find_new(fixtures: Fixtures, table: PairTable, changes: ContactList) -> Cont
     """Add a contact for every pair whose boxes overlap and that has none, in Box2D's order."""
     size = fixtures.max_contacts
     indices = np.arange(len(fixtures.pairs), dtype=np.int32)
-    is_new = _overlaps(fixtures, changes.boxes) & fixtures.can_collide
+    is_new = overlaps(fixtures, changes.boxes) & fixtures.can_collide
     for place in range(size):
         is_new = is_new & (changes.contacts.pair[place] != indices)
     order = fixtures.creation_order
@@ -228,7 +228,7 @@ def _transform_of(table: PairTable, side: Any, index: int, transforms: Sequence[
     return select(is_static, side.body.fixed[0], xf[0]), select(is_static, side.body.fixed[1], xf[1])
 
 
-def _overlaps(fixtures: Fixtures, boxes: jax.Array) -> jax.Array:
+def overlaps(fixtures: Fixtures, boxes: jax.Array) -> jax.Array:
     """Return for each pair whether the enlarged boxes overlap."""
     left, bottom, right, top = (side[:, None] for side in static_boxes(fixtures))
     is_near = _meet((left, bottom, right, top), [side[None, :] for side in boxes.T]).reshape(-1)

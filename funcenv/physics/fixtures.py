@@ -10,7 +10,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from funcenv.physics.geometry import ZERO, Number, Transform, Vector, apply, float32, opaque
+from funcenv.physics.geometry import ZERO, Number, Transform, Vector, apply, float32, once, opaque
 from funcenv.physics.shapes import POLYGON_RADIUS, Boxes, Circle, Edges, Polygon, Shape
 from funcenv.physics.world import Body, Fixture, World, static_transform
 from funcenv.struct import NDArray
@@ -165,7 +165,7 @@ def box_of(points: list[Vector], radius: Number, xf: Transform) -> tuple[Number,
         x, y = apply(xf, point)
         left, bottom = jnp.minimum(left, x), jnp.minimum(bottom, y)
         right, top = jnp.maximum(right, x), jnp.maximum(top, y)
-    return left - radius, bottom - radius, right + radius, top + radius
+    return once((left - radius, bottom - radius, right + radius, top + radius))
 
 
 def static_boxes(fixtures: Fixtures) -> list[Any]:

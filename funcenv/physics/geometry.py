@@ -44,6 +44,16 @@ def opaque(values: Any) -> Any:
     return jax.lax.optimization_barrier(numbers)  # type: ignore[no-untyped-call]  # JAX has no annotation there
 
 
+def once(values: Any) -> Any:
+    """Return a tree of float numbers that XLA computes once, and not again for each result that depends on them.
+
+    XLA repeats cheap operations where their results are used several times, which multiplies along a chain of them.
+    It repeats no division, and does not see here that the divisor is 1. LLVM sees it, and removes the division.
+    """
+    one = opaque(ONE)
+    return jax.tree.map(lambda value: value / one if isinstance(value, jax.Array) else value, values)
+
+
 def add(a: Vector, b: Vector) -> Vector:
     """Return a + b."""
     return a[0] + b[0], a[1] + b[1]

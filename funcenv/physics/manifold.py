@@ -28,6 +28,7 @@ from funcenv.physics.geometry import (
     mul,
     neg,
     normalize,
+    once,
     relative,
     right,
     rotate,
@@ -87,13 +88,13 @@ def support(vertices: Sequence[Vector], direction: Vector) -> Number:
 
 def collide_edge_polygon(a: Convex, xf_a: Transform, b: Convex, xf_b: Transform) -> Manifold:
     """Return the contact points of an edge without neighbours, which collides on both sides, and a polygon."""
-    xf = relative(xf_a, xf_b)
+    xf = once(relative(xf_a, xf_b))
     v1, v2 = a.vertices[0], a.vertices[1]
-    normal1 = right(normalize(sub(v2, v1))[0])
+    normal1 = once(right(normalize(sub(v2, v1))[0]))
     is_front = dot(normal1, sub(apply(xf, b.centroid), v1)) >= 0
-    normal = select(is_front, normal1, neg(normal1))
-    vertices = [apply(xf, vertex) for vertex in b.vertices]
-    normals = [rotate(xf[1], n) for n in b.normals]
+    normal = once(select(is_front, normal1, neg(normal1)))
+    vertices = [once(apply(xf, vertex)) for vertex in b.vertices]
+    normals = [once(rotate(xf[1], n)) for n in b.normals]
     radius = np.float32(2) * POLYGON_RADIUS
 
     edge_separation: Number = GREATEST
@@ -119,9 +120,11 @@ def collide_edge_polygon(a: Convex, xf_a: Transform, b: Convex, xf_b: Transform)
     start, end = pick(vertices, first), pick(vertices, second)
     # the reference face, and the edge that is cut to it
     face_index = where(is_b, first, where(is_front, 0, 1)), where(is_b, second, where(is_front, 1, 0))
+    edge_separation, separation = once((edge_separation, separation))
     face = select(is_b, start, select(is_front, v1, v2)), select(is_b, end, select(is_front, v2, v1))
     face_normal = select(is_b, pick(normals, first), normal)
     cut = select(is_b, v1, start), select(is_b, v2, end)
+    face, face_normal, cut = once((face, face_normal, cut))
     keys = (
         where(is_b, _key(0, first, 0, FACE), _key(0, first, FACE, 0)),
         where(is_b, _key(0, first, 0, FACE), _key(0, second, FACE, 0)),
@@ -297,6 +300,7 @@ def _clip(
     in0, in1 = d0 <= 0, d1 <= 0
     crosses = d0 * d1 < 0
     part = d0 / where(crosses, d0 - d1, ONE)
+    d0, d1 = once((d0, d1))
     middle = add(points[0], mul(part, sub(points[1], points[0])))
     key = _key(vertex, (keys[0] >> 8) & 0xFF, 0, FACE)
     both = in0 & in1

@@ -25,6 +25,7 @@ from funcenv.physics.geometry import (
     length,
     mul,
     neg,
+    once,
     rotate,
     rotation,
     spin,
@@ -112,6 +113,9 @@ class JointConstraint(NamedTuple):
     k22: Number
     k23: Number
     k33: Number
+    inverse2: Number  # 1 / the determinant of the pin's part of the matrix, 0 for a singular one
+    inverse3: Number  # 1 / the determinant of the whole matrix, 0 for a singular one
+    minors: tuple[Number, Number, Number]  # of the whole matrix, without its first row
     motor_mass: Number
     limit_state: Number
 
@@ -134,6 +138,12 @@ def prepare(
         state = where(jnp.abs(high - low) < np.float32(2) * ANGULAR_SLOP, LOCKED, state)
         stays = (state == LOCKED) | ((state == impulse.limit_state) & (state != FREE))
         impulse = impulse._replace(limit=where(stays, impulse.limit, ZERO), limit_state=state)
+    k11 = m_a + m_b + r_a[1] * r_a[1] * i_a + r_b[1] * r_b[1] * i_b
+    k12 = -r_a[1] * r_a[0] * i_a - r_b[1] * r_b[0] * i_b
+    k13 = -r_a[1] * i_a - r_b[1] * i_b
+    k22 = m_a + m_b + r_a[0] * r_a[0] * i_a + r_b[0] * r_b[0] * i_b
+    k23 = r_a[0] * i_a + r_b[0] * i_b
+    minors = _cross3((k12, k22, k23), (k13, k23, k33))
     constraint = JointConstraint(
         mass_a=a,
         mass_b=b,
@@ -141,16 +151,19 @@ def prepare(
         anchor_b=anchor_b,
         r_a=r_a,
         r_b=r_b,
-        k11=m_a + m_b + r_a[1] * r_a[1] * i_a + r_b[1] * r_b[1] * i_b,
-        k12=-r_a[1] * r_a[0] * i_a - r_b[1] * r_b[0] * i_b,
-        k13=-r_a[1] * i_a - r_b[1] * i_b,
-        k22=m_a + m_b + r_a[0] * r_a[0] * i_a + r_b[0] * r_b[0] * i_b,
-        k23=r_a[0] * i_a + r_b[0] * i_b,
+        k11=k11,
+        k12=k12,
+        k13=k13,
+        k22=k22,
+        k23=k23,
         k33=k33,
+        inverse2=_inverse(k11 * k22 - k12 * k12),
+        inverse3=_inverse(_dot3((k11, k12, k13), minors)),
+        minors=minors,
         motor_mass=where(k33 > 0, ONE / k33, k33),
         limit_state=state,
     )
-    return constraint, impulse
+    return once(constraint._replace(limit_state=None))._replace(limit_state=state), impulse
 
 
 def warm_start(
@@ -171,25 +184,28 @@ def solve_velocity(
         motor = clamp(impulse.motor + -k.motor_mass * error, -most, most)
         if joint.limits is not None:
             motor = where(k.limit_state == LOCKED, impulse.motor, motor)
+        motor = once(motor)
         change = motor - impulse.motor
-        a = a._replace(angular=a.angular - k.mass_a.inverse_inertia * change)
-        b = b._replace(angular=b.angular + k.mass_b.inverse_inertia * change)
+        a = a._replace(angular=once(a.angular - k.mass_a.inverse_inertia * change))
+        b = b._replace(angular=once(b.angular + k.mass_b.inverse_inertia * change))
         impulse = impulse._replace(motor=motor)
-    error_point = sub(sub(add(b.linear, spin(b.angular, k.r_b)), a.linear), spin(a.angular, k.r_a))
-    pin = _solve22(k.k11, k.k12, k.k22, neg(error_point))
+    error_point = once(sub(sub(add(b.linear, spin(b.angular, k.r_b)), a.linear), spin(a.angular, k.r_a)))
+    pin = _solve22(k, k.inverse2, neg(error_point))
     if joint.limits is None:
         return impulse._replace(point=add(impulse.point, pin)), *_push(k, a, b, pin)
     x, y, z = _solve33(k, (*error_point, b.angular - a.angular))
-    x, y, z = -x, -y, -z
+    x, y, z = -x, -y, once(-z)
     total = impulse.limit + z
     pulls = ((k.limit_state == AT_LOWER) & (total < 0)) | ((k.limit_state == AT_UPPER) & (total > 0))
-    reduced = _solve22(k.k11, k.k12, k.k22, add(neg(error_point), mul(impulse.limit, (k.k13, k.k23))))
+    reduced = _solve22(k, k.inverse2, add(neg(error_point), mul(impulse.limit, (k.k13, k.k23))))
     x, y, z = where(pulls, reduced[0], x), where(pulls, reduced[1], y), where(pulls, -impulse.limit, z)
     is_free = k.limit_state == FREE
-    push = where(is_free, pin[0], x), where(is_free, pin[1], y)
+    push = once((where(is_free, pin[0], x), where(is_free, pin[1], y)))
     limit = where(is_free, impulse.limit, where(pulls, ZERO, total))
-    a, b = _push(k, a, b, push, (where(is_free, ZERO, z),))
-    return impulse._replace(point=add(impulse.point, push), limit=limit), a, b
+    a, b = _push(k, a, b, push, (once(where(is_free, ZERO, z)),))
+    return once(impulse._replace(limit_state=None, point=add(impulse.point, push), limit=limit))._replace(
+        limit_state=impulse.limit_state
+    ), *once((a, b))
 
 
 def solve_position(
@@ -213,18 +229,19 @@ def solve_position(
         change = -k.motor_mass * error
         angular_error = where(state == AT_LOWER, -below, where(state == AT_UPPER, above, jnp.abs(locked)))
         angular_error = where(state == FREE, ZERO, angular_error)
-        angle_a, angle_b = angle_a - i_a * change, angle_b + i_b * change
-    r_a, r_b = rotate(rotation(angle_a), k.anchor_a), rotate(rotation(angle_b), k.anchor_b)
-    error_point = sub(sub(add(b.center, r_b), a.center), r_a)
+        angle_a, angle_b = once((angle_a - i_a * change, angle_b + i_b * change))
+    r_a, r_b = once((rotate(rotation(angle_a), k.anchor_a), rotate(rotation(angle_b), k.anchor_b)))
+    error_point = once(sub(sub(add(b.center, r_b), a.center), r_a))
     m_a, m_b = k.mass_a.inverse_mass, k.mass_b.inverse_mass
     k11 = m_a + m_b + i_a * r_a[1] * r_a[1] + i_b * r_b[1] * r_b[1]
     k12 = -i_a * r_a[0] * r_a[1] - i_b * r_b[0] * r_b[1]
     k22 = m_a + m_b + i_a * r_a[0] * r_a[0] + i_b * r_b[0] * r_b[0]
-    push = neg(_solve22(k11, k12, k22, error_point))
+    corrected = k._replace(k11=k11, k12=k12, k22=k22)
+    push = once(neg(_solve22(corrected, _inverse(k11 * k22 - k12 * k12), error_point)))
     is_solved = (length(error_point) <= LINEAR_SLOP) & (angular_error <= ANGULAR_SLOP)
     return (
-        Position(sub(a.center, mul(m_a, push)), angle_a - i_a * cross(r_a, push)),
-        Position(add(b.center, mul(m_b, push)), angle_b + i_b * cross(r_b, push)),
+        once(Position(sub(a.center, mul(m_a, push)), angle_a - i_a * cross(r_a, push))),
+        once(Position(add(b.center, mul(m_b, push)), angle_b + i_b * cross(r_b, push))),
         is_solved,
     )
 
@@ -242,20 +259,24 @@ def _push(
     )
 
 
-def _solve22(k11: Number, k12: Number, k22: Number, right: Vector) -> Vector:
-    """Solve a symmetric system; a singular one gives 0."""
-    det = k11 * k22 - k12 * k12
-    det = where(det != 0, ONE / det, det)
-    return det * (k22 * right[0] - k12 * right[1]), det * (k11 * right[1] - k12 * right[0])
+def _inverse(number: Number) -> Number:
+    """Return the inverse, 0 for 0."""
+    return where(number != 0, ONE / number, number)
+
+
+def _solve22(k: JointConstraint, inverse: Number, right: Vector) -> Vector:
+    """Solve the symmetric system of the pin, given the inverse of its determinant; a singular one gives 0."""
+    return inverse * (k.k22 * right[0] - k.k12 * right[1]), inverse * (k.k11 * right[1] - k.k12 * right[0])
 
 
 def _solve33(k: JointConstraint, right: tuple[Number, Number, Number]) -> tuple[Number, Number, Number]:
-    """Solve a symmetric system by Cramer's rule; a singular one gives 0."""
+    """Solve the symmetric system of pin and limit by Cramer's rule; a singular one gives 0."""
     ex, ey, ez = (k.k11, k.k12, k.k13), (k.k12, k.k22, k.k23), (k.k13, k.k23, k.k33)
-    yz = _cross3(ey, ez)
-    det = _dot3(ex, yz)
-    det = where(det != 0, ONE / det, det)
-    return det * _dot3(right, yz), det * _dot3(ex, _cross3(right, ez)), det * _dot3(ex, _cross3(ey, right))
+    return (
+        k.inverse3 * _dot3(right, k.minors),
+        k.inverse3 * _dot3(ex, _cross3(right, ez)),
+        k.inverse3 * _dot3(ex, _cross3(ey, right)),
+    )
 
 
 _Vector3 = tuple[Number, Number, Number]

@@ -1,4 +1,4 @@
-"""The step of a world, in the order of Box2D's `b2World::Step`."""
+"""The step of one world, in the order of Box2D's `b2World::Step`."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from funcenv.physics.contacts import (
     contacts_at,
     find_new,
     follow,
+    overlaps,
     places_of,
     wake,
 )
@@ -38,6 +39,7 @@ from funcenv.physics.geometry import (
     dot,
     float32,
     mul,
+    once,
     opaque,
     origin,
     where,
@@ -99,35 +101,26 @@ def initial_state(world: World) -> WorldState:
     return state.replace(contacts=changes.contacts, next_stamp=changes.next_stamp, dropped=changes.dropped)
 
 
-def step(
-    world: World,
-    state: WorldState,
-    dt: float,
-    velocity_iterations: int = 8,
-    position_iterations: int = 3,
-    forces: Mapping[int, Vector] | None = None,
-    torques: Mapping[int, Number] | None = None,
-) -> WorldState:
-    """Return the state after a time step.
+class Inputs(NamedTuple):
+    """What a step depends on besides the state."""
 
-    Args:
-        world: what `state` is a state of.
-        state: the state before.
-        dt: length of the step [s], the same for all steps of an episode.
-        velocity_iterations: iterations of the constraints on velocities.
-        position_iterations: most iterations of the constraints on positions, which end when the errors are small.
-        forces: forces on the centres of mass of moving bodies, by the index of the body [N].
-        torques: torques on moving bodies, by the index of the body [N m].
+    world: World
+    forces: Mapping[int, Vector]  # by the index of the body
+    torques: Mapping[int, Number]
 
-    >>> from funcenv.physics import Body, Circle, Fixture
-    >>> ball = Body((Fixture(Circle(0.5), density=1.0),))
-    >>> world = World((ball,), gravity=(0.0, 0.0))
-    >>> state = step(world, initial_state(world), dt=0.1, forces={0: (7.85398, 0.0)})
-    >>> round(float(state.velocity_x[0]), 3)
-    1.0
-    """
-    program = _Program(world, dt)
-    settings = velocity_iterations, position_iterations
+
+class Settings(NamedTuple):
+    """The numbers of a step that are known when it is traced."""
+
+    dt: float
+    velocity_iterations: int
+    position_iterations: int
+
+
+def advance(settings: Settings, inputs: Inputs, state: WorldState) -> WorldState:
+    """Return the state of one world after a time step."""
+    world = inputs.world
+    program = _Program(world, settings.dt)
     changes = ContactList(
         state.contacts,
         state.boxes,
@@ -141,7 +134,7 @@ def step(
     before = program.transforms(positions)
     if program.has_contacts:
         changes = collide(program.fixtures, program.table, changes, before)
-    solved = _solve(program, state, changes, positions, settings, forces or {}, torques or {})
+    solved = _solve(program, state, changes, positions, settings, inputs)
     changes = solved.changes
     after = program.transforms(solved.positions)
     if len(program.fixtures.pairs):
@@ -152,7 +145,7 @@ def step(
     positions, velocities = solved.positions, solved.velocities
     if program.has_contacts and world.is_continuous and world.fixed:
         positions, velocities, changes = solve_impacts(
-            program.impacts(velocity_iterations), positions, velocities, changes, starts=solved.starts
+            program.impacts(settings.velocity_iterations), positions, velocities, changes, starts=solved.starts
         )
     return state.replace(
         x=_stack([p.center[0] for p in positions]),
@@ -172,6 +165,17 @@ def step(
         began=changes.events.began,
         last_event=changes.events.last,
     )
+
+
+def fly(settings: Settings, inputs: Inputs, state: WorldState) -> tuple[WorldState, jax.Array]:
+    """Return what `advance` returns if nothing is close to anything else, and whether something is."""
+    world = inputs.world
+    flown = advance(settings, inputs._replace(world=world.replace(max_contacts=0)), state)
+    fixtures = Fixtures(world)
+    if fixtures.max_contacts == 0:
+        return flown, jnp.zeros((), bool)
+    meets = overlaps(fixtures, flown.boxes) & fixtures.can_collide
+    return flown, meets.any() | (state.contacts.pair >= 0).any()
 
 
 class _Program:
@@ -198,14 +202,15 @@ class _Program:
 
     def transforms(self, positions: Sequence[Position]) -> list[Transform]:
         """Return the transforms of the moving bodies."""
-        return [origin(p.center, p.angle, m.center) for p, m in zip(positions, self.row_masses, strict=True)]
+        return [once(origin(p.center, p.angle, m.center)) for p, m in zip(positions, self.row_masses, strict=True)]
 
-    def plan(self, settings: tuple[int, int], islands: Islands) -> Plan:
+    def plan(self, settings: Settings, islands: Islands) -> Plan:
         """Return what the loops of the solver need to know."""
         label = islands.label
         labels = sorted(set(label.tolist())) if isinstance(label, np.ndarray) else list(range(self.size))
         layout = self.table.layout if self.has_contacts else Layout(self.size, True, True, False, True)
-        return Plan(layout, self.ends, len(self.fixed_positions), *settings, labels=labels)
+        iterations = settings.velocity_iterations, settings.position_iterations
+        return Plan(layout, self.ends, len(self.fixed_positions), *iterations, labels=labels)
 
     def impacts(self, velocity_iterations: int) -> ImpactSettings:
         """Return what the search for impacts needs."""
@@ -229,15 +234,16 @@ def _solve(
     state: WorldState,
     changes: ContactList,
     starts: list[Position],
-    settings: tuple[int, int],
-    forces: Mapping[int, Vector],
-    torques: Mapping[int, Number],
+    settings: Settings,
+    inputs: Inputs,
 ) -> _Solved:
     """Integrate velocities and positions under the constraints, and let bodies at rest fall asleep."""
     world, size, h = program.world, program.size, program.h
     resting = [Velocity((state.velocity_x[r], state.velocity_y[r]), state.angular_velocity[r]) for r in range(size)]
     velocities = [
-        _accelerate(world, program.masses[body], body, resting[row], h, forces.get(body), torques.get(body))
+        _accelerate(
+            world, program.masses[body], body, resting[row], h, inputs.forces.get(body), inputs.torques.get(body)
+        )
         for row, body in enumerate(world.moving)
     ]
     islands, count = _touching(program, changes)
@@ -264,7 +270,7 @@ def _solve(
         pins.append(pin)
 
     velocities, impulses, pushes = solve_velocities(plan, velocities, joints, pins, impulses, contacts, pushes, h)
-    moved = [integrate(p, v, h) for p, v in zip(starts, velocities, strict=True)]
+    moved = [once(integrate(p, v, h)) for p, v in zip(starts, velocities, strict=True)]
     positions, velocities = [p for p, _ in moved], [v for _, v in moved]
     labels = [islands.label[row] for row in range(size)], _labels_of(program, islands, contacts.contact)
     positions, is_done = solve_positions(

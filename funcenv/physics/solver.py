@@ -73,7 +73,11 @@ def solve_velocities(
             a, b = _bodies(plan.layout, velocities, contact)
             push, a, b = contact_solver.solve_velocity(plan.layout, contact, constraint, push, a, b)
             pushes = jax.tree.map(
-                lambda column, value: jax.lax.dynamic_update_index_in_dim(column, value, k, 0), pushes, push
+                lambda column, value: jax.lax.dynamic_update_index_in_dim(
+                    column, value, k, 0, allow_negative_indices=False
+                ),
+                pushes,
+                push,
             )
             return _replaced(plan.layout, velocities, contact, a, b), pushes
 
@@ -206,7 +210,9 @@ def _most(contacts: Contacts) -> Number:
 
 
 def _at(values: Any, k: Any) -> Any:
-    return jax.tree.map(lambda column: jax.lax.dynamic_index_in_dim(column, k, 0, keepdims=False), values)
+    return jax.tree.map(
+        lambda column: jax.lax.dynamic_index_in_dim(column, k, 0, keepdims=False, allow_negative_indices=False), values
+    )
 
 
 def _is_in(own: Number, labels: Sequence[int], flags: list[Any]) -> Any:

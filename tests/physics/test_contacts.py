@@ -121,3 +121,23 @@ def test_filters_keep_fixtures_apart():
     ghost = box((0.0, 0.5), category=0x02, mask=0x02)
     assert initial_state(world_of(ground(), ghost)).contacts.pair.size == 0
     assert (initial_state(world_of(ground(), box((0.0, 0.5)))).contacts.pair >= 0).sum() == 1
+
+
+def test_worlds_of_a_batch_move_as_each_does_alone():
+    def boxes(height):
+        world = world_of(ground(), box((0.0, 0.6)), box((0.2, 3.0)))
+        state = initial_state(world)
+        return world, state.replace(y=state.y.at[1].set(height))
+
+    def run(height):
+        world, state = boxes(height)
+        return jax.lax.fori_loop(0, 20, lambda _, state: step(world, state, 1 / 60, 10, 10), state)
+
+    heights = np.linspace(1.55, 30.0, 7, dtype=np.float32)  # in some worlds the boxes meet, in others one still falls
+    together = jax.jit(jax.vmap(run))(heights)
+    assert len(set((together.contacts.pair >= 0).sum(1).tolist())) > 1
+    alone = jax.jit(run)
+    for row, height in enumerate(heights):
+        expected = alone(height)
+        np.testing.assert_allclose(together.y[row], expected.y, atol=2e-4)
+        assert together.contacts.pair[row].tolist() == expected.contacts.pair.tolist()

@@ -1,0 +1,172 @@
+"""The step of a world, and of a batch of worlds.
+
+Most bodies fly most of the time, and contacts are the dearer part of a step. On a CPU a batch of worlds is therefore
+computed in two passes: all worlds together as if nothing touched, and then, one after the other and in full, those in
+which bodies are close to each other. Both passes are one kernel, since between kernels XLA would spend more time than
+within them. Results are those of the plain program.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from funcenv._compile.chunks import Chunks
+from funcenv._compile.options import is_debugging, is_enabled
+from funcenv._compile.single_kernel import mark_single_kernel
+from funcenv.physics.geometry import Number, Vector
+from funcenv.physics.simulation import Inputs, Settings, advance, fly
+from funcenv.physics.world import World, WorldState
+
+_MAX_CHUNK_WORLDS = 256  # that fly together; XLA does not put larger loops into a kernel
+_MAX_SINGLE_WORLDS = 4  # so few worlds are computed one by one at once
+
+
+def step(
+    world: World,
+    state: WorldState,
+    dt: float,
+    velocity_iterations: int = 8,
+    position_iterations: int = 3,
+    forces: Mapping[int, Vector] | None = None,
+    torques: Mapping[int, Number] | None = None,
+) -> WorldState:
+    """Return the state after a time step.
+
+    Args:
+        world: what `state` is a state of.
+        state: the state before.
+        dt: length of the step [s], the same for all steps of an episode.
+        velocity_iterations: iterations of the constraints on velocities.
+        position_iterations: most iterations of the constraints on positions, which end when the errors are small.
+        forces: forces on the centres of mass of moving bodies, by the index of the body [N].
+        torques: torques on moving bodies, by the index of the body [N m].
+
+    >>> from funcenv.physics import Body, Circle, Fixture, initial_state
+    >>> ball = Body((Fixture(Circle(0.5), density=1.0),))
+    >>> world = World((ball,), gravity=(0.0, 0.0))
+    >>> state = step(world, initial_state(world), dt=0.1, forces={0: (7.85398, 0.0)})
+    >>> round(float(state.velocity_x[0]), 3)
+    1.0
+    """
+    inputs = Inputs(world, dict(forces or {}), dict(torques or {}))
+    leaves, structure = jax.tree.flatten(inputs)
+    is_data = tuple(isinstance(leaf, jax.Array) for leaf in leaves)
+    known = tuple(None if data else _Known(leaf) for leaf, data in zip(leaves, is_data, strict=True))
+    program = _program(Settings(float(dt), velocity_iterations, position_iterations), structure, known)
+    result: WorldState = program([leaf for leaf, data in zip(leaves, is_data, strict=True) if data], state)
+    return result
+
+
+class _Known:
+    """A number or array that is known when a program is traced, with its value for an identity."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        array = np.asarray(value)
+        self._key: Hashable = array.tobytes(), array.dtype.str, array.shape
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Known) and self._key == other._key
+
+
+@functools.lru_cache(maxsize=256)
+def _program(settings: Settings, structure: Any, known: tuple[_Known | None, ...]) -> Any:
+    """Return the step as a program of the numbers that are not known, and the state.
+
+    It is traced once for all worlds of the same structure with the same known numbers.
+    """
+
+    def restore(data: list[jax.Array]) -> Inputs:
+        numbers = iter(data)
+        inputs: Inputs = jax.tree.unflatten(structure, [next(numbers) if k is None else k.value for k in known])
+        return inputs
+
+    def one(data: list[jax.Array], state: WorldState) -> WorldState:
+        return advance(settings, restore(data), state)
+
+    def flight(data: list[jax.Array], state: WorldState) -> tuple[WorldState, jax.Array]:
+        return fly(settings, restore(data), state)
+
+    @jax.custom_batching.custom_vmap
+    def stepped(data: list[jax.Array], state: WorldState) -> WorldState:
+        return mark_single_kernel(one)(data, state) if _allows_kernels() else one(data, state)
+
+    @stepped.def_vmap
+    def _(size: int, is_mapped: Any, data: list[jax.Array], state: WorldState) -> tuple[WorldState, Any]:
+        axes = [0 if mapped else None for mapped in is_mapped[0]]
+        state = jax.tree.map(
+            lambda leaf, mapped: leaf if mapped else jnp.broadcast_to(leaf, (size, *leaf.shape)), state, is_mapped[1]
+        )
+        if _allows_kernels():
+            result = mark_single_kernel(functools.partial(_step_rows, one, flight, axes, size))(data, state)
+        else:
+            result = jax.vmap(one, in_axes=(axes, 0))(data, state)
+        return result, jax.tree.map(lambda _: True, result)
+
+    return jax.jit(stepped)
+
+
+def _allows_kernels() -> bool:
+    """Return whether steps are compiled to single kernels: on one CPU."""
+    if not is_enabled() or is_debugging():
+        return False
+    return jax.default_backend() == "cpu" and len(jax.devices()) == 1
+
+
+def _step_rows(
+    one: Callable[..., WorldState],
+    flight: Callable[..., tuple[WorldState, jax.Array]],
+    axes: list[int | None],
+    size: int,
+    data: list[jax.Array],
+    state: WorldState,
+) -> WorldState:
+    """Step all worlds of a batch in flight, then one by one those that have contacts."""
+    mapped = [leaf for leaf, axis in zip(data, axes, strict=True) if axis == 0]
+
+    def with_shared(numbers: list[jax.Array]) -> list[jax.Array]:
+        rows = iter(numbers)
+        return [next(rows) if axis == 0 else leaf for leaf, axis in zip(data, axes, strict=True)]
+
+    def fly_chunk(start: jax.Array, result: Any) -> Any:
+        numbers, rows = chunks.slice((mapped, state), start)
+        flown = jax.vmap(flight, in_axes=(axes, 0))(with_shared(numbers), rows)
+        return chunks.write(result, flown, start)
+
+    def step_row(carry: Any) -> Any:
+        row, result = carry
+        numbers, before = jax.tree.map(lambda leaf: _read(leaf, row), (mapped, state))
+        after = one(with_shared(numbers), before)
+        result = jax.tree.map(lambda leaf, new: _write(leaf, new, row), result, after)
+        return following(row + 1), result
+
+    def following(row: Any) -> Any:
+        """Return the next row with contacts."""
+        return jax.lax.while_loop(
+            lambda i: (i < size) & ~_read(is_close, jnp.minimum(i, size - 1)), lambda i: i + 1, row
+        )
+
+    if size <= _MAX_SINGLE_WORLDS:
+        result, is_close = state, jnp.ones(size, bool)
+    else:
+        chunks = Chunks.fit(size, 0)
+        begin = state, jnp.zeros(size, bool)
+        result, is_close = chunks.for_each(fly_chunk, begin)
+    return jax.lax.while_loop(lambda carry: carry[0] < size, step_row, (following(jnp.int32(0)), result))[1]
+
+
+def _read(leaf: jax.Array, row: Any) -> jax.Array:
+    return jax.lax.dynamic_index_in_dim(leaf, row, 0, keepdims=False, allow_negative_indices=False)
+
+
+def _write(leaf: jax.Array, new: Any, row: Any) -> jax.Array:
+    return jax.lax.dynamic_update_index_in_dim(leaf, new, row, 0, allow_negative_indices=False)
