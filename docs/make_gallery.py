@@ -94,6 +94,18 @@ def follow_ball(observation: jax.Array, key: jax.Array) -> jax.Array:
     return jnp.where(ball.any() & (jnp.abs(height - own) > 3), jnp.where(height < own, 2, 3), 0).astype(jnp.int32)
 
 
+def chase_ball(observation: jax.Array, key: jax.Array) -> jax.Array:
+    """Return MinAtar Breakout's action that moves the paddle under the next cell of the ball."""
+    paddle, ball, trail = (jnp.argmax(observation[..., channel].any(axis=0)) for channel in range(3))
+    ahead = 2 * ball - trail
+    return jnp.where(ahead < paddle, 1, jnp.where(ahead > paddle, 2, 0)).astype(jnp.int32)
+
+
+def cross(observation: jax.Array, key: jax.Array) -> jax.Array:
+    """Return MinAtar Freeway's action up."""
+    return jnp.int32(1)
+
+
 RULES: dict[str, Callable[[Any, jax.Array], Any]] = {
     "CartPole": balance,
     "MountainCar": rock,
@@ -102,6 +114,8 @@ RULES: dict[str, Callable[[Any, jax.Array], Any]] = {
     "Acrobot": pump,
     "Blackjack": careful,
     "Atari": follow_ball,
+    "Breakout": chase_ball,
+    "Freeway": cross,
 }
 
 

@@ -12,19 +12,15 @@ from typing import TYPE_CHECKING, Any
 from funcenv.envs.registration import register_envs as register_envs
 
 if TYPE_CHECKING:
+    from funcenv.envs.arcade import *  # noqa: F403
     from funcenv.envs.atari import *  # noqa: F403
     from funcenv.envs.box2d import *  # noqa: F403
     from funcenv.envs.classic_control import *  # noqa: F403
     from funcenv.envs.mujoco import *  # noqa: F403
     from funcenv.envs.toy_text import *  # noqa: F403
 else:
-    _FAMILIES = (
-        "classic_control",
-        "toy_text",
-        "box2d",
-        "mujoco",
-        "atari",
-    )  # in which a name is looked for, in this order
+    # In which a name is looked for, in this order.
+    _FAMILIES = "classic_control", "toy_text", "box2d", "mujoco", "atari", "arcade"
 
     def __getattr__(name: str) -> Any:
         """Return a family, or what a family exports."""

@@ -45,6 +45,10 @@ _ENVS: tuple[tuple[str, str, int | None, float | None, dict[str, Any]], ...] = (
     ("Reacher-v5", "mujoco.reacher:Reacher", 50, -3.75, {}),
     ("Swimmer-v5", "mujoco.swimmer:Swimmer", 1000, 360.0, {}),
     ("Walker2d-v5", "mujoco.walker2d:Walker2d", 1000, None, {}),
+    ("MinAtar/Asterix-v1", "arcade.asterix:Asterix", None, None, {}),
+    ("MinAtar/Breakout-v1", "arcade.breakout:Breakout", None, None, {}),
+    ("MinAtar/Freeway-v1", "arcade.freeway:Freeway", None, None, {}),
+    ("MinAtar/SpaceInvaders-v1", "arcade.space_invaders:SpaceInvaders", None, None, {}),
     ("ALE/Pong-v5", "atari.atari:Atari", None, None, {}),  # the other games are a family
 )
 

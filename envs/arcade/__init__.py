@@ -1,0 +1,17 @@
+"""Arcade games that are computed by JAX alone."""
+
+from funcenv.envs.arcade.asterix import Asterix, AsterixState
+from funcenv.envs.arcade.breakout import Breakout, BreakoutState
+from funcenv.envs.arcade.freeway import Freeway, FreewayState
+from funcenv.envs.arcade.space_invaders import SpaceInvaders, SpaceInvadersState
+
+__all__ = [
+    "Asterix",
+    "AsterixState",
+    "Breakout",
+    "BreakoutState",
+    "Freeway",
+    "FreewayState",
+    "SpaceInvaders",
+    "SpaceInvadersState",
+]

@@ -1,0 +1,115 @@
+"""The games of MinAtar against steps that the package `minatar` took (tests/reference/make_minatar.py)."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import funcenv
+from funcenv.envs import Asterix, Breakout, Freeway, SpaceInvaders
+from funcenv.envs.arcade.asterix import Arrival
+from funcenv.wrappers import PixelObservation
+from tests.support.sources import ROOT
+
+GAMES = {"asterix": Asterix, "breakout": Breakout, "freeway": Freeway, "space_invaders": SpaceInvaders}
+
+
+@functools.cache
+def recorded(name):
+    """Return the recorded arrays of a game, each with a leading axis for the steps."""
+    with np.load(ROOT / "tests" / "reference" / "minatar.npz") as stored:
+        return {key.partition("/")[2]: stored[key] for key in stored if key.startswith(f"{name}/")}
+
+
+def states(env, arrays, when):
+    """Return recorded states, with a leading axis."""
+    first = env.initial(jax.random.key(0))
+    count = len(arrays["action"])
+    given = {key.partition("/")[2]: value for key, value in arrays.items() if key.startswith(f"{when}/")}
+    same = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (count, *leaf.shape)), first)
+    return same.replace(**{key: jnp.asarray(value, getattr(first, key).dtype) for key, value in given.items()})
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_every_step_is_that_of_minatar(name):
+    """From the same state, with the same action and the same random numbers: state, reward, end and observation."""
+    env, arrays = GAMES[name](), recorded(name)
+    action = jnp.asarray(arrays["action"], jnp.int32)
+    before, after = states(env, arrays, "before"), states(env, arrays, "after")
+
+    def play(index, state, action):
+        if name == "freeway":
+            return env.play_with(state, action, jnp.asarray(after.car_speed)[index])
+        if name == "asterix":
+            lane, to_right, is_gold = (jnp.asarray(arrays[key]) for key in ("lane", "new_to_right", "new_is_gold"))
+            return env.play_with(state, action, Arrival(lane[index].astype(jnp.int32), to_right[index], is_gold[index]))
+        return env.play(state, action, jax.random.key(0))
+
+    indices = jnp.arange(len(action), dtype=jnp.int32)
+    played, seen = jax.jit(
+        lambda: jax.vmap(lambda *each: (state := play(*each), env.observation(state, None)))(indices, before, action)
+    )()
+    np.testing.assert_array_equal(played.reward, arrays["reward"])
+    np.testing.assert_array_equal(seen, arrays["observation"] > 0)
+    assert (played.over.sum() > 3) and (played.reward.sum() > 20)
+    present = arrays.get("after/present")
+    for key in (key.partition("/")[2] for key in arrays if key.startswith("after/")):
+        mine, theirs = np.asarray(getattr(played, key)), np.asarray(getattr(after, key))
+        if key in ("thing_column", "to_right", "is_gold") and name == "asterix":  # of what is there
+            mine, theirs = mine[present > 0], theirs[present > 0]
+        np.testing.assert_array_equal(mine, theirs, err_msg=key)
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_random_players_reach_what_they_reach_in_minatar(name):
+    """The file holds means of the package, of 10,000 episodes (50 for Freeway) with sticky actions."""
+    env, (mean, error) = GAMES[name](), recorded(name)["random_return"]
+    played = funcenv.evaluate(env, funcenv.random_policy(env), 400, jax.random.key(0), max_steps=2600)
+    own_error = float(played.std_return) / 20
+    assert abs(float(played.mean_return) - mean) < 3 * np.hypot(error, own_error) + 1e-9
+
+
+def test_actions_stick():
+    env = Breakout(sticky_action_probability=0.25)
+    state = env.initial(jax.random.key(0))
+    keys = jax.random.split(jax.random.key(1), 2000)
+    columns = jax.jit(jax.vmap(lambda key: env.transition(state, 2, key).paddle))(keys)
+    assert abs((np.asarray(columns) == 4).mean() - 0.25) < 0.05
+
+
+def test_a_game_that_is_over_stays_as_it_is():
+    env = Breakout()
+    over = env.initial(jax.random.key(0)).replace(over=jnp.ones((), bool), reward=jnp.ones((), float))
+    after, timestep = jax.jit(env.step)(over, 1, jax.random.key(0))
+    assert timestep.terminated and timestep.reward == 0
+    jax.tree.map(np.testing.assert_array_equal, after.replace(reward=over.reward), over)
+
+
+def test_without_difficulty_ramping_games_stay_slow():
+    name = "space_invaders"
+    arrays = recorded(name)
+    env = SpaceInvaders(difficulty_ramping=False)
+    before = states(env, arrays, "before")
+    after = jax.jit(jax.vmap(lambda s, a: env.play(s, a, jax.random.key(0))))(
+        before, jnp.asarray(arrays["action"], jnp.int32)
+    )
+    np.testing.assert_array_equal(after.move_interval, before.move_interval)
+    assert (arrays["after/move_interval"] != arrays["before/move_interval"]).any()
+
+
+def test_pixels():
+    env = PixelObservation(funcenv.make("MinAtar/Freeway-v1"), 84, 84)
+    assert jax.jit(env.reset)(jax.random.key(0))[1].observation.shape == (84, 84, 3)
+
+
+def test_keys_and_names():
+    env = funcenv.make("MinAtar/SpaceInvaders-v1")
+    assert env.action_names == ("noop", "left", "right", "fire")
+    assert env.get_keys_to_action() == {(): 0, ("left",): 1, ("right",): 2, ("space",): 3}
+
+
+def test_an_impossible_probability_is_refused():
+    with pytest.raises(ValueError, match="sticky_action_probability must be at least 0 and below 1, got 1.0"):
+        Freeway(sticky_action_probability=1.0)
