@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 import pathlib
 from typing import Any
@@ -11,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from funcenv._compile.options import quick_options
 from funcenv.random import impl_name
 from funcenv.rollout import MAX_EVALUATION_STEPS, evaluate
 from funcenv.struct import PyTreeNode
@@ -34,21 +36,26 @@ class BestAgents(PyTreeNode):
     @classmethod
     def of(cls, learner: Learner, state: Any, explore: bool = False) -> BestAgents:
         """Return the agents of a train state, with the score of agents that are not known yet."""
-        score = jnp.full(learner.config.num_seeds, -jnp.inf)
+        score = jnp.asarray(np.full(learner.config.num_seeds, -np.inf), float)
         return cls(agents=learner.agents(state, explore), score=score, update=jnp.asarray(state.update))
 
     def improved(self, agents: Any, score: Any, update: int) -> BestAgents:
         """Return the better agent of each seed; a score of NaN is no better than any."""
-        return _improved(self, agents, jnp.asarray(score, self.score.dtype), jnp.asarray(update, self.update.dtype))
+        is_better = np.asarray(score) > np.asarray(self.score)
+        numbers = jnp.asarray(np.full(len(is_better), update), self.update.dtype)
+        new = BestAgents(agents=agents, score=jnp.asarray(score, self.score.dtype), update=numbers)
+        return new if is_better.all() else _choose_program()(is_better, new, self)
 
 
-@jax.jit
-def _improved(best: BestAgents, agents: Any, score: jax.Array, update: jax.Array) -> BestAgents:
-    is_better = score > best.score
-    new = BestAgents(agents=agents, score=score, update=jnp.full_like(best.update, update))
-    pick: Any = jax.vmap(lambda is_better, new, old: jax.tree.map(lambda a, b: jnp.where(is_better, a, b), new, old))
-    result: BestAgents = pick(is_better, new, best)
-    return result
+@functools.cache
+def _choose_program() -> Any:
+    """Compile the choice of each seed quickly, because it copies parameters and nothing else."""
+
+    def choose(is_better: jax.Array, new: BestAgents, old: BestAgents) -> BestAgents:
+        chosen: BestAgents = jax.tree.map(lambda a, b: jnp.where(is_better, a, b), new, old)
+        return chosen
+
+    return jax.jit(jax.vmap(choose), compiler_options=quick_options())
 
 
 def restore_best(
