@@ -1,5 +1,6 @@
-"""Rigid bodies under gravity, simulated as Box2D does."""
+"""Rigid bodies, simulated as Box2D does."""
 
+from funcenv.envs.box2d.car_racing import CarRacing, CarRacingState
 from funcenv.envs.box2d.lunar_lander import LunarLander, LunarLanderState
 
-__all__ = ["LunarLander", "LunarLanderState"]
+__all__ = ["CarRacing", "CarRacingState", "LunarLander", "LunarLanderState"]

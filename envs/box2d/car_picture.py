@@ -1,0 +1,389 @@
+"""The picture of 96x96 pixels that CarRacing observes, as Gymnasium 1.4.0 draws it.
+
+Gymnasium draws polygons into a window of 1000x800 pixels and averages the window down to 96x96. Here each pixel is
+computed by the parts of it that shapes cover, so that no window is needed. The road is what costs time: the picture is
+divided into blocks, and each block looks at the few tiles near it.
+
+Coordinates of the picture are called u (to the right) and v (down). The car is always at (48, 72) and points up.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, UInt8
+
+from funcenv.envs.box2d.car_dynamics import FPS, SIZE, WHEEL_RADIUS, WHEEL_WIDTH, WHEELS, polygons
+from funcenv.envs.box2d.car_track import KERB_WIDTH, MAX_TILES, SCALE, TRACK_WIDTH, Track
+from funcenv.physics.geometry import Transform, apply
+from funcenv.scene.font import glyphs
+from funcenv.struct import NDArray
+
+PICTURE = 96  # pixels each way
+WINDOW_WIDTH, WINDOW_HEIGHT = 1000, 800  # of Gymnasium's window [pixels of the window]
+ZOOM = 2.7 * SCALE  # pixels of the window to a metre, after the first second
+FIRST_ZOOM = 0.1 * SCALE  # before
+PLAYFIELD = 2000 / SCALE  # half of the side of the ground [m]
+GRASS = PLAYFIELD / 20  # side of the squares of grass [m]
+DEFAULT_COLORS = ((102, 102, 102), (102, 204, 102), (102, 230, 102))  # of the road, of the ground, of its squares
+PER_X, PER_Y = PICTURE / WINDOW_WIDTH, PICTURE / WINDOW_HEIGHT  # pixels of the picture to one of the window
+GROWTH = 0.5 * (PER_X + PER_Y) / 2  # Gymnasium's polygons include the pixels of their edges
+LOSS = 2  # Gymnasium's average of the window is darker by this
+CAR_U, CAR_V = 48.0, 72.0  # where the car is
+BAR_ROWS = 12  # of the black bar with the indicators, at the bottom
+ROAD_ROWS = PICTURE - BAR_ROWS
+NUM_PIECES = 64  # tiles in view, or pieces of several tiles while the camera is far
+BLOCK_ROWS, BLOCK_COLUMNS = 21, 24  # of the picture
+PIECES_PER_BLOCK = 16
+PATTERN = (0.0, 2.55, 5.1)  # by which every third tile is brighter
+CAR_TOP, CAR_LEFT, CAR_SIZE = 64, 40, 16  # part of the picture that the car is in
+HULL_COLOR, WHEEL_COLOR, WHITE_COLOR = (204, 0, 0), (0, 0, 0), (77, 77, 77)
+
+
+class View(NamedTuple):
+    """How the world lies in the picture: u = CAR_U + (cosine dx + sine dy) scale_u, and v accordingly."""
+
+    x: Any  # of the car's origin [m]
+    y: Any
+    cosine: Any  # of the car's angle
+    sine: Any
+    scale_u: Any  # pixels of the picture to a metre
+    scale_v: Any
+
+
+class Drive(NamedTuple):
+    """What the indicators show."""
+
+    reward: Float[Array, ""]
+    speed: Float[Array, ""]  # [m/s]
+    spin: Float[Array, "4"]  # of the wheels [rad/s]
+    steering: Float[Array, ""]  # [rad]
+    turn: Float[Array, ""]  # angular velocity of the hull [rad/s]
+
+
+def draw_picture(
+    hull: Transform,
+    wheels: list[Transform],
+    turned: Float[Array, "4"],
+    track: Track,
+    is_plain: Bool[Array, "400"],
+    colors: Float[Array, "3 3"],
+    steps: Int[Array, ""],
+    drive: Drive,
+) -> UInt8[Array, "96 96 3"]:
+    """Return the picture.
+
+    Args:
+        hull: position and rotation of the hull.
+        wheels: of the wheels.
+        turned: angles that the wheels have rolled [rad].
+        track: the road.
+        is_plain: the tiles without the pattern.
+        colors: of the road, of the ground and of its squares, from 0 to 255.
+        steps: of the episode, which decide the zoom.
+        drive: what the indicators show.
+    """
+    view, colors = view_of(hull, steps), jnp.asarray(colors, jnp.float32)
+    turned = jnp.asarray(turned, jnp.float32)
+    words = _draw_ground(view, track, is_plain, colors)
+    words = _draw_car(words, view, wheels, turned)
+    words = jnp.concatenate([words, _draw_bar(drive)])
+    return jax.lax.bitcast_convert_type(words, jnp.uint8)[..., :3]
+
+
+class Pieces(NamedTuple):
+    """The pieces of the road in view: tiles, or several tiles each while the camera is far. Fields are `[NUM_PIECES]`.
+
+    Corners are places in the picture, at the front and at the back: of the side without a kerb, of the side that may
+    have one, and of the kerb's outer edge.
+    """
+
+    front: list[tuple[Any, Any]]
+    back: list[tuple[Any, Any]]
+    kerb: Any  # the side of the kerb: -1, 0 for none, 1
+    shade: Any  # what the pattern adds to the colour, from 0 to 255
+    red: Any  # 1 for a red kerb, 0 for a white one
+    is_there: Any  # whether there is such a piece
+
+
+def view_of(hull: Transform, steps: Int[Array, ""]) -> View:
+    """Return the view of the car, which zooms in during the first second."""
+    time = (steps + 1).astype(jnp.float32) / np.float32(FPS)
+    zoom = FIRST_ZOOM * jnp.maximum(1 - time, 0.0) + ZOOM * jnp.minimum(time, 1.0)
+    (x, y), (sine, cosine) = hull
+    return View(x, y, cosine, sine, zoom * np.float32(PER_X), zoom * np.float32(PER_Y))
+
+
+def place_in(view: View, x: Any, y: Any) -> tuple[Any, Any]:
+    """Return where a point of the world is in the picture."""
+    dx, dy = x - view.x, y - view.y
+    u = CAR_U + (view.cosine * dx + view.sine * dy) * view.scale_u
+    return u, CAR_V - (view.cosine * dy - view.sine * dx) * view.scale_v
+
+
+def pieces_in(view: View, track: Track, is_plain: Bool[Array, "400"]) -> Pieces:
+    """Return the pieces of the road that are nearest to the view."""
+    zoomed_out = (ZOOM * PER_X) / view.scale_u
+    stride = jnp.clip(jnp.ceil(zoomed_out - 0.7).astype(jnp.int32), 1, (track.count + NUM_PIECES - 1) // NUM_PIECES)
+    number = np.arange(MAX_TILES, dtype=np.int32)
+    edges = jnp.asarray(track.edges, jnp.float32)
+    left_x, left_y, right_x, right_y = edges
+    u, v = place_in(view, (left_x + right_x) * 0.5, (left_y + right_y) * 0.5)
+    middle_u, middle_v = PICTURE / 2, ROAD_ROWS / 2
+    far = jnp.maximum(jnp.abs(u - middle_u) - middle_u, jnp.abs(v - middle_v) - middle_v)
+    is_end = (number < track.count) & ((number % stride == stride - 1) | (number == track.count - 1))
+    _, front = jax.lax.top_k(jnp.where(is_end, -far, -jnp.inf), NUM_PIECES)
+    is_there = is_end[front]
+    first = front // stride * stride  # tile of the piece
+    middle = jnp.minimum(first + stride // 2, front)
+    back = jnp.where(first == 0, track.count - 1, first - 1)
+    kerb = jnp.where(is_there, track.kerb[middle].astype(jnp.float32), 0.0)
+    part = np.float32(KERB_WIDTH / (2 * TRACK_WIDTH))
+    ends = []
+    for point in (front, back):
+        left, right = edges[:2, point], edges[2:, point]
+        near, edge = jnp.where(kerb < 0, right, left), jnp.where(kerb < 0, left, right)
+        ends.append([place_in(view, *corner) for corner in (near, edge, edge + part * (edge - near))])
+    brightness = jnp.asarray(PATTERN, jnp.float32)[middle % 3]
+    shade = jnp.where(is_plain[middle] | (stride > 1), 0.0, brightness)
+    red = jnp.where(stride > 1, 0.5, (middle % 2).astype(jnp.float32))
+    return Pieces(ends[0], ends[1], kerb, shade, red, is_there)
+
+
+def _line(start: tuple[Any, Any], end: tuple[Any, Any]) -> tuple[Any, Any, Any]:
+    """Return (a, b, c) such that a u + b v + c is the part of a pixel on the right of a line in the picture.
+
+    Right is as seen by someone who goes from start to end in a picture whose v points down.
+    """
+    run_u, run_v = end[0] - start[0], end[1] - start[1]
+    # the distance over which an edge crosses a pixel: exact for level and upright edges
+    wide, narrow = jnp.maximum(jnp.abs(run_u), jnp.abs(run_v)), jnp.minimum(jnp.abs(run_u), jnp.abs(run_v))
+    scale = 1 / jnp.maximum(wide + 0.4 * narrow, 1e-9)
+    a, b = -run_v * scale, run_u * scale
+    return a, b, 0.5 - a * start[0] - b * start[1]
+
+
+def _lines(pieces: Pieces) -> list[tuple[Any, Any, Any]]:
+    """Return the lines of the front, of the back, and of the three sides, as `_line` does."""
+    (front_near, front_edge, front_outer), (back_near, back_edge, back_outer) = pieces.front, pieces.back
+    flip = jnp.where(pieces.kerb < 0, -1.0, 1.0)  # corners run the other way if the kerb is on the left
+
+    def flipped(line: tuple[Any, Any, Any], growth: float = 0.0) -> tuple[Any, Any, Any]:
+        a, b, c = line
+        return a * flip, b * flip, (c - 0.5) * flip + (0.5 + growth)
+
+    ends = [flipped(_line(front_near, front_edge)), flipped(_line(back_edge, back_near))]
+    near = flipped(_line(back_near, front_near), GROWTH)
+    edge = flipped(_line(front_edge, back_edge), GROWTH)
+    outer = flipped(_line(front_outer, back_outer), GROWTH)
+    # without a kerb its outer edge is the side of the tile; a piece that is not there covers nothing
+    outer = _where(pieces.kerb == 0, edge, outer)
+    return [_where(pieces.is_there, ends[0], (0.0, 0.0, -1e3)), ends[1], near, edge, outer]
+
+
+def _where(condition: Any, line: tuple[Any, Any, Any], other: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
+    a, b, c = (jnp.where(condition, own, instead) for own, instead in zip(line, other, strict=True))
+    return a, b, c
+
+
+def _draw_ground(view: View, track: Track, is_plain: jax.Array, colors: jax.Array) -> jax.Array:
+    """Return grass and road as words of 32 bits, `[84, 96]`."""
+    pieces = pieces_in(view, track, is_plain)
+    rows, columns = ROAD_ROWS // BLOCK_ROWS, PICTURE // BLOCK_COLUMNS
+    block_v, block_u = np.meshgrid(np.arange(rows), np.arange(columns), indexing="ij")
+    left = (block_u.ravel() * BLOCK_COLUMNS)[:, None].astype(np.float32)
+    top = (block_v.ravel() * BLOCK_ROWS)[:, None].astype(np.float32)
+    corner_u, corner_v = (jnp.stack(part) for part in zip(*pieces.front, *pieces.back, strict=True))
+    low_u, high_u, low_v, high_v = (each[None] for part in (corner_u, corner_v) for each in (part.min(0), part.max(0)))
+    gap_u = jnp.maximum(left - high_u, low_u - (left + np.float32(BLOCK_COLUMNS)))
+    gap_v = jnp.maximum(top - high_v, low_v - (top + np.float32(BLOCK_ROWS)))
+    _, chosen = jax.lax.top_k(-jnp.maximum(gap_u, gap_v), PIECES_PER_BLOCK)  # [blocks, pieces]
+    numbers = [number for line in _lines(pieces) for number in line]
+    table = jnp.stack([*numbers, pieces.shade, pieces.red], axis=-1)
+    table = table[chosen].reshape(rows, columns, PIECES_PER_BLOCK, 17)
+    v = (np.arange(ROAD_ROWS).reshape(rows, 1, BLOCK_ROWS, 1) + 0.5).astype(np.float32)
+    u = (np.arange(PICTURE).reshape(1, columns, 1, BLOCK_COLUMNS) + 0.5).astype(np.float32)
+    covered = shade = white = red = jnp.zeros((), jnp.float32)
+    for q in range(PIECES_PER_BLOCK):
+        numbers = [table[:, :, q, i][:, :, None, None] for i in range(17)]
+        front, back, near, edge, outer = (
+            jnp.clip(numbers[3 * i] * u + (numbers[3 * i + 1] * v + numbers[3 * i + 2]), 0.0, 1.0) for i in range(5)
+        )
+        along = jnp.maximum(front + back - 1.0, 0.0)
+        part = along * jnp.maximum(near + edge - 1.0, 0.0)
+        kerb = along * (outer - edge)
+        covered, shade = covered + part, shade + part * numbers[15]
+        white, red = white + kerb, red + kerb * numbers[16]
+    ground = _grass(view, colors, u, v)
+    total = jnp.maximum(covered + white, 1.0)
+    bare = jnp.maximum(1.0 - covered - white, 0.0)
+    levels = []
+    for channel in range(3):
+        stripes = 255.0 * (white if channel == 0 else white - red)
+        paint = (covered * colors[0, channel] + shade + stripes) / total
+        levels.append(_rounded(ground[channel] * bare + paint))
+    words = levels[0] | (levels[1] << 8) | (levels[2] << 16)
+    return words.transpose(0, 2, 1, 3).reshape(ROAD_ROWS, PICTURE)
+
+
+def _rounded(level: Any) -> Any:
+    """Return a level from 0 to 255 as Gymnasium's picture has it."""
+    return jnp.maximum(level + (0.5 - LOSS), 0.0).astype(jnp.uint32)
+
+
+def _grass(view: View, colors: jax.Array, u: Any, v: Any) -> list[Any]:
+    """Return the three channels of the ground without the road; beyond the playfield it is black."""
+    right, up = (u - CAR_U) / view.scale_u, (CAR_V - v) / view.scale_v
+    x = view.x + view.cosine * right - view.sine * up
+    y = view.y + view.sine * right + view.cosine * up
+    cosine, sine = jnp.abs(view.cosine), jnp.abs(view.sine)
+    wide_x, wide_y = cosine / view.scale_u + sine / view.scale_v, sine / view.scale_u + cosine / view.scale_v
+    squares: Any = 1.0
+    field: Any = 1.0
+    for place, wide in ((x, wide_x), (y, wide_y)):
+        period = place * np.float32(0.5 / GRASS) - 0.25
+        from_middle = jnp.abs(period - jnp.round(period)) * np.float32(2 * GRASS)
+        squares = squares * jnp.clip((np.float32(GRASS / 2) - from_middle) / wide + (0.5 + GROWTH), 0.0, 1.0)
+        field = field * jnp.clip((np.float32(PLAYFIELD) - jnp.abs(place)) / wide + (0.5 + GROWTH), 0.0, 1.0)
+    return [field * (colors[1, c] + (colors[2, c] - colors[1, c]) * squares) for c in range(3)]
+
+
+def _draw_car(words: jax.Array, view: View, wheels: list[Transform], turned: jax.Array) -> jax.Array:
+    """Return the picture with the car: the wheels, each with a white mark that rolls, and the hull over them."""
+    here = words[CAR_TOP : CAR_TOP + CAR_SIZE, CAR_LEFT : CAR_LEFT + CAR_SIZE]
+    channels = [((here >> (8 * c)) & 255).astype(jnp.float32) + LOSS for c in range(3)]
+    v = (np.arange(CAR_SIZE)[:, None] + CAR_TOP + 0.5).astype(np.float32)
+    u = (np.arange(CAR_SIZE)[None, :] + CAR_LEFT + 0.5).astype(np.float32)
+
+    def paint(points: list[tuple[Any, Any]], color: tuple[int, int, int], alpha: Any = 1.0) -> None:
+        covered = _covered(points, u, v) * alpha
+        for c in range(3):
+            channels[c] = channels[c] + (color[c] - channels[c]) * covered
+
+    for i, transform in enumerate(wheels):
+        tyre = [apply(transform, corner) for corner in polygons(WHEELS[i])[0].astype(np.float32)]
+        paint([place_in(view, *corner) for corner in tyre], WHEEL_COLOR)
+        corners, is_shown = white_mark(turned[i])
+        paint(
+            [place_in(view, *apply(transform, corner)) for corner in corners], WHITE_COLOR, is_shown.astype(jnp.float32)
+        )
+    for part in polygons(0):
+        paint([(CAR_U + x * view.scale_u, CAR_V - y * view.scale_v) for x, y in part.astype(np.float32)], HULL_COLOR)
+    painted = sum(_rounded(level) << (8 * c) for c, level in enumerate(channels))
+    return jax.lax.dynamic_update_slice(words, painted, (CAR_TOP, CAR_LEFT))
+
+
+def white_mark(turned: Float[Array, ""]) -> tuple[list[tuple[Any, Any]], Bool[Array, ""]]:
+    """Return the corners of the white mark on a wheel that has rolled by an angle, and whether it is above.
+
+    >>> corners, is_shown = white_mark(jnp.float32(0.5))
+    >>> len(corners), bool(is_shown)
+    (4, False)
+    """
+    near, far = jnp.cos(turned), jnp.cos(turned + np.float32(1.2))
+    is_near_below, is_far_below = jnp.sin(turned) > 0, jnp.sin(turned + np.float32(1.2)) > 0
+    near, far = jnp.where(is_near_below, jnp.sign(near), near), jnp.where(is_far_below, jnp.sign(far), far)
+    wide, long = np.float32(WHEEL_WIDTH * SIZE), np.float32(WHEEL_RADIUS * SIZE)
+    low, high = jnp.minimum(near, far) * long, jnp.maximum(near, far) * long
+    return [(-wide, high), (wide, high), (wide, low), (-wide, low)], ~(is_near_below & is_far_below)
+
+
+def _covered(points: list[tuple[Any, Any]], u: Any, v: Any) -> Any:
+    """Return which part of each pixel a convex polygon covers; corners run clockwise, and sides have opposite ones."""
+    sides = []
+    for start, end in zip(points, points[1:] + points[:1], strict=True):
+        a, b, c = _line(start, end)
+        sides.append(jnp.clip(a * u + (b * v + (c + GROWTH)), 0.0, 1.0))
+    half = len(sides) // 2
+    covered: Any = 1.0
+    for side, opposite in zip(sides[:half], sides[half:], strict=True):
+        covered = covered * jnp.maximum(side + opposite - 1.0, 0.0)
+    return covered
+
+
+def indicators(drive: Drive) -> list[tuple[Any, Any, Any, Any, tuple[int, int, int]]]:
+    """Return the indicators as boxes: left, right, low, high in fortieths of the window, from its lower left; colour.
+
+    They are the speed, the spin of each wheel, the steering angle and the angular velocity of the hull.
+    """
+    blue, violet = (0, 0, 255), (51, 0, 255)
+    upright = [(5, 0.02 * drive.speed, (255, 255, 255))]
+    for wheel, color in enumerate((blue, blue, violet, violet)):
+        upright.append((7 + wheel, 0.01 * drive.spin[wheel], color))
+    level = [(20, -10.0 * drive.steering, (0, 255, 0)), (30, -0.8 * drive.turn, (255, 0, 0))]
+    columns = [(place, place + 1, 1, 1 + value, color) for place, value, color in upright]
+    rows = [(place, place + value, 2, 4, color) for place, value, color in level]
+    return [(*map(jnp.float32, edges), color) for *edges, color in columns + rows]
+
+
+def _draw_bar(drive: Drive) -> jax.Array:
+    """Return the black bar with the score and the indicators as words of 32 bits, `[12, 96]`."""
+    v = (np.arange(ROAD_ROWS, PICTURE)[:, None] + 0.5).astype(np.float32)
+    u = (np.arange(PICTURE)[None, :] + 0.5).astype(np.float32)
+    score = jnp.pad(_score(drive.reward), ((0, 0), (0, PICTURE - _TEXT_COLUMNS)))
+    channels = [255 * score] * 3
+    for left, right, low, high, color in indicators(drive):
+        # Gymnasium's polygons include the pixels of their edges, and values below 1e-4 are not drawn
+        u0, u1 = (edge * np.float32(WINDOW_WIDTH / 40) for edge in (jnp.minimum(left, right), jnp.maximum(left, right)))
+        v0, v1 = (
+            np.float32(WINDOW_HEIGHT) - edge * np.float32(WINDOW_HEIGHT / 40)
+            for edge in (jnp.maximum(low, high), jnp.minimum(low, high))
+        )
+        covered = _overlaps(u, jnp.floor(u0) * PER_X, (jnp.floor(u1) + 1) * PER_X)
+        covered = covered * _overlaps(v, jnp.floor(v0) * PER_Y, (jnp.floor(v1) + 1) * PER_Y)
+        covered = jnp.where((u1 - u0 > 1e-4) & (v1 - v0 > 1e-4), covered, 0.0)
+        for c in range(3):
+            channels[c] = channels[c] + (color[c] - channels[c]) * covered
+    levels = [jnp.broadcast_to(_rounded(channel), (BAR_ROWS, PICTURE)) for channel in channels]
+    return levels[0] | (levels[1] << 8) | (levels[2] << 16)
+
+
+def _overlaps(middle: Any, low: Any, high: Any) -> Any:
+    """Return which part of pixels an interval covers."""
+    return jnp.clip(jnp.minimum(high, middle + 0.5) - jnp.maximum(low, middle - 0.5), 0.0, 1.0)
+
+
+_TEXT_COLUMNS = 12  # of the picture that hold the score
+
+
+def _score(reward: jax.Array) -> jax.Array:
+    """Return the coverage by the four characters of the score, `[12, 12]`."""
+    value = jnp.round(reward).astype(jnp.int32)
+    is_negative = reward < 0
+    size = jnp.abs(value)
+    codes = [size // power % 10 for power in (1000, 100, 10, 1)]
+    codes[0] = jnp.where(is_negative, 10, codes[0])
+    table = jnp.asarray(_digits())
+    sign = is_negative.astype(jnp.int32)
+    return jnp.stack([table[sign, place, code] for place, code in enumerate(codes)]).sum(0)
+
+
+@functools.cache
+def _digits() -> NDArray:
+    """Return the coverage by each character at each place, without and with a sign: `[2, 4, 11, 12, 12]`."""
+    table = np.zeros((2, 4, 11, BAR_ROWS, _TEXT_COLUMNS), np.float32)
+    for sign in range(2):
+        for place in range(4):
+            left = 12 + 24.5 * place if sign == 0 else (19 if place == 0 else 31.5 + 24 * (place - 1))
+            for code in range(11):
+                character = glyphs()[ord("O123456789-"[code]) - 32][:7]
+                width = 11.5 if code == 10 else 21.0
+                for row in range(7):
+                    for column in range(5):
+                        if character[row, column]:
+                            box = (left + column * width / 5, left + (column + 1) * width / 5)
+                            top = 731 + row * 32 / 7, 731 + (row + 1) * 32 / 7
+                            table[sign, place, code] += np.outer(
+                                _overlap(top, PER_Y, ROAD_ROWS, BAR_ROWS), _overlap(box, PER_X, 0, _TEXT_COLUMNS)
+                            )
+    return np.minimum(table, 1.0)
+
+
+def _overlap(span: tuple[float, float], scale: float, first: int, count: int) -> NDArray:
+    """Return which part of each pixel a span of the window covers."""
+    start = np.arange(first, first + count)
+    return np.clip(np.minimum(span[1] * scale, start + 1) - np.maximum(span[0] * scale, start), 0, 1)
