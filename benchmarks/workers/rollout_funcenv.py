@@ -18,7 +18,7 @@ def whole_trajectory(timestep, action):
 
 
 def prepare(options):
-    env = funcenv.make(options["env"])
+    env = funcenv.make(options["env"], **options.get("parameters", {}))
     venv = funcenv.FuncVectorEnv(env, options["num_envs"])
     policy, key = funcenv.random_policy(env), funcenv.key(0)
     collect = whole_trajectory if options.get("keep") else None

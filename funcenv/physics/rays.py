@@ -38,8 +38,9 @@ def cast_ray(shape: Shape, start: Vector, end: Vector, transform: Transform | No
 
     Args:
         shape: what to look for. Of `Edges` and `Boxes` the nearest counts.
-        start: point in world coordinates [m]. Both points may be arrays `[rays]`, and so is the result then.
-        end: see `start`.
+        start: where the ray begins, in world coordinates [m]. Both points may be arrays `[rays]`, and so is the result
+            then.
+        end: where the ray ends, in world coordinates [m].
         transform: position and rotation of the body, as `transform_of` returns it; the origin by default.
 
     >>> wall = Edges(*np.array([[2.0, 3.0], [-1.0, -1.0], [2.0, 3.0], [1.0, 1.0]]))

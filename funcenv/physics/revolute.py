@@ -44,10 +44,10 @@ class RevoluteJoint(PyTreeNode):
     """A pin that holds a point of one body on a point of another.
 
     Args:
-        body_a: indices of the bodies in the world.
-        body_b: see `body_a`.
-        anchor_a: the point in the coordinates of each body [m].
-        anchor_b: see `anchor_a`.
+        body_a: index of the first body in the world.
+        body_b: index of the second body.
+        anchor_a: the pin in the coordinates of `body_a` [m].
+        anchor_b: the pin in the coordinates of `body_b` [m].
         reference_angle: angle of `body_b` against `body_a` at which the joint's angle is 0 [rad]. Box2D's Python
             package takes the difference of the bodies' initial angles.
         limits: the least and the greatest angle of the joint [rad]; without limits, None.

@@ -96,11 +96,11 @@ class Boxes(PyTreeNode):
     """Upright rectangles of a static body, each of which counts as a fixture of its own, such as steps in a terrain.
 
     Args:
-        left: arrays `[n]`, the sides of the rectangles in the coordinates of the body [m]. They may differ from one
-            world of a batch to the next.
-        bottom: see `left`.
-        right: see `left`.
-        top: see `left`.
+        left: `[n]`, abscissas of the left sides in the coordinates of the body [m]. All sides may differ from one world
+            of a batch to the next.
+        bottom: `[n]`, heights of the lower sides [m].
+        right: `[n]`, abscissas of the right sides [m].
+        top: `[n]`, heights of the upper sides [m].
 
     >>> steps = Boxes(np.array([0.0, 1.0]), np.array([0.0, 0.0]), np.array([1.0, 2.0]), np.array([0.5, 1.0]))
     >>> len(steps), steps.vertices()[1][1].tolist()
@@ -147,11 +147,11 @@ class Edges(PyTreeNode):
     """Line segments, each of which counts as a fixture of its own; they collide on both sides and have no mass.
 
     Args:
-        x1: arrays `[n]`, the ends of the segments in the coordinates of the body [m]. They may differ from
-            one world of a batch to the next, as terrain does.
-        y1: see `x1`.
-        x2: see `x1`.
-        y2: see `x1`.
+        x1: `[n]`, abscissas of the first ends in the coordinates of the body [m]. All coordinates may differ from one
+            world of a batch to the next, as terrain does.
+        y1: `[n]`, heights of the first ends [m].
+        x2: `[n]`, abscissas of the second ends [m].
+        y2: `[n]`, heights of the second ends [m].
     """
 
     x1: Any

@@ -37,7 +37,7 @@ class Fixture(PyTreeNode):
         restitution: 0 for no bouncing, 1 for all; two fixtures in contact have the greater of theirs.
         category: bits. Two fixtures collide if the category of each has a bit in common with the mask of the
             other.
-        mask: see `category`.
+        mask: the bits of the categories that the fixture collides with.
         is_sensor: the fixture only reports overlaps, and nothing bounces off it.
     """
 
@@ -55,12 +55,12 @@ class Body(PyTreeNode):
 
     Args:
         fixtures: in the order of their creation.
-        position: of the body's origin in the initial state [m], [rad].
-        angle: see `position`.
-        velocity: of the centre of mass in the initial state [m/s], [rad/s].
-        angular_velocity: see `velocity`.
-        linear_damping: rates at which velocities decay [1/s].
-        angular_damping: see `linear_damping`.
+        position: position of the body's origin in the initial state [m].
+        angle: angle of the body in the initial state [rad].
+        velocity: velocity of the centre of mass in the initial state [m/s].
+        angular_velocity: angular velocity in the initial state [rad/s].
+        linear_damping: rate at which the velocity decays [1/s].
+        angular_damping: rate at which the angular velocity decays [1/s].
         is_static: the body never moves.
         is_divided: each fixture of this static body, and each of `Edges` and `Boxes`, counts as a body of its own. Only
             impacts of fast bodies can tell, because Box2D notes the time of the last impact of each body.
