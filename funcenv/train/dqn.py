@@ -49,6 +49,8 @@ class Config(OffPolicyConfig):
 
     learning_rate: float = 1e-3
     """step size of Adam"""
+    anneal_learning_rate: bool = True
+    """decrease the learning rate linearly to 0 over the run"""
     max_grad_norm: float = 10.0
     """global norm that gradients are clipped to"""
     is_double: bool = True
@@ -208,5 +210,7 @@ def _epsilon(config: Config, state: TrainState) -> Float[Array, ""]:
 
 
 def _optimizer(config: Config) -> optax.GradientTransformation:
+    rate = optax.linear_schedule(config.learning_rate, 0.0, config.num_updates * config.num_gradient_steps)
+    adam = optax.adam(rate if config.anneal_learning_rate else config.learning_rate)
     # On one long vector, as a dozen small kernels for each layer take longer to compile and to run.
-    return optax.flatten(optax.chain(optax.clip_by_global_norm(config.max_grad_norm), optax.adam(config.learning_rate)))
+    return optax.flatten(optax.chain(optax.clip_by_global_norm(config.max_grad_norm), adam))

@@ -62,7 +62,7 @@ PRESETS: dict[tuple[str, str], dict[str, Any]] = {
         "num_envs": 16,
         "minibatch_size": 256,
         "n_step": 5,
-        "epsilon_fraction": 0.2,
+        "epsilon_end": 0.02,
         "layer_norm": True,
     },
     ("sac", "Pendulum-v1"): {

@@ -38,6 +38,19 @@ class Ring(funcenv.FuncEnv):
         return (state == 2) & self.ends
 
 
+class Choice(Ring):
+    """A ring whose episodes end after one step, with the reward -(action - 1)^2: action 1 is the best one."""
+
+    def initial(self, key):
+        return jax.random.randint(key, (), 0, 2)
+
+    def transition(self, state, action, key):
+        return jax.numpy.int32(2)
+
+    def reward(self, state, action, next_state):
+        return -((jax.numpy.asarray(action, float).sum() - 1.0) ** 2)
+
+
 class Strange(Ring):
     """A ring whose actions no algorithm takes."""
 
@@ -61,10 +74,11 @@ def ring_id(name, is_continuous=False):
 
 
 def register_rings():
-    """Register the rings of `VALUES` and `test/Strange-v0`."""
+    """Register the rings of `VALUES`, `Choice` and `Strange`."""
     for is_continuous in (False, True):
         kwargs = {"is_continuous": is_continuous}
         funcenv.register(ring_id("RingThatEnds", is_continuous), Ring, kwargs=kwargs)
-        kwargs |= {"ends": False}
+        funcenv.register(ring_id("Choice", is_continuous), Choice, kwargs=kwargs)
+        kwargs = kwargs | {"ends": False}
         funcenv.register(ring_id("RingCutOff", is_continuous), Ring, max_episode_steps=2, kwargs=kwargs)
     funcenv.register("test/Strange-v0", Strange)

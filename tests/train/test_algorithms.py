@@ -34,7 +34,7 @@ TINY = {
 
 OFF_POLICY_RING = {"learning_rate": 2e-2, "target_rate": 0.05, "num_gradient_steps": 4, "total_timesteps": 8 * 400}
 RINGS = {
-    "dqn": OFF_POLICY_RING | {"epsilon_end": 1.0},
+    "dqn": OFF_POLICY_RING | {"epsilon_end": 1.0, "anneal_learning_rate": False},
     "pqn": {"learning_rate": 3e-2, "anneal_learning_rate": False, "total_timesteps": 32 * 300, "epsilon_end": 1.0},
     "q_learning": {"epsilon_end": 1.0, "total_timesteps": 32 * 200},
     "reinforce": {"learning_rate": 2e-2, "value_coefficient": 1.0, "max_grad_norm": 10.0, "total_timesteps": 32 * 1200},
@@ -78,6 +78,19 @@ def test_truncation_bootstraps_and_termination_does_not(algorithm, name):
     estimate = jax.jit(values(learner, state))
     for observation, value in VALUES[name].items():
         np.testing.assert_allclose(estimate(jnp.int32(observation)), value, rtol=0.03)
+
+
+@pytest.mark.parametrize("algorithm", TINY)
+def test_the_best_action_is_found(algorithm):
+    is_continuous = TINY[algorithm].env_id == "Pendulum-v1"
+    env_id = ring_id("Choice", is_continuous)
+    settings = {name: value for name, value in RINGS[algorithm].items() if name != "target_entropy"}
+    config = dataclasses.replace(TINY[algorithm], env_id=env_id, gamma=GAMMA, **settings)
+    state, _ = train(algorithm, config, funcenv.key(0))
+    agent = jax.jit(Learner(algorithm, config).agent(state))
+    for observation in range(2):
+        action = agent(jnp.int32(observation), funcenv.key(1))
+        np.testing.assert_allclose(action, [1] if is_continuous else 1, atol=0.25 if is_continuous else 0)
 
 
 @pytest.mark.parametrize("algorithm", TINY)

@@ -43,12 +43,21 @@ def test_transitions_come_from_the_latest_steps_and_end_with_episodes(num_calls,
         assert drawn.discount[i] == (0 if last % 7 == 0 else GAMMA**length)
 
 
-def test_a_buffer_is_updated_in_place():
+@pytest.mark.parametrize("num_seeds", [None, 2])
+def test_a_loop_updates_a_buffer_in_place(num_seeds):
+    def loop(buffer):
+        return jax.lax.fori_loop(0, 50, lambda i, buffer: buffer.add(steps(2 * i, 2)), buffer)
+
+    buffer = filled(capacity=4096, num_calls=1, num_steps=2)
+    if num_seeds is not None:
+        loop, buffer = jax.vmap(loop), jax.tree.map(lambda leaf: jnp.stack([leaf] * num_seeds), buffer)
+    memory = jax.jit(loop).lower(buffer).compile().memory_analysis()
+    assert memory.temp_size_in_bytes < sum(leaf.nbytes for leaf in jax.tree.leaves(buffer.steps)) / 10
+
+
+def test_a_donated_buffer_is_updated_in_place():
     buffer = filled(capacity=4096, num_calls=1, num_steps=2)
     add = jax.jit(ReplayBuffer.add, donate_argnums=0)
     addresses = [leaf.unsafe_buffer_pointer() for leaf in jax.tree.leaves(buffer.steps)]
     buffer = add(buffer, steps(2, 2))
     assert addresses == [leaf.unsafe_buffer_pointer() for leaf in jax.tree.leaves(buffer.steps)]
-    program = jax.jit(lambda buffer: jax.lax.fori_loop(0, 50, lambda i, buffer: buffer.add(steps(2 * i, 2)), buffer))
-    memory = program.lower(buffer).compile().memory_analysis()
-    assert memory.temp_size_in_bytes < sum(leaf.nbytes for leaf in jax.tree.leaves(buffer.steps)) / 10
