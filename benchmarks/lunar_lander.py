@@ -20,6 +20,7 @@ import funcenv
 from funcenv.envs import LunarLander
 
 REFERENCE = pathlib.Path(__file__).parents[1] / "tests" / "reference" / "lunar_lander_returns.npz"
+NUM_STEPS = 400  # of a rollout: several episodes, so that landing and crashing count as in a long one
 MAX_STEPS = 1000  # of an episode
 
 
@@ -31,7 +32,7 @@ def measure_speed(python: str, num_envs: int, rounds: int) -> dict[str, Any]:
         for in_jit in (False, True):
             name = f"{fidelity}, {'jit' if in_jit else 'rollout'}"
             options = {"env": "LunarLander-v3", "parameters": {"fidelity": fidelity}, "num_envs": num_envs}
-            options |= {"num_steps": 100, "in_jit": in_jit, "seconds": 1.0}
+            options |= {"num_steps": NUM_STEPS, "in_jit": in_jit, "seconds": 1.0}
             workers.append(Worker(name, "rollout_funcenv.py", options, environment=ONE_CORE))
     workers.append(Worker("gymnasium", "step_gymnasium.py", loop, python, ONE_CORE))
     return compare(workers, rounds)
