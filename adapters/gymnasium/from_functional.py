@@ -12,9 +12,10 @@ import numpy as np
 from gymnasium.experimental import functional
 from jaxtyping import Array, Bool, Float
 
+from funcenv._compile.options import default_promotion
 from funcenv.adapters.gymnasium.spaces import from_gymnasium as space_from_gymnasium
 from funcenv.func_env import FuncEnv
-from funcenv.interop.stable import conform, default_promotion, stable_struct
+from funcenv.interop.stable import conform, stable_struct
 from funcenv.spaces.space import AnySpace
 from funcenv.struct import PyTreeNode, field
 

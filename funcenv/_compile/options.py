@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
+from collections.abc import Iterator
 from typing import Any
 
 import jax
@@ -106,3 +108,10 @@ def is_tracing() -> bool:
     (False, Array(True, dtype=bool))
     """
     return isinstance(jax.lax.neg(np.float32(0)), jax.core.Tracer)
+
+
+@contextlib.contextmanager
+def default_promotion() -> Iterator[None]:
+    """Use JAX's default promotion rules in the code of other libraries: a user may have set strict ones."""
+    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+        yield

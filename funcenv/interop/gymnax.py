@@ -7,8 +7,8 @@ from typing import Any
 
 import jax
 
+from funcenv._compile.options import default_promotion
 from funcenv.interop.imported import ImportedEnv, Outcome, Source, identity_of, import_library
-from funcenv.interop.stable import default_promotion
 from funcenv.spaces import Box, Dict, Discrete, Tuple
 from funcenv.spaces.space import AnySpace
 

@@ -15,8 +15,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, UInt
 
+from funcenv._compile.options import default_promotion
 from funcenv.func_env import FuncEnv
-from funcenv.interop.stable import conform, default_promotion, stable_struct
+from funcenv.interop.stable import conform, stable_struct
 from funcenv.spaces.space import AnySpace
 from funcenv.struct import PyTreeNode, field
 

@@ -10,8 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from funcenv._compile.options import default_promotion
 from funcenv.interop.imported import ImportedEnv, Outcome, Source, identity_of, import_library
-from funcenv.interop.stable import default_promotion
 from funcenv.spaces import Box, Dict, Discrete, MultiDiscrete
 from funcenv.spaces.space import AnySpace
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -60,13 +59,6 @@ def conform(tree: Any, like: Any) -> Any:
 
     conformed: Any = jax.tree.map(conform_leaf, tree, like)
     return conformed
-
-
-@contextmanager
-def default_promotion() -> Iterator[None]:
-    """Use JAX's default promotion rules: a user may have chosen strict ones that the author of a library did not."""
-    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
-        yield
 
 
 def _promote(a: Any, b: Any) -> Any:

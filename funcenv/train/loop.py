@@ -7,16 +7,14 @@ the result.
 
 from __future__ import annotations
 
-import contextlib
 import functools
-from collections.abc import Iterator
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from funcenv._compile.options import is_tracing, quick_options
+from funcenv._compile.options import default_promotion, is_tracing, quick_options
 from funcenv.random import require_typed_key
 from funcenv.struct import NDArray
 from funcenv.train.algorithm import MEANS_OF_EPISODES, REQUIRED_METRICS, Algorithm, find_algorithm
@@ -108,13 +106,6 @@ class Learner:
             return state, {name: values.at[update_index].set(row[name]) for name, values in metrics.items()}
 
         return jax.lax.fori_loop(0, num_updates, step, (state, empty))
-
-
-@contextlib.contextmanager
-def default_promotion() -> Iterator[None]:
-    """Use JAX's default promotion rules, because optax does not compile under the strict ones a user may have set."""
-    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
-        yield
 
 
 def train(algorithm: str | Algorithm, config: Any, key: jax.Array) -> tuple[Any, Metrics]:
