@@ -52,14 +52,14 @@ def _check_box(name: str, space: Box) -> Iterator[str]:
     for manner in ("below", "above"):
         if not space.is_bounded(manner):
             yield f"{name} has elements that are unbounded {manner}; give a bound where there is one: {space!r}"
-    is_centered = (space.low == 0) | (space.low == -space.high)
+    is_centered = (space.low == 0) | (space.low == -space.high.astype(float))
     is_normalized = (is_centered & (space.low >= -1) & (space.high <= 1)).all()
     if name.startswith("action_space") and len(space.shape) == 1 and not is_normalized:
         yield (
             f"{name} is not [-1, 1] or [0, 1], which learning code often assumes: {space!r}; "
             "funcenv.wrappers.RescaleAction rescales it"
         )
-    if name.startswith("observation_space") and len(space.shape) == 3 and space.dtype != np.uint8:
+    if name.startswith("observation_space") and len(space.shape) == 3 and space.dtype not in (bool, np.uint8):
         yield (
             f"{name} looks like an image, with 3 axes, but has dtype {space.dtype}; images are Box(0, 255, shape, "
             "np.uint8), which learning code scales and saves"

@@ -21,18 +21,23 @@ pytestmark = pytest.mark.fast_path
 funcenv.spec("CartPole-v1")  # the registry fills when it is first asked
 
 
-@pytest.mark.parametrize("id", [id for id in funcenv.registry if "LunarLander" not in id and "CarRacing" not in id])
+TOO_LARGE = ("LunarLander", "CarRacing")  # rigid bodies
+
+
+@pytest.mark.parametrize("id", [id for id in funcenv.registry if not id.startswith(TOO_LARGE)])
 def test_a_step_and_a_reset_of_every_environment_are_single_kernels(id):
     """They compare themselves with the plain ones, and would not be chosen if they differed.
 
-    Programs that call the host are divided at the call instead, and rigid bodies are too large.
+    A step that calls the host is divided at the call instead. So is a reset, if its noise is rounded alike in its parts
+    and in the whole, which depends on the compiler flags of the tests.
     """
     env = FunctionalEnv(funcenv.make(id))
     env.reset(seed=0)
     env.step(env.action_space.sample())
     env.reset()
-    for program in env._programs.step, env._programs.reset:
-        assert not program.is_plain or isinstance(program._plain, SplitProgram | DirectProgram)
+    step, reset = env._programs.step, env._programs.reset
+    calls_host = isinstance(step._plain, SplitProgram | DirectProgram)
+    assert calls_host or not (step.is_plain or reset.is_plain)
 
 
 @pytest.mark.parametrize("id", ["CartPole-v1", "Blackjack-v1", "Pendulum-v1"])

@@ -1588,7 +1588,7 @@ def played(env, keys_to_action=None, callback=None):
 
     screen = Screen()
     env = module._in_mode("rgb_array", env)
-    keymap, _ = module._prepare("play", "rgb_array", env, keys_to_action, None, 0)
+    keymap, _ = module._prepare("play", "rgb_array", env, keys_to_action, None, 0, None)
     run(env, screen, keymap, 0, callback)
     return screen.frames
 

@@ -25,7 +25,8 @@ def test_all_actions_can_be_played(id):
     else:
         actions = np.stack([np.ravel(action) for action in keys.values()])
         np.testing.assert_allclose(actions.min(axis=0), space.low.ravel())
-        np.testing.assert_allclose(actions.max(axis=0), space.high.ravel())
+        full = np.array([1, 1, 0.8]) if id == "CarRacing-v3" else 1  # a full brake blocks the wheels
+        np.testing.assert_allclose(actions.max(axis=0), full * space.high.ravel())
 
 
 @pytest.mark.parametrize("id", IDS)
