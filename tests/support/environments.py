@@ -33,8 +33,10 @@ def deep(id: str) -> Any:
     space = env.action_space
     if isinstance(space, Box) and space.is_bounded():
         env = wrappers.ClipAction(wrappers.RescaleAction(env, -1.0, 1.0))
-    env = wrappers.TimeAwareObservation(wrappers.EpisodeStatistics(wrappers.TimeLimit(env, 20)))
-    return wrappers.FlattenObservation(wrappers.FrameStackObservation(env, 2))
+    env = wrappers.EpisodeStatistics(wrappers.TimeLimit(env, 20))
+    if isinstance(env.observation_space, Box) and env.observation_space.dtype == np.uint8:
+        return wrappers.FrameStackObservation(env, 2)  # pixels stay pixels, whose last level may be rounded either way
+    return wrappers.FlattenObservation(wrappers.FrameStackObservation(wrappers.TimeAwareObservation(env), 2))
 
 
 VARIANTS = {"made": funcenv.make, "bare": bare, "deep": deep}
