@@ -58,7 +58,9 @@ def compare(wheel: pathlib.Path) -> None:
     expected = set()
     for name in tracked.stdout.splitlines():
         folder, _, rest = name.partition("/")
-        if name.endswith((".py", "py.typed")) or name.startswith(("funcenv/replay/player/", "envs/mujoco/assets/")):
+        if name.endswith((".css", ".py", "py.typed")) or name.startswith(
+            ("funcenv/replay/player/", "envs/mujoco/assets/")
+        ):
             expected.add(f"{FOLDERS[folder]}/{rest}")
     packed = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     if packed != expected:
