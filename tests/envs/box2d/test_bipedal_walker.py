@@ -1,9 +1,6 @@
 """BipedalWalker against Gymnasium's: whole episodes, bit for bit, its terrain, and the rules at their boundaries."""
 
-import os
 import pathlib
-import subprocess
-import sys
 
 import jax
 import jax.numpy as jnp
@@ -13,23 +10,17 @@ import pytest
 import funcenv
 from funcenv.envs.box2d.bipedal_walker import BipedalWalker, _throttles
 from funcenv.envs.box2d.walker_terrain import GROUND, MAX_BOXES, PIT, PITCH, STAIRS, STUMP, build_terrain, draw_terrain
+from tests.support.box2d import placed, replay
 
-PLAYER = pathlib.Path(__file__).with_name("play_bipedal_walker.py")
 RECORD = pathlib.Path(__file__).parents[2] / "reference" / "bipedal_walker.npz"
-# no fused multiply-add; and quick compilation, which changes no bit
-FLAGS = "--xla_cpu_max_isa=AVX --xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
 
 
 @pytest.mark.dear  # compiles the solver
 @pytest.mark.parametrize("kind", ["grass", pytest.param("hardcore", marks=pytest.mark.exhaustive)])
 def test_whole_episodes_equal_gymnasiums_bit_for_bit(kind):
-    environment = {**os.environ, "XLA_FLAGS": FLAGS, "JAX_ENABLE_X64": "1", "JAX_PLATFORMS": "cpu"}
-    environment.pop("JAX_NUMPY_RANK_PROMOTION", None)
-    result = subprocess.run([sys.executable, PLAYER, kind], env=environment, capture_output=True, text=True)
-    assert result.returncode == 0, result.stderr
-    lines = result.stdout.splitlines()
+    lines = replay("play_bipedal_walker.py", kind)
     assert len(lines) >= 3
-    assert all(line.endswith(" equal") for line in lines), result.stdout
+    assert all(line.endswith(" equal") for line in lines), "\n".join(lines)
 
 
 @pytest.fixture(scope="module")
@@ -37,12 +28,6 @@ def first():
     """Return a state at the beginning of an episode, without its first step."""
     env = BipedalWalker()
     return jax.jit(lambda key: env.standing(draw_terrain(key)))(funcenv.key(0))
-
-
-def placed(state, **numbers):
-    """Return the state with numbers of the hull changed."""
-    world = state.world
-    return state.replace(world=world.replace(**{n: getattr(world, n).at[0].set(v) for n, v in numbers.items()}))
 
 
 def test_the_episode_ends_where_the_walker_falls_goes_back_or_arrives(first):

@@ -1,10 +1,5 @@
 """CarRacing against Gymnasium's: tracks, episodes and pictures; and the rules at their boundaries."""
 
-import os
-import pathlib
-import subprocess
-import sys
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -16,10 +11,7 @@ from funcenv.envs import CarRacing
 from funcenv.envs.box2d.car_dynamics import FRICTION_LIMIT, roll, steering_speeds
 from funcenv.envs.box2d.car_picture import DEFAULT_COLORS
 from funcenv.envs.box2d.car_track import MAX_TILES, draw_checkpoints, lay_track, tiles
-
-PLAYER = pathlib.Path(__file__).with_name("play_car_racing.py")
-# no fused multiply-add; and quick compilation, which changes no bit
-FLAGS = "--xla_cpu_max_isa=AVX --xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
+from tests.support.box2d import placed, replay
 
 
 @pytest.mark.dear  # compiles the solver
@@ -27,13 +19,9 @@ FLAGS = "--xla_cpu_max_isa=AVX --xla_backend_optimization_level=0 --xla_cpu_use_
     "kind", ["tracks", "continuous", "pictures", pytest.param("discrete", marks=pytest.mark.exhaustive)]
 )
 def test_what_gymnasium_records_is_computed_here(kind):
-    environment = {**os.environ, "XLA_FLAGS": FLAGS, "JAX_ENABLE_X64": "1", "JAX_PLATFORMS": "cpu"}
-    environment.pop("JAX_NUMPY_RANK_PROMOTION", None)
-    result = subprocess.run([sys.executable, PLAYER, kind], env=environment, capture_output=True, text=True)
-    assert result.returncode == 0, result.stderr
-    lines = result.stdout.splitlines()
+    lines = replay("play_car_racing.py", kind)
     assert len(lines) >= 3
-    assert all(line.endswith(" agrees") for line in lines), result.stdout
+    assert all(line.endswith(" agrees") for line in lines), "\n".join(lines)
 
 
 @pytest.fixture(scope="module")
@@ -49,12 +37,6 @@ def transition(env):
 @pytest.fixture(scope="module")
 def first(env):
     return jax.jit(env.initial)(funcenv.key(0))
-
-
-def placed(state, **numbers):
-    """Return the state with numbers of the hull changed."""
-    world = state.world
-    return state.replace(world=world.replace(**{n: getattr(world, n).at[0].set(v) for n, v in numbers.items()}))
 
 
 def test_the_episode_ends_beyond_the_playfield(env, first):

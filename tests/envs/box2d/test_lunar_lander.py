@@ -1,10 +1,5 @@
 """LunarLander against Gymnasium's: whole episodes, bit for bit, and the rules at their boundaries."""
 
-import os
-import pathlib
-import subprocess
-import sys
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,22 +7,15 @@ import pytest
 
 import funcenv
 from funcenv.envs import LunarLander
-
-PLAYER = pathlib.Path(__file__).with_name("play_lunar_lander.py")
-# no fused multiply-add; and quick compilation, which changes no bit
-FLAGS = "--xla_cpu_max_isa=AVX --xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
+from tests.support.box2d import placed, replay
 
 
 @pytest.mark.dear  # compiles the solver
 @pytest.mark.parametrize("kind", ["discrete", pytest.param("continuous", marks=pytest.mark.exhaustive)])
 def test_whole_episodes_equal_gymnasiums_bit_for_bit(kind):
-    environment = {**os.environ, "XLA_FLAGS": FLAGS, "JAX_ENABLE_X64": "1", "JAX_PLATFORMS": "cpu"}
-    environment.pop("JAX_NUMPY_RANK_PROMOTION", None)
-    result = subprocess.run([sys.executable, PLAYER, kind], env=environment, capture_output=True, text=True)
-    assert result.returncode == 0, result.stderr
-    lines = result.stdout.splitlines()
+    lines = replay("play_lunar_lander.py", kind)
     assert len(lines) >= 3
-    assert all(line.endswith(" equal") for line in lines), result.stdout
+    assert all(line.endswith(" equal") for line in lines), "\n".join(lines)
 
 
 @pytest.fixture(scope="module")
@@ -35,12 +23,6 @@ def first():
     """Return a state at the beginning of an episode."""
     env = LunarLander()
     return jax.jit(env.initial)(funcenv.key(0))
-
-
-def placed(state, **numbers):
-    """Return the state with numbers of the hull changed."""
-    world = state.world
-    return state.replace(world=world.replace(**{n: getattr(world, n).at[0].set(v) for n, v in numbers.items()}))
 
 
 def test_the_episode_ends_where_the_lander_leaves_the_view_crashes_or_rests(first):

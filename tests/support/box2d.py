@@ -1,0 +1,25 @@
+"""What the tests of Box2D's worlds share: replays in a process of their own, and states with other numbers."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+FOLDER = pathlib.Path(__file__).parents[1] / "envs" / "box2d"
+# no fused multiply-add; and quick compilation, which changes no bit
+FLAGS = "--xla_cpu_max_isa=AVX --xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
+
+
+def replay(player, kind):
+    """Replay what Gymnasium recorded by a script of this folder, and return the lines that it prints, one a record."""
+    environment = {**os.environ, "XLA_FLAGS": FLAGS, "JAX_ENABLE_X64": "1", "JAX_PLATFORMS": "cpu"}
+    environment.pop("JAX_NUMPY_RANK_PROMOTION", None)
+    result = subprocess.run([sys.executable, FOLDER / player, kind], env=environment, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    return result.stdout.splitlines()
+
+
+def placed(state, **numbers):
+    """Return the state with numbers of the first moving body changed."""
+    world = state.world
+    return state.replace(world=world.replace(**{n: getattr(world, n).at[0].set(v) for n, v in numbers.items()}))
