@@ -1,4 +1,4 @@
-"""What becomes of environments of other libraries in funcenv: `python benchmarks/interop.py [--write-docs]`.
+"""Comparison of imported environments with their libraries: `python benchmarks/interop.py [--write-docs]`.
 
 Each library has a virtual environment of its own, in which a worker compares, for some environments, trajectories with
 those of the library's own functions (the same keys and actions), lists what `check_func_env` finds, and takes the time

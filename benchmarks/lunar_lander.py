@@ -20,8 +20,8 @@ import funcenv
 from funcenv.envs import LunarLander
 
 REFERENCE = pathlib.Path(__file__).parents[1] / "tests" / "reference" / "lunar_lander_returns.npz"
-NUM_STEPS = 400  # of a rollout: several episodes, so that landing and crashing count as in a long one
-MAX_STEPS = 1000  # of an episode
+NUM_STEPS = 400  # length of a rollout: several episodes, so that landing and crashing count as in a long one
+MAX_STEPS = 1000  # length of an episode at most
 
 
 def measure_speed(python: str, num_envs: int, rounds: int) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from harness import Worker, compare, parser, write_json
 
 IDS = ("InvertedPendulum-v5", "HalfCheetah-v5", "Hopper-v5", "Ant-v5", "Humanoid-v5")
 SIZES = (64, 1024)
-SECONDS = 0.5  # of Gymnasium's CPU time in one turn, roughly
+SECONDS = 0.5  # CPU time of Gymnasium in one turn, roughly
 
 
 def rows(env: str, rounds: int, sizes: tuple[int, ...], num_steps: int) -> dict[str, Any]:

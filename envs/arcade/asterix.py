@@ -24,7 +24,7 @@ GOLD_CHANCE = 1 / 3
 
 
 class AsterixState(MinAtarState):
-    """Where the player, the enemies and the gold are."""
+    """The places of the player, the enemies and the gold."""
 
     column: Int[Array, ""]  # of the player
     row: Int[Array, ""]  # of the player
@@ -41,7 +41,7 @@ class AsterixState(MinAtarState):
 
 
 class Arrival(NamedTuple):
-    """What appears next."""
+    """The enemy or the gold that appears next."""
 
     lane: Int[Array, ""]  # the number of its lane among the empty ones
     to_right: Bool[Array, ""]

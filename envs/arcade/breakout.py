@@ -18,7 +18,7 @@ LAST = SIZE - 1  # row of the paddle, and the last column
 
 
 class BreakoutState(MinAtarState):
-    """Where the paddle, the ball and the bricks are."""
+    """The places of the paddle, the ball and the bricks."""
 
     paddle: Int[Array, ""]  # column
     ball_column: Int[Array, ""]

@@ -23,7 +23,7 @@ DURATION = 2500  # steps until the game is over
 
 
 class FreewayState(MinAtarState):
-    """Where the chicken and the cars are."""
+    """The places of the chicken and the cars."""
 
     row: Int[Array, ""]  # of the chicken; 0 is the other side
     wait: Int[Array, ""]  # steps until the chicken can move again

@@ -1,4 +1,4 @@
-"""What the games of MinAtar have in common.
+"""The rules that the games of MinAtar have in common.
 
 K. Young and T. Tian, "MinAtar: An Atari-Inspired Testbed for Thorough and Reproducible Reinforcement Learning
 Experiments", arXiv:1903.03176, 2019. Each game is played on 10 x 10 cells, and its observation has a channel for each
@@ -110,7 +110,7 @@ class MinAtarGame(FuncEnv[Any, Int[Array, ""], Bool[Array, "10 10 channels"]]):
 
     @property
     def action_names(self) -> tuple[str, ...]:
-        """What the actions are called."""
+        """The names of the actions."""
         return tuple(_NAMES[number] for number in self.actions)
 
     def get_keys_to_action(self) -> dict[Any, Any]:

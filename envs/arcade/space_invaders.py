@@ -22,7 +22,7 @@ LEAST_MOVE_INTERVAL = 6  # of later formations
 
 
 class SpaceInvadersState(MinAtarState):
-    """Where the cannon, the aliens and the bullets are."""
+    """The places of the cannon, the aliens and the bullets."""
 
     column: Int[Array, ""]  # of the cannon
     bullets: Bool[Array, "10 10"]  # of the cannon

@@ -25,7 +25,7 @@ _NEW = """
 """
 OLD_GAMES = tuple(_OLD.split())  # which also have ids of the versions 0 and 4
 GAMES = tuple(sorted((*OLD_GAMES, *_NEW.split())))
-MAX_NUM_FRAMES = 108_000  # of an episode: half an hour
+MAX_NUM_FRAMES = 108_000  # length of an episode at most: half an hour
 
 
 def game_ids() -> Iterator[tuple[str, dict[str, Any]]]:
