@@ -14,7 +14,7 @@ from funcenv.vector import FuncVectorEnv, VectorState, VectorTimestep
 
 
 class Experience(NamedTuple):
-    """What happened; leading axes `[num_steps, num_envs]`."""
+    """Steps that were taken; leading axes `[num_steps, num_envs]`."""
 
     observation: Any  # before each step
     extras: Any  # what else the policy returned, such as raw actions

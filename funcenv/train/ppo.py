@@ -233,13 +233,12 @@ def _collect(config: Config, env: AnyEnv, state: TrainState, key: jax.Array) -> 
     if config.normalize_observation:
         raw_features = jax.vmap(jax.vmap(functools.partial(to_features, env.observation_space)))(observations)
         state = state.replace(observation_moments=state.observation_moments.update(raw_features.astype(float)))
-    flat = jax.tree.map(jnp.ravel, (timestep.done, timestep.episode_return, timestep.episode_length))
     state = state.replace(
         vstate=vstate,
         observation=observation,
         discounted_return=discounted_return,
         return_moments=return_moments,
-        episodes=state.episodes.add(*flat),
+        episodes=state.episodes.add_steps(timestep),
     )
     batch = Batch(features, action, policy.log_prob(action), value, advantage, target=advantage + value)
     return state, jax.tree.map(lambda leaf: leaf.reshape(config.batch_size, *leaf.shape[2:]), batch)

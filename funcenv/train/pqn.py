@@ -175,8 +175,7 @@ def _collect(config: Config, env: AnyEnv, state: TrainState, key: jax.Array) -> 
     next_value = jax.vmap(jax.vmap(agent.values))(timestep.final_observation).max(-1)
     reward = config.reward_scale * timestep.reward
     target = lambda_returns(reward, next_value, timestep.terminated, timestep.done, config.gamma, config.q_lambda)
-    ends = jax.tree.map(jnp.ravel, (timestep.done, timestep.episode_return, timestep.episode_length))
-    state = state.replace(vstate=vstate, observation=observation, episodes=state.episodes.add(*ends))
+    state = state.replace(vstate=vstate, observation=observation, episodes=state.episodes.add_steps(timestep))
     batch = Batch(observations, action, target)
     return state, jax.tree.map(lambda leaf: leaf.reshape(config.batch_size, *leaf.shape[2:]), batch)
 

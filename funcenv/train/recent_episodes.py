@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from funcenv.struct import PyTreeNode
+from funcenv.vector import VectorTimestep
 
 MAX_RECENT_EPISODES = 100
 """The number of episodes over which reported returns and lengths are averaged."""
@@ -41,6 +44,10 @@ class RecentEpisodes(PyTreeNode):
             lengths=self.lengths.at[index].set(lengths.astype(self.lengths.dtype), mode="drop"),
             count=self.count + total,
         )
+
+    def add_steps(self, timestep: VectorTimestep[Any]) -> RecentEpisodes:
+        """Return the buffer after the time steps of a vector environment, `[num_steps, num_envs]`."""
+        return self.add(*map(jnp.ravel, (timestep.done, timestep.episode_return, timestep.episode_length)))
 
     def metrics(self) -> dict[str, jax.Array]:
         """Return three of the `REQUIRED_METRICS` of an algorithm; the means are 0 before the first episode ends."""

@@ -137,13 +137,12 @@ def update(config: Config, env: AnyEnv, state: TrainState) -> tuple[TrainState, 
     returns = lambda_returns(timestep.reward, next_value, timestep.terminated, timestep.done, config.gamma, 1.0)
     grads, losses = jax.grad(_loss, has_aux=True)(state.params, config, agent, batch, returns)
     updates, optimizer_state = _optimizer(config).update(grads, state.optimizer_state, state.params)
-    ends = jax.tree.map(jnp.ravel, (timestep.done, timestep.episode_return, timestep.episode_length))
     state = TrainState(
         params=optax.apply_updates(state.params, updates),
         optimizer_state=optimizer_state,
         vstate=vstate,
         observation=observation,
-        episodes=state.episodes.add(*ends),
+        episodes=state.episodes.add_steps(timestep),
         key=key,
         update=state.update + 1,
     )

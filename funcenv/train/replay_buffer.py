@@ -13,6 +13,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from funcenv.struct import PyTreeNode, field
+from funcenv.train.collect import Experience
 from funcenv.train.returns import n_step_return
 
 
@@ -25,6 +26,12 @@ class Steps(NamedTuple):
     terminated: Bool[Array, "num_steps num_envs"]
     done: Bool[Array, "num_steps num_envs"]
     next_observation: Any  # after the step, before any reset
+
+    @classmethod
+    def of(cls, experience: Experience) -> Steps:
+        """Return what the buffer keeps of collected experience, whose extras are the actions."""
+        observation, action, timestep = experience
+        return cls(observation, action, timestep.reward, timestep.terminated, timestep.done, timestep.final_observation)
 
 
 class Transition(NamedTuple):

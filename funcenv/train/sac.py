@@ -191,15 +191,12 @@ def _collect(config: Config, env: AnyEnv, state: TrainState, key: jax.Array) -> 
         return jax.vmap(functools.partial(to_env_action, env.action_space))(action), action
 
     vstate, observation, experience = collect(env, act, state.vstate, state.observation, config.num_steps)
-    observations, action, timestep = experience
-    steps = Steps(observations, action, timestep.reward, timestep.terminated, timestep.done, timestep.final_observation)
-    ends = jax.tree.map(jnp.ravel, (timestep.done, timestep.episode_return, timestep.episode_length))
     return state.replace(
-        buffer=state.buffer.add(steps),
+        buffer=state.buffer.add(Steps.of(experience)),
         noise=noise[-1],
         vstate=vstate,
         observation=observation,
-        episodes=state.episodes.add(*ends),
+        episodes=state.episodes.add_steps(experience.timestep),
     )
 
 

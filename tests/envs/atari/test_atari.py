@@ -16,6 +16,7 @@ import funcenv
 import funcenv.adapters.gymnasium  # registers the ids
 from funcenv import adapters
 from funcenv.envs import Atari
+from funcenv.envs.atari.emulator import console
 from funcenv.envs.atari.games import GAMES, game_ids
 from funcenv.envs.atari.palettes import palette
 from funcenv.wrappers import AtariPreprocessing, FireReset, FrameStackObservation
@@ -318,6 +319,7 @@ def test_what_is_not_a_state_is_refused(kind):
 
 def test_without_ale_the_command_that_installs_it_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "ale_py", None)
+    console.cache_clear()  # another test may have loaded this game
     funcenv.spec("ALE/Enduro-v5")
     with pytest.raises(ModuleNotFoundError, match=r'Atari games need ale-py: pip install "funcenv\[atari\]"'):
         funcenv.make("ALE/Enduro-v5")
