@@ -102,17 +102,54 @@ def _program(settings: Settings, structure: Any, known: tuple[_Known | None, ...
 
     @stepped.def_vmap
     def _(size: int, is_mapped: Any, data: list[jax.Array], state: WorldState) -> tuple[WorldState, Any]:
-        axes = [0 if mapped else None for mapped in is_mapped[0]]
-        state = jax.tree.map(
-            lambda leaf, mapped: leaf if mapped else jnp.broadcast_to(leaf, (size, *leaf.shape)), state, is_mapped[1]
-        )
-        if _allows_kernels():
-            result = mark_single_kernel(functools.partial(_step_rows, one, flight, axes, size))(data, state)
-        else:
-            result = jax.vmap(one, in_axes=(axes, 0))(data, state)
+        axes = tuple(0 if mapped else None for mapped in is_mapped[0])
+        state = _broadcast(state, is_mapped[1], size)
+        result = _batch_program(one, flight, axes, size)(data, state)
         return result, jax.tree.map(lambda _: True, result)
 
     return jax.jit(stepped)
+
+
+def _batch_program(one: Any, flight: Any, axes: tuple[int | None, ...], size: int) -> Any:
+    """Return the step of a batch of worlds. Under another `jax.vmap` it is the step of one larger batch."""
+
+    def plain(data: list[jax.Array], state: WorldState) -> WorldState:
+        result: WorldState = jax.vmap(one, in_axes=(list(axes), 0))(data, state)
+        return result
+
+    @jax.custom_batching.custom_vmap
+    def stepped(data: list[jax.Array], state: WorldState) -> WorldState:
+        rows = functools.partial(_step_rows, one, flight, list(axes), size)
+        return mark_single_kernel(rows)(data, state) if _allows_kernels() else plain(data, state)
+
+    @stepped.def_vmap
+    def _(outer: int, is_mapped: Any, data: list[jax.Array], state: WorldState) -> tuple[WorldState, Any]:
+        state = _broadcast(state, is_mapped[1], outer)
+        if not _allows_kernels():
+            result = jax.vmap(plain, in_axes=([0 if mapped else None for mapped in is_mapped[0]], 0))(data, state)
+            return result, jax.tree.map(lambda _: True, result)
+        all_axes, rows = [], []
+        for leaf, axis, mapped in zip(data, axes, is_mapped[0], strict=True):
+            is_shared = axis is None and not mapped
+            leaf = leaf if mapped or is_shared else jnp.broadcast_to(leaf, (outer, *leaf.shape))
+            if axis is None and mapped:
+                leaf = jnp.broadcast_to(leaf[:, None], (outer, size, *leaf.shape[1:]))
+            all_axes.append(None if is_shared else 0)
+            rows.append(leaf if is_shared else leaf.reshape(outer * size, *leaf.shape[2:]))
+        flat = jax.tree.map(lambda leaf: leaf.reshape(outer * size, *leaf.shape[2:]), state)
+        result = _batch_program(one, flight, tuple(all_axes), outer * size)(rows, flat)
+        result = jax.tree.map(lambda leaf: leaf.reshape(outer, size, *leaf.shape[1:]), result)
+        return result, jax.tree.map(lambda _: True, result)
+
+    return stepped
+
+
+def _broadcast(state: WorldState, is_mapped: Any, size: int) -> WorldState:
+    """Return the state with a leading axis in all leaves."""
+    broadcast: WorldState = jax.tree.map(
+        lambda leaf, mapped: leaf if mapped else jnp.broadcast_to(leaf, (size, *leaf.shape)), state, is_mapped
+    )
+    return broadcast
 
 
 def _allows_kernels() -> bool:

@@ -1,0 +1,35 @@
+"""The two passes in which a batch of worlds is computed."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from funcenv.physics import Body, Circle, Edges, Fixture, World, initial_state, step
+
+# XLA's own, instead of the quick ones of the tests
+USERS_OPTIONS = {"xla_backend_optimization_level": 3, "xla_cpu_use_fusion_emitters": True}
+
+def _world(height, gravity):
+    ground = Body((Fixture(Edges(*np.array([[-5.0], [0.0], [5.0], [0.0]], np.float32))),), is_static=True)
+    ball = Body((Fixture(Circle(0.5), density=1.0, restitution=0.5),), (0.0, height))
+    return World((ground, ball), max_contacts=2, gravity=(0.0, gravity), is_continuous=False)
+
+
+def _bounce(height, gravity):
+    def advance(state, _):
+        return step(_world(height, gravity), state, 1 / 60), state.y[0]
+
+    return jax.lax.scan(advance, initial_state(_world(height, gravity)), length=60)[1]
+
+
+@pytest.mark.fast_path
+def test_a_batch_of_batches_is_one_larger_batch():
+    """Some heights vary with the inner batch and some gravities with the outer one, as seeds of a training do."""
+    heights, gravities = jnp.linspace(0.6, 3.0, 6), jnp.array([-10.0, -5.0])
+    inner = jax.vmap(_bounce, in_axes=(0, None))
+    nested = jax.jit(jax.vmap(inner, in_axes=(None, 0)), compiler_options=USERS_OPTIONS)(heights, gravities)
+    both = [column.ravel() for column in jnp.meshgrid(heights, gravities)]
+    flat = jax.jit(jax.vmap(_bounce))(*both)
+    np.testing.assert_allclose(nested.reshape(flat.shape), flat, rtol=1e-5)
+    assert (np.asarray(nested)[:, 1:, -1] < 2.0).all()  # they have fallen
