@@ -10,6 +10,7 @@ from funcenv.physics import Body, Circle, Edges, Fixture, World, initial_state, 
 # XLA's own, instead of the quick ones of the tests
 USERS_OPTIONS = {"xla_backend_optimization_level": 3, "xla_cpu_use_fusion_emitters": True}
 
+
 def _world(height, gravity):
     ground = Body((Fixture(Edges(*np.array([[-5.0], [0.0], [5.0], [0.0]], np.float32))),), is_static=True)
     ball = Body((Fixture(Circle(0.5), density=1.0, restitution=0.5),), (0.0, height))
