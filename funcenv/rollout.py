@@ -217,7 +217,8 @@ def evaluate(
     Args:
         env: the environment; or a batch of `num_episodes`, whose parameters have a leading axis: episode i is then
             played with the i-th parameters.
-        policy: `policy(observation, key) -> action`.
+        policy: `policy(observation, key) -> action`. If it has a method `adapt_env(env)`, as trained agents have, the
+            environment that this returns is played.
         num_episodes: at least 1.
         key: episode i depends on the key and i alone.
         max_steps: where to stop even if episodes have not ended, which an environment without end needs. `finished`
@@ -237,8 +238,8 @@ def evaluate(
     num_episodes = require_size("num_episodes", num_episodes)
     limit = MAX_EVALUATION_STEPS if max_steps is None else require_size("max_steps", max_steps)
     require_typed_key(key)
-    policy = as_policy(policy)
     parameter_axes(env, num_episodes, "num_episodes")
+    env, policy = adapted(env, policy), as_policy(policy)
     venv = FuncVectorEnv(env, num_episodes, AutoresetMode.DISABLED)
     result = run(_WHOLE_EPISODES, venv, policy, key, None, limit)
     if result is None and is_tracing():
@@ -247,6 +248,12 @@ def evaluate(
     if max_steps is None and not isinstance(evaluation.finished, jax.core.Tracer):
         _warn_of_unfinished(evaluation, limit)
     return evaluation
+
+
+def adapted(env: AnyEnv, policy: Policy) -> AnyEnv:
+    """Return the environment that a policy asks for: with the observations that it was trained on."""
+    adapt: Callable[[AnyEnv], AnyEnv] | None = getattr(policy, "adapt_env", None)
+    return env if adapt is None else adapt(env)
 
 
 def _warn_of_unfinished(evaluation: Evaluation, limit: int) -> None:

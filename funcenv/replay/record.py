@@ -19,7 +19,7 @@ from funcenv.random import require_typed_key
 from funcenv.replay.episode import Episode
 from funcenv.replay.replay import Replay, replay_of, require_destination
 from funcenv.replay.scene_stack import draw_states
-from funcenv.rollout import Policy
+from funcenv.rollout import Policy, adapted
 from funcenv.vector import AnyVectorEnv, AutoresetMode, FuncVectorEnv, VectorState
 from funcenv.vector_step import rollout_keys
 
@@ -55,7 +55,7 @@ def record(
 
     Args:
         env: the environment, or a batch of `num_episodes` environments with different parameters.
-        policy: `policy(observation, key) -> action`.
+        policy: `policy(observation, key) -> action`; see `funcenv.evaluate` for its method `adapt_env`.
         key: a typed key; episode i depends on the key and on i alone.
         num_episodes: number of episodes, at least 1.
         max_steps: number of steps after which an episode is stopped.
@@ -77,6 +77,7 @@ def record(
     FileNotFoundError: the folder no_such_folder does not exist; create it first
     """
     require_env("record", env)
+    env = adapted(env, policy)
     num_episodes, max_steps = require_size("num_episodes", num_episodes), require_size("max_steps", max_steps)
     require_typed_key(key)
     path = None if save is None else require_destination(save)

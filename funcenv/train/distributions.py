@@ -7,11 +7,12 @@ from typing import Protocol
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from funcenv.spaces import Box, Discrete
 from funcenv.spaces.space import AnySpace
 from funcenv.struct import PyTreeNode
+from funcenv.train.observations import hide_illegal
 
 
 class Distribution(Protocol):
@@ -115,6 +116,30 @@ class SquashedGaussian(PyTreeNode):
     def mode(self) -> Float[Array, "... n"]:
         """Return the transformed mean."""
         return jnp.tanh(self.mean)
+
+
+def restrict(policy: Distribution, legal: Bool[Array, "*batch n"] | None) -> Distribution:
+    """Return a policy that never takes illegal actions.
+
+    Args:
+        policy: A `Categorical` distribution, or any other if there is no mask.
+        legal: Which actions are legal, or None if all are.
+
+    Raises:
+        TypeError: There is a mask, but the policy is no `Categorical` distribution.
+
+    >>> policy = restrict(Categorical(jnp.zeros(3)), jnp.array([True, False, True]))
+    >>> jnp.exp(policy.log_prob(jnp.arange(3))).tolist()
+    [0.5, 0.0, 0.5]
+    """
+    if legal is None:
+        return policy
+    if not isinstance(policy, Categorical):
+        raise TypeError(
+            f"action masks need a network that returns a Categorical policy, got {type(policy).__name__}; "
+            "return one, or set mask_actions=False"
+        )
+    return policy.replace(logits=hide_illegal(policy.logits, legal))
 
 
 def action_size(space: AnySpace) -> int:

@@ -27,6 +27,8 @@ from funcenv.spaces import Box, Discrete, flatdim, flatten
 from funcenv.spaces.space import AnySpace
 from funcenv.train.config import TrainConfig, import_object
 from funcenv.train.distributions import Categorical, Distribution, Gaussian, action_size
+from funcenv.train.observations import task_observation, task_space
+from funcenv.wrappers.action_mask_observation import ActionMaskObservation, gives_action_mask
 
 Activation = Literal["tanh", "relu"]
 ACTIVATIONS = {"tanh": nn.tanh, "relu": nn.relu}
@@ -55,6 +57,8 @@ class NetworkConfig(TrainConfig):
     """for image observations: patch size of each convolution before the hidden layers; patches do not overlap"""
     patch_channels: tuple[int, ...] = (16, 32)
     """for image observations: output channels of each convolution"""
+    mask_actions: bool = True
+    """take legal actions only, where the `info` of the environment has an `action_mask`"""
 
     def __post_init__(self) -> None:
         for name in ("num_envs", "num_steps"):
@@ -76,8 +80,13 @@ class NetworkConfig(TrainConfig):
         return self.num_envs * self.num_steps
 
     def make_env(self) -> AnyEnv:
-        """Return the environment of the run, and check that a network can be made for its spaces."""
+        """Return the environment of the run as the agent sees it, and check that a network can be made for its spaces.
+
+        It is in an `ActionMaskObservation` if it gives a mask of legal actions.
+        """
         env = super().make_env()
+        if self.mask_actions and gives_action_mask(env):
+            env = ActionMaskObservation(env)
         self.check_actions(env.action_space)
         flatdim(env.observation_space)
         self.make_network(env)
@@ -215,11 +224,16 @@ def make_q_network(config: Any, env: AnyEnv) -> QNetwork:
 
 def make_encoder(config: Any, env: AnyEnv) -> ImageEncoder | None:
     """Return the encoder of image observations; None for other observations."""
-    return ImageEncoder(config.patch_sizes, config.patch_channels) if is_image(env.observation_space) else None
+    is_needed = is_image(task_space(env.observation_space))
+    return ImageEncoder(config.patch_sizes, config.patch_channels) if is_needed else None
 
 
 def to_features(space: AnySpace, observation: Any) -> jax.Array:
-    """Convert an observation to what a network takes: a float vector, or an image `[height, width, channels]`."""
+    """Convert an observation to what a network takes: a float vector, or an image `[height, width, channels]`.
+
+    A mask of legal actions is left out.
+    """
+    space, observation = task_space(space), task_observation(space, observation)
     return channels_last(observation) if is_image(space) else flatten(space, observation).astype(float)
 
 

@@ -24,7 +24,7 @@ import jax.numpy as jnp
 import optax
 from flax import linen as nn
 from flax.typing import VariableDict
-from jaxtyping import Array, Float, Int, Key
+from jaxtyping import Array, Bool, Float, Int, Key
 
 from funcenv.checks import require_size
 from funcenv.func_env import AnyEnv
@@ -34,8 +34,9 @@ from funcenv.struct import PyTreeNode, field
 from funcenv.train.advantages import generalized_advantages
 from funcenv.train.collect import collect
 from funcenv.train.config import require_fraction
-from funcenv.train.distributions import Distribution, to_env_action
+from funcenv.train.distributions import Distribution, restrict, to_env_action
 from funcenv.train.networks import NetworkConfig, to_features
+from funcenv.train.observations import adapt_env, legal_actions
 from funcenv.train.recent_episodes import RecentEpisodes
 from funcenv.train.supported_actions import require_actions
 from funcenv.vector import FuncVectorEnv, VectorState
@@ -112,6 +113,7 @@ class Batch(NamedTuple):
     """What the loss needs of each step; leading axes `[num_steps, num_envs]`, or their product."""
 
     features: jax.Array
+    legal: Bool[Array, "... num_actions"] | None  # which actions were legal, if the environment tells
     action: jax.Array
     log_prob: jax.Array
     value: jax.Array
@@ -143,22 +145,31 @@ class Agent(PyTreeNode):
         features = to_features(self.observation_space, observation)
         return self.observation_moments.normalize(features.astype(float)) if self.normalize_observation else features
 
-    def policy_and_value(self, features: Any) -> tuple[Distribution, Float[Array, "*batch"]]:
-        """Return the distribution over raw actions and the value of the state."""
-        output: Any = self.network.apply(self.params, features)
-        return output
+    def legal(self, observation: Any) -> Bool[Array, "num_actions"] | None:
+        """Return which actions are legal for one observation; None if it has no mask."""
+        return legal_actions(self.observation_space, observation)
 
-    def policy(self, features: Any) -> Distribution:
-        """Return the distribution over raw actions."""
-        return self.policy_and_value(features)[0]
+    def policy_and_value(self, features: Any, legal: Any = None) -> tuple[Distribution, Float[Array, "*batch"]]:
+        """Return the distribution over raw actions, those that are legal, and the value of the state."""
+        output: Any = self.network.apply(self.params, features)
+        policy, value = output
+        return restrict(policy, legal), value
+
+    def policy(self, features: Any, legal: Any = None) -> Distribution:
+        """Return the distribution over raw actions, those that are legal."""
+        return self.policy_and_value(features, legal)[0]
 
     def value(self, features: Any) -> Float[Array, "*batch"]:
         """Return the value of the state."""
         return self.policy_and_value(features)[1]
 
+    def adapt_env(self, env: AnyEnv) -> AnyEnv:
+        """Return an environment with the observations that this policy takes; `evaluate` and `record` call it."""
+        return adapt_env(env, self.observation_space)
+
     def __call__(self, observation: Any, key: jax.Array) -> Any:
         """Return an action for one observation."""
-        policy = self.policy(self.features(observation))
+        policy = self.policy(self.features(observation), self.legal(observation))
         return to_env_action(self.action_space, policy.sample(key) if self.explore else policy.mode())
 
 
@@ -215,16 +226,16 @@ def _collect(config: Config, env: AnyEnv, state: TrainState, key: jax.Array) -> 
     agent = make_agent(config, env, state)
 
     def act(observation: Any, step_index: jax.Array) -> tuple[Any, Any]:
-        features = jax.vmap(agent.features)(observation)
-        action = agent.policy(features).sample(jax.random.fold_in(key, step_index))
-        return jax.vmap(functools.partial(to_env_action, env.action_space))(action), (features, action)
+        features, legal = jax.vmap(agent.features)(observation), jax.vmap(agent.legal)(observation)
+        action = agent.policy(features, legal).sample(jax.random.fold_in(key, step_index))
+        return jax.vmap(functools.partial(to_env_action, env.action_space))(action), (features, legal, action)
 
     vstate, observation, experience = collect(env, act, state.vstate, state.observation, config.num_steps)
-    observations, (features, action), timestep = experience
+    observations, (features, legal, action), timestep = experience
 
     # One forward pass over all steps is cheaper than a small one in each step.
     final_features = jax.vmap(jax.vmap(agent.features))(timestep.final_observation)
-    policy, value = agent.policy_and_value(features)
+    policy, value = agent.policy_and_value(features, legal)
     final_value = agent.value(final_features)
     reward, discounted_return, return_moments = _scaled_rewards(config, state, timestep)
     advantage = generalized_advantages(
@@ -240,7 +251,7 @@ def _collect(config: Config, env: AnyEnv, state: TrainState, key: jax.Array) -> 
         return_moments=return_moments,
         episodes=state.episodes.add_steps(timestep),
     )
-    batch = Batch(features, action, policy.log_prob(action), value, advantage, target=advantage + value)
+    batch = Batch(features, legal, action, policy.log_prob(action), value, advantage, target=advantage + value)
     return state, jax.tree.map(lambda leaf: leaf.reshape(config.batch_size, *leaf.shape[2:]), batch)
 
 
@@ -281,7 +292,7 @@ def _learn(
 
 
 def _loss(params: VariableDict, config: Config, agent: Agent, batch: Batch) -> tuple[jax.Array, dict[str, jax.Array]]:
-    policy, value = agent.replace(params=params).policy_and_value(batch.features)
+    policy, value = agent.replace(params=params).policy_and_value(batch.features, batch.legal)
     log_ratio = policy.log_prob(batch.action) - batch.log_prob
     ratio = jnp.exp(log_ratio)
     advantage = batch.advantage

@@ -8,12 +8,14 @@ import jax
 import jax.numpy as jnp
 from flax import linen as nn
 from flax.typing import VariableDict
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
+from funcenv.func_env import AnyEnv
 from funcenv.spaces.space import AnySpace
 from funcenv.struct import PyTreeNode, field
 from funcenv.train.distributions import to_env_action
 from funcenv.train.networks import to_features
+from funcenv.train.observations import adapt_env, hide_illegal, legal_actions
 
 
 class QAgent(PyTreeNode):
@@ -34,13 +36,18 @@ class QAgent(PyTreeNode):
     __eq__ = object.__eq__
 
     def values(self, observation: Any) -> Float[Array, "num_actions"]:
-        """Return the values of all actions for one observation."""
+        """Return the values of all actions for one observation; those of illegal actions are very low."""
         values: Any = self.network.apply(self.params, to_features(self.observation_space, observation))
-        return values
+        return hide_illegal(values, legal_actions(self.observation_space, observation))
 
     def index(self, observation: Any, key: jax.Array) -> Int[Array, ""]:
         """Return the index of an action, which counts from 0."""
-        return epsilon_greedy(self.values(observation), self.epsilon, key)
+        legal = legal_actions(self.observation_space, observation)
+        return epsilon_greedy(self.values(observation), self.epsilon, key, legal)
+
+    def adapt_env(self, env: AnyEnv) -> AnyEnv:
+        """Return an environment with the observations that this policy takes; `evaluate` and `record` call it."""
+        return adapt_env(env, self.observation_space)
 
     def __call__(self, observation: Any, key: jax.Array) -> Any:
         """Return an action for one observation."""
@@ -48,16 +55,28 @@ class QAgent(PyTreeNode):
 
 
 def epsilon_greedy(
-    values: Float[Array, "*batch num_actions"], epsilon: float | Float[Array, ""], key: jax.Array
+    values: Float[Array, "*batch num_actions"],
+    epsilon: float | Float[Array, ""],
+    key: jax.Array,
+    legal: Bool[Array, "*batch num_actions"] | None = None,
 ) -> Int[Array, "*batch"]:
     """Return indices of the highest values, or with probability `epsilon` random ones.
+
+    Args:
+        values: Action values.
+        epsilon: The probability of a random action.
+        key: Determines the random actions.
+        legal: From which actions random ones are drawn; all by default.
 
     >>> epsilon_greedy(jnp.array([[0.0, 2.0, 1.0]]), 0.0, jax.random.key(0)).tolist()
     [1]
     """
     explore_key, action_key = jax.random.split(key)
     *batch, num_actions = values.shape
-    random = jax.random.randint(action_key, batch, 0, num_actions)
+    if legal is None:
+        random = jax.random.randint(action_key, batch, 0, num_actions)
+    else:
+        random = jax.random.categorical(action_key, hide_illegal(jnp.zeros_like(values), legal)).astype(jnp.int32)
     return jnp.where(jax.random.uniform(explore_key, batch) < epsilon, random, jnp.argmax(values, -1).astype(jnp.int32))
 
 

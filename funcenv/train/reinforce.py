@@ -29,8 +29,9 @@ from funcenv.spaces.space import AnySpace
 from funcenv.struct import PyTreeNode, field
 from funcenv.train.collect import Experience, collect
 from funcenv.train.config import require_fraction
-from funcenv.train.distributions import Distribution, to_env_action
+from funcenv.train.distributions import Distribution, restrict, to_env_action
 from funcenv.train.networks import NetworkConfig, to_features
+from funcenv.train.observations import adapt_env, legal_actions
 from funcenv.train.recent_episodes import RecentEpisodes
 from funcenv.train.returns import lambda_returns
 from funcenv.train.supported_actions import require_actions
@@ -89,9 +90,15 @@ class Agent(PyTreeNode):
     __eq__ = object.__eq__
 
     def policy_and_value(self, observation: Any) -> tuple[Distribution, Float[Array, ""]]:
-        """Return the distribution over raw actions, and the baseline, for one observation."""
-        output: Any = self.network.apply(self.params, to_features(self.observation_space, observation))
-        return output
+        """Return the distribution over raw actions, those that are legal, and the baseline, for one observation."""
+        features = to_features(self.observation_space, observation)
+        output: Any = self.network.apply(self.params, features)
+        policy, value = output
+        return restrict(policy, legal_actions(self.observation_space, observation)), value
+
+    def adapt_env(self, env: AnyEnv) -> AnyEnv:
+        """Return an environment with the observations that this policy takes; `evaluate` and `record` call it."""
+        return adapt_env(env, self.observation_space)
 
     def __call__(self, observation: Any, key: jax.Array) -> Any:
         """Return an action for one observation."""

@@ -19,6 +19,7 @@ an error. The recommended order, from the inside out:
 """
 
 from funcenv.moments import RunningMoments, SharedMoments, share_moments
+from funcenv.wrappers.action_mask_observation import ActionMaskObservation, gives_action_mask
 from funcenv.wrappers.add_render_observation import AddRenderObservation
 from funcenv.wrappers.atari_preprocessing import AtariPreprocessing, AtariPreprocessingState
 from funcenv.wrappers.autoreset import Autoreset, AutoresetState
@@ -55,6 +56,7 @@ from funcenv.wrappers.transform_observation import ObservationWrapper, Transform
 from funcenv.wrappers.transform_reward import ClipReward, RewardWrapper, TransformReward
 
 __all__ = [
+    "ActionMaskObservation",
     "ActionWrapper",
     "AddRenderObservation",
     "AddWhiteNoise",
@@ -107,6 +109,7 @@ __all__ = [
     "TransformReward",
     "Wrapper",
     "freeze_moments",
+    "gives_action_mask",
     "layers",
     "share_moments",
 ]

@@ -10,7 +10,7 @@ import pytest
 import funcenv
 from funcenv import wrappers
 from funcenv.checker import find_problems
-from funcenv.envs import CartPole, MountainCar, Pendulum
+from funcenv.envs import CartPole, MountainCar, Pendulum, Taxi
 
 
 class Mirrored(wrappers.ActionWrapper):
@@ -78,6 +78,7 @@ def image():
 
 # How to build each wrapper around an environment that it suits; keys are classes of `funcenv.wrappers`.
 BUILDERS = {
+    wrappers.ActionMaskObservation: lambda: wrappers.ActionMaskObservation(Taxi()),
     wrappers.ActionWrapper: lambda: Mirrored(CartPole()),
     wrappers.AddRenderObservation: lambda: wrappers.AddRenderObservation(
         CartPole(), render_only=False, height=8, width=12

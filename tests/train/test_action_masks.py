@@ -1,0 +1,129 @@
+"""Algorithms take legal actions only, in training, in evaluations and from a file; illegal ones are fatal here."""
+
+import dataclasses
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import funcenv
+from funcenv.spaces import Box, Discrete
+from funcenv.train import dqn, ppo, pqn, reinforce, run, stateful_policy
+from funcenv.train.distributions import Categorical, Gaussian, restrict
+from funcenv.train.loop import Learner, train
+from funcenv.train.q_agent import epsilon_greedy
+
+NUM_ACTIONS, LENGTH = 6, 8
+
+
+class Minefield(funcenv.FuncEnv):
+    """Two of six actions are safe, others at every step; only the mask tells which. A step forward is worth 1."""
+
+    masks: bool = funcenv.field(pytree_node=False, default=True)
+
+    @property
+    def observation_space(self):
+        return Box(0.0, 1.0, (1,))
+
+    @property
+    def action_space(self):
+        return Discrete(NUM_ACTIONS, start=10)
+
+    def initial(self, key):
+        return self.drawn(key, jnp.int32(0), jnp.zeros((), bool))
+
+    def drawn(self, key, step, is_dead):
+        return {"safe": jax.random.randint(key, (), 0, NUM_ACTIONS), "step": step, "is_dead": is_dead}
+
+    def mask(self, state):
+        offset = (jnp.arange(NUM_ACTIONS) - state["safe"]) % NUM_ACTIONS
+        return (offset < 2) & ~state["is_dead"]  # no action is legal after the end
+
+    def transition(self, state, action, key):
+        return self.drawn(key, state["step"] + 1, ~self.mask(state)[action - 10])
+
+    def observation(self, state, key):
+        return jnp.ones(1)
+
+    def reward(self, state, action, next_state):
+        return jnp.where(next_state["is_dead"], -5.0, 1.0)
+
+    def terminal(self, state):
+        return state["is_dead"] | (state["step"] == LENGTH)
+
+    def state_info(self, state) -> dict[str, Any]:
+        return {"action_mask": self.mask(state)} if self.masks else {}
+
+
+funcenv.register("test/Minefield-v0", Minefield)
+funcenv.register("test/BlindMinefield-v0", Minefield, kwargs={"masks": False})
+
+TINY = {"env_id": "test/Minefield-v0", "num_envs": 4, "hidden_sizes": (8,)}
+CONFIGS = {
+    "ppo": ppo.Config(**TINY, num_steps=8, num_minibatches=2, total_timesteps=32 * 4, normalize_observation=True),
+    "reinforce": reinforce.Config(**TINY, num_steps=8, total_timesteps=32 * 4),
+    "pqn": pqn.Config(**TINY, num_steps=8, num_minibatches=2, total_timesteps=32 * 4, is_dueling=True),
+    "dqn": dqn.Config(
+        **TINY, num_steps=2, buffer_size=64, minibatch_size=8, learning_starts=16, total_timesteps=8 * 12
+    ),
+}
+
+
+@pytest.mark.parametrize("algorithm", CONFIGS)
+def test_no_illegal_action_is_ever_taken(algorithm):
+    with jax.debug_nans(True), jax.debug_infs(True):
+        learner = Learner(algorithm, CONFIGS[algorithm])
+        state, metrics = learner.advance(learner.init(funcenv.key(0)), 100)
+    assert metrics["episodes"][-1, 0] > 0 and (metrics["mean_return"][-1] == LENGTH).all()
+    assert np.isfinite(metrics["loss"]).all() and (metrics["loss"][-1] != 0).all()
+    for explore in (False, True):
+        agent = learner.agent(state, explore=explore)
+        for env in (learner.env, Minefield()):  # an environment without the mask in its observation gets it
+            returns = funcenv.evaluate(env, agent, 64, funcenv.key(1), max_steps=2 * LENGTH).episode_return
+            assert (returns == LENGTH).all()
+
+
+def test_without_masks_these_actions_are_fatal():
+    blind = [{"env_id": "test/BlindMinefield-v0"}, {"mask_actions": False}]
+    for settings in blind:
+        config = dataclasses.replace(CONFIGS["ppo"], **settings)
+        assert isinstance(Learner("ppo", config).env.observation_space, Box)
+    _, metrics = train("ppo", config, funcenv.key(0))
+    assert (metrics["mean_return"][-1] < 0).all()
+
+
+def test_a_loaded_policy_needs_the_mask(tmp_path, console):
+    config = CONFIGS["ppo"]
+    folder = run.start(config, tmp_path / "run", replay_episodes=0, console=console).folder
+    act, legal = stateful_policy(funcenv.load_policy(folder, explore=True)), np.array([0, 0, 0, 1, 0, 0], np.int8)
+    assert {int(act({"observation": np.ones(1, np.float32), "action_mask": legal})) for _ in range(20)} == {13}
+    with pytest.raises(TypeError, match="takes observations with an action_mask, got one without; put the environment"):
+        act(np.ones(1, np.float32))
+
+
+def test_random_actions_are_drawn_from_all_legal_ones():
+    legal = jnp.array([False, True, True, False])
+    draw = jax.jit(jax.vmap(lambda key: epsilon_greedy(jnp.zeros(4), 1.0, key, legal)))
+    counts = np.bincount(draw(jax.random.split(funcenv.key(0), 2000)), minlength=4)
+    assert counts[0] == counts[3] == 0 and abs(counts[1] - 1000) < 120  # over five standard deviations
+
+
+def test_illegal_actions_have_no_gradient():
+    @jax.jit
+    @jax.grad
+    def gradient(logits):
+        policy = restrict(Categorical(logits), jnp.array([True, True, False]))
+        return policy.entropy() + policy.log_prob(jnp.int32(0))
+
+    found = np.asarray(gradient(jnp.array([0.5, -0.2, 3.0])))
+    assert np.isfinite(found).all() and found[2] == 0 and (found[:2] != 0).all()
+
+
+def test_masks_are_for_discrete_actions():
+    with pytest.raises(TypeError, match="action masks need a network that returns a Categorical policy, got Gaussian"):
+        restrict(Gaussian(jnp.zeros(2), jnp.zeros(2)), jnp.ones(2, bool))
+    for env, name in ((funcenv.make("CartPole-v1"), "CartPole"), (funcenv.make("Pendulum-v1"), "Pendulum")):
+        with pytest.raises(ValueError, match=rf"ActionMaskObservation needs Discrete actions .* which {name} has not"):
+            funcenv.wrappers.ActionMaskObservation(env)
