@@ -22,6 +22,7 @@ from funcenv.replay.scene_stack import draw_states
 from funcenv.rollout import Policy, adapted
 from funcenv.vector import AnyVectorEnv, AutoresetMode, FuncVectorEnv, VectorState
 from funcenv.vector_step import rollout_keys
+from funcenv.wrappers import PolicyMemory
 
 _STEPS_PER_CALL = 256
 
@@ -82,6 +83,9 @@ def record(
     require_typed_key(key)
     path = None if save is None else require_destination(save)
     steps = _play_whole(env, policy, key, num_episodes, max_steps)
+    if isinstance(env, PolicyMemory):  # the memory of a policy is no part of what happened
+        steps = steps._replace(state=env.inner(steps.state), action=env.inner_action(steps.action))
+        env = env.env
     episodes = []
     for i in range(num_episodes):
         own_env = map_batched(env, num_episodes, operator.itemgetter(i))

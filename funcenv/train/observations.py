@@ -1,4 +1,4 @@
-"""What a policy reads in an observation: the observation of the task, and the mask of legal actions beside it."""
+"""What a policy reads in an observation: what the task shows, the mask of legal actions, and the policy's memory."""
 
 from __future__ import annotations
 
@@ -13,40 +13,33 @@ from funcenv.func_env import AnyEnv
 from funcenv.spaces import Dict
 from funcenv.spaces.space import AnySpace
 from funcenv.wrappers.action_mask_observation import ActionMaskObservation
+from funcenv.wrappers.policy_memory import PolicyMemory
 
-OBSERVATION, ACTION_MASK = "observation", "action_mask"
-"""The entries of an observation of `ActionMaskObservation`."""
+OBSERVATION, ACTION_MASK, MEMORY = "observation", "action_mask", "memory"
+"""The entries of observations of `ActionMaskObservation` and `PolicyMemory`."""
+
+_WRAPPERS = {ACTION_MASK: ActionMaskObservation, MEMORY: PolicyMemory}
 
 
 def task_space(space: AnySpace) -> AnySpace:
-    """Return the space of what the task itself shows: that of the entry "observation" where there is a mask.
+    """Return the space of what the task itself shows: the entry "observation" beside a mask or a memory.
 
     >>> from funcenv.spaces import Box, Discrete
     >>> task_space(Discrete(5)), task_space(Dict(observation=Discrete(5), action_mask=Box(0, 1, (2,), "int8")))
     (Discrete(5), Discrete(5))
     """
-    return space.spaces[OBSERVATION] if _is_masked(space) else space  # type: ignore[attr-defined]  # it is a Dict
+    return task_space(space[OBSERVATION]) if isinstance(space, Dict) and _addition(space) else space
 
 
 def task_observation(space: AnySpace, observation: Any) -> Any:
     """Return the part of an observation that `task_space` contains.
 
     Raises:
-        TypeError: The space has a mask, but the observation has none.
+        TypeError: The space has a mask or a memory, but the observation has none.
     """
-    return _entry(observation, OBSERVATION) if _is_masked(space) else observation
-
-
-def adapt_env(env: AnyEnv, space: AnySpace) -> AnyEnv:
-    """Return an environment whose observations are those of a space that a policy was trained on.
-
-    >>> import funcenv
-    >>> env = funcenv.make("Taxi-v4")
-    >>> adapt_env(env, ActionMaskObservation(env).observation_space).observation_space.keys()
-    KeysView(Dict('action_mask': Box(0, 1, (6,), int8), 'observation': Discrete(500)))
-    """
-    is_adapted = not _is_masked(space) or _is_masked(env.observation_space)
-    return env if is_adapted else ActionMaskObservation(env)
+    if not (isinstance(space, Dict) and _addition(space)):
+        return observation
+    return task_observation(space[OBSERVATION], _entry(space, observation, OBSERVATION))
 
 
 def legal_actions(space: AnySpace, observation: Any) -> Bool[Array, "num_actions"] | None:
@@ -60,9 +53,12 @@ def legal_actions(space: AnySpace, observation: Any) -> Bool[Array, "num_actions
     [False, True, False]
     >>> legal_actions(Discrete(5), 4)
     """
-    if not _is_masked(space):
+    addition = _addition(space)
+    if addition is None or not isinstance(space, Dict):
         return None
-    mask = jnp.asarray(_entry(observation, ACTION_MASK)) != 0
+    if addition == MEMORY:
+        return legal_actions(space[OBSERVATION], _entry(space, observation, OBSERVATION))
+    mask = jnp.asarray(_entry(space, observation, ACTION_MASK)) != 0
     return mask | ~mask.any()
 
 
@@ -77,14 +73,35 @@ def hide_illegal(scores: jax.Array, legal: Bool[Array, "*batch n"] | None) -> ja
     return scores if legal is None else jnp.where(legal, scores, float(np.finfo(scores.dtype).min) / 4)
 
 
-def _entry(observation: Any, name: str) -> Any:
-    if not isinstance(observation, dict):
+def adapt_env(env: AnyEnv, space: AnySpace) -> AnyEnv:
+    """Return an environment whose observations are those of a space that a policy was trained on.
+
+    >>> import funcenv
+    >>> env = funcenv.make("Taxi-v4")
+    >>> adapt_env(env, ActionMaskObservation(env).observation_space).observation_space.keys()
+    KeysView(Dict('action_mask': Box(0, 1, (6,), int8), 'observation': Discrete(500)))
+    """
+    addition = _addition(space)
+    if addition is None or _addition(env.observation_space) == addition or not isinstance(space, Dict):
+        return env
+    env = adapt_env(env, space[OBSERVATION])
+    if addition == ACTION_MASK:
+        return ActionMaskObservation(env)
+    (size,) = space[MEMORY].shape or ()
+    return PolicyMemory(env, size)
+
+
+def _addition(space: AnySpace) -> str | None:
+    """Return what observations hold beside what the environment inside shows: a mask, a memory, or nothing."""
+    names = set(space.spaces) if isinstance(space, Dict) else set()
+    return next((name for name in _WRAPPERS if names == {OBSERVATION, name}), None)
+
+
+def _entry(space: AnySpace, observation: Any, name: str) -> Any:
+    addition = _addition(space) or ""
+    if not isinstance(observation, dict) or addition not in observation:
         raise TypeError(
-            "the policy takes observations with an action_mask, got one without; put the environment into "
-            "funcenv.wrappers.ActionMaskObservation, or pass {'observation': ..., 'action_mask': ...}"
+            f"the policy takes observations with {addition!r} beside 'observation', got others; put the environment "
+            f"into funcenv.wrappers.{_WRAPPERS[addition].__name__}, as policy.adapt_env(env) does, or pass both"
         )
     return observation[name]
-
-
-def _is_masked(space: AnySpace) -> bool:
-    return isinstance(space, Dict) and set(space.spaces) == {OBSERVATION, ACTION_MASK}

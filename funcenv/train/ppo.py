@@ -17,7 +17,8 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -32,14 +33,14 @@ from funcenv.moments import RunningMoments
 from funcenv.spaces.space import AnySpace
 from funcenv.struct import PyTreeNode, field
 from funcenv.train.advantages import generalized_advantages
-from funcenv.train.collect import collect
+from funcenv.train.collect import Experience, collect
 from funcenv.train.config import require_fraction
 from funcenv.train.distributions import Distribution, restrict, to_env_action
 from funcenv.train.networks import NetworkConfig, to_features
 from funcenv.train.observations import adapt_env, legal_actions
 from funcenv.train.recent_episodes import RecentEpisodes
 from funcenv.train.supported_actions import require_actions
-from funcenv.vector import FuncVectorEnv, VectorState
+from funcenv.vector import FuncVectorEnv, VectorState, VectorTimestep
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,7 +110,7 @@ class TrainState(PyTreeNode):
     update: Int[Array, ""]  # number of updates done
 
 
-class Batch(NamedTuple):
+class Batch(PyTreeNode):
     """What the loss needs of each step; leading axes `[num_steps, num_envs]`, or their product."""
 
     features: jax.Array
@@ -119,6 +120,10 @@ class Batch(NamedTuple):
     value: jax.Array
     advantage: jax.Array
     target: jax.Array
+
+
+AnyBatch = TypeVar("AnyBatch", bound=Batch)
+Loss = Callable[[VariableDict, AnyBatch], tuple[jax.Array, dict[str, jax.Array]]]
 
 
 class Agent(PyTreeNode):
@@ -179,6 +184,18 @@ def init(config: Config, env: AnyEnv, key: jax.Array) -> TrainState:
     vstate, timestep = FuncVectorEnv(env, config.num_envs).reset(env_key)
     features = jax.vmap(functools.partial(to_features, env.observation_space))(timestep.observation)
     params = config.make_network(env).init(params_key, features)
+    return first_state(config, params, vstate, timestep, features, key)
+
+
+def first_state(
+    config: Config,
+    params: VariableDict,
+    vstate: VectorState[Any],
+    timestep: VectorTimestep[Any],
+    features: Float[Array, "num_envs ..."],
+    key: Key[Array, ""],
+) -> TrainState:
+    """Return the train state of new parameters in environments that have just been reset."""
     return TrainState(
         params=params,
         optimizer_state=_optimizer(config).init(params),
@@ -210,15 +227,42 @@ def update(config: Config, env: AnyEnv, state: TrainState) -> tuple[TrainState, 
     """Collect a batch and learn from it; return the next state and the metrics of this update."""
     collect_key, learn_key, key = jax.random.split(state.key, 3)
     state, batch = _collect(config, env, state, collect_key)
-    params, optimizer_state, losses = _learn(config, env, state, batch, learn_key)
+    loss = functools.partial(_loss, config, make_agent(config, env, state))
+    return learn(config, state.replace(key=key), batch, loss, learn_key)
+
+
+def learn(
+    config: Config, state: TrainState, batch: AnyBatch, loss: Loss[AnyBatch], key: jax.Array
+) -> tuple[TrainState, dict[str, jax.Array]]:
+    """Take `num_epochs` passes over a batch, each in a new order; return the next state and the metrics.
+
+    Args:
+        config: The configuration.
+        state: The state after the batch was collected.
+        batch: What minibatches are rows of: the leading axis of all leaves.
+        loss: From parameters and a minibatch to the loss and its parts.
+        key: Determines the orders.
+    """
+    optimizer, num_rows = _optimizer(config), len(batch.value)
+
+    def minibatch_step(carry: Any, rows: jax.Array) -> tuple[Any, dict[str, jax.Array]]:
+        params, optimizer_state = carry
+        minibatch = jax.tree.map(lambda leaf: leaf[rows], batch)
+        grads, losses = jax.grad(loss, has_aux=True)(params, minibatch)
+        updates, optimizer_state = optimizer.update(grads, optimizer_state, params)
+        return (optax.apply_updates(params, updates), optimizer_state), losses
+
+    orders = jax.vmap(lambda key: jax.random.permutation(key, num_rows))(jax.random.split(key, config.num_epochs))
+    orders = orders.reshape(config.num_epochs * config.num_minibatches, -1)
+    (params, optimizer_state), losses = jax.lax.scan(minibatch_step, (state.params, state.optimizer_state), orders)
     metrics = {
         "env_steps": (state.update + 1) * config.batch_size,
         **state.episodes.metrics(),
-        **losses,
+        **jax.tree.map(jnp.mean, losses),
         "explained_variance": 1 - jnp.var(batch.target - batch.value) / (jnp.var(batch.target) + 1e-8),
         "learning_rate": jnp.asarray(_learning_rate(config)(state.update * config.num_epochs * config.num_minibatches)),
     }
-    return state.replace(params=params, optimizer_state=optimizer_state, key=key, update=state.update + 1), metrics
+    return state.replace(params=params, optimizer_state=optimizer_state, update=state.update + 1), metrics
 
 
 def _collect(config: Config, env: AnyEnv, state: TrainState, key: jax.Array) -> tuple[TrainState, Batch]:
@@ -231,28 +275,47 @@ def _collect(config: Config, env: AnyEnv, state: TrainState, key: jax.Array) -> 
         return jax.vmap(functools.partial(to_env_action, env.action_space))(action), (features, legal, action)
 
     vstate, observation, experience = collect(env, act, state.vstate, state.observation, config.num_steps)
-    observations, (features, legal, action), timestep = experience
+    features, legal, action = experience.extras
 
     # One forward pass over all steps is cheaper than a small one in each step.
-    final_features = jax.vmap(jax.vmap(agent.features))(timestep.final_observation)
+    final_features = jax.vmap(jax.vmap(agent.features))(experience.timestep.final_observation)
     policy, value = agent.policy_and_value(features, legal)
-    final_value = agent.value(final_features)
+    state, advantage = judge(config, env, state, experience, value, agent.value(final_features))
+    state = state.replace(vstate=vstate, observation=observation)
+    batch = Batch(features, legal, action, policy.log_prob(action), value, advantage, target=advantage + value)
+    return state, jax.tree.map(lambda leaf: leaf.reshape(config.batch_size, *leaf.shape[2:]), batch)
+
+
+def judge(
+    config: Config,
+    env: AnyEnv,
+    state: TrainState,
+    experience: Experience,
+    value: Float[Array, "num_steps num_envs"],
+    final_value: Float[Array, "num_steps num_envs"],
+) -> tuple[TrainState, Float[Array, "num_steps num_envs"]]:
+    """Return the state with the running figures of collected steps, and the advantages of their actions.
+
+    Args:
+        config: The configuration.
+        env: The environment.
+        state: The state before the steps.
+        experience: The steps.
+        value: The values of their observations.
+        final_value: The values of the observations after them, before any reset.
+    """
+    timestep = experience.timestep
     reward, discounted_return, return_moments = _scaled_rewards(config, state, timestep)
     advantage = generalized_advantages(
         reward, value, final_value, timestep.terminated, timestep.done, config.gamma, config.gae_lambda
     )
     if config.normalize_observation:
-        raw_features = jax.vmap(jax.vmap(functools.partial(to_features, env.observation_space)))(observations)
-        state = state.replace(observation_moments=state.observation_moments.update(raw_features.astype(float)))
-    state = state.replace(
-        vstate=vstate,
-        observation=observation,
-        discounted_return=discounted_return,
-        return_moments=return_moments,
-        episodes=state.episodes.add_steps(timestep),
-    )
-    batch = Batch(features, legal, action, policy.log_prob(action), value, advantage, target=advantage + value)
-    return state, jax.tree.map(lambda leaf: leaf.reshape(config.batch_size, *leaf.shape[2:]), batch)
+        features = jax.vmap(jax.vmap(functools.partial(to_features, env.observation_space)))(experience.observation)
+        state = state.replace(observation_moments=state.observation_moments.update(features.astype(float)))
+    episodes = state.episodes.add_steps(timestep)
+    return state.replace(
+        discounted_return=discounted_return, return_moments=return_moments, episodes=episodes
+    ), advantage
 
 
 def _scaled_rewards(config: Config, state: TrainState, timestep: Any) -> tuple[jax.Array, jax.Array, RunningMoments]:
@@ -270,29 +333,15 @@ def _scaled_rewards(config: Config, state: TrainState, timestep: Any) -> tuple[j
     return moments.scale(timestep.reward), discounted_return, moments
 
 
-def _learn(
-    config: Config, env: AnyEnv, state: TrainState, batch: Batch, key: jax.Array
-) -> tuple[VariableDict, optax.OptState, dict[str, jax.Array]]:
-    """Take `num_epochs` passes over the batch, each in a new order."""
-    optimizer, agent = _optimizer(config), make_agent(config, env, state)
-
-    def minibatch_step(carry: Any, rows: jax.Array) -> tuple[Any, dict[str, jax.Array]]:
-        params, optimizer_state = carry
-        minibatch = jax.tree.map(lambda leaf: leaf[rows], batch)
-        grads, losses = jax.grad(_loss, has_aux=True)(params, config, agent, minibatch)
-        updates, optimizer_state = optimizer.update(grads, optimizer_state, params)
-        return (optax.apply_updates(params, updates), optimizer_state), losses
-
-    orders = jax.vmap(lambda key: jax.random.permutation(key, config.batch_size))(
-        jax.random.split(key, config.num_epochs)
-    )
-    orders = orders.reshape(config.num_epochs * config.num_minibatches, -1)
-    (params, optimizer_state), losses = jax.lax.scan(minibatch_step, (state.params, state.optimizer_state), orders)
-    return params, optimizer_state, jax.tree.map(jnp.mean, losses)
-
-
-def _loss(params: VariableDict, config: Config, agent: Agent, batch: Batch) -> tuple[jax.Array, dict[str, jax.Array]]:
+def _loss(config: Config, agent: Agent, params: VariableDict, batch: Batch) -> tuple[jax.Array, dict[str, jax.Array]]:
     policy, value = agent.replace(params=params).policy_and_value(batch.features, batch.legal)
+    return clipped_loss(config, policy, value, batch)
+
+
+def clipped_loss(
+    config: Config, policy: Distribution, value: Float[Array, "*batch"], batch: Batch
+) -> tuple[jax.Array, dict[str, jax.Array]]:
+    """Return the loss of PPO and its parts, given the policy and the values that the parameters now have."""
     log_ratio = policy.log_prob(batch.action) - batch.log_prob
     ratio = jnp.exp(log_ratio)
     advantage = batch.advantage

@@ -12,6 +12,7 @@ SUPPORTED_ACTIONS: dict[str, tuple[str, ...]] = {
     "ppo": ("Discrete actions", _BOUNDED, _UNBOUNDED),
     "pqn": ("Discrete actions",),
     "q_learning": ("Discrete actions",),
+    "recurrent_ppo": ("Discrete actions", _BOUNDED, _UNBOUNDED),
     "reinforce": ("Discrete actions", _BOUNDED, _UNBOUNDED),
     "sac": (_BOUNDED,),
     "td3": (_BOUNDED,),
@@ -26,7 +27,8 @@ def require_actions(algorithm: str, space: AnySpace) -> None:
     >>> require_actions("dqn", Box(-1, 1, (2,)))
     Traceback (most recent call last):
         ...
-    ValueError: dqn takes Discrete actions, got Box(-1.0, 1.0, (2,), float32); these take them: ppo, reinforce, sac, td3
+    ValueError: dqn takes Discrete actions, got Box(-1.0, 1.0, (2,), float32); these take them: ppo, recurrent_ppo,
+        reinforce, sac, td3
     """
     kind, taken = _kind_of(space), SUPPORTED_ACTIONS[algorithm]
     if kind in taken:

@@ -14,7 +14,8 @@ an error. The recommended order, from the inside out:
    change a single observation.
 5. Around arcade games, from the inside out: `StickyAction`, `FireReset`, `AtariPreprocessing`, `ClipReward`,
    `FrameStackObservation`.
-6. `Autoreset` outside every wrapper with a state. `FuncVectorEnv` comes last, around the whole stack, and needs no
+6. `ActionMaskObservation` outside all of these, and `PolicyMemory` outside of it.
+7. `Autoreset` outside every wrapper with a state. `FuncVectorEnv` comes last, around the whole stack, and needs no
    `Autoreset`.
 """
 
@@ -43,6 +44,7 @@ from funcenv.wrappers.normalize import (
     freeze_moments,
 )
 from funcenv.wrappers.pixel_observation import PixelObservation
+from funcenv.wrappers.policy_memory import PolicyMemory, PolicyMemoryState
 from funcenv.wrappers.randomize_parameters import RandomizeParameters, RandomizeParametersState
 from funcenv.wrappers.repeat_action import RepeatAction, RepeatActionState
 from funcenv.wrappers.rescale import RescaleAction, RescaleObservation
@@ -87,6 +89,8 @@ __all__ = [
     "ObservationWrapper",
     "ObstructView",
     "PixelObservation",
+    "PolicyMemory",
+    "PolicyMemoryState",
     "RandomizeParameters",
     "RandomizeParametersState",
     "RepeatAction",

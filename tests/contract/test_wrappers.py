@@ -106,6 +106,7 @@ BUILDERS = {
     wrappers.ObservationWrapper: lambda: Halved(CartPole()),
     wrappers.ObstructView: lambda: wrappers.ObstructView(image(), 0.25, 3),
     wrappers.PixelObservation: lambda: wrappers.PixelObservation(CartPole(), 8, 12),
+    wrappers.PolicyMemory: lambda: wrappers.PolicyMemory(Pendulum(), 3),
     wrappers.RandomizeParameters: lambda: wrappers.RandomizeParameters(CartPole(), drawn),
     wrappers.RepeatAction: lambda: wrappers.RepeatAction(limited(CartPole()), 3),
     wrappers.RescaleAction: lambda: wrappers.RescaleAction(Pendulum(), -1.0, 1.0),

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import funcenv
-from funcenv.train import dqn, pqn, q_learning, reinforce, run, sac, td3
+from funcenv.train import dqn, pqn, q_learning, recurrent_ppo, reinforce, run, sac, td3
 from funcenv.train.algorithm import algorithm_names, find_algorithm
 from funcenv.train.loop import Learner, train
 from funcenv.train.supported_actions import SUPPORTED_ACTIONS
@@ -26,6 +26,9 @@ TINY = {
     "dqn": dqn.Config(**OFF_POLICY, total_timesteps=8 * 12),
     "pqn": pqn.Config(**ON_POLICY, num_minibatches=2, num_epochs=2, total_timesteps=32 * 6),
     "q_learning": q_learning.Config(env_id=ring_id("RingThatEnds"), num_envs=4, num_steps=8, total_timesteps=32 * 6),
+    "recurrent_ppo": recurrent_ppo.Config(
+        **ON_POLICY, memory_size=8, num_minibatches=2, num_epochs=2, total_timesteps=32 * 6
+    ),
     "reinforce": reinforce.Config(**ON_POLICY, total_timesteps=32 * 6),
     "sac": sac.Config(**OFF_POLICY, env_id="Pendulum-v1", total_timesteps=8 * 12),
     "td3": td3.Config(**OFF_POLICY, env_id="Pendulum-v1", total_timesteps=8 * 12),
@@ -37,6 +40,15 @@ RINGS = {
     "dqn": OFF_POLICY_RING | {"epsilon_end": 1.0, "anneal_learning_rate": False},
     "pqn": {"learning_rate": 3e-2, "anneal_learning_rate": False, "total_timesteps": 32 * 300, "epsilon_end": 1.0},
     "q_learning": {"epsilon_end": 1.0, "total_timesteps": 32 * 200},
+    "recurrent_ppo": {
+        "learning_rate": 1e-2,
+        "normalize_reward": False,
+        "total_timesteps": 128 * 150,
+        "num_envs": 8,
+        "num_steps": 16,
+        "num_epochs": 4,
+        "num_minibatches": 4,
+    },
     "reinforce": {"learning_rate": 2e-2, "value_coefficient": 1.0, "max_grad_norm": 10.0, "total_timesteps": 32 * 1200},
     "sac": OFF_POLICY_RING | {"initial_temperature": 1e-6, "target_entropy": 1e3},
     "td3": OFF_POLICY_RING,
@@ -49,6 +61,8 @@ def values(learner, state):
     agent = learner.agent(state)
     if learner.algorithm is reinforce:
         return lambda observation: agent.policy_and_value(observation)[1]
+    if learner.algorithm is recurrent_ppo:
+        return lambda observation: agent.value(agent.features(with_memory(agent, observation)))
     if learner.algorithm in (pqn, dqn, q_learning):
         return agent.values
     networks = learner.config.make_network(learner.env)
@@ -60,6 +74,13 @@ def values(learner, state):
         return networks.critics.apply(params, jax.nn.one_hot(observation, 3, dtype=float), action)
 
     return value
+
+
+def with_memory(agent, observation):
+    """Return the observation at the beginning of an episode: with an empty memory, if the agent has one."""
+    if isinstance(agent, recurrent_ppo.Agent):
+        return {"memory": agent.empty_memory(), "observation": observation}
+    return observation
 
 
 def test_these_tests_cover_every_algorithm():
@@ -87,9 +108,11 @@ def test_the_best_action_is_found(algorithm):
     settings = {name: value for name, value in RINGS[algorithm].items() if name != "target_entropy"}
     config = dataclasses.replace(TINY[algorithm], env_id=env_id, gamma=GAMMA, **settings)
     state, _ = train(algorithm, config, funcenv.key(0))
-    agent = jax.jit(Learner(algorithm, config).agent(state))
+    agent_of_run = Learner(algorithm, config).agent(state)
+    agent = jax.jit(agent_of_run)
     for observation in range(2):
-        action = agent(jnp.int32(observation), funcenv.key(1))
+        action = agent(with_memory(agent_of_run, jnp.int32(observation)), funcenv.key(1))
+        action = action["action"] if isinstance(action, dict) else action
         np.testing.assert_allclose(action, [1] if is_continuous else 1, atol=0.25 if is_continuous else 0)
 
 
@@ -129,20 +152,27 @@ def test_training_uses_no_key_twice_and_changes_parameters(algorithm):
     assert np.isfinite(metrics["loss"]).all() and (metrics["loss"][-1] != 0).all()
     changed = [(a != b).any() for a, b in zip(*map(jax.tree.leaves, (learner.agent(before), agent)), strict=True)]
     assert all(changed[:2])
-    assert jax.jit(agent)(learner.env.observation_space.sample(funcenv.key(2)), funcenv.key(3)).shape == (
-        learner.env.action_space.shape
-    )
+    action = jax.jit(agent)(learner.env.observation_space.sample(funcenv.key(2)), funcenv.key(3))
+    assert learner.env.action_space.contains(action)
 
 
 @pytest.mark.parametrize(
     ("algorithm", "env_id", "message"),
     [
-        ("pqn", "Pendulum-v1", r"pqn takes Discrete actions, got Box\(.*; these take them: ppo, reinforce, sac, td3"),
-        ("dqn", "Pendulum-v1", r"dqn takes Discrete actions, got Box\(.*; these take them: ppo, reinforce, sac, td3"),
+        (
+            "pqn",
+            "Pendulum-v1",
+            r"pqn takes Discrete actions, got Box\(.*; these take them: ppo, recurrent_ppo, reinforce, sac",
+        ),
+        (
+            "dqn",
+            "Pendulum-v1",
+            r"dqn takes Discrete actions, got Box\(.*; these take them: ppo, recurrent_ppo, reinforce",
+        ),
         (
             "sac",
             "CartPole-v1",
-            r"sac takes .* with bounds, got Discrete\(2\); these take them: dqn, ppo, pqn, q_learning, reinforce",
+            r"sac takes .* with bounds, got Discrete\(2\); these take them: dqn, ppo, pqn, q_learning, recurrent_ppo",
         ),
         ("sac", "test/Strange-v0", "sac takes .*, got Tuple.*; wrap the environment with TransformAction"),
     ],
@@ -167,6 +197,8 @@ def test_installed_packages_offer_algorithms_by_name(monkeypatch):
         ("pqn", {"q_lambda": 1.5}, r"q_lambda must lie in \[0, 1\]"),
         ("pqn", {"hidden_sizes": (0,)}, "hidden_sizes must be widths"),
         ("pqn", {"epsilon_fraction": 0.0}, "epsilon_fraction must be a finite number above 0"),
+        ("recurrent_ppo", {"num_minibatches": 32}, "num_minibatches must divide num_envs, got 32 for 16"),
+        ("recurrent_ppo", {"cell": "rnn"}, "cell must be one of gru, lstm, got 'rnn'"),
         ("dqn", {"minibatch_size": 0}, "minibatch_size must be at least 1"),
         ("dqn", {"learning_starts": 16, "n_step": 3}, "learning_starts must fill n_step steps"),
         ("dqn", {"learning_starts": 2000, "buffer_size": 1000}, "not more than the buffer holds, got 2000"),
@@ -185,7 +217,7 @@ def test_invalid_configurations_are_refused(algorithm, settings, message):
 
 def test_tables_need_numbered_states():
     with pytest.raises(
-        ValueError, match=r"q_learning takes Discrete observations, got Box.*: dqn, ppo, pqn, reinforce"
+        ValueError, match=r"q_learning takes Discrete observations, got Box.*: dqn, ppo, pqn, recurrent_ppo, reinforce"
     ):
         Learner(q_learning, q_learning.Config(env_id="CartPole-v1"))
 
