@@ -1,4 +1,4 @@
-"""Images as observations: the encoder is a convolution, and PPO learns from images."""
+"""Images as observations: the encoder is a convolution, and every algorithm learns from images."""
 
 import dataclasses
 
@@ -11,7 +11,7 @@ import pytest
 import funcenv
 from funcenv.scene import Camera, Rectangle, Scene
 from funcenv.spaces import Box, Discrete
-from funcenv.train import ppo
+from funcenv.train import dqn, ppo, pqn, recurrent_ppo, reinforce, sac, td3
 from funcenv.train.loop import Learner
 from funcenv.train.networks import ImageEncoder, channels_last, is_image
 from funcenv.wrappers import FrameStackObservation, PixelObservation
@@ -57,9 +57,11 @@ class Side(funcenv.FuncEnv):
     def observation_space(self):
         return Box(0, 1, ())
 
+    is_continuous: bool = funcenv.field(pytree_node=False, default=False)
+
     @property
     def action_space(self):
-        return Discrete(2)
+        return Box(-1.0, 1.0, (1,)) if self.is_continuous else Discrete(2)
 
     def initial(self, key):
         return jax.random.bernoulli(key).astype(jnp.float32)
@@ -71,6 +73,8 @@ class Side(funcenv.FuncEnv):
         return jnp.zeros((), jnp.float32)
 
     def reward(self, state, action, next_state):
+        if self.is_continuous:
+            return 0.5 + action[0] * (state - 0.5)
         return (action == state.astype(jnp.int32)).astype(jnp.float32)
 
     def terminal(self, state):
@@ -80,11 +84,14 @@ class Side(funcenv.FuncEnv):
         return Scene(Camera((0.0, 0.0), 2.0, 2.0), (Rectangle((state - 0.5, 0.0), (0.8, 0.8), (0.0, 0.0, 0.0, 1.0)),))
 
 
-def make_side(frames):
-    return FrameStackObservation(PixelObservation(Side(), 8, 8, grayscale=True), frames)
+def make_side(frames, is_continuous):
+    return FrameStackObservation(PixelObservation(Side(is_continuous), 8, 8, grayscale=True), frames)
 
 
-funcenv.register("test/Side-v0", make_side, kwargs={"frames": 2}, max_episode_steps=8)
+SIDE, CONTINUOUS = "test/Side-v0", "test/SideContinuous-v0"
+for env_id in (SIDE, CONTINUOUS):
+    kwargs = {"frames": 2, "is_continuous": env_id == CONTINUOUS}
+    funcenv.register(env_id, make_side, kwargs=kwargs, max_episode_steps=8)
 
 CONFIG = ppo.Config(
     env_id="test/Side-v0",
@@ -115,6 +122,31 @@ def test_ppo_learns_from_the_image():
     both = agent.policy_and_value(agent.features(observation))
     np.testing.assert_allclose(both[1], agent.value(agent.features(observation)), rtol=1e-5)
     np.testing.assert_allclose(both[0].logits, agent.policy(agent.features(observation)).logits, rtol=1e-5)
+
+
+IMAGES = {"hidden_sizes": (16,), "activation": "relu", "patch_sizes": (4,), "patch_channels": (4,), "gamma": 0.5}
+ON_POLICY = IMAGES | {"env_id": SIDE, "num_envs": 16, "num_steps": 16, "learning_rate": 1e-2}
+OFF_POLICY = {"num_steps": 2, "buffer_size": 2048, "minibatch_size": 64, "learning_starts": 128, "n_step": 1}
+OFF_POLICY |= IMAGES | {"num_envs": 16, "learning_rate": 1e-2, "target_rate": 0.1, "total_timesteps": 32 * 80}
+CONFIGS = {
+    "dqn": dqn.Config(env_id=SIDE, **OFF_POLICY),
+    "pqn": pqn.Config(**ON_POLICY, total_timesteps=256 * 12),
+    "recurrent_ppo": recurrent_ppo.Config(**ON_POLICY, memory_size=8, total_timesteps=256 * 12),
+    "reinforce": reinforce.Config(**ON_POLICY, total_timesteps=256 * 60),
+    "sac": sac.Config(env_id=CONTINUOUS, **OFF_POLICY),
+    "td3": td3.Config(env_id=CONTINUOUS, **OFF_POLICY | {"learning_rate": 3e-3}, policy_delay=1),
+}
+
+
+@pytest.mark.parametrize("algorithm", CONFIGS)
+def test_every_algorithm_learns_from_the_image(algorithm):
+    """Learn to get 8; an agent without the image gets 4."""
+    learner = Learner(algorithm, CONFIGS[algorithm])
+    state, _ = learner.advance(learner.init(funcenv.key(0)), learner.config.num_updates)
+    evaluation = funcenv.evaluate(learner.env, learner.agent(state), 16, funcenv.key(1))
+    assert evaluation.mean_return > 7
+    if hasattr(state, "buffer"):  # images are kept as they are, in a byte each
+        assert state.buffer.steps.observation.dtype == state.buffer.steps.next_observation.dtype == np.uint8
 
 
 def test_images_can_be_normalized():
