@@ -72,8 +72,10 @@ def __getattr__(name: str) -> Any:
         "load_policy": "train.policy",
         "Replay": "replay",
         "record": "replay",
+        "to_dm_env": "adapters.dm_env",
+        "to_torchrl": "adapters.torchrl",
     }
-    module = modules.get(name, "interop" if name.startswith("from_") else None)
+    module = modules.get(name, "interop" if name.startswith(("from_", "to_")) else None)
     if module is None or not hasattr(found := importlib.import_module(f"{__name__}.{module}"), name):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(found, name)

@@ -1,10 +1,10 @@
-"""Environments of other JAX libraries as functional environments.
+"""Environments of other JAX libraries as functional environments, and the other way.
 
 The libraries are imported when they are asked for, and are not installed with this package.
 """
 
-from funcenv.interop.brax import from_brax
-from funcenv.interop.gymnax import from_gymnax
+from funcenv.interop.brax import from_brax, to_brax
+from funcenv.interop.gymnax import GymnaxEnv, GymnaxParams, from_gymnax, to_gymnax
 from funcenv.interop.imported import ImportedEnv, ImportedState
 from funcenv.interop.jumanji import from_jumanji
 from funcenv.interop.navix import from_navix
@@ -12,6 +12,8 @@ from funcenv.interop.pgx import from_pgx
 from funcenv.interop.xminigrid import from_xminigrid
 
 __all__ = [
+    "GymnaxEnv",
+    "GymnaxParams",
     "ImportedEnv",
     "ImportedState",
     "from_brax",
@@ -20,4 +22,6 @@ __all__ = [
     "from_navix",
     "from_pgx",
     "from_xminigrid",
+    "to_brax",
+    "to_gymnax",
 ]

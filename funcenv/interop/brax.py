@@ -1,7 +1,8 @@
-"""Environments of brax (Freeman et al., 2021) and of MuJoCo Playground, which has the same interface."""
+"""Environments of brax (Freeman et al., 2021) and MuJoCo Playground, and those of funcenv behind brax's interface."""
 
 from __future__ import annotations
 
+import functools
 import importlib
 from typing import Any
 
@@ -9,9 +10,12 @@ import jax
 import jax.numpy as jnp
 
 from funcenv._compile.options import default_promotion
+from funcenv.func_env import AnyEnv
+from funcenv.interop.exported import env_of, typed_key
 from funcenv.interop.imported import ImportedEnv, Outcome, Source, identity_of, import_library
-from funcenv.spaces import Box, Dict
+from funcenv.spaces import Box, Dict, Discrete
 from funcenv.spaces.space import AnySpace
+from funcenv.wrappers import FlattenObservation, RescaleAction, TransformAction
 
 MINIMUM = 0, 12
 
@@ -64,3 +68,89 @@ def _observation_space(env: Any) -> AnySpace:
         return Box(-jnp.inf, jnp.inf, shape.shape, shape.dtype)
 
     return space(shapes)
+
+
+def to_brax(env: AnyEnv | str, **arguments: Any) -> Any:
+    """Return a `brax.envs.Env` for an environment of funcenv, so that brax's trainers take it.
+
+    Observations are flattened to vectors. An action of a bounded box is rescaled to -1 ... 1, as brax's policies draw
+    it. A discrete action is that of the largest of `n` numbers. `done` marks a termination or a truncation. brax's
+    `EpisodeWrapper` counts steps itself, so give the environment without a time limit, `max_episode_steps=-1`, and the
+    trainer the `episode_length`; then `info["truncation"]` is right. As brax's `AutoResetWrapper` works, each copy
+    starts all of its episodes in the same state; random numbers of steps differ between episodes.
+
+    Args:
+        env: an environment or its id, such as "Pendulum-v1".
+        **arguments: those of `funcenv.make`, such as `gravity=1.6`.
+
+    Raises:
+        ModuleNotFoundError: brax is not installed.
+        TypeError: actions are neither of a box nor discrete, or observations cannot be flattened.
+    """
+    import_library("brax", MINIMUM)
+    env = env_of("to_brax", env, **arguments)
+    return _brax_class()(_with_brax_actions(FlattenObservation(env)))
+
+
+def _with_brax_actions(env: AnyEnv) -> AnyEnv:
+    """Return an environment whose actions are vectors, in -1 ... 1 where they are bounded."""
+    space = env.action_space
+    if isinstance(space, Discrete):
+        numbers = Box(-1.0, 1.0, (space.n,))
+        return TransformAction(env, lambda action: space.start + jnp.argmax(action).astype(space.dtype), numbers)
+    if not isinstance(space, Box):
+        raise TypeError(f"brax's actions are vectors, not members of {space!r}; wrap the environment to change it")
+    if len(space.shape) != 1:
+        flat = space.flattened
+        env = TransformAction(env, functools.partial(jnp.reshape, shape=space.shape), flat)
+    return RescaleAction(env, -1.0, 1.0) if space.is_bounded() else env
+
+
+@functools.cache
+def _brax_class() -> type[Any]:
+    """Return the class behind `to_brax`, which needs brax for its base class."""
+    base = importlib.import_module("brax.envs.base")
+
+    class FuncEnvOfBrax(base.Env):  # type: ignore[misc, name-defined]  # brax is not installed where types are checked.
+        """An environment of funcenv with vectors for observations and actions, behind brax's interface."""
+
+        def __init__(self, func_env: AnyEnv) -> None:
+            self.func_env = func_env
+
+        def reset(self, rng: jax.Array) -> Any:
+            """Start an episode."""
+            reset_key, key = jax.random.split(typed_key(rng))
+            state, timestep = self.func_env.reset(reset_key)
+            info = {**timestep.info, "key": jax.random.bits(key, (2,)), "truncation": jnp.zeros(())}
+            return base.State(state, timestep.observation, timestep.reward, jnp.zeros(()), {}, info)
+
+        def step(self, state: Any, action: jax.Array) -> Any:
+            """Perform an action, without a reset."""
+            step_key, key = jax.random.split(typed_key(state.info["key"]))
+            following, timestep = self.func_env.step(state.pipeline_state, action, step_key)
+            info = {**state.info, **timestep.info, "key": jax.random.key_data(key)}
+            info["truncation"] = timestep.truncated.astype(float)
+            return state.replace(
+                pipeline_state=following,
+                obs=timestep.observation,
+                reward=timestep.reward,
+                done=timestep.done.astype(float),
+                info=info,
+            )
+
+        @property
+        def observation_size(self) -> int:
+            """The size of the observation vector."""
+            return int(self.func_env.observation_space.zero().size)
+
+        @property
+        def action_size(self) -> int:
+            """The size of the action vector."""
+            return int(self.func_env.action_space.zero().size)
+
+        @property
+        def backend(self) -> str:
+            """The name that brax expects of a physics engine."""
+            return "funcenv"
+
+    return FuncEnvOfBrax

@@ -38,6 +38,8 @@ MODULES = {
     "funcenv.train.td3": ("Agent", "Config", "Learned", "TrainState", "init", "make_agent", "update"),
     "funcenv.train.reinforce": ("Agent", "Config", "TrainState", "init", "make_agent", "update"),
     "funcenv.train.q_learning": ("Agent", "Config", "TrainState", "init", "make_agent", "update"),
+    "funcenv.adapters.dm_env": ("DmEnv", "to_dm_env"),
+    "funcenv.adapters.torchrl": ("to_torchrl",),
     "funcenv.train.collect": ("Experience", "collect"),
     "funcenv.train.returns": ("NStepReturn", "lambda_returns", "n_step_return"),
     "funcenv.train.replay_buffer": ("ReplayBuffer", "Steps", "Transition"),

@@ -35,7 +35,8 @@ DISTRIBUTIONS = {
     "orbax": "orbax-checkpoint",
     "tensorboardX": "tensorboardx",
 }
-OFFERED = {"torch", "wandb", "brax", "gymnax", "jumanji"}  # served to those who have them
+# served to those who have them
+OFFERED = {"torch", "torchrl", "tensordict", "dm-env", "wandb", "brax", "gymnax", "jumanji"}
 # chex is declared for users, jaxlib because jax needs it, filelock because jax bounds its cache with it
 BASE_ALONE = {"chex", "filelock", "jaxlib"}
 

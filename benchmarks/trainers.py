@@ -1,0 +1,89 @@
+"""Trainers of other libraries on our CartPole: `python benchmarks/trainers.py [--write-docs] [--purejaxrl CHECKOUT]`.
+
+Each trainer has a virtual environment of its own, in which its program runs with the line changed that makes the
+environment. `--write-docs` writes the table of the guide. PureJaxRL is no package: name the folder of a checkout.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import subprocess
+
+from harness import HERE, ONE_CORE, PeerError, peer_python
+
+PAGE = HERE.parent / "docs" / "guides" / "interop.md"
+BEGIN, END = "<!-- table: python benchmarks/trainers.py --write-docs -->", "<!-- end of the table of trainers -->"
+TRAINERS = {
+    "purejaxrl": ("PureJaxRL, `ppo.py`", "gymnax"),
+    "rejax": ("Rejax, `PPO`", "rejax"),
+    "brax": ("brax, `ppo.train`", "brax"),
+    "torchrl": ("TorchRL, `Collector` and `ClipPPOLoss`", "torchrl"),
+    "bsuite": ("bsuite's DQN in JAX, for dm_env", "bsuite"),
+    "rllib": ("RLlib, `PPOConfig`", "ray"),
+}
+"""The name in the table, and the package whose version it states."""
+
+
+def train(trainer: str, *args: str) -> dict[str, object]:
+    """Return the row of a trainer, or one with an error."""
+    name, package = TRAINERS[trainer]
+    try:
+        python = peer_python(f"trainer {trainer}")
+    except PeerError as error:
+        return {"name": name, "error": str(error)}
+    paths = os.pathsep.join(map(str, (HERE.parent, HERE)))
+    variables = {**os.environ, **ONE_CORE, "PYTHONPATH": paths, "JAX_PLATFORMS": "cpu"}
+    worker = [python, str(HERE / "workers" / "trainers.py"), trainer, package, *args]
+    outcome = subprocess.run(worker, env=variables, capture_output=True, text=True)
+    lines = [line for line in outcome.stdout.splitlines() if line.startswith("{")]
+    said = [line for line in outcome.stderr.splitlines() if line.strip()] or ["no message"]
+    row = json.loads(lines[-1]) if lines else {"error": said[-1]}
+    print(row, flush=True)
+    return {"name": name, **row}
+
+
+def table(rows: list[dict[str, object]]) -> str:
+    """Format the rows for the documentation."""
+    lines = [
+        f"Run on {datetime.date.today()}; one seed each; 500 is the most that an episode gives:",
+        "",
+        "| trainer | package | the line that makes the environment | steps | mean return at the end | CPU seconds |",
+        "|---|---|---|---:|---:|---:|",
+    ]
+    for row in rows:
+        if "error" in row:
+            lines.append(f"| {row['name']} | | {row['error']} | | | |")
+            continue
+        lines.append(
+            f"| {row['name']} | {row['version']} | `{row['line']}` | {row['steps']:,} | {row['return']:.1f} | "
+            f"{row['cpu']:.0f} |"
+        )
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", nargs="+", choices=list(TRAINERS), default=list(TRAINERS), help="trainers to run")
+    parser.add_argument("--purejaxrl", metavar="CHECKOUT", help="the folder of a checkout of PureJaxRL")
+    parser.add_argument("--write-docs", action="store_true", help=f"write the table of {PAGE.name}")
+    options = parser.parse_args()
+    rows = []
+    for trainer in options.only:
+        if trainer == "purejaxrl" and options.purejaxrl is None:
+            rows.append({"name": TRAINERS[trainer][0], "error": "not run: no checkout was named"})
+            continue
+        rows.append(train(trainer, *([options.purejaxrl] if trainer == "purejaxrl" else [])))
+    text = table(rows)
+    print(text)
+    if options.write_docs:
+        page = PAGE.read_text()
+        before, after = page.split(BEGIN)[0], page.split(END)[1]
+        pathlib.Path(PAGE).write_text(f"{before}{BEGIN}\n{text}\n{END}{after}")
+
+
+if __name__ == "__main__":
+    main()
