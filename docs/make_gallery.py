@@ -101,6 +101,30 @@ def chase_ball(observation: jax.Array, key: jax.Array) -> jax.Array:
     return jnp.where(ahead < paddle, 1, jnp.where(ahead > paddle, 2, 0)).astype(jnp.int32)
 
 
+def rescue(observation: jax.Array, key: jax.Array) -> jax.Array:
+    """Return MinAtar Seaquest's action: shoot at enemies in the same row, fetch divers, and surface with one on board."""
+    player, stern, enemies, divers = (
+        observation[..., 0],
+        observation[..., 1],
+        observation[..., 5] | observation[..., 6],
+        observation[..., 9],
+    )
+    row, column = jnp.argmax(player.any(axis=1)), jnp.argmax(player.any(axis=0))
+    faces_right = jnp.argmax(stern.any(axis=0)) < column
+    columns, rows = jnp.arange(10), jnp.arange(10)
+    ahead = (enemies[row] & ((columns > column) == faces_right)).any()
+    oxygen, crew = observation[9, :, 7].sum(), observation[9, :, 8].sum()
+    diver_row, diver_column = jnp.argmax(divers.any(axis=1)), jnp.argmax(divers.any(axis=0))
+    goal = jnp.where((crew > 0) & (oxygen < 5), 0, jnp.where(divers.any(), diver_row, jnp.maximum(row, 3)))
+    ahead_of_time = jnp.clip(row + jnp.sign(goal - row), 0, 9)
+    near = enemies[ahead_of_time] & (jnp.abs(columns - column) <= 1)
+    upright = jnp.where((goal == row) | (near.any() & (rows[ahead_of_time] > 0)), 0, jnp.where(goal < row, 2, 4))
+    sideways = jnp.where(diver_column < column, 1, 3)
+    turn = jnp.where(faces_right, 1, 3)
+    fetch = jnp.where((upright == 0) & divers.any() & (goal == row), sideways, upright)
+    return jnp.where(ahead, 5, jnp.where(enemies[row].any(), turn, fetch)).astype(jnp.int32)
+
+
 def cross(observation: jax.Array, key: jax.Array) -> jax.Array:
     """Return MinAtar Freeway's action up."""
     return jnp.int32(1)
@@ -116,6 +140,7 @@ RULES: dict[str, Callable[[Any, jax.Array], Any]] = {
     "Atari": follow_ball,
     "Breakout": chase_ball,
     "Freeway": cross,
+    "Seaquest": rescue,
 }
 
 

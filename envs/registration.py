@@ -49,6 +49,7 @@ _ENVS: tuple[tuple[str, str, int | None, float | None, dict[str, Any]], ...] = (
     ("MinAtar/Asterix-v1", "arcade.asterix:Asterix", None, None, {}),
     ("MinAtar/Breakout-v1", "arcade.breakout:Breakout", None, None, {}),
     ("MinAtar/Freeway-v1", "arcade.freeway:Freeway", None, None, {}),
+    ("MinAtar/Seaquest-v1", "arcade.seaquest:Seaquest", None, None, {}),
     ("MinAtar/SpaceInvaders-v1", "arcade.space_invaders:SpaceInvaders", None, None, {}),
     ("ALE/Pong-v5", "atari.atari:Atari", None, None, {}),  # the other games are a family
 )

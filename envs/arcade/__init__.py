@@ -3,6 +3,7 @@
 from funcenv.envs.arcade.asterix import Asterix, AsterixState
 from funcenv.envs.arcade.breakout import Breakout, BreakoutState
 from funcenv.envs.arcade.freeway import Freeway, FreewayState
+from funcenv.envs.arcade.seaquest import Seaquest, SeaquestState
 from funcenv.envs.arcade.space_invaders import SpaceInvaders, SpaceInvadersState
 
 __all__ = [
@@ -12,6 +13,8 @@ __all__ = [
     "BreakoutState",
     "Freeway",
     "FreewayState",
+    "Seaquest",
+    "SeaquestState",
     "SpaceInvaders",
     "SpaceInvadersState",
 ]

@@ -1,7 +1,7 @@
 """Breakout of MinAtar: a paddle, a ball that flies along diagonals, and three rows of bricks.
 
-The rules are those of Young and Tian, "MinAtar", arXiv:1903.03176, 2019. Every step was compared with the package
-`minatar` 1.0.15.
+The rules are those of Young and Tian, "MinAtar", arXiv:1903.03176, 2019. What the paper leaves open, such as the corners,
+was found by observing the package `minatar` 1.0.15 from outside, with which every step was compared.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ class Breakout(MinAtarGame):
     actions = (NOOP, LEFT, RIGHT)
 
     def start(self, key: jax.Array) -> BreakoutState:
-        """Return the first state of an episode."""
+        """Return the first state of an episode, whose ball flies down from the left or the right wall."""
         from_right = jax.random.bernoulli(key)
         zero = jnp.zeros((), jnp.int32)
-        column = jnp.where(from_right, LAST, 0).astype(jnp.int32)
+        column = jnp.where(from_right, LAST, zero)
         return BreakoutState(
             last_action=zero,
             reward=jnp.zeros((), float),
@@ -66,7 +66,7 @@ class Breakout(MinAtarGame):
             paddle=zero + 4,
             ball_column=column,
             ball_row=zero + 3,
-            right=jnp.where(from_right, -1, 1).astype(jnp.int32),
+            right=jnp.where(from_right, -1, zero + 1),
             down=zero + 1,
             trail_column=column,
             trail_row=zero + 3,
@@ -75,57 +75,54 @@ class Breakout(MinAtarGame):
         )
 
     def play(self, state: BreakoutState, action: Int[Array, ""], key: jax.Array) -> BreakoutState:
-        """Move the paddle, then the ball; the rules draw nothing."""
+        """Move the paddle and the ball; the rules draw nothing."""
         del key
         lines = jnp.arange(SIZE, dtype=jnp.int32)
         paddle = jnp.clip(state.paddle + direction(action, LEFT, RIGHT), 0, LAST)
+
         ahead = state.ball_column + state.right
-        column, row = jnp.clip(ahead, 0, LAST), state.ball_row + state.down
-        right = jnp.where(column == ahead, state.right, -state.right)
+        column = jnp.clip(ahead, 0, LAST)
+        right = jnp.where(ahead == column, state.right, -state.right)
 
+        row = state.ball_row + state.down
         at_ceiling = row < 0
-        entered = (lines[:, None] == row) & (lines[None] == column) & state.bricks
-        in_brick = entered.any()  # never at the ceiling, which is above the board
-        breaks = in_brick & ~state.in_bricks
-        at_bottom = ~in_brick & (row == LAST)
-        bricks = state.bricks & ~(breaks & entered)
-        bricks = jnp.where(at_bottom & ~bricks.any(), new_bricks(), bricks)
+        cell = (lines == row)[:, None] & (lines == column)[None]
+        meets_brick = (cell & state.bricks).any()
+        breaks = meets_brick & ~state.in_bricks  # a ball that has just broken one passes the next one
+        at_bottom = (row == LAST) & ~meets_brick
+        bricks = jnp.where(at_bottom & ~state.bricks.any(), new_bricks(), state.bricks & ~(cell & breaks))
 
-        centre = at_bottom & (state.ball_column == paddle)  # straight from above, reflected
-        corner = at_bottom & ~centre & (column == paddle)  # at the near corner, sent back
-        down = jnp.where(at_ceiling | breaks | centre | corner, -state.down, state.down)
-        right = jnp.where(corner, -right, right)
-        row = jnp.where(at_ceiling, 0, jnp.where(breaks | centre | corner, state.ball_row, row))
+        from_above = at_bottom & (state.ball_column == paddle)
+        from_the_side = at_bottom & ~from_above & (column == paddle)  # sends the ball back
+        bounces = breaks | from_above | from_the_side
         return state.replace(
             reward=breaks.astype(state.reward.dtype),
-            over=at_bottom & ~centre & ~corner,
+            over=at_bottom & ~bounces,
             paddle=paddle,
             ball_column=column,
-            ball_row=row,
-            right=right,
-            down=down,
+            ball_row=jnp.where(at_ceiling, 0, jnp.where(bounces, state.ball_row, row)),
+            right=jnp.where(from_the_side, -right, right),
+            down=jnp.where(at_ceiling | bounces, -state.down, state.down),
             trail_column=state.ball_column,
             trail_row=state.ball_row,
             bricks=bricks,
-            in_bricks=in_brick,
+            in_bricks=meets_brick,
         )
 
     def cells(self, state: BreakoutState) -> tuple[Bool[Array, "10 10"], ...]:
-        """Return the cells of the paddle, the ball, the trail and the bricks."""
+        """Return the cells of the paddle, the ball, its trail and the bricks."""
         lines = jnp.arange(SIZE, dtype=jnp.int32)
-
-        def cell(row: Int[Array, ""] | int, column: Int[Array, ""]) -> Bool[Array, "10 10"]:
-            return (lines[:, None] == row) & (lines[None] == column)
-
-        trail = cell(state.trail_row, state.trail_column)
-        return cell(LAST, state.paddle), cell(state.ball_row, state.ball_column), trail, state.bricks
+        rows = jnp.stack([jnp.full_like(state.paddle, LAST), state.ball_row, state.trail_row])
+        columns = jnp.stack([state.paddle, state.ball_column, state.trail_column])
+        paddle, ball, trail = (rows[:, None] == lines[None])[:, :, None] & (columns[:, None] == lines[None])[:, None]
+        return paddle, ball, trail, state.bricks
 
     def scene(self, state: BreakoutState) -> Scene:
-        """Draw the court."""
-        return draw_cells(self.cells(state), ("#7bdff2", "#fff3b0", "#6b7280", "#f28f6b"), "#1f2a3a")
+        """Draw the board on a dark wall."""
+        return draw_cells(self.cells(state), ("#f4f1de", "#ffd166", "#6d5f3a", "#e07a5f"), "#22223b")
 
 
 def new_bricks() -> Bool[Array, "10 10"]:
-    """Return three rows of bricks below the first row."""
-    rows = jnp.arange(SIZE, dtype=jnp.int32)
-    return jnp.broadcast_to(((rows >= 1) & (rows < 4))[:, None], (SIZE, SIZE))
+    """Return three full rows of bricks, below an empty one."""
+    lines = jnp.arange(SIZE, dtype=jnp.int32)
+    return jnp.broadcast_to(((lines >= 1) & (lines <= 3))[:, None], (SIZE, SIZE))

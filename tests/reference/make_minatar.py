@@ -1,7 +1,7 @@
 """Record games of the package `minatar` 1.0.15 for the tests, into minatar.npz.
 
     pip install minatar==1.0.15
-    python tests/reference/make_minatar.py
+    python tests/reference/make_minatar.py [GAME ...]
 
 For each game, some thousand steps, from states that occur and from states with changed counters: the state before the
 step, the action, what was drawn, the state after it, the reward and the observation. The names of the arrays are those
@@ -12,13 +12,14 @@ under the GPL-3.0; only numbers that it computed are stored.
 import importlib
 import logging
 import pathlib
+import sys
 from importlib import metadata
 
 import numpy as np
 from minatar import Environment
 
 VERSION, NUM_STEPS, SEED = "1.0.15", 2500, 0
-NUM_EPISODES = {"asterix": 10_000, "breakout": 10_000, "space_invaders": 10_000, "freeway": 50}  # which are long
+NUM_EPISODES = {"asterix": 10_000, "breakout": 10_000, "space_invaders": 10_000, "seaquest": 10_000, "freeway": 50}  # which are long
 FILE = pathlib.Path(__file__).parent / "minatar.npz"
 
 
@@ -85,6 +86,42 @@ def breakout(env):
     }
 
 
+def newest_first(name, things, fields, size):
+    """Return the fields of a list of things as arrays, padded with zeros."""
+    rows = np.zeros((size, len(fields)), int)
+    rows[: len(things)] = np.array(things[::-1], int).reshape(-1, len(fields))
+    arrays = {f"{name}_{field}": rows[:, number] for number, field in enumerate(fields)}
+    return arrays | {f"{name}_present": np.arange(size) < len(things)}
+
+
+def seaquest(env):
+    enemies = [[*fish, 0, False] for fish in env.e_fish] + [[*submarine, True] for submarine in env.e_subs]
+    bullets = np.zeros((2, 10, 10), bool)
+    for column, row, right in env.e_bullets:
+        bullets[int(right), row, column] = True
+    moving = "column", "row", "right", "wait"
+    return {
+        "column": env.sub_x,
+        "row": env.sub_y,
+        "faces_right": env.sub_or,
+        "oxygen": env.oxygen,
+        "divers_on_board": env.diver_count,
+        "surfaced": env.surface,
+        "left_bullets": bullets[0],
+        "right_bullets": bullets[1],
+        "shot_wait": env.shot_timer,
+        "spawn_interval": env.e_spawn_speed,
+        "spawn_wait": env.e_spawn_timer,
+        "diver_spawn_wait": env.d_spawn_timer,
+        "move_wait": env.move_speed,
+        "ramp_index": env.ramp_index,
+        "over": env.terminal,
+        **newest_first("enemy", enemies, (*moving, "shot_wait", "is_submarine"), 32),
+        **newest_first("diver", env.divers, moving, 2),
+        **newest_first("bullet", env.f_bullets, moving[:3], 2),
+    }
+
+
 def change(name, env, rng):
     """Change counters, so that the game is nearer to what is rare."""
     if name == "freeway":
@@ -98,6 +135,10 @@ def change(name, env, rng):
         env.alien_map[0, 4] = 1
         env.alien_dir, env.enemy_move_interval = int(rng.choice([-1, 1])), int(rng.integers(6, 13))
         env.alien_move_timer, env.alien_shot_timer = int(rng.integers(0, 13)), int(rng.integers(0, 11))
+    elif name == "seaquest":
+        env.sub_y, env.diver_count = int(rng.integers(9)), int(rng.integers(-1, 7))
+        env.e_spawn_speed, env.move_speed = int(rng.integers(1, 21)), int(rng.integers(2, 6))
+        env.oxygen, env.ramp_index = int(rng.choice([3, 60, 130, 200])), int(rng.integers(0, 9))
     else:
         env.brick_map *= rng.random((10, 10)) < rng.choice([0.0, 0.3, 1.0])
 
@@ -109,6 +150,9 @@ def choose(name, env, rng):
         return 1 if env.pos > ahead else 3 if env.pos < ahead else 0
     if name == "freeway" and rng.random() < 0.85:
         return 2
+    if name == "seaquest":  # among the enemies, and up for air
+        hurry = 2 if env.diver_count != 0 and env.sub_y > 0 and env.oxygen < 100 else int(rng.integers(6))
+        return hurry if rng.random() < 0.6 else int(rng.choice([1, 3, 5]))
     return int(rng.integers(6))
 
 
@@ -118,16 +162,16 @@ class Draws:
     def __init__(self, rng):
         self.rng, self.drawn = rng, []
 
-    def _draw(self, name, *args):
-        drawn = getattr(self.rng, name)(*args)
+    def _draw(self, name, *args, **kwargs):
+        drawn = getattr(self.rng, name)(*args, **kwargs)
         self.drawn.append(drawn)
         return drawn
 
     def rand(self, *args):
         return self._draw("rand", *args)
 
-    def randint(self, *args):
-        return self._draw("randint", *args)
+    def randint(self, *args, **kwargs):
+        return self._draw("randint", *args, **kwargs)
 
     def choice(self, *args):
         return self._draw("choice", *args)
@@ -155,6 +199,12 @@ def record(name, read):
                 env.random.drawn if len(env.random.drawn) == 3 else (1.0, 1.0, 0)
             )  # the lanes may be full
             row |= {"lane": lane, "new_to_right": direction < 0.5, "new_is_gold": kind < 1 / 3}
+        if name == "seaquest":  # direction, kind and row of an enemy; direction and row of a diver
+            drawn = list(env.random.drawn)
+            enemy = [drawn.pop(0) for _ in range(3)] if before["spawn_wait"] == 0 else (1.0, 1.0, 1)
+            diver = drawn or (1.0, 1)
+            row |= {"enemy_right": enemy[0] < 0.5, "is_submarine": enemy[1] < 1 / 3, "enemy_row": enemy[2]}
+            row |= {"diver_right": diver[0] < 0.5, "diver_row": diver[1]}
         rows.append(row)
     arrays = {key: np.stack([row[key] for row in rows]) for key in rows[0]}
     return {
@@ -180,10 +230,17 @@ def random_return(name, num_episodes):
 def main():
     assert metadata.version("minatar") == VERSION
     logging.disable(logging.WARNING)  # of drawing libraries that are not needed
-    games = {"freeway": freeway, "asterix": asterix, "space_invaders": space_invaders, "breakout": breakout}
-    arrays = {}
-    for name, read in games.items():
-        arrays |= record(name, read) | random_return(name, NUM_EPISODES[name])
+    games = {
+        "freeway": freeway,
+        "asterix": asterix,
+        "space_invaders": space_invaders,
+        "breakout": breakout,
+        "seaquest": seaquest,
+    }
+    names = sys.argv[1:] or list(games)
+    arrays = dict(np.load(FILE)) if sys.argv[1:] else {}  # the other games stay as they are
+    for name in names:
+        arrays |= record(name, games[name]) | random_return(name, NUM_EPISODES[name])
     np.savez_compressed(FILE, **arrays)
 
 

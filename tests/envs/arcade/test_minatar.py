@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 
 import funcenv
-from funcenv.envs import Asterix, Breakout, Freeway, SpaceInvaders
+from funcenv.envs import Asterix, Breakout, Freeway, Seaquest, SpaceInvaders
 from funcenv.envs.arcade.asterix import Arrival
+from funcenv.envs.arcade.seaquest import Arrivals
 from funcenv.wrappers import PixelObservation
 from tests.support.sources import ROOT
 
-GAMES = {"asterix": Asterix, "breakout": Breakout, "freeway": Freeway, "space_invaders": SpaceInvaders}
+GAMES = {"asterix": Asterix, "breakout": Breakout, "freeway": Freeway, "seaquest": Seaquest, "space_invaders": SpaceInvaders}
+ARRIVALS = "enemy_right", "is_submarine", "enemy_row", "diver_right", "diver_row"  # in Seaquest
 
 
 @functools.cache
@@ -32,6 +34,21 @@ def states(env, arrays, when):
     return same.replace(**{key: jnp.asarray(value, getattr(first, key).dtype) for key, value in given.items()})
 
 
+def in_order(state):
+    """Return states of Seaquest whose lists are sorted, without what is not there."""
+    lists = {}
+    for kind in ("enemy", "diver", "bullet"):
+        names = [name for name, leaf in vars(state).items() if name.startswith(f"{kind}_") and leaf.ndim == 2]
+        present = np.asarray(getattr(state, f"{kind}_present"))
+        shown = [np.where(present, getattr(state, name), 0).astype(int) for name in names]
+        if kind == "enemy":  # a fish does not shoot
+            wait, submarine = names.index("enemy_shot_wait"), names.index("enemy_is_submarine")
+            shown[wait] = shown[wait] * shown[submarine]
+        order = np.lexsort(shown)
+        lists |= {name: np.take_along_axis(array, order, 1) for name, array in zip(names, shown, strict=True)}
+    return state.replace(**lists)
+
+
 @pytest.mark.parametrize("name", GAMES)
 def test_every_step_is_that_of_minatar(name):
     """From the same state, with the same action and the same random numbers: state, reward, end and observation."""
@@ -39,12 +56,16 @@ def test_every_step_is_that_of_minatar(name):
     action = jnp.asarray(arrays["action"], jnp.int32)
     before, after = states(env, arrays, "before"), states(env, arrays, "after")
 
+    arrivals = [jnp.asarray(arrays[key], int if "row" in key else bool) for key in ARRIVALS if key in arrays]
+
     def play(index, state, action):
         if name == "freeway":
             return env.play_with(state, action, jnp.asarray(after.car_speed)[index])
         if name == "asterix":
             lane, to_right, is_gold = (jnp.asarray(arrays[key]) for key in ("lane", "new_to_right", "new_is_gold"))
             return env.play_with(state, action, Arrival(lane[index].astype(jnp.int32), to_right[index], is_gold[index]))
+        if name == "seaquest":
+            return env.play_with(state, action, Arrivals(*(drawn[index] for drawn in arrivals)))
         return env.play(state, action, jax.random.key(0))
 
     indices = jnp.arange(len(action), dtype=jnp.int32)
@@ -54,6 +75,8 @@ def test_every_step_is_that_of_minatar(name):
     np.testing.assert_array_equal(played.reward, arrays["reward"])
     np.testing.assert_array_equal(seen, arrays["observation"] > 0)
     assert (played.over.sum() > 3) and (played.reward.sum() > 20)
+    if name == "seaquest":
+        played, after = in_order(played), in_order(after)
     present = arrays.get("after/present")
     for key in (key.partition("/")[2] for key in arrays if key.startswith("after/")):
         mine, theirs = np.asarray(getattr(played, key)), np.asarray(getattr(after, key))
