@@ -102,7 +102,7 @@ def chase_ball(observation: jax.Array, key: jax.Array) -> jax.Array:
 
 
 def rescue(observation: jax.Array, key: jax.Array) -> jax.Array:
-    """Return MinAtar Seaquest's action: shoot at enemies in the same row, fetch divers, and surface with one on board."""
+    """Return MinAtar Seaquest's action: shoot at enemies ahead, fetch divers, and surface with one of them."""
     player, stern, enemies, divers = (
         observation[..., 0],
         observation[..., 1],

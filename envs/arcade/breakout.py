@@ -1,7 +1,7 @@
 """Breakout of MinAtar: a paddle, a ball that flies along diagonals, and three rows of bricks.
 
-The rules are those of Young and Tian, "MinAtar", arXiv:1903.03176, 2019. What the paper leaves open, such as the corners,
-was found by observing the package `minatar` 1.0.15 from outside, with which every step was compared.
+The rules are those of Young and Tian, "MinAtar", arXiv:1903.03176, 2019. What the paper leaves open, such as
+corners, was found by observing the package `minatar` 1.0.15 from outside, with which every step was compared.
 """
 
 from __future__ import annotations

@@ -91,13 +91,13 @@ class Arrivals(NamedTuple):
 class Seaquest(MinAtarGame):
     """Shoot enemies, rescue divers, and surface with a diver on board before the oxygen is used up.
 
-    Observation: bool `[10, 10, 10]`: the cells of the player's bow and stern, of the player's bullets, of a trail behind
-    each enemy and diver, of the enemies' bullets, of fish, of submarines, of the gauge of the oxygen, of that of the
-    divers on board, and of divers.
+    Observation: bool `[10, 10, 10]`: the cells of the player's bow and stern, of the player's bullets, of a trail
+    behind each enemy and diver, of the enemies' bullets, of fish, of submarines, of the gauge of the oxygen, of that of
+    the divers on board, and of divers.
 
     Action: int32 `[]`: 0 for nothing, 1 to the left, 2 up, 3 to the right, 4 down, 5 to fire.
 
-    Reward: 1 for each enemy that a bullet hits, and, on surfacing with six divers, the tenths of the oxygen that are left.
+    Reward: 1 for each enemy that a bullet hits. Surfacing with six divers gives the tenths of the oxygen that are left.
 
     Termination: a fish, a submarine or a bullet reaches the player's bow, the oxygen is used up, or the player surfaces
     without a diver.

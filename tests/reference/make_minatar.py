@@ -19,7 +19,13 @@ import numpy as np
 from minatar import Environment
 
 VERSION, NUM_STEPS, SEED = "1.0.15", 2500, 0
-NUM_EPISODES = {"asterix": 10_000, "breakout": 10_000, "space_invaders": 10_000, "seaquest": 10_000, "freeway": 50}  # which are long
+NUM_EPISODES = {
+    "asterix": 10_000,
+    "breakout": 10_000,
+    "space_invaders": 10_000,
+    "seaquest": 10_000,
+    "freeway": 50,
+}  # which are long
 FILE = pathlib.Path(__file__).parent / "minatar.npz"
 
 

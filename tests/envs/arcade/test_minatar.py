@@ -14,7 +14,13 @@ from funcenv.envs.arcade.seaquest import Arrivals
 from funcenv.wrappers import PixelObservation
 from tests.support.sources import ROOT
 
-GAMES = {"asterix": Asterix, "breakout": Breakout, "freeway": Freeway, "seaquest": Seaquest, "space_invaders": SpaceInvaders}
+GAMES = {
+    "asterix": Asterix,
+    "breakout": Breakout,
+    "freeway": Freeway,
+    "seaquest": Seaquest,
+    "space_invaders": SpaceInvaders,
+}
 ARRIVALS = "enemy_right", "is_submarine", "enemy_row", "diver_right", "diver_row"  # in Seaquest
 
 
