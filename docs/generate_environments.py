@@ -41,6 +41,7 @@ def _load_script(name: str) -> ModuleType:
 
 _docstrings = _load_script("docstrings")
 
+_OTHER = re.compile(r"that of `(\w+)`\.")
 _SECTION = re.compile(r"^(Observation|Action|Reward|Termination|Initial state|Info): ", flags=re.MULTILINE)
 _ARGUMENT = re.compile(r"^    (\w+): (.*(?:\n     +.*)*)", flags=re.MULTILINE)
 _REST = re.compile(r"^(Args|Raises|>>>)", flags=re.MULTILINE)
@@ -274,12 +275,18 @@ def on_page_markdown(markdown: str, page: Any, **kwargs: Any) -> str:
 
 
 def _parse_docstring(build: Any) -> tuple[str, list[tuple[str, str]], str]:
-    """Return the title, the sections and the example of a class's docstring."""
+    """Return the title, the sections and the example of a class's docstring.
+
+    A section "that of `Humanoid`." is the section of that name in the docstring of another environment.
+    """
     text = inspect.getdoc(build) or ""
     described = text[: match.start()] if (match := _REST.search(text)) else text
     starts = [*_SECTION.finditer(described)]
     ends = [*(match.start() for match in starts[1:]), len(described)]
     sections = [(match[1], _unindent(described[match.end() : end])) for match, end in zip(starts, ends, strict=True)]
+    for index, (name, section) in enumerate(sections):
+        if match := _OTHER.fullmatch(section.strip()):
+            sections[index] = name, dict(_parse_docstring(getattr(funcenv.envs, match[1]))[1])[name]
     example = text[text.index(">>>") :] if ">>>" in text else ""
     if f"import {build.__name__}" not in example:
         example = f">>> from funcenv.envs import {build.__name__}\n{example}"

@@ -20,16 +20,9 @@ from funcenv.struct import field
 class HumanoidStandup(HumanoidEnv):
     """HumanoidStandup.
 
-    Observation: float32 `[348]`: height of the torso [m], orientation of the torso as a quaternion `[4]`, angles of the
-        joints `[17]` [rad], velocity of the torso `[3]` [m/s], rotation of the torso `[3]` [rad/s], velocities of the
-        joints `[17]` [rad/s], inertia and mass of each body but the world `[130]`, rotation and velocity of each body
-        about the centre of mass `[78]`, torques of the motors on the joints `[17]` [N m], torques and forces of
-        contacts on each body `[78]` [N m or N]. `exclude_current_positions_from_observation=False` puts the coordinates
-        x and y of the torso first, and four arguments leave out the last four entries of the list. With
-        `jax_enable_x64` it is float64, bit for bit Gymnasium's.
+    Observation: that of `Humanoid`.
 
-    Action: float32 `[17]`: controls of the motors in `[-0.4, 0.4]`; their gear turns them into torques. MuJoCo clips
-        what lies outside; the cost does not.
+    Action: that of `Humanoid`.
 
     Reward: 1, plus the height of the torso [m] over the time of a simulation step [s], minus `ctrl_cost_weight` times
         the sum of the squared actions, minus `impact_cost_weight` times the sum of the squared contact forces, which is

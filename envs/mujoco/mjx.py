@@ -183,8 +183,9 @@ def _scaled(xml_file: str, scales: list[Any] | None) -> tuple[Any, Any]:
         for name in names:
             owner, _, attribute = name.rpartition(".")
             changes[name] = scale * getattr(model.opt if owner else model, attribute)
-    mass_scale = scales[list(SCALED_FIELDS).index("mass_scale")]
-    changes |= constants_of_masses(xml_file, mass_scale)
+    by_name = dict(zip(SCALED_FIELDS, scales, strict=True))
+    changes |= constants_of_masses(xml_file, by_name["mass_scale"])
+    changes["geom_rbound"] = by_name["size_scale"] * model.geom_rbound
     return model.tree_replace(changes), data
 
 

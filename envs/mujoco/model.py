@@ -39,6 +39,12 @@ class Model(NamedTuple):
         low, high = self.mjmodel.actuator_ctrlrange.astype(np.float32).T
         return low, high
 
+    def require_scalable_geoms(self) -> None:
+        """Raise `ValueError` if a geom has points of its own, which no size scales: a mesh or a height field."""
+        kinds = import_mujoco().mjtGeom
+        if {int(kinds.mjGEOM_MESH), int(kinds.mjGEOM_HFIELD)} & set(self.mjmodel.geom_type.tolist()):
+            raise ValueError(f"size_scale cannot scale the meshes of {self.path}; scale them in the file")
+
     def body_id(self, body: int | str) -> int:
         """Return the number of a body that is named or numbered.
 

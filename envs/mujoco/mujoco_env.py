@@ -71,6 +71,7 @@ class MujocoEnv(FuncEnv[MujocoState, Float[Array, "nu"], Float[Array, "size"]]):
     damping_scale: float = field(default=1.0, kw_only=True)  # factor of the damping of all joints
     gear_scale: float = field(default=1.0, kw_only=True)  # factor of what all actuators do
     gravity_scale: float = field(default=1.0, kw_only=True)  # factor of the gravity
+    size_scale: float = field(default=1.0, kw_only=True)  # factor of the sizes of all geoms; masses and joints stay
 
     outputs: ClassVar[tuple[str, ...]] = ()  # fields of `mjData` that the rules read from `MujocoState.outputs`
     velocities: ClassVar[tuple[str, ...]] = ()  # names in `info` of the velocities along x and y
@@ -90,7 +91,7 @@ class MujocoEnv(FuncEnv[MujocoState, Float[Array, "nu"], Float[Array, "size"]]):
             raise ValueError(
                 f'{type(self).__name__} does not run with backend="mjx": {self.mjx_fault}; use backend="c"'
             )
-        require_positive(mass_scale=self.mass_scale)
+        require_positive(mass_scale=self.mass_scale, size_scale=self.size_scale)
         require_finite(gear_scale=self.gear_scale, gravity_scale=self.gravity_scale)
         for name in ("friction_scale", "damping_scale"):
             require_at_least(0.0, name, getattr(self, name), "pass 1.0 for the model's own values")
@@ -99,6 +100,8 @@ class MujocoEnv(FuncEnv[MujocoState, Float[Array, "nu"], Float[Array, "size"]]):
         if self.xml_file not in PACKAGED:
             object.__setattr__(self, "xml_file", str(find_file(self.xml_file)))
         require_unchanged(load_model(self.xml_file))
+        if not (isinstance(self.size_scale, float | int) and self.size_scale == 1):
+            self.model.require_scalable_geoms()
         camera_number(self.model, self.camera_id, self.camera_name)
         if self.backend == "mjx":
             mjx.require_simulable(self.xml_file)
@@ -252,7 +255,7 @@ class MujocoEnv(FuncEnv[MujocoState, Float[Array, "nu"], Float[Array, "size"]]):
 
     def scene(self, state: MujocoState) -> Scene:
         """Draw the geoms of the model, from a side or from above."""
-        return draw_model(self.model.mjmodel, state.qpos, self.view)
+        return draw_model(self.model.mjmodel, state.qpos, self.view, self.size_scale)
 
     @property
     def image_size(self) -> tuple[int, int] | None:

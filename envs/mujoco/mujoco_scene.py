@@ -39,13 +39,14 @@ class View(NamedTuple):
     stage: float = math.inf  # half of the width of the floor along y [m]
 
 
-def draw_model(mjmodel: Any, qpos: jax.Array, view: View) -> Scene:
+def draw_model(mjmodel: Any, qpos: jax.Array, view: View, size_scale: float | jax.Array = 1.0) -> Scene:
     """Return the geoms of a model in a pose, and the floor.
 
     Args:
         mjmodel: the model. Boxes and ellipsoids are drawn as capsules along their longest axis, planes not at all.
         qpos: positions of the joints.
         view: from where to look.
+        size_scale: factor of the sizes of the geoms.
     """
     across, up, ahead = _axes(view)
     qpos = jnp.asarray(qpos, jnp.float32)
@@ -61,7 +62,8 @@ def draw_model(mjmodel: Any, qpos: jax.Array, view: View) -> Scene:
         half = view.stage * abs(float(up[1]))
         center = (0.0, -float(middle @ up))
         backdrop = (Rectangle(center, (100 * view.width, 2 * half), palette.MIST),)
-    shapes.append(_capsules(mjmodel, qpos, view, shift + middle, across, up, ahead))
+    size_scale = jnp.asarray(size_scale, jnp.float32)
+    shapes.append(_capsules(mjmodel, qpos, view, shift + middle, size_scale, across, up, ahead))
     background = palette.PAPER if math.isfinite(view.stage) or not view.grid else palette.MIST
     return Scene(Camera((0.0, 0.0), view.width, view.height), tuple(shapes), backdrop, background)
 
@@ -75,15 +77,21 @@ def _axes(view: View) -> tuple[NDArray, NDArray, NDArray]:
 
 
 def _capsules(
-    mjmodel: Any, qpos: jax.Array, view: View, shift: jax.Array, across: NDArray, up: NDArray, ahead: NDArray
+    mjmodel: Any,
+    qpos: jax.Array,
+    view: View,
+    shift: jax.Array,
+    size_scale: jax.Array,
+    across: NDArray,
+    up: NDArray,
+    ahead: NDArray,
 ) -> Repeat:
     """Return the geoms, those far away first, each with an outline."""
     kinds = [int(kind) for kind in mjmodel.geom_type]
     drawn = [geom for geom, kind in enumerate(kinds) if kind != _PLANE]
     centers, axes = (part[np.array(drawn)] for part in geom_poses(mjmodel, qpos))
-    lengths, radii = np.array(
-        [_length_and_radius(kinds[geom], mjmodel.geom_size[geom]) for geom in drawn], np.float32
-    ).T
+    sizes = [_length_and_radius(kinds[geom], mjmodel.geom_size[geom]) for geom in drawn]
+    lengths, radii = (size_scale * np.array(each, np.float32) for each in zip(*sizes, strict=True))
     offsets = axes * lengths[:, None]
     ends = [_project(centers + sign * offsets - shift[None], across, up) for sign in (-1.0, 1.0)]
     # Geoms of robots in a plane are equally far in a view from the side; they keep the order of the model.

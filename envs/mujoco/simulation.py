@@ -28,6 +28,7 @@ SCALED_FIELDS = {
     "damping_scale": ("dof_damping",),
     "gear_scale": ("actuator_gear",),
     "gravity_scale": ("opt.gravity",),
+    "size_scale": ("geom_size",),
 }
 _MIN_ENVS_PER_THREAD = 8
 _MAX_SIMULATIONS = 128  # of a batch with contact forces, in which every simulation has several MB of address space
@@ -83,7 +84,7 @@ def advance(
             unstable row keeps its physics.
         physics: the words of the physics rows, uint32 `[num, 2 * num_numbers]`.
         action: the controls, `[num, nu]`.
-        scales: factors of the model's fields, in the order of `SCALED_FIELDS`, `[num, 5]`; None for 1.
+        scales: factors of the model's fields, in the order of `SCALED_FIELDS`, `[num, len(SCALED_FIELDS)]`; None for 1.
     """
     _in_batches(_Rows.advance, simulation, out, (physics.view(np.float64), action), scales)
 

@@ -154,6 +154,37 @@ def test_packaged_models_load_without_a_word(capfd, monkeypatch, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_sizes_of_meshes_are_not_scaled(tmp_path):
+    """Their points do not follow from a size, so a factor is refused; any model runs with a factor of 1."""
+    mesh = '<asset><mesh name="m" vertex="0 0 0 1 0 0 0 1 0 0 0 1"/></asset><worldbody>'
+    path = tmp_path / "mesh.xml"
+    path.write_text(OWN.replace("<worldbody>", mesh).replace('<geom size="0.1"/>', '<geom type="mesh" mesh="m"/>'))
+    InvertedPendulum(xml_file=str(path))
+    with pytest.raises(ValueError, match="size_scale cannot scale the meshes of .*mesh.xml; scale them in the file"):
+        InvertedPendulum(xml_file=str(path), size_scale=2.0)
+
+
+def test_larger_geoms_collide_with_each_other(tmp_path):
+    """Contacts of bodies with several geoms, searched for by boxes, are found where only scaled geoms touch."""
+    geoms = '<geom size="0.1"/><geom size="0.1" pos="0 0.5 0"/>'
+    body = f'<body pos="{{}} 0 0"><joint type="slide" axis="1 0 0"{{}}/>{geoms}</body>'
+    bodies = body.format(0, ' name="a"') + body.format(0.3, "")
+    path = tmp_path / "two.xml"
+    path.write_text(
+        f'<mujoco><option gravity="0 0 0"/><worldbody>{bodies}</worldbody><actuator><motor joint="a" ctrlrange="-1 1"/>'
+        "</actuator></mujoco>"
+    )
+    speeds = []
+    for factor in (1.0, 2.0):
+        env = InvertedPendulum(xml_file=str(path), size_scale=factor, reset_noise_scale=0.0)
+        state = jax.jit(env.initial)(funcenv.key(0))
+        for _ in range(3):
+            state = jax.jit(env.transition)(state, jnp.zeros(1), funcenv.key(1))
+        speeds.append(np.asarray(state.qvel))
+    np.testing.assert_array_equal(speeds[0], 0)
+    assert speeds[1][0] < 0 < speeds[1][1]
+
+
 def test_bad_files_are_named(tmp_path):
     broken = tmp_path / "broken.xml"
     broken.write_text("<mujoco><worldbody><bodyy/></worldbody></mujoco>")
@@ -173,6 +204,7 @@ def test_bad_files_are_named(tmp_path):
         ({"frame_skip": 0}, "frame_skip must be at least 1"),
         ({"width": 0}, "width must be at least 1"),
         ({"num_threads": 0}, "num_threads must be at least 1"),
+        ({"size_scale": 0.0}, "size_scale must be a finite number above 0"),
         ({"mass_scale": 0.0}, "mass_scale must be a finite number above 0"),
         ({"friction_scale": -1.0}, "friction_scale must be at least 0"),
         ({"gravity_scale": np.inf}, "gravity_scale must be a finite number"),

@@ -18,8 +18,8 @@ from funcenv.envs.mujoco.simulation import SCALED_FIELDS
 from tests.support.mujoco import ours, random_actions
 
 NUM_STEPS = 10
-# Factors of friction, masses, damping, gear and gravity of four environments.
-FACTORS = np.float32([[1, 1, 1, 1, 1], [0.5, 2, 1, 1, 1], [1, 0.5, 2, 0.5, 1], [2, 1, 0.5, 1, 0.5]])
+# Factors of friction, masses, damping, gear, gravity and sizes of four environments.
+FACTORS = np.float32([[1, 1, 1, 1, 1, 1], [0.5, 2, 1, 1, 1, 1.25], [1, 0.5, 2, 0.5, 1, 0.75], [2, 1, 0.5, 1, 0.5, 1]])
 
 
 @jax.jit
@@ -54,7 +54,7 @@ def error(found, expected, step):
 
 
 def test_mjx_computes_what_the_library_computes():
-    """In 64 bits, also with other friction, masses, damping, gear and gravity in each environment."""
+    """In 64 bits, also with other friction, masses, damping, gear, gravity and sizes in each environment."""
     with jax.enable_x64(True):
         (expected_states, expected), (states, timesteps) = both("HalfCheetah")
     for field in ("qpos", "qvel", "displacement"):
