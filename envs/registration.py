@@ -29,6 +29,8 @@ _ENVS: tuple[tuple[str, str, int | None, float | None, dict[str, Any]], ...] = (
     ("LunarLander-v3", "box2d.lunar_lander:LunarLander", 1000, 200.0, {}),
     ("LunarLanderContinuous-v3", "box2d.lunar_lander:LunarLander", 1000, 200.0, {"continuous": True}),
     ("CarRacing-v3", "box2d.car_racing:CarRacing", 1000, 900.0, {}),
+    ("BipedalWalker-v3", "box2d.bipedal_walker:BipedalWalker", 1600, 300.0, {}),
+    ("BipedalWalkerHardcore-v3", "box2d.bipedal_walker:BipedalWalker", 2000, 300.0, {"hardcore": True}),
     ("Ant-v5", "mujoco.ant:Ant", 1000, 6000.0, {}),
     ("HalfCheetah-v5", "mujoco.half_cheetah:HalfCheetah", 1000, 4800.0, {}),
     ("Hopper-v5", "mujoco.hopper:Hopper", 1000, 3800.0, {}),
