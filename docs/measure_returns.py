@@ -13,7 +13,7 @@ from typing import Any
 
 import funcenv
 from funcenv.envs.atari import Atari
-from funcenv.envs.box2d import CarRacing
+from funcenv.envs.box2d import BipedalWalker, CarRacing
 from funcenv.envs.mujoco.mujoco_env import MujocoEnv
 from funcenv.registry import load_entry_points
 
@@ -50,7 +50,7 @@ def main(arguments: list[str]) -> None:
     for env_id in built_in:
         env = funcenv.make(env_id)
         row = found.setdefault(env_id, {})
-        kind = "random, slow" if isinstance(env.unwrapped, (Atari, CarRacing, MujocoEnv)) else "random"
+        kind = "random, slow" if isinstance(env.unwrapped, (Atari, BipedalWalker, CarRacing, MujocoEnv)) else "random"
         row["random"] = measure(env, funcenv.random_policy(env), NUM_EPISODES[kind])
         if arguments[:1] == ["--train"] and env_id in chosen:
             row.update(trained(env_id))
