@@ -156,7 +156,7 @@ def _build(
     y = jnp.where((kind == STAIRS) & ~is_first, base + (climbed * rise.astype(float)) * PITCH, y)
     counter = jnp.where(pit | stump | stairs, first_count, counter) - 1
     builder = builder._replace(y=y, base=base, steps=steps, rise=rise, counter=counter.astype(jnp.int32))
-    return builder, boxes, jnp.arange(MAX_STEPS) < number
+    return builder, boxes, jnp.arange(MAX_STEPS, dtype=jnp.int32) < number
 
 
 def _pit(x: Array, y: Array, width: Array) -> Array:

@@ -1,8 +1,9 @@
 """Which environments the contract tests visit, all by the registry: see `tests.support.environments`.
 
 - `case`: every environment that differs from the others, in every variant; of heavy classes one, and the others rotate.
-- `compiled_case`: one of each class, and the deep stacks of representatives; the other cases rotate.
-- `recording`: a recorded run of each class.
+- `compiled_case`: one of each class, and the deep stacks of representatives; the other cases rotate. A heavy class has
+  one case, which rotates.
+- `recording`: a recorded run of each class; those of heavy classes rotate.
 - `env_id`: every id.
 """
 
@@ -20,9 +21,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         first = [id for id in environments.first_of_each_class() if not environments.is_heavy(id)]
         always = [environments.Case(id, "made") for id in first]
         always += [environments.Case(id, "deep") for id in environments.representatives()]
-        metafunc.parametrize("compiled_case", environments.rotating(environments.cases(), always))
+        made = [environments.Case(id, "made") for id in environments.first_of_each_class()]
+        cases = [case for case in environments.cases() if case in made or not environments.is_heavy(case.id)]
+        metafunc.parametrize("compiled_case", environments.rotating(cases, always))
     if "recording" in names:
-        metafunc.parametrize("recording", environments.first_of_each_class(), indirect=True)
+        recorded = environments.heavy_rotating(environments.first_of_each_class())
+        metafunc.parametrize("recording", recorded, indirect=True)
     if "env_id" in names:
         metafunc.parametrize("env_id", environments.ids())
 

@@ -127,12 +127,20 @@ def by_weight(values: list[Case]) -> list[Any]:
     return rotating(values, [case for case in values if case in first or not is_heavy(case.id)])
 
 
+def heavy_rotating(values: list[str]) -> list[Any]:
+    """Return ids for `pytest.mark.parametrize`, of which the heavy ones rotate."""
+    return rotating(values, [id for id in values if not is_heavy(id)])
+
+
 def rotating(values: list[Any], always: list[Any]) -> list[Any]:
-    """Return the values for `pytest.mark.parametrize`: those not in `always` have the mark `exhaustive`."""
+    """Return the values for `pytest.mark.parametrize`: those not in `always` have the mark `exhaustive`.
+
+    All tests of a value rotate together, because they may share what is expensive.
+    """
     params = []
     for value in values:
-        marks = [] if value in always else [pytest.mark.exhaustive]
-        if isinstance(value, Case) and is_heavy(value.id):
+        marks = [] if value in always else [pytest.mark.exhaustive(group=str(value))]
+        if is_heavy(value.id if isinstance(value, Case) else value):
             marks.append(pytest.mark.dear)
         params.append(pytest.param(value, marks=marks, id=str(value)))
     return params

@@ -41,7 +41,7 @@ def pytest_report_header(config):
 def pytest_collection_modifyitems(config, items):
     if config.getoption("--exhaustive") == "all" or any("::" in arg for arg in config.args):
         return
-    left_out = [item for item in items if item.get_closest_marker("exhaustive") and not is_chosen(item.nodeid)]
+    left_out = [item for item in items if (mark := item.get_closest_marker("exhaustive")) and not _is_chosen(item, mark)]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in set(left_out)]
@@ -49,6 +49,12 @@ def pytest_collection_modifyitems(config, items):
 
 
 NUM_LEFT_OUT = pytest.StashKey()
+
+
+def _is_chosen(item, mark):
+    """Return whether the commit's part holds a test; tests of one file with the same `group` are in the same part."""
+    group = mark.kwargs.get("group")
+    return is_chosen(f"{item.nodeid.partition('::')[0]}[{group}]" if group else item.nodeid)
 
 
 def is_chosen(nodeid):

@@ -11,6 +11,7 @@ from gymnasium.wrappers import HumanRendering, RenderCollection
 import funcenv
 from funcenv.adapters.gymnasium import register_envs
 from funcenv.adapters.rendering.display import load_pygame
+from tests.support import environments
 
 IDS = sorted({funcenv.spec("CartPole-v1").id, *funcenv.registry})
 MODES = [None, "human", "rgb_array", "ansi", "rgb_array_list", "ansi_list"]
@@ -33,7 +34,7 @@ def no_waiting(monkeypatch):
 @pytest.mark.filterwarnings("ignore:.*For Box action spaces")
 @pytest.mark.filterwarnings("ignore:.*is out of date:DeprecationWarning")
 @pytest.mark.dear  # rigid bodies
-@pytest.mark.parametrize("id", IDS)
+@pytest.mark.parametrize("id", environments.heavy_rotating(IDS))
 def test_check_env_with_frames_in_every_mode(id):
     if "/" in id:  # one that another test registered
         return

@@ -1,0 +1,125 @@
+"""Environments with Box2D against Gymnasium's: speed in turns with its C code, and statistics of the heuristic policy.
+
+python benchmarks/box2d.py --gymnasium PYTHON      speed; PYTHON is an interpreter with gymnasium[box2d]
+python benchmarks/box2d.py --statistics 200        statistics of so many episodes
+
+`--env` chooses LunarLander-v3 (the default), BipedalWalker-v3 or BipedalWalkerHardcore-v3; LunarLander is measured in
+both fidelities. Speeds are steps in a CPU-second under random actions. The statistics compare returns and lengths with
+those that tests/reference/make_box2d_returns.py has recorded, by the test of Kolmogorov and Smirnov.
+"""
+
+from __future__ import annotations
+
+import pathlib
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from harness import ONE_CORE, Worker, compare, parser, write_json
+
+import funcenv
+
+REFERENCE = pathlib.Path(__file__).parents[1] / "tests" / "reference" / "box2d_returns.npz"
+NUM_STEPS = {"LunarLander-v3": 400}  # of a rollout: several episodes, so that their ends count as in a long one
+VERSIONS = {"LunarLander-v3": {"exact": {"fidelity": "exact"}, "fast": {"fidelity": "fast"}}}  # parameters by name
+NUM_ENVS = {"LunarLander-v3": 1024}
+DEFAULT_NUM_ENVS, DEFAULT_NUM_STEPS = 256, 200  # of the walkers
+
+
+def versions(env_id: str) -> dict[str, dict[str, Any]]:
+    """Return the parameters of all versions of an environment that are measured, by their names."""
+    return VERSIONS.get(env_id, {"funcenv": {}})
+
+
+def measure_speed(env_id: str, python: str, num_envs: int, rounds: int) -> dict[str, Any]:
+    """Return the rows of `harness.compare` for all versions, in a rollout and within a program of the user's."""
+    loop = {"kind": "single", "env": env_id, "num_steps": 1000, "seconds": 1.0}
+    num_steps = NUM_STEPS.get(env_id, DEFAULT_NUM_STEPS)
+    workers = []
+    for version, parameters in versions(env_id).items():
+        for in_jit in (False, True):
+            name = f"{version}, {'jit' if in_jit else 'rollout'}"
+            options = {"env": env_id, "parameters": parameters, "num_envs": num_envs}
+            options |= {"num_steps": num_steps, "in_jit": in_jit, "seconds": 1.0}
+            workers.append(Worker(name, "rollout_funcenv.py", options, environment=ONE_CORE))
+    workers.append(Worker("gymnasium", "step_gymnasium.py", loop, python, ONE_CORE))
+    return compare(workers, rounds)
+
+
+def play(env_id: str, parameters: dict[str, Any], num_episodes: int) -> dict[str, np.ndarray]:
+    """Return returns, lengths and last rewards of episodes of the heuristic."""
+    env, limit = funcenv.make(env_id, **parameters).unwrapped, funcenv.spec(env_id).max_episode_steps
+    has_memory = hasattr(env, "heuristic_memory")
+
+    def act(observation: jax.Array, memory: Any) -> tuple[Any, Any]:
+        return env.heuristic(observation, memory) if has_memory else (env.heuristic(observation), memory)
+
+    def episode(key: jax.Array) -> Any:
+        state, timestep = env.reset(key)
+        start = state, timestep.observation, env.heuristic_memory() if has_memory else (), 0.0, 0, 0.0
+
+        def advance(step: jax.Array, carry: Any) -> Any:
+            state, observation, memory, total, length, _ = carry
+            is_over = env.terminal(state)
+            action, memory = act(observation, memory)
+            following, timestep = env.step(state, action, jax.random.fold_in(key, step))
+            new = following, timestep.observation, memory, total + timestep.reward, length + 1, timestep.reward
+            return jax.tree.map(lambda old, new: jnp.where(is_over, old, new), carry, new)
+
+        return jax.lax.fori_loop(0, limit, advance, start)[3:]
+
+    keys = jax.random.split(funcenv.key(0), num_episodes)
+    returns, lengths, last = jax.tree.map(np.asarray, jax.jit(jax.vmap(episode))(keys))
+    return {"returns": returns, "lengths": lengths, "last": last}
+
+
+def describe(env_id: str, played: Any, reference: Any) -> dict[str, float]:
+    """Return means and shares, and the p-values of the test against the reference."""
+    from scipy.stats import ks_2samp
+
+    spec, returns, lengths, last = funcenv.spec(env_id), played["returns"], played["lengths"], played["last"]
+    has_failed, has_ended = last == -100, lengths < spec.max_episode_steps
+    return {
+        "mean": float(returns.mean()),
+        "std": float(returns.std()),
+        "standard error": float(returns.std() / np.sqrt(len(returns))),
+        "above the threshold": float((returns > spec.reward_threshold).mean()),
+        "landed or arrived": float((has_ended & ~has_failed).mean()),
+        "crashed or fell": float(has_failed.mean()),
+        "length": float(lengths.mean()),
+        "standard error of length": float(lengths.std() / np.sqrt(len(lengths))),
+        "p of returns": float(ks_2samp(returns, reference["returns"]).pvalue),
+        "p of lengths": float(ks_2samp(lengths, reference["lengths"]).pvalue),
+    }
+
+
+def main() -> None:
+    """Measure what the flags ask for, and print it."""
+    flags = parser(__doc__, rounds=5)
+    flags.add_argument("--env", default="LunarLander-v3", help="the id of an environment")
+    flags.add_argument("--gymnasium", help="a Python with gymnasium[box2d]")
+    flags.add_argument("--num-envs", type=int, help="1024 of LunarLander-v3, 256 of others, if left out")
+    flags.add_argument("--statistics", type=int, default=0, help="episodes to play")
+    arguments = flags.parse_args()
+    env_id, results = arguments.env, {}
+    if arguments.statistics:
+        data = np.load(REFERENCE)
+        reference = {name: data[f"{env_id}/{name}"] for name in ("returns", "lengths", "last")}
+        results["gymnasium"] = describe(env_id, reference, reference)
+        for name, parameters in versions(env_id).items():
+            results[name] = describe(env_id, play(env_id, parameters, arguments.statistics), reference)
+    if arguments.gymnasium:
+        num_envs = arguments.num_envs or NUM_ENVS.get(env_id, DEFAULT_NUM_ENVS)
+        results["speed"] = measure_speed(env_id, arguments.gymnasium, num_envs, arguments.rounds)
+        base = results["speed"]["gymnasium"]["steps_per_cpu_second"]
+        for row in results["speed"].values():
+            row["times_gymnasium"] = row["steps_per_cpu_second"] / base
+    speed = results.get("speed", {})
+    for name, row in {**speed, **{name: row for name, row in results.items() if name != "speed"}}.items():
+        print(name, {key: round(value, 3) for key, value in row.items() if isinstance(value, float)}, flush=True)
+    write_json(arguments.json, results)
+
+
+if __name__ == "__main__":
+    main()
