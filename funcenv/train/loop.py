@@ -45,7 +45,9 @@ class Learner:
         self.algorithm: Algorithm = find_algorithm(algorithm)
         self.config = config
         self.env = config.make_env()
-        self._init = jax.vmap(functools.partial(self.algorithm.init, config, self.env))
+        # One seed after the other: XLA's CPU runtime never finishes some programs that draw the networks of several
+        # seeds beside batches of rigid bodies.
+        self._init = functools.partial(jax.lax.map, functools.partial(self.algorithm.init, config, self.env))
         self._compiled_init = jax.jit(self._init, compiler_options=quick_options())  # runs once
         self._advance = jax.jit(self._loop)
         self._agents = jax.jit(self._make_agents, static_argnames="explore")

@@ -1,5 +1,6 @@
 """The contract of every registered environment."""
 
+import functools
 import pickle
 import re
 
@@ -8,6 +9,7 @@ import numpy as np
 
 import funcenv
 from funcenv.checker import find_problems
+from tests.support import environments
 from tests.support.recording import HALF, NUM_ENVS
 
 HEADINGS = ("Observation", "Action", "Reward", "Termination", "Initial state")
@@ -36,29 +38,32 @@ def test_two_builds_are_one_program(case):
     assert pickle.loads(pickle.dumps(first.action_space)) == second.action_space
 
 
-def test_an_environment_lives_alike_in_a_batch_and_alone(recording):
+def test_an_environment_lives_alike_in_a_batch_and_alone(recording, request):
     """This includes the ends of its episodes."""
     row = NUM_ENVS - 1
+    is_heavy = environments.is_heavy(request.node.callspec.params["recording"])
+    close = functools.partial(_assert_close, atol=CONTACT_TOLERANCE if is_heavy else 1e-5)
     alone = jax.tree.map(lambda *halves: np.concatenate(halves), *recording.halves)
     seen = jax.tree.map(lambda leaf: leaf[:, row], recording.timesteps)
     assert seen.done.sum() > 10
-    jax.tree.map(_assert_close, seen.observation, alone.observation)
-    jax.tree.map(_assert_close, seen.final_observation, alone.timestep.observation)
-    jax.tree.map(_assert_close, seen.final_info, alone.timestep.info)
+    jax.tree.map(close, seen.observation, alone.observation)
+    jax.tree.map(close, seen.final_observation, alone.timestep.observation)
+    jax.tree.map(close, seen.final_info, alone.timestep.info)
     for name in ("reward", "terminated", "truncated"):
-        _assert_close(getattr(seen, name), getattr(alone.timestep, name))
+        close(getattr(seen, name), getattr(alone.timestep, name))
 
 
 MAX_ROUNDED_LEVELS = 1e-5  # as a part of all pixels
+CONTACT_TOLERANCE = 5e-3  # contacts of rigid bodies amplify rounding, which the two programs do differently
 
 
-def _assert_close(seen, expected):
+def _assert_close(seen, expected, atol):
     assert seen.dtype == expected.dtype
     if seen.dtype == np.uint8:  # a level of a picture may be rounded up in one program and down in another
         differences = np.abs(np.int16(seen) - np.int16(expected))
         assert differences.max() <= 1 and differences.mean() <= MAX_ROUNDED_LEVELS
     else:
-        np.testing.assert_allclose(seen, expected, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(seen, expected, rtol=1e-4, atol=atol)
 
 
 def test_equal_keys_give_equal_bits(recording):

@@ -41,7 +41,9 @@ def pytest_report_header(config):
 def pytest_collection_modifyitems(config, items):
     if config.getoption("--exhaustive") == "all" or any("::" in arg for arg in config.args):
         return
-    left_out = [item for item in items if (mark := item.get_closest_marker("exhaustive")) and not _is_chosen(item, mark)]
+    left_out = [
+        item for item in items if (mark := item.get_closest_marker("exhaustive")) and not _is_chosen(item, mark)
+    ]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in set(left_out)]
