@@ -19,6 +19,7 @@ import numpy as np
 from harness import ONE_CORE, Worker, compare, parser, write_json
 
 import funcenv
+from funcenv.wrappers import PolicyMemory
 
 REFERENCE = pathlib.Path(__file__).parents[1] / "tests" / "reference" / "box2d_returns.npz"
 NUM_STEPS = {"LunarLander-v3": 400}  # of a rollout: several episodes, so that their ends count as in a long one
@@ -50,24 +51,22 @@ def measure_speed(env_id: str, python: str, num_envs: int, rounds: int) -> dict[
 def play(env_id: str, parameters: dict[str, Any], num_episodes: int) -> dict[str, np.ndarray]:
     """Return returns, lengths and last rewards of episodes of the heuristic."""
     env, limit = funcenv.make(env_id, **parameters).unwrapped, funcenv.spec(env_id).max_episode_steps
-    has_memory = hasattr(env, "heuristic_memory")
-
-    def act(observation: jax.Array, memory: Any) -> tuple[Any, Any]:
-        return env.heuristic(observation, memory) if has_memory else (env.heuristic(observation), memory)
+    act = env.heuristic
+    if hasattr(env, "heuristic_memory"):
+        env = PolicyMemory(env, env.heuristic_memory)
 
     def episode(key: jax.Array) -> Any:
         state, timestep = env.reset(key)
-        start = state, timestep.observation, env.heuristic_memory() if has_memory else (), 0.0, 0, 0.0
+        start = state, timestep.observation, 0.0, 0, 0.0
 
         def advance(step: jax.Array, carry: Any) -> Any:
-            state, observation, memory, total, length, _ = carry
+            state, observation, total, length, _ = carry
             is_over = env.terminal(state)
-            action, memory = act(observation, memory)
-            following, timestep = env.step(state, action, jax.random.fold_in(key, step))
-            new = following, timestep.observation, memory, total + timestep.reward, length + 1, timestep.reward
+            following, timestep = env.step(state, act(observation), jax.random.fold_in(key, step))
+            new = following, timestep.observation, total + timestep.reward, length + 1, timestep.reward
             return jax.tree.map(lambda old, new: jnp.where(is_over, old, new), carry, new)
 
-        return jax.lax.fori_loop(0, limit, advance, start)[3:]
+        return jax.lax.fori_loop(0, limit, advance, start)[2:]
 
     keys = jax.random.split(funcenv.key(0), num_episodes)
     returns, lengths, last = jax.tree.map(np.asarray, jax.jit(jax.vmap(episode))(keys))

@@ -26,6 +26,7 @@ from funcenv.scene import Camera, Scene, Text, letters, palette
 from funcenv.train import ppo
 from funcenv.train.loop import Learner
 from funcenv.train.presets import preset
+from funcenv.wrappers import PolicyMemory
 
 DOCS = pathlib.Path(__file__).resolve().parent
 FOLDER = DOCS / "assets" / "gallery"
@@ -48,31 +49,6 @@ class Labelled(funcenv.Wrapper[Any, Any, Any]):
         scene = self.env.scene(self.inner(state))
         text = Text((-2.65, 1.72), letters(self.label), 0.15, palette.INK, anchor="left")
         return scene.replace(camera=Camera((0.0, 0.8), 5.6, 2.2), shapes=(*scene.shapes, text))
-
-
-class WalkingState(funcenv.PyTreeNode):
-    """The walker, and what its policy remembers."""
-
-    env_state: Any
-    memory: Any
-
-
-class Walking(funcenv.Wrapper[Any, Any, Any]):
-    """Walks by the policy of BipedalWalker, which remembers its gait, whatever the actions are."""
-
-    def inner(self, state: WalkingState) -> Any:
-        """Return the state of the walker."""
-        return state.env_state
-
-    def initial(self, key: jax.Array) -> WalkingState:
-        """Return the walker at the beginning of its gait."""
-        return WalkingState(self.env.initial(key), self.env.unwrapped.heuristic_memory())
-
-    def transition(self, state: WalkingState, action: Any, key: jax.Array) -> WalkingState:
-        """Walk on."""
-        observation = self.env.observation(state.env_state, key)
-        action, memory = self.env.unwrapped.heuristic(observation, state.memory)
-        return WalkingState(self.env.transition(state.env_state, action, key), memory)
 
 
 def balance(observation: jax.Array, key: jax.Array) -> jax.Array:
@@ -179,7 +155,7 @@ def policy_for(env: funcenv.FuncEnv[Any, Any, Any]) -> Callable[[Any, jax.Array]
             values = table.action_values(values, 0.99).max(axis=1)
         best = table.action_values(values, 0.99).argmax(axis=1).astype(jnp.int32)
         return lambda observation, key: best[observation]
-    if hasattr(inner, "heuristic") and not hasattr(inner, "heuristic_memory"):
+    if hasattr(inner, "heuristic"):
         return inner.heuristic
     return RULES.get(type(inner).__name__, funcenv.random_policy(env))
 
@@ -187,7 +163,8 @@ def policy_for(env: funcenv.FuncEnv[Any, Any, Any]) -> Callable[[Any, jax.Array]
 def animate(env_id: str) -> pathlib.Path:
     """Write the animation of an environment; short episodes follow each other."""
     env = funcenv.make(env_id)
-    env = Walking(env) if hasattr(env.unwrapped, "heuristic_memory") else env
+    if hasattr(env.unwrapped, "heuristic_memory"):
+        env = PolicyMemory(env, env.unwrapped.heuristic_memory)
     seconds, replays = 0.0, []
     while seconds < MAX_SECONDS / 2:
         key = funcenv.key(len(replays))

@@ -63,6 +63,7 @@ SEEN_EDGES, SEEN_BOXES = 14, 6  # that the rays can meet
 # The solver knows only the ground around the walker, which it could touch in a step: about 4.5 m to either side.
 NEAR_EDGES, NEAR_BOXES, EDGES_BEHIND = 20, 8, 9
 NUM_BODIES = 5  # that move
+STANDS, PUTS, PUSHES = range(3)  # phases of the heuristic: on one leg, puts the other down, pushes off
 MAX_CONTACTS, MAX_TOUCHING = 40, 16  # pairs of a body and a part of the ground that are close, and that touch
 
 
@@ -78,14 +79,6 @@ class BipedalWalkerState(PyTreeNode):
     has_fallen: Bool[Array, ""]  # whether the hull has touched the ground
     lidar: Float[Array, "10"]  # distances along the rays, as parts of their range
     first: Int[Array, "2"]  # first box and first edge of those that the solver knows
-
-
-class GaitMemory(PyTreeNode):
-    """What Gymnasium's hand-written policy remembers from step to step."""
-
-    phase: Any  # 1: stands on one leg, 2: puts the other down, 3: pushes off
-    moving_leg: Any  # 0 or 1
-    knee_angle: Any  # that the supporting leg aims for [rad]
 
 
 class BipedalWalker(FuncEnv[BipedalWalkerState, Any, Float[Array, "24"]]):
@@ -137,6 +130,7 @@ class BipedalWalker(FuncEnv[BipedalWalkerState, Any, Float[Array, "24"]]):
     differentiable = False
     render_fps = FPS
     action_names = ("hip 1", "knee 1", "hip 2", "knee 2")
+    heuristic_memory = 3  # floats that `heuristic` remembers
 
     def __post_init__(self) -> None:
         require_finite(
@@ -255,39 +249,42 @@ class BipedalWalker(FuncEnv[BipedalWalkerState, Any, Float[Array, "24"]]):
         poses = [(position, jnp.arctan2(sine, cosine)) for position, (sine, cosine) in frames]
         return draw_bipedal_walker(state.terrain, state.boxes, poses, state.lidar, self.lidar_range)
 
-    def heuristic_memory(self) -> GaitMemory:
-        """Return what the policy `heuristic` remembers at the beginning of an episode."""
-        return GaitMemory(phase=jnp.int32(1), moving_leg=jnp.int32(0), knee_angle=jnp.asarray(0.1, float))
+    def heuristic(self, observation: dict[str, Array], key: jax.Array | None = None) -> dict[str, Array]:
+        """Return the action of Gymnasium's hand-written policy, which walks some way before it falls.
 
-    def heuristic(self, observation: Float[Array, "24"], memory: GaitMemory) -> tuple[Float[Array, "4"], GaitMemory]:
-        """Return the action of Gymnasium's hand-written policy, and its memory for the next step.
+        It plays the walker in a `PolicyMemory` of `heuristic_memory` floats, where it keeps the phase of its gait, which
+        leg moves, and the angle that the knee of the other leg aims for.
 
-        >>> env = BipedalWalker()
-        >>> action, memory = env.heuristic(jnp.zeros(24), env.heuristic_memory())
-        >>> int(memory.phase), action.shape
-        (2, (4,))
+        >>> from funcenv.wrappers import PolicyMemory
+        >>> env = PolicyMemory(BipedalWalker(), BipedalWalker.heuristic_memory)
+        >>> choice = env.unwrapped.heuristic({"memory": jnp.zeros(3), "observation": jnp.zeros(24)})
+        >>> bool(env.action_space.contains(choice))
+        True
         """
-        s = observation.astype(float)
-        base = 4 + 5 * memory.moving_leg, 9 - 5 * memory.moving_leg
+        del key
+        memory, s = observation["memory"].astype(float), observation["observation"].astype(float)
+        phase, moving_leg = memory[0].astype(jnp.int32), memory[1].astype(jnp.int32)
+        last_knee_angle = memory[2] + 0.1  # [rad]
+        base = 4 + 5 * moving_leg, 9 - 5 * moving_leg
         moving, supporting = (jax.lax.dynamic_slice(s, (start,), (5,)) for start in base)
         speed = 0.29
-        stands = memory.phase == 1
-        knee_angle = memory.knee_angle + jnp.where(s[2] > speed, 0.06, 0.03)
-        knee_angle = jnp.where(stands, jnp.minimum(knee_angle, 0.1), memory.knee_angle)
+        stands = phase == STANDS
+        knee_angle = last_knee_angle + jnp.where(s[2] > speed, 0.06, 0.03)
+        knee_angle = jnp.where(stands, jnp.minimum(knee_angle, 0.1), last_knee_angle)
         knee_supporting = knee_angle
-        phase = jnp.where(stands & (supporting[0] < 0.1), 2, memory.phase)
-        puts = phase == 2
+        phase = jnp.where(stands & (supporting[0] < 0.1), PUTS, phase)
+        puts = phase == PUTS
         hip_moving = jnp.where(puts, 0.1, 1.1)
         knee_moving = jnp.where(puts, 0.1, -0.6)
         lands = puts & (moving[4] != 0)
         knee_angle = jnp.where(lands, jnp.minimum(moving[2], 0.1), knee_angle)
-        phase = jnp.where(lands, 3, phase)
-        pushes = phase == 3
+        phase = jnp.where(lands, PUSHES, phase)
+        pushes = phase == PUSHES
         has_hip = stands | puts
         knee_moving = jnp.where(pushes, knee_angle, knee_moving)
         knee_supporting = jnp.where(pushes, 1.0, knee_supporting)
         ends = pushes & ((supporting[2] > 0.88) | (s[2] > 1.2 * speed))
-        swaps = memory.moving_leg == 1
+        swaps = moving_leg == 1
         hips = [jnp.where(has_hip, 0.9 * (hip_moving - moving[0]) - 0.25 * moving[1], 0.0), jnp.zeros((), float)]
         # a target of exactly 0 is none, as in Gymnasium
         knees = [
@@ -297,12 +294,9 @@ class BipedalWalker(FuncEnv[BipedalWalkerState, Any, Float[Array, "24"]]):
         upright, damping = 0.9 * s[0] + 1.5 * s[1], 15.0 * s[3]
         legs = [jnp.stack([hip + upright, knee - damping]) for hip, knee in zip(hips, knees, strict=True)]
         action = jnp.where(swaps, jnp.concatenate(legs[::-1]), jnp.concatenate(legs))
-        memory = GaitMemory(
-            phase=jnp.where(ends, 1, phase).astype(jnp.int32),
-            moving_leg=jnp.where(ends, 1 - memory.moving_leg, memory.moving_leg).astype(jnp.int32),
-            knee_angle=knee_angle,
-        )
-        return jnp.clip(0.5 * action, -1.0, 1.0), memory
+        gait = jnp.where(ends, STANDS, phase), jnp.where(ends, 1 - moving_leg, moving_leg)
+        memory = jnp.stack([*(number.astype(jnp.float32) for number in gait), (knee_angle - 0.1).astype(jnp.float32)])
+        return {"action": jnp.clip(0.5 * action, -1.0, 1.0).astype(jnp.float32), "memory": memory}
 
     def _world(self, state: BipedalWalkerState, throttles: Float[Array, "4"] | None = None) -> World:
         """Return the bodies with the ground near the walker, and the motors as an action sets them."""

@@ -141,10 +141,11 @@ def test_the_heuristic_does_what_gymnasiums_does(episode):
     )
 
     def choose(memory, observation):
-        action, memory = env.heuristic(observation, memory)
-        return memory, action
+        choice = env.heuristic({"memory": memory, "observation": observation})
+        return choice["memory"], choice["action"]
 
-    _, actions = jax.jit(lambda rows: jax.lax.scan(choose, env.heuristic_memory(), rows))(observations[:-1])
+    start = jnp.zeros(env.heuristic_memory)
+    _, actions = jax.jit(lambda rows: jax.lax.scan(choose, start, rows))(observations[:-1])
     np.testing.assert_allclose(actions, record["grass/action"][episode], atol=2e-5)
 
 
