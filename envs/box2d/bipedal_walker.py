@@ -250,10 +250,10 @@ class BipedalWalker(FuncEnv[BipedalWalkerState, Any, Float[Array, "24"]]):
         return draw_bipedal_walker(state.terrain, state.boxes, poses, state.lidar, self.lidar_range)
 
     def heuristic(self, observation: dict[str, Array], key: jax.Array | None = None) -> dict[str, Array]:
-        """Return the action of Gymnasium's hand-written policy, which walks some way before it falls.
+        """Return the action of Gymnasium's hand-written policy, which mostly falls in the end.
 
-        It plays the walker in a `PolicyMemory` of `heuristic_memory` floats, where it keeps the phase of its gait, which
-        leg moves, and the angle that the knee of the other leg aims for.
+        It plays the walker in a `PolicyMemory` of `heuristic_memory` floats, where it keeps the phase of its gait, the
+        moving leg, and the angle that the knee of the other leg aims for.
 
         >>> from funcenv.wrappers import PolicyMemory
         >>> env = PolicyMemory(BipedalWalker(), BipedalWalker.heuristic_memory)
