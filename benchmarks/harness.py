@@ -41,7 +41,7 @@ PEERS |= {
     "trainer rejax": ["rejax==0.1.3", "gymnax==1.0.1", "six", *_OURS],
     "trainer brax": ["brax==0.14.2", *_OURS],
     "trainer torchrl": ["torch==2.13.0", "torchrl==0.14.1", "tensordict==0.14.3", *_OURS],
-    "trainer bsuite": ["bsuite==0.3.6", "dm-haiku==0.0.17", "optax==0.2.8", "dm-env==1.6", *_OURS],
+    "trainer bsuite": ["bsuite==0.3.6", "dm-haiku==0.0.17", "optax==0.2.8", "rlax==0.1.9", "dm-env==1.6", *_OURS],
     "trainer rllib": ["torch==2.13.0", "ray[rllib]==2.60.0", "gymnasium==1.2.2", *_OURS],
 }
 """Requirements of each peer's virtual environment: the peer, and the JAX that funcenv was measured with."""

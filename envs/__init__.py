@@ -17,10 +17,11 @@ if TYPE_CHECKING:
     from funcenv.envs.box2d import *  # noqa: F403
     from funcenv.envs.classic_control import *  # noqa: F403
     from funcenv.envs.mujoco import *  # noqa: F403
+    from funcenv.envs.multi_agent import *  # noqa: F403
     from funcenv.envs.toy_text import *  # noqa: F403
 else:
     # In which a name is looked for, in this order.
-    _FAMILIES = "classic_control", "toy_text", "box2d", "mujoco", "atari", "arcade"
+    _FAMILIES = "classic_control", "toy_text", "box2d", "mujoco", "atari", "arcade", "multi_agent"
 
     def __getattr__(name: str) -> Any:
         """Return a family, or what a family exports."""

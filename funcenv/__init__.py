@@ -73,6 +73,7 @@ def __getattr__(name: str) -> Any:
         "Replay": "replay",
         "record": "replay",
         "to_dm_env": "adapters.dm_env",
+        "to_pettingzoo": "adapters.pettingzoo",
         "to_torchrl": "adapters.torchrl",
     }
     module = modules.get(name, "interop" if name.startswith(("from_", "to_")) else None)

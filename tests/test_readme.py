@@ -47,7 +47,7 @@ def test_the_links_of_the_readme_lead_to_files():
 def test_the_environments_of_the_readme_are_those_of_gymnasium():
     """Ids, time limits and thresholds; the tests of each environment compare its steps.
 
-    Gymnasium lists neither MinAtar nor the games that `ale-py` adds to it.
+    Gymnasium lists neither MinAtar nor environments of several agents, nor the games that `ale-py` adds to it.
     """
     listed = README.read_text().split("<!-- environments -->")[1].split("<!-- /environments -->")[0]
     ids = re.findall(r"`([^`]+)`", listed)

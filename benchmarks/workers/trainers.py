@@ -48,7 +48,14 @@ def rejax():
 
 
 def brax():
-    """Train by brax's PPO, whose continuous policy chooses the action of the larger number."""
+    """Train by brax's PPO, whose continuous policy chooses the action of the larger number.
+
+    brax 0.14.2 calls a function that JAX 0.10 no longer has; it is put back here, for one device.
+    """
+    import jax
+    import jax.numpy as jnp
+
+    jax.device_put_replicated = lambda tree, devices: jax.tree.map(lambda leaf: jnp.stack([leaf] * len(devices)), tree)
     from brax.training.agents.ppo import train as ppo
 
     env = funcenv.to_brax("CartPole-v1", max_episode_steps=-1)

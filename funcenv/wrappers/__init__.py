@@ -43,6 +43,7 @@ from funcenv.wrappers.normalize import (
     NormalizeRewardState,
     freeze_moments,
 )
+from funcenv.wrappers.one_agent import OneAgent, OneAgentState
 from funcenv.wrappers.pixel_observation import PixelObservation
 from funcenv.wrappers.policy_memory import PolicyMemory, PolicyMemoryState
 from funcenv.wrappers.randomize_parameters import RandomizeParameters, RandomizeParametersState
@@ -88,6 +89,8 @@ __all__ = [
     "NormalizeRewardState",
     "ObservationWrapper",
     "ObstructView",
+    "OneAgent",
+    "OneAgentState",
     "PixelObservation",
     "PolicyMemory",
     "PolicyMemoryState",

@@ -10,7 +10,7 @@ import pytest
 import funcenv
 from funcenv import wrappers
 from funcenv.checker import find_problems
-from funcenv.envs import CartPole, MountainCar, Pendulum, Taxi
+from funcenv.envs import CartPole, CoinGame, MountainCar, Pendulum, Taxi
 
 
 class Mirrored(wrappers.ActionWrapper):
@@ -105,6 +105,7 @@ BUILDERS = {
     wrappers.NormalizeReward: lambda: wrappers.NormalizeReward(Pendulum()),
     wrappers.ObservationWrapper: lambda: Halved(CartPole()),
     wrappers.ObstructView: lambda: wrappers.ObstructView(image(), 0.25, 3),
+    wrappers.OneAgent: lambda: wrappers.OneAgent(CoinGame(), "red"),
     wrappers.PixelObservation: lambda: wrappers.PixelObservation(CartPole(), 8, 12),
     wrappers.PolicyMemory: lambda: wrappers.PolicyMemory(Pendulum(), 3),
     wrappers.RandomizeParameters: lambda: wrappers.RandomizeParameters(CartPole(), drawn),
