@@ -18,8 +18,9 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, UInt8
 
 from funcenv.envs.box2d.car_dynamics import FPS, SIZE, WHEEL_RADIUS, WHEEL_WIDTH, WHEELS, polygons
-from funcenv.envs.box2d.car_track import KERB_WIDTH, MAX_TILES, SCALE, TRACK_WIDTH, Track
+from funcenv.envs.box2d.car_track import DETAIL_STEP, KERB_WIDTH, MAX_TILES, SCALE, TRACK_WIDTH, Track
 from funcenv.physics.geometry import Transform, apply
+from funcenv.scene._materialize import materialize
 from funcenv.scene.font import glyphs
 from funcenv.struct import NDArray
 
@@ -37,10 +38,10 @@ CAR_U, CAR_V = 48.0, 72.0  # where the car is
 BAR_ROWS = 12  # of the black bar with the indicators, at the bottom
 ROAD_ROWS = PICTURE - BAR_ROWS
 NUM_PIECES = 64  # tiles in view, or pieces of several tiles while the camera is far
-BLOCK_ROWS, BLOCK_COLUMNS = 21, 24  # of the picture
-PIECES_PER_BLOCK = 16
+BLOCK_ROWS, BLOCK_COLUMNS = 12, 16  # of the picture
+PIECES_PER_BLOCK = 12
 PATTERN = (0.0, 2.55, 5.1)  # by which every third tile is brighter
-CAR_TOP, CAR_LEFT, CAR_SIZE = 64, 40, 16  # part of the picture that the car is in
+CAR_TOP, CAR_LEFT, CAR_ROWS, CAR_COLUMNS = 64, 44, 16, 8  # part of the picture that the car is in
 HULL_COLOR, WHEEL_COLOR, WHITE_COLOR = (204, 0, 0), (0, 0, 0), (77, 77, 77)
 
 
@@ -89,9 +90,11 @@ def draw_picture(
     """
     view, colors = view_of(hull, steps), jnp.asarray(colors, jnp.float32)
     turned = jnp.asarray(turned, jnp.float32)
-    words = _draw_ground(view, track, is_plain, colors)
+    # updates in place, not parts that are joined: XLA would draw the parts once for each byte
+    words = jnp.broadcast_to(steps.astype(jnp.uint32), (PICTURE, PICTURE))
+    words = jax.lax.dynamic_update_slice(words, _draw_ground(view, track, is_plain, colors), (0, 0))
     words = _draw_car(words, view, wheels, turned)
-    words = jnp.concatenate([words, _draw_bar(drive)])
+    words = jax.lax.dynamic_update_slice(words, _draw_bar(drive), (ROAD_ROWS, 0))
     return jax.lax.bitcast_convert_type(words, jnp.uint8)[..., :3]
 
 
@@ -126,18 +129,21 @@ def place_in(view: View, x: Any, y: Any) -> tuple[Any, Any]:
 
 
 def pieces_in(view: View, track: Track, is_plain: Bool[Array, "400"]) -> Pieces:
-    """Return the pieces of the road that are nearest to the view."""
+    """Return the pieces of the road that are in view, in the order of the road."""
     zoomed_out = (ZOOM * PER_X) / view.scale_u
-    stride = jnp.clip(jnp.ceil(zoomed_out - 0.7).astype(jnp.int32), 1, (track.count + NUM_PIECES - 1) // NUM_PIECES)
+    stride = jnp.ceil(jnp.maximum(jnp.minimum(zoomed_out - 0.7, 4.0), 0.55 * zoomed_out)).astype(jnp.int32)
     number = np.arange(MAX_TILES, dtype=np.int32)
     edges = jnp.asarray(track.edges, jnp.float32)
-    left_x, left_y, right_x, right_y = edges
-    u, v = place_in(view, (left_x + right_x) * 0.5, (left_y + right_y) * 0.5)
-    middle_u, middle_v = PICTURE / 2, ROAD_ROWS / 2
-    far = jnp.maximum(jnp.abs(u - middle_u) - middle_u, jnp.abs(v - middle_v) - middle_v)
+    left_u, left_v = place_in(view, edges[0], edges[1])
+    right_u, right_v = place_in(view, edges[2], edges[3])
+    reach = stride.astype(jnp.float32) * DETAIL_STEP + KERB_WIDTH  # [m]
+    reach_u, reach_v = reach * view.scale_u, reach * view.scale_v
+    is_seen = (jnp.maximum(left_u, right_u) > -reach_u) & (jnp.minimum(left_u, right_u) < PICTURE + reach_u)
+    is_seen &= (jnp.maximum(left_v, right_v) > -reach_v) & (jnp.minimum(left_v, right_v) < PICTURE + reach_v)
     is_end = (number < track.count) & ((number % stride == stride - 1) | (number == track.count - 1))
-    _, front = jax.lax.top_k(jnp.where(is_end, -far, -jnp.inf), NUM_PIECES)
-    is_there = is_end[front]
+    front = _first(is_end & is_seen, NUM_PIECES)
+    is_there = front < MAX_TILES
+    front = jnp.minimum(front, MAX_TILES - 1)
     first = front // stride * stride  # tile of the piece
     middle = jnp.minimum(first + stride // 2, front)
     back = jnp.where(first == 0, track.count - 1, first - 1)
@@ -152,6 +158,43 @@ def pieces_in(view: View, track: Track, is_plain: Bool[Array, "400"]) -> Pieces:
     shade = jnp.where(is_plain[middle] | (stride > 1), 0.0, brightness)
     red = jnp.where(stride > 1, 0.5, (middle % 2).astype(jnp.float32))
     return Pieces(ends[0], ends[1], kerb, shade, red, is_there)
+
+
+def _first(is_set: Bool[Array, "... entries"], count: int) -> Int[Array, "... count"]:
+    """Return the places of the first true entries of the last axis, and a place beyond it where there are fewer.
+
+    >>> _first(jnp.array([False, True, False, True]), 3).tolist()[:2]
+    [1, 3]
+    """
+    num_words = -(-is_set.shape[-1] // 32)
+    padded = jnp.pad(is_set, [(0, 0)] * (is_set.ndim - 1) + [(0, 32 * num_words - is_set.shape[-1])])
+    bits = padded.reshape(*is_set.shape[:-1], num_words, 32).astype(jnp.uint32) << np.arange(32, dtype=np.uint32)
+    words = bits.sum(-1, dtype=jnp.uint32)
+    sizes = jax.lax.population_count(words).astype(jnp.int32)
+    until = (sizes[..., None, :] * np.tri(num_words, dtype=np.int32)).sum(-1)  # entries up to the end of a word
+    number = np.arange(count, dtype=np.int32)[:, None]
+    word_of = (until[..., None, :] <= number).sum(-1, dtype=jnp.int32)
+    is_word = word_of[..., None] == np.arange(num_words, dtype=np.int32)
+    word = jnp.where(is_word, words[..., None, :], np.uint32(0)).sum(-1, dtype=jnp.uint32)
+    rest: Any = number[:, 0] - jnp.where(is_word, (until - sizes)[..., None, :], 0).sum(-1, dtype=jnp.int32)
+    place: Any = 32 * word_of
+    for half in (16, 8, 4, 2, 1):  # halves of the word until one bit is left
+        size = jax.lax.population_count(word & np.uint32((1 << half) - 1)).astype(jnp.int32)
+        is_beyond = rest >= size
+        rest = jnp.where(is_beyond, rest - size, rest)
+        word = jnp.where(is_beyond, word >> np.uint32(half), word)
+        place = jnp.where(is_beyond, place + half, place)
+    return place
+
+
+def _part(line: Any) -> Any:
+    """Return a number limited to 0 and 1."""
+    line = jnp.where(line > 0.0, line, 0.0)  # one instruction of the processor, which minimum and maximum are not
+    return jnp.where(line < 1.0, line, 1.0)
+
+
+def _positive(number: Any) -> Any:
+    return jnp.where(number > 0.0, number, 0.0)
 
 
 def _line(start: tuple[Any, Any], end: tuple[Any, Any]) -> tuple[Any, Any, Any]:
@@ -194,27 +237,24 @@ def _draw_ground(view: View, track: Track, is_plain: jax.Array, colors: jax.Arra
     """Return grass and road as words of 32 bits, `[84, 96]`."""
     pieces = pieces_in(view, track, is_plain)
     rows, columns = ROAD_ROWS // BLOCK_ROWS, PICTURE // BLOCK_COLUMNS
-    block_v, block_u = np.meshgrid(np.arange(rows), np.arange(columns), indexing="ij")
-    left = (block_u.ravel() * BLOCK_COLUMNS)[:, None].astype(np.float32)
-    top = (block_v.ravel() * BLOCK_ROWS)[:, None].astype(np.float32)
-    corner_u, corner_v = (jnp.stack(part) for part in zip(*pieces.front, *pieces.back, strict=True))
-    low_u, high_u, low_v, high_v = (each[None] for part in (corner_u, corner_v) for each in (part.min(0), part.max(0)))
-    gap_u = jnp.maximum(left - high_u, low_u - (left + np.float32(BLOCK_COLUMNS)))
-    gap_v = jnp.maximum(top - high_v, low_v - (top + np.float32(BLOCK_ROWS)))
-    _, chosen = jax.lax.top_k(-jnp.maximum(gap_u, gap_v), PIECES_PER_BLOCK)  # [blocks, pieces]
-    numbers = [number for line in _lines(pieces) for number in line]
+    lines = _lines(pieces)
+    chosen = _pieces_of_blocks(pieces, lines)
+    numbers = [number for line in lines for number in line]
     table = jnp.stack([*numbers, pieces.shade, pieces.red], axis=-1)
-    table = table[chosen].reshape(rows, columns, PIECES_PER_BLOCK, 17)
+    nothing = np.zeros((1, 17), np.float32)
+    nothing[0, 2] = -1e3
+    table = jnp.concatenate([table, nothing]).at[chosen].get(mode="promise_in_bounds")
+    table = materialize(table).reshape(rows, columns, PIECES_PER_BLOCK, 17)
     v = (np.arange(ROAD_ROWS).reshape(rows, 1, BLOCK_ROWS, 1) + 0.5).astype(np.float32)
     u = (np.arange(PICTURE).reshape(1, columns, 1, BLOCK_COLUMNS) + 0.5).astype(np.float32)
     covered = shade = white = red = jnp.zeros((), jnp.float32)
     for q in range(PIECES_PER_BLOCK):
         numbers = [table[:, :, q, i][:, :, None, None] for i in range(17)]
         front, back, near, edge, outer = (
-            jnp.clip(numbers[3 * i] * u + (numbers[3 * i + 1] * v + numbers[3 * i + 2]), 0.0, 1.0) for i in range(5)
+            _part(numbers[3 * i] * u + (numbers[3 * i + 1] * v + numbers[3 * i + 2])) for i in range(5)
         )
-        along = jnp.maximum(front + back - 1.0, 0.0)
-        part = along * jnp.maximum(near + edge - 1.0, 0.0)
+        along = _positive(front + back - 1.0)
+        part = along * _positive(near + edge - 1.0)
         kerb = along * (outer - edge)
         covered, shade = covered + part, shade + part * numbers[15]
         white, red = white + kerb, red + kerb * numbers[16]
@@ -230,9 +270,25 @@ def _draw_ground(view: View, track: Track, is_plain: jax.Array, colors: jax.Arra
     return words.transpose(0, 2, 1, 3).reshape(ROAD_ROWS, PICTURE)
 
 
+def _pieces_of_blocks(pieces: Pieces, lines: list[tuple[Any, Any, Any]]) -> Int[Array, "blocks pieces"]:
+    """Return which pieces may cover pixels of each block: those whose lines do, and whose box touches it."""
+    top, left = np.meshgrid(np.arange(0, ROAD_ROWS, BLOCK_ROWS), np.arange(0, PICTURE, BLOCK_COLUMNS), indexing="ij")
+    half_u, half_v = np.float32((BLOCK_COLUMNS - 1) / 2), np.float32((BLOCK_ROWS - 1) / 2)
+    u = (left.ravel()[:, None] + 0.5).astype(np.float32) + half_u
+    v = (top.ravel()[:, None] + 0.5).astype(np.float32) + half_v
+    corner_u, corner_v = (jnp.stack(part) for part in zip(*pieces.front, *pieces.back, strict=True))
+    is_near = pieces.is_there[None]
+    for middle, half, corner in ((u, half_u, corner_u), (v, half_v, corner_v)):
+        is_near = is_near & (corner.min(0) < middle + (half + 1.0)) & (corner.max(0) > middle - (half + 1.0))
+    front, back, near, _, outer = lines
+    for a, b, c in (front, back, near, outer):
+        is_near = is_near & (a * u + b * v + (c + jnp.abs(a) * half_u + jnp.abs(b) * half_v) > 0.0)
+    return jnp.minimum(_first(is_near, PIECES_PER_BLOCK), NUM_PIECES)
+
+
 def _rounded(level: Any) -> Any:
     """Return a level from 0 to 255 as Gymnasium's picture has it."""
-    return jnp.maximum(level + (0.5 - LOSS), 0.0).astype(jnp.uint32)
+    return _positive(level + (0.5 - LOSS)).astype(jnp.int32).astype(jnp.uint32)
 
 
 def _grass(view: View, colors: jax.Array, u: Any, v: Any) -> list[Any]:
@@ -254,26 +310,27 @@ def _grass(view: View, colors: jax.Array, u: Any, v: Any) -> list[Any]:
 
 def _draw_car(words: jax.Array, view: View, wheels: list[Transform], turned: jax.Array) -> jax.Array:
     """Return the picture with the car: the wheels, each with a white mark that rolls, and the hull over them."""
-    here = words[CAR_TOP : CAR_TOP + CAR_SIZE, CAR_LEFT : CAR_LEFT + CAR_SIZE]
-    channels = [((here >> (8 * c)) & 255).astype(jnp.float32) + LOSS for c in range(3)]
-    v = (np.arange(CAR_SIZE)[:, None] + CAR_TOP + 0.5).astype(np.float32)
-    u = (np.arange(CAR_SIZE)[None, :] + CAR_LEFT + 0.5).astype(np.float32)
-
-    def paint(points: list[tuple[Any, Any]], color: tuple[int, int, int], alpha: Any = 1.0) -> None:
-        covered = _covered(points, u, v) * alpha
-        for c in range(3):
-            channels[c] = channels[c] + (color[c] - channels[c]) * covered
-
+    shapes: list[list[tuple[Any, Any]]] = []
+    paints: list[tuple[tuple[int, int, int], Any]] = []
     for i, transform in enumerate(wheels):
         tyre = [apply(transform, corner) for corner in polygons(WHEELS[i])[0].astype(np.float32)]
-        paint([place_in(view, *corner) for corner in tyre], WHEEL_COLOR)
         corners, is_shown = white_mark(turned[i])
-        paint(
-            [place_in(view, *apply(transform, corner)) for corner in corners], WHITE_COLOR, is_shown.astype(jnp.float32)
-        )
+        mark = [apply(transform, corner) for corner in corners]
+        shapes += [[place_in(view, *corner) for corner in part] for part in (tyre, mark)]
+        paints += [(WHEEL_COLOR, 1.0), (WHITE_COLOR, is_shown.astype(jnp.float32))]
     for part in polygons(0):
-        paint([(CAR_U + x * view.scale_u, CAR_V - y * view.scale_v) for x, y in part.astype(np.float32)], HULL_COLOR)
-    painted = sum(_rounded(level) << (8 * c) for c, level in enumerate(channels))
+        shapes.append([(CAR_U + x * view.scale_u, CAR_V - y * view.scale_v) for x, y in part.astype(np.float32)])
+        paints.append((HULL_COLOR, 1.0))
+    v = (np.arange(CAR_ROWS)[:, None] + CAR_TOP + 0.5).astype(np.float32)
+    u = (np.arange(CAR_COLUMNS)[None, :] + CAR_LEFT + 0.5).astype(np.float32)
+    covered = materialize(_covered(shapes, u, v))
+    here = words[CAR_TOP : CAR_TOP + CAR_ROWS, CAR_LEFT : CAR_LEFT + CAR_COLUMNS]
+    painted = jnp.zeros((), jnp.uint32)
+    for channel in range(3):
+        level = ((here >> (8 * channel)) & 255).astype(jnp.int32).astype(jnp.float32) + LOSS
+        for number, (color, alpha) in enumerate(paints):
+            level = level + (color[channel] - level) * (covered[number] * alpha)
+        painted |= _rounded(level) << (8 * channel)
     return jax.lax.dynamic_update_slice(words, painted, (CAR_TOP, CAR_LEFT))
 
 
@@ -292,17 +349,26 @@ def white_mark(turned: Float[Array, ""]) -> tuple[list[tuple[Any, Any]], Bool[Ar
     return [(-wide, high), (wide, high), (wide, low), (-wide, low)], ~(is_near_below & is_far_below)
 
 
-def _covered(points: list[tuple[Any, Any]], u: Any, v: Any) -> Any:
-    """Return which part of each pixel a convex polygon covers; corners run clockwise, and sides have opposite ones."""
-    sides = []
-    for start, end in zip(points, points[1:] + points[:1], strict=True):
-        a, b, c = _line(start, end)
-        sides.append(jnp.clip(a * u + (b * v + (c + GROWTH)), 0.0, 1.0))
-    half = len(sides) // 2
-    covered: Any = 1.0
-    for side, opposite in zip(sides[:half], sides[half:], strict=True):
-        covered = covered * jnp.maximum(side + opposite - 1.0, 0.0)
-    return covered
+def _covered(shapes: list[list[tuple[Any, Any]]], u: Any, v: Any) -> Float[Array, "shapes rows columns"]:
+    """Return which part of each pixel convex polygons cover, whose corners run clockwise.
+
+    A polygon has four sides, or eight, and opposite ones are parallel.
+    """
+    pairs = [(shape, i) for shape in shapes for i in range(len(shape) // 2)]
+    half = []
+    for opposite in (0, 1):
+        first = [shape[i + opposite * len(shape) // 2] for shape, i in pairs]
+        second = [shape[(i + opposite * len(shape) // 2 + 1) % len(shape)] for shape, i in pairs]
+        start, end = ([jnp.stack(axis) for axis in zip(*points, strict=True)] for points in (first, second))
+        a, b, c = materialize(_line((start[0], start[1]), (end[0], end[1])))
+        half.append(_part(a[:, None, None] * u + (b[:, None, None] * v + (c[:, None, None] + np.float32(GROWTH)))))
+    between = _positive(half[0] + half[1] - 1.0)
+    covered, first_pair = [], 0
+    for shape in shapes:
+        pair = between[first_pair : first_pair + len(shape) // 2]
+        covered.append(pair.prod(0))
+        first_pair += len(shape) // 2
+    return jnp.stack(covered)
 
 
 def indicators(drive: Drive) -> list[tuple[Any, Any, Any, Any, tuple[int, int, int]]]:
