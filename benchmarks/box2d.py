@@ -3,13 +3,15 @@
 python benchmarks/box2d.py --gymnasium PYTHON      speed; PYTHON is an interpreter with gymnasium[box2d]
 python benchmarks/box2d.py --statistics 200        statistics of so many episodes
 
-`--env` chooses LunarLander-v3 (the default), BipedalWalker-v3 or BipedalWalkerHardcore-v3; LunarLander is measured in
-both fidelities. Speeds are steps in a CPU-second under random actions. The statistics compare returns and lengths with
-those that tests/reference/make_box2d_returns.py has recorded, by the test of Kolmogorov and Smirnov.
+`--env` chooses LunarLander-v3 (the default), BipedalWalker-v3, BipedalWalkerHardcore-v3 or CarRacing-v3. LunarLander
+and CarRacing are measured in both fidelities, and CarRacing with and without its pictures. Speeds are steps in a
+CPU-second under random actions. The statistics compare returns and lengths with those that
+tests/reference/make_box2d_returns.py has recorded, by the test of Kolmogorov and Smirnov.
 """
 
 from __future__ import annotations
 
+import itertools
 import pathlib
 from typing import Any
 
@@ -22,9 +24,14 @@ import funcenv
 from funcenv.wrappers import PolicyMemory
 
 REFERENCE = pathlib.Path(__file__).parents[1] / "tests" / "reference" / "box2d_returns.npz"
-NUM_STEPS = {"LunarLander-v3": 400}  # of a rollout: several episodes, so that their ends count as in a long one
-VERSIONS = {"LunarLander-v3": {"exact": {"fidelity": "exact"}, "fast": {"fidelity": "fast"}}}  # parameters by name
-NUM_ENVS = {"LunarLander-v3": 1024}
+NUM_STEPS = {
+    "LunarLander-v3": 400,
+    "CarRacing-v3": 50,
+}  # of a rollout: several episodes, so that their ends count as in a long one
+FIDELITIES = {"exact": {"fidelity": "exact"}, "fast": {"fidelity": "fast"}}
+VERSIONS = {"LunarLander-v3": FIDELITIES, "CarRacing-v3": FIDELITIES}  # parameters by name
+NUM_ENVS = {"LunarLander-v3": 1024, "CarRacing-v3": 64}
+READ = {"CarRacing-v3": {", with pictures": True, ", without": False}}  # whether observations are added up
 DEFAULT_NUM_ENVS, DEFAULT_NUM_STEPS = 256, 200  # of the walkers
 
 
@@ -33,15 +40,19 @@ def versions(env_id: str) -> dict[str, dict[str, Any]]:
     return VERSIONS.get(env_id, {"funcenv": {}})
 
 
-def measure_speed(env_id: str, python: str, num_envs: int, rounds: int) -> dict[str, Any]:
-    """Return the rows of `harness.compare` for all versions, in a rollout and within a program of the user's."""
-    loop = {"kind": "single", "env": env_id, "num_steps": 1000, "seconds": 1.0}
+def measure_speed(env_id: str, python: str, num_envs: int, rounds: int, only: str = "") -> dict[str, Any]:
+    """Return the rows of `harness.compare` for all versions, in a rollout and within a program of the user's.
+
+    Those whose names do not contain `only` are left out.
+    """
+    loop = {"kind": "single", "env": env_id, "num_steps": 200, "seconds": 1.0}
     num_steps = NUM_STEPS.get(env_id, DEFAULT_NUM_STEPS)
     workers = []
-    for version, parameters in versions(env_id).items():
-        for in_jit in (False, True):
-            name = f"{version}, {'jit' if in_jit else 'rollout'}"
-            options = {"env": env_id, "parameters": parameters, "num_envs": num_envs}
+    cases = itertools.product(versions(env_id).items(), READ.get(env_id, {"": False}).items(), (False, True))
+    for (version, parameters), (reading, read), in_jit in cases:
+        name = f"{version}{reading}, {'jit' if in_jit else 'rollout'}"
+        if only in name:
+            options = {"env": env_id, "parameters": parameters, "num_envs": num_envs, "read": read}
             options |= {"num_steps": num_steps, "in_jit": in_jit, "seconds": 1.0}
             workers.append(Worker(name, "rollout_funcenv.py", options, environment=ONE_CORE))
     workers.append(Worker("gymnasium", "step_gymnasium.py", loop, python, ONE_CORE))
@@ -104,7 +115,10 @@ def main() -> None:
     flags = parser(__doc__, rounds=5)
     flags.add_argument("--env", default="LunarLander-v3", help="the id of an environment")
     flags.add_argument("--gymnasium", help="a Python with gymnasium[box2d]")
-    flags.add_argument("--num-envs", type=int, help="1024 of LunarLander-v3, 256 of others, if left out")
+    flags.add_argument("--only", default="", help="measure the speed of versions whose names contain this")
+    flags.add_argument(
+        "--num-envs", type=int, help="1024 of LunarLander-v3, 64 of CarRacing-v3, 256 of others, if left out"
+    )
     flags.add_argument("--statistics", type=int, default=0, help="episodes to play")
     arguments = flags.parse_args()
     env_id, results = arguments.env, {}
@@ -120,7 +134,7 @@ def main() -> None:
                 results["fast, against gymnasium, fast"] = describe(env_id, played, same)
     if arguments.gymnasium:
         num_envs = arguments.num_envs or NUM_ENVS.get(env_id, DEFAULT_NUM_ENVS)
-        results["speed"] = measure_speed(env_id, arguments.gymnasium, num_envs, arguments.rounds)
+        results["speed"] = measure_speed(env_id, arguments.gymnasium, num_envs, arguments.rounds, arguments.only)
         base = results["speed"]["gymnasium"]["steps_per_cpu_second"]
         for row in results["speed"].values():
             row["times_gymnasium"] = row["steps_per_cpu_second"] / base

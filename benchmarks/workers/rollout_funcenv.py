@@ -1,6 +1,7 @@
 """Random policy in funcenv, in one compiled program.
 
-`options["keep"]` keeps the trajectory; `options["in_jit"]` calls the rollout inside a `jax.jit` of the caller's own.
+`options["keep"]` keeps the trajectory; `options["read"]` adds up the observations, which are not computed where nobody
+reads them; `options["in_jit"]` calls the rollout inside a `jax.jit` of the caller's own.
 """
 
 import jax
@@ -17,11 +18,16 @@ def whole_trajectory(timestep, action):
     return timestep.observation, action, timestep.reward, timestep.terminated, timestep.truncated
 
 
+def total(timestep, action):
+    del action
+    return sum(leaf.sum(dtype=np.float32) for leaf in jax.tree.leaves(timestep.observation))
+
+
 def prepare(options):
     env = funcenv.make(options["env"], **options.get("parameters", {}))
     venv = funcenv.FuncVectorEnv(env, options["num_envs"])
     policy, key = funcenv.random_policy(env), funcenv.key(0)
-    collect = whole_trajectory if options.get("keep") else None
+    collect = whole_trajectory if options.get("keep") else total if options.get("read") else None
 
     def play(key):
         return funcenv.rollout(venv, policy, key, options["num_steps"], collect=collect)
