@@ -141,7 +141,7 @@ def pieces_in(view: View, track: Track, is_plain: Bool[Array, "400"]) -> Pieces:
     is_seen = (jnp.maximum(left_u, right_u) > -reach_u) & (jnp.minimum(left_u, right_u) < PICTURE + reach_u)
     is_seen &= (jnp.maximum(left_v, right_v) > -reach_v) & (jnp.minimum(left_v, right_v) < PICTURE + reach_v)
     is_end = (number < track.count) & ((number % stride == stride - 1) | (number == track.count - 1))
-    front = _first(is_end & is_seen, NUM_PIECES)
+    front = first_entries((is_end & is_seen)[None], NUM_PIECES)[0]
     is_there = front < MAX_TILES
     front = jnp.minimum(front, MAX_TILES - 1)
     first = front // stride * stride  # tile of the piece
@@ -160,23 +160,24 @@ def pieces_in(view: View, track: Track, is_plain: Bool[Array, "400"]) -> Pieces:
     return Pieces(ends[0], ends[1], kerb, shade, red, is_there)
 
 
-def _first(is_set: Bool[Array, "... entries"], count: int) -> Int[Array, "... count"]:
-    """Return the places of the first true entries of the last axis, and a place beyond it where there are fewer.
+def first_entries(is_set: Bool[Array, "rows entries"], count: int) -> Int[Array, "rows count"]:
+    """Return the places of the first true entries of each row, and a place beyond it where there are fewer.
 
-    >>> _first(jnp.array([False, True, False, True]), 3).tolist()[:2]
+    >>> first_entries(jnp.array([[False, True, False, True]]), 3)[0, :2].tolist()
     [1, 3]
     """
-    num_words = -(-is_set.shape[-1] // 32)
-    padded = jnp.pad(is_set, [(0, 0)] * (is_set.ndim - 1) + [(0, 32 * num_words - is_set.shape[-1])])
-    bits = padded.reshape(*is_set.shape[:-1], num_words, 32).astype(jnp.uint32) << np.arange(32, dtype=np.uint32)
-    words = bits.sum(-1, dtype=jnp.uint32)
+    rows, entries = is_set.shape
+    num_words = -(-entries // 32)
+    numbers = {size: np.arange(size, dtype=np.int32)[None, None] for size in (32, num_words)}
+    padded = jnp.pad(is_set, ((0, 0), (0, 32 * num_words - entries))).reshape(rows, num_words, 32)
+    words = (padded.astype(jnp.uint32) << numbers[32].astype(np.uint32)).sum(-1, dtype=jnp.uint32)
     sizes = jax.lax.population_count(words).astype(jnp.int32)
-    until = (sizes[..., None, :] * np.tri(num_words, dtype=np.int32)).sum(-1)  # entries up to the end of a word
-    number = np.arange(count, dtype=np.int32)[:, None]
-    word_of = (until[..., None, :] <= number).sum(-1, dtype=jnp.int32)
-    is_word = word_of[..., None] == np.arange(num_words, dtype=np.int32)
-    word = jnp.where(is_word, words[..., None, :], np.uint32(0)).sum(-1, dtype=jnp.uint32)
-    rest: Any = number[:, 0] - jnp.where(is_word, (until - sizes)[..., None, :], 0).sum(-1, dtype=jnp.int32)
+    until = (sizes[:, None] * np.tri(num_words, dtype=np.int32)[None]).sum(-1, dtype=jnp.int32)  # to a word's end
+    wanted = np.arange(count, dtype=np.int32)[None]
+    word_of = (until[:, None] <= wanted[..., None]).sum(-1, dtype=jnp.int32)
+    is_word = word_of[..., None] == numbers[num_words]
+    word = jnp.where(is_word, words[:, None], np.uint32(0)).sum(-1, dtype=jnp.uint32)
+    rest: Any = wanted - jnp.where(is_word, (until - sizes)[:, None], 0).sum(-1, dtype=jnp.int32)
     place: Any = 32 * word_of
     for half in (16, 8, 4, 2, 1):  # halves of the word until one bit is left
         size = jax.lax.population_count(word & np.uint32((1 << half) - 1)).astype(jnp.int32)
@@ -210,7 +211,7 @@ def _line(start: tuple[Any, Any], end: tuple[Any, Any]) -> tuple[Any, Any, Any]:
     return a, b, 0.5 - a * start[0] - b * start[1]
 
 
-def _lines(pieces: Pieces) -> list[tuple[Any, Any, Any]]:
+def road_lines(pieces: Pieces) -> list[tuple[Any, Any, Any]]:
     """Return the lines of the front, of the back, and of the three sides, as `_line` does."""
     (front_near, front_edge, front_outer), (back_near, back_edge, back_outer) = pieces.front, pieces.back
     flip = jnp.where(pieces.kerb < 0, -1.0, 1.0)  # corners run the other way if the kerb is on the left
@@ -237,8 +238,8 @@ def _draw_ground(view: View, track: Track, is_plain: jax.Array, colors: jax.Arra
     """Return grass and road as words of 32 bits, `[84, 96]`."""
     pieces = pieces_in(view, track, is_plain)
     rows, columns = ROAD_ROWS // BLOCK_ROWS, PICTURE // BLOCK_COLUMNS
-    lines = _lines(pieces)
-    chosen = _pieces_of_blocks(pieces, lines)
+    lines = road_lines(pieces)
+    chosen = jnp.minimum(first_entries(near_blocks(pieces, lines), PIECES_PER_BLOCK), NUM_PIECES)
     numbers = [number for line in lines for number in line]
     table = jnp.stack([*numbers, pieces.shade, pieces.red], axis=-1)
     nothing = np.zeros((1, 17), np.float32)
@@ -270,7 +271,7 @@ def _draw_ground(view: View, track: Track, is_plain: jax.Array, colors: jax.Arra
     return words.transpose(0, 2, 1, 3).reshape(ROAD_ROWS, PICTURE)
 
 
-def _pieces_of_blocks(pieces: Pieces, lines: list[tuple[Any, Any, Any]]) -> Int[Array, "blocks pieces"]:
+def near_blocks(pieces: Pieces, lines: list[tuple[Any, Any, Any]]) -> Bool[Array, "blocks pieces"]:
     """Return which pieces may cover pixels of each block: those whose lines do, and whose box touches it."""
     top, left = np.meshgrid(np.arange(0, ROAD_ROWS, BLOCK_ROWS), np.arange(0, PICTURE, BLOCK_COLUMNS), indexing="ij")
     half_u, half_v = np.float32((BLOCK_COLUMNS - 1) / 2), np.float32((BLOCK_ROWS - 1) / 2)
@@ -279,11 +280,13 @@ def _pieces_of_blocks(pieces: Pieces, lines: list[tuple[Any, Any, Any]]) -> Int[
     corner_u, corner_v = (jnp.stack(part) for part in zip(*pieces.front, *pieces.back, strict=True))
     is_near = pieces.is_there[None]
     for middle, half, corner in ((u, half_u, corner_u), (v, half_v, corner_v)):
-        is_near = is_near & (corner.min(0) < middle + (half + 1.0)) & (corner.max(0) > middle - (half + 1.0))
+        low, high = corner.min(0)[None], corner.max(0)[None]
+        is_near = is_near & (low < middle + (half + 1.0)) & (high > middle - (half + 1.0))
     front, back, near, _, outer = lines
     for a, b, c in (front, back, near, outer):
-        is_near = is_near & (a * u + b * v + (c + jnp.abs(a) * half_u + jnp.abs(b) * half_v) > 0.0)
-    return jnp.minimum(_first(is_near, PIECES_PER_BLOCK), NUM_PIECES)
+        greatest = c + jnp.abs(a) * half_u + jnp.abs(b) * half_v  # beyond the middle of the block
+        is_near = is_near & (a[None] * u + b[None] * v + greatest[None] > 0.0)
+    return is_near
 
 
 def _rounded(level: Any) -> Any:
@@ -361,7 +364,8 @@ def _covered(shapes: list[list[tuple[Any, Any]]], u: Any, v: Any) -> Float[Array
         second = [shape[(i + opposite * len(shape) // 2 + 1) % len(shape)] for shape, i in pairs]
         start, end = ([jnp.stack(axis) for axis in zip(*points, strict=True)] for points in (first, second))
         a, b, c = materialize(_line((start[0], start[1]), (end[0], end[1])))
-        half.append(_part(a[:, None, None] * u + (b[:, None, None] * v + (c[:, None, None] + np.float32(GROWTH)))))
+        a, b, c = (each[:, None, None] for each in (a, b, c + np.float32(GROWTH)))
+        half.append(_part(a * u[None] + (b * v[None] + c)))
     between = _positive(half[0] + half[1] - 1.0)
     covered, first_pair = [], 0
     for shape in shapes:

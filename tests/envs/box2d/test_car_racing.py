@@ -9,8 +9,17 @@ import funcenv
 from funcenv.adapters.reset_options import with_options
 from funcenv.envs import CarRacing
 from funcenv.envs.box2d.car_dynamics import FRICTION_LIMIT, roll, steering_speeds
-from funcenv.envs.box2d.car_picture import DEFAULT_COLORS
-from funcenv.envs.box2d.car_track import MAX_TILES, draw_checkpoints, lay_track, tiles
+from funcenv.envs.box2d.car_picture import (
+    DEFAULT_COLORS,
+    NUM_PIECES,
+    PIECES_PER_BLOCK,
+    first_entries,
+    near_blocks,
+    pieces_in,
+    road_lines,
+    view_of,
+)
+from funcenv.envs.box2d.car_track import MAX_TILES, draw_checkpoints, lay_track, make_track, tiles
 from tests.support.box2d import placed, replay
 
 
@@ -208,3 +217,37 @@ def test_randomize_is_a_reset_option():
     env = funcenv.make("CarRacing-v3", domain_randomize=True)
     assert not with_options(env, {"randomize": False}).unwrapped.randomize
     assert env.remembers
+
+
+def test_blocks_of_the_picture_hold_every_tile_that_they_show():
+    """Where the camera is after its first second: at places beside the road of random tracks, at all angles."""
+
+    def crowd(key):
+        track_key, place_key, angle_key = jax.random.split(key, 3)
+        track = make_track(track_key)
+        places = jax.random.randint(place_key, (8,), 0, track.count)
+        angles = jax.random.uniform(angle_key, (8,), jnp.float32, 0, 2 * np.pi)
+
+        def most(place, angle):
+            x, y = (each[place].astype(jnp.float32) for each in (track.x, track.y))
+            view = view_of(((x, y), (jnp.sin(angle), jnp.cos(angle))), jnp.int32(100))
+            pieces = pieces_in(view, track, jnp.zeros(MAX_TILES, bool))
+            return near_blocks(pieces, road_lines(pieces)).sum(1).max(), pieces.is_there.sum()
+
+        return jax.vmap(most)(places, angles)
+
+    in_block, in_view = jax.jit(jax.vmap(crowd))(jax.random.split(funcenv.key(8), 25))
+    assert 4 < in_block.max() <= PIECES_PER_BLOCK
+    assert 20 < in_view.max() < NUM_PIECES
+
+
+@pytest.mark.parametrize("size", [1, 31, 32, 33, 400])
+def test_first_entries(size):
+    rng = np.random.default_rng(size)
+    mask = rng.random((9, size)) < rng.random((9, 1))
+    mask[0], mask[1] = True, False
+    found = np.asarray(jax.jit(first_entries, static_argnums=1)(mask, 12))
+    for row, places in zip(mask, found, strict=True):
+        expected = np.flatnonzero(row)[:12]
+        np.testing.assert_array_equal(places[: len(expected)], expected)
+        assert (places[len(expected) :] >= size).all()
