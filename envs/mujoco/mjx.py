@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import jax
+import jax.flatten_util
 import jax.numpy as jnp
 import numpy as np
 
@@ -68,6 +69,37 @@ def advance(simulation: Simulation, physics: Any, action: Any, scales: list[Any]
         action: the controls, `[nu]`.
         scales: factors of the model's fields, in the order of `SCALED_FIELDS`; None for 1.
     """
+    numbers = None if scales is None else [jnp.asarray(scale, float) for scale in scales]
+    result: dict[str, Any] = _advance(simulation, (physics, action.astype(float), numbers))
+    return result
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
+def _advance(simulation: Simulation, args: tuple[Any, Any, list[Any] | None]) -> dict[str, Any]:
+    """Return what `advance` returns, with derivatives by forward and reverse mode.
+
+    MJX's solver loops until it has converged, and JAX has no reverse mode through such loops. Therefore the Jacobian of
+    the step is computed by forward mode, and multiplies a derivative from either side.
+    """
+    return _computed(simulation, *args)
+
+
+@_advance.defjvp
+def _derivative(simulation: Simulation, primals: Any, tangents: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    (args,), (directions,) = primals, tangents
+    numbers, unravel = jax.flatten_util.ravel_pytree(args)
+
+    def floats(numbers: jax.Array) -> tuple[dict[str, Any], dict[str, Any]]:
+        result = _computed(simulation, *unravel(numbers))
+        return {name: value for name, value in result.items() if name != "unstable"}, result
+
+    direction = jax.flatten_util.ravel_pytree(directions)[0]
+    jacobians, result = jax.jacfwd(floats, has_aux=True)(numbers)
+    changes: dict[str, Any] = jax.tree.map(lambda jacobian: jacobian @ direction, jacobians)
+    return result, {**changes, "unstable": np.zeros((), jax.dtypes.float0)}
+
+
+def _computed(simulation: Simulation, physics: Any, action: Any, scales: list[Any] | None) -> dict[str, Any]:
     mjx = import_mjx()
     model, data = _scaled(simulation.xml_file, scales)
     size = load_model(simulation.xml_file).mjmodel
@@ -80,7 +112,7 @@ def advance(simulation: Simulation, physics: Any, action: Any, scales: list[Any]
         act=act,
         history=history,
         qacc_warmstart=warm_start,
-        ctrl=action.astype(float),
+        ctrl=action,
     )
     with _tracing():
         data, _ = jax.lax.scan(lambda data, _: (_step(model, data), None), data, length=simulation.frame_skip)

@@ -77,7 +77,6 @@ class MujocoEnv(FuncEnv[MujocoState, Float[Array, "nu"], Float[Array, "size"]]):
     velocities: ClassVar[tuple[str, ...]] = ()  # names in `info` of the velocities along x and y
     view: ClassVar[View] = View(4.0, 3.0, azimuth=60.0, elevation=-20.0)  # from where `scene` draws
     mjx_fault: ClassVar[str] = ""  # why MJX cannot simulate the environment, if it cannot
-    differentiable = False
 
     def __post_init__(self) -> None:
         require_size("frame_skip", self.frame_skip)
@@ -115,6 +114,11 @@ class MujocoEnv(FuncEnv[MujocoState, Float[Array, "nu"], Float[Array, "size"]]):
         if self.backend != "auto":
             return self.backend
         return "c" if self.mjx_fault or jax.default_backend() == "cpu" else "mjx"
+
+    @property
+    def differentiable(self) -> bool | None:
+        """False for the library; None for MJX, whose derivatives may be infinite where contacts begin."""
+        return False if self.simulator == "c" else None
 
     @property
     def model(self) -> Model:

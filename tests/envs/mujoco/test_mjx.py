@@ -148,3 +148,31 @@ funcenv.make("Hopper-v5", backend="mjx")
 def test_mjx_is_imported_when_it_is_needed_and_silently(script):
     done = subprocess.run([sys.executable, "-c", script], check=True, env=os.environ, capture_output=True, text=True)
     assert done.stdout == ""
+
+
+@pytest.mark.dear
+@pytest.mark.exhaustive
+def test_derivatives_by_reverse_mode_are_those_of_the_library():
+    """Derivatives with respect to a state, actions and a factor, against differences of the library in 64 bits."""
+
+    def final(env, state, actions, scale):
+        env = env.replace(gear_scale=scale)
+
+        def step(state, action):
+            return (env.transition(state, action, jax.random.key(0)), None)
+
+        state, _ = jax.lax.scan(step, env.state_at(state[:2], state[2:]), actions)
+        return state.qpos @ jnp.array([1.0, 2.0]) + 0.1 * state.qvel.sum()
+
+    with jax.enable_x64(True):
+        args = np.array([0.01, -0.02, 0.1, -0.1]), np.array([[0.5], [-1.0], [2.0]]), np.array(1.5)
+        found = jax.device_get(
+            jax.jit(jax.grad(final, argnums=(1, 2, 3)))(ours("InvertedPendulum", backend="mjx"), *args)
+        )
+        value, env = jax.jit(final), ours("InvertedPendulum", backend="c")
+        for index, arg in enumerate(args):
+            for place in np.ndindex(arg.shape):
+                change = np.zeros_like(arg)
+                change[place] = 1e-6
+                high, low = (value(env, *args[:index], arg + side, *args[index + 1 :]) for side in (change, -change))
+                np.testing.assert_allclose(found[index][place], (high - low) / 2e-6, rtol=1e-6, atol=1e-8)
