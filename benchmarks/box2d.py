@@ -6,7 +6,8 @@ python benchmarks/box2d.py --statistics 200        statistics of so many episode
 `--env` chooses LunarLander-v3 (the default), BipedalWalker-v3, BipedalWalkerHardcore-v3 or CarRacing-v3. LunarLander
 and CarRacing are measured in both fidelities, and CarRacing with and without its pictures. Speeds are steps in a
 CPU-second under random actions. The statistics compare returns and lengths with those that
-tests/reference/make_box2d_returns.py has recorded, by the test of Kolmogorov and Smirnov.
+tests/reference/make_box2d_returns.py has recorded, by the test of Kolmogorov and Smirnov. CarRacing has a simple
+driver, on the 100 tracks of tests/reference/make_car_racing_returns.py.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import funcenv
 from funcenv.wrappers import PolicyMemory
 
 REFERENCE = pathlib.Path(__file__).parents[1] / "tests" / "reference" / "box2d_returns.npz"
+CAR_REFERENCE = REFERENCE.with_name("car_racing_returns.npz")
 NUM_STEPS = {
     "LunarLander-v3": 400,
     "CarRacing-v3": 50,
@@ -84,6 +86,73 @@ def play(env_id: str, parameters: dict[str, Any], num_episodes: int) -> dict[str
     return {"returns": returns, "lengths": lengths, "last": last}
 
 
+def drive(state: CarRacingState) -> jax.Array:
+    """Return steering, gas and brake towards a point five tiles ahead."""
+    track, world = state.track, state.world
+    is_there = np.arange(MAX_TILES) < track.count
+    x, y = world.x[0], world.y[0]
+    nearest = jnp.argmin(jnp.where(is_there, (track.x - x) ** 2 + (track.y - y) ** 2, jnp.inf))
+    ahead = (nearest + 5) % track.count
+    turn = 1.5 * jnp.sin(jnp.arctan2(track.y[ahead] - y, track.x[ahead] - x) - jnp.pi / 2 - world.angle[0])
+    speed = jnp.hypot(world.velocity_x[0], world.velocity_y[0])
+    return jnp.stack([-turn, 0.6 * (speed < 70 - 30 * jnp.abs(turn)), 0.4 * (speed > 70)])
+
+
+def play_car_racing(parameters: dict[str, Any]) -> dict[str, np.ndarray]:
+    """Return returns, lengths, tiles and visited tiles of episodes of the driver on the recorded tracks."""
+    env, limit = CarRacing(**parameters), funcenv.spec("CarRacing-v3").max_episode_steps
+
+    def episode(checkpoints: jax.Array) -> Any:
+        start = env.start(lay_track(checkpoints)[0], jnp.array(DEFAULT_COLORS, float))
+
+        def advance(_: jax.Array, carry: Any) -> Any:
+            state, total, length = carry
+            action, is_over = drive(state), env.terminal(state)
+            following = env.transition(state, action, None)
+            new = following, total + env.reward(state, action, following), length + 1
+            return jax.tree.map(lambda old, new: jnp.where(is_over, old, new), carry, new)
+
+        state, total, length = jax.lax.fori_loop(0, limit, advance, (start, 0.0, 0))
+        return total, length, state.track.count, state.num_visited
+
+    played = jax.jit(jax.vmap(episode))(np.load(CAR_REFERENCE)["exact/checkpoints"].astype(np.float32))
+    return dict(zip(("returns", "lengths", "tiles", "visited"), map(np.asarray, played), strict=True))
+
+
+def describe_car_racing(played: Any, reference: Any) -> dict[str, float]:
+    """Return means and shares, and the p-values of the test against the reference."""
+    from scipy.stats import ks_2samp
+
+    returns, visited = played["returns"], played["visited"] / played["tiles"]
+    return {
+        "mean": float(returns.mean()),
+        "standard error": float(returns.std() / np.sqrt(len(returns))),
+        "visited": float(visited.mean()),
+        "finished": float((visited == 1).mean()),
+        "length": float(played["lengths"].mean()),
+        "standard error of length": float(played["lengths"].std() / np.sqrt(len(returns))),
+        "mean difference on a track": float((returns - reference["returns"]).mean()),
+        "same tiles": float((played["visited"] == reference["visited"]).mean()),
+        "p of returns": float(ks_2samp(returns, reference["returns"]).pvalue),
+        "p of lengths": float(ks_2samp(played["lengths"], reference["lengths"]).pvalue),
+        "p of tiles": float(ks_2samp(visited, reference["visited"] / reference["tiles"]).pvalue),
+    }
+
+
+def compare_car_racing() -> dict[str, dict[str, float]]:
+    """Return what `describe_car_racing` says of both fidelities, and of Box2D with both numbers of iterations."""
+    data = np.load(CAR_REFERENCE)
+    names = "returns", "lengths", "tiles", "visited"
+    exact, fast = ({name: data[f"{fidelity}/{name}"] for name in names} for fidelity in FIDELITIES)
+    results = {"gymnasium": describe_car_racing(exact, exact), "gymnasium, fast": describe_car_racing(fast, exact)}
+    for fidelity, parameters in FIDELITIES.items():
+        played = play_car_racing(parameters)
+        results[fidelity] = describe_car_racing(played, exact)
+        if fidelity == "fast":
+            results["fast, against gymnasium, fast"] = describe_car_racing(played, fast)
+    return results
+
+
 def recorded(name: str) -> dict[str, np.ndarray]:
     """Return what `play` returns, of Gymnasium's episodes."""
     data = np.load(REFERENCE)
@@ -119,10 +188,12 @@ def main() -> None:
     flags.add_argument(
         "--num-envs", type=int, help="1024 of LunarLander-v3, 64 of CarRacing-v3, 256 of others, if left out"
     )
-    flags.add_argument("--statistics", type=int, default=0, help="episodes to play")
+    flags.add_argument("--statistics", type=int, default=0, help="episodes to play; CarRacing has as many as tracks")
     arguments = flags.parse_args()
     env_id, results = arguments.env, {}
-    if arguments.statistics:
+    if arguments.statistics and env_id == "CarRacing-v3":
+        results |= compare_car_racing()
+    elif arguments.statistics:
         reference = recorded(env_id)
         results["gymnasium"] = describe(env_id, reference, reference)
         for name, parameters in versions(env_id).items():

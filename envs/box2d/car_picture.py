@@ -108,7 +108,7 @@ class Pieces(NamedTuple):
     front: list[tuple[Any, Any]]
     back: list[tuple[Any, Any]]
     kerb: Any  # the side of the kerb: -1, 0 for none, 1
-    shade: Any  # what the pattern adds to the colour, from 0 to 255
+    pattern: Any  # place in `PATTERN`, which the tile's colour has
     red: Any  # 1 for a red kerb, 0 for a white one
     is_there: Any  # whether there is such a piece
 
@@ -154,10 +154,9 @@ def pieces_in(view: View, track: Track, is_plain: Bool[Array, "400"]) -> Pieces:
         left, right = edges[:2, point], edges[2:, point]
         near, edge = jnp.where(kerb < 0, right, left), jnp.where(kerb < 0, left, right)
         ends.append([place_in(view, *corner) for corner in (near, edge, edge + part * (edge - near))])
-    brightness = jnp.asarray(PATTERN, jnp.float32)[middle % 3]
-    shade = jnp.where(is_plain[middle] | (stride > 1), 0.0, brightness)
+    pattern = jnp.where(is_plain[middle] | (stride > 1), 0, middle % 3)
     red = jnp.where(stride > 1, 0.5, (middle % 2).astype(jnp.float32))
-    return Pieces(ends[0], ends[1], kerb, shade, red, is_there)
+    return Pieces(ends[0], ends[1], kerb, pattern, red, is_there)
 
 
 def first_entries(is_set: Bool[Array, "rows entries"], count: int) -> Int[Array, "rows count"]:
@@ -241,31 +240,34 @@ def _draw_ground(view: View, track: Track, is_plain: jax.Array, colors: jax.Arra
     lines = road_lines(pieces)
     chosen = jnp.minimum(first_entries(near_blocks(pieces, lines), PIECES_PER_BLOCK), NUM_PIECES)
     numbers = [number for line in lines for number in line]
-    table = jnp.stack([*numbers, pieces.shade, pieces.red], axis=-1)
-    nothing = np.zeros((1, 17), np.float32)
+    bright, brighter = ((pieces.pattern == i).astype(jnp.float32) for i in (1, 2))
+    table = jnp.stack([*numbers, bright, brighter, pieces.red], axis=-1)
+    nothing = np.zeros((1, 18), np.float32)
     nothing[0, 2] = -1e3
     table = jnp.concatenate([table, nothing]).at[chosen].get(mode="promise_in_bounds")
-    table = materialize(table).reshape(rows, columns, PIECES_PER_BLOCK, 17)
+    table = materialize(table).reshape(rows, columns, PIECES_PER_BLOCK, 18)
     v = (np.arange(ROAD_ROWS).reshape(rows, 1, BLOCK_ROWS, 1) + 0.5).astype(np.float32)
     u = (np.arange(PICTURE).reshape(1, columns, 1, BLOCK_COLUMNS) + 0.5).astype(np.float32)
-    covered = shade = white = red = jnp.zeros((), jnp.float32)
+    covered = bright = brighter = white = red = jnp.zeros((), jnp.float32)
     for q in range(PIECES_PER_BLOCK):
-        numbers = [table[:, :, q, i][:, :, None, None] for i in range(17)]
+        numbers = [table[:, :, q, i][:, :, None, None] for i in range(18)]
         front, back, near, edge, outer = (
             _part(numbers[3 * i] * u + (numbers[3 * i + 1] * v + numbers[3 * i + 2])) for i in range(5)
         )
         along = _positive(front + back - 1.0)
         part = along * _positive(near + edge - 1.0)
         kerb = along * (outer - edge)
-        covered, shade = covered + part, shade + part * numbers[15]
-        white, red = white + kerb, red + kerb * numbers[16]
-    ground = _grass(view, colors, u, v)
+        covered, bright, brighter = covered + part, bright + part * numbers[15], brighter + part * numbers[16]
+        white, red = white + kerb, red + kerb * numbers[17]
+    road, *shades = (jnp.floor(colors[0] + np.float32(shade)) for shade in PATTERN)  # Gymnasium draws whole levels
+    ground = _grass(view, jnp.floor(colors), u, v)
     total = jnp.maximum(covered + white, 1.0)
     bare = jnp.maximum(1.0 - covered - white, 0.0)
     levels = []
     for channel in range(3):
         stripes = 255.0 * (white if channel == 0 else white - red)
-        paint = (covered * colors[0, channel] + shade + stripes) / total
+        shade = bright * (shades[0] - road)[channel] + brighter * (shades[1] - road)[channel]
+        paint = (covered * road[channel] + shade + stripes) / total
         levels.append(_rounded(ground[channel] * bare + paint))
     words = levels[0] | (levels[1] << 8) | (levels[2] << 16)
     return words.transpose(0, 2, 1, 3).reshape(ROAD_ROWS, PICTURE)
@@ -375,19 +377,20 @@ def _covered(shapes: list[list[tuple[Any, Any]]], u: Any, v: Any) -> Float[Array
     return jnp.stack(covered)
 
 
-def indicators(drive: Drive) -> list[tuple[Any, Any, Any, Any, tuple[int, int, int]]]:
-    """Return the indicators as boxes: left, right, low, high in fortieths of the window, from its lower left; colour.
+def indicators(drive: Drive) -> list[tuple[Any, Any, Any, Any, Any, tuple[int, int, int]]]:
+    """Return the indicators as boxes in fortieths of the window, from its lower left.
 
-    They are the speed, the spin of each wheel, the steering angle and the angular velocity of the hull.
+    They are the speed, the spin of each wheel, the steering angle and the angular velocity of the hull. Each has the
+    edges left, right, low and high; whether it is drawn, which values below 1e-4 are not; and a colour.
     """
     blue, violet = (0, 0, 255), (51, 0, 255)
-    upright = [(5, 0.02 * drive.speed, (255, 255, 255))]
+    upright = [(5, drive.speed, 0.02, (255, 255, 255))]
     for wheel, color in enumerate((blue, blue, violet, violet)):
-        upright.append((7 + wheel, 0.01 * drive.spin[wheel], color))
-    level = [(20, -10.0 * drive.steering, (0, 255, 0)), (30, -0.8 * drive.turn, (255, 0, 0))]
-    columns = [(place, place + 1, 1, 1 + value, color) for place, value, color in upright]
-    rows = [(place, place + value, 2, 4, color) for place, value, color in level]
-    return [(*map(jnp.float32, edges), color) for *edges, color in columns + rows]
+        upright.append((7 + wheel, drive.spin[wheel], 0.01, color))
+    level = [(20, drive.steering, -10.0, (0, 255, 0)), (30, drive.turn, -0.8, (255, 0, 0))]
+    columns = [(place, place + 1, 1, 1 + size * value, value, color) for place, value, size, color in upright]
+    rows = [(place, place + size * value, 2, 4, value, color) for place, value, size, color in level]
+    return [(*map(jnp.float32, edges), jnp.abs(value) > 1e-4, color) for *edges, value, color in columns + rows]
 
 
 def _draw_bar(drive: Drive) -> jax.Array:
@@ -396,8 +399,8 @@ def _draw_bar(drive: Drive) -> jax.Array:
     u = (np.arange(PICTURE)[None, :] + 0.5).astype(np.float32)
     score = jnp.pad(_score(drive.reward), ((0, 0), (0, PICTURE - _TEXT_COLUMNS)))
     channels = [255 * score] * 3
-    for left, right, low, high, color in indicators(drive):
-        # Gymnasium's polygons include the pixels of their edges, and values below 1e-4 are not drawn
+    for left, right, low, high, is_shown, color in indicators(drive):
+        # Gymnasium's polygons include the pixels of their edges
         u0, u1 = (edge * np.float32(WINDOW_WIDTH / 40) for edge in (jnp.minimum(left, right), jnp.maximum(left, right)))
         v0, v1 = (
             np.float32(WINDOW_HEIGHT) - edge * np.float32(WINDOW_HEIGHT / 40)
@@ -405,7 +408,7 @@ def _draw_bar(drive: Drive) -> jax.Array:
         )
         covered = _overlaps(u, jnp.floor(u0) * PER_X, (jnp.floor(u1) + 1) * PER_X)
         covered = covered * _overlaps(v, jnp.floor(v0) * PER_Y, (jnp.floor(v1) + 1) * PER_Y)
-        covered = jnp.where((u1 - u0 > 1e-4) & (v1 - v0 > 1e-4), covered, 0.0)
+        covered = jnp.where(is_shown, covered, 0.0)
         for c in range(3):
             channels[c] = channels[c] + (color[c] - channels[c]) * covered
     levels = [jnp.broadcast_to(_rounded(channel), (BAR_ROWS, PICTURE)) for channel in channels]

@@ -65,7 +65,7 @@ class CarRacing(FuncEnv[CarRacingState, Any, UInt8[Array, "96 96 3"]]):
 
     Observation: uint8 `[96, 96, 3]`: the picture of Gymnasium's environment, from above, with the car pointing up. The
         camera zooms in during the first second. The bar at the bottom shows the score, the speed, the spin of each
-        wheel, the steering angle and the angular velocity. The mean difference from Gymnasium's picture is 0.4 of 255.
+        wheel, the steering angle and the angular velocity. The mean difference from Gymnasium's picture is 0.37 of 255.
 
     Action: float32 `[3]`: steering from -1 (left) to 1 (right), gas from 0 to 1, brake from 0 to 1; from 0.9 on the
         wheels block. Gas is clipped, steering and brake have no effect beyond their bounds, NaN is 0. With
@@ -81,8 +81,8 @@ class CarRacing(FuncEnv[CarRacingState, Any, UInt8[Array, "96 96 3"]]):
 
     Initial state: the car is at rest on the first tile of a random track, after one frame without an action. With
         `domain_randomize=True` the colours are random: new ones for each episode, or, with `randomize=False` as a
-        parameter or as a reset option, those of the episode before, if there was one. `info["lap_finished"]` says
-        whether the lap is finished.
+        parameter or as a reset option, those of the episode before; the first episode draws them in any case.
+        `info["lap_finished"]` says whether the lap is finished.
 
     The tyres and the track are computed in float32 without `jax_enable_x64`, where Gymnasium uses Python's float64; a
     track then differs from Gymnasium's by about a millimetre. A track of more than 400 tiles is drawn again. There are
@@ -122,9 +122,7 @@ class CarRacing(FuncEnv[CarRacingState, Any, UInt8[Array, "96 96 3"]]):
     def initial(self, key: jax.Array) -> CarRacingState:
         """Return the car at rest on the first tile of a random track, after a step without an action."""
         track_key, color_key = jax.random.split(key)
-        colors = jnp.array(DEFAULT_COLORS, float)
-        if self.domain_randomize:
-            colors = jnp.where(jnp.asarray(self.randomize).astype(bool), self._draw_colors(color_key), colors)
+        colors = self._draw_colors(color_key) if self.domain_randomize else jnp.array(DEFAULT_COLORS, float)
         return self.start(make_track(track_key), colors)
 
     def initial_after(self, last: CarRacingState, key: jax.Array) -> CarRacingState:

@@ -19,6 +19,7 @@ from funcenv.envs.box2d.car_picture import (
     CAR_V,
     GRASS,
     HULL_COLOR,
+    PATTERN,
     PER_X,
     PER_Y,
     PLAYFIELD,
@@ -118,7 +119,7 @@ def _road(view: View, track: Track, is_plain: jax.Array, color: jax.Array) -> li
     tiles = jnp.stack([front[0], front[1], back[1], back[0]], axis=1)
     kerbs = jnp.stack([front[1], front[2], back[2], back[1]], axis=1)
     is_there, has_kerb = pieces.is_there.astype(jnp.float32), (pieces.kerb != 0).astype(jnp.float32)
-    shade = color[None] + pieces.shade[:, None] / np.float32(255)
+    shade = color[None] + jnp.asarray(PATTERN, jnp.float32)[pieces.pattern][:, None] / np.float32(255)
     white = 1 - pieces.red
     return [
         Repeat(Polygon(tiles, jnp.concatenate([shade, is_there[:, None]], axis=1))),
@@ -152,9 +153,10 @@ def _bar(drive: Drive) -> list[Any]:
     """Return the black bar with the indicators, and the score."""
     bar = Rectangle((0.0, _BOTTOM + 2.5 * _UNIT_Y - 50), (4 * _WIDTH, 5 * _UNIT_Y + 100), (0.0, 0.0, 0.0, 1.0))
     centers, sizes, paints = [], [], []
-    for left, right, low, high, color in indicators(drive):
+    for left, right, low, high, is_shown, color in indicators(drive):
         centers.append(jnp.stack([(left + right) / 2 * _UNIT_X - _WIDTH / 2, (low + high) / 2 * _UNIT_Y + _BOTTOM]))
-        sizes.append(jnp.stack([jnp.abs(right - left) * _UNIT_X, jnp.abs(high - low) * _UNIT_Y]))
+        size = jnp.stack([jnp.abs(right - left) * _UNIT_X, jnp.abs(high - low) * _UNIT_Y])
+        sizes.append(jnp.where(is_shown, size, 0.0))
         paints.append(_paint(color))
     levels = Repeat(Rectangle(jnp.stack(centers), jnp.stack(sizes), np.stack(paints)))
     place = -_WIDTH / 2 + 2.4 * _UNIT_X, _BOTTOM + 2.5 * _UNIT_Y

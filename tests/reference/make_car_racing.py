@@ -146,6 +146,21 @@ def record_episode(policy, seed, continuous=True, pictures=()):
     return out
 
 
+def record_colors(seed):
+    """Return a picture in random colours of the car at rest, after the first second, and where everything is."""
+    env = gymnasium.make("CarRacing-v3").unwrapped
+    colors = np.random.default_rng(seed).uniform(0, 210, (3, 3))
+    env.road_color, env.bg_color, env.grass_color = colors
+    out = {"checkpoints": attempts(env, seed)[-1], "colors": colors}
+    for _ in range(20):
+        env.step(np.zeros(3, np.float32))
+    env.t = 2.0
+    bodies = [env.car.hull, *env.car.wheels]
+    out["poses"] = np.array([[*body.position, body.angle] for body in bodies], np.float32)
+    out["plain"] = np.array([not np.any(tile.color != env.road_color) for tile in env.road[:10]])
+    return {**out, "images": env._render("state_pixels")}
+
+
 def stacked(prefix, episodes):
     kinds = {"rewards": np.float32, "visited": np.int16, "plain": np.int16, "actions": np.int8}
     return {
@@ -164,5 +179,6 @@ if __name__ == "__main__":
     arrays |= stacked("discrete", [record_episode("", seed, continuous=False) for seed in (60, 61)])
     drawn = [record_episode(policy, seed, pictures=PICTURES) for policy, seed in (("fast", 70), ("random", 71))]
     arrays |= stacked("pictures", drawn)
+    arrays |= stacked("colors", [record_colors(seed) for seed in range(80, 84)])
     arrays["pictures/steps"] = np.array(PICTURES)
     np.savez_compressed(pathlib.Path(__file__).with_name("car_racing.npz"), **arrays)

@@ -13,7 +13,9 @@ from funcenv.envs.box2d.car_picture import (
     DEFAULT_COLORS,
     NUM_PIECES,
     PIECES_PER_BLOCK,
+    Drive,
     first_entries,
+    indicators,
     near_blocks,
     pieces_in,
     road_lines,
@@ -25,7 +27,7 @@ from tests.support.box2d import placed, replay
 
 @pytest.mark.dear  # compiles the solver
 @pytest.mark.parametrize(
-    "kind", ["tracks", "continuous", "pictures", pytest.param("discrete", marks=pytest.mark.exhaustive)]
+    "kind", ["tracks", "continuous", "pictures", "colors", pytest.param("discrete", marks=pytest.mark.exhaustive)]
 )
 def test_what_gymnasium_records_is_computed_here(kind):
     lines = replay("play_car_racing.py", kind)
@@ -217,6 +219,36 @@ def test_randomize_is_a_reset_option():
     env = funcenv.make("CarRacing-v3", domain_randomize=True)
     assert not with_options(env, {"randomize": False}).unwrapped.randomize
     assert env.remembers
+
+
+def test_random_colors_are_drawn_first_and_may_stay(first):
+    """As in Gymnasium, where the constructor draws colours: without `randomize` the first ones stay."""
+
+    class Painted(CarRacing):
+        def start(self, track, colors):
+            return first.replace(colors=colors)
+
+    keys = jax.random.split(funcenv.key(5), 50)
+    for randomize in (True, False):
+        env = Painted(domain_randomize=True, randomize=randomize)
+        colors = np.asarray(jax.jit(jax.vmap(lambda key: env.initial(key).colors))(keys))  # noqa: B023
+        road, ground, squares = np.swapaxes(colors, 0, 1)
+        assert (colors[:, :2] >= 0).all() and (colors[:, :2] < 210).all() and colors[:, :2].std() > 50
+        np.testing.assert_allclose((squares - ground).sum(1), 20, atol=1e-4)
+        assert set((squares - ground).argmax(1)) == {0, 1, 2}
+        later = jax.jit(lambda last, key: env.initial_after(last, key).colors)(  # noqa: B023
+            first.replace(colors=jnp.asarray(colors[0])), keys[1]
+        )
+        np.testing.assert_array_equal(later, colors[1 if randomize else 0])
+    assert not np.array_equal(road[0], road[1])
+
+
+def test_indicators_show_values_from_a_ten_thousandth_on():
+    for value in (0.9e-4, -0.9e-4, 1.1e-4, -1.1e-4):
+        number = jnp.float32(value)
+        shown = [is_shown for *_, is_shown, _ in indicators(Drive(number, number, jnp.full(4, number), number, number))]
+        assert len(shown) == 7
+        assert all(bool(each) == (abs(value) > 1e-4) for each in shown)
 
 
 def test_blocks_of_the_picture_hold_every_tile_that_they_show():
