@@ -22,6 +22,9 @@ import numpy as np
 from harness import ONE_CORE, Worker, compare, parser, write_json
 
 import funcenv
+from funcenv.envs import CarRacing, CarRacingState
+from funcenv.envs.box2d.car_picture import DEFAULT_COLORS
+from funcenv.envs.box2d.car_track import MAX_TILES, lay_track
 from funcenv.wrappers import PolicyMemory
 
 REFERENCE = pathlib.Path(__file__).parents[1] / "tests" / "reference" / "box2d_returns.npz"
