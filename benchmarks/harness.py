@@ -33,6 +33,8 @@ _OURS = ["chex==0.1.92", "filelock", "flax==0.12.8", "jaxtyping==0.3.11", *JAX] 
 PEERS |= {
     "interop gymnax": ["gymnax==1.0.1", "six", *_OURS],
     "interop brax": ["brax==0.14.2", *_OURS],
+    "interop craftax": ["craftax==1.6.1", *_OURS],
+    "interop jaxmarl": ["jaxmarl==0.2.0", *_OURS],
     "interop jumanji": ["jumanji==1.1.2", *_OURS],
     "interop navix": ["navix==0.7.4", *_OURS],
     "interop pgx": ["pgx==2.6.0", *_OURS],

@@ -21,6 +21,8 @@ BEGIN, END = "<!-- table: python benchmarks/interop.py --write-docs -->", "<!-- 
 IDS = {
     "gymnax": ["CartPole-v1", "Pendulum-v1", "MountainCar-v0", "Breakout-MinAtar", "Catch-bsuite", "FourRooms-misc"],
     "brax": ["inverted_pendulum", "reacher"],
+    "craftax": ["Craftax-Classic-Symbolic-v1"],
+    "jaxmarl": ["MPE_simple_spread_v3", "switch_riddle", "coin_game", "hanabi"],
     "jumanji": ["Game2048-v1", "Snake-v1", "Maze-v0"],
     "navix": ["Navix-Empty-8x8-v0", "Navix-DoorKey-5x5-v0"],
     "pgx": ["minatar-breakout", "minatar-freeway", "2048"],

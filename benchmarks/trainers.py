@@ -22,7 +22,7 @@ TRAINERS = {
     "rejax": ("Rejax, `PPO`", "rejax"),
     "brax": ("brax, `ppo.train`", "brax"),
     "torchrl": ("TorchRL, `Collector` and `ClipPPOLoss`", "torchrl"),
-    "bsuite": ("bsuite's DQN in JAX, for dm_env", "bsuite"),
+    "bsuite": ("bsuite's actor-critic in JAX, for dm_env", "bsuite"),
     "rllib": ("RLlib, `PPOConfig`", "ray"),
 }
 """The name in the table, and the package whose version it states."""

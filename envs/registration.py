@@ -59,7 +59,16 @@ _ENVS: tuple[tuple[str, str, int | None, float | None, dict[str, Any]], ...] = (
 
 
 # Libraries whose environments have ids such as gymnax/CartPole-v1, and the time limit of those that state none
-_LIBRARIES = {"brax": 1000, "gymnax": None, "jumanji": None, "navix": None, "pgx": None, "xminigrid": None}
+_LIBRARIES = {
+    "brax": 1000,
+    "craftax": None,
+    "gymnax": None,
+    "jaxmarl": None,
+    "jumanji": None,
+    "navix": None,
+    "pgx": None,
+    "xminigrid": None,
+}
 
 
 def register_envs() -> None:

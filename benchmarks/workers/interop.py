@@ -44,6 +44,32 @@ def own_functions(library, name):
             state, timestep = env.step(state, action)
             return state, plain_observation(timestep.observation), timestep.reward
 
+    elif library == "craftax":
+        env = importlib.import_module("craftax.craftax_env").make_craftax_env_from_name(name, auto_reset=False)
+        params = env.default_params
+
+        def reset(key):
+            observation, state = env.reset_env(key, params)
+            return state, observation, 0.0
+
+        def step(state, action, key):
+            observation, state, reward, _, _ = env.step_env(key, state, action, params)
+            return state, observation, reward
+
+    elif library == "jaxmarl":
+        env = module.make(name)
+
+        def of_agents(entries):
+            return {agent: entries[agent] for agent in env.agents}
+
+        def reset(key):
+            observation, state = env.reset(key)
+            return state, of_agents(observation), dict.fromkeys(env.agents, 0.0)
+
+        def step(state, action, key):
+            observation, state, rewards, _, _ = env.step_env(key, state, action)
+            return state, of_agents(observation), of_agents(rewards)
+
     elif library == "brax":
         env = importlib.import_module("brax.envs").get_environment(name)
 
@@ -118,7 +144,8 @@ def play(reset, step, keys, actions):
 
 def stable(reset, step, actions, keys):
     """Give the library's states the dtypes of later ones, which a scan needs."""
-    later = jax.eval_shape(lambda: step(step(reset(keys[0])[0], actions[0], keys[0])[0], actions[0], keys[0]))[0]
+    first = jax.tree.map(lambda leaf: leaf[0], actions)
+    later = jax.eval_shape(lambda: step(step(reset(keys[0])[0], first, keys[0])[0], first, keys[0]))[0]
 
     def cast(state, *results):
         return jax.tree.map(lambda leaf, like: jnp.asarray(leaf).astype(like.dtype), state, later), *results

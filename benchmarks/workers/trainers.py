@@ -137,12 +137,12 @@ def torchrl():
 
 
 def bsuite():
-    """Train bsuite's DQN in JAX, an agent for dm_env, by bsuite's own loop."""
+    """Train bsuite's actor-critic in JAX, an agent for dm_env, by bsuite's own loop."""
     from bsuite.baselines import experiment
-    from bsuite.baselines.jax import dqn
+    from bsuite.baselines.jax import actor_critic
 
     env = funcenv.to_dm_env("CartPole-v1", seed=0)
-    agent = dqn.default_agent(env.observation_spec(), env.action_spec())
+    agent = actor_critic.default_agent(env.observation_spec(), env.action_spec())
     returns = []
 
     class Counted:
@@ -160,10 +160,10 @@ def bsuite():
             returns[-1] += timestep.reward or 0.0
             return timestep
 
-    experiment.run(agent, Counted(), num_episodes=400)
+    experiment.run(agent, Counted(), num_episodes=600)
     return {
         "steps": int(sum(returns)),
-        "return": np.mean(returns[-20:]),
+        "return": np.mean(returns[-NUM_EPISODES:]),
         "line": 'env = funcenv.to_dm_env("CartPole-v1", seed=0)',
     }
 

@@ -4,8 +4,10 @@ The libraries are imported when they are asked for, and are not installed with t
 """
 
 from funcenv.interop.brax import from_brax, to_brax
+from funcenv.interop.craftax import from_craftax
 from funcenv.interop.gymnax import GymnaxEnv, GymnaxParams, from_gymnax, to_gymnax
 from funcenv.interop.imported import ImportedEnv, ImportedState
+from funcenv.interop.jaxmarl import ImportedMultiAgentEnv, from_jaxmarl
 from funcenv.interop.jumanji import from_jumanji
 from funcenv.interop.navix import from_navix
 from funcenv.interop.pgx import from_pgx
@@ -15,9 +17,12 @@ __all__ = [
     "GymnaxEnv",
     "GymnaxParams",
     "ImportedEnv",
+    "ImportedMultiAgentEnv",
     "ImportedState",
     "from_brax",
+    "from_craftax",
     "from_gymnax",
+    "from_jaxmarl",
     "from_jumanji",
     "from_navix",
     "from_pgx",

@@ -7,13 +7,14 @@ import importlib.metadata
 from typing import Any
 
 import jax
+import numpy as np
 from jaxtyping import Array, Bool
 
 from funcenv._compile.options import default_promotion
 from funcenv.func_env import AnyEnv
 from funcenv.interop.exported import env_of, typed_key
 from funcenv.interop.imported import ImportedEnv, Outcome, Source, identity_of, import_library
-from funcenv.spaces import Box, Dict, Discrete, Tuple
+from funcenv.spaces import Box, Dict, Discrete, MultiDiscrete, Tuple
 from funcenv.spaces.space import AnySpace
 from funcenv.vector_step import select
 from funcenv.wrappers import Wrapper
@@ -57,24 +58,32 @@ class _Gymnax(Source):
         return Outcome(state, observation, reward, terminated, self.env.is_truncated(state, params), info)
 
 
-def space_from_gymnax(space: Any) -> AnySpace:
-    """Return the counterpart of a space of gymnax.
+def space_from_gymnax(space: Any, module: str = "gymnax.environments.spaces") -> AnySpace:
+    """Return the counterpart of a space of gymnax, or of a library that has copied its spaces.
+
+    Args:
+        space: the space.
+        module: the module that defines the library's spaces.
 
     Raises:
         TypeError: there is none.
     """
-    spaces = importlib.import_module("gymnax.environments.spaces")
+    spaces = importlib.import_module(module)
 
     if isinstance(space, spaces.Discrete):
         return Discrete(int(space.n), dtype=space.dtype)
     if isinstance(space, spaces.Box):
         low, high = jax.device_get((space.low, space.high))
-        return Box(low, high, tuple(space.shape), space.dtype)
+        return Box(low, high, tuple(np.atleast_1d(space.shape).tolist()), space.dtype)  # JaxMARL has shapes like 658
+    if hasattr(spaces, "MultiDiscrete") and isinstance(space, spaces.MultiDiscrete):
+        return MultiDiscrete(jax.device_get(space.num_categories), dtype=space.dtype)
     if isinstance(space, spaces.Dict):
-        return Dict({name: space_from_gymnax(part) for name, part in space.spaces.items()})
+        return Dict({name: space_from_gymnax(part, module) for name, part in space.spaces.items()})
     if isinstance(space, spaces.Tuple):
-        return Tuple([space_from_gymnax(part) for part in space.spaces])
-    raise TypeError(f"{space!r} of gymnax has no counterpart in funcenv.spaces; wrap the environment to change it")
+        return Tuple([space_from_gymnax(part, module) for part in space.spaces])
+    raise TypeError(
+        f"{space!r} of {module.split('.')[0]} has no counterpart in funcenv.spaces; wrap the environment to change it"
+    )
 
 
 class GymnaxParams(Wrapper[Any, Any, Any]):

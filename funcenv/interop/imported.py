@@ -71,7 +71,7 @@ def identity_of(env: Any, arguments: Mapping[str, Any] = MappingProxyType({})) -
 
 
 class ImportedState(PyTreeNode):
-    """The library's state, with the results of the call that led to it."""
+    """The library's state, with the results of the call that led to it; of several agents, results by agent."""
 
     state: Any
     observation: Any
@@ -154,8 +154,8 @@ class ImportedEnv(FuncEnv[ImportedState, Any, Any]):
         return ImportedState(
             state=_without_keys(conform(outcome.state, like.state)),
             observation=conform(outcome.observation, self.observation_space.abstract_member()),
-            reward=jnp.asarray(outcome.reward).astype(float).reshape(()),
-            terminated=jnp.asarray(outcome.terminated).astype(bool).reshape(()),
+            reward=jax.tree.map(lambda one: jnp.asarray(one).astype(float).reshape(()), outcome.reward),
+            terminated=jax.tree.map(lambda one: jnp.asarray(one).astype(bool).reshape(()), outcome.terminated),
             truncated=jnp.asarray(outcome.truncated).astype(bool).reshape(()),
             info=conform(outcome.info or {}, like.info),
         )

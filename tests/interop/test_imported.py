@@ -132,3 +132,93 @@ def test_a_library_that_is_too_old_is_named_with_both_versions(monkeypatch):
     with pytest.raises(ImportError, match=r"this needs oldlib>=1\.0, found 0\.9\.3"):
         import_library("oldlib", (1, 0))
     assert import_library("oldlib", (0, 9)).__name__ == "oldlib"
+
+
+def fake_library(monkeypatch, name, version, **modules):
+    """Pretend that a library with gymnax's kind of spaces is installed."""
+    spaces = types.SimpleNamespace(
+        Discrete=type("Discrete", (), {"n": 2, "dtype": jnp.int32}),
+        Box=type("Box", (), {"low": 0.0, "high": 9.0, "shape": np.int64(1), "dtype": jnp.float32}),
+        Dict=type("Dict", (), {}),
+        Tuple=type("Tuple", (), {}),
+    )
+    for path, content in modules.items():
+        module = spaces if path.endswith("spaces") else types.SimpleNamespace(**content)
+        monkeypatch.setitem(sys.modules, path.replace("__", "."), module)
+    monkeypatch.setattr(importlib.metadata, "version", lambda name: version)
+    return spaces
+
+
+class Params(funcenv.PyTreeNode):
+    max_timesteps: int = 3
+
+
+class Game(funcenv.PyTreeNode):
+    timestep: jax.Array
+
+
+def test_craftax_tells_the_time_limit_from_other_ends(monkeypatch):
+    class Countdown:
+        default_params = Params()
+
+        def observation_space(self, params):
+            return spaces.Box()
+
+        def action_space(self, params):
+            return spaces.Discrete()
+
+        def reset_env(self, key, params):
+            return jnp.zeros(1), Game(jnp.int32(0))
+
+        def step_env(self, key, state, action, params):
+            state = Game(state.timestep + 1)
+            return jnp.ones(1), state, 1.0, self.is_terminal(state, params), {}
+
+        def is_terminal(self, state, params):
+            return (state.timestep >= 5) | (state.timestep >= params.max_timesteps)
+
+    spaces = fake_library(monkeypatch, "craftax", "1.6.1", craftax={}, craftax__environment_base__spaces={})
+    env = funcenv.from_craftax(Countdown())
+    step = jax.jit(env.step)
+    state, _ = env.reset(funcenv.key(0))
+    for i in range(1, 6):
+        state, timestep = step(state, 0, funcenv.key(i))
+        assert bool(timestep.truncated) == (i >= 3) and bool(timestep.terminated) == (i >= 5)
+    assert funcenv.from_craftax(Countdown(), max_timesteps=9).params.max_timesteps == 9
+
+
+def test_jaxmarl_keeps_agents_apart(monkeypatch):
+    class Race:
+        agents = ["a", "b"]
+
+        def observation_space(self, agent):
+            return spaces.Box()
+
+        def action_space(self, agent):
+            return spaces.Discrete()
+
+        def reset(self, key):
+            return {"a": jnp.zeros(1), "b": jnp.zeros(1), "world_state": jnp.zeros(7)}, jnp.zeros(2, int)
+
+        def step_env(self, key, state, actions):
+            state = state + jnp.stack([actions["a"], actions["b"]])
+            over = {"a": state[0] >= 2, "b": state[1] >= 2}
+            observation = {agent: state[i : i + 1].astype(jnp.float32) for i, agent in enumerate(self.agents)}
+            rewards = {"a": actions["a"] * 1.0, "b": -1.0, "__all__": 0.0}
+            return observation, state, rewards, {**over, "__all__": state.sum() >= 4}, {"left": 4 - state.sum()}
+
+    spaces = fake_library(monkeypatch, "jaxmarl", "0.2.0", jaxmarl={}, jaxmarl__environments__spaces={})
+    env = funcenv.from_jaxmarl(Race())
+    assert env.agents == ("a", "b") and sorted(env.observation_space) == ["a", "b"]
+    venv = FuncVectorEnv(env, 3)
+    vstate, timestep = jax.jit(venv.reset)(funcenv.key(0))
+    step = jax.jit(venv.step)
+    ones, zeros = jnp.ones(3, jnp.int32), jnp.zeros(3, jnp.int32)
+    for _ in range(2):
+        vstate, timestep = step(vstate, {"a": ones, "b": zeros})
+    assert timestep.info["rewards"]["a"].tolist() == [1.0] * 3 and timestep.reward.tolist() == [0.0] * 3
+    assert timestep.info["terminations"]["a"].all() and not timestep.info["terminations"]["b"].any()
+    assert timestep.info["left"].tolist() == [2] * 3 and not timestep.terminated.any()
+    for _ in range(2):
+        vstate, timestep = step(vstate, {"a": zeros, "b": ones})
+    assert timestep.terminated.all() and (timestep.final_observation["b"] == 2).all()

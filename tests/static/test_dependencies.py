@@ -36,7 +36,7 @@ DISTRIBUTIONS = {
     "tensorboardX": "tensorboardx",
 }
 # served to those who have them
-OFFERED = {"torch", "torchrl", "tensordict", "dm-env", "pettingzoo", "wandb", "brax", "gymnax", "jumanji"}
+OFFERED = {"torch", "torchrl", "tensordict", "dm-env", "pettingzoo", "wandb", "brax", "craftax", "gymnax", "jumanji"}
 # chex is declared for users, jaxlib because jax needs it, filelock because jax bounds its cache with it
 BASE_ALONE = {"chex", "filelock", "jaxlib"}
 
