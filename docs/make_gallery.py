@@ -95,6 +95,17 @@ def follow_ball(observation: jax.Array, key: jax.Array) -> jax.Array:
     return jnp.where(ball.any() & (jnp.abs(height - own) > 3), jnp.where(height < own, 2, 3), 0).astype(jnp.int32)
 
 
+def meet_ball(observation: jax.Array, key: jax.Array) -> jax.Array:
+    """Return the action of native Pong that turns the paddle to where the ball will cross its column."""
+    x, y, dx, dy = observation[:4]
+    arrives = jnp.maximum((188 - x) // jnp.maximum(dx, 1), 0)
+    height = y + dy * arrives
+    height = jnp.where(height < 46, 92 - height, jnp.where(height > 206, 412 - height, height))
+    goal = jnp.where(dx > 0, height - 10, 120)
+    aim = 38 + (observation[8] - 120) // 4
+    return jnp.where(goal > aim + 11, 3, jnp.where(goal < aim - 11, 2, 0)).astype(jnp.int32)
+
+
 def chase_ball(observation: jax.Array, key: jax.Array) -> jax.Array:
     """Return MinAtar Breakout's action that moves the paddle under the next cell of the ball."""
     paddle, ball, trail = (jnp.argmax(observation[..., channel].any(axis=0)) for channel in range(3))
@@ -139,6 +150,7 @@ RULES: dict[str, Callable[[Any, jax.Array], Any]] = {
     "Acrobot": pump,
     "Blackjack": careful,
     "Atari": follow_ball,
+    "Pong": meet_ball,
     "Breakout": chase_ball,
     "Freeway": cross,
     "Seaquest": rescue,

@@ -3,6 +3,7 @@
 from funcenv.envs.arcade.asterix import Asterix, AsterixState
 from funcenv.envs.arcade.breakout import Breakout, BreakoutState
 from funcenv.envs.arcade.freeway import Freeway, FreewayState
+from funcenv.envs.arcade.pong import Pong, PongState
 from funcenv.envs.arcade.seaquest import Seaquest, SeaquestState
 from funcenv.envs.arcade.space_invaders import SpaceInvaders, SpaceInvadersState
 
@@ -13,6 +14,8 @@ __all__ = [
     "BreakoutState",
     "Freeway",
     "FreewayState",
+    "Pong",
+    "PongState",
     "Seaquest",
     "SeaquestState",
     "SpaceInvaders",

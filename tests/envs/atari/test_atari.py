@@ -76,6 +76,27 @@ def test_screens_rewards_and_ends_are_those_of_gymnasium(game):
         assert_same(rest, number, theirs.step(action))
 
 
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("game", (*GAMES_PLAYED, "qbert", "enduro"))
+def test_ten_thousand_frames_are_those_of_gymnasium(game):
+    """Whole games of random actions, one after the other: every screen that is shown, and what belongs to it."""
+    theirs, env = reference(game), ours(game)
+    step, reset = jax.jit(env.step), jax.jit(env.reset)
+    key, rng, state = jax.random.key(0), np.random.default_rng(1), None
+    for _ in range(10_000 // 4):
+        if state is None:
+            theirs.reset(seed=0)
+            state, _ = reset(key)
+        action = int(rng.integers(env.action_space.n))
+        state, timestep = step(state, action, key)
+        played = theirs.step(action)
+        np.testing.assert_array_equal(timestep.observation, played[0])
+        assert (timestep.reward, timestep.terminated, timestep.truncated) == played[1:4]
+        assert timestep.info["lives"] == played[4]["lives"]
+        if played[2] or played[3]:
+            state = None
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
