@@ -315,26 +315,31 @@ def _grass(view: View, colors: jax.Array, u: Any, v: Any) -> list[Any]:
 
 def _draw_car(words: jax.Array, view: View, wheels: list[Transform], turned: jax.Array) -> jax.Array:
     """Return the picture with the car: the wheels, each with a white mark that rolls, and the hull over them."""
-    shapes: list[list[tuple[Any, Any]]] = []
-    paints: list[tuple[tuple[int, int, int], Any]] = []
-    for i, transform in enumerate(wheels):
-        tyre = [apply(transform, corner) for corner in polygons(WHEELS[i])[0].astype(np.float32)]
-        corners, is_shown = white_mark(turned[i])
-        mark = [apply(transform, corner) for corner in corners]
-        shapes += [[place_in(view, *corner) for corner in part] for part in (tyre, mark)]
-        paints += [(WHEEL_COLOR, 1.0), (WHITE_COLOR, is_shown.astype(jnp.float32))]
-    for part in polygons(0):
-        shapes.append([(CAR_U + x * view.scale_u, CAR_V - y * view.scale_v) for x, y in part.astype(np.float32)])
-        paints.append((HULL_COLOR, 1.0))
+    x, y, sine, cosine = (jnp.stack(each)[:, None] for each in zip(*((*p, *turn) for p, turn in wheels), strict=True))
+    tyre = polygons(WHEELS[0])[0].astype(np.float32)
+    corners, is_shown = white_mark(turned)
+    mark_x, mark_y = (
+        jnp.stack([jnp.broadcast_to(corner[axis], turned.shape) for corner in corners], -1) for axis in (0, 1)
+    )
+    place = (x, y), (sine, cosine)
+    tyres = place_in(view, *apply(place, (tyre[None, :, 0], tyre[None, :, 1])))
+    marks = place_in(view, *apply(place, (mark_x, mark_y)))
+    hull = []
+    for size in (4, 8):
+        parts = np.stack([part for part in polygons(0) if len(part) == size]).astype(np.float32)
+        hull.append((CAR_U + parts[..., 0] * view.scale_u, CAR_V - parts[..., 1] * view.scale_v))
     v = (np.arange(CAR_ROWS)[:, None] + CAR_TOP + 0.5).astype(np.float32)
     u = (np.arange(CAR_COLUMNS)[None, :] + CAR_LEFT + 0.5).astype(np.float32)
-    covered = materialize(_covered(shapes, u, v))
+    covered = [_covered(shapes, u, v) for shapes in (tyres, marks, *hull)]
+    covered[1] = covered[1] * is_shown.astype(jnp.float32)[:, None, None]
+    covered = materialize(covered)
     here = words[CAR_TOP : CAR_TOP + CAR_ROWS, CAR_LEFT : CAR_LEFT + CAR_COLUMNS]
     painted = jnp.zeros((), jnp.uint32)
     for channel in range(3):
         level = ((here >> (8 * channel)) & 255).astype(jnp.int32).astype(jnp.float32) + LOSS
-        for number, (color, alpha) in enumerate(paints):
-            level = level + (color[channel] - level) * (covered[number] * alpha)
+        for shapes, color in zip(covered, (WHEEL_COLOR, WHITE_COLOR, HULL_COLOR, HULL_COLOR), strict=True):
+            for part in shapes:
+                level = level + (color[channel] - level) * part
         painted |= _rounded(level) << (8 * channel)
     return jax.lax.dynamic_update_slice(words, painted, (CAR_TOP, CAR_LEFT))
 
@@ -354,27 +359,17 @@ def white_mark(turned: Float[Array, ""]) -> tuple[list[tuple[Any, Any]], Bool[Ar
     return [(-wide, high), (wide, high), (wide, low), (-wide, low)], ~(is_near_below & is_far_below)
 
 
-def _covered(shapes: list[list[tuple[Any, Any]]], u: Any, v: Any) -> Float[Array, "shapes rows columns"]:
-    """Return which part of each pixel convex polygons cover, whose corners run clockwise.
+def _covered(corners: tuple[Any, Any], u: Any, v: Any) -> Float[Array, "shapes rows columns"]:
+    """Return which part of each pixel convex polygons cover, whose corners run clockwise, `[shapes, corners]`.
 
-    A polygon has four sides, or eight, and opposite ones are parallel.
+    Opposite sides are parallel.
     """
-    pairs = [(shape, i) for shape in shapes for i in range(len(shape) // 2)]
-    half = []
-    for opposite in (0, 1):
-        first = [shape[i + opposite * len(shape) // 2] for shape, i in pairs]
-        second = [shape[(i + opposite * len(shape) // 2 + 1) % len(shape)] for shape, i in pairs]
-        start, end = ([jnp.stack(axis) for axis in zip(*points, strict=True)] for points in (first, second))
-        a, b, c = materialize(_line((start[0], start[1]), (end[0], end[1])))
-        a, b, c = (each[:, None, None] for each in (a, b, c + np.float32(GROWTH)))
-        half.append(_part(a * u[None] + (b * v[None] + c)))
-    between = _positive(half[0] + half[1] - 1.0)
-    covered, first_pair = [], 0
-    for shape in shapes:
-        pair = between[first_pair : first_pair + len(shape) // 2]
-        covered.append(pair.prod(0))
-        first_pair += len(shape) // 2
-    return jnp.stack(covered)
+    start_u, start_v = corners
+    lines = materialize(_line((start_u, start_v), (jnp.roll(start_u, -1, 1), jnp.roll(start_v, -1, 1))))
+    a, b, c = (each[:, :, None, None] for each in lines)
+    sides = _part(a * u[None, None] + (b * v[None, None] + (c + np.float32(GROWTH))))
+    half = start_u.shape[1] // 2
+    return _positive(sides[:, :half] + sides[:, half:] - 1.0).prod(1)
 
 
 def indicators(drive: Drive) -> list[tuple[Any, Any, Any, Any, Any, tuple[int, int, int]]]:
