@@ -163,6 +163,8 @@ def _used(tested: EnvUnderTest) -> set[str]:
     traces: list[Trace | Failure] = list(tested.report.traces.values())
     if "state" in tested.report.values:
         traces.append(tested.trace_scene())
+        if tested.env.remembers:
+            traces.append(tested.trace_next_episode())
     rows = [inputs_used(trace.jaxpr.jaxpr) for trace in traces if isinstance(trace, Trace)]
     return {path for index, path in enumerate(leaves_by_path(tested.env)) if any(row[index] for row in rows)}
 

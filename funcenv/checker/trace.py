@@ -123,6 +123,11 @@ class EnvUnderTest:
         """Trace `scene`."""
         return self.trace(lambda env, state: env.scene(state), self.report.values["state"])
 
+    def trace_next_episode(self) -> Trace | Failure:
+        """Trace `initial_after`."""
+        last, key = self.report.values["state"], self.report.values["key"]
+        return self.trace(lambda env, last, key: env.initial_after(last, key), last, key)
+
     def attempt(self, function: Callable[[], Any]) -> Any | Failure:
         """Return what `function` returns, or the exception that it raised as a `Failure`.
 

@@ -128,6 +128,20 @@ class UsedWithFlag(Line):
         return next_state.x + (self.wind if self.windy else 0.0)
 
 
+@expect()
+class UsedByTheNextEpisode(Line):
+    """A sound environment, whose next episode begins where the last one ended, times a number."""
+
+    kept: float = 0.5
+
+    @property
+    def remembers(self) -> bool:
+        return True
+
+    def initial_after(self, last: Any, key: Any) -> Any:
+        return last.replace(x=last.x * self.kept)
+
+
 @expect("parameter-derived")
 class DerivedWithPrefix(Line):
     """A derived field whose name begins with that of its source."""
