@@ -140,7 +140,8 @@ class RunOptions:
     """Options of how a run is stored and shown. Only the algorithm changes its result."""
 
     algo: str
-    """training algorithm: dqn, ppo, pqn, q_learning, reinforce, sac, td3, that of a package, or "module:name\""""
+    """training algorithm: dqn, ppo, pqn, q_learning, recurrent_ppo, reinforce, sac, td3, that of a package, or
+    "module:name\""""
     run_dir: str | None = None
     """folder of this run; by default a folder in --runs, named after the task and the time"""
     runs: str = "runs"
@@ -155,6 +156,16 @@ class RunOptions:
     """project of Weights & Biases that the run is logged to as well"""
     threads: int = 1
     """threads that XLA may use on a CPU, 0 for all; more threads cost CPU time and do not speed up small networks"""
+    distributed: bool = False
+    """train in several processes, which SLURM, Open MPI, Kubernetes or a TPU pod has started"""
+    coordinator: str | None = None
+    """HOST:PORT of the first of several processes, which you have started yourself"""
+    num_processes: int | None = None
+    """number of these processes"""
+    process_id: int | None = None
+    """number of this process, from 0"""
+    connect_seconds: int = 120
+    """time that the processes have to find each other"""
 
 
 def _train(arguments: list[str], hints: list[str]) -> int:
@@ -165,12 +176,15 @@ def _train(arguments: list[str], hints: list[str]) -> int:
     algorithm, _ = _take_option(arguments, "--algo")
     env_id = arguments.pop(0) if arguments and not arguments[0].startswith("-") else None
     _limit_threads(arguments)
+    if not _asks_for_help(arguments):
+        _connect(arguments, resumed)
 
     from funcenv.registry import spec
     from funcenv.train import run
     from funcenv.train.algorithm import DEFAULT_ALGORITHM
     from funcenv.train.logs import LogOptions
     from funcenv.train.presets import preset
+    from funcenv.train.processes import ProcessLostError, is_first
 
     if resumed is not None:
         started_with, default, _ = run.read_config(pathlib.Path(resumed))
@@ -190,10 +204,17 @@ def _train(arguments: list[str], hints: list[str]) -> int:
     shared["logs"] = LogOptions(options.tensorboard, options.wandb)
     folder = pathlib.Path(resumed or options.run_dir or run.new_folder(options.runs, config, algorithm))
     hints.append(f"what is saved is in {folder}; go on with: funcenv train --resume {folder}")
-    if resumed is not None:
-        result = run.resume(folder, config=config, **shared)
-    else:
-        result = run.start(config, folder, algorithm=algorithm, **shared)
+    try:
+        if resumed is not None:
+            result = run.resume(folder, config=config, **shared)
+        else:
+            result = run.start(config, folder, algorithm=algorithm, **shared)
+    except ProcessLostError as error:  # at the end of Python, JAX would wait for that process and then abort
+        print(f"funcenv train: {error}", file=sys.stderr, flush=True)
+        sys.stdout.flush()
+        os._exit(1)
+    if not is_first():
+        return 0 if result.signal_number is None else 128 + int(result.signal_number)
     if result.signal_number is not None:
         print(f"stopped and saved; resume it with: funcenv train --resume {result.folder}")
         return 128 + int(result.signal_number)
@@ -402,6 +423,25 @@ def _limit_threads(arguments: list[str]) -> None:
     threads, _ = _take_option(arguments, "--threads")
     if threads != "0":
         os.environ.setdefault("PJRT_NPROC", threads or str(RunOptions.threads))
+
+
+def _connect(arguments: list[str], resumed: str | None) -> None:
+    """Make this process one of several, if a flag says so, before JAX starts."""
+    names = ("--coordinator", "--num-processes", "--process-id", "--connect-seconds")
+    values: dict[str, Any] = {name: _take_option(arguments, name)[0] for name in names}
+    is_meant = "--distributed" in arguments or any(values[name] is not None for name in names[:3])
+    if not is_meant:
+        return
+    if resumed is None and _take_option(arguments, "--run-dir")[0] is None:
+        raise UsageError("several processes need --run-dir (or --resume), a folder that all of them can write to")
+    from funcenv.train.processes import CONNECT_SECONDS, connect
+
+    try:
+        numbers = [None if values[name] is None else int(values[name]) for name in names[1:]]
+    except ValueError as error:
+        raise UsageError(f"{', '.join(names[1:])} are whole numbers: {error}; write digits") from error
+    num_processes, process_id, seconds = numbers
+    connect(values["--coordinator"], num_processes, process_id, seconds or CONNECT_SECONDS)
 
 
 def _require_train_packages(command: str) -> Any:

@@ -18,6 +18,7 @@ from funcenv.rollout import MAX_EVALUATION_STEPS, evaluate
 from funcenv.struct import PyTreeNode
 from funcenv.train import checkpoint
 from funcenv.train.loop import Learner, Metrics
+from funcenv.train.processes import agree, whole, with_shardings
 
 EVALUATION_KEY = 2**31
 """What the key of a run is folded with for its evaluations; beyond the number of any seed."""
@@ -37,7 +38,7 @@ class BestAgents(PyTreeNode):
     def of(cls, learner: Learner, state: Any, explore: bool = False) -> BestAgents:
         """Return the agents of a train state, with the score of agents that are not known yet."""
         score = jnp.asarray(np.full(learner.config.num_seeds, -np.inf), float)
-        return cls(agents=learner.agents(state, explore), score=score, update=jnp.asarray(state.update))
+        return cls(agents=learner.agents(state, explore), score=score, update=jnp.asarray(learner.local(state.update)))
 
     def improved(self, agents: Any, score: Any, update: int) -> BestAgents:
         """Return the better agent of each seed; a score of NaN is no better than any."""
@@ -73,9 +74,10 @@ def restore_best(
         funcenv.train.checkpoint.NoCheckpointError: None can be read.
     """
     template = jax.eval_shape(lambda key: BestAgents.of(learner, learner.init(key), explore), key)
-    best: BestAgents
+    if learner.mesh is not None:
+        template = with_shardings(template, whole(learner.mesh, template))
     best, messages = checkpoint.restore_latest(folder, template, impl_name(key), checkpoint.BEST)
-    return best, messages
+    return learner.local(best), messages
 
 
 def evaluate_agents(learner: Learner, agents: Any, key: jax.Array) -> Metrics:
@@ -97,6 +99,8 @@ def evaluate_agents(learner: Learner, agents: Any, key: jax.Array) -> Metrics:
         returns, lengths = np.asarray(result.episode_return), np.asarray(result.episode_length)
         figures.append((returns.mean(), returns.std(), lengths.mean(dtype=returns.dtype)))
     means, deviations, lengths = np.array(figures, returns.dtype).T
+    figures = agree(*means, *deviations, *lengths)[0].reshape(3, -1)  # those of the first process, if there are several
+    means, deviations, lengths = figures.astype(returns.dtype)
     return {"eval_return": means, "eval_std": deviations, "eval_length": lengths}
 
 

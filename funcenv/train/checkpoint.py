@@ -1,4 +1,4 @@
-"""Checkpoints that stay valid if the process is killed at any moment.
+"""Checkpoints that stay valid if a process is killed at any moment.
 
 Orbax writes a checkpoint to a temporary folder, together with the SHA-256 digest of each file. The folder is renamed
 once it is complete. A folder with a checkpoint's name was therefore complete, and the digests reveal later damage.
@@ -22,6 +22,7 @@ import jax
 import jax.numpy as jnp
 
 from funcenv.random import find_impl
+from funcenv.train.processes import is_first, wait_for_all
 
 MAX_CHECKPOINTS = 3
 """The number of checkpoints that are kept; older ones are removed."""
@@ -55,9 +56,11 @@ def save_best(folder: pathlib.Path, number: int, best: Any) -> pathlib.Path:
 
 
 def _save(folder: pathlib.Path, kind: str, number: int, state: Any, max_checkpoints: int) -> pathlib.Path:
-    folder.mkdir(parents=True, exist_ok=True)
     complete, partial = folder / f"{kind}-{number:08d}", folder / f".partial-{kind}-{number:08d}"
-    shutil.rmtree(partial, ignore_errors=True)
+    if is_first():
+        folder.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(partial, ignore_errors=True)
+    wait_for_all("begin a checkpoint")
     try:
         _write(partial, state)
     except Exception as error:
@@ -66,19 +69,25 @@ def _save(folder: pathlib.Path, kind: str, number: int, state: Any, max_checkpoi
         if any(words in str(error) for words in ("RESOURCE_EXHAUSTED", "No space left")):  # the storage library's words
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder)) from error
         raise
-    shutil.rmtree(complete, ignore_errors=True)  # an earlier checkpoint of the same update
-    os.rename(partial, complete)
-    for old in checkpoints(folder, kind)[:-max_checkpoints]:
-        shutil.rmtree(old)
+    if is_first():
+        _write_digests(partial)
+        shutil.rmtree(complete, ignore_errors=True)  # an earlier checkpoint of the same update
+        os.rename(partial, complete)
+        for old in checkpoints(folder, kind)[:-max_checkpoints]:
+            shutil.rmtree(old)
+    wait_for_all("end a checkpoint")
     return complete
 
 
 def _write(partial: pathlib.Path, state: Any) -> None:
-    """Write a train state and its digests to a folder."""
+    """Write a train state to a folder; each process writes what its devices hold."""
     import orbax.checkpoint as ocp  # slow to import
 
     with _quiet_library(), ocp.StandardCheckpointer() as checkpointer:
         checkpointer.save(partial.resolve(), _without_keys(state))
+
+
+def _write_digests(partial: pathlib.Path) -> None:
     digests = _digests(partial)
     with open(partial / _DIGESTS, "w") as file:
         json.dump(digests, file, indent=1)
@@ -133,7 +142,13 @@ def checkpoints(folder: pathlib.Path, kind: str = STATE) -> list[pathlib.Path]:
 def _read(checkpoint: pathlib.Path, template: Any, key_impl: str) -> Any:
     import orbax.checkpoint as ocp
 
+    alone = jax.sharding.SingleDeviceSharding(jax.devices()[0])
+
+    def placed(leaf: Any, like: Any) -> Any:  # other devices may have written it
+        return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=like.sharding or alone)  # type: ignore[no-untyped-call]
+
     impl, shapes = find_impl(key_impl), jax.eval_shape(_without_keys, template)
+    shapes = jax.tree.map(placed, shapes, template)
     with ocp.StandardCheckpointer() as checkpointer:
         plain = checkpointer.restore(checkpoint.resolve(), shapes)
     return jax.tree.map(

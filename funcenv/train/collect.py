@@ -10,6 +10,7 @@ import jax.numpy as jnp
 
 from funcenv._compile.rollout import rollout_step
 from funcenv.func_env import AnyEnv
+from funcenv.train.processes import gather
 from funcenv.vector import FuncVectorEnv, VectorState, VectorTimestep
 
 
@@ -39,7 +40,8 @@ def collect(
         num_steps: Number of steps of each environment.
 
     Returns:
-        The next state, the latest observations, and the experience.
+        The next state, the latest observations, and the experience: whole on every device, if environments are spread
+        over several.
     """
     venv = FuncVectorEnv(env, vstate.done.shape[0])
 
@@ -52,4 +54,4 @@ def collect(
         return carry, Experience(observation, extras, timestep.replace(info={}, final_info={}))
 
     (vstate, observation), experience = jax.lax.scan(step, (vstate, observation), jnp.arange(num_steps))
-    return vstate, observation, experience
+    return vstate, observation, gather(experience)

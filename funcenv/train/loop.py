@@ -7,7 +7,9 @@ the result.
 
 from __future__ import annotations
 
+import contextlib
 import functools
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import jax
@@ -15,9 +17,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from funcenv._compile.options import default_promotion, is_tracing, quick_options
-from funcenv.random import require_typed_key
+from funcenv.random import find_impl, impl_name, require_typed_key
 from funcenv.struct import NDArray
 from funcenv.train.algorithm import MEANS_OF_EPISODES, REQUIRED_METRICS, Algorithm, find_algorithm
+from funcenv.train.processes import constrain, make_mesh, state_shardings, with_shardings
 
 Metrics = dict[str, NDArray]
 
@@ -31,6 +34,10 @@ class Learner:
     Args:
         algorithm: An `Algorithm` or its name.
         config: A configuration of that algorithm.
+        devices: Which devices the environments are spread over; by default all, those of other processes included.
+
+    Raises:
+        ValueError: The environments cannot be divided evenly between the devices.
 
     >>> import funcenv
     >>> from funcenv.train import ppo
@@ -41,23 +48,29 @@ class Learner:
     (4, [16, 32, 48, 64])
     """
 
-    def __init__(self, algorithm: str | Algorithm, config: Any) -> None:
+    def __init__(self, algorithm: str | Algorithm, config: Any, devices: Sequence[jax.Device] | None = None) -> None:
         self.algorithm: Algorithm = find_algorithm(algorithm)
         self.config = config
         self.env = config.make_env()
-        # One seed after the other: XLA's CPU runtime never finishes some programs that draw the networks of several
-        # seeds beside batches of rigid bodies.
-        self._init = functools.partial(jax.lax.map, functools.partial(self.algorithm.init, config, self.env))
-        self._compiled_init = jax.jit(self._init, compiler_options=quick_options())  # runs once
+        self.mesh = make_mesh(config.num_envs, devices) if hasattr(config, "num_envs") else None
         self._advance = jax.jit(self._loop)
         self._agents = jax.jit(self._make_agents, static_argnames="explore")
 
     def init(self, key: jax.Array) -> Any:
         """Return a new state; the key is split into one for each seed."""
         require_typed_key(key)
-        init = self._init if is_tracing() else self._compiled_init  # which JAX refuses in another program
-        with default_promotion():
-            return init(jax.random.split(key, self.config.num_seeds))
+        if is_tracing():  # in another program, JAX refuses compiler options
+            return self._init(jax.random.key_data(key), impl_name(key))
+        state = jax.eval_shape(functools.partial(self._init, impl=impl_name(key)), jax.random.key_data(key))
+        shardings = None if self.mesh is None else state_shardings(self.mesh, state)
+        init = jax.jit(self._init, static_argnums=1, out_shardings=shardings, compiler_options=quick_options())
+        with self._context():
+            return init(np.asarray(jax.random.key_data(key)), impl_name(key))
+
+    def template(self, key: jax.Array) -> Any:
+        """Return the shapes of a state, and where its leaves lie if there are several devices."""
+        shapes = jax.eval_shape(self.init, key)
+        return shapes if self.mesh is None else with_shardings(shapes, state_shardings(self.mesh, shapes))
 
     def advance(self, state: Any, num_updates: int) -> tuple[Any, Metrics]:
         """Do the next updates, at most `MAX_UPDATES_PER_CALL` and at most to the end of the run.
@@ -67,7 +80,7 @@ class Learner:
             before the first episode ends.
         """
         num_updates = min(num_updates, MAX_UPDATES_PER_CALL, self.config.num_updates - self.num_updates_done(state))
-        with default_promotion():
+        with self._context():
             state, metrics = self._advance(state, np.int32(num_updates))
         rows = {name: values[:num_updates] for name, values in jax.device_get(metrics).items()}
         # Not inside the program, where jax_debug_nans would take it for a mistake.
@@ -76,20 +89,42 @@ class Learner:
 
     def compile(self, state: Any) -> None:
         """Compile `advance`, which the first call does otherwise."""
-        with default_promotion():
+        with self._context():
             self.num_updates_done(self._advance(state, np.int32(0))[0])  # waits for the program
 
     def num_updates_done(self, state: Any) -> int:
         """Return the number of updates that led to a state."""
-        return int(state.update[0])
+        return int(jax.device_get(state.update)[0])
 
     def agent(self, state: Any, index: int = 0, explore: bool = False) -> Any:
         """Return the policy that one of the seeds has learned."""
+        if self.mesh is not None:
+            return jax.tree.map(lambda leaf: leaf[index], self.agents(state, explore))
         return self.algorithm.make_agent(self.config, self.env, jax.tree.map(lambda leaf: leaf[index], state), explore)
 
     def agents(self, state: Any, explore: bool = False) -> Any:
         """Return the policies of all seeds as one pytree, whose leaves have a leading axis `[num_seeds]`."""
-        return self._agents(state, explore=explore)
+        with self._context():
+            agents = self._agents(state, explore=explore)
+        return self.local(agents)
+
+    def local(self, tree: Any) -> Any:
+        """Return a tree that is whole on every device as arrays of this process alone, if there are several devices."""
+        is_local = self.mesh is None or is_tracing()
+        return tree if is_local else jax.tree.map(jnp.asarray, jax.device_get(tree))
+
+    def _init(self, key_data: jax.Array, impl: str) -> Any:
+        key = jax.random.wrap_key_data(key_data, impl=find_impl(impl))
+        # One seed after the other: XLA's CPU runtime never finishes some programs that draw the networks of several
+        # seeds beside batches of rigid bodies.
+        init = functools.partial(self.algorithm.init, self.config, self.env)
+        return jax.lax.map(init, jax.random.split(key, self.config.num_seeds))
+
+    @contextlib.contextmanager
+    def _context(self) -> Iterator[None]:
+        """Promote dtypes as the packages for training expect, and spread environments over the devices."""
+        with default_promotion(), contextlib.nullcontext() if self.mesh is None else jax.set_mesh(self.mesh):
+            yield
 
     def _make_agents(self, state: Any, explore: bool) -> Any:
         return jax.vmap(lambda one: self.algorithm.make_agent(self.config, self.env, one, explore))(state)
@@ -105,6 +140,8 @@ class Learner:
         def step(update_index: jax.Array, carry: tuple[Any, dict[str, jax.Array]]) -> tuple[Any, dict[str, jax.Array]]:
             state, metrics = carry
             state, row = update(state)
+            if self.mesh is not None:
+                state = constrain(state, state_shardings(self.mesh, state))
             return state, {name: values.at[update_index].set(row[name]) for name, values in metrics.items()}
 
         return jax.lax.fori_loop(0, num_updates, step, (state, empty))

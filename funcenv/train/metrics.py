@@ -18,16 +18,21 @@ CLOCK_COLUMNS = ("wall_seconds", "cpu_seconds", "steps_per_second")
 
 
 class MetricsFile:
-    """Appends to `metrics.csv`. A row's clocks are read after the compiled call that did its update."""
+    """Appends to `metrics.csv`. A row's clocks are read after the compiled call that did its update.
 
-    def __init__(self, path: pathlib.Path) -> None:
-        self.path = path
+    Args:
+        path: The file.
+        is_written: False leaves the file to another process.
+    """
+
+    def __init__(self, path: pathlib.Path, is_written: bool = True) -> None:
+        self.path, self.is_written = path, is_written
         self.wall_seconds = 0.0
         self.cpu_seconds = 0.0
 
     def keep_until(self, num_updates: int) -> None:
         """Drop rows that an interrupted run wrote after its last checkpoint, and continue its clocks."""
-        if not self.path.exists():
+        if not self.is_written or not self.path.exists():
             return
         rows = [row for row in read_metrics(self.path) if int(row["update"]) <= num_updates]
         partial = self.path.with_suffix(".partial")
@@ -57,6 +62,8 @@ class MetricsFile:
         num_updates, num_seeds = metrics["env_steps"].shape
         steps_before = metrics["env_steps"][0, 0] - metrics["env_steps"][0, 0] // first_update
         steps_per_second = num_seeds * (metrics["env_steps"][-1, 0] - steps_before) / max(wall_seconds, 1e-9)
+        if not self.is_written:
+            return float(steps_per_second)
         clocks = [f"{value:.3f}" for value in (self.wall_seconds, self.cpu_seconds, steps_per_second)]
         names = [*REQUIRED_METRICS, *sorted(set(metrics) - set(REQUIRED_METRICS))]
         is_new = not self.path.exists() or self.path.stat().st_size == 0

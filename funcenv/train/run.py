@@ -48,6 +48,7 @@ from funcenv.train.folder import (
 from funcenv.train.logs import NO_LOGS, Log, LogOptions
 from funcenv.train.loop import MAX_UPDATES_PER_CALL, Learner, Metrics
 from funcenv.train.metrics import MetricsFile, draw_learning_curve, read_metrics, with_evaluation
+from funcenv.train.processes import agree, is_first, lost_processes, put_everywhere, wait_for_all
 from funcenv.train.progress import SHOWN_METRICS, ProgressReport
 from funcenv.train.result import RunResult, ends_solved, read_result, solved_updates
 
@@ -113,7 +114,7 @@ def start(
         DiskFullError: The disk is full. Earlier checkpoints stay valid.
         ImportError: A package that `logs` needs is missing.
     """
-    folder, console = pathlib.Path(folder), console or Console()
+    folder, console = pathlib.Path(folder), _console(console)
     logs.require()
     if folder.exists() and any(folder.iterdir()):
         raise FileExistsError(
@@ -123,9 +124,11 @@ def start(
     if config.stop_at_threshold and spec(config.env_id).reward_threshold is None:
         raise ValueError(f"{config.env_id} has no threshold at which to stop; leave stop_at_threshold out")
     learner, description = Learner(algorithm, config), describe_run(algorithm, config)  # check both before writing
-    with _disk_errors(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        write_config(folder, description)
+    wait_for_all("begin the run")  # all have seen that the folder is empty
+    if is_first():
+        with _disk_errors(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            write_config(folder, description)
     key = new_key(config.seed)
     return _train(learner, lambda: learner.init(key), key, folder, checkpoint_seconds, replay_episodes, logs, console)
 
@@ -159,7 +162,7 @@ def resume(
         DiskFullError: The disk is full. Earlier checkpoints stay valid.
         ImportError: A package that `logs` needs is missing.
     """
-    folder, console = pathlib.Path(folder), console or Console()
+    folder, console = pathlib.Path(folder), _console(console)
     logs.require()
     algorithm, saved, key = read_config(folder)
     if config is not None:
@@ -168,7 +171,8 @@ def resume(
     if is_longer:
         saved = dataclasses.replace(saved, total_timesteps=config.total_timesteps)
     learner = Learner(algorithm, saved)
-    if is_longer:
+    wait_for_all("resume the run")  # all have read the configuration
+    if is_longer and is_first():
         with _disk_errors(folder):
             extend_config(folder, saved)
 
@@ -203,7 +207,7 @@ def _train(
     has_replay = replay_episodes > 0 and can_draw(learner.env)
     report = ProgressReport(title, config.num_updates * config.batch_size, console, config.num_seeds, threshold)
     signals: list[int] = []
-    with _disk_errors(folder), report:
+    with _disk_errors(folder), lost_processes(), report:
         if config.total_timesteps > report.total_steps:
             report.say(
                 f"training {report.total_steps:,} of {config.total_timesteps:,} steps, "
@@ -215,9 +219,11 @@ def _train(
         wall, cpu = time.perf_counter(), time.process_time()
         state = get_state()
         done = learner.num_updates_done(state)
-        remove_partial_files(folder)
-        metrics_file = MetricsFile(folder / "metrics.csv")
+        if is_first():
+            remove_partial_files(folder)
+        metrics_file = MetricsFile(folder / "metrics.csv", is_written=is_first())
         metrics_file.keep_until(done)
+        wait_for_all("continue the metrics")
         is_solved = config.stop_at_threshold and ends_solved(read_metrics(metrics_file.path), config, threshold)
         must_train = done < config.num_updates and not is_solved
         if must_train:
@@ -225,20 +231,22 @@ def _train(
             learner.compile(state)
             course.begin(state)
             metrics_file.add_time(time.perf_counter() - wall, time.process_time() - cpu)
-            course.logs = logs.open(folder, config, done * config.batch_size)
+            course.logs = logs.open(folder, config, done * config.batch_size) if is_first() else []
             with contextlib.closing(course), note_requests(lambda: report.say(STOPPING)) as signals:
                 state = _advance(course, state, checkpoint_seconds, signals)
                 report.enter("saving")
                 done, is_solved = learner.num_updates_done(state), course.is_solved
                 course.save(state)
+        wait_for_all("end the run")
         rows, curve, replay = read_metrics(metrics_file.path), folder / CURVE_FILE, folder / REPLAY_FILE
-        if rows and (must_train or not curve.exists()):
+        if is_first() and rows and (must_train or not curve.exists()):
             draw_learning_curve(curve, rows, title, threshold)
         is_finished = done == config.num_updates or is_solved
-        if has_replay and is_finished and (must_train or not replay.exists()):
+        agents = learner.agents(state) if has_replay and is_finished else None
+        if is_first() and agents is not None and (must_train or not replay.exists()):
             report.enter(f"recording {replay_episodes} episodes")
             partial = replay.with_suffix(".partial.html")
-            record_agent(learner, learner.agents(state), RecordOptions(replay_episodes)).save(partial)
+            record_agent(learner, agents, RecordOptions(replay_episodes)).save(partial)
             os.replace(partial, replay)
         report.enter("finished" if is_finished else "stopped")
     return read_result(folder, state, config, threshold, [] if is_finished else signals)
@@ -283,7 +291,7 @@ class _Course:
         """Write checkpoints of the best agents, if they have changed, and of the train state."""
         done = self.learner.num_updates_done(state)
         if not self._is_saved:
-            checkpoint.save_best(self.folder / CHECKPOINTS, done, self.best)
+            checkpoint.save_best(self.folder / CHECKPOINTS, done, put_everywhere(self.learner.mesh, self.best))
             self._is_saved = True
         checkpoint.save(self.folder / CHECKPOINTS, done, state)
 
@@ -350,7 +358,13 @@ def _advance(course: _Course, state: Any, checkpoint_seconds: float, signals: li
         report.report(int(metrics["env_steps"][-1, 0]), **means, steps_per_second=speed)
         num_updates = int(np.clip(advanced * SECONDS_PER_CALL / max(seconds, 1e-6), 1, MAX_UPDATES_PER_CALL))
         done += advanced
-        if time.perf_counter() - last_save >= checkpoint_seconds:
+        # Clocks and signals differ between processes, which must do the same.
+        is_due = time.perf_counter() - last_save >= checkpoint_seconds
+        decisions = agree(num_updates, is_due, signals[0] if signals else 0)
+        num_updates, number = int(decisions[0, 0]), int(decisions[:, 2].max())
+        if number and not signals:
+            signals.append(number)
+        if decisions[0, 1]:
             course.save(state)
             last_save = time.perf_counter()
     return state
@@ -373,9 +387,13 @@ def _require_finite(learner: Learner, before: Any, metrics: Metrics, folder: pat
     )
 
 
+def _console(console: Console | None) -> Console:
+    """Return the console of a run; one of several processes reports."""
+    return (console or Console()) if is_first() else Console(quiet=True)
+
+
 def _restore(learner: Learner, folder: pathlib.Path, key: jax.Array, console: Console) -> Any:
-    template = jax.eval_shape(learner.init, key)
-    state, messages = checkpoint.restore_latest(folder / CHECKPOINTS, template, impl_name(key))
+    state, messages = checkpoint.restore_latest(folder / CHECKPOINTS, learner.template(key), impl_name(key))
     _warn(console, messages)
     return state
 

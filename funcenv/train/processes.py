@@ -1,0 +1,238 @@
+"""Runs over several devices and several processes: who holds which environments, and what all of them agree on.
+
+The environments of a run are spread over a mesh of all devices, with an axis "env". Every process runs the same
+program on the part that its devices hold. What has been collected is then gathered, so that every device learns from
+all of it, by the same operations in the same order as a single device: parameters do not depend on the number of
+devices.
+
+The first process writes the files of a run and reports its progress; the others write their parts of checkpoints.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeVar
+
+import jax
+import numpy as np
+from jax.sharding import AxisType, Mesh, NamedSharding
+
+from funcenv.sharding import partition
+from funcenv.struct import NDArray
+
+Tree = TypeVar("Tree")
+
+ENV_AXIS = "env"
+"""The axis of the mesh that environments are spread over."""
+
+CONNECT_SECONDS = 120
+"""The time that processes have to find each other."""
+
+HEARTBEAT_SECONDS = 30
+"""The time after which a process that is not heard from counts as lost."""
+
+_ROWS = ("vstate", "observation")  # fields of train states with an axis of environments
+
+
+constrain: Any = jax.lax.with_sharding_constraint  # JAX declares no types for it
+
+
+class CoordinatorError(RuntimeError):
+    """The processes of a run do not find each other."""
+
+
+class ProcessLostError(RuntimeError):
+    """Another process of the run has stopped."""
+
+
+def connect(
+    coordinator: str | None = None,
+    num_processes: int | None = None,
+    process_id: int | None = None,
+    timeout_seconds: int = CONNECT_SECONDS,
+) -> None:
+    """Make this process one of several that train together; call it before anything else uses JAX.
+
+    Args:
+        coordinator: `"HOST:PORT"` of the first process. Left out, it and all other arguments are read from the
+            environment of SLURM, Open MPI, Kubernetes or a TPU pod.
+        num_processes: Number of processes.
+        process_id: Number of this process, from 0.
+        timeout_seconds: How long to wait for the others.
+
+    Raises:
+        ValueError: An argument is missing or out of range.
+        CoordinatorError: The first process cannot be reached in time. If another one does not come, this process ends
+            with a message and the status 1.
+    """
+    given = {"coordinator": coordinator, "num_processes": num_processes, "process_id": process_id}
+    missing = [name for name, value in given.items() if value is None]
+    if 0 < len(missing) < len(given):
+        raise ValueError(
+            f"{', '.join(given)} belong together, {missing[0]} is missing; give all of them, or none under SLURM, "
+            "Open MPI, Kubernetes and on TPU pods"
+        )
+    if coordinator is not None and not coordinator.rpartition(":")[2].isdecimal():
+        raise ValueError(f"coordinator must be HOST:PORT, got {coordinator!r}; for example node1:12345")
+    if num_processes is not None and process_id is not None and not 0 <= process_id < num_processes:
+        raise ValueError(f"process_id must be at least 0 and below num_processes={num_processes}, got {process_id}")
+    if coordinator is not None and process_id:
+        _require_listener(coordinator, process_id, timeout_seconds)
+    # JAX aborts the process with a stack trace at its own time-out; this message comes before.
+    alarm = threading.Timer(timeout_seconds, _give_up, (coordinator, num_processes, timeout_seconds))
+    alarm.daemon = True
+    alarm.start()
+    try:
+        jax.distributed.initialize(
+            coordinator,
+            num_processes,
+            process_id,
+            initialization_timeout=timeout_seconds + HEARTBEAT_SECONDS,
+            heartbeat_timeout_seconds=HEARTBEAT_SECONDS,
+            shutdown_timeout_seconds=HEARTBEAT_SECONDS,
+        )
+    except ValueError as error:  # nothing tells the addresses
+        raise ValueError(
+            f"the processes of the run are not known ({error}); give coordinator, num_processes and process_id"
+        ) from error
+    finally:
+        alarm.cancel()
+
+
+def _require_listener(coordinator: str, process_id: int, timeout_seconds: float) -> None:
+    """Wait until the first process listens, and raise `CoordinatorError` if it does not in time."""
+    host, _, port = coordinator.rpartition(":")
+    deadline = time.monotonic() + timeout_seconds
+    while True:
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), timeout=timeout_seconds).close()
+            return
+        except OSError as error:
+            if time.monotonic() >= deadline:
+                raise CoordinatorError(
+                    f"process {process_id} cannot reach process 0 at {coordinator} within {timeout_seconds} s "
+                    f"({error}); check that it runs there, that no firewall closes the port, and that this host can "
+                    "resolve the address"
+                ) from error
+        time.sleep(0.2)
+
+
+def _give_up(coordinator: str | None, num_processes: int | None, timeout_seconds: float) -> None:
+    """End the process, because the others have not come."""
+    print(
+        f"the {num_processes or ''} processes of the run did not all come to {coordinator or 'process 0'} within "
+        f"{timeout_seconds} s; check that every one was started, with the same address and number of processes",
+        file=sys.stderr,
+        flush=True,
+    )
+    os._exit(1)
+
+
+def is_first() -> bool:
+    """Return whether this process writes the files of the run."""
+    return jax.process_index() == 0
+
+
+def make_mesh(num_envs: int, devices: Sequence[jax.Device] | None = None) -> Mesh | None:
+    """Return a mesh of devices that environments are spread over, by default all; None if there is one device.
+
+    Raises:
+        ValueError: The environments cannot be divided evenly.
+    """
+    devices = jax.devices() if devices is None else devices
+    count = len(devices)
+    if count == 1:
+        return None
+    if num_envs % count:
+        raise ValueError(
+            f"num_envs must be a multiple of the {count} devices in {jax.process_count()} processes, got {num_envs}; "
+            "choose another number, or fewer devices by CUDA_VISIBLE_DEVICES"
+        )
+    return jax.make_mesh((count,), (ENV_AXIS,), axis_types=(AxisType.Auto,), devices=devices)
+
+
+def state_shardings(mesh: Mesh, state: Any) -> Any:
+    """Return where the leaves of a train state lie: what belongs to one environment on its device, all else on each.
+
+    Args:
+        mesh: The devices.
+        state: A train state with leading axes `[num_seeds]`, or its shapes.
+    """
+    rows = NamedSharding(mesh, partition(None, ENV_AXIS))
+    fields = {name: jax.tree.map(lambda _: rows, getattr(state, name)) for name in _ROWS if hasattr(state, name)}
+    return whole(mesh, state).replace(**fields)
+
+
+def gather(tree: Tree) -> Tree:
+    """Return what all devices hold a part of, whole on each of them; alone, a device keeps what it has."""
+    if ENV_AXIS not in jax.sharding.get_abstract_mesh().axis_names:
+        return tree
+    gathered: Tree = constrain(tree, partition())
+    return gathered
+
+
+def with_shardings(shapes: Any, shardings: Any) -> Any:
+    """Return shapes that also say where their leaves lie."""
+    place: Any = jax.ShapeDtypeStruct  # JAX declares no types for it
+    return jax.tree.map(lambda leaf, sharding: place(leaf.shape, leaf.dtype, sharding=sharding), shapes, shardings)
+
+
+def whole(mesh: Mesh, tree: Any) -> Any:
+    """Return where the leaves of a tree lie that every device holds whole."""
+    return jax.tree.map(lambda _: NamedSharding(mesh, partition()), tree)
+
+
+def put_everywhere(mesh: Mesh | None, tree: Tree) -> Tree:
+    """Put what every process has for itself, and all have alike, whole on all devices; alone, leave it as it is."""
+    if mesh is None:
+        return tree
+    sharding = NamedSharding(mesh, partition())
+
+    def put(leaf: Any) -> jax.Array:
+        values = np.asarray(leaf)
+        return jax.make_array_from_callback(values.shape, sharding, lambda index: values[index])
+
+    everywhere: Tree = jax.tree.map(put, tree)
+    return everywhere
+
+
+def agree(*values: float) -> NDArray:
+    """Return the values that each process brings, `[num_processes, len(values)]`, when all have called this."""
+    if jax.process_count() == 1:
+        return np.array([values])
+    from jax.experimental import multihost_utils
+
+    with lost_processes():
+        return np.asarray(multihost_utils.process_allgather(np.array(values)))
+
+
+def wait_for_all(name: str) -> None:
+    """Return when all processes have come to the same place."""
+    if jax.process_count() > 1:
+        from jax.experimental import multihost_utils
+
+        with lost_processes():
+            multihost_utils.sync_global_devices(name)
+
+
+@contextlib.contextmanager
+def lost_processes() -> Iterator[None]:
+    """Say that another process has stopped where a collective operation, or waiting for all, fails because of it."""
+    try:
+        yield
+    except ProcessLostError:
+        raise
+    except Exception as error:
+        is_lost = isinstance(error, jax.errors.JaxRuntimeError) or "barrier" in str(error).lower()
+        if jax.process_count() == 1 or not is_lost:
+            raise
+        raise ProcessLostError(
+            f"process {jax.process_index()} of {jax.process_count()} stops, because another one has stopped; see what "
+            f"that one printed, then start all of them again with --resume. JAX says: {str(error).splitlines()[0]}"
+        ) from error

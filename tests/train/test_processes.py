@@ -1,0 +1,169 @@
+"""Training on several devices and in several processes is that of one device, bit for bit."""
+
+import dataclasses
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from funcenv.train import dqn, ppo, pqn, q_learning, recurrent_ppo, run, sac
+from funcenv.train.metrics import read_metrics
+from funcenv.train.processes import CoordinatorError, connect
+from tests.support.training import same_states
+
+ON_POLICY = {"num_envs": 16, "num_steps": 8, "hidden_sizes": (8,), "total_timesteps": 128 * 6}
+OFF_POLICY = {"num_envs": 16, "num_steps": 2, "hidden_sizes": (8,), "total_timesteps": 32 * 12}
+OFF_POLICY |= {"buffer_size": 256, "minibatch_size": 16, "learning_starts": 64}
+CONFIGS = {
+    "ppo": ppo.Config(**ON_POLICY, num_seeds=2, num_minibatches=2, normalize_observation=True),
+    "dqn": dqn.Config(**OFF_POLICY),
+    "pqn": pqn.Config(**ON_POLICY, num_minibatches=2),
+    "q_learning": q_learning.Config(num_envs=16, num_steps=8, total_timesteps=128 * 6),
+    "recurrent_ppo": recurrent_ppo.Config(**ON_POLICY, num_minibatches=2, memory_size=8),
+    "sac": sac.Config(**OFF_POLICY, env_id="Pendulum-v1"),
+}
+OTHERS = [pytest.param(name, marks=pytest.mark.exhaustive) for name in CONFIGS if name != "ppo"]
+
+EIGHT_DEVICES = "--xla_force_host_platform_device_count=8"
+
+ON_DEVICES = """
+import json, pathlib, sys
+import jax, funcenv
+from funcenv.random import impl_name
+from funcenv.train import checkpoint
+from funcenv.train.algorithm import find_algorithm
+from funcenv.train.loop import Learner
+from tests.support.training import same_states
+
+name, folder = sys.argv[1], pathlib.Path(sys.argv[2])
+config = find_algorithm(name).Config.from_json(json.loads(sys.argv[3]))
+key, ends = funcenv.key(0), []
+
+def spread(learner, state):  # the environments lie on all devices
+    shape = state.vstate.done.shape
+    return state.vstate.done.sharding.shard_shape(shape)[1] * len(learner.mesh.devices) == shape[1]
+
+for count in (1, 2, 8):
+    learner = Learner(name, config, devices=jax.devices()[:count])
+    half, metrics = learner.advance(learner.init(key), config.num_updates // 2)
+    assert count == 1 or spread(learner, half)
+    if count == 2:
+        checkpoint.save(folder, 1, half)
+    if count == 8:  # eight devices go on with what two have saved
+        half, _ = checkpoint.restore_latest(folder, learner.template(key), impl_name(key))
+        assert spread(learner, half)
+    end, _ = learner.advance(half, config.num_updates)
+    ends.append((end, learner.agents(end)))
+    same_states(ends[-1], ends[0])
+print("equal")
+"""
+
+
+def python(*arguments, **variables):
+    """Return a started Python process whose output, errors included, is text; XLA optimizes as it does for users."""
+    path = os.pathsep.join(part for part in sys.path if part)
+    return subprocess.Popen(
+        [sys.executable, *map(str, arguments)],
+        env=os.environ | {"PYTHONPATH": path, "FUNCENV_NO_FAST_PATH": "1", "XLA_FLAGS": ""} | variables,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+@pytest.mark.parametrize("algorithm", ["ppo", *OTHERS])
+def test_devices_share_the_environments_and_learn_the_same(algorithm, tmp_path):
+    config = json.dumps(CONFIGS[algorithm].to_json())
+    output, _ = python("-c", ON_DEVICES, algorithm, tmp_path, config, XLA_FLAGS=EIGHT_DEVICES).communicate()
+    assert output.endswith("equal\n"), output
+
+
+def start_one(folder, *flags):
+    """Return a process that trains, as the command line starts it."""
+    settings = ["--num-envs=16", "--num-steps=8", "--num-minibatches=2", "--hidden-sizes=8", "--num-seeds=2"]
+    return python(
+        "-m", "funcenv", "train", "CartPole-v1", "--run-dir", folder, "--replay-episodes=0", *settings, *flags
+    )
+
+
+def start_two(folder, *flags):
+    """Return two processes that train together, at an address of this host."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    together = ["--coordinator", address, "--num-processes=2", *flags]
+    return [start_one(folder, *together, f"--process-id={number}") for number in (0, 1)]
+
+
+@pytest.mark.dear
+def test_a_run_of_two_processes_is_that_of_one_and_goes_on_in_one(tmp_path, console):
+    """The first process alone reports, and writes the files that are not parts of checkpoints."""
+    flags = ["--total-timesteps=768", "--eval-every=384", "--eval-episodes=4"]
+    folders = tmp_path / "two", tmp_path / "one"
+    processes = [*start_two(folders[0], *flags), start_one(folders[1], *flags)]
+    outputs = [process.communicate()[0] for process in processes]
+    assert [process.returncode for process in processes] == [0, 0, 0], outputs
+    assert "100%  768 of 768 steps per agent" in outputs[0] and "steps" not in outputs[1]
+    repeatable = [
+        [(row["mean_return"], row["loss"], row["eval_return"]) for row in read_metrics(folder / "metrics.csv")]
+        for folder in folders
+    ]
+    assert repeatable[0] == repeatable[1] and len(repeatable[0]) == 2 * 6
+    assert {path.name for path in folders[0].iterdir()} == {path.name for path in folders[1].iterdir()}
+    config = dataclasses.replace(run.read_config(folders[0])[1], total_timesteps=1152)
+    results = [run.resume(folder, config=config, replay_episodes=0, console=console) for folder in folders]
+    same_states(results[0].state, results[1].state)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_where_one_process_stops_all_do(number, tmp_path):
+    two = start_two(tmp_path / "run", "--total-timesteps=1e9", "--checkpoint-seconds=1e9")
+    try:
+        for line in two[0].stdout:
+            if "  128 of 1,000,000,000 steps" in line:
+                two[1].send_signal(number)
+                break
+        output, _ = two[0].communicate(timeout=60)
+        two[1].communicate(timeout=60)
+    finally:
+        for process in two:
+            process.kill()
+    if number == signal.SIGTERM:  # it stops them in order
+        assert [process.returncode for process in two] == [128 + number] * 2
+        assert "stopped and saved; resume it with: funcenv train --resume" in output
+    else:
+        assert two[0].returncode == 1
+        assert "process 0 of 2 stops, because another one has stopped; see what that one printed" in output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (("127.0.0.1:9", 2, 1, 0), CoordinatorError, "process 1 cannot reach process 0 at 127.0.0.1:9 within 0 s"),
+        (("node1", 2, 1), ValueError, "coordinator must be HOST:PORT, got 'node1'; for example node1:12345"),
+        (("node1:1", 2, 2), ValueError, "process_id must be at least 0 and below num_processes=2, got 2"),
+        (("node1:1", 2), ValueError, "belong together, process_id is missing; give all of them, or none under SLURM"),
+    ],
+)
+def test_processes_that_do_not_find_each_other_say_why(arguments, error, message):
+    with pytest.raises(error, match=message):
+        connect(*arguments)
+
+
+def test_a_process_that_does_not_come_is_missed(tmp_path):
+    first, other = start_two(tmp_path / "run", "--connect-seconds=1")
+    other.kill()
+    output, _ = first.communicate(timeout=60)
+    other.communicate()
+    assert first.returncode == 1 and "the 2 processes of the run did not all come to 127.0.0.1:" in output
+
+
+def test_environments_that_cannot_be_divided_are_refused():
+    code = "import sys; from funcenv.train.loop import Learner; from funcenv.train import ppo; "
+    code += "Learner(ppo, ppo.Config(num_envs=12))"
+    output, _ = python("-c", code, XLA_FLAGS=EIGHT_DEVICES).communicate()
+    assert "num_envs must be a multiple of the 8 devices in 1 processes, got 12; choose another number" in output
