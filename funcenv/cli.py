@@ -433,7 +433,7 @@ def _connect(arguments: list[str], resumed: str | None) -> None:
     if not is_meant:
         return
     if resumed is None and _take_option(arguments, "--run-dir")[0] is None:
-        raise UsageError("several processes write to one folder, which is missing; name it by --run-dir or --resume")
+        raise UsageError("several processes need a folder, got none; name it by --run-dir or --resume")
     from funcenv.train.processes import CONNECT_SECONDS, connect
 
     try:
