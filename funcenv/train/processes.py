@@ -2,8 +2,8 @@
 
 The environments of a run are spread over a mesh of all devices, with an axis "env". Every process runs the same
 program on the part that its devices hold. What has been collected is then gathered, so that every device learns from
-all of it, by the same operations in the same order as a single device: parameters do not depend on the number of
-devices.
+all of it, by the same operations in the same order as a single device: parameters depend on the number of devices by
+the rounding of steps and policies only.
 
 The first process writes the files of a run and reports its progress; the others write their parts of checkpoints.
 """
