@@ -142,6 +142,22 @@ def cross(observation: jax.Array, key: jax.Array) -> jax.Array:
     return jnp.int32(1)
 
 
+def collect_own(observation: Any, key: jax.Array) -> Any:
+    """Return the Coin Game's actions of players who go for coins of their own colour, and wander otherwise."""
+
+    def act(planes: jax.Array, key: jax.Array) -> jax.Array:
+        (row, column), (coin_row, coin_column) = (
+            (jnp.argmax(plane.any(axis=1)), jnp.argmax(plane.any(axis=0))) for plane in (planes[0], planes[2])
+        )
+        sideways = jnp.where((coin_column - column) % 3 == 1, 1, 0)
+        upright = jnp.where((coin_row - row) % 3 == 1, 3, 2)
+        goal = jnp.where(coin_column == column, upright, sideways)
+        return jnp.where(planes[2].any(), goal, jax.random.randint(key, (), 0, 4)).astype(jnp.int32)
+
+    keys = dict(zip(observation, jax.random.split(key, len(observation)), strict=True))
+    return {agent: act(planes, keys[agent]) for agent, planes in observation.items()}
+
+
 RULES: dict[str, Callable[[Any, jax.Array], Any]] = {
     "CartPole": balance,
     "MountainCar": rock,
@@ -154,6 +170,7 @@ RULES: dict[str, Callable[[Any, jax.Array], Any]] = {
     "Breakout": chase_ball,
     "Freeway": cross,
     "Seaquest": rescue,
+    "CoinGame": collect_own,
 }
 
 

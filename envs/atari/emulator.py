@@ -165,6 +165,7 @@ class _Emulator:
             self.ale.setDifficulty(cartridge.difficulty)
         self.ale.reset_game()
         self._seed = zlib.crc32(repr((cartridge.game, cartridge.mode, cartridge.difficulty)).encode())
+        self._first = self.serialized()
         self._held = b""  # the row of the state that it is in
 
     def serialized(self) -> bytes:
@@ -173,7 +174,11 @@ class _Emulator:
         return state
 
     def load(self, row: NDArray) -> None:
-        """Put the emulator into a state, unless it is in it already."""
+        """Put the emulator into a state, unless it is in it already.
+
+        In five games (Amidar, Kool-Aid Man, Q*bert, Tetris, TRON Deadly Discs) something of the first state is not in
+        what ALE serializes; a reset before the state is restored brings it back.
+        """
         data = row.tobytes()
         if data == self._held:
             return
@@ -184,6 +189,8 @@ class _Emulator:
                 f"a state is not one of {self.cartridge.game} with this mode and difficulty; "
                 "pass a state that reset or step of the same environment returned"
             )
+        if state == self._first:
+            self.ale.reset_game()
         self.ale.restoreState(self._state_of(state))
 
     def store(self, row: NDArray) -> None:
