@@ -298,7 +298,7 @@ def _touching(program: _Program, changes: ContactList) -> tuple[Islands, Number]
     world, fixtures, contacts = program.world, program.fixtures, changes.contacts
     if not program.has_contacts:
         none = jnp.zeros(0, jnp.int32)
-        found = find_islands(world, fixtures, (none, none), jnp.zeros(0, bool), contacts.stamp, changes.is_awake)
+        found = find_islands(world, fixtures, (none, none), jnp.zeros(0, bool), none, changes.is_awake)
         return found, jnp.int32(0)
     table, size = program.table, fixtures.max_contacts
     rows = [jnp.broadcast_to(jnp.asarray(row), (size,)) for row in table.rows(contacts.pair)]
