@@ -41,7 +41,7 @@ def _load_script(name: str) -> ModuleType:
 
 _docstrings = _load_script("docstrings")
 
-_OTHER = re.compile(r"that of `(\w+)`\.")
+_OTHER = re.compile(r"\w+ `\[\d+\]`: that of `(\w+)`\.")
 _SECTION = re.compile(r"^(Observation|Action|Reward|Termination|Initial state|Info): ", flags=re.MULTILINE)
 _ARGUMENT = re.compile(r"^    (\w+): (.*(?:\n     +.*)*)", flags=re.MULTILINE)
 _REST = re.compile(r"^(Args|Raises|>>>)", flags=re.MULTILINE)
@@ -98,7 +98,7 @@ def page_text(page: EnvPage) -> str:
 def observation_table(env: Any, text: str, comments: dict[str, str]) -> str:
     """Return a table of the numbers in an observation, from the sentence that lists them and from the space.
 
-    Screens and grids have no table.
+    Screens, grids and observations of several agents have no table.
 
     Args:
         env: the environment.
@@ -106,7 +106,7 @@ def observation_table(env: Any, text: str, comments: dict[str, str]) -> str:
             of the list such as "velocities `[9]` [m/s]" stands for nine numbers.
         comments: what the fields of the state mean.
     """
-    if len(env.observation_space.shape or ()) > 1:
+    if isinstance(env.observation_space, funcenv.spaces.Dict) or len(env.observation_space.shape or ()) > 1:
         return ""
     listed = [(*_split_count(part), _split_unit(part)[1]) for part in _split_list(text.partition(": ")[2])]
     bounds, num_listed = _bounds(env.observation_space), sum(count for _, count, _ in listed)
@@ -277,7 +277,7 @@ def on_page_markdown(markdown: str, page: Any, **kwargs: Any) -> str:
 def _parse_docstring(build: Any) -> tuple[str, list[tuple[str, str]], str]:
     """Return the title, the sections and the example of a class's docstring.
 
-    A section "that of `Humanoid`." is the section of that name in the docstring of another environment.
+    A section "float32 `[17]`: that of `Humanoid`." is the section of that name in the docstring of another environment.
     """
     text = inspect.getdoc(build) or ""
     described = text[: match.start()] if (match := _REST.search(text)) else text

@@ -67,10 +67,10 @@ class PongState(PaddleGameState):
 class Pong(PaddleGame):
     """Return the ball, and win 21 points.
 
-    Observation: int32 `[10]`: ball x, y, dx, dy; y of the player's paddle and of the rival's; both scores, the player's
-    first; the position of the knob in thousands of ohms; and frames until a ball is served. y and dy are counted down,
-    and y is 0 while no ball is in play. With `obs_type="rgb"` it is the screen, uint8 `[210, 160, 3]`, and with
-    `obs_type="grayscale"` uint8 `[210, 160]`.
+    Observation: int32 `[10]`: x of the ball, y of the ball, dx of the ball, dy of the ball, y of the player's paddle, y
+    of the rival's paddle, score of the player, score of the rival, position of the knob [kOhm], frames until a ball is
+    served. y and dy are counted down, and y is 0 while no ball is in play. With `obs_type="rgb"` it is the screen,
+    uint8 `[210, 160, 3]`, and with `obs_type="grayscale"` uint8 `[210, 160]`.
 
     Action: int32 `[]`: 0 for nothing, 1 for the button, 2 to turn the knob to the right, which moves the paddle up, 3
     to the left, 4 and 5 for both with the button. It is held for `frameskip` frames.

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -130,7 +130,7 @@ class BipedalWalker(FuncEnv[BipedalWalkerState, Any, Float[Array, "24"]]):
     differentiable = False
     render_fps = FPS
     action_names = ("hip 1", "knee 1", "hip 2", "knee 2")
-    heuristic_memory = 3  # floats that `heuristic` remembers
+    heuristic_memory: ClassVar[int] = 3  # floats that `heuristic` remembers
 
     def __post_init__(self) -> None:
         require_finite(

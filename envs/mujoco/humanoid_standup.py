@@ -20,9 +20,9 @@ from funcenv.struct import field
 class HumanoidStandup(HumanoidEnv):
     """HumanoidStandup.
 
-    Observation: that of `Humanoid`.
+    Observation: float32 `[348]`: that of `Humanoid`.
 
-    Action: that of `Humanoid`.
+    Action: float32 `[17]`: that of `Humanoid`.
 
     Reward: 1, plus the height of the torso [m] over the time of a simulation step [s], minus `ctrl_cost_weight` times
         the sum of the squared actions, minus `impact_cost_weight` times the sum of the squared contact forces, which is

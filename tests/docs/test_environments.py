@@ -97,7 +97,8 @@ def test_every_observation_and_action_has_a_row(environment_pages, texts):
         rows = re.findall(r"^\| (\d+)(?: to (\d+))? \| ", table, re.MULTILINE)
         listed = [index for first, last in rows for index in range(int(first), int(last or first) + 1)]
         count = funcenv.spaces.flatdim(space) if isinstance(space, funcenv.spaces.Box) else 1
-        count = 0 if len(space.shape or ()) > 1 else count  # a screen
+        has_table = not isinstance(space, funcenv.spaces.Dict) and len(space.shape or ()) <= 1
+        count = count if has_table else 0  # of a screen, or of several agents
         assert listed[:count] == list(range(count))
     assert "| 1 | bshin | - | -1 | 1 | s: -1.0, w: 1.0 |" in texts["half_cheetah"]
     assert "| 1 to 7 | angles of torso and joints | rad | -∞ | ∞ |" in texts["half_cheetah"]

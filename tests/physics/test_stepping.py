@@ -25,6 +25,23 @@ def _bounce(height, gravity):
 
 
 @pytest.mark.fast_path
+def test_a_batch_of_stacks_steps_as_one_does():
+    """The bodies may collide with each other; the first pass takes worlds without contacts."""
+    ground = Body((Fixture(Edges(*np.array([[-5.0], [0.0], [5.0], [0.0]], np.float32))),), is_static=True)
+
+    def fall(height):
+        balls = [Body((Fixture(Circle(0.5), density=1.0),), (0.0, place)) for place in (height, height + 1.5)]
+        world = World((ground, *balls), max_contacts=4, is_continuous=False)
+        return jax.lax.scan(lambda state, _: (step(world, state, 1 / 60), state.y), initial_state(world), length=40)[1]
+
+    heights = jnp.linspace(0.6, 2.0, 6)
+    batch = jax.jit(jax.vmap(fall))(heights)
+    alone = jax.jit(fall)(heights[0])
+    np.testing.assert_allclose(batch[0], alone, rtol=1e-4)
+    assert (np.asarray(batch)[:, -1, 1] > np.asarray(batch)[:, -1, 0] + 0.9).all()  # one lies on the other
+
+
+@pytest.mark.fast_path
 def test_a_batch_of_batches_is_one_larger_batch():
     """Some heights vary with the inner batch and some gravities with the outer one, as seeds of a training do."""
     heights, gravities = jnp.linspace(0.6, 3.0, 6), jnp.array([-10.0, -5.0])
