@@ -113,9 +113,13 @@ def _bases(cls: griffe.Class) -> list[griffe.Class]:
         path = str(getattr(base, "canonical_path", base))
         if not path.startswith("funcenv."):
             continue
-        above: Any = cls.modules_collection[path]
+        try:
+            above: Any = cls.modules_collection[path]
+        except KeyError:  # a class of another library, which is imported by name
+            continue
         above = above.final_target if above.is_alias else above
-        found += [above, *_bases(above)]
+        if isinstance(above, griffe.Class):
+            found += [above, *_bases(above)]
     return found
 
 

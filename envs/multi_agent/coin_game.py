@@ -51,7 +51,7 @@ class CoinGame(MultiAgentEnv[CoinGameState]):
         size: rows and columns of the grid; at least 2. Observations have the shape `[4, size, size]`.
 
     >>> import funcenv, jax.numpy as jnp
-    >>> from funcenv.envs.multi_agent import CoinGameState
+    >>> from funcenv.envs.multi_agent import CoinGame, CoinGameState
     >>> env = CoinGame()
     >>> state = CoinGameState(jnp.array([[0, 0], [2, 2]]), jnp.array([0, 1]), jnp.array(False))
     >>> next_state, timestep = env.step(state, {"red": 1, "blue": 0}, funcenv.key(0))  # red takes a blue coin
