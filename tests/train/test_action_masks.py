@@ -99,7 +99,9 @@ def test_a_loaded_policy_needs_the_mask(tmp_path, console):
     folder = run.start(config, tmp_path / "run", replay_episodes=0, console=console).folder
     act, legal = stateful_policy(funcenv.load_policy(folder, explore=True)), np.array([0, 0, 0, 1, 0, 0], np.int8)
     assert {int(act({"observation": np.ones(1, np.float32), "action_mask": legal})) for _ in range(20)} == {13}
-    with pytest.raises(TypeError, match="takes observations with an action_mask, got one without; put the environment"):
+    with pytest.raises(
+        TypeError, match="takes observations with 'action_mask' beside 'observation', got others; put the"
+    ):
         act(np.ones(1, np.float32))
 
 
