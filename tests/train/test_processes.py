@@ -67,6 +67,7 @@ def python(*arguments, **variables):
     )
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("algorithm", ["ppo", pytest.param("q_learning", marks=pytest.mark.exhaustive)])
 def test_devices_share_the_environments_and_learn_the_same(algorithm, tmp_path):
     config = json.dumps(CONFIGS[algorithm].to_json())
@@ -111,6 +112,7 @@ def test_a_run_of_two_processes_is_that_of_one_and_goes_on_in_one(tmp_path, cons
     same_states(results[0].state, results[1].state)
 
 
+@pytest.mark.dear
 def test_where_one_process_is_killed_the_others_stop(tmp_path):
     first, other = start_two(tmp_path / "run", "--total-timesteps=1e9", "--checkpoint-seconds=1e9")
     try:
