@@ -32,12 +32,12 @@ CAR_REFERENCE = REFERENCE.with_name("car_racing_returns.npz")
 NUM_STEPS = {
     "LunarLander-v3": 400,
     "CarRacing-v3": 50,
-}  # of a rollout: several episodes, so that their ends count as in a long one
+}  # A rollout has several episodes, so that their ends count as in a long one.
 FIDELITIES = {"exact": {"fidelity": "exact"}, "fast": {"fidelity": "fast"}}
 VERSIONS = {"LunarLander-v3": FIDELITIES, "CarRacing-v3": FIDELITIES}  # parameters by name
 NUM_ENVS = {"LunarLander-v3": 1024, "CarRacing-v3": 64}
 READ = {"CarRacing-v3": {", with pictures": True, ", without": False}}  # whether observations are added up
-DEFAULT_NUM_ENVS, DEFAULT_NUM_STEPS = 256, 200  # of the walkers
+DEFAULT_NUM_ENVS, DEFAULT_NUM_STEPS = 256, 200  # The walkers have these.
 
 
 def versions(env_id: str) -> dict[str, dict[str, Any]]:

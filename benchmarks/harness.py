@@ -139,6 +139,32 @@ def peer_python(peer: str) -> str:
     return str(python)
 
 
+def run_peer(peer: str, script: str, *args: str, variables: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Run a worker to its end in a peer's virtual environment, with this package on its path.
+
+    Returns:
+        The object that it printed as a line of JSON, or `{"error": ...}`.
+    """
+    try:
+        python = peer_python(peer)
+    except PeerError as error:
+        return {"error": str(error)}
+    paths = os.pathsep.join(map(str, (HERE.parent, HERE)))
+    environment = {**os.environ, **(variables or {}), "PYTHONPATH": paths, "JAX_PLATFORMS": "cpu"}
+    command = [python, str(HERE / "workers" / script), *args]
+    outcome = subprocess.run(command, env=environment, capture_output=True, text=True)
+    lines = [line for line in outcome.stdout.splitlines() if line.startswith("{")]
+    said = [line for line in outcome.stderr.splitlines() if line.strip()] or ["no message"]
+    found: dict[str, Any] = json.loads(lines[-1]) if lines else {"error": said[-1]}
+    return found
+
+
+def write_table(page: pathlib.Path, begin: str, end: str, text: str) -> None:
+    """Replace what stands between two markers of a page."""
+    before, rest = page.read_text().split(begin)
+    page.write_text(f"{before}{begin}\n{text}\n{end}{rest.split(end)[1]}")
+
+
 def pin(core: int | None = None) -> int | None:
     """Pin this process and its children to one core and return it; return None if the system cannot do this."""
     if not hasattr(os, "sched_setaffinity"):

@@ -9,12 +9,8 @@ from __future__ import annotations
 
 import argparse
 import datetime
-import json
-import os
-import pathlib
-import subprocess
 
-from harness import HERE, PeerError, peer_python
+from harness import HERE, run_peer, write_table
 
 PAGE = HERE.parent / "docs" / "guides" / "interop.md"
 BEGIN, END = "<!-- table: python benchmarks/interop.py --write-docs -->", "<!-- end of the table -->"
@@ -31,20 +27,10 @@ IDS = {
 
 
 def measure(library: str) -> list[dict[str, object]]:
-    """Return a row for each environment of a library; or one with an error."""
-    try:
-        python = peer_python(f"interop {library}")
-    except PeerError as error:
-        return [{"id": library, "error": str(error)}]
-    paths = os.pathsep.join(map(str, (HERE.parent, HERE)))
-    variables = {**os.environ, "PYTHONPATH": paths, "JAX_PLATFORMS": "cpu"}
+    """Return a row for each environment of a library."""
     rows = []
     for name in IDS[library]:
-        worker = [python, str(HERE / "workers" / "interop.py"), library, name]
-        outcome = subprocess.run(worker, env=variables, capture_output=True, text=True)
-        lines = [line for line in outcome.stdout.splitlines() if line.startswith("{")]
-        said = [line for line in outcome.stderr.splitlines() if line.strip()] or ["no message"]
-        rows.append(json.loads(lines[-1]) if lines else {"id": f"{library}/{name}", "error": said[-1]})
+        rows.append({"id": f"{library}/{name}", **run_peer(f"interop {library}", "interop.py", library, name)})
         print(rows[-1], flush=True)
     return rows
 
@@ -76,9 +62,7 @@ def main() -> None:
     text = table([row for library in options.only for row in measure(library)])
     print(text)
     if options.write_docs:
-        page = PAGE.read_text()
-        before, after = page.split(BEGIN)[0], page.split(END)[1]
-        pathlib.Path(PAGE).write_text(f"{before}{BEGIN}\n{text}\n{END}{after}")
+        write_table(PAGE, BEGIN, END, text)
 
 
 if __name__ == "__main__":

@@ -8,12 +8,8 @@ from __future__ import annotations
 
 import argparse
 import datetime
-import json
-import os
-import pathlib
-import subprocess
 
-from harness import HERE, ONE_CORE, PeerError, peer_python
+from harness import HERE, ONE_CORE, run_peer, write_table
 
 PAGE = HERE.parent / "docs" / "guides" / "interop.md"
 BEGIN, END = "<!-- table: python benchmarks/trainers.py --write-docs -->", "<!-- end of the table of trainers -->"
@@ -31,17 +27,7 @@ TRAINERS = {
 def train(trainer: str, *args: str) -> dict[str, object]:
     """Return the row of a trainer, or one with an error."""
     name, package = TRAINERS[trainer]
-    try:
-        python = peer_python(f"trainer {trainer}")
-    except PeerError as error:
-        return {"name": name, "error": str(error)}
-    paths = os.pathsep.join(map(str, (HERE.parent, HERE)))
-    variables = {**os.environ, **ONE_CORE, "PYTHONPATH": paths, "JAX_PLATFORMS": "cpu"}
-    worker = [python, str(HERE / "workers" / "trainers.py"), trainer, package, *args]
-    outcome = subprocess.run(worker, env=variables, capture_output=True, text=True)
-    lines = [line for line in outcome.stdout.splitlines() if line.startswith("{")]
-    said = [line for line in outcome.stderr.splitlines() if line.strip()] or ["no message"]
-    row = json.loads(lines[-1]) if lines else {"error": said[-1]}
+    row = run_peer(f"trainer {trainer}", "trainers.py", trainer, package, *args, variables=ONE_CORE)
     print(row, flush=True)
     return {"name": name, **row}
 
@@ -80,9 +66,7 @@ def main() -> None:
     text = table(rows)
     print(text)
     if options.write_docs:
-        page = PAGE.read_text()
-        before, after = page.split(BEGIN)[0], page.split(END)[1]
-        pathlib.Path(PAGE).write_text(f"{before}{BEGIN}\n{text}\n{END}{after}")
+        write_table(PAGE, BEGIN, END, text)
 
 
 if __name__ == "__main__":

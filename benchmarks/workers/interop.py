@@ -22,8 +22,12 @@ NUM_STEPS, NUM_ENVS, ROUNDS = 64, 64, 7
 def own_functions(library, name):
     """Return the library's `reset(key)` and `step(state, action, key)`: state, observation and reward."""
     module = importlib.import_module(library)
-    if library == "gymnax":
-        env, params = module.make(name)
+    if library in ("gymnax", "craftax"):
+        if library == "gymnax":
+            env, params = module.make(name)
+        else:
+            env = importlib.import_module("craftax.craftax_env").make_craftax_env_from_name(name, auto_reset=False)
+            params = env.default_params
 
         def reset(key):
             observation, state = env.reset_env(key, params)
@@ -43,18 +47,6 @@ def own_functions(library, name):
         def step(state, action, key):
             state, timestep = env.step(state, action)
             return state, plain_observation(timestep.observation), timestep.reward
-
-    elif library == "craftax":
-        env = importlib.import_module("craftax.craftax_env").make_craftax_env_from_name(name, auto_reset=False)
-        params = env.default_params
-
-        def reset(key):
-            observation, state = env.reset_env(key, params)
-            return state, observation, 0.0
-
-        def step(state, action, key):
-            observation, state, reward, _, _ = env.step_env(key, state, action, params)
-            return state, observation, reward
 
     elif library == "jaxmarl":
         env = module.make(name)

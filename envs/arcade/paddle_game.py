@@ -1,4 +1,4 @@
-"""What native games with a paddle have in common: the knob, frames, sticky actions and screens.
+"""The parts that native games with a paddle share: the knob, frames, sticky actions and screens.
 
 These games are computed by JAX alone. Their rules were found by observing the memory and the screen of the originals in
 the Arcade Learning Environment (ALE), to which they were fitted until they followed them frame by frame. No ROM and no
@@ -24,8 +24,8 @@ from funcenv.spaces import Box, Discrete
 from funcenv.struct import NDArray, PyTreeNode, field
 
 SCREEN_HEIGHT, SCREEN_WIDTH = 210, 160
-PIXEL_WIDTH = 4 / 3 * SCREEN_HEIGHT / SCREEN_WIDTH  # of a television, whose pixels are as high as 1
-MAX_NUM_FRAMES = 108_000  # of an episode: half an hour
+PIXEL_WIDTH = 4 / 3 * SCREEN_HEIGHT / SCREEN_WIDTH  # A television's pixels are wider than high; their height is 1.
+MAX_NUM_FRAMES = 108_000  # An episode lasts half an hour at most.
 _OBS_TYPES = ("ram", "rgb", "grayscale")
 # ALE turns a knob from one stop to the other. Its position is a resistance [ohm].
 KNOB_STOPS = (27_450, 790_196)

@@ -50,7 +50,7 @@ COURT = (34, 194)  # its first row on the screen, and the row after its last one
 
 
 class PongState(PaddleGameState):
-    """Where the paddles and the ball are, in the memory's coordinates [pixels]."""
+    """The places of the paddles and the ball, in the memory's coordinates [pixels]."""
 
     paddle: Int[Array, ""]  # y of the player's paddle, as it is drawn
     reading: Int[Array, ""]  # y of the player's paddle in the next frame

@@ -44,7 +44,7 @@ SUBMARINE_CHANCE = 1 / 3
 
 
 class SeaquestState(MinAtarState):
-    """Where the player, the enemies, the divers and the bullets are. In each list, later arrivals come first."""
+    """The places of the player, the enemies, the divers and the bullets. In each list, later arrivals come first."""
 
     column: Int[Array, ""]  # of the player's bow
     row: Int[Array, ""]  # of the player; 0 is the surface
@@ -79,7 +79,7 @@ class SeaquestState(MinAtarState):
 
 
 class Arrivals(NamedTuple):
-    """What appears next."""
+    """The enemy and the diver that appear next."""
 
     enemy_right: Bool[Array, ""]
     is_submarine: Bool[Array, ""]

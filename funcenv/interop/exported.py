@@ -1,4 +1,4 @@
-"""What the interfaces of other libraries to functional environments have in common."""
+"""Helpers of the interfaces that other libraries have to functional environments."""
 
 from __future__ import annotations
 
