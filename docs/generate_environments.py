@@ -62,7 +62,7 @@ class EnvPage:
     @property
     def family(self) -> str:
         """Title of the package that the class is in."""
-        return _title(self.build.__module__.split(".")[-2])
+        return family_title(self.build.__module__.rpartition(".")[0])
 
 
 def env_pages(package: str = PACKAGE) -> list[EnvPage]:
@@ -234,8 +234,8 @@ def api_listing(package: str = PACKAGE) -> str:
     for name in getattr(exports, "__all__", ()):
         path = f"{package}.{name}"
         if not any(path in listed for listed in families.values()):
-            family = getattr(exports, name).__module__.removeprefix(f"{package}.").split(".")
-            families.setdefault(_title(family[0]), []).append(path)
+            family = getattr(exports, name).__module__.removeprefix(f"{package}.").split(".")[0]
+            families.setdefault(family_title(f"{package}.{family}"), []).append(path)
     sections = (f"## {family}\n\n" + "\n\n".join(f"::: {path}" for path in paths) for family, paths in families.items())
     return "\n\n".join(sections)
 
@@ -293,8 +293,16 @@ def _parse_docstring(build: Any) -> tuple[str, list[tuple[str, str]], str]:
     return text.splitlines()[0].rstrip("."), sections, example
 
 
-def _title(name: str) -> str:
-    return name.replace("_", " ").capitalize()
+def family_title(package: str) -> str:
+    """Return the title of a package of environments: its name, spelled as its docstring spells it.
+
+    >>> family_title("funcenv.envs.box2d"), family_title("funcenv.envs.toy_text")
+    ('Box2D', 'Toy text')
+    """
+    words = package.rpartition(".")[2].replace("_", " ")
+    spelled = re.search(words.replace(" ", "[ -]"), importlib.import_module(package).__doc__ or "", flags=re.IGNORECASE)
+    title = spelled[0] if spelled else words
+    return title[0].upper() + title[1:]
 
 
 def _split_list(text: str) -> list[str]:

@@ -17,6 +17,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from generate_environments import family_title  # of this folder
 
 import funcenv
 from funcenv.envs.toy_text.tabular import TabularEnv
@@ -243,7 +244,7 @@ def readme_list(ids: list[str]) -> str:
     """Return the list of environments in the README, one line for each family."""
     families: dict[str, list[str]] = {}
     for env_id in ids:
-        family = type(funcenv.make(env_id).unwrapped).__module__.split(".")[-2].replace("_", " ").capitalize()
+        family = family_title(type(funcenv.make(env_id).unwrapped).__module__.rpartition(".")[0])
         families.setdefault(family, []).append(f"`{env_id}`")
     return "".join(f"- **{family}:** {', '.join(listed)}\n" for family, listed in families.items())
 
