@@ -70,6 +70,7 @@ _LIBRARIES = {
     "pgx": None,
     "xminigrid": None,
 }
+_GYMNASIUM = "funcenv.adapters.gymnasium.from_env:from_gymnasium"
 
 
 def register_envs() -> None:
@@ -88,6 +89,7 @@ def register_envs() -> None:
     register_family(_atari_specs)
     for library, limit in _LIBRARIES.items():
         register_namespace(library, f"funcenv.interop.{library}:from_{library}", "env", limit)
+    register_namespace("gymnasium", _GYMNASIUM, "env")
 
 
 def _atari_specs() -> Iterator[EnvSpec]:

@@ -69,6 +69,8 @@ def __getattr__(name: str) -> Any:
     modules = {
         "check_func_env": "checker",
         "checked": "checker.checkify",
+        "from_gymnasium": "adapters.gymnasium",
+        "from_gymnasium_functional": "adapters.gymnasium",
         "load_policy": "train.policy",
         "Replay": "replay",
         "record": "replay",

@@ -35,6 +35,7 @@ from funcenv.adapters.gymnasium.from_env import from_gymnasium
 from funcenv.adapters.gymnasium.from_functional import from_gymnasium_functional
 from funcenv.adapters.gymnasium.handwritten_env import HandwrittenGymnasiumEnv
 from funcenv.adapters.gymnasium.registration import register_envs
+from funcenv.adapters.gymnasium.restorable import RestorableGymnasium
 from funcenv.adapters.gymnasium.vector_env import GymnasiumVectorEnv
 
 register_envs()
@@ -43,6 +44,7 @@ __all__ = [
     "GymnasiumEnv",
     "GymnasiumVectorEnv",
     "HandwrittenGymnasiumEnv",
+    "RestorableGymnasium",
     "from_gymnasium",
     "from_gymnasium_functional",
     "register_envs",

@@ -176,7 +176,13 @@ def _undefined_actions(runs: Runs) -> Iterator[Finding]:
     for action in _actions_outside(runs.env.action_space, given.action):
         state = given.state
         for _ in range(NUM_HELD_STEPS):
-            state, timestep = runs.step(state, action, given.key)
+            stepped = runs.tested.attempt(lambda: jax.device_get(runs.step(state, action, given.key)))  # noqa: B023
+            if isinstance(stepped, Failure):  # of code that runs on the host
+                seen = f"action {format_values(action)}, outside {runs.env.action_space!r}, raised {_reason(stepped)}"
+                remedy = "treat every other value as one of the members, and say so in the docstring"
+                yield error("action-undefined", runs.env, "transition", seen, remedy)
+                break
+            state, timestep = stepped
             bad = not_finite(StepResult(state, timestep))
             if not bad and not contains_each(runs.env.observation_space, take(timestep.observation, None))[0]:
                 bad = [f"observation {format_values(timestep.observation)}, outside its space"]
@@ -186,6 +192,11 @@ def _undefined_actions(runs: Runs) -> Iterator[Finding]:
                 yield error("action-undefined", runs.env, "transition", seen, remedy + "docstring")
             if timestep.done:
                 break
+
+
+def _reason(failure: Failure) -> str:
+    """Return the last line of an error, which names the exception that the host's code raised."""
+    return str(failure.error).strip().splitlines()[-1]
 
 
 def _actions_outside(space: Any, member: Any) -> list[Any]:

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import funcenv
+from funcenv.host import host_call
 from funcenv.spaces import Box, Discrete
 
 from .line import Line, Point, expect
@@ -110,6 +111,24 @@ class UnclippedForce(Line):
 
     def transition(self, state: Any, action: Any, key: jax.Array) -> Any:
         return Point(x=state.x * 0.5 + self.speed * action.astype(state.x.dtype))
+
+
+def _checked(action: Any) -> Any:
+    if action.max() > 1:
+        raise ValueError("no such action")
+    return action
+
+
+@expect("action-undefined")
+class RaisesOnTheHost(Line):
+    """A simulator that raises an exception at an action outside the space."""
+
+    differentiable = False
+
+    def transition(self, state: Any, action: Any, key: jax.Array) -> Any:
+        action = jnp.asarray(action)
+        checked = host_call(_checked, jax.ShapeDtypeStruct(action.shape, action.dtype), action)
+        return super().transition(state, checked, key)
 
 
 @expect("end-undefined")
