@@ -261,6 +261,15 @@ class FuncEnv(PyTreeNode, Generic[State, Action, Obs]):
         return None
 
     @property
+    def calls_host(self) -> bool:
+        """Whether a step calls a simulator on the host (`funcenv.host`), so that no single kernel can compute it.
+
+        Programs then compile in half of the time; the results are equal to rounding. A class attribute
+        `calls_host = True` can set it.
+        """
+        return False
+
+    @property
     def unwrapped(self) -> AnyEnv:
         """The environment inside all wrappers."""
         return self

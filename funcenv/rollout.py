@@ -34,7 +34,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from funcenv._compile.cuda_graph import CudaGraphJit
+from funcenv._compile.host_jit import HostJit
 from funcenv._compile.options import is_tracing, quick_options
 from funcenv._compile.rollout import Accumulator, as_policy, plain_steps, rollout_args, run, run_traced
 from funcenv.checks import require_size
@@ -268,7 +268,7 @@ def _warn_of_unfinished(evaluation: Evaluation, limit: int) -> None:
         )
 
 
-@functools.partial(CudaGraphJit, static_argnames=("num_steps", "collect"))
+@functools.partial(HostJit, static_argnames=("num_steps", "collect"))
 def _rollout(
     venv: AnyVectorEnv,
     policy: Any,
@@ -281,7 +281,7 @@ def _rollout(
     return result.vstate, result.collected, result.totals.statistics()
 
 
-@functools.partial(CudaGraphJit, static_argnames=("max_steps",))
+@functools.partial(HostJit, static_argnames=("max_steps",))
 def _evaluate(venv: AnyVectorEnv, policy: Any, key: jax.Array, max_steps: int) -> Evaluation:
     result = plain_steps(_WHOLE_EPISODES, rollout_args(venv, policy, key, None), None, max_steps)
     evaluation: Evaluation = result.totals

@@ -106,6 +106,7 @@ class Atari(FuncEnv[AtariState, Int[Array, ""], Array]):
 
     fixed_start = True
     differentiable = False
+    calls_host = True
 
     def __post_init__(self) -> None:
         require_game(self.game)

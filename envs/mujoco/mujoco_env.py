@@ -116,6 +116,11 @@ class MujocoEnv(FuncEnv[MujocoState, Float[Array, "nu"], Float[Array, "size"]]):
         return "c" if self.mjx_fault or jax.default_backend() == "cpu" else "mjx"
 
     @property
+    def calls_host(self) -> bool:
+        """True for the library."""
+        return self.simulator == "c"
+
+    @property
     def differentiable(self) -> bool | None:
         """False for the library; None for MJX, whose derivatives may be infinite where contacts begin."""
         return False if self.simulator == "c" else None

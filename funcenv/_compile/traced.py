@@ -27,11 +27,14 @@ from funcenv.sharding import axis_of_rows, varying_axes
 from funcenv.struct import parameter_default
 
 
-def allows_kernels(*args: Any) -> bool:
-    """Return whether a program that is being traced may contain kernels: on a single CPU, outside `jax.shard_map`."""
-    if not is_enabled() or jax.default_backend() != "cpu" or len(jax.devices()) > 1 or is_debugging():
+def allows_kernels(env: AnyEnv, *args: Any) -> bool:
+    """Return whether a program that is being traced may contain kernels of an environment, given its arguments.
+
+    It may on a single CPU, outside `jax.shard_map`, and if the environment does not call the host.
+    """
+    if env.calls_host or not is_enabled() or jax.default_backend() != "cpu" or len(jax.devices()) > 1 or is_debugging():
         return False
-    leaves = jax.tree.leaves(args)
+    leaves = jax.tree.leaves((env, args))
     return not varying_axes(leaves) and axis_of_rows(leaves) is None
 
 

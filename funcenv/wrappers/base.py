@@ -166,6 +166,11 @@ class Wrapper(FuncEnv[State, Action, Obs]):
         return self.env.unwrapped
 
     @property
+    def calls_host(self) -> bool:
+        """Whether a step of the environment inside calls a simulator on the host."""
+        return self.env.calls_host
+
+    @property
     def remembers(self) -> bool:
         """Whether an episode of the environment inside depends on the one before it."""
         return self.env.remembers

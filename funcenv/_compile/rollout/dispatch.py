@@ -54,7 +54,7 @@ def run(
         differ from the plain program's, and with `FUNCENV_NO_FAST_PATH=1`.
     """
     device = _single_cpu((venv, policy, key, vstate))
-    if num_steps >= 2**31 or device is None:
+    if num_steps >= 2**31 or device is None or venv.env.calls_host:
         return None
     venv, policy = jax.tree.map(functools.partial(_to_cached_array, device), (venv, policy))
     args = rollout_args(venv, policy, key, vstate, _split_program())

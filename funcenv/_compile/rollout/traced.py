@@ -71,7 +71,7 @@ def _usable_spec(
     collect: Callable[[Any, Any], Any] | None,
 ) -> RolloutSpec | None:
     """Return the spec of a kernel that is known to be right, or None."""
-    if num_steps >= 2**31 or not allows_kernels(args, vstate):
+    if num_steps >= 2**31 or not allows_kernels(args.venv.env, args, vstate):
         return None
     if _captures_tracers(args) or (collect is not None and not treats_rows_alone(collect, args)):
         return None
