@@ -10,7 +10,7 @@ import pytest
 
 import funcenv
 from funcenv.scene import require_same_structure
-from tests.support.environments import bare, first_of_each_class
+from tests.support.environments import bare, first_of_each_class, heavy_rotating
 from tests.support.frames import draw_frames, member
 
 
@@ -21,13 +21,13 @@ def with_every_flag(id: str) -> Any:
     return env.replace(**{name: True for name in entries if isinstance(getattr(env, name), bool)})
 
 
-ENVS = {type(env).__name__: env for env in map(with_every_flag, first_of_each_class())}
+ENVS = {id: with_every_flag(id) for id in first_of_each_class()}
 NUM_STEPS = 20
 MAX_SHAPES = 12  # each is painted again for every member of a batch
 STILL = ("camera", "backdrop", "background")
 
 
-@pytest.fixture(params=ENVS, scope="module")
+@pytest.fixture(params=heavy_rotating(list(ENVS)), scope="module")
 def env(request: pytest.FixtureRequest) -> Any:
     return ENVS[request.param]
 
@@ -41,8 +41,12 @@ def states(env: Any) -> Any:
         next_state, _ = env.step(state, env.action_space.sample(action_key), key)
         return next_state, state
 
-    reset_key, key = jax.random.split(funcenv.key(3))
-    return jax.jit(lambda: jax.lax.scan(advance, env.reset(reset_key)[0], jax.random.split(key, NUM_STEPS))[1])()
+    @jax.jit
+    def play(key: jax.Array) -> Any:
+        reset_key, key = jax.random.split(key)
+        return jax.lax.scan(advance, env.reset(reset_key)[0], jax.random.split(key, NUM_STEPS))[1]
+
+    return play(funcenv.key(3))
 
 
 @jax.jit

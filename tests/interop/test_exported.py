@@ -69,7 +69,7 @@ def pushes(env, params, num_steps, key):
         observation, state, *results = env.step(key, state, 1, params)
         return state, (observation, *results)
 
-    return jax.jit(lambda: jax.lax.scan(step, state, jax.random.split(key, num_steps))[1])()
+    return jax.jit(lambda state, keys: jax.lax.scan(step, state, keys)[1])(state, jax.random.split(key, num_steps))
 
 
 def test_gymnax_steps_are_ours_and_episodes_follow_each_other():

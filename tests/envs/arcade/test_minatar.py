@@ -62,22 +62,23 @@ def test_every_step_is_that_of_minatar(name):
     action = jnp.asarray(arrays["action"], jnp.int32)
     before, after = states(env, arrays, "before"), states(env, arrays, "after")
 
-    arrivals = [jnp.asarray(arrays[key], int if "row" in key else bool) for key in ARRIVALS if key in arrays]
+    drawn = None  # by the game, in each step
+    if name == "freeway":
+        drawn = jnp.asarray(after.car_speed)
+    if name == "asterix":
+        lane = jnp.asarray(arrays["lane"], jnp.int32)
+        drawn = Arrival(lane, jnp.asarray(arrays["new_to_right"]), jnp.asarray(arrays["new_is_gold"]))
+    if name == "seaquest":
+        drawn = Arrivals(*(jnp.asarray(arrays[key], int if "row" in key else bool) for key in ARRIVALS))
 
-    def play(index, state, action):
-        if name == "freeway":
-            return env.play_with(state, action, jnp.asarray(after.car_speed)[index])
-        if name == "asterix":
-            lane, to_right, is_gold = (jnp.asarray(arrays[key]) for key in ("lane", "new_to_right", "new_is_gold"))
-            return env.play_with(state, action, Arrival(lane[index].astype(jnp.int32), to_right[index], is_gold[index]))
-        if name == "seaquest":
-            return env.play_with(state, action, Arrivals(*(drawn[index] for drawn in arrivals)))
-        return env.play(state, action, jax.random.key(0))
+    def play(state, action, drawn):
+        if drawn is None:
+            return env.play(state, action, jax.random.key(0))
+        return env.play_with(state, action, drawn)
 
-    indices = jnp.arange(len(action), dtype=jnp.int32)
-    played, seen = jax.jit(
-        lambda: jax.vmap(lambda *each: (state := play(*each), env.observation(state, None)))(indices, before, action)
-    )()
+    played, seen = jax.jit(jax.vmap(lambda *each: (state := play(*each), env.observation(state, None))))(
+        before, action, drawn
+    )
     np.testing.assert_array_equal(played.reward, arrays["reward"])
     np.testing.assert_array_equal(seen, arrays["observation"] > 0)
     assert (played.over.sum() > 3) and (played.reward.sum() > 20)

@@ -57,16 +57,13 @@ def played(policy, num_frames):
     """Return the actions of a policy and the states after them."""
     env = frames()
 
-    @jax.jit
-    def play():
-        def step(state, key):
-            action = policy(state, key)
-            state = env.transition(state, action, key)
-            return state, (action, state)
+    def step(state, key):
+        action = policy(state, key)
+        state = env.transition(state, action, key)
+        return state, (action, state)
 
-        return jax.lax.scan(step, env.initial(None), jax.random.split(jax.random.key(0), num_frames))[1]
-
-    return jax.device_get(play())
+    play = jax.jit(lambda keys: jax.lax.scan(step, env.initial(None), keys)[1])
+    return jax.device_get(play(jax.random.split(jax.random.key(0), num_frames)))
 
 
 @pytest.mark.parametrize(("policy", "num_frames"), [(at_random, 5000), (meet_ball, 12000)])
@@ -113,22 +110,14 @@ def test_a_step_is_some_frames_and_sums_their_points():
     actions = np.random.default_rng(0).integers(0, 6, 200).astype(np.int32)
     key = jax.random.key(0)
 
-    @jax.jit
-    def play():
-        def skipped(state, action):
+    def play(env, actions):
+        def step(state, action):
             state = env.transition(state, action, key)
             return state, state
 
-        def single(state, action):
-            state = one.transition(state, action, key)
-            return state, state
+        return jax.lax.scan(step, env.initial(None), actions)[1]
 
-        return (
-            jax.lax.scan(skipped, env.initial(None), actions)[1],
-            jax.lax.scan(single, one.initial(None), jnp.repeat(actions, 4))[1],
-        )
-
-    skipped, single = play()
+    skipped, single = jax.jit(play)(env, actions), jax.jit(play)(one, actions.repeat(4))
     np.testing.assert_array_equal(skipped.reward, np.asarray(single.reward).reshape(-1, 4).sum(axis=1))
     assert skipped.reward.sum() < -3
     np.testing.assert_array_equal(skipped.ball_x, single.ball_x[3::4])

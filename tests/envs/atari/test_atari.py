@@ -175,7 +175,8 @@ def test_a_batch_plays_as_each_game_alone():
 
     start = jax.vmap(env.reset)(jax.random.split(jax.random.key(0), 20))[0]
     keys = jax.random.split(jax.random.key(1), 5)
-    states, timesteps = jax.jit(lambda: jax.lax.scan(lambda s, each: step(s, *each), start, (actions, keys)))()
+    play = jax.jit(lambda start, actions, keys: jax.lax.scan(lambda s, each: step(s, *each), start, (actions, keys)))
+    states, timesteps = play(start, actions, keys)
     alone, step_alone = env.reset(jax.random.key(0))[0], jax.jit(env.step)
     for number, key in enumerate(keys):
         alone, timestep = step_alone(alone, actions[number, 19], jax.random.split(key, 20)[19])

@@ -46,7 +46,7 @@ def test_every_state_and_action_follows_the_rules():
     )
     actions = jnp.array([case[4] for case in cases])
     step = jax.jit(jax.vmap(lambda state, action: env.step(state, {"red": action[0], "blue": action[1]}, key)))
-    following, timestep = step(state, actions)
+    following, timestep = jax.tree.map(np.asarray, step(state, actions))
     for i, (red, blue, coin, is_red, action) in enumerate(cases):
         places, rewards = expected([red, blue], coin, is_red, action)
         assert following.places[i].tolist() == [list(place) for place in places]
