@@ -90,6 +90,7 @@ def register_envs() -> None:
     for library, limit in _LIBRARIES.items():
         register_namespace(library, f"funcenv.interop.{library}:from_{library}", "env", limit)
     register_namespace("gymnasium", _GYMNASIUM, "env")
+    register_namespace("playground", "funcenv.interop.brax:from_playground", "env", _LIBRARIES["brax"])
 
 
 def _atari_specs() -> Iterator[EnvSpec]:

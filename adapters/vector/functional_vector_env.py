@@ -19,10 +19,10 @@ from funcenv.adapters.single.env import ActType, ObsType, require_func_env
 from funcenv.adapters.single.snapshot import same_shapes, same_structure
 from funcenv.adapters.spaces import Space
 from funcenv.adapters.vector.actions import Encode, batch_encoder, block_length
-from funcenv.adapters.vector.attributes import AttributedVectorEnv
 from funcenv.adapters.vector.outputs import DeviceOutput, NumpyOutput, StepResult, jax_output, torch_output
 from funcenv.adapters.vector.programs import Result, VectorPrograms, vector_programs
 from funcenv.adapters.vector.seeding import batch_np_random, parse_seeds, require_mask, seeds_to_key_words
+from funcenv.adapters.vector.sending import SendingVectorEnv
 from funcenv.func_env import AnyEnv
 from funcenv.random import default_impl, find_impl, impl_name, words_in_key
 from funcenv.registry import EnvSpec
@@ -37,7 +37,7 @@ _NOT_PICKLED = {"_venv", "_impl", "_programs", "_output", "_encode", "_checks_en
 _NOT_PICKLED |= {"_key_words", "_packed_state"}
 
 
-class FunctionalVectorEnv(AttributedVectorEnv[ObsType, ActType]):
+class FunctionalVectorEnv(SendingVectorEnv[ObsType, ActType]):
     """Gymnasium's vector interface to any `FuncEnv`.
 
     After `reset(seed=s)`, environment i behaves as `FunctionalEnv` does after `reset(seed=s + i)`, and as environment i
@@ -54,6 +54,8 @@ class FunctionalVectorEnv(AttributedVectorEnv[ObsType, ActType]):
 
     `get_attr(name)`, `set_attr(name, values)` and `call(name, ...)` are those of Gymnasium's `SyncVectorEnv`. A
     parameter that is set, one value or one per environment, takes effect with the next step, without compiling again.
+
+    `async_reset`, `send`, `recv` and `xla` are those of EnvPool.
 
     Args:
         func_env: the functional environment with its wrappers; or a batch of `num_envs`, whose parameters have a
@@ -167,7 +169,13 @@ class FunctionalVectorEnv(AttributedVectorEnv[ObsType, ActType]):
             ResetNeeded: the first reset has a mask.
         """
         self._require_nothing_pending("reset")
-        options = dict(options or {})
+        result, mask = self._start_reset(seed, dict(options or {}))
+        observation, _, terminated, truncated, infos = self._output.reset(result, mask)
+        self._after_call(terminated, truncated, None, moved=mask)
+        return observation, infos
+
+    def _start_reset(self, seed: Any, options: dict[str, Any]) -> tuple[Result, NDArray]:
+        """Start episodes, and return their result and the mask of the environments that were reset."""
         partial = "reset_mask" in options
         mask = require_mask(options.pop("reset_mask"), self.num_envs) if partial else np.ones(self.num_envs, bool)
         if partial and self._packed_state is None:
@@ -183,9 +191,7 @@ class FunctionalVectorEnv(AttributedVectorEnv[ObsType, ActType]):
                 self._key_words = jnp.asarray(np.where(seeded[:, None], key_words, np.asarray(self._key_words)))
             result = self._programs.reset(env, self._key_words, self._packed_state, seeded, mask)
         self._parameters, self._packed_state = parameters, result[1]
-        observation, _, terminated, truncated, infos = self._output.reset(result, mask)
-        self._after_call(terminated, truncated, None, moved=mask)
-        return observation, infos
+        return result, mask
 
     def step(self, actions: ActType) -> tuple[ObsType, Any, Any, Any, dict[str, Any]]:
         """Take an action in each environment.
@@ -222,7 +228,7 @@ class FunctionalVectorEnv(AttributedVectorEnv[ObsType, ActType]):
             RuntimeError: no step was started.
         """
         if self._pending is None:
-            raise RuntimeError("step_wait() has nothing to wait for; call step_async(actions) first")
+            raise RuntimeError("step_wait() has nothing to wait for; call step_async(actions) or send(actions) first")
         result, self._pending = self._pending, None
         return self._finish_step(result)
 
@@ -367,7 +373,7 @@ class FunctionalVectorEnv(AttributedVectorEnv[ObsType, ActType]):
 
     def _require_nothing_pending(self, method: str) -> None:
         if self._pending is not None:
-            raise RuntimeError(f"step_async() started a step; call step_wait() before {method}")
+            raise RuntimeError(f"the results of a call are pending; call step_wait() or recv() before {method}")
 
     def _new_key_words(self, seed: Any, mask: NDArray, partial: bool) -> tuple[NDArray, NDArray]:
         """Return the words of new keys `[num_envs, words_in_key]`, and the mask of the environments that take them."""

@@ -16,12 +16,20 @@ from funcenv.checker.check import find_problems
 from funcenv.envs import register_envs
 from funcenv.interop.jumanji import plain_observation
 
-NUM_STEPS, NUM_ENVS, ROUNDS = 64, 64, 7
+PLAYGROUND = {"config_overrides": {"impl": "jax"}}  # its other simulator runs on GPUs only
+NUM_STEPS, NUM_ENVS, ROUNDS = 64, 64, 15
+MIN_CPU_SECONDS = 0.05  # of a round: shorter ones are lost in what the rest of the process does
+
+
+MODULES = {"playground": "mujoco_playground"}
+PACKAGES = {"envelope": "jax-envelope", "functional": "gymnasium"}
 
 
 def own_functions(library, name):
     """Return the library's `reset(key)` and `step(state, action, key)`: state, observation and reward."""
-    module = importlib.import_module(library)
+    if library == "functional":
+        return functions_of_gymnasium(name)
+    module = importlib.import_module(MODULES.get(library, library))
     if library in ("gymnax", "craftax"):
         if library == "gymnax":
             env, params = module.make(name)
@@ -62,8 +70,11 @@ def own_functions(library, name):
             observation, state, rewards, _, _ = env.step_env(key, state, action)
             return state, of_agents(observation), of_agents(rewards)
 
-    elif library == "brax":
-        env = importlib.import_module("brax.envs").get_environment(name)
+    elif library in ("brax", "playground"):
+        if library == "brax":
+            env = importlib.import_module("brax.envs").get_environment(name)
+        else:
+            env = module.registry.load(name, **PLAYGROUND)
 
         def reset(key):
             state = env.reset(key)
@@ -72,6 +83,17 @@ def own_functions(library, name):
         def step(state, action, key):
             state = env.step(state, action)
             return state, state.obs, state.reward
+
+    elif library == "envelope":
+        env = module.create(name)
+
+        def reset(key):
+            state, info = env.init(key)
+            return state, info.obs, info.reward
+
+        def step(state, action, key):
+            state, info = env.step(state, action)
+            return state, info.obs, info.reward
 
     elif library == "pgx":
         env = module.make(name)
@@ -109,16 +131,43 @@ def own_functions(library, name):
     return reset, step
 
 
+def functions_of_gymnasium(path):
+    """Return those of a functional environment of Gymnasium, with keys split as `FromFunctional` splits them."""
+    module, _, name = path.partition(":")
+    env = getattr(importlib.import_module(module), name)()
+    params = env.get_default_params()
+
+    def reset(key):
+        state = env.initial(jax.random.split(key)[0], params)
+        return state, env.observation(state, None, params), 0.0
+
+    def step(state, action, key):
+        state_key, reward_key, _ = jax.random.split(key, 3)
+        later = env.transition(state, action, state_key, params)
+        return later, env.observation(later, None, params), env.reward(state, action, later, reward_key, params)
+
+    return reset, step
+
+
+def our_env(library, name):
+    """Return the environment as funcenv imports it, without a time limit of ours."""
+    if library == "functional":
+        module, _, name = name.partition(":")
+        return funcenv.from_gymnasium_functional(getattr(importlib.import_module(module), name)())
+    arguments = PLAYGROUND if library == "playground" else {}
+    return funcenv.make(f"{library}/{name}", max_episode_steps=-1, **arguments)
+
+
 def our_functions(env):
     """Return the same of an imported environment."""
 
     def reset(key):
         state = env.initial(key)
-        return state, state.observation, state.reward
+        return state, env.observation(state, key), state.reward
 
     def step(state, action, key):
         state = env.transition(state, action, key)
-        return state, state.observation, state.reward
+        return state, env.observation(state, key), state.reward
 
     return reset, step
 
@@ -154,9 +203,26 @@ def compare(ours, theirs):
     return f"differ by at most {max(np.nanmax(abs(a - b)) for a, b in pairs):.1g}"
 
 
+def ratio_of_times(calls):
+    """Return the CPU time of the first call as a multiple of the second one's: the median over rounds of both."""
+    for call in calls:
+        call()
+    start = time.process_time()
+    calls[1]()
+    repeats = max(1, round(MIN_CPU_SECONDS / max(time.process_time() - start, 1e-6)))
+    seconds = [[], []]
+    for _ in range(ROUNDS):
+        for times, call in zip(seconds, calls, strict=True):
+            start = time.process_time()
+            for _ in range(repeats):
+                call()
+            times.append(time.process_time() - start)
+    return statistics.median(a / b for a, b in zip(*seconds, strict=True))
+
+
 def main(library, name):
     register_envs()
-    env = funcenv.make(f"{library}/{name}", max_episode_steps=-1)
+    env = our_env(library, name)
     ours, theirs = our_functions(env), own_functions(library, name)
     keys = jax.random.split(jax.random.key(1), NUM_STEPS + 1)
     actions = jax.vmap(env.action_space.sample)(keys[1:])
@@ -166,16 +232,10 @@ def main(library, name):
     batch = jax.random.split(jax.random.key(2), (NUM_ENVS, NUM_STEPS + 1))
     drawn = jax.vmap(jax.vmap(env.action_space.sample))(batch[:, 1:])
     loops = [jax.jit(jax.vmap(lambda keys, actions, f=f: play(*f, keys, actions)[1])) for f in (ours, theirs)]
-    seconds = [[], []]
-    for index in range(ROUNDS + 1):
-        for times, loop in zip(seconds, loops, strict=True):
-            start = time.process_time()
-            jax.block_until_ready(loop(batch, drawn))
-            if index:
-                times.append(time.process_time() - start)
-    ratio = statistics.median(a / b for a, b in zip(*seconds, strict=True))
+    ratio = ratio_of_times([lambda loop=loop: jax.block_until_ready(loop(batch, drawn)) for loop in loops])
     codes = ", ".join(sorted({finding.code for finding in findings}))
-    version = f"{library} {importlib.metadata.version(library)}"
+    package = PACKAGES.get(library, library)
+    version = f"{package} {importlib.metadata.version(package)}"
     results = {"trajectories": trajectories, "findings": codes, "ratio": ratio}
     print(json.dumps({"id": f"{library}/{name}", "version": version, **results}))
 

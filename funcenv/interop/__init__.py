@@ -3,7 +3,7 @@
 The libraries are imported when they are asked for, and are not installed with this package.
 """
 
-from funcenv.interop.brax import from_brax, to_brax
+from funcenv.interop.brax import from_brax, from_playground, to_brax
 from funcenv.interop.craftax import from_craftax
 from funcenv.interop.gymnax import GymnaxEnv, GymnaxParams, from_gymnax, to_gymnax
 from funcenv.interop.imported import ImportedEnv, ImportedState
@@ -26,6 +26,7 @@ __all__ = [
     "from_jumanji",
     "from_navix",
     "from_pgx",
+    "from_playground",
     "from_xminigrid",
     "to_brax",
     "to_gymnax",

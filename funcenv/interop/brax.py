@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+from collections.abc import Hashable
 from typing import Any
 
 import jax
@@ -18,11 +19,12 @@ from funcenv.spaces.space import AnySpace
 from funcenv.wrappers import FlattenObservation, RescaleAction, TransformAction
 
 MINIMUM = 0, 12
+MINIMUM_PLAYGROUND = 0, 2
 
 
 @default_promotion()
 def from_brax(env: Any, **arguments: Any) -> ImportedEnv:
-    """Convert an environment of brax or MuJoCo Playground.
+    """Convert an environment of brax or of a library with its interface.
 
     Convert the bare environment, without brax's wrappers for training: time limits and resets are those of funcenv. If
     there is an `EpisodeWrapper`, its `info["truncation"]` is read. The state carries brax's own random numbers, so the
@@ -40,7 +42,31 @@ def from_brax(env: Any, **arguments: Any) -> ImportedEnv:
     if isinstance(env, str):
         import_library("brax", MINIMUM)
         env = importlib.import_module("brax.envs").get_environment(env, **arguments)
-    return ImportedEnv(None, _Brax(env, _observation_space(env), Box(-1.0, 1.0, (env.action_size,)), identity))
+    return ImportedEnv(None, _brax_source(env, identity))
+
+
+@default_promotion()
+def from_playground(env: Any, **arguments: Any) -> ImportedEnv:
+    """Convert an environment of MuJoCo Playground, as `from_brax` does.
+
+    Its time limit, the `episode_length` of its configuration, is that of the trainers: ids such as
+    `playground/CartpoleBalance` have one of 1000 steps.
+
+    Args:
+        env: an environment, or its name, such as "CartpoleBalance".
+        **arguments: those of `mujoco_playground.registry.load`, such as `config_overrides={"ctrl_dt": 0.02}`.
+
+    Raises:
+        ModuleNotFoundError: MuJoCo Playground is not installed.
+        ImportError: it is older than 0.2.
+        ValueError: it does not know the name.
+    """
+    if isinstance(env, str):
+        library = import_library("mujoco_playground", MINIMUM_PLAYGROUND, "playground")
+        identity = identity_of(env, {name: repr(value) for name, value in arguments.items()})
+        loaded = library.registry.load(env, **arguments)
+        return ImportedEnv(None, _brax_source(loaded, identity))
+    return from_brax(env)
 
 
 class _Brax(Source):
@@ -51,6 +77,10 @@ class _Brax(Source):
     def step(self, params: Any, state: Any, action: Any, key: jax.Array) -> Outcome:
         del params, key
         return _outcome(self.env.step(state, action))
+
+
+def _brax_source(env: Any, identity: Hashable) -> _Brax:
+    return _Brax(env, _observation_space(env), Box(-1.0, 1.0, (env.action_size,)), identity)
 
 
 def _outcome(state: Any) -> Outcome:

@@ -214,21 +214,27 @@ def _structs(source: Source, wide: bool, structure: Any, *kinds: Any) -> Outcome
     return outcome._replace(state=state, info=outcome.info or {})
 
 
-def import_library(name: str, minimum: tuple[int, ...]) -> Any:
+def import_library(name: str, minimum: tuple[int, ...], package: str = "") -> Any:
     """Import a library that is not installed with this package.
+
+    Args:
+        name: the name of the module.
+        minimum: the oldest version that works.
+        package: the name of the package that installs it, if it is another one.
 
     Raises:
         ModuleNotFoundError: it is not installed; the message says how to.
         ImportError: its version is older than `minimum`.
     """
-    needed = f"{name}>={'.'.join(map(str, minimum))}"
+    package = package or name
+    needed = f"{package}>={'.'.join(map(str, minimum))}"
     try:
         module = importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name != name:
             raise
-        raise ModuleNotFoundError(f'this needs {name}: pip install "{needed}"', name=name) from None
-    found = importlib.metadata.version(name)
+        raise ModuleNotFoundError(f'this needs {package}: pip install "{needed}"', name=name) from None
+    found = importlib.metadata.version(package)
     if tuple(int(part) for part in found.split(".")[: len(minimum)]) < minimum:
         raise ImportError(f'this needs {needed}, found {found}: pip install --upgrade "{needed}"')
     return module

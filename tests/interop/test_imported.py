@@ -117,9 +117,12 @@ def test_named_tuples_become_dictionaries():
     assert plain_observation(Grid(Grid(1, 2), 3)) == {"board": {"board": 1, "mask": 2}, "mask": 3}
 
 
-@pytest.mark.parametrize("name", ["brax", "gymnax", "jumanji", "navix", "pgx", "xminigrid"])
+LIBRARIES = ["brax", "craftax", "gymnax", "jaxmarl", "jumanji", "navix", "pgx", "playground", "xminigrid"]
+
+
+@pytest.mark.parametrize("name", LIBRARIES)
 def test_a_library_that_is_missing_is_named_with_the_command(name, monkeypatch):
-    monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.setitem(sys.modules, {"playground": "mujoco_playground"}.get(name, name), None)
     with pytest.raises(ModuleNotFoundError, match=rf'this needs {name}: pip install "{name}>='):
         funcenv.make(f"{name}/Something-v0")
     with pytest.raises(ModuleNotFoundError, match="this needs"):
