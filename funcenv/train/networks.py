@@ -57,6 +57,10 @@ class NetworkConfig(TrainConfig):
     """for image observations: patch size of each convolution before the hidden layers; patches do not overlap"""
     patch_channels: tuple[int, ...] = (16, 32)
     """for image observations: output channels of each convolution"""
+    board_channels: tuple[int, ...] = (16,)
+    """for boards, boolean `[height, width, planes]`: output channels of each 3 x 3 convolution; none flattens boards"""
+    board_strides: tuple[int, ...] = (2,)
+    """for boards: cells from one window of each convolution to the next"""
     mask_actions: bool = True
     """take legal actions only, where the `info` of the environment has an `action_mask`"""
 
@@ -71,6 +75,11 @@ class NetworkConfig(TrainConfig):
             raise ValueError(
                 "patch_sizes and patch_channels must have one number for each convolution, "
                 f"got {self.patch_sizes} and {self.patch_channels}"
+            )
+        if len(self.board_channels) != len(self.board_strides):
+            raise ValueError(
+                "board_channels and board_strides must have one number for each convolution, "
+                f"got {self.board_channels} and {self.board_strides}"
             )
         super().__post_init__()
 
@@ -123,6 +132,31 @@ class ImageEncoder(nn.Module):
         for size, channels in zip(self.patch_sizes, self.patch_channels, strict=True):
             layer = nn.Dense(channels, kernel_init=nn.initializers.orthogonal(np.sqrt(2)))
             x = nn.relu(layer(_patches(x, size)))
+        return x.reshape(*x.shape[:-3], -1)
+
+
+class BoardEncoder(nn.Module):
+    """Convolutions with windows of 3 x 3 cells, each followed by ReLU: from a board to a vector.
+
+    The board is padded with zeros, so that the windows lie around its cells: around each of them with stride 1, around
+    every other one in both directions with stride 2. Like those of `ImageEncoder`, each convolution is a matrix
+    product.
+
+    >>> encoder = BoardEncoder(channels=(16,), strides=(2,))
+    >>> encoder.init_with_output(jax.random.key(0), jnp.zeros((5, 10, 10, 4), bool))[0].shape
+    (5, 400)
+    """
+
+    channels: tuple[int, ...]  # output channels of each layer
+    strides: tuple[int, ...]  # cells from one window of each layer to the next
+
+    @nn.compact
+    def __call__(self, board: Any) -> Float[Array, "*batch n"]:
+        """Encode boards `[*batch, height, width, planes]`."""
+        x = board.astype(float)
+        for channels, stride in zip(self.channels, self.strides, strict=True):
+            layer = nn.Dense(channels, kernel_init=nn.initializers.orthogonal(np.sqrt(2)))
+            x = nn.relu(layer(_windows(x, stride)))
         return x.reshape(*x.shape[:-3], -1)
 
 
@@ -222,18 +256,22 @@ def make_q_network(config: Any, env: AnyEnv) -> QNetwork:
     )
 
 
-def make_encoder(config: Any, env: AnyEnv) -> ImageEncoder | None:
-    """Return the encoder of image observations; None for other observations."""
-    is_needed = is_image(task_space(env.observation_space))
-    return ImageEncoder(config.patch_sizes, config.patch_channels) if is_needed else None
+def make_encoder(config: Any, env: AnyEnv) -> ImageEncoder | BoardEncoder | None:
+    """Return the encoder of images or boards; None for other observations."""
+    space = task_space(env.observation_space)
+    if is_image(space):
+        return ImageEncoder(config.patch_sizes, config.patch_channels)
+    return BoardEncoder(config.board_channels, config.board_strides) if is_board(space) else None
 
 
 def to_features(space: AnySpace, observation: Any) -> jax.Array:
-    """Convert an observation to what a network takes: a float vector, or an image `[height, width, channels]`.
+    """Convert an observation to what a network takes: a float vector, an image or a board `[height, width, channels]`.
 
     A mask of legal actions is left out.
     """
     space, observation = task_space(space), task_observation(space, observation)
+    if is_board(space):
+        return jnp.asarray(observation)
     return channels_last(observation) if is_image(space) else flatten(space, observation).astype(float)
 
 
@@ -244,6 +282,15 @@ def is_image(space: AnySpace) -> bool:
     (True, False)
     """
     return isinstance(space, Box) and space.dtype == np.uint8 and 2 <= len(space.shape) <= 4
+
+
+def is_board(space: AnySpace) -> bool:
+    """Check whether members are boards: booleans `[height, width, planes]`.
+
+    >>> is_board(Box(False, True, (10, 10, 4), bool)), is_board(Box(False, True, (9,), bool))
+    (True, False)
+    """
+    return isinstance(space, Box) and space.dtype == bool and len(space.shape) == 3
 
 
 def channels_last(image: UInt8[Array, "..."]) -> UInt8[Array, "height width channels"]:
@@ -269,3 +316,11 @@ def _patches(x: jax.Array, size: int) -> jax.Array:
     padding = [(0, 0)] * len(batch) + [(0, rows * size - height), (0, columns * size - width), (0, 0)]
     x = jnp.pad(x, padding).reshape(*batch, rows, size, columns, size, channels)
     return jnp.moveaxis(x, -3, -4).reshape(*batch, rows, columns, size * size * channels)
+
+
+def _windows(x: jax.Array, stride: int) -> jax.Array:
+    """Return the 3 x 3 cells around every `stride`-th cell of `[..., height, width, n]` as `[..., h, w, 9 n]`."""
+    height, width = x.shape[-3:-1]
+    padded = jnp.pad(x, [(0, 0)] * (x.ndim - 3) + [(1, 1), (1, 1), (0, 0)])
+    shifts = [padded[..., i : i + height : stride, j : j + width : stride, :] for i in range(3) for j in range(3)]
+    return jnp.concatenate(shifts, axis=-1)

@@ -51,6 +51,17 @@ _MUJOCO: dict[str, Any] = {
     "normalize_observation": True,
 }
 
+# As in PureJaxRL's example for MinAtar, with a convolution in place of the first layer, and a lower learning rate.
+_MINATAR: dict[str, Any] = {
+    "total_timesteps": 10_000_000,
+    "num_envs": 64,
+    "num_steps": 128,
+    "num_minibatches": 8,
+    "learning_rate": 3e-3,
+    "hidden_sizes": (64,),
+    "activation": "relu",
+}
+
 PRESETS: dict[tuple[str, str], dict[str, Any]] = {
     ("pqn", "CartPole-v1"): {
         "total_timesteps": 200_000,
@@ -152,6 +163,11 @@ PRESETS: dict[tuple[str, str], dict[str, Any]] = {
     ("ppo", "Reacher-v5"): _MUJOCO,
     ("ppo", "Swimmer-v5"): _MUJOCO,
     ("ppo", "Walker2d-v5"): _MUJOCO,
+    ("ppo", "MinAtar/Asterix-v1"): _MINATAR,
+    ("ppo", "MinAtar/Breakout-v1"): _MINATAR,
+    ("ppo", "MinAtar/Freeway-v1"): _MINATAR,
+    ("ppo", "MinAtar/Seaquest-v1"): _MINATAR,
+    ("ppo", "MinAtar/SpaceInvaders-v1"): _MINATAR,
 }
 """Settings that differ from the algorithm's defaults, by the names of the algorithm and the environment."""
 

@@ -13,7 +13,7 @@ from funcenv.scene import Camera, Rectangle, Scene
 from funcenv.spaces import Box, Discrete
 from funcenv.train import dqn, ppo, pqn, recurrent_ppo, reinforce, sac, td3
 from funcenv.train.loop import Learner
-from funcenv.train.networks import ImageEncoder, channels_last, is_image
+from funcenv.train.networks import BoardEncoder, ImageEncoder, channels_last, is_board, is_image
 from funcenv.wrappers import FrameStackObservation, PixelObservation
 
 
@@ -48,6 +48,46 @@ def test_the_encoder_is_a_convolution_with_strides(height, width):
         convolution = nn.Conv(channels, (size, size), strides=size, padding=fill)
         x = nn.relu(convolution.apply({"params": {"kernel": kernel, "bias": layer["bias"]}}, x))
     np.testing.assert_allclose(ours, x.reshape(3, -1), rtol=1e-4, atol=1e-5)
+
+
+def test_which_spaces_hold_boards():
+    assert is_board(Box(False, True, (8, 8, 119), bool))
+    assert not is_board(Box(False, True, (8, 8), bool))
+    assert not is_board(Box(0, 1, (8, 8, 119), np.int8))
+    assert not is_board(Discrete(3))
+
+
+@pytest.mark.parametrize("strides", [(1, 1), (2, 1), (1, 2)])
+def test_the_encoder_of_boards_is_a_convolution_with_windows_that_overlap(strides):
+    """Compare with flax's own convolution, with the same weights, padded with a ring of zeros."""
+    board = np.random.default_rng(0).random((3, 7, 10, 4)) < 0.3
+    encoder = BoardEncoder(channels=(4, 5), strides=strides)
+    ours, params = encoder.init_with_output(jax.random.key(0), jnp.asarray(board))
+    x = jnp.asarray(board, jnp.float32)
+    for number, (channels, stride) in enumerate(zip((4, 5), strides, strict=True)):
+        layer = params["params"][f"Dense_{number}"]
+        kernel = layer["kernel"].reshape(3, 3, x.shape[-1], channels)
+        convolution = nn.Conv(channels, (3, 3), strides=stride, padding=((1, 1), (1, 1)))
+        x = nn.relu(convolution.apply({"params": {"kernel": kernel, "bias": layer["bias"]}}, x))
+    np.testing.assert_allclose(ours, x.reshape(3, -1), rtol=1e-4, atol=1e-5)
+
+
+def test_boards_reach_a_convolution_unless_there_is_none():
+    """A network has the encoder that the observations call for, and without channels boards are vectors."""
+    config = ppo.Config(env_id="MinAtar/Breakout-v1", num_envs=2, num_steps=4, num_minibatches=1, total_timesteps=8)
+    assert isinstance(config.make_network(config.make_env()).encoder, BoardEncoder)
+    flat = dataclasses.replace(config, board_channels=(), board_strides=())
+    shapes = {
+        name: {leaf.shape for leaf in jax.tree.leaves(Learner(ppo, one).init(jax.random.key(0)).params)}
+        for name, one in {"board": config, "flat": flat}.items()
+    }
+    assert (1, 9 * 4, 16) in shapes["board"] and (1, 5 * 5 * 16, 64) in shapes["board"]
+    assert (1, 10 * 10 * 4, 64) in shapes["flat"]
+
+
+def test_every_convolution_of_boards_has_a_stride():
+    with pytest.raises(ValueError, match="board_channels and board_strides must have one number"):
+        ppo.Config(env_id="MinAtar/Breakout-v1", board_channels=(16, 32))
 
 
 class Side(funcenv.FuncEnv):
