@@ -2,8 +2,8 @@
 
 mkdocs calls the `on_...` functions while it builds the site (`hooks:` in mkdocs.yml). Each class of environments gets a
 page of its own, made from its docstring, its registered ids and the comments on its fields. A marker in each of
-docs/environments/index.md, docs/gallery.md and docs/api/envs.md is replaced. Nothing is written into docs/, so a new
-environment needs no change here: it appears when it is registered.
+docs/environments/index.md, docs/gallery.md, docs/zoo.md and docs/api/envs.md is replaced. Nothing is written into
+docs/, so a new environment needs no change here: it appears when it is registered.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import numpy as np
 import funcenv
 from funcenv.keyboard import parse_combination
 from funcenv.registry import load_entry_points
+from funcenv.train.aggregate import bootstrap_interval, interquartile_mean
 
 DOCS = pathlib.Path(__file__).parent
 RETURNS = DOCS / "returns.json"
@@ -169,17 +170,68 @@ def returns_table(page: EnvPage) -> str:
             row = measured[spec.id]
             cells = [f"`{spec.id}`", _mean_and_deviation(row["random"])]
             if "trained" in row:
-                cells.append(f"{_mean_and_deviation(row['trained'])} after {row['steps']:,} steps")
+                trained = row["trained"]
+                pair = [float(np.mean(trained["returns"])), float(np.mean(trained["deviations"]))]
+                agents = f", mean of {len(trained['returns'])} agents" if len(trained["returns"]) > 1 else ""
+                cells.append(f"{_mean_and_deviation(pair)} after {trained['steps']:,} steps{agents}")
             else:
                 cells.append(f"`funcenv train {spec.id}`")
             rows.append(f"| {' | '.join(cells)} |")
     note = (
         "Mean and standard deviation of the returns: 1000 episodes of a random policy (100 for MuJoCo and Atari), "
-        "and 100 of an agent that PPO trained with the preset of the id. An episode without a time limit is cut after "
-        "10,000 steps."
+        "and 100 of each agent that was trained with the preset of the id ([what that costs](../zoo.md)). An episode "
+        "without a time limit is cut after 10,000 steps."
     )
     head = ["| id | random policy | trained agent |", "|---|---|---|"]
     return "\n".join([note, "", *head, *rows]) if rows else ""
+
+
+def zoo(package: str = PACKAGE) -> str:
+    """Return a table of what the presets reach, with a row for each id; docs/measure_returns.py measures it."""
+    measured = json.loads(RETURNS.read_text())
+    head = "id | algorithm | seeds | steps of each agent | return [95% interval] | threshold | solved | compile | CPU-s"
+    rows = [f"| {head} |", "|" + "---|" * len(head.split(" | "))]
+    for page in env_pages(package):
+        rows += [zoo_row(spec, measured.get(spec.id, {}).get("trained")) for spec in page.specs]
+    return "\n".join(rows)
+
+
+def zoo_row(spec: funcenv.EnvSpec, trained: dict[str, Any] | None) -> str:
+    """Return the row of an id.
+
+    Args:
+        spec: the id.
+        trained: what docs/measure_returns.py measured, or None.
+    """
+    threshold = _or_dash(spec.reward_threshold)
+    if trained is None:
+        return f"| `{spec.id}` | {' | '.join(['-', '-', '-', 'not measured', threshold, '-', '-', '-'])} |"
+    scores = np.array(trained["returns"])[:, None]
+    reached = _figure(float(interquartile_mean(scores)))
+    if len(scores) > 1:
+        low, high = bootstrap_interval(interquartile_mean, scores)
+        reached += f" [{_figure(low)}, {_figure(high)}]"
+    steps, solved_at = f"{trained['steps']:,}", trained["solved_at"]
+    if trained["steps"] < 0.9 * trained["planned_steps"]:  # the rest of whole batches is less
+        steps += f" of {trained['planned_steps']:,}"
+    if trained["other_settings"]:
+        settings = (f"`{name}={value}`" for name, value in trained["other_settings"].items())
+        steps += f", with {', '.join(settings)}"
+    is_solved = spec.reward_threshold is not None and interquartile_mean(scores) >= spec.reward_threshold
+    solved = "-" if spec.reward_threshold is None else "no" if not is_solved else "yes"
+    solved += f", at {solved_at:,}" if is_solved and solved_at else ""
+    cost = [_or_dash(trained[name]) for name in ("compile_seconds", "cpu_seconds")]
+    cells = [f"`{spec.id}`", trained["algorithm"].upper(), str(len(scores)), steps, reached, threshold, solved, *cost]
+    return f"| {' | '.join(cells)} |"
+
+
+def _figure(value: float) -> str:
+    """Return a return with three digits or all before the point.
+
+    >>> _figure(3631.94), _figure(0.7123), _figure(-13.0)
+    ('3,632', '0.71', '-13.0')
+    """
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
 
 
 def _mean_and_deviation(pair: list[float]) -> str:
@@ -266,6 +318,7 @@ def on_page_markdown(markdown: str, page: Any, **kwargs: Any) -> str:
     generated = {
         "environments/index.md": ("<!-- environments -->", table),
         "gallery.md": ("<!-- gallery -->", gallery),
+        "zoo.md": ("<!-- zoo -->", zoo),
         "api/envs.md": ("<!-- api -->", api_listing),
     }
     if page.file.src_uri not in generated:

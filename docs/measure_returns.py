@@ -1,62 +1,202 @@
-"""Measures the returns that the pages of the environments show, and writes them to docs/returns.json.
+"""Measures the returns that the pages of the environments and docs/zoo.md show, and writes them to docs/returns.json.
 
-python docs/measure_returns.py                    random policies
-python docs/measure_returns.py --train [ID ...]   agents of the presets as well, for all ids or for some
+python docs/measure_returns.py                         random policies
+python docs/measure_returns.py --train [ID ...]        agents of the presets as well, of all ids or of some
+python docs/measure_returns.py --runs FOLDER [...]     agents of runs that there are, such as those of `funcenv train`
+python docs/measure_returns.py --draw                  the learning curves of all of them, docs/assets/zoo/*.png
+
+`--seeds 10` trains another number of agents than 3 side by side, and `--folder DIR` says where the runs go. A run that
+is in that folder already is resumed, so the command may be stopped at any moment. Figures of other ids are kept.
 """
 
 from __future__ import annotations
 
+import argparse
+import dataclasses
 import json
 import pathlib
-import sys
+import tempfile
 from typing import Any
+
+import numpy as np
 
 import funcenv
 from funcenv.envs.atari import Atari
 from funcenv.envs.box2d import BipedalWalker, CarRacing
 from funcenv.envs.mujoco.mujoco_env import MujocoEnv
 from funcenv.registry import load_entry_points
+from funcenv.train import run
+from funcenv.train.best import pick_agent
+from funcenv.train.metrics import read_metrics, scores
+from funcenv.train.presets import PRESETS, preset
+from funcenv.train.report_plots import format_steps
+from funcenv.train.result import solved_updates
 
-FILE = pathlib.Path(__file__).parent / "returns.json"
+DOCS = pathlib.Path(__file__).parent
+FILE, PICTURES = DOCS / "returns.json", DOCS / "assets" / "zoo"
 NUM_EPISODES, MAX_STEPS = {"random": 1000, "random, slow": 100, "trained": 100}, 10_000
+NUM_POINTS = 60  # of a learning curve
+_SEEDS = ("seed", "num_seeds")  # settings in which a run may differ from its preset
+PANELS = {
+    "mujoco": ("HalfCheetah-v5", "Hopper-v5", "Ant-v5", "InvertedPendulum-v5"),
+    "minatar": ("MinAtar/Breakout-v1", "MinAtar/SpaceInvaders-v1"),
+}
+"""The ids whose learning curves a picture shows, by the name of its file."""
 
 
-def measure(env: Any, policy: Any, num_episodes: int) -> list[float]:
-    """Return the mean and the standard deviation of the returns of whole episodes."""
-    played = funcenv.evaluate(env, policy, num_episodes, funcenv.key(0), max_steps=MAX_STEPS)
+def main(arguments: list[str] | None = None) -> None:
+    """Measure, and keep the figures that are not measured again."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--train", nargs="*", metavar="ID", help="train with the presets of these ids, or of all")
+    parser.add_argument("--runs", nargs="+", default=[], type=pathlib.Path, help="measure the agents of these runs")
+    parser.add_argument("--seeds", type=int, default=3, help="number of agents to train")
+    parser.add_argument("--folder", type=pathlib.Path, help="where to put the runs; by default they are not kept")
+    parser.add_argument("--draw", action="store_true", help="draw the learning curves, and measure nothing")
+    options = parser.parse_args(arguments)
+    load_entry_points()
+    if options.draw:
+        draw_pictures(read_rows())
+    elif options.runs:
+        for folder in options.runs:
+            save(run.read_config(folder)[1].env_id, trained=measure_run(folder))
+    else:
+        built_in = [spec.id for spec in funcenv.registry.values() if str(spec.entry_point).startswith("funcenv.envs.")]
+        for env_id in options.train or built_in:
+            save(env_id, random=measure_random(env_id))
+        with tempfile.TemporaryDirectory() as temporary:
+            for env_id in [] if options.train is None else options.train or built_in:
+                if ("ppo", env_id) in PRESETS:
+                    folder = train(preset(env_id), (options.folder or pathlib.Path(temporary)), options.seeds)
+                    save(env_id, trained=measure_run(folder))
+
+
+def measure_random(env_id: str) -> list[float]:
+    """Return the mean and the standard deviation of the returns of a random policy."""
+    env = funcenv.make(env_id)
+    kind = "random, slow" if isinstance(env.unwrapped, (Atari, BipedalWalker, CarRacing, MujocoEnv)) else "random"
+    policy = funcenv.random_policy(env)
+    played = funcenv.evaluate(env, policy, NUM_EPISODES[kind], funcenv.key(0), max_steps=MAX_STEPS)
     return [round(float(played.mean_return), 4), round(float(played.std_return), 4)]
 
 
-def trained(env_id: str) -> dict[str, Any]:
-    """Train with the preset of an id, and return the returns of the agent and the steps that it learned from."""
-    from funcenv.train import ppo
-    from funcenv.train.loop import MAX_UPDATES_PER_CALL, Learner
-    from funcenv.train.presets import preset
-
-    learner = Learner(ppo, preset(env_id))
-    state = learner.init(funcenv.key(0))
-    while learner.num_updates_done(state) < learner.config.num_updates:
-        state, _ = learner.advance(state, MAX_UPDATES_PER_CALL)
-    steps = learner.config.num_updates * learner.config.batch_size
-    return {"trained": measure(learner.env, learner.agent(state), NUM_EPISODES["trained"]), "steps": steps}
+def train(config: Any, folder: pathlib.Path, num_seeds: int) -> pathlib.Path:
+    """Train agents of a configuration side by side, or go on with a run that was stopped; return its folder."""
+    folder = folder / config.env_id.replace("/", "-")
+    if folder.exists():
+        run.resume(folder, replay_episodes=0)
+    else:
+        run.start(dataclasses.replace(config, num_seeds=num_seeds), folder, replay_episodes=0)
+    return folder
 
 
-def main(arguments: list[str]) -> None:
-    """Measure, and keep the figures that are not measured again."""
-    load_entry_points()
-    built_in = [spec.id for spec in funcenv.registry.values() if str(spec.entry_point).startswith("funcenv.envs.")]
-    found = json.loads(FILE.read_text()) if FILE.exists() else {}
-    chosen = arguments[1:] or built_in
-    for env_id in built_in:
-        env = funcenv.make(env_id)
-        row = found.setdefault(env_id, {})
-        kind = "random, slow" if isinstance(env.unwrapped, (Atari, BipedalWalker, CarRacing, MujocoEnv)) else "random"
-        row["random"] = measure(env, funcenv.random_policy(env), NUM_EPISODES[kind])
-        if arguments[:1] == ["--train"] and env_id in chosen:
-            row.update(trained(env_id))
-        print(env_id, row, flush=True)
-        FILE.write_text(json.dumps(found, indent=1) + "\n")
+def measure_run(folder: pathlib.Path) -> dict[str, Any]:
+    """Return what a run reached: the mean return of each of its agents over whole episodes, its cost, and its curve.
+
+    Args:
+        folder: The folder of the run, which may have been stopped before its end.
+    """
+    algorithm, config, _ = run.read_config(folder)
+    learner, state = run.load(folder)
+    agents = learner.agents(state)
+    played = [
+        funcenv.evaluate(learner.env, agent, NUM_EPISODES["trained"], funcenv.key(0), max_steps=MAX_STEPS)
+        for agent in (pick_agent(learner, agents, index) for index in range(config.num_seeds))
+    ]
+    rows = read_metrics(folder / "metrics.csv")
+    rows = rows[: len(rows) // config.num_seeds * config.num_seeds]
+    returns, first = scores(rows, config.num_seeds), rows[:: config.num_seeds]
+    steps = np.array([int(row["env_steps"]) for row in first])
+    is_solved = solved_updates(returns, funcenv.spec(config.env_id).reward_threshold)
+    kept = np.unique(np.linspace(0, len(first) - 1, NUM_POINTS).astype(int))
+    kept = kept[~np.isnan(returns[kept]).any(axis=1)]
+    compile_seconds, cpu_seconds = costs(first)
+    return {
+        "algorithm": algorithm,
+        "other_settings": {
+            name: value
+            for name, value in dataclasses.asdict(config).items()
+            if name not in _SEEDS and value != getattr(preset(config.env_id, algorithm), name)
+        },
+        "planned_steps": config.total_timesteps,
+        "steps": int(steps[-1]),
+        "returns": [round(float(one.mean_return), 4) for one in played],
+        "deviations": [round(float(one.std_return), 4) for one in played],
+        "solved_at": int(steps[is_solved.argmax()]) if is_solved.any() else None,
+        "compile_seconds": compile_seconds,
+        "cpu_seconds": cpu_seconds,
+        "curve_steps": steps[kept].tolist(),
+        "curve_returns": [[float(f"{value:.4g}") for value in point] for point in returns[kept]],
+        "curve_cpu_seconds": [round(float(first[index]["cpu_seconds"]), 1) for index in kept],
+    }
+
+
+def costs(rows: list[dict[str, str]]) -> tuple[float, float]:
+    """Return the CPU seconds before training began, which is mostly compilation, and those of the whole run.
+
+    The first call is taken to train as fast as the median of the others.
+
+    Args:
+        rows: A row of metrics for each update; the updates of one compiled call have the same times.
+
+    >>> row = lambda seconds: {"cpu_seconds": str(seconds)}
+    >>> costs([row(12.0), row(16.0), row(16.0), row(18.0)])
+    (10.0, 18.0)
+    """
+    clock = np.array([float(row["cpu_seconds"]) for row in rows])
+    ends = np.flatnonzero(np.append(clock[1:] != clock[:-1], True))  # the last update of each call
+    per_update = np.diff(clock[ends]) / np.diff(ends)
+    training = float((ends[0] + 1) * np.median(per_update)) if len(per_update) else 0.0
+    return round(float(max(clock[0] - training, 0)), 1), round(float(clock[-1]), 1)
+
+
+def read_rows() -> dict[str, dict[str, Any]]:
+    """Return what was measured, by id."""
+    rows: dict[str, dict[str, Any]] = json.loads(FILE.read_text()) if FILE.exists() else {}
+    return rows
+
+
+def save(env_id: str, **figures: Any) -> None:
+    """Merge figures of an id into the file, which has one line for each id."""
+    rows = read_rows()
+    rows.setdefault(env_id, {}).update(figures)
+    FILE.write_text("{\n" + ",\n".join(f"{json.dumps(key)}: {json.dumps(row)}" for key, row in rows.items()) + "\n}\n")
+    shown = {name: value for name, value in figures.get("trained", {}).items() if not name.startswith("curve")}
+    print(env_id, shown or figures, flush=True)
+
+
+def draw_pictures(rows: dict[str, dict[str, Any]]) -> None:
+    """Draw the learning curves of the ids in `PANELS` that have one."""
+    from matplotlib.figure import Figure
+
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    for name, ids in PANELS.items():
+        shown = [env_id for env_id in ids if "curve_steps" in rows.get(env_id, {}).get("trained", {})]
+        if not shown:
+            continue
+        figure = Figure(figsize=(3.4 * len(shown), 2.9), dpi=150, layout="constrained")
+        for axes, env_id in zip(figure.subplots(1, len(shown), squeeze=False)[0], shown, strict=True):
+            draw_curve(axes, env_id, rows[env_id]["trained"])
+        figure.savefig(PICTURES / f"{name}.png")
+
+
+def draw_curve(axes: Any, env_id: str, row: dict[str, Any]) -> None:
+    """Draw the mean return of every agent against its steps, their mean, and the threshold if it is near."""
+    steps, returns = np.array(row["curve_steps"]), np.array(row["curve_returns"])
+    if returns.shape[1] > 1:
+        axes.plot(steps, returns, color="#2a6fbb", alpha=0.3, linewidth=0.8)
+    axes.plot(steps, returns.mean(axis=1), color="#2a6fbb", linewidth=2)
+    threshold = funcenv.spec(env_id).reward_threshold
+    if threshold is not None and threshold < 1.4 * returns.max():
+        axes.axhline(threshold, color="#999999", linestyle=(0, (4, 3)), linewidth=1)
+        style: dict[str, Any] = {"ha": "right", "va": "top", "fontsize": 8, "color": "#666666"}
+        axes.text(0.99, threshold, f"solved: {threshold:g}", transform=axes.get_yaxis_transform(), **style)
+    agents = "1 agent" if returns.shape[1] == 1 else f"{returns.shape[1]} agents"
+    axes.set_title(f"{env_id}\n{agents}, {row['cpu_seconds']:.0f} CPU-s", fontsize=9, loc="left")
+    axes.set(xlabel="environment steps of each agent", ylabel="return, last 100 episodes", xlim=(0, None))
+    axes.xaxis.set_major_formatter(lambda value, _: format_steps(value))
+    axes.grid(alpha=0.25, linewidth=0.6)
+    axes.spines[["top", "right"]].set_visible(False)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

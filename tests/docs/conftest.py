@@ -38,6 +38,11 @@ def environment_pages():
 
 
 @pytest.fixture(scope="session")
+def measure_returns():
+    return load(ROOT / "docs" / "measure_returns.py")
+
+
+@pytest.fixture(scope="session")
 def architecture():
     return load(ROOT / "docs" / "generate_architecture.py")
 
