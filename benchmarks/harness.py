@@ -34,16 +34,20 @@ PEERS |= {
     "interop gymnax": ["gymnax==1.0.1", "six", *_OURS],
     "interop brax": ["brax==0.14.2", *_OURS],
     "interop craftax": ["craftax==1.6.1", *_OURS],
+    "interop envelope": ["jax-envelope==0.6.1", "gymnax==1.0.1", "six", *_OURS],  # needs Python 3.12
+    "interop functional": ["gymnasium==1.4.0", *_OURS],
     "interop jaxmarl": ["jaxmarl==0.2.0", *_OURS],
     "interop jumanji": ["jumanji==1.1.2", *_OURS],
     "interop navix": ["navix==0.7.4", *_OURS],
     "interop pgx": ["pgx==2.6.0", *_OURS],
+    "interop playground": ["playground==0.2.0", *_OURS],
     "interop xminigrid": ["xminigrid==0.9.3", *_OURS],
     "trainer purejaxrl": ["gymnax==1.0.1", "distrax==0.1.9", "brax==0.14.2", "navix==0.7.4", "six", *_OURS],
     "trainer rejax": ["rejax==0.1.3", "gymnax==1.0.1", "six", *_OURS],
     "trainer brax": ["brax==0.14.2", *_OURS],
     "trainer torchrl": ["torch==2.13.0", "torchrl==0.14.1", "tensordict==0.14.3", *_OURS],
     "trainer bsuite": ["bsuite==0.3.6", "dm-haiku==0.0.17", "optax==0.2.8", "rlax==0.1.9", "dm-env==1.6", *_OURS],
+    "trainer tianshou": ["torch==2.13.0", "tianshou==2.0.1", "gymnasium==1.2.2", *_OURS],
     "trainer rllib": ["torch==2.13.0", "ray[rllib]==2.60.0", "gymnasium==1.2.2", *_OURS],
 }
 """Requirements of each peer's virtual environment: the peer, and the JAX that funcenv was measured with."""
@@ -139,14 +143,39 @@ def peer_python(peer: str) -> str:
     return str(python)
 
 
-def run_peer(peer: str, script: str, *args: str, variables: Mapping[str, str] | None = None) -> dict[str, Any]:
+def add_pythons(parser: argparse.ArgumentParser) -> None:
+    """Add the flag `--python NAME=PATH`, which `pythons` reads."""
+    parser.add_argument(
+        "--python",
+        action="append",
+        default=[],
+        metavar="NAME=PATH",
+        help="an interpreter that has the packages of NAME already, in place of a new virtual environment",
+    )
+
+
+def pythons(options: argparse.Namespace) -> dict[str, str]:
+    """Return the interpreters of the flags `--python`, by name."""
+    return dict(given.split("=", 1) for given in options.python)
+
+
+def run_peer(
+    peer: str, script: str, *args: str, variables: Mapping[str, str] | None = None, python: str | None = None
+) -> dict[str, Any]:
     """Run a worker to its end in a peer's virtual environment, with this package on its path.
+
+    Args:
+        peer: a key of `PEERS`.
+        script: the worker.
+        *args: its arguments.
+        variables: environment variables to add.
+        python: an interpreter that has the packages already; by default that of a virtual environment of the peer.
 
     Returns:
         The object that it printed as a line of JSON, or `{"error": ...}`.
     """
     try:
-        python = peer_python(peer)
+        python = python or peer_python(peer)
     except PeerError as error:
         return {"error": str(error)}
     paths = os.pathsep.join(map(str, (HERE.parent, HERE)))

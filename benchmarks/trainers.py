@@ -2,6 +2,7 @@
 
 Each trainer has a virtual environment of its own, in which its program runs with the line changed that makes the
 environment. `--write-docs` writes the table of the guide. PureJaxRL is no package: name the folder of a checkout.
+Results are kept in `.cache/trainers.json` with their dates, so that trainers can run one after another (`--only`).
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from __future__ import annotations
 import argparse
 import datetime
 
-from harness import HERE, ONE_CORE, run_peer, write_table
+from harness import HERE, ONE_CORE, add_pythons, pythons, run_peer, write_table
+from rows import keep_rows
 
 PAGE = HERE.parent / "docs" / "guides" / "interop.md"
 BEGIN, END = "<!-- table: python benchmarks/trainers.py --write-docs -->", "<!-- end of the table of trainers -->"
@@ -19,34 +21,35 @@ TRAINERS = {
     "brax": ("brax, `ppo.train`", "brax"),
     "torchrl": ("TorchRL, `Collector` and `ClipPPOLoss`", "torchrl"),
     "bsuite": ("bsuite's actor-critic in JAX, for dm_env", "bsuite"),
+    "tianshou": ("tianshou, `DQN`", "tianshou"),
     "rllib": ("RLlib, `PPOConfig`", "ray"),
 }
 """The name in the table, and the package whose version it states."""
 
 
-def train(trainer: str, *args: str) -> dict[str, object]:
+def train(trainer: str, *args: str, python: str | None = None) -> dict[str, object]:
     """Return the row of a trainer, or one with an error."""
     name, package = TRAINERS[trainer]
-    row = run_peer(f"trainer {trainer}", "trainers.py", trainer, package, *args, variables=ONE_CORE)
+    row = run_peer(f"trainer {trainer}", "trainers.py", trainer, package, *args, variables=ONE_CORE, python=python)
     print(row, flush=True)
-    return {"name": name, **row}
+    return {"name": name, "date": str(datetime.date.today()), **row}
 
 
 def table(rows: list[dict[str, object]]) -> str:
     """Format the rows for the documentation."""
     lines = [
-        f"Run on {datetime.date.today()}; one seed each; 500 is the most that an episode gives:",
+        "One seed each; 500 is the most that an episode gives:",
         "",
-        "| trainer | package | the line that makes the environment | steps | mean return at the end | CPU seconds |",
-        "|---|---|---|---:|---:|---:|",
+        "| trainer | package | the line that makes the environment | steps | mean return at the end | CPU s | date |",
+        "|---|---|---|---:|---:|---:|---|",
     ]
     for row in rows:
         if "error" in row:
-            lines.append(f"| {row['name']} | | {row['error']} | | | |")
+            lines.append(f"| {row['name']} | | {row['error']} | | | | {row['date']} |")
             continue
         lines.append(
             f"| {row['name']} | {row['version']} | `{row['line']}` | {row['steps']:,} | {row['return']:.1f} | "
-            f"{row['cpu']:.0f} |"
+            f"{row['cpu']:.0f} | {row['date']} |"
         )
     return "\n".join(lines)
 
@@ -56,14 +59,16 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=list(TRAINERS), default=list(TRAINERS), help="trainers to run")
     parser.add_argument("--purejaxrl", metavar="CHECKOUT", help="the folder of a checkout of PureJaxRL")
     parser.add_argument("--write-docs", action="store_true", help=f"write the table of {PAGE.name}")
+    add_pythons(parser)
     options = parser.parse_args()
     rows = []
     for trainer in options.only:
         if trainer == "purejaxrl" and options.purejaxrl is None:
-            rows.append({"name": TRAINERS[trainer][0], "error": "not run: no checkout was named"})
+            print("purejaxrl: not run, because no checkout was named")
             continue
-        rows.append(train(trainer, *([options.purejaxrl] if trainer == "purejaxrl" else [])))
-    text = table(rows)
+        args = [options.purejaxrl] if trainer == "purejaxrl" else []
+        rows.append(train(trainer, *args, python=pythons(options).get(trainer)))
+    text = table(keep_rows("trainers", rows, "name", [name for name, _ in TRAINERS.values()]))
     print(text)
     if options.write_docs:
         write_table(PAGE, BEGIN, END, text)

@@ -63,6 +63,7 @@ _ENVS: tuple[tuple[str, str, int | None, float | None, dict[str, Any]], ...] = (
 _LIBRARIES = {
     "brax": 1000,
     "craftax": None,
+    "envelope": None,
     "gymnax": None,
     "jaxmarl": None,
     "jumanji": None,

@@ -168,6 +168,53 @@ def bsuite():
     }
 
 
+def tianshou():
+    """Train by tianshou's DQN, as in its example for CartPole, over Gymnasium's interface."""
+    import gymnasium
+    import torch
+    from tianshou.algorithm import DQN
+    from tianshou.algorithm.modelfree.dqn import DiscreteQLearningPolicy
+    from tianshou.algorithm.optim import AdamOptimizerFactory
+    from tianshou.data import Collector, VectorReplayBuffer
+    from tianshou.env import DummyVectorEnv
+    from tianshou.trainer import OffPolicyTrainerParams
+    from tianshou.utils.net.common import Net
+
+    import funcenv.adapters.gymnasium  # noqa: F401  (registers the ids)
+
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    make = [lambda: gymnasium.make("funcenv/CartPole-v1")] * 10
+    envs, test_envs = DummyVectorEnv(make), DummyVectorEnv(make)
+    envs.seed(0), test_envs.seed(100)
+    space = gymnasium.make("funcenv/CartPole-v1")
+    net = Net(state_shape=space.observation_space.shape, action_shape=2, hidden_sizes=[128, 128, 128])
+    policy = DiscreteQLearningPolicy(model=net, action_space=space.action_space, eps_training=0.1, eps_inference=0.0)
+    algorithm = DQN(
+        policy=policy, optim=AdamOptimizerFactory(lr=1e-3), gamma=0.9, n_step_return_horizon=3, target_update_freq=320
+    )
+    collector = Collector(algorithm, envs, VectorReplayBuffer(20_000, 10), exploration_noise=True)
+    test_collector = Collector(algorithm, test_envs, exploration_noise=False)
+    epochs, steps = 8, 10_000
+    algorithm.run_training(
+        OffPolicyTrainerParams(
+            training_collector=collector,
+            test_collector=test_collector,
+            max_epochs=epochs,
+            epoch_num_steps=steps,
+            collection_step_num_env_steps=10,
+            test_step_num_episodes=10,
+            batch_size=64,
+            update_step_num_gradient_steps_per_sample=0.1,
+            test_in_training=False,
+        )
+    )
+    test_collector.reset()
+    returns = test_collector.collect(n_episode=100).returns
+    line = 'envs = DummyVectorEnv([lambda: gymnasium.make("funcenv/CartPole-v1") for _ in range(10)])'
+    return {"steps": epochs * steps, "return": returns.mean(), "line": line}
+
+
 def rllib():
     """Train by RLlib's PPO over the Gymnasium interface."""
     import gymnasium
@@ -194,9 +241,8 @@ def rllib():
 def main(trainer, package, *args):
     register_envs()
     start = time.process_time()
-    row = {"purejaxrl": purejaxrl, "rejax": rejax, "brax": brax, "torchrl": torchrl, "bsuite": bsuite, "rllib": rllib}[
-        trainer
-    ](*args)
+    trainers = [purejaxrl, rejax, brax, torchrl, bsuite, tianshou, rllib]
+    row = {function.__name__: function for function in trainers}[trainer](*args)
     row |= {"return": float(row["return"]), "cpu": time.process_time() - start}
     print(json.dumps({"trainer": trainer, "version": f"{package} {importlib.metadata.version(package)}", **row}))
 

@@ -5,6 +5,7 @@ The libraries are imported when they are asked for, and are not installed with t
 
 from funcenv.interop.brax import from_brax, from_playground, to_brax
 from funcenv.interop.craftax import from_craftax
+from funcenv.interop.envelope import from_envelope, to_envelope
 from funcenv.interop.gymnax import GymnaxEnv, GymnaxParams, from_gymnax, to_gymnax
 from funcenv.interop.imported import ImportedEnv, ImportedState
 from funcenv.interop.jaxmarl import ImportedMultiAgentEnv, from_jaxmarl
@@ -21,6 +22,7 @@ __all__ = [
     "ImportedState",
     "from_brax",
     "from_craftax",
+    "from_envelope",
     "from_gymnax",
     "from_jaxmarl",
     "from_jumanji",
@@ -29,5 +31,6 @@ __all__ = [
     "from_playground",
     "from_xminigrid",
     "to_brax",
+    "to_envelope",
     "to_gymnax",
 ]

@@ -1,5 +1,6 @@
 """Environments of other libraries, by a stand-in with all of their habits; `benchmarks/interop.py` runs them."""
 
+import dataclasses
 import importlib.metadata
 import sys
 import types
@@ -11,9 +12,10 @@ import numpy as np
 import pytest
 
 import funcenv
-from funcenv import FuncVectorEnv
+from funcenv import FuncVectorEnv, spaces
 from funcenv.adapters import FunctionalEnv
 from funcenv.interop import ImportedEnv
+from funcenv.interop.envelope import _envelope_class, space_from_envelope, space_to_envelope
 from funcenv.interop.imported import Outcome, Source, import_library
 from funcenv.interop.jumanji import plain_observation
 from funcenv.spaces import Box, Discrete
@@ -117,13 +119,14 @@ def test_named_tuples_become_dictionaries():
     assert plain_observation(Grid(Grid(1, 2), 3)) == {"board": {"board": 1, "mask": 2}, "mask": 3}
 
 
-LIBRARIES = ["brax", "craftax", "gymnax", "jaxmarl", "jumanji", "navix", "pgx", "playground", "xminigrid"]
+LIBRARIES = ["brax", "craftax", "envelope", "gymnax", "jaxmarl", "jumanji", "navix", "pgx", "playground", "xminigrid"]
 
 
 @pytest.mark.parametrize("name", LIBRARIES)
 def test_a_library_that_is_missing_is_named_with_the_command(name, monkeypatch):
     monkeypatch.setitem(sys.modules, {"playground": "mujoco_playground"}.get(name, name), None)
-    with pytest.raises(ModuleNotFoundError, match=rf'this needs {name}: pip install "{name}>='):
+    package = {"envelope": "jax-envelope"}.get(name, name)
+    with pytest.raises(ModuleNotFoundError, match=rf'this needs {package}: pip install "{package}>='):
         funcenv.make(f"{name}/Something-v0")
     with pytest.raises(ModuleNotFoundError, match="this needs"):
         getattr(funcenv, f"from_{name}")("Something-v0")
@@ -225,3 +228,84 @@ def test_jaxmarl_keeps_agents_apart(monkeypatch):
     for _ in range(2):
         vstate, timestep = step(vstate, {"a": zeros, "b": ones})
     assert timestep.terminated.all() and (timestep.final_observation["b"] == 2).all()
+
+
+@pytest.fixture
+def envelope(monkeypatch):
+    """Pretend that envelope is installed: its spaces, containers and base class, as far as they are used."""
+
+    class Environment:
+        def __init_subclass__(cls):
+            dataclasses.dataclass(cls)
+
+    @jax.tree_util.register_pytree_node_class
+    class Container:
+        def __init__(self, **entries):
+            vars(self).update(entries)
+
+        def __iter__(self):
+            return iter(vars(self).items())
+
+        def update(self, **entries):
+            return Container(**{**vars(self), **entries})
+
+        def tree_flatten(self):
+            return tuple(vars(self).values()), tuple(vars(self))
+
+        @classmethod
+        def tree_unflatten(cls, names, leaves):
+            return cls(**dict(zip(names, leaves, strict=True)))
+
+    spaces = {
+        name: dataclasses.make_dataclass(name, fields)
+        for name, fields in [
+            ("Discrete", ["n"]),
+            ("Continuous", ["low", "high"]),
+            ("PyTreeSpace", ["tree"]),
+            ("BatchedSpace", ["space", "batch_size"]),
+        ]
+    }
+    library = types.SimpleNamespace(
+        Environment=Environment, Container=Container, InfoContainer=Container, field=dataclasses.field, **spaces
+    )
+    monkeypatch.setitem(sys.modules, "envelope", library)
+    monkeypatch.setattr(importlib.metadata, "version", lambda name: "0.6.1")
+    _envelope_class.cache_clear()
+    yield library
+    _envelope_class.cache_clear()
+
+
+def test_envelope_and_back_is_the_same_environment(envelope):
+    inner = funcenv.make("CartPole-v1", max_episode_steps=5)
+    theirs = funcenv.to_envelope(inner)
+    env = funcenv.from_envelope(theirs)
+    assert (env.observation_space, env.action_space) == (inner.observation_space, inner.action_space)
+    key = jax.random.key(3, impl="threefry2x32")
+    state, timestep = jax.jit(env.reset)(key)
+    initial_key, _ = jax.random.split(key)
+    reset_key, step_key = jax.random.split(initial_key)
+    inner_state, inner_timestep = inner.reset(reset_key)
+    step, inner_step = jax.jit(env.step), jax.jit(inner.step)
+    for i in range(5):
+        np.testing.assert_allclose(timestep.observation, inner_timestep.observation, 1e-5, 1e-6)
+        own_key, step_key = jax.random.split(step_key)
+        state, timestep = step(state, jnp.int32(1), jax.random.key(i, impl="threefry2x32"))
+        inner_state, inner_timestep = inner_step(inner_state, jnp.int32(1), own_key)
+    assert timestep.truncated and inner_timestep.truncated and not timestep.terminated and timestep.reward == 1.0
+
+
+def test_spaces_of_envelope_have_counterparts_or_are_named(envelope):
+    kinds = [
+        Discrete(3),
+        spaces.MultiDiscrete([2, 3]),
+        Box(-1, np.array([1, np.inf], np.float32)),
+        spaces.Dict(a=Discrete(2), b=spaces.Tuple([Box(0, 1, (2,)), Discrete(5)])),
+    ]
+    for space in kinds:
+        assert space_from_envelope(space_to_envelope(space)) == space
+    batched = envelope.BatchedSpace(envelope.Continuous(low=np.zeros(2, np.float32), high=np.ones(2, np.float32)), 3)
+    assert space_from_envelope(batched) == Box(0, 1, (3, 2))
+    with pytest.raises(TypeError, match=r"Text.* has no counterpart among envelope's spaces"):
+        space_to_envelope(spaces.Text(3))
+    with pytest.raises(TypeError, match="of envelope has no counterpart"):
+        space_from_envelope(object())

@@ -31,12 +31,13 @@ OWNERS = {
 # Where the name differs from that of the module.
 DISTRIBUTIONS = {
     "PIL": "pillow",
+    "envelope": "jax-envelope",
     "mujoco.mjx": "mujoco-mjx",
     "orbax": "orbax-checkpoint",
     "tensorboardX": "tensorboardx",
 }
 # served to those who have them
-OFFERED = {"torch", "torchrl", "tensordict", "dm-env", "pettingzoo", "wandb", "brax", "craftax", "gymnax", "jumanji"}
+OFFERED = {"torch", "torchrl", "tensordict", "dm-env", "pettingzoo", "wandb", "brax", "craftax", "gymnax", "jumanji", "jax-envelope"}
 # chex is declared for users, jaxlib because jax needs it, filelock because jax bounds its cache with it
 BASE_ALONE = {"chex", "filelock", "jaxlib"}
 
