@@ -37,7 +37,19 @@ DISTRIBUTIONS = {
     "tensorboardX": "tensorboardx",
 }
 # served to those who have them
-OFFERED = {"torch", "torchrl", "tensordict", "dm-env", "pettingzoo", "wandb", "brax", "craftax", "gymnax", "jumanji", "jax-envelope"}
+OFFERED = {
+    "torch",
+    "torchrl",
+    "tensordict",
+    "dm-env",
+    "pettingzoo",
+    "wandb",
+    "brax",
+    "craftax",
+    "gymnax",
+    "jumanji",
+    "jax-envelope",
+}
 # chex is declared for users, jaxlib because jax needs it, filelock because jax bounds its cache with it
 BASE_ALONE = {"chex", "filelock", "jaxlib"}
 
