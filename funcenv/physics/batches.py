@@ -40,3 +40,32 @@ def only_if(condition: jax.Array, function: Callable[[], Any]) -> Any:
         return jax.tree.map(lambda shape: jnp.zeros(shape.shape, shape.dtype), shapes)
 
     return jax.lax.cond(is_any(condition), function, nothing)
+
+
+def map_contacts(function: Callable[[Any], Any], contacts: Any, is_alone: bool) -> Any:
+    """Return what a function returns for each contact, stacked.
+
+    Args:
+        function: of one contact.
+        contacts: the pairs of fixtures `[contacts]`; negative ones are free places, whose results do not count.
+        is_alone: whether to take one contact after the other, which compiles several times faster. Otherwise they are
+            computed together, as suits a batch of worlds.
+    """
+    if not is_alone:
+        return jax.vmap(function)(contacts)
+    size = contacts.shape[0]
+    shapes = jax.eval_shape(function, contacts[0])
+    begin = jax.tree.map(lambda shape: jnp.zeros((size, *shape.shape), shape.dtype), shapes)
+    used = jnp.where(contacts >= 0, jnp.arange(1, size + 1, dtype=jnp.int32), 0).max()
+
+    def visit(i: jax.Array, results: Any) -> Any:
+        found = function(jax.lax.dynamic_index_in_dim(contacts, i, 0, keepdims=False, allow_negative_indices=False))
+        return jax.tree.map(
+            lambda column, value: jax.lax.dynamic_update_index_in_dim(
+                column, value, i, 0, allow_negative_indices=False
+            ),
+            results,
+            found,
+        )
+
+    return jax.lax.fori_loop(0, used, visit, begin)

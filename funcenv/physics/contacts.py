@@ -13,10 +13,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from funcenv.physics.batches import is_any, only_if
+from funcenv.physics.batches import is_any, map_contacts, only_if
 from funcenv.physics.contact_solver import Contact
 from funcenv.physics.fixtures import BOX_MARGIN, Fixtures, box_of, static_boxes
-from funcenv.physics.geometry import ZERO, Number, Transform, greatest, opaque, select, sub, where
+from funcenv.physics.geometry import ZERO, Number, Transform, greatest, once, opaque, select, sub, where
 from funcenv.physics.manifold import Manifold
 from funcenv.physics.pairs import PairTable, choose
 from funcenv.physics.world import BEGAN, ENDED, ContactState
@@ -105,8 +105,11 @@ def collide(fixtures: Fixtures, table: PairTable, changes: ContactList, transfor
     contacts = changes.contacts
     bodies = bodies_of(fixtures, table, contacts.pair)
     exists = contacts.pair >= 0
-    is_close = _is_close(fixtures, table, changes.boxes, contacts.pair)
-    manifold, touches = only_if(exists, lambda: evaluate(fixtures, table, contacts.pair, transforms))
+
+    def examine(pair: Number) -> tuple[Manifold, Number, Number]:
+        return *evaluate(fixtures, table, pair, transforms), _is_close(fixtures, table, changes.boxes, pair)
+
+    manifold, touches, is_close = only_if(exists, lambda: map_contacts(examine, contacts.pair, table.is_alone))
     turns = touches != contacts.is_touching
     turns_solid = turns & ~table.is_sensor(contacts.pair) if fixtures.has_sensors else turns
     wakes = where(is_close, turns_solid, contacts.count > 0)
@@ -126,22 +129,20 @@ def collide(fixtures: Fixtures, table: PairTable, changes: ContactList, transfor
 
 
 def evaluate(
-    fixtures: Fixtures, table: PairTable, pair: jax.Array, transforms: Sequence[Transform]
-) -> tuple[Manifold, jax.Array]:
-    """Return the manifolds of pairs `[n]`, and whether the fixtures touch; for sensors, whether they overlap."""
-    sides = table.sides(pair)
-    xf_a, xf_b = (_transform_of(table, side, i, transforms) for i, side in enumerate(sides))
+    fixtures: Fixtures, table: PairTable, pair: Number, transforms: Sequence[Transform]
+) -> tuple[Manifold, Number]:
+    """Return the manifold of a pair, and whether the fixtures touch; for sensors, whether they overlap."""
+    sides = once(table.sides(pair))
+    xf_a, xf_b = once([_transform_of(table, side, i, transforms) for i, side in enumerate(sides)])
     manifold = table.manifold(sides, xf_a, xf_b)
-    touches = jnp.broadcast_to(manifold.count > 0, pair.shape)
+    touches = manifold.count > 0
     if fixtures.has_sensors:
         from funcenv.physics.distance import overlaps
 
         is_sensor = table.is_sensor(pair)
         touches = where(is_sensor, overlaps(sides[0].shape, xf_a, sides[1].shape, xf_b), touches)
         manifold = manifold._replace(count=where(is_sensor, 0, manifold.count))
-    size = pair.shape
-    manifold = jax.tree.map(lambda column: jnp.broadcast_to(jnp.asarray(column), size), manifold)
-    return manifold, touches
+    return jax.tree.map(jnp.asarray, (manifold, touches))
 
 
 def updated(contacts: ContactState, manifold: Manifold, touches: jax.Array, mask: jax.Array) -> ContactState:
@@ -241,22 +242,17 @@ def overlaps(fixtures: Fixtures, boxes: jax.Array) -> jax.Array:
     return is_near
 
 
-def _is_close(fixtures: Fixtures, table: PairTable, boxes: jax.Array, pair: jax.Array) -> jax.Array:
-    """Return whether the enlarged boxes of pairs overlap."""
-    if fixtures.a_is_static:
-        first, second = table.parts(pair)
-        fixed = jnp.stack(static_boxes(fixtures), -1)
-        return _meet([*jnp.take(fixed, first, axis=0, mode="clip").T], _rows_of(boxes, second))
-    every = jnp.zeros((len(fixtures.parts), 4), jnp.float32)
-    if fixtures.static:
-        every = every.at[np.array(fixtures.static)].set(jnp.stack(static_boxes(fixtures), -1))
-    every = every.at[np.array(fixtures.moving)].set(boxes)
-    first, second = table.parts(pair)
-    return _meet(*([*jnp.take(every, index, axis=0, mode="clip").T] for index in (first, second)))
-
-
-def _rows_of(boxes: jax.Array, index: Number) -> list[Number]:
-    return list(choose([tuple(boxes[k]) for k in range(boxes.shape[0])], index))
+def _is_close(fixtures: Fixtures, table: PairTable, boxes: jax.Array, pair: Number) -> Number:
+    """Return whether the enlarged boxes of a pair overlap."""
+    fixed = jnp.stack(static_boxes(fixtures), -1) if fixtures.static else jnp.zeros((0, 4), jnp.float32)
+    columns = [fixed, boxes]
+    if not fixtures.a_is_static:
+        order = np.argsort(np.array(fixtures.static + fixtures.moving))
+        columns = [jnp.concatenate(columns)[order]] * 2
+    first, second = (
+        jnp.take(column, index, axis=0, mode="clip") for column, index in zip(columns, table.parts(pair), strict=True)
+    )
+    return _meet(once([*first]), once([*second]))
 
 
 def _meet(a: Sequence[Number], b: Sequence[Number]) -> Number:

@@ -26,6 +26,7 @@ from funcenv.physics.geometry import (
     length,
     mul,
     neg,
+    once,
     right,
     select,
     sub,
@@ -84,16 +85,17 @@ def distance(a: Convex, xf_a: Transform, b: Convex, xf_b: Transform, cache: Cach
 
     def refine(carry: Any) -> Any:
         iteration, _, simplex = carry
-        solved = _solve(simplex)
+        solved = once(_solve(simplex))
         direction = _search_direction(solved)
         index_a = support(a.vertices, unrotate(xf_a[1], neg(direction)))
         index_b = support(b.vertices, unrotate(xf_b[1], direction))
-        new = _vertex(a, xf_a, b, xf_b, index_a, index_b)
+        index_a, index_b = once((index_a, index_b))
+        new = once(_vertex(a, xf_a, b, xf_b, index_a, index_b))
         is_known = jnp.zeros_like(solved.count, bool)
         for i, vertex in enumerate(simplex.vertices):
             is_known = is_known | ((simplex.count > i) & (vertex.index_a == index_a) & (vertex.index_b == index_b))
         ends = (solved.count == 3) | (dot(direction, direction) < EPSILON * EPSILON)
-        grows = ~(ends | is_known)
+        grows = once(~(ends | is_known))
         one, two, three = solved.vertices
         two = _choose(grows & (solved.count == 1), new, two)
         three = _choose(grows & (solved.count == 2), new, three)
@@ -117,18 +119,11 @@ def distance(a: Convex, xf_a: Transform, b: Convex, xf_b: Transform, cache: Cach
 
 
 def overlaps(a: Convex, xf_a: Transform, b: Convex, xf_b: Transform) -> Number:
-    """Return whether pairs of shapes `[n]` overlap, with their skins."""
-
-    def one(a: Convex, xf_a: Transform, b: Convex, xf_b: Transform) -> Number:
-        found, _ = distance(a, xf_a, b, xf_b, empty_cache())
-        radius = a.radius + b.radius
-        gap = where((found > radius) & (found > EPSILON), found - radius, ZERO)
-        return gap < np.float32(10) * EPSILON
-
-    arguments = a, xf_a, b, xf_b
-    size = max(np.size(leaf) for leaf in jax.tree.leaves(arguments))
-    arguments = jax.tree.map(lambda leaf: jnp.broadcast_to(jnp.asarray(leaf), (size,)), arguments)
-    return jax.vmap(one)(*arguments)
+    """Return whether two shapes overlap, with their skins."""
+    found, _ = distance(a, xf_a, b, xf_b, empty_cache())
+    radius = a.radius + b.radius
+    gap = where((found > radius) & (found > EPSILON), found - radius, ZERO)
+    return gap < np.float32(10) * EPSILON
 
 
 def _vertex(a: Convex, xf_a: Transform, b: Convex, xf_b: Transform, index_a: Number, index_b: Number) -> Vertex:

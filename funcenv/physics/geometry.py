@@ -40,18 +40,31 @@ def opaque(values: Any) -> Any:
     XLA gathers known numbers in products and sums, as in `h (m f) = (h m) f` and `(x - r) - s = x - (r + s)`, which
     changes the last bit.
     """
-    numbers = jax.tree.map(lambda value: value if isinstance(value, jax.Array) else float32(value), values)
+    numbers = jax.tree.map(
+        lambda value: value if isinstance(value, (jax.Array, np.integer)) else float32(value), values
+    )
     return jax.lax.optimization_barrier(numbers)  # type: ignore[no-untyped-call]  # JAX has no annotation there
 
 
 def once(values: Any) -> Any:
-    """Return a tree of float numbers that XLA computes once, and not again for each result that depends on them.
+    """Return a tree of numbers that XLA computes once, and not again for each result that depends on them.
 
-    XLA repeats cheap operations where their results are used several times, which multiplies along a chain of them.
-    It repeats no division, and does not see here that the divisor is 1. LLVM sees it, and removes the division.
+    XLA repeats cheap operations where their results are used several times, which multiplies along a chain of them, and
+    with it the time of compiling. It repeats no division, and does not see here that the divisor is 1. LLVM sees it, and
+    removes the division.
     """
-    one = opaque(ONE)
-    return jax.tree.map(lambda value: value / one if isinstance(value, jax.Array) else value, values)
+    one, one_int = opaque((ONE, np.int32(1)))
+
+    def divided(value: Any) -> Any:
+        if not isinstance(value, jax.Array):
+            return value
+        if value.dtype == jnp.float32:
+            return value / one
+        if value.dtype == bool:
+            return jax.lax.div(value.astype(jnp.int32), one_int) != 0
+        return jax.lax.div(value, one_int)
+
+    return jax.tree.map(divided, values)
 
 
 def add(a: Vector, b: Vector) -> Vector:

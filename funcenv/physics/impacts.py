@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from funcenv.physics import contact_solver
-from funcenv.physics.batches import is_any
+from funcenv.physics.batches import is_any, map_contacts
 from funcenv.physics.contact_solver import Contact, ContactBody
 from funcenv.physics.contacts import (
     ContactList,
@@ -29,7 +29,7 @@ from funcenv.physics.contacts import (
     wake,
 )
 from funcenv.physics.fixtures import Fixtures
-from funcenv.physics.geometry import EPSILON, ONE, ZERO, Number, Transform, add, greatest, mul, origin, where
+from funcenv.physics.geometry import EPSILON, ONE, ZERO, Number, Transform, add, greatest, mul, once, origin, where
 from funcenv.physics.motion import integrate
 from funcenv.physics.pairs import PairTable, choose, lookup
 from funcenv.physics.revolute import BodyMass, Position, Velocity
@@ -155,9 +155,9 @@ def _find_times(settings: ImpactSettings, search: _Search) -> _Search:
 def _impact(settings: ImpactSettings, motion: _Motion, pair: Number) -> tuple[Number, Number, Number, _Motion]:
     """Return whether and when a moving and a static fixture touch, from when on, and both bodies moved to then."""
     fixtures, table = settings.fixtures, settings.table
-    a, b = table.sides(pair)
+    a, b = once(table.sides(pair))
     is_b = _moving_is_b(table, b.body)
-    row = where(is_b, b.body.row, a.body.row)
+    row = once(where(is_b, b.body.row, a.body.row))
     fixed = _fixed_body(fixtures, table, pair)
     alpha = jnp.maximum(
         choose([motion.alpha[r] for r in range(len(motion.starts))], row), _at(motion.fixed_alpha, fixed)
@@ -166,7 +166,7 @@ def _impact(settings: ImpactSettings, motion: _Motion, pair: Number) -> tuple[Nu
         fixed_alpha=where(_numbers(motion.fixed_alpha.shape[0]) == fixed, alpha, motion.fixed_alpha)
     )
     motion = _moved(motion, row, alpha)
-    start, end = choose(motion.starts, row), choose(motion.ends, row)
+    start, end = once((choose(motion.starts, row), choose(motion.ends, row)))
     center = choose([mass.center for mass in settings.masses], row)
     sweep_a = Sweep(start, end, center, is_b, a.body.fixed)
     sweep_b = Sweep(start, end, center, ~is_b, b.body.fixed)
@@ -183,7 +183,7 @@ def _moved(motion: _Motion, row: Number, alpha: Number) -> _Motion:
         moved = Position(
             add(mul(ONE - part, start.center), mul(part, end.center)), (ONE - part) * start.angle + part * end.angle
         )
-        starts[r] = jax.tree.map(lambda new, old, moves=is_moved: where(moves, new, old), moved, start)
+        starts[r] = once(jax.tree.map(lambda new, old, moves=is_moved: where(moves, new, old), moved, start))
     rows = _numbers(len(starts))
     return motion._replace(starts=starts, alpha=where((rows == row) & (motion.alpha < alpha), alpha, motion.alpha))
 
@@ -196,14 +196,14 @@ def _resolve(settings: ImpactSettings, search: _Search, first: Number, alpha: Nu
     is_first = (places == first) & is_on
     pair = contacts.pair
     a, b = (body.body for body in table.sides(pair[first]))
-    row = where(_moving_is_b(table, b), b.row, a.row)
+    row = once(where(_moving_is_b(table, b), b.row, a.row))
     motion = _moved(before, row, alpha)
-    body = choose(motion.starts, row)
+    body = once(choose(motion.starts, row))
     center = choose([mass.center for mass in settings.masses], row)
 
-    transforms = [origin(body.center, body.angle, center)] * len(settings.masses)
-    manifold, touches = evaluate(fixtures, table, pair, transforms)
-    is_hit = where(is_first, touches, False).any()
+    transforms = [once(origin(body.center, body.angle, center))] * len(settings.masses)
+    manifold, touches = map_contacts(lambda p: evaluate(fixtures, table, p, transforms), pair, table.is_alone)
+    is_hit = once(where(is_first, touches, False).any())
     bodies = bodies_of(fixtures, table, pair)
     is_own = (bodies & (_numbers(len(settings.masses)) == row)[None, :]).any(1) & _has_static_body(
         fixtures, table, pair
@@ -215,7 +215,7 @@ def _resolve(settings: ImpactSettings, search: _Search, first: Number, alpha: Nu
     for group in (is_first, is_other):
         begins, ends = group & touches & ~contacts.is_touching, group & ~touches & contacts.is_touching
         events = note(events, bodies, begins, ends, contacts.stamp)
-    is_updated = is_first | is_other
+    is_updated = once(is_first | is_other)
     contacts = updated(contacts, manifold, touches, is_updated)
     contacts = contacts.replace(is_enabled=contacts.is_enabled & (~is_first | is_hit))
     changes = search.changes._replace(contacts=contacts, events=events)
@@ -225,7 +225,7 @@ def _resolve(settings: ImpactSettings, search: _Search, first: Number, alpha: Nu
     is_solved = is_updated & touches
     key = where(is_first, np.iinfo(np.int32).max, contacts.stamp)
     position = (is_solved[:, None] & (key[:, None] > key[None, :])).sum(0, dtype=jnp.int32)
-    position = where(is_solved, position, -1)
+    position = once(where(is_solved, position, -1))
     solved, end, velocity = _solve(
         settings,
         contacts_at(table, contacts, places_of(position, fixtures.max_touching)),
@@ -239,7 +239,8 @@ def _resolve(settings: ImpactSettings, search: _Search, first: Number, alpha: Nu
     fixed = _fixed_body(fixtures, table, pair)
     is_fixed = jnp.broadcast_to(fixed, pair.shape)[:, None] == _numbers(motion.fixed_alpha.shape[0])[None, :]
     is_reached = is_fixed & is_solved[:, None]
-    here = [(row == r) & is_hit for r in range(len(settings.masses))]
+    here = once([(row == r) & is_hit for r in range(len(settings.masses))])
+    solved, end, velocity = once((solved, end, velocity))
     after = motion._replace(
         starts=_put(here, solved, before.starts),
         ends=_put(here, end, before.ends),
@@ -312,7 +313,7 @@ def _put(here: Sequence[Number], value: Any, values: Sequence[Any]) -> list[Any]
 
 
 def _transforms(settings: ImpactSettings, positions: Sequence[Position]) -> list[Transform]:
-    return [origin(p.center, p.angle, m.center) for p, m in zip(positions, settings.masses, strict=True)]
+    return [once(origin(p.center, p.angle, m.center)) for p, m in zip(positions, settings.masses, strict=True)]
 
 
 def _moving_is_b(table: PairTable, b: ContactBody) -> Number:

@@ -91,7 +91,7 @@ def collide_edge_polygon(a: Convex, xf_a: Transform, b: Convex, xf_b: Transform)
     xf = once(relative(xf_a, xf_b))
     v1, v2 = a.vertices[0], a.vertices[1]
     normal1 = once(right(normalize(sub(v2, v1))[0]))
-    is_front = dot(normal1, sub(apply(xf, b.centroid), v1)) >= 0
+    is_front = once(dot(normal1, sub(apply(xf, b.centroid), v1)) >= 0)
     normal = once(select(is_front, normal1, neg(normal1)))
     vertices = [once(apply(xf, vertex)) for vertex in b.vertices]
     normals = [once(rotate(xf[1], n)) for n in b.normals]
@@ -106,6 +106,7 @@ def collide_edge_polygon(a: Convex, xf_a: Transform, b: Convex, xf_b: Transform)
         s = jnp.minimum(dot(neg(n), sub(vertex, v1)), dot(neg(n), sub(vertex, v2)))
         is_better = s > separation
         index, separation = where(is_better, np.int32(i), index), where(is_better, s, separation)
+    index, edge_separation, separation = once((index, edge_separation, separation))
     is_apart = (edge_separation > radius) | (separation > radius)
     is_b = separation > RELATIVE_TOLERANCE * edge_separation + ABSOLUTE_TOLERANCE
 
@@ -115,12 +116,11 @@ def collide_edge_polygon(a: Convex, xf_a: Transform, b: Convex, xf_b: Transform)
         value = dot(normal, n)
         is_better = value < best
         incident, best = where(is_better, np.int32(i), incident), where(is_better, value, best)
-    first = where(is_b, index, incident)
+    first = once(where(is_b, index, incident))
     second = where(first + 1 < b.count, first + 1, 0)
-    start, end = pick(vertices, first), pick(vertices, second)
+    start, end = once((pick(vertices, first), pick(vertices, second)))
     # the reference face, and the edge that is cut to it
     face_index = where(is_b, first, where(is_front, 0, 1)), where(is_b, second, where(is_front, 1, 0))
-    edge_separation, separation = once((edge_separation, separation))
     face = select(is_b, start, select(is_front, v1, v2)), select(is_b, end, select(is_front, v2, v1))
     face_normal = select(is_b, pick(normals, first), normal)
     cut = select(is_b, v1, start), select(is_b, v2, end)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax.numpy as jnp
 import numpy as np
 
-from funcenv.physics.geometry import HALF, ONE, PI, Number, add, dot, length, mul, where
+from funcenv.physics.geometry import HALF, ONE, PI, Number, add, dot, length, mul, once, where
 from funcenv.physics.revolute import Position, Velocity
 
 MAX_TRANSLATION = np.float32(2)  # of a body in a step [m]
@@ -19,5 +19,6 @@ def integrate(position: Position, velocity: Velocity, h: Number) -> tuple[Positi
     factor = where(is_fast, MAX_TRANSLATION / where(is_fast, length(translation), ONE), ONE)
     spins = turn * turn > MAX_ROTATION * MAX_ROTATION
     spin_factor = where(spins, MAX_ROTATION / where(spins, jnp.abs(turn), ONE), ONE)
-    velocity = Velocity(mul(factor, velocity.linear), velocity.angular * spin_factor)
-    return Position(add(position.center, mul(h, velocity.linear)), position.angle + h * velocity.angular), velocity
+    velocity = once(Velocity(mul(factor, velocity.linear), velocity.angular * spin_factor))
+    moved = Position(add(position.center, mul(h, velocity.linear)), position.angle + h * velocity.angular)
+    return once(moved), velocity

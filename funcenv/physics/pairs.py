@@ -46,11 +46,18 @@ class Side(NamedTuple):
 
 
 class PairTable:
-    """Looks up both fixtures of a pair; made from a world when a program is traced."""
+    """Looks up both fixtures of a pair; made from a world when a program is traced.
 
-    def __init__(self, fixtures: Fixtures, masses: Sequence[BodyMass]) -> None:
+    Args:
+        fixtures: of the world.
+        masses: of its bodies.
+        is_alone: whether the world is computed by itself, and not with a batch of others.
+    """
+
+    def __init__(self, fixtures: Fixtures, masses: Sequence[BodyMass], is_alone: bool = False) -> None:
         self.fixtures = fixtures
         self.masses = masses
+        self.is_alone = is_alone
         kinds = {kind for pair in fixtures.kinds for kind in pair}
         self.layout = Layout(
             num_rows=len(fixtures.moving_bodies),

@@ -127,7 +127,7 @@ def prepare(
     a, b = masses
     anchor_a = sub((float32(joint.anchor_a[0]), float32(joint.anchor_a[1])), a.center)
     anchor_b = sub((float32(joint.anchor_b[0]), float32(joint.anchor_b[1])), b.center)
-    r_a, r_b = rotate(rotation(angles[0]), anchor_a), rotate(rotation(angles[1]), anchor_b)
+    r_a, r_b = once((rotate(rotation(angles[0]), anchor_a), rotate(rotation(angles[1]), anchor_b)))
     m_a, m_b, i_a, i_b = a.inverse_mass, b.inverse_mass, a.inverse_inertia, b.inverse_inertia
     k33 = i_a + i_b
     state: Number = FREE
@@ -135,7 +135,7 @@ def prepare(
         low, high = float32(joint.limits[0]), float32(joint.limits[1])
         angle = angles[1] - angles[0] - float32(joint.reference_angle)
         state = where(angle <= low, AT_LOWER, where(angle >= high, AT_UPPER, FREE))
-        state = where(jnp.abs(high - low) < np.float32(2) * ANGULAR_SLOP, LOCKED, state)
+        state = once(where(jnp.abs(high - low) < np.float32(2) * ANGULAR_SLOP, LOCKED, state))
         stays = (state == LOCKED) | ((state == impulse.limit_state) & (state != FREE))
         impulse = impulse._replace(limit=where(stays, impulse.limit, ZERO), limit_state=state)
     k11 = m_a + m_b + r_a[1] * r_a[1] * i_a + r_b[1] * r_b[1] * i_b
@@ -143,6 +143,7 @@ def prepare(
     k13 = -r_a[1] * i_a - r_b[1] * i_b
     k22 = m_a + m_b + r_a[0] * r_a[0] * i_a + r_b[0] * r_b[0] * i_b
     k23 = r_a[0] * i_a + r_b[0] * i_b
+    k11, k12, k13, k22, k23 = once((k11, k12, k13, k22, k23))
     minors = _cross3((k12, k22, k23), (k13, k23, k33))
     constraint = JointConstraint(
         mass_a=a,
@@ -163,7 +164,7 @@ def prepare(
         motor_mass=where(k33 > 0, ONE / k33, k33),
         limit_state=state,
     )
-    return once(constraint._replace(limit_state=None))._replace(limit_state=state), impulse
+    return once((constraint, impulse))
 
 
 def warm_start(
@@ -203,9 +204,7 @@ def solve_velocity(
     push = once((where(is_free, pin[0], x), where(is_free, pin[1], y)))
     limit = where(is_free, impulse.limit, where(pulls, ZERO, total))
     a, b = _push(k, a, b, push, (once(where(is_free, ZERO, z)),))
-    return once(impulse._replace(limit_state=None, point=add(impulse.point, push), limit=limit))._replace(
-        limit_state=impulse.limit_state
-    ), *once((a, b))
+    return once((impulse._replace(point=add(impulse.point, push), limit=limit), a, b))
 
 
 def solve_position(

@@ -115,12 +115,13 @@ class Settings(NamedTuple):
     dt: float
     velocity_iterations: int
     position_iterations: int
+    is_alone: bool = False  # whether the world is computed by itself, and not with a batch of others
 
 
 def advance(settings: Settings, inputs: Inputs, state: WorldState) -> WorldState:
     """Return the state of one world after a time step."""
     world = inputs.world
-    program = _Program(world, settings.dt)
+    program = _Program(world, settings)
     changes = ContactList(
         state.contacts,
         state.boxes,
@@ -181,7 +182,8 @@ def fly(settings: Settings, inputs: Inputs, state: WorldState) -> tuple[WorldSta
 class _Program:
     """What a step needs of a world, prepared when a program is traced."""
 
-    def __init__(self, world: World, dt: float) -> None:
+    def __init__(self, world: World, settings: Settings) -> None:
+        dt, self.is_alone = settings.dt, settings.is_alone
         self.world = world = world.replace(joints=opaque(world.joints))
         self.fixtures = Fixtures(world)
         self.size = len(world.moving)
@@ -198,7 +200,7 @@ class _Program:
 
     @cached_property
     def table(self) -> PairTable:
-        return PairTable(self.fixtures, self.masses)
+        return PairTable(self.fixtures, self.masses, self.is_alone)
 
     def transforms(self, positions: Sequence[Position]) -> list[Transform]:
         """Return the transforms of the moving bodies."""
@@ -270,7 +272,7 @@ def _solve(
         pins.append(pin)
 
     velocities, impulses, pushes = solve_velocities(plan, velocities, joints, pins, impulses, contacts, pushes, h)
-    moved = [once(integrate(p, v, h)) for p, v in zip(starts, velocities, strict=True)]
+    moved = [integrate(p, v, h) for p, v in zip(starts, velocities, strict=True)]
     positions, velocities = [p for p, _ in moved], [v for _, v in moved]
     labels = [islands.label[row] for row in range(size)], _labels_of(program, islands, contacts.contact)
     positions, is_done = solve_positions(

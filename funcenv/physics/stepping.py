@@ -90,8 +90,8 @@ def _program(settings: Settings, structure: Any, known: tuple[_Known | None, ...
         inputs: Inputs = jax.tree.unflatten(structure, [next(numbers) if k is None else k.value for k in known])
         return inputs
 
-    def one(data: list[jax.Array], state: WorldState) -> WorldState:
-        return advance(settings, restore(data), state)
+    def one(data: list[jax.Array], state: WorldState, is_alone: bool = True) -> WorldState:
+        return advance(settings._replace(is_alone=is_alone), restore(data), state)
 
     def flight(data: list[jax.Array], state: WorldState) -> tuple[WorldState, jax.Array]:
         return fly(settings, restore(data), state)
@@ -114,7 +114,7 @@ def _batch_program(one: Any, flight: Any, axes: tuple[int | None, ...], size: in
     """Return the step of a batch of worlds. Under another `jax.vmap` it is the step of one larger batch."""
 
     def plain(data: list[jax.Array], state: WorldState) -> WorldState:
-        result: WorldState = jax.vmap(one, in_axes=(list(axes), 0))(data, state)
+        result: WorldState = jax.vmap(functools.partial(one, is_alone=False), in_axes=(list(axes), 0))(data, state)
         return result
 
     @jax.custom_batching.custom_vmap

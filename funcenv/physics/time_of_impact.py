@@ -26,6 +26,7 @@ from funcenv.physics.geometry import (
     mul,
     neg,
     normalize,
+    once,
     opaque,
     origin,
     right,
@@ -163,7 +164,7 @@ def _find_axis(a: Convex, xf_a: Transform, b: Convex, xf_b: Transform, cache: Ca
     gap = dot(sub(apply(xf2, select(is_b, a1, b1)), apply(xf1, middle)), rotate(xf1[1], face))
     face = select(gap < 0, neg(face), face)
     kind = where(is_points, POINTS, where(is_b, FACE_B, FACE_A))
-    return _Axis(kind, select(is_points, between, face), middle)
+    return once(_Axis(kind, select(is_points, between, face), middle))
 
 
 def _deepest(
@@ -175,6 +176,7 @@ def _deepest(
     normal = _world_axis(axis, xf_a, xf_b)
     index_a = support(a.vertices, unrotate(xf_a[1], select(is_b, neg(normal), axis.axis)))
     index_b = support(b.vertices, unrotate(xf_b[1], select(is_a, neg(normal), neg(axis.axis))))
+    index_a, index_b = once((index_a, index_b))
     return index_a, index_b, _separation_of(a, xf_a, b, xf_b, axis, index_a, index_b)
 
 
@@ -202,7 +204,7 @@ def _world_axis(axis: _Axis, xf_a: Transform, xf_b: Transform) -> Vector:
 def _normalized(sweep: Sweep) -> Sweep:
     """Return the sweep with angles that begin in [0, 2 pi)."""
     turn = opaque(np.float32(2) * PI)
-    offset = turn * jnp.floor(sweep.start.angle / turn)
+    offset = once(turn * jnp.floor(sweep.start.angle / turn))
     return sweep._replace(
         start=sweep.start._replace(angle=sweep.start.angle - offset),
         end=sweep.end._replace(angle=sweep.end.angle - offset),
@@ -214,4 +216,4 @@ def _at(sweep: Sweep, t: Number) -> Transform:
     rest = ONE - t
     center = add(mul(rest, sweep.start.center), mul(t, sweep.end.center))
     xf = origin(center, rest * sweep.start.angle + t * sweep.end.angle, sweep.local_center)
-    return select(sweep.is_fixed, sweep.fixed[0], xf[0]), select(sweep.is_fixed, sweep.fixed[1], xf[1])
+    return once((select(sweep.is_fixed, sweep.fixed[0], xf[0]), select(sweep.is_fixed, sweep.fixed[1], xf[1])))
