@@ -150,7 +150,9 @@ def _compile_quickly(function: Callable[..., Any], *args: Any) -> Any:
     return jax.jit(function)
 
 
-def mark_single_kernel(function: Callable[..., Any], style: Style = Style.BATCHED_SINGLE_KERNEL) -> Callable[..., Any]:
+def mark_single_kernel(
+    function: Callable[..., Any], style: Style = Style.BATCHED_SINGLE_KERNEL, inlines: bool = False
+) -> Callable[..., Any]:
     """Mark a function to become one kernel within `jax.jit` on a CPU; the result is not verified.
 
     XLA raises `jax.errors.JaxRuntimeError` at compile time for what `is_supported` names, and for loops over more than
@@ -160,6 +162,8 @@ def mark_single_kernel(function: Callable[..., Any], style: Style = Style.BATCHE
     Args:
         function: a pure function.
         style: how the generators of the keys among its arguments compute few numbers.
+        inlines: whether XLA may merge functions that are jitted within this one, as those of `jax.numpy` are, with what
+            surrounds them; otherwise they remain calls.
 
     >>> int(jax.jit(mark_single_kernel(lambda x: x + 1))(1))
     2
@@ -168,7 +172,9 @@ def mark_single_kernel(function: Callable[..., Any], style: Style = Style.BATCHE
         return function
 
     def styled(*args: Any) -> tuple[Any, jax.Array]:
-        return with_style(function(*with_style(args, style)), None), _keep_arguments_used(args)
+        within = {"inlineable": None, "xla_cpu_small_call": None} if inlines else {}  # None removes a mark
+        with set_xla_metadata(**within):  # type: ignore[no-untyped-call]  # JAX's
+            return with_style(function(*with_style(args, style)), None), _keep_arguments_used(args)
 
     inner = jax.jit(styled)
     barrier: Any = jax.lax.optimization_barrier  # JAX declares no types for it.

@@ -42,30 +42,39 @@ def only_if(condition: jax.Array, function: Callable[[], Any]) -> Any:
     return jax.lax.cond(is_any(condition), function, nothing)
 
 
-def map_contacts(function: Callable[[Any], Any], contacts: Any, is_alone: bool) -> Any:
+def map_contacts(function: Callable[[Any], Any], contacts: Any, count: Any, is_alone: bool) -> Any:
     """Return what a function returns for each contact, stacked.
 
     Args:
-        function: of one contact.
-        contacts: the pairs of fixtures `[contacts]`; negative ones are free places, whose results do not count.
-        is_alone: whether to take one contact after the other, which compiles several times faster. Otherwise they are
-            computed together, as suits a batch of worlds.
+        function: of the numbers of one contact.
+        contacts: a tree of arrays `[places]`.
+        count: behind so many places there are no contacts, and results do not count.
+        is_alone: whether the world is computed by itself. Then a loop takes one contact after the other, which compiles
+            several times faster; in a batch of worlds all contacts are computed together.
     """
     if not is_alone:
         return jax.vmap(function)(contacts)
-    size = contacts.shape[0]
-    shapes = jax.eval_shape(function, contacts[0])
-    begin = jax.tree.map(lambda shape: jnp.zeros((size, *shape.shape), shape.dtype), shapes)
-    used = jnp.where(contacts >= 0, jnp.arange(1, size + 1, dtype=jnp.int32), 0).max()
 
-    def visit(i: jax.Array, results: Any) -> Any:
-        found = function(jax.lax.dynamic_index_in_dim(contacts, i, 0, keepdims=False, allow_negative_indices=False))
-        return jax.tree.map(
-            lambda column, value: jax.lax.dynamic_update_index_in_dim(
-                column, value, i, 0, allow_negative_indices=False
-            ),
-            results,
-            found,
+    def at(place: jax.Array) -> Any:
+        return function(
+            jax.tree.map(
+                lambda column: jax.lax.dynamic_index_in_dim(
+                    column, place, 0, keepdims=False, allow_negative_indices=False
+                ),
+                contacts,
+            )
         )
 
-    return jax.lax.fori_loop(0, used, visit, begin)
+    def visit(place: jax.Array, results: Any) -> Any:
+        return jax.tree.map(
+            lambda column, value: jax.lax.dynamic_update_index_in_dim(
+                column, value, place, 0, allow_negative_indices=False
+            ),
+            results,
+            at(place),
+        )
+
+    (size,) = {leaf.shape[0] for leaf in jax.tree.leaves(contacts)}
+    shapes = jax.eval_shape(at, jax.ShapeDtypeStruct((), jnp.int32))
+    begin = jax.tree.map(lambda shape: jnp.zeros((size, *shape.shape), shape.dtype), shapes)
+    return jax.lax.fori_loop(0, count, visit, begin)

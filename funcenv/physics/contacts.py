@@ -109,7 +109,8 @@ def collide(fixtures: Fixtures, table: PairTable, changes: ContactList, transfor
     def examine(pair: Number) -> tuple[Manifold, Number, Number]:
         return *evaluate(fixtures, table, pair, transforms), _is_close(fixtures, table, changes.boxes, pair)
 
-    manifold, touches, is_close = only_if(exists, lambda: map_contacts(examine, contacts.pair, table.is_alone))
+    count = places_in_use(contacts.pair)
+    manifold, touches, is_close = only_if(exists, lambda: map_contacts(examine, contacts.pair, count, table.is_alone))
     turns = touches != contacts.is_touching
     turns_solid = turns & ~table.is_sensor(contacts.pair) if fixtures.has_sensors else turns
     wakes = where(is_close, turns_solid, contacts.count > 0)
@@ -259,8 +260,8 @@ def _meet(a: Sequence[Number], b: Sequence[Number]) -> Number:
     return (a[0] <= b[2]) & (b[0] <= a[2]) & (a[1] <= b[3]) & (b[1] <= a[3])
 
 
-def contacts_at(table: PairTable, contacts: ContactState, source: jax.Array) -> Contact:
-    """Return the contacts at some places as the solver needs them, `[n]` each; a place behind the last one is free."""
+def contact_at(table: PairTable, contacts: ContactState, source: Number) -> Contact:
+    """Return the contact at a place as the solver needs it; a place behind the last one is free."""
     size = contacts.pair.shape[0]
     is_used = source < size
     chosen = jax.tree.map(lambda column: jnp.take(column, source, axis=0, mode="clip"), contacts)
@@ -271,20 +272,23 @@ def contacts_at(table: PairTable, contacts: ContactState, source: jax.Array) -> 
         b=b.body._replace(fixed=None) if layout.b_is_moving else b.body,
         count=where(is_used, chosen.count, 0),
         kind=chosen.kind,
-        normal=(chosen.normal[:, 0], chosen.normal[:, 1]),
-        point=(chosen.point[:, 0], chosen.point[:, 1]),
-        points=(
-            (chosen.points[:, 0, 0], chosen.points[:, 0, 1]),
-            (chosen.points[:, 1, 0], chosen.points[:, 1, 1]),
-        ),
+        normal=(chosen.normal[0], chosen.normal[1]),
+        point=(chosen.point[0], chosen.point[1]),
+        points=((chosen.points[0, 0], chosen.points[0, 1]), (chosen.points[1, 0], chosen.points[1, 1])),
         radius_a=a.shape.radius,
         radius_b=b.shape.radius,
         friction=jnp.sqrt(a.friction * b.friction),
         restitution=jnp.maximum(a.restitution, b.restitution),
-        normal_impulse=(chosen.normal_impulse[:, 0], chosen.normal_impulse[:, 1]),
-        tangent_impulse=(chosen.tangent_impulse[:, 0], chosen.tangent_impulse[:, 1]),
+        normal_impulse=(chosen.normal_impulse[0], chosen.normal_impulse[1]),
+        tangent_impulse=(chosen.tangent_impulse[0], chosen.tangent_impulse[1]),
     )
-    return opaque(jax.tree.map(lambda column: jnp.broadcast_to(jnp.asarray(column), source.shape), contact))
+    return opaque(jax.tree.map(jnp.asarray, contact))
+
+
+def places_in_use(pair: jax.Array) -> Number:
+    """Return behind how many places there are no contacts."""
+    places = np.arange(1, pair.shape[0] + 1, dtype=np.int32)
+    return jnp.max(where(pair >= 0, places, 0), initial=0)
 
 
 def places_of(position: jax.Array, most: int) -> jax.Array:

@@ -19,11 +19,12 @@ from funcenv.physics.contact_solver import Contact, ContactBody
 from funcenv.physics.contacts import (
     ContactList,
     bodies_of,
-    contacts_at,
+    contact_at,
     evaluate,
     find_new,
     follow,
     note,
+    places_in_use,
     places_of,
     updated,
     wake,
@@ -202,7 +203,9 @@ def _resolve(settings: ImpactSettings, search: _Search, first: Number, alpha: Nu
     center = choose([mass.center for mass in settings.masses], row)
 
     transforms = [once(origin(body.center, body.angle, center))] * len(settings.masses)
-    manifold, touches = map_contacts(lambda p: evaluate(fixtures, table, p, transforms), pair, table.is_alone)
+    manifold, touches = map_contacts(
+        lambda pair: evaluate(fixtures, table, pair, transforms), pair, places_in_use(pair), table.is_alone
+    )
     is_hit = once(where(is_first, touches, False).any())
     bodies = bodies_of(fixtures, table, pair)
     is_own = (bodies & (_numbers(len(settings.masses)) == row)[None, :]).any(1) & _has_static_body(
@@ -226,10 +229,12 @@ def _resolve(settings: ImpactSettings, search: _Search, first: Number, alpha: Nu
     key = where(is_first, np.iinfo(np.int32).max, contacts.stamp)
     position = (is_solved[:, None] & (key[:, None] > key[None, :])).sum(0, dtype=jnp.int32)
     position = once(where(is_solved, position, -1))
+    count = once(where(is_on, jnp.max(position) + 1, 0))
+    sources = places_of(position, fixtures.max_touching)
     solved, end, velocity = _solve(
         settings,
-        contacts_at(table, contacts, places_of(position, fixtures.max_touching)),
-        where(is_on, jnp.max(position) + 1, 0),
+        map_contacts(lambda source: contact_at(table, contacts, source), sources, count, table.is_alone),
+        count,
         row,
         body,
         choose(motion.velocities, row),
@@ -297,7 +302,12 @@ def _solve(
     contacts = Contacts(count, contact)
     labels = [jnp.int32(0)], jnp.zeros(contact.count.shape, jnp.int32)
     (body,), _ = solve_positions(plan, [body], [], (), [], contacts, labels, count > 0)
-    constraint, _, pushes = make_constraints(layout, contact, [body], [velocity], ZERO)
+    constraint, _, pushes = map_contacts(
+        lambda contact: make_constraints(layout, contact, [body], [velocity], ZERO),
+        contact,
+        count,
+        settings.table.is_alone,
+    )
     pushes = jax.tree.map(jnp.zeros_like, pushes)
     contacts = contacts._replace(constraint=constraint)
     (velocity,), _, _ = solve_velocities(plan, [velocity], (), [], [], contacts, pushes, h)

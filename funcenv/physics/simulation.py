@@ -13,13 +13,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from funcenv.physics import contact_solver, revolute
-from funcenv.physics.batches import only_if
+from funcenv.physics.batches import map_contacts, only_if
 from funcenv.physics.contact_solver import Layout
 from funcenv.physics.contacts import (
     ContactList,
     Events,
     collide,
-    contacts_at,
+    contact_at,
     find_new,
     follow,
     overlaps,
@@ -254,9 +254,13 @@ def _solve(
     contacts, pushes, counts = Contacts(count), None, None
     if program.has_contacts:
         source = places_of(islands.position, program.fixtures.max_touching)
-        contact = only_if(count > 0, lambda: contacts_at(program.table, changes.contacts, source))
-        constraint, counts, pushes = only_if(
-            count > 0, lambda: make_constraints(plan.layout, contact, starts, velocities, program.ratio)
+
+        def prepare(source: Number) -> Any:
+            contact = contact_at(program.table, changes.contacts, source)
+            return contact, *make_constraints(plan.layout, contact, starts, velocities, program.ratio)
+
+        contact, constraint, counts, pushes = only_if(
+            count > 0, lambda: map_contacts(prepare, source, count, program.is_alone)
         )
         contacts = Contacts(count, contact, constraint)
 

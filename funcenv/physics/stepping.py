@@ -19,7 +19,8 @@ import numpy as np
 from funcenv._compile.chunks import Chunks
 from funcenv._compile.options import is_debugging, is_enabled
 from funcenv._compile.single_kernel import mark_single_kernel
-from funcenv.physics.geometry import Number, Vector
+from funcenv.physics.fixtures import Fixtures
+from funcenv.physics.geometry import Number, Vector, once
 from funcenv.physics.simulation import Inputs, Settings, advance, fly
 from funcenv.physics.world import World, WorldState
 
@@ -98,19 +99,19 @@ def _program(settings: Settings, structure: Any, known: tuple[_Known | None, ...
 
     @jax.custom_batching.custom_vmap
     def stepped(data: list[jax.Array], state: WorldState) -> WorldState:
-        return mark_single_kernel(one)(data, state) if _allows_kernels() else one(data, state)
+        return mark_single_kernel(one, inlines=True)(data, state) if _allows_kernels() else one(data, state)
 
     @stepped.def_vmap
     def _(size: int, is_mapped: Any, data: list[jax.Array], state: WorldState) -> tuple[WorldState, Any]:
         axes = tuple(0 if mapped else None for mapped in is_mapped[0])
         state = _broadcast(state, is_mapped[1], size)
-        result = _batch_program(one, flight, axes, size)(data, state)
+        result = _batch_program(one, flight, _touches(restore(data).world), axes, size)(data, state)
         return result, jax.tree.map(lambda _: True, result)
 
     return jax.jit(stepped)
 
 
-def _batch_program(one: Any, flight: Any, axes: tuple[int | None, ...], size: int) -> Any:
+def _batch_program(one: Any, flight: Any, touches: bool, axes: tuple[int | None, ...], size: int) -> Any:
     """Return the step of a batch of worlds. Under another `jax.vmap` it is the step of one larger batch."""
 
     def plain(data: list[jax.Array], state: WorldState) -> WorldState:
@@ -119,8 +120,8 @@ def _batch_program(one: Any, flight: Any, axes: tuple[int | None, ...], size: in
 
     @jax.custom_batching.custom_vmap
     def stepped(data: list[jax.Array], state: WorldState) -> WorldState:
-        rows = functools.partial(_step_rows, one, flight, list(axes), size)
-        return mark_single_kernel(rows)(data, state) if _allows_kernels() else plain(data, state)
+        rows = functools.partial(_step_rows, one, flight, touches, list(axes), size)
+        return mark_single_kernel(rows, inlines=True)(data, state) if _allows_kernels() else plain(data, state)
 
     @stepped.def_vmap
     def _(outer: int, is_mapped: Any, data: list[jax.Array], state: WorldState) -> tuple[WorldState, Any]:
@@ -137,7 +138,7 @@ def _batch_program(one: Any, flight: Any, axes: tuple[int | None, ...], size: in
             all_axes.append(None if is_shared else 0)
             rows.append(leaf if is_shared else leaf.reshape(outer * size, *leaf.shape[2:]))
         flat = jax.tree.map(lambda leaf: leaf.reshape(outer * size, *leaf.shape[2:]), state)
-        result = _batch_program(one, flight, tuple(all_axes), outer * size)(rows, flat)
+        result = _batch_program(one, flight, touches, tuple(all_axes), outer * size)(rows, flat)
         result = jax.tree.map(lambda leaf: leaf.reshape(outer, size, *leaf.shape[1:]), result)
         return result, jax.tree.map(lambda _: True, result)
 
@@ -162,12 +163,16 @@ def _allows_kernels() -> bool:
 def _step_rows(
     one: Callable[..., WorldState],
     flight: Callable[..., tuple[WorldState, jax.Array]],
+    touches: bool,
     axes: list[int | None],
     size: int,
     data: list[jax.Array],
     state: WorldState,
 ) -> WorldState:
-    """Step all worlds of a batch in flight, then one by one those that have contacts."""
+    """Step all worlds of a batch in flight, then one by one those that have contacts.
+
+    If `touches` is false, none ever has.
+    """
     mapped = [leaf for leaf, axis in zip(data, axes, strict=True) if axis == 0]
 
     def with_shared(numbers: list[jax.Array]) -> list[jax.Array]:
@@ -181,7 +186,7 @@ def _step_rows(
 
     def step_row(carry: Any) -> Any:
         row, result = carry
-        numbers, before = jax.tree.map(lambda leaf: _read(leaf, row), (mapped, state))
+        numbers, before = once(jax.tree.map(lambda leaf: _read(leaf, row), (mapped, state)))
         after = one(with_shared(numbers), before)
         result = jax.tree.map(lambda leaf, new: _write(leaf, new, row), result, after)
         return following(row + 1), result
@@ -198,7 +203,14 @@ def _step_rows(
         chunks = Chunks.fit(size, 0)
         begin = state, jnp.zeros(size, bool)
         result, is_close = chunks.for_each(fly_chunk, begin)
+        if not touches:
+            return result
     return jax.lax.while_loop(lambda carry: carry[0] < size, step_row, (following(jnp.int32(0)), result))[1]
+
+
+def _touches(world: World) -> bool:
+    """Return whether a world has places for contacts."""
+    return Fixtures(world).max_contacts > 0
 
 
 def _read(leaf: jax.Array, row: Any) -> jax.Array:
