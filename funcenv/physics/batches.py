@@ -7,6 +7,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 
 @jax.custom_batching.custom_vmap
@@ -75,6 +76,6 @@ def map_contacts(function: Callable[[Any], Any], contacts: Any, count: Any, is_a
         )
 
     (size,) = {leaf.shape[0] for leaf in jax.tree.leaves(contacts)}
-    shapes = jax.eval_shape(at, jax.ShapeDtypeStruct((), jnp.int32))
+    shapes = jax.eval_shape(at, np.int32(0))
     begin = jax.tree.map(lambda shape: jnp.zeros((size, *shape.shape), shape.dtype), shapes)
     return jax.lax.fori_loop(0, count, visit, begin)

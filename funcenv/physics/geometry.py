@@ -40,9 +40,7 @@ def opaque(values: Any) -> Any:
     XLA gathers known numbers in products and sums, as in `h (m f) = (h m) f` and `(x - r) - s = x - (r + s)`, which
     changes the last bit.
     """
-    numbers = jax.tree.map(
-        lambda value: value if isinstance(value, (jax.Array, np.integer)) else float32(value), values
-    )
+    numbers = jax.tree.map(lambda value: value if isinstance(value, jax.Array) else float32(value), values)
     return jax.lax.optimization_barrier(numbers)  # type: ignore[no-untyped-call]  # JAX has no annotation there
 
 
@@ -50,19 +48,22 @@ def once(values: Any) -> Any:
     """Return a tree of numbers that XLA computes once, and not again for each result that depends on them.
 
     XLA repeats cheap operations where their results are used several times, which multiplies along a chain of them, and
-    with it the time of compiling. It repeats no division, and does not see here that the divisor is 1. LLVM sees it, and
-    removes the division.
+    with it the time of compiling. It repeats no division, and does not see here that the divisor is 1. LLVM sees it,
+    and removes the division.
     """
-    one, one_int = opaque((ONE, np.int32(1)))
+    ones: dict[Any, jax.Array] = {}
+
+    def one_of(dtype: Any) -> jax.Array:
+        if dtype not in ones:
+            ones[dtype] = jax.lax.optimization_barrier(jnp.ones((), dtype))  # type: ignore[no-untyped-call]  # JAX's
+        return ones[dtype]
 
     def divided(value: Any) -> Any:
         if not isinstance(value, jax.Array):
             return value
-        if value.dtype == jnp.float32:
-            return value / one
         if value.dtype == bool:
-            return jax.lax.div(value.astype(jnp.int32), one_int) != 0
-        return jax.lax.div(value, one_int)
+            return divided(value.astype(jnp.int32)) != 0
+        return jax.lax.div(value, jnp.broadcast_to(one_of(value.dtype), value.shape))
 
     return jax.tree.map(divided, values)
 
