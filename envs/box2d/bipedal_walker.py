@@ -340,6 +340,7 @@ class BipedalWalker(FuncEnv[BipedalWalkerState, Any, Float[Array, "24"]]):
             gravity=(0.0, self.gravity),
             max_contacts=MAX_CONTACTS,
             max_touching=MAX_TOUCHING,
+            is_grounded=True,
         )
 
     def _measured(self, state: BipedalWalkerState, bodies: WorldState) -> BipedalWalkerState:

@@ -1,4 +1,4 @@
-"""Programs that spend their time in calls to the host, compiled with less effort."""
+"""Programs that spend their time in calls to the host or in long kernels, compiled with less effort."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from typing import Any
 import jax
 
 from funcenv._compile.cuda_graph import CudaGraphJit
+from funcenv._compile.lazy_reset import is_large
 from funcenv._compile.options import applies_to, host_options
 
 
 class HostJit:
-    """A jitted function of a vector environment, compiled quickly on a CPU if the environment calls the host.
+    """A jitted function of a vector environment, compiled quickly on a CPU if the environment calls the host or is large.
 
-    The simulator on the host takes nearly all of such a program's time, and the results are equal to rounding. For any
-    other environment and on any other backend it is a `CudaGraphJit`.
+    The simulator on the host takes nearly all of such a program's time, or rigid bodies do, which have kernels of their
+    own; results are equal to rounding. For any other environment and on any other backend it is a `CudaGraphJit`.
 
     Args:
         function: a pure function, whose first argument is a vector environment.
@@ -30,10 +31,14 @@ class HostJit:
 
     @functools.cached_property
     def quick(self) -> Any:
-        """The program for environments that call the host, as `jax.jit` makes it."""
+        """The program that is compiled quickly, as `jax.jit` makes it."""
         return self._jit(compiler_options=host_options())
 
     def __call__(self, venv: Any, *args: Any) -> Any:
         """Run the program."""
-        program = self.quick if venv.env.calls_host and applies_to("cpu", (venv, args)) else self._other
+        program = self.quick if applies_to("cpu", (venv, args)) and _is_slow_to_compile(venv) else self._other
         return program(venv, *args)
+
+
+def _is_slow_to_compile(venv: Any) -> bool:
+    return venv.env.calls_host or is_large(venv.env, venv.num_envs)

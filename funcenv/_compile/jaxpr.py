@@ -34,7 +34,7 @@ def count_operations(function: Callable[..., Any], *args: Any) -> float:
     >>> count_operations(lambda x: jax.pure_callback(lambda x: x, x, x), jnp.zeros(10))
     100000.0
     """
-    return _count_jaxpr(jax.make_jaxpr(function)(*args).jaxpr)
+    return count_jaxpr(jax.make_jaxpr(function)(*args).jaxpr)
 
 
 def iter_eqns(jaxpr: Jaxpr) -> Iterator[Any]:
@@ -59,12 +59,13 @@ def broadcast_literal(eqn: Any) -> Any | None:
     return None
 
 
-def _count_jaxpr(jaxpr: Jaxpr) -> float:
+def count_jaxpr(jaxpr: Jaxpr) -> float:
+    """Estimate how many scalar operations a program performs."""
     return math.fsum(map(_count_eqn, jaxpr.eqns))
 
 
 def _count_eqn(eqn: Any) -> float:
-    inner = [_count_jaxpr(jaxpr) for jaxpr in inner_jaxprs(list(eqn.params.values()))]
+    inner = [count_jaxpr(jaxpr) for jaxpr in inner_jaxprs(list(eqn.params.values()))]
     name = eqn.primitive.name
     if inner:
         iterations = {"scan": eqn.params.get("length", 1), "while": _ASSUMED_ITERATIONS}.get(name, 1)

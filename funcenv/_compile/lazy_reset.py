@@ -13,10 +13,13 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax.extend.core import Jaxpr
 from jaxtyping import Array, Bool
 
-from funcenv._compile.jaxpr import count_operations
+from funcenv._compile import single_kernel
+from funcenv._compile.jaxpr import count_jaxpr, iter_eqns
 from funcenv._compile.rows import IndexList, expand_mask, read_row, split_constants, write_constants, write_row
+from funcenv._compile.single_kernel import is_supported
 from funcenv.func_env import AnyEnv
 from funcenv.parameters import parameter_axes
 from funcenv.sharding import axis_of_rows
@@ -189,6 +192,33 @@ def is_reset_costly(env: AnyEnv, num_envs: int) -> bool:
     >>> is_reset_costly(funcenv.make("CartPole-v1"), 8)
     False
     """
+    reset, step = (count_jaxpr(jaxpr) for jaxpr in _programs_of_one(env, num_envs))
+    return reset > _MAX_SELECT_RESET_OPERATIONS or reset > _MAX_SELECT_RESET_STEPS * step
+
+
+def fits_a_kernel(env: AnyEnv, num_envs: int) -> bool:
+    """Return whether XLA can put reset and step into a kernel, as far as those of one environment show.
+
+    A batch of them takes longer to trace, which is in vain for programs as large as those of rigid bodies.
+
+    Args:
+        env: the environment, or a batch of `num_envs`.
+        num_envs: the size of the batch.
+
+    >>> import funcenv
+    >>> fits_a_kernel(funcenv.make("CartPole-v1"), 8)
+    True
+    """
+    return all(map(is_supported, _programs_of_one(env, num_envs)))
+
+
+def is_large(env: AnyEnv, num_envs: int) -> bool:
+    """Return whether reset or step of one environment are too large for a kernel; arguments as of `fits_a_kernel`."""
+    return any(len(list(iter_eqns(jaxpr))) > single_kernel.MAX_EQUATIONS for jaxpr in _programs_of_one(env, num_envs))
+
+
+def _programs_of_one(env: AnyEnv, num_envs: int) -> tuple[Jaxpr, Jaxpr]:
+    """Return the programs of the reset and the step of one environment of a batch."""
     shape_of: Any = jax.ShapeDtypeStruct  # JAX declares no types for it.
 
     def of_one(leaf: Any, axis: int | None) -> Any:
@@ -196,15 +226,14 @@ def is_reset_costly(env: AnyEnv, num_envs: int) -> bool:
         return shape_of(kind.shape[axis is not None :], kind.dtype, weak_type=kind.weak_type)
 
     single, structure = jax.tree.flatten(jax.tree.map(of_one, env, parameter_axes(env, num_envs)))
-    return _is_reset_costly(structure, *single)
+    return _programs(structure, *single)
 
 
 @functools.lru_cache(maxsize=256)
-def _is_reset_costly(structure: Any, *parameters: Any) -> bool:
+def _programs(structure: Any, *parameters: Any) -> tuple[Jaxpr, Jaxpr]:
     env = jax.tree.unflatten(structure, parameters)
     key = jax.eval_shape(lambda: jax.random.key(0))
-    state = jax.eval_shape(lambda env, key: env.reset(key)[0], env, key)
+    reset, (state, _) = jax.make_jaxpr(lambda env, key: env.reset(key), return_shape=True)(env, key)
     action = jax.eval_shape(lambda env, key: env.action_space.sample(key), env, key)
-    reset_cost = count_operations(lambda env, key: env.reset(key), env, key)
-    step_cost = count_operations(lambda env, *args: env.step(*args), env, state, action, key)
-    return reset_cost > _MAX_SELECT_RESET_OPERATIONS or reset_cost > _MAX_SELECT_RESET_STEPS * step_cost
+    step = jax.make_jaxpr(lambda env, *args: env.step(*args))(env, state, action, key)
+    return reset.jaxpr, step.jaxpr

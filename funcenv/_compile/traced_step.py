@@ -16,7 +16,7 @@ import numpy as np
 
 from funcenv._compile.chunks import Chunks, count_bytes
 from funcenv._compile.compare import agree
-from funcenv._compile.lazy_reset import plain_step, single_kernel_step
+from funcenv._compile.lazy_reset import fits_a_kernel, plain_step, single_kernel_step
 from funcenv._compile.options import is_tracing, quick_options, trial_options
 from funcenv._compile.single_kernel import compile_single_kernel, mark_single_kernel
 from funcenv._compile.traced import Trials, allows_kernels, merge_envs, merge_rows, random_keys, restore_numbers
@@ -63,7 +63,7 @@ def step_in_kernel(
     if not any(isinstance(leaf, jax.core.Tracer) for leaf in leaves) or not is_tracing():
         return None
     actions = jax.tree.map(jnp.asarray, actions)
-    if not allows_kernels(env, vstate, actions):
+    if not allows_kernels(env, vstate, actions) or not fits_a_kernel(env, num_envs):
         return None
     # Keys enter as integers: JAX's key-reuse check counts a key that enters a custom rule as consumed.
     impl, data = jax.random.key_impl(vstate.key), jax.random.key_data(vstate.key)

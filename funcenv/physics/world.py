@@ -98,6 +98,8 @@ class World(PyTreeNode):
         max_touching: how many of them can touch at a time, `max_contacts` by default.
         is_continuous: whether fast bodies are stopped at static ones that they would pass in a step.
         can_sleep: whether bodies at rest fall asleep.
+        is_grounded: bodies are close to others in nearly every step, as walkers are. On a CPU a batch is then computed
+            world by world. Results are the same.
 
     Raises:
         ValueError: a joint of a body with itself, of two static bodies, or of a body that does not exist.
@@ -117,6 +119,7 @@ class World(PyTreeNode):
     max_touching: int | None = field(pytree_node=False, default=None)
     is_continuous: bool = field(pytree_node=False, default=True)
     can_sleep: bool = field(pytree_node=False, default=True)
+    is_grounded: bool = field(pytree_node=False, default=False)
 
     def __post_init__(self) -> None:
         for joint in self.joints:

@@ -10,9 +10,13 @@ FOLDER = pathlib.Path(__file__).parents[1] / "envs" / "box2d"
 FLAGS = "--xla_cpu_max_isa=AVX --xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
 
 
-def replay(player, kind):
-    """Replay what Gymnasium recorded by a script of this folder, and return the lines that it prints, one a record."""
+def replay(player, kind, in_kernels=False):
+    """Replay what Gymnasium recorded by a script of this folder, and return the lines that it prints, one a record.
+
+    Bodies are stepped by the kernels of `funcenv.physics.stepping`, as on a user's CPU, or else by the plain program.
+    """
     environment = {**os.environ, "XLA_FLAGS": FLAGS, "JAX_ENABLE_X64": "1", "JAX_PLATFORMS": "cpu"}
+    environment["FUNCENV_NO_FAST_PATH"] = "0" if in_kernels else "1"
     environment.pop("JAX_NUMPY_RANK_PROMOTION", None)
     result = subprocess.run([sys.executable, FOLDER / player, kind], env=environment, capture_output=True, text=True)
     assert result.returncode == 0, result.stderr

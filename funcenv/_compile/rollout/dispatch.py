@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from funcenv._compile.lazy_reset import fits_a_kernel
 from funcenv._compile.options import applies_to, is_debugging, single_kernel_options
 from funcenv._compile.rollout.program import (
     RolloutArgs,
@@ -92,6 +93,8 @@ class _RolloutProgram:
         return result._replace(vstate=result.vstate.replace(key=args.keys))
 
     def _compile(self, args: RolloutArgs, vstate: VectorState[Any] | None, num_steps: int) -> bool:
+        if not fits_a_kernel(args.venv.env, args.venv.num_envs):
+            return False
         spec = fit_spec(self._accumulator, self._collect, self._capacity, args)
         if spec is None:
             return False

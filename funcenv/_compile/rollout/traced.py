@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from funcenv._compile.lazy_reset import fits_a_kernel
 from funcenv._compile.options import trial_options
 from funcenv._compile.rollout.program import (
     RolloutArgs,
@@ -72,6 +73,8 @@ def _usable_spec(
 ) -> RolloutSpec | None:
     """Return the spec of a kernel that is known to be right, or None."""
     if num_steps >= 2**31 or not allows_kernels(args.venv.env, args, vstate):
+        return None
+    if not fits_a_kernel(args.venv.env, args.venv.num_envs):
         return None
     if _captures_tracers(args) or (collect is not None and not treats_rows_alone(collect, args)):
         return None

@@ -12,6 +12,7 @@ import pytest
 
 import funcenv
 from funcenv import FuncEnv, FuncVectorEnv, spaces
+from funcenv._compile import single_kernel
 from funcenv._compile.chunks import Chunks
 from funcenv._compile.rollout import as_policy, dispatch, run, verify
 from funcenv._compile.rollout.program import RolloutArgs, RolloutSpec, run_steps, split_keys
@@ -265,3 +266,23 @@ for device in jax.devices() * 2:
 def test_a_rollout_stays_on_the_device_of_its_key():
     flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=2", "FUNCENV_NO_FAST_PATH": "0"}
     subprocess.run([sys.executable, "-c", DEVICES], check=True, env={**os.environ, **flags})
+
+
+def test_a_large_program_is_not_traced_as_a_kernel_and_compiles_quickly(monkeypatch):
+    venv, asked = FuncVectorEnv(TimeLimit(Walk(), 9), 3), []
+    quick = funcenv.rollout.__globals__["_rollout"].quick
+
+    def fit_spec(*args):
+        asked.append(args)
+
+    def play():
+        _, trajectory, _ = funcenv.rollout(venv, funcenv.random_policy(venv), funcenv.key(0), 12)
+        return trajectory.timestep.observation
+
+    monkeypatch.setattr(dispatch, "fit_spec", fit_spec)
+    num_programs, few = quick._cache_size(), play()
+    assert (len(asked), quick._cache_size()) == (1, num_programs)
+    dispatch._program.cache_clear()
+    monkeypatch.setattr(single_kernel, "MAX_EQUATIONS", 3)
+    np.testing.assert_allclose(play(), few, rtol=1e-5)
+    assert (len(asked), quick._cache_size()) == (1, num_programs + 1)

@@ -16,9 +16,17 @@ RECORD = pathlib.Path(__file__).parents[2] / "reference" / "bipedal_walker.npz"
 
 
 @pytest.mark.dear  # compiles the solver
-@pytest.mark.parametrize("kind", ["grass", pytest.param("hardcore", marks=pytest.mark.exhaustive)])
-def test_whole_episodes_equal_gymnasiums_bit_for_bit(kind):
-    lines = replay("play_bipedal_walker.py", kind)
+@pytest.mark.parametrize(
+    ("kind", "in_kernels"),
+    [
+        ("grass", True),
+        pytest.param("grass", False, marks=pytest.mark.exhaustive),
+        pytest.param("hardcore", True, marks=pytest.mark.exhaustive),
+        pytest.param("hardcore", False, marks=pytest.mark.exhaustive),
+    ],
+)
+def test_whole_episodes_equal_gymnasiums_bit_for_bit(kind, in_kernels):
+    lines = replay("play_bipedal_walker.py", kind, in_kernels)
     assert len(lines) >= 3
     assert all(line.endswith(" equal") for line in lines), "\n".join(lines)
 

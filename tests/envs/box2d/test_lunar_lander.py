@@ -11,9 +11,17 @@ from tests.support.box2d import placed, replay
 
 
 @pytest.mark.dear  # compiles the solver
-@pytest.mark.parametrize("kind", ["discrete", pytest.param("continuous", marks=pytest.mark.exhaustive)])
-def test_whole_episodes_equal_gymnasiums_bit_for_bit(kind):
-    lines = replay("play_lunar_lander.py", kind)
+@pytest.mark.parametrize(
+    ("kind", "in_kernels"),
+    [
+        ("discrete", True),
+        pytest.param("discrete", False, marks=pytest.mark.exhaustive),
+        pytest.param("continuous", True, marks=pytest.mark.exhaustive),
+        pytest.param("continuous", False, marks=pytest.mark.exhaustive),
+    ],
+)
+def test_whole_episodes_equal_gymnasiums_bit_for_bit(kind, in_kernels):
+    lines = replay("play_lunar_lander.py", kind, in_kernels)
     assert len(lines) >= 3
     assert all(line.endswith(" equal") for line in lines), "\n".join(lines)
 
