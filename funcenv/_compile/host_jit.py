@@ -14,7 +14,7 @@ from funcenv._compile.options import applies_to, host_options
 
 
 class HostJit:
-    """A jitted function of a vector environment, compiled quickly on a CPU if the environment calls the host or is large.
+    """A jitted function of a vector environment, compiled quickly on a CPU if that calls the host or is large.
 
     The simulator on the host takes nearly all of such a program's time, or rigid bodies do, which have kernels of their
     own; results are equal to rounding. For any other environment and on any other backend it is a `CudaGraphJit`.
