@@ -55,7 +55,7 @@ class EnvPrograms:
             "=dII" if example.reward.dtype == np.float64 else "=fII"
         ).unpack_from
         self.read_observation = _tree_reader(readers.observation)
-        self.read_info = _tree_reader(jax.tree.map(_scalar_reader, readers.info))
+        self.read_info = _info_reader(example.info, readers.info, self._layout.spans().info)
         self.read_env_state = _tree_reader(readers.snapshot.env_state)
         self.has_info = bool(readers.info)
         self.first_reset = jax.jit(
@@ -119,6 +119,35 @@ def _tree_reader(readers: Any) -> Callable[[NDArray], Any]:
         return readers
     leaves, structure = jax.tree.flatten(readers)
     return lambda words: jax.tree.unflatten(structure, [read(words) for read in leaves])
+
+
+def _info_reader(info: Any, readers: Any, spans: Any) -> Callable[[NDArray], Any]:
+    """Return one function that reads `info`. Where it is a flat dict of scalars, `struct` reads all of them at once."""
+    leaves = jax.tree.leaves(info)
+    kinds = [_SCALARS.get(str(leaf.dtype)) if leaf.shape == () else None for leaf in leaves]
+    is_flat = jax.tree.structure(info) == jax.tree.structure(dict.fromkeys(info, 0))
+    if not info or None in kinds or not is_flat:
+        return _tree_reader(jax.tree.map(_scalar_reader, readers))
+    formats, makes = zip(*[kind for kind in kinds if kind is not None], strict=True)
+    names, start = sorted(info), jax.tree.leaves(spans)[0].start
+    read: Callable[..., tuple[Any, ...]] = struct.Struct("=" + "".join(formats)).unpack_from
+
+    def read_info(words: NDArray) -> dict[str, Any]:
+        values = read(words, 4 * start)
+        return {name: make(value) for name, make, value in zip(names, makes, values, strict=True)}
+
+    return read_info
+
+
+# How `struct` reads the words of a scalar, by its dtype, and what makes a scalar of it.
+_SCALARS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "float32": ("f", np.float32),
+    "float64": ("d", np.float64),
+    "int32": ("i", np.int32),
+    "int64": ("q", np.int64),
+    "uint32": ("I", np.uint32),
+    "bool": ("I", bool),
+}
 
 
 def _scalar_reader(read: Reader) -> Callable[[NDArray], Any]:

@@ -70,6 +70,24 @@ def test_observations_and_infos_are_what_gymnasium_shows(id):
         assert all(type(part) is int for part in a[0])
 
 
+FLAT = {"z": jnp.float32(0.1), "count": jnp.int32(-3), "bits": jnp.uint32(2**32 - 1), "flag": jnp.array(True)}
+
+
+@pytest.mark.parametrize("entries", [FLAT, {**FLAT, "place": jnp.array([1.0, 2.0])}, {"inner": {"z": FLAT["z"]}}])
+def test_infos_hold_scalars_of_their_dtypes(entries):
+    class Telling(CartPole):
+        def state_info(self, state):
+            return entries
+
+    telling = FunctionalEnv(Telling())
+    for info in (telling.reset(seed=0)[1], telling.step(1)[4]):
+        assert jax.tree.structure(info) == jax.tree.structure(entries)
+        jax.tree.map(np.testing.assert_array_equal, info, entries)
+        flat = info.get("inner", info)
+        kinds = {"z": np.float32, "count": np.int32, "bits": np.uint32, "flag": bool, "place": np.ndarray}
+        assert {name: type(entry) for name, entry in flat.items()} == {name: kinds[name] for name in flat}
+
+
 def test_seeds_replay_and_resets_go_on(env):
     env.reset(seed=3)
     first = trace(env, ACTIONS)
