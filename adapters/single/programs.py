@@ -125,7 +125,7 @@ def _info_reader(info: Any, readers: Any, spans: Any) -> Callable[[NDArray], Any
     """Return one function that reads `info`. Where it is a flat dict of scalars, `struct` reads all of them at once."""
     leaves = jax.tree.leaves(info)
     kinds = [_SCALARS.get(str(leaf.dtype)) if leaf.shape == () else None for leaf in leaves]
-    is_flat = jax.tree.structure(info) == jax.tree.structure(dict.fromkeys(info, 0))
+    is_flat = isinstance(info, dict) and jax.tree_util.all_leaves(info.values())
     if not info or None in kinds or not is_flat:
         return _tree_reader(jax.tree.map(_scalar_reader, readers))
     formats, makes = zip(*[kind for kind in kinds if kind is not None], strict=True)
