@@ -160,11 +160,11 @@ def test_tracks_are_closed_loops_of_equal_steps():
     keys = jax.random.split(funcenv.key(4), 200)
     track, is_usable = jax.jit(jax.vmap(lambda key: lay_track(draw_checkpoints(key))))(keys)
     assert 0.8 < np.asarray(is_usable).mean() < 1
-    corners = np.asarray(jax.jit(jax.vmap(tiles))(track))
+    track, corners = jax.device_get((track, jax.jit(jax.vmap(tiles))(track)))
     for i in np.flatnonzero(is_usable):
         count = int(track.count[i])
         assert 200 < count <= MAX_TILES
-        x, y = np.asarray(track.x[i, :count]), np.asarray(track.y[i, :count])
+        x, y = track.x[i, :count], track.y[i, :count]
         np.testing.assert_allclose(np.hypot(np.diff(x), np.diff(y)), 3.5, rtol=1e-3)
         assert np.hypot(x[0] - x[-1], y[0] - y[-1]) < 15  # head and tail need not lie on one line
         np.testing.assert_array_equal(corners[i, 4:, 0], corners[i, :4, count - 1])
