@@ -36,14 +36,12 @@ IDS = {
 }
 
 
-def measure(library: str, python: str | None) -> list[dict[str, object]]:
-    """Return a row for each environment of a library."""
-    rows = []
-    for name in IDS[library]:
-        found = run_peer(f"interop {library}", "interop.py", library, name, variables=ONE_CORE, python=python)
-        rows.append({**found, "id": title(library, name), "date": str(datetime.date.today())})
-        print(rows[-1], flush=True)
-    return rows
+def measure(library: str, name: str, python: str | None) -> dict[str, object]:
+    """Return the row of an environment."""
+    found = run_peer(f"interop {library}", "interop.py", library, name, variables=ONE_CORE, python=python)
+    row = {**found, "id": title(library, name), "date": str(datetime.date.today())}
+    print(row, flush=True)
+    return row
 
 
 def title(library: str, name: str) -> str:
@@ -74,8 +72,13 @@ def main() -> None:
     parser.add_argument("--write-docs", action="store_true", help=f"write the table of {PAGE.name}")
     add_pythons(parser)
     options = parser.parse_args()
-    rows = [row for library in options.only for row in measure(library, pythons(options).get(library))]
-    text = table(keep_rows("interop", rows, "id", [title(library, name) for library in IDS for name in IDS[library]]))
+    order = [title(library, name) for library in IDS for name in IDS[library]]
+    rows = keep_rows("interop", [], "id", order)
+    for library in options.only:
+        for name in IDS[library]:
+            row = measure(library, name, pythons(options).get(library))
+            rows = keep_rows("interop", [row], "id", order)
+    text = table(rows)
     print(text)
     if options.write_docs:
         write_table(PAGE, BEGIN, END, text)
