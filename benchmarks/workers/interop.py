@@ -85,7 +85,7 @@ def own_functions(library, name):
             return state, state.obs, state.reward
 
     elif library == "envelope":
-        env = module.create(name)
+        env = module.create(name.replace(".", "::", 1))
 
         def reset(key):
             state, info = env.init(key)
@@ -154,8 +154,7 @@ def our_env(library, name):
     if library == "functional":
         module, _, name = name.partition(":")
         return funcenv.from_gymnasium_functional(getattr(importlib.import_module(module), name)())
-    arguments = PLAYGROUND if library == "playground" else {}
-    return funcenv.make(f"{library}/{name}", max_episode_steps=-1, **arguments)
+    return funcenv.make(f"{library}/{name}", max_episode_steps=-1)
 
 
 def our_functions(env):

@@ -50,7 +50,8 @@ def from_playground(env: Any, **arguments: Any) -> ImportedEnv:
     """Convert an environment of MuJoCo Playground, as `from_brax` does.
 
     Its time limit, the `episode_length` of its configuration, is that of the trainers: ids such as
-    `playground/CartpoleBalance` have one of 1000 steps.
+    `playground/CartpoleBalance` have one of 1000 steps. Its default simulator, MuJoCo Warp, runs on GPUs only; without
+    one, `impl="jax"` is the default here.
 
     Args:
         env: an environment, or its name, such as "CartpoleBalance".
@@ -64,6 +65,8 @@ def from_playground(env: Any, **arguments: Any) -> ImportedEnv:
     if isinstance(env, str):
         library = import_library("mujoco_playground", MINIMUM_PLAYGROUND, "playground")
         identity = identity_of(env, {name: repr(value) for name, value in arguments.items()})
+        if "config" not in arguments and jax.default_backend() != "gpu":
+            arguments["config_overrides"] = {"impl": "jax", **(arguments.get("config_overrides") or {})}
         loaded = library.registry.load(env, **arguments)
         return ImportedEnv(None, _brax_source(loaded, identity))
     return from_brax(env)

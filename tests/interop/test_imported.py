@@ -16,8 +16,9 @@ from funcenv import FuncVectorEnv, spaces
 from funcenv.adapters import FunctionalEnv
 from funcenv.interop import ImportedEnv
 from funcenv.interop.envelope import _envelope_class, space_from_envelope, space_to_envelope
+from funcenv.interop.gymnax import space_from_gymnax
 from funcenv.interop.imported import Outcome, Source, import_library
-from funcenv.interop.jumanji import plain_observation
+from funcenv.interop.jumanji import plain_observation, space_from_spec
 from funcenv.spaces import Box, Discrete
 
 
@@ -309,3 +310,51 @@ def test_spaces_of_envelope_have_counterparts_or_are_named(envelope):
         space_to_envelope(spaces.Text(3))
     with pytest.raises(TypeError, match="of envelope has no counterpart"):
         space_from_envelope(object())
+
+
+def test_a_space_of_a_library_without_counterpart_is_named(monkeypatch):
+    fake_library(monkeypatch, "gymnax", "1.0.1", gymnax__environments__spaces={})
+    specs = types.SimpleNamespace(**{name: type(name, (), {}) for name in ("DiscreteArray", "MultiDiscreteArray")})
+    specs.BoundedArray, specs.Array, specs.Spec = (type(name, (), {}) for name in ("BoundedArray", "Array", "Spec"))
+    monkeypatch.setitem(sys.modules, "jumanji.specs", specs)
+
+    class Cone:
+        def __repr__(self):
+            return "Cone(3)"
+
+    for convert in (space_from_gymnax, space_from_spec):
+        with pytest.raises(
+            TypeError, match=r"Cone\(3\) of .* has no counterpart in funcenv.spaces; wrap the environment"
+        ):
+            convert(Cone())
+
+
+def test_playground_runs_on_a_cpu_unless_told_otherwise(monkeypatch):
+    class Still(types.SimpleNamespace):
+        action_size = 1
+
+        def reset(self, key):
+            zero = jnp.zeros(())
+            return State(obs=jnp.zeros(2), reward=zero, done=zero, info={}, metrics={})
+
+        def step(self, state, action):
+            return state
+
+    loaded = []
+    library = types.SimpleNamespace(load=lambda name, **arguments: loaded.append((name, arguments)) or Still())
+    monkeypatch.setitem(sys.modules, "mujoco_playground", types.SimpleNamespace(registry=library))
+    monkeypatch.setattr(importlib.metadata, "version", lambda name: "0.2.0")
+    monkeypatch.setattr(jax, "default_backend", lambda: "cpu")
+    env = funcenv.make("playground/Cartpole", config_overrides={"dt": 2})
+    assert loaded == [("Cartpole", {"config_overrides": {"impl": "jax", "dt": 2}})]
+    assert env.max_episode_steps == 1000 and env.observation_space.shape == (2,)
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    assert funcenv.from_playground("Cartpole") and loaded[1] == ("Cartpole", {})
+
+
+class State(funcenv.PyTreeNode):
+    obs: jax.Array
+    reward: jax.Array
+    done: jax.Array
+    info: dict
+    metrics: dict
