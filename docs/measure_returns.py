@@ -18,6 +18,8 @@ import pathlib
 import tempfile
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 import funcenv
@@ -62,7 +64,8 @@ def main(arguments: list[str] | None = None) -> None:
     else:
         built_in = [spec.id for spec in funcenv.registry.values() if str(spec.entry_point).startswith("funcenv.envs.")]
         for env_id in options.train or built_in:
-            save(env_id, random=measure_random(env_id))
+            best = optimum(env_id)
+            save(env_id, random=measure_random(env_id), **({} if best is None else {"optimum": best}))
         with tempfile.TemporaryDirectory() as temporary:
             for env_id in [] if options.train is None else options.train or built_in:
                 if ("ppo", env_id) in PRESETS:
@@ -77,6 +80,31 @@ def measure_random(env_id: str) -> list[float]:
     policy = funcenv.random_policy(env)
     played = funcenv.evaluate(env, policy, NUM_EPISODES[kind], funcenv.key(0), max_steps=MAX_STEPS)
     return [round(float(played.mean_return), 4), round(float(played.std_return), 4)]
+
+
+def optimum(env_id: str) -> float | None:
+    """Return the largest mean return that a policy can reach, by value iteration; None without a table of transitions.
+
+    It is the mean over initial states, within the time limit of the id.
+
+    >>> optimum("CliffWalking-v1"), optimum("CartPole-v1")
+    (-13.0, None)
+    """
+    env = funcenv.make(env_id)
+    table = getattr(env.unwrapped, "P", None)
+    if table is None:
+        return None
+    num_steps = funcenv.spec(env_id).max_episode_steps or MAX_STEPS
+
+    @jax.jit
+    def solve(keys: jax.Array) -> jax.Array:
+        def improve(_: Any, values: jax.Array) -> jax.Array:
+            return table.action_values(values, discount=1.0).max(axis=1)
+
+        values = jax.lax.fori_loop(0, num_steps, improve, jnp.zeros(env.observation_space.n))
+        return values[jax.vmap(lambda key: env.reset(key)[1].observation)(keys)].mean()
+
+    return round(float(solve(jax.random.split(funcenv.key(2), 10_000))), 4)
 
 
 def train(config: Any, folder: pathlib.Path, num_seeds: int) -> pathlib.Path:
@@ -119,6 +147,7 @@ def measure_run(folder: pathlib.Path) -> dict[str, Any]:
         },
         "planned_steps": config.total_timesteps,
         "steps": int(steps[-1]),
+        "episodes": NUM_EPISODES["trained"],
         "returns": [round(float(one.mean_return), 4) for one in played],
         "deviations": [round(float(one.std_return), 4) for one in played],
         "solved_at": int(steps[is_solved.argmax()]) if is_solved.any() else None,

@@ -14,6 +14,7 @@ TRAINED = {
     "other_settings": {},
     "planned_steps": 200_000,
     "steps": 199_680,
+    "episodes": 100,
     "returns": [500.0, 480.0, 490.0],
     "deviations": [0.0, 1.0, 2.0],
     "solved_at": 107_520,
@@ -22,8 +23,8 @@ TRAINED = {
 }
 
 
-def row(environment_pages, env_id="CartPole-v1", **changes):
-    return environment_pages.zoo_row(funcenv.spec(env_id), {**TRAINED, **changes})
+def row(environment_pages, env_id="CartPole-v1", optimum=None, **changes):
+    return environment_pages.zoo_row(funcenv.spec(env_id), {"optimum": optimum, "trained": {**TRAINED, **changes}})
 
 
 def test_a_row_says_what_was_reached_and_what_it_cost(environment_pages):
@@ -43,9 +44,16 @@ def test_a_row_of_one_agent_has_no_interval_and_one_below_the_threshold_is_not_s
     assert "| yes |" in row(environment_pages, solved_at=None)
 
 
+@pytest.mark.parametrize(("value", "reached"), [(-13.0, "yes"), (-13.1, "yes"), (-13.2, "no")])
+def test_a_return_near_the_optimum_reaches_the_goal(environment_pages, value, reached):
+    shown = row(environment_pages, "CliffWalking-v1", optimum=-13.0, returns=[value], solved_at=None)
+    assert f"| -13.0 (optimum) | {reached} |" in shown
+    assert "| 0.7 or 0.74 (optimum) |" in row(environment_pages, "FrozenLake-v1", optimum=0.744)
+
+
 def test_an_id_without_a_measurement_is_listed_as_such(environment_pages):
     spec = funcenv.spec("CarRacing-v3")
-    assert environment_pages.zoo_row(spec, None) == "| `CarRacing-v3` | - | - | - | not measured | 900 | - | - | - |"
+    assert environment_pages.zoo_row(spec, {}) == "| `CarRacing-v3` | - | - | - | not measured | 900 | - | - | - |"
 
 
 def test_every_id_has_a_row(environment_pages):
@@ -79,7 +87,7 @@ def test_a_run_is_measured_merged_and_drawn(measure_returns, environment_pages, 
     assert len(trained["returns"]) == 2 and all(value > 9 for value in trained["returns"])
     assert 0 < trained["compile_seconds"] < trained["cpu_seconds"]
     assert len(trained["curve_steps"]) == len(trained["curve_returns"]) and len(trained["curve_returns"][-1]) == 2
-    assert "with `total_timesteps=8192`" in environment_pages.zoo_row(funcenv.spec("CartPole-v1"), trained)
+    assert "with `total_timesteps=8192`" in environment_pages.zoo_row(funcenv.spec("CartPole-v1"), rows["CartPole-v1"])
     measure_returns.main(["--draw"])
     assert (tmp_path / "cartpole.png").stat().st_size > 10_000
 
