@@ -50,6 +50,13 @@ PEERS |= {
     "trainer tianshou": ["torch==2.13.0", "tianshou==2.0.1", "gymnasium==1.2.2", *_OURS],
     "trainer rllib": ["torch==2.13.0", "ray[rllib]==2.60.0", "gymnasium==1.2.2", *_OURS],
 }
+_GYMNAX = "gymnax==0.0.9"  # whose steps return what these trainers expect
+PEERS |= {
+    "speed purejaxrl": [_GYMNAX, "distrax==0.1.9", "flashbax==0.1.3", "brax==0.14.2", "navix==0.7.4", *JAX],
+    "speed rejax": ["rejax==0.1.3", _GYMNAX, *JAX],
+    "speed sbx": ["sbx-rl==0.28.0", "torch==2.13.0", "gymnasium==1.4.0", *JAX],
+    "speed stable-baselines3": ["stable-baselines3==2.9.2", "torch==2.13.0", "gymnasium==1.4.0"],
+}
 """Requirements of each peer's virtual environment: the peer, and the JAX that funcenv was measured with."""
 
 ONE_CORE = {name: "1" for name in ("PJRT_NPROC", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from funcenv._compile.options import is_enabled
 from funcenv._compile.rollout import rollout_step
 from funcenv.func_env import AnyEnv
-from funcenv.train.processes import gather
+from funcenv.train.processes import gather, keep_whole
 from funcenv.vector import FuncVectorEnv, VectorState, VectorTimestep
 
 
@@ -47,11 +48,16 @@ def collect(
 
     def step(carry: Any, step_index: jax.Array) -> tuple[Any, Any]:
         def act_and_keep(observation: Any) -> tuple[Any, Any]:
-            action, extras = act(observation, step_index)
+            action, extras = _alike(act(_alike(observation), step_index))
             return action, (observation, extras)
 
         carry, (timestep, _, (observation, extras)) = rollout_step(venv, act_and_keep, carry, FuncVectorEnv.step)
         return carry, Experience(observation, extras, timestep.replace(info={}, final_info={}))
 
     (vstate, observation), experience = jax.lax.scan(step, (vstate, observation), jnp.arange(num_steps))
-    return vstate, observation, gather(experience)
+    return vstate, observation, gather(experience, num_axes=2)
+
+
+def _alike(tree: Any) -> Any:
+    """Without fast paths, let every device run the policy on all rows: a network rounds parts of a batch otherwise."""
+    return tree if is_enabled() else keep_whole(tree)

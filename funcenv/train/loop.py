@@ -20,7 +20,7 @@ from funcenv._compile.options import default_promotion, is_tracing, quick_option
 from funcenv.random import find_impl, impl_name, require_typed_key
 from funcenv.struct import NDArray
 from funcenv.train.algorithm import MEANS_OF_EPISODES, REQUIRED_METRICS, Algorithm, find_algorithm
-from funcenv.train.processes import constrain, make_mesh, state_shardings, with_shardings
+from funcenv.train.processes import constrain, make_mesh, spread, state_shardings, with_shardings
 
 Metrics = dict[str, NDArray]
 
@@ -61,11 +61,11 @@ class Learner:
         require_typed_key(key)
         if is_tracing():  # in another program, JAX refuses compiler options
             return self._init(jax.random.key_data(key), impl_name(key))
-        state = jax.eval_shape(functools.partial(self._init, impl=impl_name(key)), jax.random.key_data(key))
-        shardings = None if self.mesh is None else state_shardings(self.mesh, state)
-        init = jax.jit(self._init, static_argnums=1, out_shardings=shardings, compiler_options=quick_options())
-        with self._context():
-            return init(np.asarray(jax.random.key_data(key)), impl_name(key))
+        # On one device, because the parameters of a program for several differ in the last digit.
+        init = jax.jit(self._init, static_argnums=1, compiler_options=quick_options())
+        with default_promotion():
+            state = init(np.asarray(jax.random.key_data(key)), impl_name(key))
+        return state if self.mesh is None else spread(state, state_shardings(self.mesh, state))
 
     def template(self, key: jax.Array) -> Any:
         """Return the shapes of a state, and where its leaves lie if there are several devices."""

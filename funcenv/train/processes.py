@@ -11,6 +11,7 @@ The first process writes the files of a run and reports its progress; the others
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import socket
 import sys
@@ -20,6 +21,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.sharding import AxisType, Mesh, NamedSharding
 
@@ -169,12 +171,54 @@ def state_shardings(mesh: Mesh, state: Any) -> Any:
     return whole(mesh, state).replace(**fields)
 
 
-def gather(tree: Tree) -> Tree:
-    """Return what all devices hold a part of, whole on each of them; alone, a device keeps what it has."""
+def keep_whole(tree: Tree) -> Tree:
+    """Let every device compute all of a tree, or receive it; alone, a device does so anyway."""
     if ENV_AXIS not in jax.sharding.get_abstract_mesh().axis_names:
         return tree
-    gathered: Tree = constrain(tree, partition())
-    return gathered
+    kept: Tree = constrain(tree, partition())
+    return kept
+
+
+def gather(tree: Tree, num_axes: int) -> Tree:
+    """Return what all devices hold a part of, whole on each of them; alone, a device keeps what it has.
+
+    All leaves travel as one array of 32-bit words, so that the program has one collective operation for them.
+
+    Args:
+        tree: Arrays whose environments are spread over the devices.
+        num_axes: The number of leading axes that all leaves have, those of steps and environments.
+    """
+    if ENV_AXIS not in jax.sharding.get_abstract_mesh().axis_names:
+        return tree
+    leaves, structure = jax.tree.flatten(tree)
+    parts = [_to_words(leaf, num_axes) for leaf in leaves]
+    words = keep_whole(jnp.concatenate(parts, axis=-1))
+    ends = np.cumsum([part.shape[-1] for part in parts])[:-1]
+    gathered = map(_from_words, jnp.split(words, ends, axis=-1), leaves)
+    whole: Tree = jax.tree.unflatten(structure, gathered)
+    return whole
+
+
+def _to_words(leaf: jax.Array, num_axes: int) -> jax.Array:
+    """Return the bits of a leaf as words, uint32 `[..., num_words]`; the last word may have bits to spare."""
+    rows = leaf.reshape(*leaf.shape[:num_axes], -1)
+    rows = rows.astype(jnp.uint8) if leaf.dtype == bool else rows
+    per_word = 4 // rows.dtype.itemsize
+    if per_word > 1:
+        rows = jnp.pad(rows, [(0, 0)] * num_axes + [(0, -rows.shape[-1] % per_word)])
+        rows = rows.reshape(*rows.shape[:-1], -1, per_word)
+    return jax.lax.bitcast_convert_type(rows, jnp.uint32).reshape(*leaf.shape[:num_axes], -1)
+
+
+def _from_words(words: jax.Array, like: jax.Array) -> jax.Array:
+    """Return the leaf of which `_to_words` made words."""
+    dtype = jnp.dtype(jnp.uint8) if like.dtype == bool else like.dtype
+    if dtype.itemsize > 4:
+        words = words.reshape(*words.shape[:-1], -1, dtype.itemsize // 4)
+    lead = words.shape[: words.ndim - (1 if dtype.itemsize <= 4 else 2)]
+    rows = jax.lax.bitcast_convert_type(words, dtype).reshape(*lead, -1)
+    size = math.prod(like.shape[len(lead) :])
+    return rows[..., :size].reshape(like.shape).astype(like.dtype)
 
 
 def with_shardings(shapes: Any, shardings: Any) -> Any:
@@ -190,16 +234,20 @@ def whole(mesh: Mesh, tree: Any) -> Any:
 
 def put_everywhere(mesh: Mesh | None, tree: Tree) -> Tree:
     """Put what every process has for itself, and all have alike, whole on all devices; alone, leave it as it is."""
-    if mesh is None:
-        return tree
-    sharding = NamedSharding(mesh, partition())
+    return tree if mesh is None else spread(tree, whole(mesh, tree))
 
-    def put(leaf: Any) -> jax.Array:
+
+def spread(tree: Tree, shardings: Any) -> Tree:
+    """Put what every process has for itself, and all have alike, onto the devices where it shall lie."""
+
+    def put(leaf: Any, sharding: NamedSharding) -> jax.Array:
+        if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+            return jax.random.wrap_key_data(put(jax.random.key_data(leaf), sharding), impl=jax.random.key_impl(leaf))
         values = np.asarray(leaf)
         return jax.make_array_from_callback(values.shape, sharding, lambda index: values[index])
 
-    everywhere: Tree = jax.tree.map(put, tree)
-    return everywhere
+    placed: Tree = jax.tree.map(put, tree, shardings)
+    return placed
 
 
 def agree(*values: float) -> NDArray:

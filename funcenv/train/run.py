@@ -341,7 +341,8 @@ def _advance(course: _Course, state: Any, checkpoint_seconds: float, signals: li
     learner, report = course.learner, course.report
     report.enter("training")
     done, num_updates, last_save = learner.num_updates_done(state), 1, time.perf_counter()
-    while done < learner.config.num_updates and not signals and not course.is_solved:
+    number = 0  # of a signal that all processes know of; each must do as many calls as the others
+    while done < learner.config.num_updates and not number and not course.is_solved:
         wall, cpu = time.perf_counter(), time.process_time()
         to_evaluation = course.updates_to_evaluation(done)
         next_state, metrics = learner.advance(state, min(num_updates, to_evaluation))

@@ -67,7 +67,7 @@ MODULES = {
     ),
     "funcenv.train.logs": ("LogOptions",),
     "funcenv.train.exported": ("export_program", "policy_spec"),
-    "funcenv.train.sweep": ("SweepResult", "grid", "sweep", "sweepable"),
+    "funcenv.train.sweeps": ("SweepResult", "grid", "sweep", "sweepable"),
     "funcenv.train.comparison": ("Method", "RunRecord", "compare", "group_runs", "read_run"),
     "funcenv.train.metrics": ("read_metrics",),
     "funcenv.train.presets": ("preset",),

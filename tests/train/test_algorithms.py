@@ -156,6 +156,21 @@ def test_training_uses_no_key_twice_and_changes_parameters(algorithm):
     assert learner.env.action_space.contains(action)
 
 
+@pytest.mark.parametrize("algorithm", TINY)
+def test_updates_move_nothing_between_host_and_device(algorithm):
+    learner = Learner(algorithm, TINY[algorithm])
+    state, num_updates = learner.init(funcenv.key(0)), jax.device_put(np.int32(2))
+    with learner._context():
+        program = learner._advance.lower(state, num_updates)
+        # Calls of Python, which no guard notices.
+        words = ("callback", "infeed", "outfeed", "stablehlo.send", "stablehlo.recv")
+        assert not [word for word in words if word in program.as_text()]
+        advance = program.compile()
+        with jax.transfer_guard("disallow"):
+            state, _ = advance(state, num_updates)
+    assert learner.num_updates_done(state) == 2
+
+
 @pytest.mark.parametrize(
     ("algorithm", "env_id", "message"),
     [

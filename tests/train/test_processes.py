@@ -1,23 +1,29 @@
-"""Training on several devices and in several processes is that of one device: of PPO and Q-learning bit for bit."""
+"""Training on several devices and in several processes is that of one device, bit for bit."""
 
 import dataclasses
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
 
 import pytest
 
-from funcenv.train import ppo, q_learning, run
+from funcenv.train import checkpoint, dqn, ppo, pqn, q_learning, run, sac
 from funcenv.train.metrics import read_metrics
 from funcenv.train.processes import CoordinatorError, connect
 from tests.support.training import same_states
 
 ON_POLICY = {"num_envs": 16, "num_steps": 8, "hidden_sizes": (8,), "total_timesteps": 128 * 6}
+OFF_POLICY = {"num_envs": 16, "num_steps": 2, "buffer_size": 512, "minibatch_size": 8, "hidden_sizes": (64, 64)}
+OFF_POLICY |= {"learning_starts": 64, "total_timesteps": 32 * 6}
 CONFIGS = {
     "ppo": ppo.Config(**ON_POLICY, num_seeds=2, num_minibatches=2, normalize_observation=True),
     "q_learning": q_learning.Config(num_envs=16, num_steps=8, total_timesteps=128 * 6),
+    "pqn": pqn.Config(**ON_POLICY | {"hidden_sizes": (64, 64)}, num_minibatches=2),
+    "dqn": dqn.Config(**OFF_POLICY),
+    "sac": sac.Config(**OFF_POLICY, env_id="Pendulum-v1"),
 }
 
 EIGHT_DEVICES = "--xla_force_host_platform_device_count=8"
@@ -68,11 +74,32 @@ def python(*arguments, **variables):
 
 
 @pytest.mark.dear
-@pytest.mark.parametrize("algorithm", ["ppo", pytest.param("q_learning", marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize(
+    "algorithm", ["ppo", *(pytest.param(name, marks=pytest.mark.exhaustive) for name in CONFIGS if name != "ppo")]
+)
 def test_devices_share_the_environments_and_learn_the_same(algorithm, tmp_path):
     config = json.dumps(CONFIGS[algorithm].to_json())
     output, _ = python("-c", ON_DEVICES, algorithm, tmp_path, config, XLA_FLAGS=EIGHT_DEVICES).communicate()
     assert output.endswith("equal\n"), output
+
+
+COLLECTIVES = """
+import re, sys
+import numpy as np
+import funcenv
+from funcenv.train import ppo
+from funcenv.train.loop import Learner
+
+learner = Learner(ppo, ppo.Config(num_envs=16, num_steps=8, hidden_sizes=(8,), total_timesteps=256))
+with learner._context():
+    program = learner._advance.lower(learner.init(funcenv.key(0)), np.int32(1)).compile().as_text()
+print(re.findall(r" (all-reduce|all-gather|all-to-all|collective-permute|reduce-scatter)(?:-start)?[(]", program))
+"""
+
+
+def test_an_update_has_a_single_collective_operation():
+    output, _ = python("-c", COLLECTIVES, XLA_FLAGS=EIGHT_DEVICES, FUNCENV_NO_FAST_PATH="0").communicate()
+    assert output.endswith("['all-gather']\n"), output
 
 
 def start_one(folder, *flags):
@@ -113,13 +140,31 @@ def test_a_run_of_two_processes_is_that_of_one_and_goes_on_in_one(tmp_path, cons
 
 
 @pytest.mark.dear
+def test_a_signal_to_one_process_stops_all_of_them_and_saves(tmp_path):
+    first, other = start_two(tmp_path / "run", "--total-timesteps=1e9", "--checkpoint-seconds=1e9")
+    try:
+        wait_for_updates(first)
+        other.terminate()
+        outputs = [process.communicate(timeout=60)[0] for process in (first, other)]
+    finally:
+        first.kill()
+        other.kill()
+    assert [first.returncode, other.returncode] == [128 + signal.SIGTERM] * 2, outputs
+    assert "stopped and saved; resume it with" in outputs[0]
+    assert len(checkpoint.checkpoints(tmp_path / "run" / "checkpoints")) == 1
+
+
+def wait_for_updates(first):
+    """Return when the first process has reported the first update."""
+    assert any("  128 of 1,000,000,000 steps" in line for line in first.stdout)
+
+
+@pytest.mark.dear
 def test_where_one_process_is_killed_the_others_stop(tmp_path):
     first, other = start_two(tmp_path / "run", "--total-timesteps=1e9", "--checkpoint-seconds=1e9")
     try:
-        for line in first.stdout:
-            if "  128 of 1,000,000,000 steps" in line:
-                other.kill()
-                break
+        wait_for_updates(first)
+        other.kill()
         output, _ = first.communicate(timeout=60)
     finally:
         first.kill()
@@ -140,6 +185,43 @@ def test_where_one_process_is_killed_the_others_stop(tmp_path):
 def test_processes_that_do_not_find_each_other_say_why(arguments, error, message):
     with pytest.raises(error, match=message):
         connect(*arguments)
+
+
+CLUSTERS = {
+    "slurm": {"SLURM_JOB_ID": "{job}", "SLURM_STEP_NODELIST": "localhost", "SLURM_NTASKS": "2"}
+    | {"SLURM_PROCID": "{rank}", "SLURM_LOCALID": "{rank}"},
+    "open_mpi": {"OMPI_MCA_orte_hnp_uri": "{launcher}.0;tcp://127.0.0.1:34911", "OMPI_COMM_WORLD_SIZE": "2"}
+    | {"OMPI_COMM_WORLD_RANK": "{rank}", "OMPI_COMM_WORLD_LOCAL_RANK": "{rank}"},
+}
+"""What `srun` and `mpirun` of Open MPI 4 tell each process by environment variables."""
+
+FIND_OTHERS = """
+import jax
+from funcenv.train.processes import agree, connect
+connect(timeout_seconds=60)
+print("process", jax.process_index(), "of", jax.process_count(), "hears", agree(jax.process_index()).ravel().tolist())
+"""
+
+
+@pytest.mark.parametrize("cluster", CLUSTERS)
+def test_processes_that_a_cluster_starts_find_each_other(cluster):
+    job = next(number for number in range(os.getpid() % 4096, 8192) if is_free(61440 + number % 4096)) % 4096
+    numbers = {"job": job, "launcher": job * 4096}
+    processes = [
+        python(
+            "-c", FIND_OTHERS, **{name: text.format(rank=rank, **numbers) for name, text in CLUSTERS[cluster].items()}
+        )
+        for rank in (0, 1)
+    ]
+    outputs = [process.communicate()[0] for process in processes]
+    for rank, output in enumerate(outputs):
+        assert f"process {rank} of 2 hears [0.0, 1.0]" in output, outputs
+
+
+def is_free(port):
+    """Return whether nothing listens at a port of this host; JAX derives one from the number of a job."""
+    with socket.socket() as trial:
+        return trial.connect_ex(("127.0.0.1", port)) != 0
 
 
 def test_a_process_that_does_not_come_is_missed(tmp_path):

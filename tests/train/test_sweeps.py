@@ -10,7 +10,7 @@ import pytest
 import funcenv
 from funcenv.train import ppo
 from funcenv.train.loop import train
-from funcenv.train.sweep import SweepResult, _checked, grid, sweep, sweepable
+from funcenv.train.sweeps import SweepResult, _checked, grid, sweep, sweepable
 
 CONFIG = ppo.Config(num_envs=4, num_steps=16, total_timesteps=64 * 4, hidden_sizes=(8,), num_minibatches=2, seed=3)
 SAMPLES = {"learning_rate": [1e-3, 1e-2, 3e-2], "gamma": [0.9, 0.99, 0.5]}

@@ -1,0 +1,81 @@
+"""What an algorithm learns from does not depend on when an environment is reset."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import funcenv
+from funcenv.train.collect import collect
+from funcenv.train.replay_buffer import Steps
+
+NUM_ENVS, NUM_STEPS = 5, 60
+
+
+def act(observation):
+    """Return actions by the observations alone: pushes that let the pole fall sometimes, before or after the limit."""
+    return (observation[:, 1] < observation[:, 0] * 100).astype(jnp.int32)
+
+
+@jax.jit
+def same_step(key):
+    """Return what `collect` gives the algorithms, whose environments are reset in the step that ends an episode."""
+    env = funcenv.make("CartPole-v1", max_episode_steps=11)
+    vstate, timestep = funcenv.FuncVectorEnv(env, NUM_ENVS).reset(key)
+    actions = lambda observation, step_index: (act(observation),) * 2  # noqa: E731
+    _, _, experience = collect(env, actions, vstate, timestep.observation, NUM_STEPS)
+    return Steps.of(experience)
+
+
+@jax.jit
+def next_step(key):
+    """Return the steps of environments that are reset by the step after the last one, and which steps are resets."""
+    env = funcenv.make("CartPole-v1", max_episode_steps=11)
+    venv = funcenv.FuncVectorEnv(env, NUM_ENVS, funcenv.AutoresetMode.NEXT_STEP)
+
+    def step(carry, _):
+        vstate, observation = carry
+        action = act(observation)
+        is_reset = vstate.done
+        vstate, timestep = venv.step(vstate, action)
+        steps = observation, action, timestep.reward, timestep.terminated, timestep.done, timestep.observation
+        return (vstate, timestep.observation), (Steps(*steps), is_reset)
+
+    vstate, timestep = venv.reset(key)
+    return jax.lax.scan(step, (vstate, timestep.observation), length=2 * NUM_STEPS)[1]
+
+
+@jax.jit
+def disabled(key):
+    """Return the steps of environments that the caller resets."""
+    env = funcenv.make("CartPole-v1", max_episode_steps=11)
+    venv = funcenv.FuncVectorEnv(env, NUM_ENVS, funcenv.AutoresetMode.DISABLED)
+
+    def step(carry, _):
+        vstate, observation = carry
+        action = act(observation)
+        vstate, timestep = venv.step(vstate, action)
+        steps = observation, action, timestep.reward, timestep.terminated, timestep.done, timestep.observation
+        vstate, begun = venv.reset(vstate=vstate, mask=timestep.done)
+        return (vstate, begun.observation), (Steps(*steps), jnp.zeros(NUM_ENVS, bool))
+
+    vstate, timestep = venv.reset(key)
+    return jax.lax.scan(step, (vstate, timestep.observation), length=NUM_STEPS)[1]
+
+
+@pytest.mark.parametrize("other_mode", [next_step, disabled])
+def test_transitions_are_those_of_every_autoreset_mode(other_mode):
+    """Each environment's observations, actions, rewards, flags, and observations that values are bootstrapped from."""
+    ours = same_step(funcenv.key(0))
+    theirs, is_reset = other_mode(funcenv.key(0))
+    truncated = ours.done & ~ours.terminated
+    assert ours.terminated.any() and truncated.any()
+    for env in range(NUM_ENVS):
+        kept = np.flatnonzero(~is_reset[:, env])[:NUM_STEPS]
+        assert len(kept) == NUM_STEPS
+        for name, a, b in zip(Steps._fields, ours, theirs, strict=True):
+            a, b = a[:, env], b[kept, env]
+            if np.issubdtype(a.dtype, np.floating):
+                np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-4, err_msg=name)
+            else:
+                np.testing.assert_array_equal(a, b, err_msg=name)
