@@ -8,12 +8,11 @@ the folder of a checkout with --purejaxrl.
 from __future__ import annotations
 
 import os
-import pathlib
 from typing import Any
 
 os.environ.setdefault("PJRT_NPROC", "1")  # one thread each, because CPU seconds are compared
 
-from harness import ONE_CORE, PeerError, Worker, compare, parser, peer_python, write_json  # noqa: E402
+from harness import HERE, ONE_CORE, PeerError, Worker, compare, parser, peer_python, write_json  # noqa: E402
 
 NAMES = {
     "funcenv": "funcenv",
@@ -194,6 +193,9 @@ TASKS: dict[str, tuple[str, dict[str, dict[str, Any]]]] = {
 }
 """For each algorithm its environment, and for each trainer the steps of a turn and its names of the settings."""
 
+QUICK_TASKS = (("sac", PENDULUM), ("sac", "MountainCarContinuous-v0"), ("pqn", CARTPOLE), ("pqn", "Acrobot-v1"))
+"""Presets that solve their task in seconds."""
+
 
 def measure(algorithm: str, trainers: list[str], rounds: int, checkout: str | None) -> dict[str, Any]:
     """Let the trainers of a task take turns, and print a row for each."""
@@ -206,8 +208,7 @@ def measure(algorithm: str, trainers: list[str], rounds: int, checkout: str | No
         work = {"library": trainer, "env": env, "algorithm": algorithm, "checkout": checkout, **options[trainer]}
         try:
             if trainer == "funcenv":
-                path = os.pathsep.join(map(str, (pathlib.Path(__file__).parents[1], pathlib.Path(__file__).parent)))
-                workers.append(Worker(trainer, "training_speed.py", work, environment={"PYTHONPATH": path}))
+                workers.append(funcenv_worker(work))
             else:
                 python = peer_python(f"speed {trainer}")
                 workers.append(Worker(trainer, "training_speed.py", work, python, {**ONE_CORE, "JAX_PLATFORMS": "cpu"}))
@@ -229,12 +230,43 @@ def measure(algorithm: str, trainers: list[str], rounds: int, checkout: str | No
     return rows
 
 
+def funcenv_worker(work: dict[str, Any]) -> Worker:
+    """Return a worker that trains by this package."""
+    path = os.pathsep.join(map(str, (HERE.parent, HERE)))
+    return Worker("funcenv", "training_speed.py", work, environment={"PYTHONPATH": path})
+
+
+def measure_presets(rounds: int) -> dict[str, Any]:
+    """Train once by each of some presets, and print a row for each."""
+    from funcenv.train.presets import PRESETS
+
+    print("| algorithm | environment | steps | CPU-s after compiling | mean return at the end | compiling, CPU-s |")
+    print("|---|---|---|---|---|---|")
+    results = {}
+    for algorithm, env in QUICK_TASKS:
+        settings = dict(PRESETS[algorithm, env])
+        work = {"library": "funcenv", "env": env, "algorithm": algorithm, "steps": settings.pop("total_timesteps")}
+        worker = funcenv_worker({**work, "settings": settings})
+        row = results[f"{algorithm} {env}"] = compare([worker], rounds)["funcenv"]
+        seconds = worker.facts["steps"] / row["steps_per_cpu_second"]
+        print(
+            f"| {algorithm} | {env} | {work['steps']:,} | {seconds:.1f} | {row['result']:.1f} | "
+            f"{worker.facts['prepare_cpu']:.1f} |",
+            flush=True,
+        )
+    return results
+
+
 def main() -> None:
     arguments = parser(__doc__, rounds=3)
     arguments.add_argument("--algorithms", nargs="+", choices=list(TASKS), default=list(TASKS))
     arguments.add_argument("--trainers", nargs="+", choices=list(NAMES), default=list(NAMES))
     arguments.add_argument("--purejaxrl", metavar="CHECKOUT", help="the folder of a checkout of PureJaxRL")
+    arguments.add_argument("--presets", action="store_true", help="measure presets that take a few seconds instead")
     options = arguments.parse_args()
+    if options.presets:
+        write_json(options.json, measure_presets(options.rounds))
+        return
     print(
         "| algorithm | environment | trainer | CPU-s for 1M steps | funcenv is faster by (range) | preparing, CPU-s | |"
     )

@@ -119,7 +119,7 @@ def restore_latest(folder: pathlib.Path, template: Any, key_impl: str, kind: str
         The state, and a message for each newer checkpoint that is damaged.
 
     Raises:
-        NoCheckpointError: No checkpoint can be read.
+        NoCheckpointError: No checkpoint can be read, or the newest is that of another configuration.
     """
     messages: list[str] = []
     for checkpoint in reversed(checkpoints(folder, kind)):
@@ -149,8 +149,14 @@ def _read(checkpoint: pathlib.Path, template: Any, key_impl: str) -> Any:
 
     impl, shapes = find_impl(key_impl), jax.eval_shape(_without_keys, template)
     shapes = jax.tree.map(placed, shapes, template)
-    with ocp.StandardCheckpointer() as checkpointer:
-        plain = checkpointer.restore(checkpoint.resolve(), shapes)
+    try:
+        with _quiet_library(), ocp.StandardCheckpointer() as checkpointer:
+            plain = checkpointer.restore(checkpoint.resolve(), shapes)
+    except ValueError as error:
+        raise NoCheckpointError(
+            f"{checkpoint} does not fit the configuration of the run, it was written with another environment, algorithm "
+            "or network; put back the config.json that belongs to it, or start a new run"
+        ) from error
     return jax.tree.map(
         lambda leaf, like: jax.random.wrap_key_data(leaf, impl=impl) if _is_key(like) else leaf, plain, template
     )

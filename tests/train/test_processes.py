@@ -215,7 +215,7 @@ def test_processes_that_a_cluster_starts_find_each_other(cluster):
     ]
     outputs = [process.communicate()[0] for process in processes]
     for rank, output in enumerate(outputs):
-        assert f"process {rank} of 2 hears [0.0, 1.0]" in output, outputs
+        assert f"process {rank} of 2 hears [0, 1]" in output, outputs
 
 
 def is_free(port):

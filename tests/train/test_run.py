@@ -300,6 +300,13 @@ def test_the_error_says_that_no_checkpoint_can_be_read(uninterrupted, tmp_path, 
         run.resume(folder, console=console)
 
 
+def test_the_checkpoint_of_another_configuration_is_refused(tmp_path):
+    checkpoint.save(tmp_path, 1, {"theta": jnp.zeros(3)})
+    for other in ({"position": jnp.zeros(3)}, {"theta": jnp.zeros(4)}, {"theta": jnp.zeros(3), "count": jnp.zeros(2)}):
+        with pytest.raises(checkpoint.NoCheckpointError, match="update-00000001 does not fit .* another environment"):
+            checkpoint.restore_latest(tmp_path, other, "threefry2x32")
+
+
 def test_an_existing_folder_is_not_overwritten(uninterrupted, tiny):
     before = (uninterrupted.folder / "metrics.csv").read_bytes()
     with pytest.raises(FileExistsError, match="exists already; choose another folder, or resume the run"):
