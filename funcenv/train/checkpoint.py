@@ -154,8 +154,8 @@ def _read(checkpoint: pathlib.Path, template: Any, key_impl: str) -> Any:
             plain = checkpointer.restore(checkpoint.resolve(), shapes)
     except ValueError as error:
         raise NoCheckpointError(
-            f"{checkpoint} does not fit the configuration of the run, it was written with another environment, algorithm "
-            "or network; put back the config.json that belongs to it, or start a new run"
+            f"{checkpoint} does not fit the configuration of the run, it was written with another environment, "
+            "algorithm or network; put back the config.json that belongs to it, or start a new run"
         ) from error
     return jax.tree.map(
         lambda leaf, like: jax.random.wrap_key_data(leaf, impl=impl) if _is_key(like) else leaf, plain, template
