@@ -107,6 +107,16 @@ def meet_ball(observation: jax.Array, key: jax.Array) -> jax.Array:
     return jnp.where(goal > aim + 11, 3, jnp.where(goal < aim - 11, 2, 0)).astype(jnp.int32)
 
 
+def meet_falling_ball(observation: jax.Array, key: jax.Array) -> jax.Array:
+    """Return the action of native Breakout that turns the paddle to where the ball will come down."""
+    x, y, dx, dy, _, knob = observation[:6]
+    landing = x + jnp.where((dy > 0) & (y < 1416), dx * (1416 - y) // jnp.maximum(dy, 1), 0)
+    landing = jnp.where(landing > 1600, 3200 - landing, jnp.where(landing < 456, 912 - landing, landing)) // 8
+    aim = 235 - (knob - 52) // 4 + 6
+    turn = jnp.where(landing > aim + 11, 2, jnp.where(landing < aim - 11, 3, 0))
+    return jnp.where(y < 8, 1, turn).astype(jnp.int32)
+
+
 def chase_ball(observation: jax.Array, key: jax.Array) -> jax.Array:
     """Return MinAtar Breakout's action that moves the paddle under the next cell of the ball."""
     paddle, ball, trail = (jnp.argmax(observation[..., channel].any(axis=0)) for channel in range(3))
@@ -168,6 +178,7 @@ RULES: dict[str, Callable[[Any, jax.Array], Any]] = {
     "Blackjack": careful,
     "Atari": follow_ball,
     "Pong": meet_ball,
+    "AtariBreakout": meet_falling_ball,
     "Breakout": chase_ball,
     "Freeway": cross,
     "Seaquest": rescue,

@@ -54,6 +54,7 @@ _ENVS: tuple[tuple[str, str, int | None, float | None, dict[str, Any]], ...] = (
     ("MinAtar/Seaquest-v1", "arcade.seaquest:Seaquest", None, None, {}),
     ("MinAtar/SpaceInvaders-v1", "arcade.space_invaders:SpaceInvaders", None, None, {}),
     ("MultiAgent/CoinGame-v0", "multi_agent.coin_game:CoinGame", 150, None, {}),
+    ("arcade/Breakout-v0", "arcade.atari_breakout:AtariBreakout", None, None, {}),
     ("arcade/Pong-v0", "arcade.pong:Pong", None, None, {}),
     ("ALE/Pong-v5", "atari.atari:Atari", None, None, {}),  # the other games are a family
 )

@@ -51,7 +51,6 @@ class PaddleGameState(PyTreeNode):
     """The state of a game, which a subclass extends."""
 
     knob: Int[Array, ""]  # its position, within KNOB_STOPS [ohm]
-    fires: Bool[Array, ""]  # whether the button was pressed in the last frame
     last_action: Int[Array, ""]  # the action of the last frame, which a sticky action repeats
     reward: Float[Array, ""]  # of the last step
     frame: Int[Array, ""]  # number of frames since the reset
@@ -69,6 +68,7 @@ class Pixels(NamedTuple):
     shown: Any = True
     number: Any = None  # drawn in the rectangle in large digits, instead of filling it
     num_digits: int = 0
+    pads: bool = False  # whether zeros are drawn in front of the number
     window: tuple[int, int] = (0, SCREEN_HEIGHT)  # the first row and the row after the last one
 
 
@@ -102,8 +102,8 @@ class PaddleGame(FuncEnv[Any, Int[Array, ""], Array]):
         """Return the state one frame later, with the points of this frame as its reward."""
         raise NotImplementedError(f"{type(self).__name__} must define play_frame(state, action)")
 
-    def memory(self, state: Any) -> tuple[Int[Array, ""], ...]:
-        """Return the numbers of an observation."""
+    def memory(self, state: Any) -> tuple[Array, ...]:
+        """Return the numbers of an observation, scalars or arrays."""
         raise NotImplementedError(f"{type(self).__name__} must define memory(state)")
 
     def boxes(self, state: Any) -> tuple[Pixels, ...]:
@@ -137,21 +137,21 @@ class PaddleGame(FuncEnv[Any, Int[Array, ""], Array]):
         """Return the memory or the screen."""
         del key
         if self.obs_type == "ram":
-            return jnp.stack(self.memory(state)).astype(jnp.int32)
+            return jnp.concatenate([jnp.ravel(part).astype(jnp.int32) for part in self.memory(state)])
         return self.image(state) if self.obs_type == "rgb" else self.gray_image(state)
 
     def image(self, state: Any) -> UInt8[Array, "210 160 3"]:
         """Return the screen in colours."""
         words = np.concatenate([palette(False)[0], np.full((256, 1), 255, np.uint8)], axis=1).view(np.uint32)[:, 0]
-        painted = self._paint(state, words)
+        painted = self.paint(state, words)
         return jax.lax.bitcast_convert_type(painted, jnp.uint8)[..., :3]
 
     def gray_image(self, state: Any) -> UInt8[Array, "210 160"]:
         """Return the screen in grey levels."""
-        return self._paint(state, palette(False)[1])
+        return self.paint(state, palette(False)[1])
 
-    def _paint(self, state: Any, values: NDArray) -> Array:
-        """Return the screen, whose colours are given by their values."""
+    def paint(self, state: Any, values: NDArray) -> Array:
+        """Return the screen, given the values of the 256 colours."""
         screen = jnp.full((SCREEN_HEIGHT, SCREEN_WIDTH), values[self.background_color])
         for box in (*self.backdrop_boxes(), *self.boxes(state)):
             screen = jnp.where(_covered(box), values[box.color], screen)
@@ -164,7 +164,7 @@ class PaddleGame(FuncEnv[Any, Int[Array, ""], Array]):
             Camera((width / 2, SCREEN_HEIGHT / 2), width, float(SCREEN_HEIGHT)),
             tuple(_shape(box) for box in self.boxes(state)),
             backdrop=tuple(_shape(box) for box in self.backdrop_boxes()),
-            background=_rgba(self.background_color),
+            background=color_rgba(self.background_color),
         )
 
     def reward(self, state: Any, action: Int[Array, ""], next_state: Any) -> Float[Array, ""]:
@@ -215,12 +215,13 @@ class PaddleGame(FuncEnv[Any, Int[Array, ""], Array]):
         return jnp.clip(knob + turn * KNOB_STEP, *KNOB_STOPS)
 
 
-def digit_cells(number: Int[Array, ""], num_digits: int) -> Bool[Array, "5 columns"]:
+def digit_cells(number: Int[Array, ""], num_digits: int, pads: bool = False) -> Bool[Array, "5 columns"]:
     """Return the cells of the digits of a number, with a column between two of them.
 
     Args:
         number: at least 0.
-        num_digits: the number of digits; zeros in front are not shown.
+        num_digits: the number of digits.
+        pads: whether zeros in front are shown.
 
     >>> "".join(".#"[bit] for bit in digit_cells(jnp.int32(7), 1)[0].astype(int).tolist())
     '###'
@@ -229,7 +230,7 @@ def digit_cells(number: Int[Array, ""], num_digits: int) -> Bool[Array, "5 colum
     columns = []
     for place in reversed(range(num_digits)):
         rows = font[number // 10**place % 10]
-        shown = True if place == 0 else number >= 10**place
+        shown = True if pads or place == 0 else number >= 10**place
         bits = jnp.right_shift(rows[:, None], jnp.arange(DIGIT_COLUMNS - 1, -1, -1, dtype=jnp.int32)[None]) & 1
         columns += [(bits > 0) & shown, jnp.zeros((DIGIT_ROWS, 1), bool)]
     return jnp.concatenate(columns[:-1], axis=1)
@@ -239,7 +240,7 @@ def _covered(box: Pixels) -> Bool[Array, "210 160"]:
     """Return which pixels of the screen a box covers."""
     rows, columns = jnp.arange(SCREEN_HEIGHT, dtype=jnp.int32), jnp.arange(SCREEN_WIDTH, dtype=jnp.int32)
     if box.number is not None:
-        cells = digit_cells(box.number, box.num_digits)
+        cells = digit_cells(box.number, box.num_digits, box.pads)
         scale = box.height // cells.shape[0], box.width // cells.shape[1]
         pixels = jnp.repeat(jnp.repeat(cells, scale[0], axis=0), scale[1], axis=1)
         bottom, right = SCREEN_HEIGHT - box.row - box.height, SCREEN_WIDTH - box.column - box.width
@@ -254,15 +255,17 @@ def _shape(box: Pixels) -> Rectangle | Text:
     if box.number is not None:
         middle = PIXEL_WIDTH * (box.column + box.width / 2), SCREEN_HEIGHT - box.row - box.height / 2
         codes = digits(box.number, box.num_digits)
-        return Text(middle, codes, float(0.9 * box.height), _rgba(box.color))
+        if box.pads:
+            codes = jnp.maximum(codes, ord("0"))  # a blank comes before the digits
+        return Text(middle, codes, float(0.9 * box.height), color_rgba(box.color))
     first = jnp.asarray(jnp.maximum(box.row, box.window[0]), float)
     last = jnp.asarray(jnp.minimum(box.row + box.height, box.window[1]), float)
     center = PIXEL_WIDTH * (jnp.asarray(box.column, float) + box.width / 2), SCREEN_HEIGHT - (first + last) / 2
     size = PIXEL_WIDTH * box.width, jnp.maximum(last - first, 0.0)
-    return Rectangle(center, size, (*_rgba(box.color)[:3], jnp.asarray(box.shown, float)))
+    return Rectangle(center, size, (*color_rgba(box.color)[:3], jnp.asarray(box.shown, float)))
 
 
-def _rgba(color: int) -> tuple[float, float, float, float]:
+def color_rgba(color: int) -> tuple[float, float, float, float]:
     """Return a colour of the palette, from 0 to 1, opaque."""
     red, green, blue = (float(value) / 255 for value in palette(False)[0][color])
     return red, green, blue, 1.0

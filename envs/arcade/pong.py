@@ -52,6 +52,7 @@ COURT = (34, 194)  # its first row on the screen, and the row after its last one
 class PongState(PaddleGameState):
     """The places of the paddles and the ball, in the memory's coordinates [pixels]."""
 
+    fires: Bool[Array, ""]  # whether the button was pressed in the last frame
     paddle: Int[Array, ""]  # y of the player's paddle, as it is drawn
     reading: Int[Array, ""]  # y of the player's paddle in the next frame
     rival: Int[Array, ""]  # y of the rival's paddle

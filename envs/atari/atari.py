@@ -39,6 +39,17 @@ ACTION_NAMES = (
     *("NOOP", "FIRE", "UP", "RIGHT", "LEFT", "DOWN", "UPRIGHT", "UPLEFT", "DOWNRIGHT", "DOWNLEFT"),
     *("UPFIRE", "RIGHTFIRE", "LEFTFIRE", "DOWNFIRE", "UPRIGHTFIRE", "UPLEFTFIRE", "DOWNRIGHTFIRE", "DOWNLEFTFIRE"),
 )
+# The action for [fire][down, none, up][left, none, right].
+_PUSHED = np.array(
+    [
+        [
+            [ACTION_NAMES.index((up + across + fire) or "NOOP") for across in ("LEFT", "", "RIGHT")]
+            for up in ("DOWN", "", "UP")
+        ]
+        for fire in ("", "FIRE")
+    ],
+    np.int32,
+)
 
 
 class AtariState(PyTreeNode):
@@ -53,9 +64,10 @@ class AtariState(PyTreeNode):
     terminal: Bool[Array, ""]  # whether the game is over
     truncated: Bool[Array, ""]  # whether the episode has lasted for `max_num_frames_per_episode`
     last_action: Int[Array, ""]  # ALE's number of the action in the last frame, which a sticky action repeats
+    last_strength: Float[Array, ""]  # of the turn of the knob in that frame
 
 
-class Atari(FuncEnv[AtariState, Int[Array, ""], Array]):
+class Atari(FuncEnv[AtariState, Array, Array]):
     """Play a game of the Atari 2600 from its screen.
 
     Observation: uint8 `[210, 160, 3]`: the screen. Some games have other heights. With `obs_type="grayscale"` it is
@@ -63,7 +75,10 @@ class Atari(FuncEnv[AtariState, Int[Array, ""], Array]):
 
     Action: int32 `[]`: an index into `action_names`, 0 for none. Anything else depends on the game: fire, and the
     directions of the joystick, with and without fire. Only actions that do something in the game are among them, unless
-    `full_action_space=True`. The action is held for `frameskip` frames.
+    `full_action_space=True`. With `continuous=True`, it is float32 `[3]`: how far the joystick is pushed, from 0 to 1,
+    the angle in which it is pushed, counted from the right over the top [rad], and fire. Where it reaches
+    `continuous_action_threshold` to a side, it is one of the 18 actions; a knob turns by as much as it is pushed. The
+    action is held for `frameskip` frames.
 
     Reward: the points that the game gives during the frames of the step.
 
@@ -80,6 +95,8 @@ class Atari(FuncEnv[AtariState, Int[Array, ""], Array]):
         frameskip: the number of frames of a step, or a pair (low, high) to draw it from low to high - 1.
         repeat_action_probability: the probability that a frame repeats the action of the frame before it.
         full_action_space: whether all 18 actions can be played.
+        continuous: whether an action is a push of the joystick instead of a number.
+        continuous_action_threshold: how far the joystick is pushed to a side before it counts.
         max_num_frames_per_episode: episodes are truncated after so many frames; None for no limit.
         num_threads: at most so many threads play a batch; None for one on each CPU.
 
@@ -102,6 +119,8 @@ class Atari(FuncEnv[AtariState, Int[Array, ""], Array]):
     repeat_action_probability: float = 0.25  # of sticky actions
     full_action_space: bool = field(pytree_node=False, default=False)
     max_num_frames_per_episode: int | None = field(pytree_node=False, default=MAX_NUM_FRAMES)
+    continuous: bool = field(pytree_node=False, default=False, kw_only=True)
+    continuous_action_threshold: float = field(default=0.5, kw_only=True)
     num_threads: int | None = field(pytree_node=False, default=None, kw_only=True)
 
     fixed_start = True
@@ -135,23 +154,24 @@ class Atari(FuncEnv[AtariState, Int[Array, ""], Array]):
     @property
     def action_set(self) -> tuple[int, ...]:
         """ALE's number of each action."""
-        return tuple(range(len(ACTION_NAMES))) if self.full_action_space else self.console.minimal_actions
+        is_full = self.full_action_space or self.continuous
+        return tuple(range(len(ACTION_NAMES))) if is_full else self.console.minimal_actions
 
     @property
     def action_names(self) -> tuple[str, ...]:
-        """ALE's name of each action."""
-        return tuple(ACTION_NAMES[number] for number in self.action_set)
+        """ALE's name of each action, or the names of the numbers of a continuous one."""
+        return ("push", "angle", "fire") if self.continuous else tuple(self.get_action_meanings())
 
     def get_action_meanings(self) -> list[str]:
-        """Return ALE's name of each action, under Gymnasium's name for it."""
-        return list(self.action_names)
+        """Return ALE's name of each of its actions, under Gymnasium's name for it."""
+        return [ACTION_NAMES[number] for number in self.action_set]
 
     def get_keys_to_action(self) -> dict[Any, Any]:
         """Return the keys of the joystick: the arrows and the space bar, which are held together."""
-        return {
-            tuple(key for name, key in _KEYS.items() if name in meaning): action
-            for action, meaning in enumerate(self.action_names)
-        }
+        meanings = self.get_action_meanings()
+        keys = [tuple(key for name, key in _KEYS.items() if name in meaning) for meaning in meanings]
+        actions = [_push(meaning) for meaning in meanings] if self.continuous else range(len(meanings))
+        return dict(zip(keys, actions, strict=True))
 
     def stateful_attribute(self, name: str, read_state: Callable[[], AtariState]) -> Any:
         """Return an attribute that code for Gymnasium's `AtariEnv` reads from a stateful environment.
@@ -182,39 +202,66 @@ class Atari(FuncEnv[AtariState, Int[Array, ""], Array]):
         del key
         start = {name: jnp.asarray(value) for name, value in self.console.start.items()}
         start["reward"] = start["reward"].astype(float)
-        return AtariState(**start, last_action=jnp.zeros((), jnp.int32))
+        return AtariState(**start, last_action=jnp.zeros((), jnp.int32), last_strength=jnp.ones((), float))
 
-    def transition(self, state: AtariState, action: Int[Array, ""], key: jax.Array) -> AtariState:
+    def transition(self, state: AtariState, action: Array, key: jax.Array) -> AtariState:
         """Play the frames of a step; a game that is over stays as it is."""
         skip_key, sticky_key = jax.random.split(key)
         low, high = _skip_range(self.frameskip)
         num_frames = jax.random.randint(skip_key, (), low, high + 1, jnp.int32) if low < high else jnp.int32(low)
-        chosen = jnp.asarray(self.action_set, jnp.int32)[action]
+        if self.continuous:
+            chosen, strength = self._pushed(action), action[0].astype(state.last_strength.dtype)
+        else:
+            chosen, strength = jnp.asarray(self.action_set, jnp.int32)[action], jnp.ones_like(state.last_strength)
         sticks = jax.random.bernoulli(sticky_key, self.repeat_action_probability, (high,))
-        played, last = [], state.last_action
+        played, strengths, last, last_strength = [], [], state.last_action, state.last_strength
         for frame in range(high):
             last = jnp.where(sticks[frame], last, chosen)
+            last_strength = jnp.where(sticks[frame], last_strength, strength)
             played.append(last)
-        return self.play(state, jnp.stack(played), num_frames)
+            strengths.append(last_strength)
+        return self.play(state, jnp.stack(played), num_frames, jnp.stack(strengths))
 
-    def play(self, state: AtariState, actions: Int[Array, "frames"], num_frames: Int[Array, ""]) -> AtariState:
+    def play(
+        self,
+        state: AtariState,
+        actions: Int[Array, "frames"],
+        num_frames: Int[Array, ""],
+        strengths: Float[Array, "frames"] | None = None,
+    ) -> AtariState:
         """Return the state after some frames with given actions.
 
         Args:
             state: the state before them.
             actions: ALE's number of the action in each frame.
             num_frames: how many of them are played.
+            strengths: of the turn of a knob in each frame, from 0 to 1; None for 1.
         """
+        if strengths is None:
+            strengths = jnp.ones(actions.shape, float)
         start = self.console.start
         shape: Any = jax.ShapeDtypeStruct  # JAX declares no types for it
         result = {name: shape(array.shape, array.dtype) for name, array in start.items()}
         function = functools.partial(advance, self.cartridge, self.num_threads)
-        following = host_call(function, result, state.emulator, actions, jnp.asarray(num_frames, jnp.int32))
+        following = host_call(function, result, state.emulator, actions, strengths, jnp.asarray(num_frames, jnp.int32))
         is_over = state.terminal | state.truncated
         following["screen"] = jnp.where(is_over, state.screen, following["screen"])  # ALE draws no more frames
         following["reward"] = following["reward"].astype(float)
-        last_action = actions[jnp.maximum(num_frames - 1, 0)]
-        return AtariState(**following, last_action=jnp.where(is_over, state.last_action, last_action))
+        last = jnp.maximum(num_frames - 1, 0)
+        return AtariState(
+            **following,
+            last_action=jnp.where(is_over, state.last_action, actions[last]),
+            last_strength=jnp.where(is_over, state.last_strength, strengths[last]),
+        )
+
+    def _pushed(self, action: Float[Array, "3"]) -> Int[Array, ""]:
+        """Return ALE's number of the action for a push of the joystick."""
+        threshold = jnp.asarray(self.continuous_action_threshold, action.dtype)
+        across, upright = action[0] * jnp.cos(action[1]), action[0] * jnp.sin(action[1])
+        column, row = (
+            (push > threshold).astype(jnp.int32) - (push < -threshold).astype(jnp.int32) for push in (across, upright)
+        )
+        return jnp.asarray(_PUSHED)[(action[2] > threshold).astype(jnp.int32), row + 1, column + 1]
 
     def observation(self, state: AtariState, key: jax.Array) -> Array:
         """Return the screen or the memory."""
@@ -245,7 +292,7 @@ class Atari(FuncEnv[AtariState, Int[Array, ""], Array]):
     def _indices(self, state: AtariState) -> UInt8[Array, "height width"]:
         return _bytes(state.screen).reshape(self.console.screen_shape)
 
-    def reward(self, state: AtariState, action: Int[Array, ""], next_state: AtariState) -> Float[Array, ""]:
+    def reward(self, state: AtariState, action: Array, next_state: AtariState) -> Float[Array, ""]:
         """Return the points of the step."""
         del state, action
         return next_state.reward
@@ -273,8 +320,11 @@ class Atari(FuncEnv[AtariState, Int[Array, ""], Array]):
         return Box(0, 255, shapes[self.obs_type], np.uint8)
 
     @property
-    def action_space(self) -> Discrete:
-        """The numbers of the actions."""
+    def action_space(self) -> Box | Discrete:
+        """The numbers of the actions, or the pushes of the joystick."""
+        if self.continuous:
+            low, high = np.array([0, -np.pi, 0], np.float32), np.array([1, np.pi, 1], np.float32)
+            return Box(low, high, (3,), np.float32)
         return Discrete(len(self.action_set))
 
     def scene(self, state: AtariState) -> Scene:
@@ -284,6 +334,16 @@ class Atari(FuncEnv[AtariState, Int[Array, ""], Array]):
         opaque = jnp.concatenate([image, jnp.full((height, width, 1), 255, jnp.uint8)], axis=-1)
         size = (4 / 3 * height, float(height))
         return Scene(Camera((0.0, 0.0), *size), (Sprite((0.0, 0.0), size, opaque),), background=rgba("#000000"))
+
+
+def _push(meaning: str) -> NDArray:
+    """Return the push of the joystick for one of ALE's actions, as far as it goes.
+
+    >>> _push("UPRIGHTFIRE").round(2).tolist()
+    [1.0, 0.79, 1.0]
+    """
+    across, upright = ("RIGHT" in meaning) - ("LEFT" in meaning), ("UP" in meaning) - ("DOWN" in meaning)
+    return np.array([across != 0 or upright != 0, np.arctan2(upright, across), "FIRE" in meaning], np.float32)
 
 
 def _bytes(words: UInt32[Array, "..."]) -> UInt8[Array, "..."]:

@@ -101,7 +101,12 @@ def console(cartridge: Cartridge) -> Console:
 
 
 def advance(
-    cartridge: Cartridge, num_threads: int | None, words: NDArray, actions: NDArray, num_frames: NDArray
+    cartridge: Cartridge,
+    num_threads: int | None,
+    words: NDArray,
+    actions: NDArray,
+    strengths: NDArray,
+    num_frames: NDArray,
 ) -> dict[str, NDArray]:
     """Play some frames in every row.
 
@@ -110,6 +115,7 @@ def advance(
         num_threads: at most so many threads play; None for one on each CPU of this process.
         words: states, uint32 `[num, words]`.
         actions: ALE's number of the action in each frame, `[num, max_frames]`.
+        strengths: of the turn of a knob in each frame, `[num, max_frames]`; 1 is the fastest.
         num_frames: how many of them are played, `[num]`. A game that is over stays as it is.
 
     Returns:
@@ -129,8 +135,11 @@ def advance(
                 emulator = players.emulator(row, thread)
                 emulator.load(words[row])
                 reward = 0
-                for action in actions[row, : num_frames[row]].tolist():
-                    reward += emulator.ale.act(action)
+                played = slice(num_frames[row])
+                for action, strength in zip(
+                    actions[row, played].tolist(), strengths[row, played].tolist(), strict=True
+                ):
+                    reward += emulator.ale.act(action, strength)
                 _read(emulator, results, row, reward)
 
         players.run(play)

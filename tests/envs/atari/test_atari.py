@@ -131,6 +131,44 @@ def test_every_argument_of_gymnasium(arguments):
     assert rest.truncated[-1] == ("max_num_frames_per_episode" in arguments)
 
 
+@pytest.mark.parametrize("game", ["breakout", "space_invaders"])
+def test_continuous_actions_are_those_of_gymnasium(game):
+    """A push that goes beyond the threshold to a side is an action; a knob turns by as much as it is pushed."""
+    arguments = {"obs_type": "ram", "continuous": True, "continuous_action_threshold": 0.3}
+    theirs, env = reference(game, frameskip=4, **arguments), ours(game, **arguments)
+    np.testing.assert_array_equal(env.action_space.low, theirs.action_space.low)
+    np.testing.assert_array_equal(env.action_space.high, theirs.action_space.high)
+    theirs.action_space.seed(0)
+    actions = np.array([theirs.action_space.sample() for _ in range(300)])
+    pushes = np.cos(actions[:, 1]) * actions[:, 0], np.sin(actions[:, 1]) * actions[:, 0], actions[:, 2]
+    assert (np.abs(np.abs(pushes) - 0.3) > 1e-6).all()  # none is at the threshold, where rounding decides
+    _, _, rest = jax.device_get(rollout(env, actions))
+    for number, action in enumerate(actions):
+        assert_same(rest, number, theirs.step(action))
+    assert rest.reward.sum() > 0
+
+
+def test_the_strength_of_a_sticky_action_sticks():
+    env = Atari("breakout", obs_type="ram", continuous=True, repeat_action_probability=1 - 1e-7, frameskip=1)
+    state = env.initial(jax.random.key(0)).replace(last_action=jnp.int32(3), last_strength=jnp.asarray(0.25))
+    after = jax.jit(env.transition)(state, jnp.array([1.0, jnp.pi, 0.0], jnp.float32), jax.random.key(0))
+    expected = play(env, state, jnp.array([3]))
+    assert after.last_strength == 0.25 and after.last_action == 3
+    assert not (after.emulator == expected.emulator).all()  # which turned the knob by a whole step
+
+
+def test_keys_of_continuous_actions_push_the_joystick():
+    env = ours("space_invaders", continuous=True)
+    assert env.action_names == ("push", "angle", "fire")
+    for keys, action in env.get_keys_to_action().items():
+        assert env.action_space.contains(action)
+        pushed = jax.jit(env.transition)(env.initial(None), jnp.asarray(action), jax.random.key(0)).last_action
+        meaning = env.get_action_meanings()[int(pushed)]
+        assert {key for name, key in (("UP", "up"), ("LEFT", "left"), ("FIRE", "space")) if name in meaning} == (
+            set(keys) - {"down", "right"}
+        )
+
+
 def test_a_game_ends_as_in_gymnasium():
     theirs, env = reference("breakout", frameskip=20, obs_type="ram"), ours("breakout", frameskip=20, obs_type="ram")
     actions = np.arange(60, dtype=np.int32) % 2  # nobody holds the paddle under the ball
