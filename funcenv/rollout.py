@@ -35,7 +35,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from funcenv._compile.host_jit import HostJit
-from funcenv._compile.options import is_tracing, quick_options
+from funcenv._compile.lazy_reset import is_large
+from funcenv._compile.options import applies_to, is_tracing, quick_options
 from funcenv._compile.rollout import Accumulator, as_policy, plain_steps, rollout_args, run, run_traced
 from funcenv.checks import require_size
 from funcenv.func_env import AnyEnv, FuncEnv, require_env
@@ -46,6 +47,7 @@ from funcenv.spaces.space import AnySpace
 from funcenv.statistics import EPISODE_TOTALS, RolloutStatistics
 from funcenv.struct import PyTreeNode, field
 from funcenv.vector import AnyVectorEnv, AutoresetMode, FuncVectorEnv, VectorState, VectorTimestep
+from funcenv.vector_step import rollout_keys
 
 __all__ = [
     "Evaluation",
@@ -199,6 +201,9 @@ def rollout(
             return result.vstate, result.collected, result.totals.statistics()
     if result is not None:
         return result.vstate, result.collected, _statistics_program()(result.totals)
+    if vstate is None and applies_to("cpu", (venv, policy, key)) and is_large(venv.env, venv.num_envs):
+        reset_key, key = rollout_keys(key)
+        vstate = _reset_program()(venv, reset_key)
     next_vstate, collected, statistics = _rollout(venv, policy, key, vstate, num_steps, collect)
     return next_vstate, spread_alike(next_vstate.num_calls, collected), statistics
 
@@ -286,6 +291,12 @@ def _evaluate(venv: AnyVectorEnv, policy: Any, key: jax.Array, max_steps: int) -
     result = plain_steps(_WHOLE_EPISODES, rollout_args(venv, policy, key, None), None, max_steps)
     evaluation: Evaluation = result.totals
     return evaluation
+
+
+@functools.cache
+def _reset_program() -> Any:
+    """Compile the first reset quickly where that of a large environment would take as long to compile as a step."""
+    return jax.jit(lambda venv, key: venv.reset(key)[0], compiler_options=quick_options())
 
 
 @functools.cache

@@ -270,7 +270,8 @@ def test_a_rollout_stays_on_the_device_of_its_key():
 
 def test_a_large_program_is_not_traced_as_a_kernel_and_compiles_quickly(monkeypatch):
     venv, asked = FuncVectorEnv(TimeLimit(Walk(), 9), 3), []
-    quick = funcenv.rollout.__globals__["_rollout"].quick
+    programs = funcenv.rollout.__globals__
+    quick, reset = programs["_rollout"].quick, programs["_reset_program"]()
 
     def fit_spec(*args):
         asked.append(args)
@@ -280,9 +281,9 @@ def test_a_large_program_is_not_traced_as_a_kernel_and_compiles_quickly(monkeypa
         return trajectory.timestep.observation
 
     monkeypatch.setattr(dispatch, "fit_spec", fit_spec)
-    num_programs, few = quick._cache_size(), play()
-    assert (len(asked), quick._cache_size()) == (1, num_programs)
+    before, few = (quick._cache_size(), reset._cache_size()), play()
+    assert (len(asked), quick._cache_size(), reset._cache_size()) == (1, *before)
     dispatch._program.cache_clear()
     monkeypatch.setattr(single_kernel, "MAX_EQUATIONS", 3)
     np.testing.assert_allclose(play(), few, rtol=1e-5)
-    assert (len(asked), quick._cache_size()) == (1, num_programs + 1)
+    assert (len(asked), quick._cache_size(), reset._cache_size()) == (1, before[0] + 1, before[1] + 1)
