@@ -3,7 +3,8 @@
 This needs JAX with its CUDA plugin (`pip install "jax[cuda12]"`), but no GPU: programs are compiled for the description
 of an H200. For a random-policy rollout without a trajectory of each environment, the script reports the kernels of a
 step, the blocks of Threefry that they compute for an environment, the bytes that they read and write for it, and
-whether the loop over the steps is part of a CUDA graph.
+whether the loop over the steps is part of a CUDA graph. A step of rigid bodies holds loops itself, as those over the
+solver's iterations: of each the script reports how often it runs, where XLA knows, and the kernels of an iteration.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import pathlib
 import re
 import shutil
 import tempfile
-from typing import Any
+from typing import Any, NamedTuple
 
 DUMP = tempfile.mkdtemp(prefix="gpu_program")
 os.environ["JAX_PLATFORMS"] = "cpu"
@@ -50,7 +51,8 @@ platform_name: "CUDA" device_description_str: "NVIDIA H200" dnn_version_info { m
 """
 """The description of the device for XLA: limits of compute capability 9.0, sizes from NVIDIA's data sheet."""
 
-NO_KERNELS = {"get-tuple-element", "tuple", "parameter", "constant", "bitcast"}
+NO_KERNELS = {"get-tuple-element", "tuple", "parameter", "constant", "bitcast", "while", "conditional", "call"}
+NUM_STEPS = 128  # of the rollout, by which its loop is known
 BYTES = {"pred": 1, "f32": 4, "s32": 4, "u32": 4}
 
 
@@ -90,21 +92,53 @@ def operation(line: str) -> tuple[str, str] | None:
     return (match.group(1), match.group(2)) if match else None
 
 
+class Loop(NamedTuple):
+    """A loop of a program."""
+
+    body: str  # the name of its computation
+    times: str  # how often it runs, "?" if XLA does not know
+
+
+def loops(lines: list[str]) -> list[Loop]:
+    """Return the loops that start in these lines."""
+    matches = [(re.search(r" while\(.*body=%?([\w.\-]+)", line), line) for line in lines]
+    times = r'known_trip_count":\{"n":"(\d+)"'
+    return [Loop(match.group(1), (re.findall(times, line) or ["?"])[0]) for match, line in matches if match]
+
+
 def body_of_steps(found: dict[str, list[str]]) -> str:
-    """Return the name of the body of the only loop, which is a step."""
-    (body,) = {
-        match
-        for lines in found.values()
-        for line in lines
-        for match in re.findall(r" while\(.*body=%?([\w.\-]+)", line)
-    }
-    return str(body)
+    """Return the name of the body of the loop over steps."""
+    (body,) = {loop.body for lines in found.values() for loop in loops(lines) if loop.times == str(NUM_STEPS)}
+    return body
 
 
-def kernels(found: dict[str, list[str]], body: str) -> list[str]:
+def lines_of(found: dict[str, list[str]], body: str) -> list[str]:
+    """Return the lines of a computation with those of its branches and calls, but not of its loops."""
+    lines = list(found[body])
+    for line in found[body]:
+        what = operation(line)
+        if what and what[1] in ("conditional", "call"):
+            branches = re.search(r"branch_computations=\{([^}]*)\}", line)
+            names = branches.group(1).split(", ") if branches else re.findall(r"_computation=%?([\w.\-]+)", line)
+            called = names or re.findall(r"to_apply=%?([\w.\-]+)", line)
+            lines += [more for name in called for more in lines_of(found, name.lstrip("%"))]
+    return lines
+
+
+def kernels(lines: list[str]) -> list[str]:
     """Return the lines that become kernels."""
-    named = [(line, operation(line)) for line in found[body]]
+    named = [(line, operation(line)) for line in lines]
     return [line for line, what in named if what and what[1] not in NO_KERNELS]
+
+
+def describe_loops(found: dict[str, list[str]], body: str) -> str:
+    """Return the loops within a computation: how often each runs, with how many kernels, and the loops within it."""
+    told = []
+    for loop in loops(lines_of(found, body)):
+        inner = describe_loops(found, loop.body)
+        count = len(kernels(lines_of(found, loop.body)))
+        told.append(f"{loop.times} x {count}" + (f" [{inner}]" if inner else ""))
+    return ", ".join(told)
 
 
 def blocks(found: dict[str, list[str]], lines: list[str]) -> float:
@@ -116,7 +150,7 @@ def blocks(found: dict[str, list[str]], lines: list[str]) -> float:
 def traffic(found: dict[str, list[str]], lines: list[str], body: str, num_envs: int) -> float:
     """Return the bytes that kernels read and write for each environment; each operand and result counts once."""
     types = {}
-    for line in found[body]:
+    for line in lines_of(found, body):
         what = operation(line)
         if what:
             types[line.split(" = ")[0].split()[-1].lstrip("%")] = what[0]
@@ -155,9 +189,9 @@ def main() -> None:
     print(f"jax {jax.__version__}, {arguments.num_envs} environments, for {topology.devices[0].device_kind}")
     for env_id in arguments.envs:
         shutil.rmtree(DUMP, ignore_errors=True)
-        found = computations(compiled_for(topology.devices[0], env_id, arguments.num_envs, 128))
+        found = computations(compiled_for(topology.devices[0], env_id, arguments.num_envs, NUM_STEPS))
         body = body_of_steps(found)
-        lines = kernels(found, body)
+        lines = kernels(lines_of(found, body))
         kinds = collections.Counter(operation(line)[1] for line in lines)  # type: ignore[index]
         print(
             f"{env_id:<26} {len(lines):2} kernels a step ({', '.join(f'{n} {kind}' for kind, n in kinds.items())}), "
@@ -165,6 +199,8 @@ def main() -> None:
             f"{'in one graph' if is_in_graph() else 'loop run by the host'}",
             flush=True,
         )
+        if loops(found[body]):
+            print(f"{'':<26} loops within a step, iterations x kernels: {describe_loops(found, body)}", flush=True)
     shutil.rmtree(DUMP, ignore_errors=True)
 
 
