@@ -2,8 +2,9 @@
 
 Each library has a virtual environment of its own, in which a worker compares, for some environments, trajectories with
 those of the library's own functions (the same keys and actions), lists what `check_func_env` finds, and takes the time
-of a step of a compiled loop against that of the library's own. `--write-docs` writes the table of the guide. Results
-are kept in `.cache/interop.json` with their dates, so that libraries can be measured one after another (`--only`).
+of a step of a compiled loop against that of the library's own. Our CartPole behind the library's interface is compared
+with its own functions in the same way. `--write-docs` writes the tables of the guide. Results are kept in
+`.cache/interop.json` with their dates, so that libraries can be measured one after another (`--only`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from harness import HERE, ONE_CORE, add_pythons, pythons, run_peer, write_table
 from rows import keep_rows
 
 PAGE = HERE.parent / "docs" / "guides" / "interop.md"
+BEGIN_OUT, END_OUT = "<!-- table of the other way -->", "<!-- end of the table of the other way -->"
 BEGIN, END = "<!-- table: python benchmarks/interop.py --write-docs -->", "<!-- end of the table -->"
 IDS = {
     "gymnax": ["CartPole-v1", "Pendulum-v1", "MountainCar-v0", "Breakout-MinAtar", "Catch-bsuite", "FourRooms-misc"],
@@ -35,11 +37,22 @@ IDS = {
     "xminigrid": ["MiniGrid-Empty-8x8", "MiniGrid-FourRooms"],
 }
 
+OUT = ["brax", "envelope", "gymnax"]
+"""The libraries whose interface can be compiled."""
+
 
 def measure(library: str, name: str, python: str | None) -> dict[str, object]:
     """Return the row of an environment."""
     found = run_peer(f"interop {library}", "interop.py", library, name, variables=ONE_CORE, python=python)
     row = {**found, "id": title(library, name), "date": str(datetime.date.today())}
+    print(row, flush=True)
+    return row
+
+
+def measure_out(library: str, python: str | None) -> dict[str, object]:
+    """Return the row of our CartPole behind an interface."""
+    found = run_peer(f"interop {library}", "interop_out.py", library, "CartPole-v1", variables=ONE_CORE, python=python)
+    row = {**found, "id": f"to_{library}", "date": str(datetime.date.today())}
     print(row, flush=True)
     return row
 
@@ -66,6 +79,16 @@ def table(rows: list[dict[str, object]]) -> str:
     return "\n".join(lines)
 
 
+def table_out(rows: list[dict[str, object]]) -> str:
+    """Format the rows of the other way for the documentation."""
+    lines = ["| function | package | trajectories | time of a step | date |", "|---|---|---|---|---|"]
+    for row in rows:
+        equal = "equal bit for bit" if row.get("largest difference") == 0 else row.get("error", "differ")
+        time = f"{row['ratio']:.2f}x" if "ratio" in row else ""
+        lines.append(f"| `{row['id']}` | {row.get('version', '')} | {equal} | {time} | {row['date']} |")
+    return "\n".join(lines)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", nargs="+", choices=list(IDS), default=list(IDS), help="libraries to measure")
@@ -78,10 +101,16 @@ def main() -> None:
         for name in IDS[library]:
             row = measure(library, name, pythons(options).get(library))
             rows = keep_rows("interop", [row], "id", order)
-    text = table(rows)
-    print(text)
+    order_out = [f"to_{library}" for library in OUT]
+    rows_out = keep_rows("interop_out", [], "id", order_out)
+    for library in [one for one in options.only if one in OUT]:
+        row = measure_out(library, pythons(options).get(library))
+        rows_out = keep_rows("interop_out", [row], "id", order_out)
+    texts = table(rows), table_out(rows_out)
+    print(*texts, sep="\n\n")
     if options.write_docs:
-        write_table(PAGE, BEGIN, END, text)
+        write_table(PAGE, BEGIN, END, texts[0])
+        write_table(PAGE, BEGIN_OUT, END_OUT, texts[1])
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import importlib
 import importlib.metadata
+import inspect
 import json
 import statistics
 import sys
@@ -137,14 +138,19 @@ def functions_of_gymnasium(path):
     env = getattr(importlib.import_module(module), name)()
     params = env.get_default_params()
 
+    def call(name, *args):
+        function = getattr(env, name)
+        takes_params = params is not None and "params" in inspect.signature(function).parameters
+        return function(*args, **({"params": params} if takes_params else {}))
+
     def reset(key):
-        state = env.initial(jax.random.split(key)[0], params)
-        return state, env.observation(state, None, params), 0.0
+        state = call("initial", jax.random.split(key)[0])
+        return state, call("observation", state, None), 0.0
 
     def step(state, action, key):
         state_key, reward_key, _ = jax.random.split(key, 3)
-        later = env.transition(state, action, state_key, params)
-        return later, env.observation(later, None, params), env.reward(state, action, later, reward_key, params)
+        later = call("transition", state, action, state_key)
+        return later, call("observation", later, None), call("reward", state, action, later, reward_key)
 
     return reset, step
 
@@ -239,4 +245,5 @@ def main(library, name):
     print(json.dumps({"id": f"{library}/{name}", "version": version, **results}))
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -195,7 +195,7 @@ def tianshou():
     )
     collector = Collector(algorithm, envs, VectorReplayBuffer(20_000, 10), exploration_noise=True)
     test_collector = Collector(algorithm, test_envs, exploration_noise=False)
-    epochs, steps = 8, 10_000
+    epochs, steps = 4, 10_000
     algorithm.run_training(
         OffPolicyTrainerParams(
             training_collector=collector,
@@ -203,14 +203,14 @@ def tianshou():
             max_epochs=epochs,
             epoch_num_steps=steps,
             collection_step_num_env_steps=10,
-            test_step_num_episodes=10,
+            test_step_num_episodes=5,
             batch_size=64,
             update_step_num_gradient_steps_per_sample=0.1,
             test_in_training=False,
         )
     )
     test_collector.reset()
-    returns = test_collector.collect(n_episode=100).returns
+    returns = test_collector.collect(n_episode=30).returns
     line = 'envs = DummyVectorEnv([lambda: gymnasium.make("funcenv/CartPole-v1") for _ in range(10)])'
     return {"steps": epochs * steps, "return": returns.mean(), "line": line}
 
