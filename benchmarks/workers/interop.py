@@ -16,6 +16,7 @@ import funcenv
 from funcenv.checker.check import find_problems
 from funcenv.envs import register_envs
 from funcenv.interop.jumanji import plain_observation
+from funcenv.interop.stable import conform
 
 PLAYGROUND = {"config_overrides": {"impl": "jax"}}  # its other simulator runs on GPUs only
 NUM_STEPS, NUM_ENVS, ROUNDS = 64, 64, 15
@@ -189,12 +190,12 @@ def play(reset, step, keys, actions):
 
 
 def stable(reset, step, actions, keys):
-    """Give the library's states the dtypes of later ones, which a scan needs."""
+    """Give the library's states the shapes and dtypes of later ones, which a scan needs."""
     first = jax.tree.map(lambda leaf: leaf[0], actions)
     later = jax.eval_shape(lambda: step(step(reset(keys[0])[0], first, keys[0])[0], first, keys[0]))[0]
 
     def cast(state, *results):
-        return jax.tree.map(lambda leaf, like: jnp.asarray(leaf).astype(like.dtype), state, later), *results
+        return conform(state, later), *results
 
     return lambda key: cast(*reset(key)), lambda state, action, key: cast(*step(state, action, key))
 
