@@ -89,7 +89,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--wait",
         action=argparse.BooleanOptionalAction,
-        help="step only when a key is pressed; by default if no observation is continuous",
+        help="step only when a key is pressed; by default in board and card games",
     )
     parser.add_argument(
         "--autostart", action="store_true", help="begin every episode at once, without waiting for a key"
@@ -123,11 +123,14 @@ def _value(text: str) -> Any:
 
 
 def is_turn_based(env: AnyEnv) -> bool:
-    """Check whether an environment's observations have no continuous part, as in board and card games.
+    """Check whether an environment waits for its player, as board and card games do.
+
+    It does if its observations have no continuous part, unless `get_keys_to_action` has an action for no key, `()`.
 
     >>> import funcenv
-    >>> is_turn_based(funcenv.make("Blackjack-v1")), is_turn_based(funcenv.make("Pendulum-v1"))
-    (True, False)
+    >>> [is_turn_based(funcenv.make(name)) for name in ("Blackjack-v1", "Pendulum-v1", "arcade/Pong-v0")]
+    [True, False, False]
     """
+    keys: dict[Any, Any] = getattr(env.unwrapped, "get_keys_to_action", dict)()
     leaves = jax.tree.leaves(env.unwrapped.observation_space.abstract_member())
-    return not any(jnp.issubdtype(leaf.dtype, jnp.floating) for leaf in leaves)
+    return () not in keys and not any(jnp.issubdtype(leaf.dtype, jnp.floating) for leaf in leaves)

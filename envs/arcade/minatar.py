@@ -78,7 +78,7 @@ class MinAtarGame(FuncEnv[Any, Int[Array, ""], Bool[Array, "10 10 channels"]]):
         """Play the action, or the one before it; a game that is over stays as it is."""
         sticky_key, play_key = jax.random.split(key)
         chosen = jnp.asarray(self.actions, jnp.int32)[action]
-        sticks = jax.random.bernoulli(sticky_key, self.sticky_action_probability)
+        sticks = jax.random.bernoulli(sticky_key, jnp.asarray(self.sticky_action_probability, float))
         played = jnp.where(sticks, state.last_action, chosen)
         following = self.play(state, played, play_key).replace(last_action=played)
         stays = state.replace(reward=jnp.zeros_like(state.reward))

@@ -121,7 +121,7 @@ class PaddleGame(FuncEnv[Any, Int[Array, ""], Array]):
 
     def transition(self, state: Any, action: Int[Array, ""], key: jax.Array) -> Any:
         """Play the frames of a step; a game that is over stays as it is."""
-        sticks = jax.random.bernoulli(key, self.repeat_action_probability, (self.frameskip,))
+        sticks = jax.random.bernoulli(key, jnp.asarray(self.repeat_action_probability, float), (self.frameskip,))
 
         def play(carried: tuple[Any, Float[Array, ""]], stick: Bool[Array, ""]) -> tuple[Any, None]:
             old, points = carried

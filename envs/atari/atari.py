@@ -213,7 +213,7 @@ class Atari(FuncEnv[AtariState, Array, Array]):
             chosen, strength = self._pushed(action), action[0].astype(state.last_strength.dtype)
         else:
             chosen, strength = jnp.asarray(self.action_set, jnp.int32)[action], jnp.ones_like(state.last_strength)
-        sticks = jax.random.bernoulli(sticky_key, self.repeat_action_probability, (high,))
+        sticks = jax.random.bernoulli(sticky_key, jnp.asarray(self.repeat_action_probability, float), (high,))
         played, strengths, last, last_strength = [], [], state.last_action, state.last_strength
         for frame in range(high):
             last = jnp.where(sticks[frame], last, chosen)

@@ -35,6 +35,8 @@ def test_flags_reach_the_game(played):
         (["Taxi-v4"], True),
         (["CartPole-v1", "--wait"], True),
         (["Taxi-v4", "--no-wait"], False),
+        (["arcade/Pong-v0"], False),
+        (["MinAtar/Breakout-v1"], False),
     ],
 )
 def test_games_in_turns_wait_unless_told_otherwise(played, arguments, waits):

@@ -143,3 +143,9 @@ def test_keys_and_names():
 def test_an_impossible_probability_is_refused():
     with pytest.raises(ValueError, match="sticky_action_probability must be at least 0 and below 1, got 1.0"):
         Freeway(sticky_action_probability=1.0)
+
+
+def test_a_probability_may_be_an_integer():
+    env = Breakout(sticky_action_probability=0)
+    state = jax.jit(env.transition)(env.initial(jax.random.key(0)), 1, jax.random.key(0))
+    assert state.last_action == env.actions[1]

@@ -187,3 +187,9 @@ def test_keys_hold_the_knob_and_the_button():
 def test_wrong_arguments_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         Pong(**arguments)
+
+
+def test_a_probability_may_be_an_integer():
+    env = Pong(repeat_action_probability=0)
+    state = jax.jit(env.transition)(env.initial(None), 2, jax.random.key(0))
+    assert state.last_action == 2

@@ -398,3 +398,9 @@ def test_without_ale_the_command_that_installs_it_is_named(monkeypatch):
     funcenv.spec("ALE/Enduro-v5")
     with pytest.raises(ModuleNotFoundError, match=r'Atari games need ale-py: pip install "funcenv\[atari\]"'):
         funcenv.make("ALE/Enduro-v5")
+
+
+def test_a_probability_may_be_an_integer():
+    env = Atari(repeat_action_probability=0, obs_type="ram")
+    state = jax.jit(env.transition)(env.initial(None), 2, jax.random.key(0))
+    assert state.last_action == env.action_set[2]
