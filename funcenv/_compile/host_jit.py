@@ -8,9 +8,12 @@ from typing import Any
 
 import jax
 
+from funcenv._compile.chunks import count_bytes
 from funcenv._compile.cuda_graph import CudaGraphJit
 from funcenv._compile.lazy_reset import is_large
 from funcenv._compile.options import applies_to, host_options
+
+_MAX_OBSERVATION_BYTES = 2**12  # Pictures are drawn outside of kernels, and with less optimization half as fast.
 
 
 class HostJit:
@@ -41,4 +44,8 @@ class HostJit:
 
 
 def _is_slow_to_compile(venv: Any) -> bool:
-    return venv.env.calls_host or is_large(venv.env, venv.num_envs)
+    if venv.env.calls_host:
+        return True
+    space = venv.single_observation_space
+    observation = jax.eval_shape(lambda: space.sample(jax.random.key(0)))
+    return count_bytes(observation) <= _MAX_OBSERVATION_BYTES and is_large(venv.env, venv.num_envs)

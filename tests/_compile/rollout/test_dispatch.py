@@ -12,7 +12,7 @@ import pytest
 
 import funcenv
 from funcenv import FuncEnv, FuncVectorEnv, spaces
-from funcenv._compile import single_kernel
+from funcenv._compile import host_jit, single_kernel
 from funcenv._compile.chunks import Chunks
 from funcenv._compile.rollout import as_policy, dispatch, run, verify
 from funcenv._compile.rollout.program import RolloutArgs, RolloutSpec, run_steps, split_keys
@@ -268,6 +268,15 @@ def test_a_rollout_stays_on_the_device_of_its_key():
     subprocess.run([sys.executable, "-c", DEVICES], check=True, env={**os.environ, **flags})
 
 
+class Pictures(Walk):
+    """The same, seen in pictures."""
+
+    observation_space = spaces.Box(-np.inf, np.inf, (96, 96, 3))
+
+    def observation(self, state, key):
+        return jnp.full((96, 96, 3), state[0])
+
+
 def test_a_large_program_is_not_traced_as_a_kernel_and_compiles_quickly(monkeypatch):
     venv, asked = FuncVectorEnv(TimeLimit(Walk(), 9), 3), []
     programs = funcenv.rollout.__globals__
@@ -287,3 +296,5 @@ def test_a_large_program_is_not_traced_as_a_kernel_and_compiles_quickly(monkeypa
     monkeypatch.setattr(single_kernel, "MAX_EQUATIONS", 3)
     np.testing.assert_allclose(play(), few, rtol=1e-5)
     assert (len(asked), quick._cache_size(), reset._cache_size()) == (1, before[0] + 1, before[1] + 1)
+    assert host_jit._is_slow_to_compile(venv)
+    assert not host_jit._is_slow_to_compile(FuncVectorEnv(TimeLimit(Pictures(), 9), 3))
