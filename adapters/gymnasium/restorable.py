@@ -188,10 +188,9 @@ class RestorableHost:
             return self.env.render()
 
     def _go_to(self, content: bytes) -> None:
-        if content != self._held:
-            self._held = b""  # if this fails halfway
+        held, self._held = self._held, b""  # which is known again after the next `save`
+        if content != held:
             self._snapshots.restore(content)
-        self._held = b""
 
     def _write(
         self,
@@ -229,7 +228,7 @@ class RestorableHost:
         """
         actions = copy.deepcopy(self.env.action_space)
         actions.seed(0)
-        first, longest = self._play(lambda: actions.sample(), [])
+        first, longest = self._play(actions.sample, [])
         taken = iter([action for action, *_ in first])
         second, _ = self._play(lambda: next(taken), [True] * len(first))
         if not all(_equal(a[1:5], b[1:5]) for a, b in zip(first, second, strict=True)):
