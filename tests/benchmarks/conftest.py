@@ -7,7 +7,18 @@ import types
 import pytest
 
 FOLDER = pathlib.Path(__file__).parents[2] / "benchmarks"
-SCRIPTS = ("harness", "c_program", "suite_rows", "suite_goals", "suite_plots", "suite_report", "machine", "rows", "interop", "trainers")
+SCRIPTS = (
+    "harness",
+    "c_program",
+    "suite_rows",
+    "suite_goals",
+    "suite_plots",
+    "suite_report",
+    "machine",
+    "rows",
+    "interop",
+    "trainers",
+)
 
 
 @pytest.fixture(scope="session")
