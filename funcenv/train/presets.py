@@ -39,8 +39,8 @@ _BIPEDAL_WALKER: dict[str, Any] = {
     "normalize_observation": True,
 }
 
-# As in CleanRL's PPO for continuous control, with 16 environments instead of one. One agent of HalfCheetah reaches 3,957,
-# of Hopper 1,825 and of Ant 1,047; three of InvertedPendulum reach 1,000. Others are not measured: docs/zoo.md.
+# As in CleanRL's PPO for continuous control, with 16 environments instead of one. One agent of HalfCheetah reaches
+# 3,957, of Hopper 1,825 and of Ant 1,047; three of InvertedPendulum reach 1,000. docs/zoo.md says what is not measured.
 _MUJOCO: dict[str, Any] = {
     "total_timesteps": 1_000_000,
     "num_envs": 16,
