@@ -69,7 +69,7 @@ def connect(
         timeout_seconds: How long to wait for the others.
 
     Raises:
-        ValueError: An argument is missing or out of range.
+        ValueError: An argument is missing or out of range, or process 0 was given another number of processes.
         CoordinatorError: The first process cannot be reached in time. If another one does not come, this process ends
             with a message and the status 1.
     """
@@ -105,6 +105,11 @@ def connect(
         ) from error
     finally:
         alarm.cancel()
+    if num_processes is not None and jax.process_count() != num_processes:
+        raise ValueError(
+            f"num_processes is {jax.process_count()} for process 0 and {num_processes} for process {process_id}; "
+            "give all processes the same number"
+        )
 
 
 def _require_listener(coordinator: str, process_id: int, timeout_seconds: float) -> None:

@@ -110,12 +110,16 @@ def start_one(folder, *flags):
     )
 
 
-def start_two(folder, *flags):
-    """Return two processes that train together, at an address of this host."""
+def free_address():
+    """Return an address of this host at which nothing listens."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
-    together = ["--coordinator", address, "--num-processes=2", *flags]
+        return f"127.0.0.1:{free.getsockname()[1]}"
+
+
+def start_two(folder, *flags):
+    """Return two processes that train together, at an address of this host."""
+    together = ["--coordinator", free_address(), "--num-processes=2", *flags]
     return [start_one(folder, *together, f"--process-id={number}") for number in (0, 1)]
 
 
@@ -216,6 +220,17 @@ def test_processes_that_a_cluster_starts_find_each_other(cluster):
     outputs = [process.communicate()[0] for process in processes]
     for rank, output in enumerate(outputs):
         assert f"process {rank} of 2 hears [0, 1]" in output, outputs
+
+
+def test_processes_that_were_told_different_numbers_say_so():
+    connect_one = "import sys; from funcenv.train.processes import connect; "
+    connect_one += "connect(sys.argv[1], *map(int, sys.argv[2:]))"
+    address = free_address()
+    first, other = [python("-c", connect_one, address, number, i) for i, number in enumerate((2, 3))]
+    output, _ = other.communicate()
+    first.kill()
+    first.communicate()
+    assert "num_processes is 2 for process 0 and 3 for process 1; give all processes the same number" in output
 
 
 def is_free(port):
