@@ -2,7 +2,8 @@
 
 Batches play the same random actions from equal states with both backends. The error of a number is absolute up to 1 and
 relative beyond; the largest one of all positions and velocities counts. With `--gradients` it compares derivatives of
-MJX by reverse mode, in 64 bits, with differences of the library.
+MJX by reverse mode, in 64 bits, with differences of the library. With `--sensitivity` it compares the library with
+itself, from states in which every number is the next one of 32 bits: what no computation in 32 bits can avoid.
 """
 
 from __future__ import annotations
@@ -29,14 +30,33 @@ def errors(env_id: str) -> tuple[dict[int, float], float]:
     for backend in ("c", "mjx"):
         env = funcenv.make(env_id, backend=backend).unwrapped
         states = jax.jit(jax.vmap(env.initial))(jax.random.split(funcenv.key(0), NUM_ENVS))
-        low, high = env.model.ctrlrange
-        actions = np.random.default_rng(0).uniform(low, high, (NUM_STEPS, NUM_ENVS, len(low))).astype(np.float32)
+        actions = jnp.asarray(_actions(env))
         start = time.process_time()
-        played[backend] = jax.device_get(_play(env, states, jnp.asarray(actions)))
+        played[backend] = jax.device_get(_play(env, states, actions))
         seconds[backend] = time.process_time() - start
     found, expected = played["mjx"], played["c"]
+    return _largest(found, expected), seconds["mjx"]
+
+
+def sensitivity(env_id: str) -> dict[int, float]:
+    """Return the distance of the library's states after some numbers of steps, if starts differ by one rounding."""
+    env = funcenv.make(env_id, backend="c").unwrapped
+    states = jax.jit(jax.vmap(env.initial))(jax.random.split(funcenv.key(0), NUM_ENVS))
+    nearby = [np.nextafter(numbers, np.float32(np.inf)) for numbers in jax.device_get((states.qpos, states.qvel))]
+    actions = jnp.asarray(_actions(env))
+    played = [_play(env, start, actions) for start in (jax.jit(jax.vmap(env.state_at))(*nearby), states)]
+    return _largest(*jax.device_get(played))
+
+
+def _actions(env: Any) -> Any:
+    """Draw actions of all environments, `[steps, num_envs, nu]`."""
+    low, high = env.model.ctrlrange
+    return np.random.default_rng(0).uniform(low, high, (NUM_STEPS, NUM_ENVS, len(low))).astype(np.float32)
+
+
+def _largest(found: Any, expected: Any) -> dict[int, float]:
     distances = np.abs(found - expected) / np.maximum(np.abs(expected), 1)
-    return {steps: float(distances[:steps].max()) for steps in GOALS}, seconds["mjx"]
+    return {steps: float(distances[:steps].max()) for steps in GOALS}
 
 
 @jax.jit
@@ -89,11 +109,16 @@ def main() -> None:
     parser.add_argument(
         "--gradients", type=int, default=0, metavar="STEPS", help="compare derivatives of so many steps"
     )
+    parser.add_argument("--sensitivity", action="store_true", help="compare the library with itself")
     arguments = parser.parse_args()
     for name in arguments.envs:
         if arguments.gradients:
             with jax.enable_x64(True):
                 print(f"| `{name}-v5` | {gradient_error(f'{name}-v5', arguments.gradients):.0e} |", flush=True)
+            continue
+        if arguments.sensitivity:
+            cells = [f"{distance:.0e}" for distance in sensitivity(f"{name}-v5").values()]
+            print(f"| `{name}-v5` | {' | '.join(cells)} |", flush=True)
             continue
         found, seconds = errors(f"{name}-v5")
         cells = [f"{error:.0e}{'' if error <= GOALS[steps] else ' (missed)'}" for steps, error in found.items()]
