@@ -15,7 +15,7 @@ GAMES = ("Asterix", "Breakout", "Freeway", "Seaquest", "SpaceInvaders")
 NOT_IN_GYMNAX = ("Seaquest",)
 SIZES = (256, 4096)
 FRAME_ENVS = 64  # games in a batch of stacked frames
-NATIVE = (("arcade/Pong-v0", "pong"),)
+NATIVE = (("arcade/Pong-v0", "pong"), ("arcade/Breakout-v0", "breakout"))
 
 
 def pgx_name(game: str) -> str:
