@@ -4,7 +4,7 @@ Each library has a virtual environment of its own, in which a worker compares, f
 those of the library's own functions (the same keys and actions), lists what `check_func_env` finds, and takes the time
 of a step of a compiled loop against that of the library's own. Our CartPole behind the library's interface is compared
 with its own functions in the same way. `--write-docs` writes the tables of the guide. Results are kept in
-`.cache/interop.json` with their dates, so that libraries can be measured one after another (`--only`).
+`benchmarks/results/` with their dates, so that libraries can be measured one after another (`--only`).
 """
 
 from __future__ import annotations

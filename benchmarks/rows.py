@@ -1,4 +1,4 @@
-"""Rows of a table that several runs measure, kept in a file of the cache."""
+"""Rows of a table that several runs measure, kept in `benchmarks/results/`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from harness import HERE
 
-FOLDER = HERE.parent / ".cache"
+FOLDER = HERE / "results"
 
 
 def keep_rows(table: str, rows: list[dict[str, Any]], key: str, order: list[str]) -> list[dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 Each trainer has a virtual environment of its own, in which its program runs with the line changed that makes the
 environment. `--write-docs` writes the table of the guide. PureJaxRL is no package: name the folder of a checkout.
-Results are kept in `.cache/trainers.json` with their dates, so that trainers can run one after another (`--only`).
+Results are kept in `benchmarks/results/` with their dates, so that trainers can run one after another (`--only`).
 """
 
 from __future__ import annotations
