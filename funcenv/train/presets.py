@@ -53,7 +53,7 @@ _MUJOCO: dict[str, Any] = {
 }
 
 # As in PureJaxRL's example for MinAtar, with a convolution in place of the first layer, and a lower learning rate.
-# One agent of Breakout reaches 24.3, and of Space Invaders 261 after 4.2 million steps; the other games are not measured.
+# One agent of Breakout reaches 24.3, and of Space Invaders 261 after 4.2 million steps; others are not measured.
 _MINATAR: dict[str, Any] = {
     "total_timesteps": 10_000_000,
     "num_envs": 64,
