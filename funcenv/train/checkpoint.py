@@ -84,7 +84,7 @@ def _write(partial: pathlib.Path, state: Any) -> None:
     import orbax.checkpoint as ocp  # slow to import
 
     with _quiet_library(), ocp.StandardCheckpointer() as checkpointer:
-        checkpointer.save(partial.resolve(), _without_keys(state))
+        checkpointer.save(partial.resolve(), _storable(state))
 
 
 def _write_digests(partial: pathlib.Path) -> None:
@@ -145,10 +145,12 @@ def _read(checkpoint: pathlib.Path, template: Any, key_impl: str) -> Any:
     alone = jax.sharding.SingleDeviceSharding(jax.devices()[0])
 
     def placed(leaf: Any, like: Any) -> Any:  # other devices may have written it
+        if leaf is None:
+            return None
         return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=like.sharding or alone)  # type: ignore[no-untyped-call]
 
-    impl, shapes = find_impl(key_impl), jax.eval_shape(_without_keys, template)
-    shapes = jax.tree.map(placed, shapes, template)
+    impl, shapes = find_impl(key_impl), jax.eval_shape(_storable, template)
+    shapes = jax.tree.map(placed, shapes, template, is_leaf=_is_none)
     try:
         with _quiet_library(), ocp.StandardCheckpointer() as checkpointer:
             plain = checkpointer.restore(checkpoint.resolve(), shapes)
@@ -157,9 +159,13 @@ def _read(checkpoint: pathlib.Path, template: Any, key_impl: str) -> Any:
             f"{checkpoint} does not fit the configuration of the run, it was written with another environment, "
             "algorithm or network; put back the config.json that belongs to it, or start a new run"
         ) from error
-    return jax.tree.map(
-        lambda leaf, like: jax.random.wrap_key_data(leaf, impl=impl) if _is_key(like) else leaf, plain, template
-    )
+
+    def loaded(leaf: Any, like: Any) -> Any:
+        if leaf is None:
+            return jnp.zeros(like.shape, like.dtype, device=like.sharding or alone)
+        return jax.random.wrap_key_data(leaf, impl=impl) if _is_key(like) else leaf
+
+    return jax.tree.map(loaded, plain, template, is_leaf=_is_none)
 
 
 def _fault(checkpoint: pathlib.Path) -> str | None:
@@ -186,6 +192,16 @@ def _is_key(leaf: Any) -> bool:
     return jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
 
 
-def _without_keys(state: Any) -> Any:
-    """Replace typed keys by their integers, which orbax can write."""
-    return jax.tree.map(lambda leaf: jax.random.key_data(leaf) if _is_key(leaf) else leaf, state)
+def _is_none(leaf: Any) -> bool:
+    return leaf is None
+
+
+def _storable(state: Any) -> Any:
+    """Return what orbax can write: typed keys are replaced by their integers, and arrays without elements by None."""
+
+    def convert(leaf: Any) -> Any:
+        if leaf.size == 0:
+            return None
+        return jax.random.key_data(leaf) if _is_key(leaf) else leaf
+
+    return jax.tree.map(convert, state)

@@ -1,0 +1,28 @@
+"""Checkpoints hold every leaf that a train state may have."""
+
+import jax
+import jax.numpy as jnp
+
+import funcenv
+from funcenv.train import checkpoint
+from tests.support.environments import first_of_each_class
+from tests.support.training import same_states
+
+
+def test_keys_and_arrays_without_elements_are_restored(tmp_path):
+    state = {"boxes": jnp.zeros((4, 0, 3)), "key": jax.random.split(funcenv.key(0), 2), "steps": jnp.int32(3)}
+    checkpoint.save(tmp_path, 1, state)
+    restored, messages = checkpoint.restore_latest(tmp_path, jax.eval_shape(lambda: state), "threefry2x32")
+    assert messages == []
+    assert restored["boxes"].shape == (4, 0, 3)
+    same_states(restored, state)
+
+
+def test_states_of_every_environment_can_be_saved(tmp_path):
+    """The states are zeros, because their structure and shapes decide; BipedalWalker's have no boxes on grass."""
+    shapes = {id: jax.eval_shape(funcenv.make(id).reset, funcenv.key(0)) for id in first_of_each_class()}
+    assert any(leaf.size == 0 for leaf in jax.tree.leaves(shapes))
+    states = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
+    checkpoint.save(tmp_path, 1, states)
+    restored, _ = checkpoint.restore_latest(tmp_path, shapes, "threefry2x32")
+    same_states(restored, states)
