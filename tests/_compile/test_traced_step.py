@@ -119,7 +119,7 @@ def test_what_cannot_be_a_kernel_runs_as_before(kinds, monkeypatch):
     venv = FuncVectorEnv(sorting, 3)
     vstate, _ = venv.reset(funcenv.key(0))
     compare(lambda vstate, key: play(venv, vstate, key), vstate, funcenv.key(1), monkeypatch=monkeypatch)
-    assert list(kinds.values()) == [False]
+    assert not kinds  # nothing is tried
 
 
 def test_a_call_from_python_tries_nothing(kinds):
