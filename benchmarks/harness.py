@@ -43,6 +43,7 @@ PEERS |= {
     "interop playground": ["playground==0.2.0", *_OURS],
     "interop xminigrid": ["xminigrid==0.9.3", *_OURS],
     "trainer purejaxrl": ["gymnax==1.0.1", "distrax==0.1.9", "brax==0.14.2", "navix==0.7.4", "six", *_OURS],
+    "trainer cleanrl": ["torch==2.13.0", "stable-baselines3==2.9.2", "tyro==1.0.17", "tensorboard==2.21.0", *_OURS],
     "trainer rejax": ["rejax==0.1.3", "gymnax==1.0.1", "six", *_OURS],
     "trainer brax": ["brax==0.14.2", *_OURS],
     "trainer torchrl": ["torch==2.13.0", "torchrl==0.14.1", "tensordict==0.14.3", *_OURS],

@@ -1,7 +1,8 @@
-"""Trainers of other libraries on our CartPole: `python benchmarks/trainers.py [--write-docs] [--purejaxrl CHECKOUT]`.
+"""Trainers of other libraries on our CartPole: `python benchmarks/trainers.py [--write-docs]`.
 
 Each trainer has a virtual environment of its own, in which its program runs with the line changed that makes the
-environment. `--write-docs` writes the table of the guide. PureJaxRL is no package: name the folder of a checkout.
+environment. `--write-docs` writes the table of the guide. PureJaxRL and CleanRL are scripts: name the folder of a
+checkout by `--purejaxrl` and `--cleanrl`.
 Results are kept in `benchmarks/results/` with their dates, so that trainers can run one after another (`--only`).
 """
 
@@ -17,6 +18,8 @@ PAGE = HERE.parent / "docs" / "guides" / "interop.md"
 BEGIN, END = "<!-- table: python benchmarks/trainers.py --write-docs -->", "<!-- end of the table of trainers -->"
 TRAINERS = {
     "purejaxrl": ("PureJaxRL, `ppo.py`", "gymnax"),
+    "cleanrl-ppo": ("CleanRL, `ppo.py`", "torch"),
+    "cleanrl-pqn": ("CleanRL, `pqn.py`", "torch"),
     "rejax": ("Rejax, `PPO`", "rejax"),
     "brax": ("brax, `ppo.train`", "brax"),
     "torchrl": ("TorchRL, `Collector` and `ClipPPOLoss`", "torchrl"),
@@ -25,12 +28,21 @@ TRAINERS = {
     "rllib": ("RLlib, `PPOConfig`", "ray"),
 }
 """The name in the table, and the package whose version it states."""
+CLEANRL_STEPS = {"ppo": 100_000, "pqn": 200_000}
 
 
 def train(trainer: str, *args: str, python: str | None = None) -> dict[str, object]:
     """Return the row of a trainer, or one with an error."""
     name, package = TRAINERS[trainer]
-    row = run_peer(f"trainer {trainer}", "trainers.py", trainer, package, *args, variables=ONE_CORE, python=python)
+    row = run_peer(
+        f"trainer {trainer.partition('-')[0]}",
+        "trainers.py",
+        trainer,
+        package,
+        *args,
+        variables=ONE_CORE,
+        python=python,
+    )
     print(row, flush=True)
     return {"name": name, "date": str(datetime.date.today()), **row}
 
@@ -58,16 +70,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", nargs="+", choices=list(TRAINERS), default=list(TRAINERS), help="trainers to run")
     parser.add_argument("--purejaxrl", metavar="CHECKOUT", help="the folder of a checkout of PureJaxRL")
+    parser.add_argument("--cleanrl", metavar="CHECKOUT", help="the folder of a checkout of CleanRL")
     parser.add_argument("--write-docs", action="store_true", help=f"write the table of {PAGE.name}")
     add_pythons(parser)
     options = parser.parse_args()
     rows = []
     for trainer in options.only:
-        if trainer == "purejaxrl" and options.purejaxrl is None:
-            print("purejaxrl: not run, because no checkout was named")
+        library, _, script = trainer.partition("-")
+        args = [options.purejaxrl] if library == "purejaxrl" else []
+        if library == "cleanrl":
+            args = [options.cleanrl, script, str(CLEANRL_STEPS[script])]
+        if args and args[0] is None:
+            print(f"{trainer}: not run, because no checkout was named")
             continue
-        args = [options.purejaxrl] if trainer == "purejaxrl" else []
-        rows.append(train(trainer, *args, python=pythons(options).get(trainer)))
+        rows.append(train(trainer, *args, python=pythons(options).get(library)))
     text = table(keep_rows("trainers", rows, "name", [name for name, _ in TRAINERS.values()]))
     print(text)
     if options.write_docs:

@@ -3,10 +3,13 @@
 A trainer returns its mean return at the end and the line of its program that makes the environment.
 """
 
+import contextlib
 import importlib.metadata
 import json
 import pathlib
+import runpy
 import sys
+import tempfile
 import time
 
 import numpy as np
@@ -31,6 +34,35 @@ def purejaxrl(checkout):
     metrics = names["out"]["metrics"]
     returns = np.asarray(metrics["returned_episode_returns"])[np.asarray(metrics["returned_episode"])]
     return {"steps": 499_712, "return": returns[-NUM_EPISODES:].mean(), "line": f"env, env_params = {after}"}
+
+
+def cleanrl(checkout, script, steps):
+    """Run a script of a checkout of CleanRL as it is, and evaluate the most likely or most valuable actions."""
+    import gymnasium
+    import torch
+
+    torch.set_num_threads(1)
+    env_id = "funcenv.adapters.gymnasium:funcenv/CartPole-v1"
+    sys.argv = [f"{script}.py", "--env-id", env_id, "--total-timesteps", steps, "--no-cuda"]
+    program = pathlib.Path(checkout).resolve() / "cleanrl" / f"{script}.py"
+    # It prints its speed, and writes a folder "runs".
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), contextlib.redirect_stdout(sys.stderr):
+        names = runpy.run_path(str(program), run_name="__main__")
+
+    def act(observation):
+        observation = torch.Tensor(observation)[None]
+        network = names["agent"].actor if script == "ppo" else names["q_network"]
+        return network(observation).argmax(-1).item()
+
+    env, returns = gymnasium.make(env_id), []
+    for seed in range(30):
+        observation, _ = env.reset(seed=seed)
+        total, ended = 0.0, False
+        while not ended:
+            observation, reward, terminated, truncated, _ = env.step(act(observation))
+            total, ended = total + reward, terminated or truncated
+        returns.append(total)
+    return {"steps": int(steps), "return": np.mean(returns), "line": f"--env-id {env_id}"}
 
 
 def rejax():
@@ -241,8 +273,8 @@ def rllib():
 def main(trainer, package, *args):
     register_envs()
     start = time.process_time()
-    trainers = [purejaxrl, rejax, brax, torchrl, bsuite, tianshou, rllib]
-    row = {function.__name__: function for function in trainers}[trainer](*args)
+    trainers = [purejaxrl, cleanrl, rejax, brax, torchrl, bsuite, tianshou, rllib]
+    row = {function.__name__: function for function in trainers}[trainer.partition("-")[0]](*args)
     row |= {"return": float(row["return"]), "cpu": time.process_time() - start}
     print(json.dumps({"trainer": trainer, "version": f"{package} {importlib.metadata.version(package)}", **row}))
 
