@@ -164,14 +164,15 @@ def make_mesh(num_envs: int, devices: Sequence[jax.Device] | None = None) -> Mes
     return jax.make_mesh((count,), (ENV_AXIS,), axis_types=(AxisType.Auto,), devices=devices)
 
 
-def state_shardings(mesh: Mesh, state: Any) -> Any:
+def state_shardings(mesh: Mesh, state: Any, has_seeds: bool = True) -> Any:
     """Return where the leaves of a train state lie: what belongs to one environment on its device, all else on each.
 
     Args:
         mesh: The devices.
-        state: A train state with leading axes `[num_seeds]`, or its shapes.
+        state: A train state, or its shapes.
+        has_seeds: Whether its leaves have leading axes `[num_seeds]`.
     """
-    rows = NamedSharding(mesh, partition(None, ENV_AXIS))
+    rows = NamedSharding(mesh, partition(None, ENV_AXIS) if has_seeds else partition(ENV_AXIS))
     fields = {name: jax.tree.map(lambda _: rows, getattr(state, name)) for name in _ROWS if hasattr(state, name)}
     return whole(mesh, state).replace(**fields)
 
