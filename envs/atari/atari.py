@@ -339,8 +339,8 @@ class Atari(FuncEnv[AtariState, Array, Array]):
 def _push(meaning: str) -> NDArray:
     """Return the push of the joystick for one of ALE's actions, as far as it goes.
 
-    >>> _push("UPRIGHTFIRE").round(2).tolist()
-    [1.0, 0.79, 1.0]
+    >>> _push("UPRIGHTFIRE").round(2).astype(str).tolist()
+    ['1.0', '0.79', '1.0']
     """
     across, upright = ("RIGHT" in meaning) - ("LEFT" in meaning), ("UP" in meaning) - ("DOWN" in meaning)
     return np.array([across != 0 or upright != 0, np.arctan2(upright, across), "FIRE" in meaning], np.float32)

@@ -14,6 +14,7 @@ import os
 import pathlib
 import re
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -26,6 +27,9 @@ from funcenv.train.processes import is_first, wait_for_all
 
 MAX_CHECKPOINTS = 3
 """The number of checkpoints that are kept; older ones are removed."""
+
+MAX_REMOVE_SECONDS = 2.0
+"""The time for which the remains of a failed save are removed again."""
 
 _DIGESTS = "digests.json"
 
@@ -64,8 +68,7 @@ def _save(folder: pathlib.Path, kind: str, number: int, state: Any, max_checkpoi
     try:
         _write(partial, state)
     except Exception as error:
-        for begun in folder.glob(f"{partial.name}*"):
-            shutil.rmtree(begun, ignore_errors=True)
+        _remove_begun(folder, partial.name)
         if any(words in str(error) for words in ("RESOURCE_EXHAUSTED", "No space left")):  # the storage library's words
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder)) from error
         raise
@@ -77,6 +80,17 @@ def _save(folder: pathlib.Path, kind: str, number: int, state: Any, max_checkpoi
             shutil.rmtree(old)
     wait_for_all("end a checkpoint")
     return complete
+
+
+def _remove_begun(folder: pathlib.Path, name: str) -> None:
+    """Remove what a failed save has left; the storage library's threads may still be writing to it."""
+    deadline = time.monotonic() + MAX_REMOVE_SECONDS
+    while begun := list(folder.glob(f"{name}*")):
+        for path in begun:
+            shutil.rmtree(path, ignore_errors=True)
+        if time.monotonic() > deadline:
+            return
+        time.sleep(0.01)
 
 
 def _write(partial: pathlib.Path, state: Any) -> None:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import jax
+import matplotlib
 import pytest
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -20,14 +21,16 @@ def name(page):
 
 
 def dear(page):
-    """Mark a page that trains an agent in a shell."""
-    marks = [pytest.mark.dear] if "<!-- shell: run -->" in page.read_text() else []
+    """Mark a page that trains an agent in a shell, or runs in a process of its own."""
+    text = page.read_text()
+    marks = [pytest.mark.dear] if "<!-- shell: run -->" in text or "<!-- environment: " in text else []
     return pytest.param(page, marks=marks, id=name(page))
 
 
 @pytest.mark.parametrize("page", [dear(page) for page in PAGES])
 def test_the_code_of_a_page_runs(page, run_page, registries, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    matplotlib.use("agg")  # gymnasium.utils.play, which other tests import, chooses a backend with windows
     environment = run_page.markers(page).get("environment")
     if environment is None:
         run_page.run_page(page)

@@ -21,7 +21,7 @@ OFF_POLICY |= {"learning_starts": 64, "total_timesteps": 32 * 6}
 CONFIGS = {
     "ppo": ppo.Config(**ON_POLICY, num_seeds=2, num_minibatches=2, normalize_observation=True),
     "q_learning": q_learning.Config(num_envs=16, num_steps=8, total_timesteps=128 * 6),
-    "pqn": pqn.Config(**ON_POLICY | {"hidden_sizes": (64, 64)}, num_minibatches=2),
+    "pqn": pqn.Config(**ON_POLICY | {"hidden_sizes": (64, 64)}, num_seeds=2, num_minibatches=2),
     "dqn": dqn.Config(**OFF_POLICY),
     "sac": sac.Config(**OFF_POLICY, env_id="Pendulum-v1"),
 }
