@@ -52,7 +52,7 @@ platform_name: "CUDA" device_description_str: "NVIDIA H200" dnn_version_info { m
 """The description of the device for XLA: limits of compute capability 9.0, sizes from NVIDIA's data sheet."""
 
 NO_KERNELS = {"get-tuple-element", "tuple", "parameter", "constant", "bitcast", "while", "conditional", "call"}
-NUM_STEPS = 128  # of the rollout, by which its loop is known
+NUM_STEPS = 128  # The loop of the rollout is known by this number.
 BYTES = {"pred": 1, "f32": 4, "s32": 4, "u32": 4}
 
 

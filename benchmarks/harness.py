@@ -51,7 +51,7 @@ PEERS |= {
     "trainer tianshou": ["torch==2.13.0", "tianshou==2.0.1", "gymnasium==1.2.2", *_OURS],
     "trainer rllib": ["torch==2.13.0", "ray[rllib]==2.60.0", "gymnasium==1.2.2", *_OURS],
 }
-_GYMNAX = "gymnax==0.0.9"  # whose steps return what these trainers expect
+_GYMNAX = "gymnax==0.0.9"  # Its steps return what these trainers expect.
 PEERS |= {
     "speed purejaxrl": [_GYMNAX, "distrax==0.1.9", "flashbax==0.1.3", "brax==0.14.2", "navix==0.7.4", *JAX],
     "speed rejax": ["rejax==0.1.3", _GYMNAX, *JAX],

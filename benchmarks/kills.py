@@ -57,7 +57,7 @@ class Run:
 
     def __init__(self, algorithm: str, folder: pathlib.Path) -> None:
         read, write = os.pipe()
-        self.pid = os.fork()  # of a process with all imports, in which JAX has not started
+        self.pid = os.fork()  # This process has all imports, but has not started JAX.
         if self.pid == 0:
             os.close(read)
             train(algorithm, folder, write)

@@ -191,7 +191,7 @@ TASKS: dict[str, tuple[str, dict[str, dict[str, Any]]]] = {
         },
     ),
 }
-"""For each algorithm its environment, and for each trainer the steps of a turn and its names of the settings."""
+"""The environment of each algorithm, and the steps of a turn and the settings of each of its trainers."""
 
 QUICK_TASKS = (("sac", PENDULUM), ("sac", "MountainCarContinuous-v0"), ("pqn", CARTPOLE), ("pqn", "Acrobot-v1"))
 """Presets that solve their task in seconds."""

@@ -12,16 +12,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.experimental import io_callback
-from jaxtyping import Array, Bool, Float, UInt
+from jaxtyping import Array, UInt
 
+from funcenv.adapters.gymnasium.host_env import CallState, HostEnv
 from funcenv.adapters.gymnasium.member_conversion import member_decoder, member_encoder
 from funcenv.adapters.gymnasium.restorable import NotRestorable, RestorableGymnasium, RestorableHost
 from funcenv.adapters.gymnasium.spaces import from_gymnasium as space_from_gymnasium
 from funcenv.adapters.single.functional_env import FunctionalEnv
-from funcenv.func_env import FuncEnv
 from funcenv.spaces._dtypes import canonical
 from funcenv.spaces.space import AnySpace
-from funcenv.struct import PyTreeNode, field
+from funcenv.struct import field
 
 
 def from_gymnasium(
@@ -140,57 +140,21 @@ class Maker:
         return env
 
 
-class HostState(PyTreeNode):
+class HostState(CallState):
     """The result of a call of the environment, and the number of that call."""
 
     call_count: UInt[Array, ""]  # calls that led here
-    observation: Any
-    reward: Float[Array, ""]
-    terminated: Bool[Array, ""]
-    truncated: Bool[Array, ""]
 
 
-class FromGymnasium(FuncEnv[HostState, Any, Any]):
+class FromGymnasium(HostEnv[HostState]):
     """The environment that `from_gymnasium` returns if states cannot be restored: it only goes forward."""
 
     host: Host = field(pytree_node=False)
-
-    @property
-    def observation_space(self) -> AnySpace:
-        """The space of observations."""
-        return self.host.observation_space
-
-    @property
-    def action_space(self) -> AnySpace:
-        """The space of actions."""
-        return self.host.action_space
-
-    def initial(self, key: jax.Array) -> HostState:
-        """Reset the environment with a seed drawn from the key."""
-        return self._call(self.host.reset, jax.random.bits(key, (), jnp.uint32) >> 1)
 
     def transition(self, state: HostState, action: Any, key: jax.Array) -> HostState:
         """Step the environment, which uses its own generator instead of the key."""
         del key
         return self._call(self.host.step, state.call_count, jax.tree.map(jnp.asarray, action))
-
-    def observation(self, state: HostState, key: jax.Array) -> Any:
-        """Return the observation of the last call."""
-        del key
-        return state.observation
-
-    def reward(self, state: HostState, action: Any, next_state: HostState) -> Float[Array, ""]:
-        """Return the reward of the step to `next_state`."""
-        del state, action
-        return next_state.reward
-
-    def terminal(self, state: HostState) -> Bool[Array, ""]:
-        """Return whether the last step returned terminated."""
-        return state.terminated
-
-    def truncated(self, state: HostState) -> Bool[Array, ""]:
-        """Return whether the last step returned truncated."""
-        return state.truncated
 
     def _call(self, function: Callable[..., Any], *args: Any) -> HostState:
         """Call a function of the host from compiled code."""

@@ -11,15 +11,15 @@ import gymnasium
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, UInt32
+from jaxtyping import Array, UInt32
 
+from funcenv.adapters.gymnasium.host_env import CallState, HostEnv
 from funcenv.adapters.gymnasium.member_conversion import member_decoder, member_encoder
 from funcenv.adapters.gymnasium.snapshots import Snapshots
-from funcenv.func_env import FuncEnv
 from funcenv.host import host_call
 from funcenv.spaces._dtypes import canonical
 from funcenv.spaces.space import AnySpace
-from funcenv.struct import NDArray, PyTreeNode, field
+from funcenv.struct import NDArray, field
 
 _PROBE_STEPS = 8  # that are compared before and after a return
 _ROOM = 1.5  # for states, as a multiple of the largest one of those steps
@@ -29,18 +29,14 @@ class NotRestorable(TypeError):
     """Says why the state of an environment cannot be saved and restored."""
 
 
-class RestorableState(PyTreeNode):
+class RestorableState(CallState):
     """The state of an environment as words, and the results of the call that led to it."""
 
     words: UInt32[Array, "capacity"]  # the number of bytes, and the bytes
-    observation: Any
-    reward: Float[Array, ""]
-    terminated: Bool[Array, ""]
-    truncated: Bool[Array, ""]
     info: dict[str, Any]
 
 
-class RestorableGymnasium(FuncEnv[RestorableState, Any, Any]):
+class RestorableGymnasium(HostEnv[RestorableState]):
     """The environment that `from_gymnasium` returns if states can be restored.
 
     Each call restores the state, steps, and saves the next state; a batch is one call, in which one row follows
@@ -51,42 +47,10 @@ class RestorableGymnasium(FuncEnv[RestorableState, Any, Any]):
 
     differentiable = False
 
-    @property
-    def observation_space(self) -> AnySpace:
-        """The space of observations."""
-        return self.host.observation_space
-
-    @property
-    def action_space(self) -> AnySpace:
-        """The space of actions."""
-        return self.host.action_space
-
-    def initial(self, key: jax.Array) -> RestorableState:
-        """Reset the environment with a seed drawn from the key."""
-        return self._call(self.host.reset, jax.random.bits(key, (), jnp.uint32) >> 1)
-
     def transition(self, state: RestorableState, action: Any, key: jax.Array) -> RestorableState:
         """Step the environment, whose own generator is a part of the state and is used instead of the key."""
         del key
         return self._call(self.host.step, state.words, jax.tree.map(jnp.asarray, action))
-
-    def observation(self, state: RestorableState, key: jax.Array) -> Any:
-        """Return the observation of the last call."""
-        del key
-        return state.observation
-
-    def reward(self, state: RestorableState, action: Any, next_state: RestorableState) -> Float[Array, ""]:
-        """Return the reward of the step to `next_state`."""
-        del state, action
-        return next_state.reward
-
-    def terminal(self, state: RestorableState) -> Bool[Array, ""]:
-        """Return whether the last step returned terminated."""
-        return state.terminated
-
-    def truncated(self, state: RestorableState) -> Bool[Array, ""]:
-        """Return whether the last step returned truncated."""
-        return state.truncated
 
     def transition_info(self, state: RestorableState, action: Any, next_state: RestorableState) -> dict[str, Any]:
         """Return the chosen entries of the info of the step."""

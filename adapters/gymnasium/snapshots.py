@@ -19,7 +19,7 @@ import numpy as np
 
 from funcenv.struct import NDArray
 
-_Place = tuple[int, str]  # of a value that stays: the number of the wrapper, and the name of its attribute
+_Place = tuple[int, str]  # The number of a wrapper, and the name of an attribute whose value stays.
 _STAYING_TYPES: tuple[type, ...] = (
     types.FunctionType,
     types.MethodType,

@@ -18,7 +18,7 @@ from funcenv.vector import AnyVectorEnv, VectorState, VectorTimestep
 
 
 class XlaHandle(PyTreeNode):
-    """What the functions of `xla` pass on: the state of all environments, and the results that `recv` returns."""
+    """The state of all environments and the results that `recv` returns, which the functions of `xla` pass on."""
 
     vstate: VectorState[Any]
     timestep: VectorTimestep[Any]

@@ -19,7 +19,7 @@ from funcenv.interop.stable import conform
 
 PLAYGROUND = {"config_overrides": {"impl": "jax"}}  # its other simulator runs on GPUs only
 NUM_STEPS, NUM_ENVS, ROUNDS = 64, 64, 15
-MIN_CPU_SECONDS = 0.05  # of a round: shorter ones are lost in what the rest of the process does
+MIN_CPU_SECONDS = 0.05  # Shorter rounds are lost in what the rest of the process does.
 
 
 MODULES = {"playground": "mujoco_playground"}

@@ -130,7 +130,7 @@ class _Passes(NamedTuple):
 
 
 class _Kind(NamedTuple):
-    """Which passes a batch of worlds needs."""
+    """The passes that a batch of worlds needs."""
 
     flies: bool
     touches: bool
