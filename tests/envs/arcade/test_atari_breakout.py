@@ -1,16 +1,15 @@
 """Breakout against the original in ALE."""
 
-import ale_py
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from ale_py import roms
 
 import funcenv
 from funcenv.envs import AtariBreakout
 from funcenv.envs.arcade.atari_breakout import COLUMNS, LIVES, POINTS, ROWS, UNIT, WALL_SCORE
 from funcenv.wrappers import AtariPreprocessing, FrameStackObservation
+from tests.support.ale import original, played
 
 ALE_ACTIONS = (0, 1, 3, 4)  # ALE's numbers of our actions
 # In ALE's memory: whole pixels and 1/256 pixels of x, y, dy and -dx; counter of hits, whose bits 6 and 7 say what the
@@ -25,15 +24,6 @@ BITS += [(2, 4), (2, 6), *((1, bit) for bit in (7, 5, 3, 1)), *((0, bit) for bit
 def frames(**parameters):
     """Return the game, one frame a step, without sticky actions."""
     return AtariBreakout(**{"frameskip": 1, "repeat_action_probability": 0.0, **parameters})
-
-
-def original():
-    ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
-    ale = ale_py.ALEInterface()
-    ale.setFloat("repeat_action_probability", 0.0)
-    ale.loadROM(roms.get_rom_path("breakout"))
-    ale.reset_game()
-    return ale
 
 
 def decoded(memory):
@@ -83,26 +73,10 @@ def at_random(state, key):
     return jnp.where(same, state.last_action, jax.random.randint(action_key, (), 0, 4)).astype(jnp.int32)
 
 
-def played(policy, num_frames, seed=0):
-    """Return the actions of a policy and the states after them."""
-    env = frames()
-
-    @jax.jit
-    def play(key):
-        def step(state, key):
-            action = policy(state, key)
-            state = env.transition(state, action, key)
-            return state, (action, state)
-
-        return jax.lax.scan(step, env.initial(None), jax.random.split(key, num_frames))[1]
-
-    return jax.device_get(play(jax.random.key(seed)))
-
-
 @pytest.mark.parametrize(("policy", "num_frames"), [(at_random, 4000), (meet_ball, 16000)])
 def test_every_frame_is_that_of_the_original(policy, num_frames):
-    actions, states = played(policy, num_frames)
-    ale, memory, rewards = original(), [], []
+    actions, states = played(frames(), policy, num_frames)
+    ale, memory, rewards = original("breakout"), [], []
     over = int(np.argmax(states.over)) + 1 if states.over.any() else num_frames
     for action in actions[:over]:
         rewards.append(ale.act(ALE_ACTIONS[action]))
@@ -119,7 +93,7 @@ def test_every_frame_is_that_of_the_original(policy, num_frames):
 
 def test_single_frames_from_injected_states_are_those_of_the_original():
     """Try walls with holes, all speeds, counts and flags, and also what a game seldom shows."""
-    random, ale = np.random.default_rng(0), original()
+    random, ale = np.random.default_rng(0), original("breakout")
     for action in (1, *(60 * (0,))):  # until the console has drawn its wall
         ale.act(action)
     start = ale.cloneState()
@@ -200,9 +174,9 @@ def test_a_second_wall_appears_and_no_third():
 
 @pytest.mark.parametrize(("policy", "num_frames"), [(at_random, 400), (meet_ball, 3000)])
 def test_every_screen_is_that_of_the_original(policy, num_frames):
-    actions, states = played(policy, num_frames)
+    actions, states = played(frames(), policy, num_frames)
     assert not states.over.any()
-    ale, env = original(), frames()
+    ale, env = original("breakout"), frames()
     image, gray_image = jax.jit(env.image), jax.jit(env.gray_image)
     near = (np.asarray(states.ball_y) // UNIT % 1000 > 181) | (states.reward > 0)
     checked = set(range(0, num_frames, 23)) | set(np.flatnonzero(near)[::3])
@@ -249,7 +223,7 @@ def test_observations_are_members_of_their_space(obs_type):
 
 
 def test_observations_stay_in_their_bounds():
-    states = played(meet_ball, 3000)[1]
+    states = played(frames(), meet_ball, 3000)[1]
     env = frames()
     observations = np.asarray(jax.jit(jax.vmap(lambda state: env.observation(state, jax.random.key(0))))(states))
     space = env.observation_space

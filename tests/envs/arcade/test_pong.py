@@ -1,16 +1,15 @@
 """Pong against the original in ALE."""
 
-import ale_py
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from ale_py import roms
 
 import funcenv
 from funcenv.envs import Pong
 from funcenv.envs.arcade.pong import WAIT
 from funcenv.wrappers import AtariPreprocessing, FrameStackObservation, PixelObservation
+from tests.support.ale import original, played
 
 ALE_ACTIONS = (0, 1, 3, 4, 11, 12)  # ALE's numbers of our actions
 # In ALE's memory: x and y of the ball, y of the rival, of the player's paddle as drawn and in the next frame, scores.
@@ -21,15 +20,6 @@ FIRST_BALL = 59  # frame
 def frames(**parameters):
     """Return the game, one frame a step, without sticky actions."""
     return Pong(**{"frameskip": 1, "repeat_action_probability": 0.0, **parameters})
-
-
-def original():
-    ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
-    ale = ale_py.ALEInterface()
-    ale.setFloat("repeat_action_probability", 0.0)
-    ale.loadROM(roms.get_rom_path("pong"))
-    ale.reset_game()
-    return ale
 
 
 def meet_ball(state, key):
@@ -53,23 +43,10 @@ def at_random(state, key):
     return jnp.where(same, state.last_action, jax.random.randint(action_key, (), 0, 6)).astype(jnp.int32)
 
 
-def played(policy, num_frames):
-    """Return the actions of a policy and the states after them."""
-    env = frames()
-
-    def step(state, key):
-        action = policy(state, key)
-        state = env.transition(state, action, key)
-        return state, (action, state)
-
-    play = jax.jit(lambda keys: jax.lax.scan(step, env.initial(None), keys)[1])
-    return jax.device_get(play(jax.random.split(jax.random.key(0), num_frames)))
-
-
 @pytest.mark.parametrize(("policy", "num_frames"), [(at_random, 5000), (meet_ball, 12000)])
 def test_every_frame_is_that_of_the_original(policy, num_frames):
-    actions, states = played(policy, num_frames)
-    ale, memory, rewards = original(), [], []
+    actions, states = played(frames(), policy, num_frames)
+    ale, memory, rewards = original("pong"), [], []
     over = int(np.argmax(states.over)) + 1 if states.over.any() else num_frames
     for action in actions[:over]:
         rewards.append(ale.act(ALE_ACTIONS[action]))
@@ -88,8 +65,8 @@ def test_every_frame_is_that_of_the_original(policy, num_frames):
 
 
 def test_every_screen_is_that_of_the_original():
-    actions, states = played(at_random, 1500)
-    ale, env = original(), frames()
+    actions, states = played(frames(), at_random, 1500)
+    ale, env = original("pong"), frames()
     image, gray_image = jax.jit(env.image), jax.jit(env.gray_image)
     checked = set(range(1, 1500, 10)) | set(np.flatnonzero(states.wait >= WAIT - 1))
     for number, action in enumerate(actions):
