@@ -28,6 +28,7 @@ from funcenv.train.aggregate import bootstrap_interval, interquartile_mean
 
 DOCS = pathlib.Path(__file__).parent
 RETURNS = DOCS / "returns.json"
+FROM_PIXELS = " from pixels"  # ends the names of rows in that file: runs with images as observations
 PACKAGE = "funcenv.envs"  # the site documents the environments of this package
 
 
@@ -192,17 +193,24 @@ def zoo(package: str = PACKAGE) -> str:
     head = "id | algorithm | agents | steps of each | return [95% interval] | goal | reached | compile | CPU-s"
     rows = [f"| {head} |", "|" + "---|" * len(head.split(" | "))]
     for page in env_pages(package):
-        rows += [zoo_row(spec, measured.get(spec.id, {})) for spec in page.specs]
+        for spec in page.specs:
+            rows += [zoo_row(spec, measured.get(spec.id, {}))]
+            rows += [
+                zoo_row(spec, measured[spec.id + words], words)
+                for words in (FROM_PIXELS,)
+                if spec.id + words in measured
+            ]
     return "\n".join(rows)
 
 
-def zoo_row(spec: funcenv.EnvSpec, measured: dict[str, Any]) -> str:
+def zoo_row(spec: funcenv.EnvSpec, measured: dict[str, Any], words: str = "") -> str:
     """Return the row of an id.
 
     Args:
         spec: the id.
         measured: what docs/measure_returns.py wrote of it: "trained", if its preset was measured, and "optimum", if it
             has a table of transitions.
+        words: what follows the id.
     """
     trained, best, threshold = measured.get("trained"), measured.get("optimum"), spec.reward_threshold
     goal = " or ".join(
@@ -231,7 +239,7 @@ def zoo_row(spec: funcenv.EnvSpec, measured: dict[str, Any]) -> str:
     solved += f", at {trained['solved_at']:,}" if is_solved and trained["solved_at"] else ""
     cost = [_or_dash(trained[name]) for name in ("compile_seconds", "cpu_seconds")]
     name = trained["algorithm"].upper()
-    cells = [f"`{spec.id}`", name, str(len(scores)), steps, reached, goal or "-", solved, *cost]
+    cells = [f"`{spec.id}`{words}", name, str(len(scores)), steps, reached, goal or "-", solved, *cost]
     return f"| {' | '.join(cells)} |"
 
 

@@ -38,6 +38,7 @@ DOCS = pathlib.Path(__file__).parent
 FILE, PICTURES = DOCS / "returns.json", DOCS / "assets" / "zoo"
 NUM_EPISODES, MAX_STEPS = {"random": 1000, "random, slow": 100, "trained": 100}, 10_000
 NUM_POINTS = 60  # of a learning curve
+FROM_PIXELS = " from pixels"  # ends the name of a row: a run with images as observations
 _SEEDS = ("seed", "num_seeds")  # settings in which a run may differ from its preset
 PANELS = {
     "mujoco": ("HalfCheetah-v5", "Hopper-v5", "Ant-v5", "InvertedPendulum-v5"),
@@ -60,7 +61,8 @@ def main(arguments: list[str] | None = None) -> None:
         draw_pictures(read_rows())
     elif options.runs:
         for folder in options.runs:
-            save(run.read_config(folder)[1].env_id, trained=measure_run(folder))
+            config = run.read_config(folder)[1]
+            save(config.env_id + FROM_PIXELS * (config.pixels > 0), trained=measure_run(folder))
     else:
         built_in = [spec.id for spec in funcenv.registry.values() if str(spec.entry_point).startswith("funcenv.envs.")]
         for env_id in options.train or built_in:
@@ -124,6 +126,7 @@ def measure_run(folder: pathlib.Path) -> dict[str, Any]:
         folder: The folder of the run, which may have been stopped before its end.
     """
     algorithm, config, _ = run.read_config(folder)
+    started_from = preset(config.env_id, algorithm, from_pixels=config.pixels > 0)
     learner, state = run.load(folder)
     agents = learner.agents(state)
     played = [
@@ -143,7 +146,7 @@ def measure_run(folder: pathlib.Path) -> dict[str, Any]:
         "other_settings": {
             name: value
             for name, value in dataclasses.asdict(config).items()
-            if name not in _SEEDS and value != getattr(preset(config.env_id, algorithm), name)
+            if name not in _SEEDS and value != getattr(started_from, name)
         },
         "planned_steps": config.total_timesteps,
         "steps": int(steps[-1]),
@@ -214,7 +217,7 @@ def draw_curve(axes: Any, env_id: str, row: dict[str, Any]) -> None:
     if returns.shape[1] > 1:
         axes.plot(steps, returns, color="#2a6fbb", alpha=0.3, linewidth=0.8)
     axes.plot(steps, returns.mean(axis=1), color="#2a6fbb", linewidth=2)
-    threshold = funcenv.spec(env_id).reward_threshold
+    threshold = funcenv.spec(env_id.removesuffix(FROM_PIXELS)).reward_threshold
     if threshold is not None and threshold < 1.4 * returns.max():
         axes.axhline(threshold, color="#999999", linestyle=(0, (4, 3)), linewidth=1)
         style: dict[str, Any] = {"ha": "right", "va": "top", "fontsize": 8, "color": "#666666"}

@@ -174,6 +174,7 @@ def _train(arguments: list[str], hints: list[str]) -> int:
     tyro = _require_train_packages("train")
     resumed, arguments = _take_option(arguments, "--resume")
     algorithm, _ = _take_option(arguments, "--algo")
+    pixels, _ = _take_option(arguments, "--pixels")
     env_id = arguments.pop(0) if arguments and not arguments[0].startswith("-") else None
     _limit_threads(arguments)
     if not _asks_for_help(arguments):
@@ -197,7 +198,8 @@ def _train(arguments: list[str], hints: list[str]) -> int:
         algorithm = algorithm or DEFAULT_ALGORITHM
         env_id = env_id or "CartPole-v1"
         found = spec(env_id)  # report a misspelt id before any mistake in the flags
-        default = preset(env_id if ":" in env_id else found.id, algorithm)
+        from_pixels = pixels not in (None, "0")
+        default = preset(env_id if ":" in env_id else found.id, algorithm, from_pixels=from_pixels)
     config, options = _parse_config(tyro, default, RunOptions(algo=algorithm), arguments)
 
     shared: Any = {name: getattr(options, name) for name in ("checkpoint_seconds", "replay_episodes")}

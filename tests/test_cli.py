@@ -12,6 +12,7 @@ import pytest
 
 from funcenv.cli import main
 from funcenv.train.metrics import format_return
+from funcenv.train.presets import preset
 
 TINY = [
     "--num-envs",
@@ -44,6 +45,20 @@ def test_train_names_its_run_below_runs(tmp_path, capsys):
     (folder,) = tmp_path.iterdir()
     assert folder.name.startswith("Pendulum-v1-ppo-seed0-")
     assert f"funcenv evaluate {folder}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("flags", "from_pixels"), [([], False), (["--pixels", "0"], False), (["--pixels=42"], True)])
+def test_training_from_pixels_starts_from_a_preset_of_its_own(flags, from_pixels, monkeypatch):
+    started = []
+
+    def start(config, *arguments, **options):
+        started.append(config)
+        raise ValueError("this is enough; stop here")
+
+    monkeypatch.setattr("funcenv.train.run.start", start)
+    assert main(["train", "arcade/Pong-v0", *flags]) == 1
+    assert started == [preset("arcade/Pong-v0", from_pixels=from_pixels)]
+    assert started[0].pixels == 42 * from_pixels
 
 
 def test_the_last_line_of_training_is_its_outcome(trained, tmp_path, capsys):

@@ -10,6 +10,7 @@ from typing import Any, Self
 from funcenv.checks import require_size
 from funcenv.func_env import AnyEnv
 from funcenv.registry import make
+from funcenv.train.observations import observe_pixels
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,6 +26,10 @@ class TrainConfig:
     """parameters of the environment, for example gravity 1.6"""
     max_episode_steps: int | None = None
     """time limit of an episode; by default that of the id"""
+    pixels: int = 0
+    """observe grey images of so many rows and columns, drawn from the scene; 0 for what the environment itself shows"""
+    frames: int = 2
+    """with --pixels: the number of images in an observation, those of the newest steps"""
     seed: int = 0
     """seed of all randomness in the run, at least 0"""
     num_seeds: int = 1
@@ -39,8 +44,12 @@ class TrainConfig:
     """end the run where every agent's mean return reaches the threshold: that of an evaluation, if there are any"""
 
     def __post_init__(self) -> None:
-        for name in ("num_seeds", "total_timesteps", "eval_episodes"):
+        for name in ("frames", "num_seeds", "total_timesteps", "eval_episodes"):
             require_size(name, getattr(self, name))
+        if self.pixels < 0:
+            raise ValueError(
+                f"pixels must be at least 0, got {self.pixels}; 0 is for what the environment itself shows"
+            )
         if self.eval_every < 0:
             raise ValueError(f"eval_every must be at least 0, got {self.eval_every}; 0 is for no evaluation")
         if self.max_episode_steps is not None:
@@ -69,12 +78,13 @@ class TrainConfig:
 
         Raises:
             ValueError: The id is unknown, or the algorithm does not support a space.
-            TypeError: The environment has no such parameter.
+            TypeError: The environment has no such parameter, or no scene from which its images could be drawn.
         """
         params: dict[str, Any] = dict(self.env_params)
         if self.max_episode_steps is not None:
             params["max_episode_steps"] = self.max_episode_steps
-        return make(self.env_id, **params)
+        env = make(self.env_id, **params)
+        return observe_pixels(env, self.pixels, self.frames) if self.pixels else env
 
     def to_json(self) -> dict[str, Any]:
         """Return the settings as JSON values.

@@ -1,4 +1,7 @@
-"""What a policy reads in an observation: what the task shows, the mask of legal actions, and the policy's memory."""
+"""What a policy reads in an observation: what the task shows, the mask of legal actions, and the policy's memory.
+
+The task itself may be shown as images.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +16,31 @@ from funcenv.func_env import AnyEnv
 from funcenv.spaces import Dict
 from funcenv.spaces.space import AnySpace
 from funcenv.wrappers.action_mask_observation import ActionMaskObservation
+from funcenv.wrappers.frame_stack_observation import FrameStackObservation
+from funcenv.wrappers.pixel_observation import PixelObservation
 from funcenv.wrappers.policy_memory import PolicyMemory
 
 OBSERVATION, ACTION_MASK, MEMORY = "observation", "action_mask", "memory"
 """The entries of observations of `ActionMaskObservation` and `PolicyMemory`."""
 
 _WRAPPERS = {ACTION_MASK: ActionMaskObservation, MEMORY: PolicyMemory}
+
+
+def observe_pixels(env: AnyEnv, size: int, frames: int) -> AnyEnv:
+    """Return an environment that is observed by grey images, drawn from its scene.
+
+    Observations are uint8 `[frames, size, size]`, the newest image last.
+
+    Args:
+        env: An environment that defines `scene`.
+        size: The number of rows and of columns of an image.
+        frames: The number of images in an observation, those of the newest steps. One shows no velocities.
+
+    >>> import funcenv
+    >>> observe_pixels(funcenv.make("arcade/Pong-v0"), 42, 2).observation_space
+    Box(0, 255, (2, 42, 42), uint8)
+    """
+    return FrameStackObservation(PixelObservation(env, size, size, grayscale=True), frames)
 
 
 def task_space(space: AnySpace) -> AnySpace:

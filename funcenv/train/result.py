@@ -11,10 +11,10 @@ import numpy as np
 from funcenv.struct import NDArray
 from funcenv.train.config import TrainConfig
 from funcenv.train.metrics import format_return, read_metrics, scores
-from funcenv.train.presets import PRESETS, preset
+from funcenv.train.presets import PIXEL_PRESETS, PRESETS, preset
 
 # Settings that a preset leaves open.
-_NOT_OF_THE_PRESET = ("seed", "num_seeds", "eval_every", "eval_episodes", "stop_at_threshold")
+_NOT_OF_THE_PRESET = ("seed", "num_seeds", "pixels", "eval_every", "eval_episodes", "stop_at_threshold")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,9 +109,10 @@ def _advice(config: TrainConfig, folder: pathlib.Path) -> str:
     """Return what to try where a task was not solved."""
     longer = f"more steps: funcenv train --resume {folder} --total-timesteps {2 * config.total_timesteps}"
     algorithm = type(config).__module__.rpartition(".")[2]
-    if (algorithm, config.env_id) not in PRESETS:
+    if (algorithm, config.env_id) not in (PIXEL_PRESETS if config.pixels else PRESETS):
         return f"{longer}, or other settings"
     left_open = {name: getattr(config, name) for name in _NOT_OF_THE_PRESET}
-    if config == dataclasses.replace(preset(config.env_id, algorithm), **left_open):
+    if config == dataclasses.replace(preset(config.env_id, algorithm, from_pixels=config.pixels > 0), **left_open):
         return f"another --seed, or {longer}"
-    return f"the preset: funcenv train {config.env_id} without other flags, or {longer}"
+    words = f"{config.env_id} --pixels {config.pixels}" if config.pixels else config.env_id
+    return f"the preset: funcenv train {words} without other flags, or {longer}"

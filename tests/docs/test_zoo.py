@@ -59,9 +59,18 @@ def test_an_id_without_a_measurement_is_listed_as_such(environment_pages):
 def test_every_id_has_a_row(environment_pages):
     table = environment_pages.zoo().splitlines()
     ids = [spec.id for page in environment_pages.env_pages() for spec in page.specs]
-    assert [line.split("`")[1] for line in table[2:]] == ids
+    assert [line.split("`")[1] for line in table[2:] if " from pixels" not in line] == ids
     assert len({line.count(" | ") for line in table if "---" not in line}) == 1
     assert {env_id for algorithm, env_id in PRESETS if algorithm == "ppo"} <= set(ids)
+
+
+def test_a_run_from_pixels_has_a_row_of_its_own(environment_pages, tmp_path, monkeypatch):
+    path = tmp_path / "returns.json"
+    path.write_text(json.dumps({"arcade/Pong-v0 from pixels": {"trained": {**TRAINED, "returns": [18.5]}}}))
+    monkeypatch.setattr(environment_pages, "RETURNS", path)
+    first, second = (line for line in environment_pages.zoo().splitlines() if "arcade/Pong-v0" in line)
+    assert first.startswith("| `arcade/Pong-v0` | - | ")
+    assert second.startswith("| `arcade/Pong-v0` from pixels | PPO | 1 | 199,680 | 18.5 | - | - | ")
 
 
 @pytest.fixture

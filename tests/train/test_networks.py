@@ -128,7 +128,8 @@ def make_side(frames, is_continuous):
     return FrameStackObservation(PixelObservation(Side(is_continuous), 8, 8, grayscale=True), frames)
 
 
-SIDE, CONTINUOUS = "test/Side-v0", "test/SideContinuous-v0"
+SIDE, CONTINUOUS, PLAIN = "test/Side-v0", "test/SideContinuous-v0", "test/SidePlain-v0"
+funcenv.register(PLAIN, Side, max_episode_steps=8)
 for env_id in (SIDE, CONTINUOUS):
     kwargs = {"frames": 2, "is_continuous": env_id == CONTINUOUS}
     funcenv.register(env_id, make_side, kwargs=kwargs, max_episode_steps=8)
@@ -162,6 +163,20 @@ def test_ppo_learns_from_the_image():
     both = agent.policy_and_value(agent.features(observation))
     np.testing.assert_allclose(both[1], agent.value(agent.features(observation)), rtol=1e-5)
     np.testing.assert_allclose(both[0].logits, agent.policy(agent.features(observation)).logits, rtol=1e-5)
+
+
+def test_every_environment_with_a_scene_is_observed_by_images_on_request():
+    config = dataclasses.replace(CONFIG, env_id=PLAIN, pixels=8)
+    drawn, wrapped = config.make_env(), make_side(2, False)
+    assert drawn.observation_space == wrapped.observation_space
+    state, timestep = drawn.reset(funcenv.key(3))
+    np.testing.assert_array_equal(timestep.observation, wrapped.reset(funcenv.key(3))[1].observation)
+    assert dataclasses.replace(config, frames=3).make_env().observation_space.shape == (3, 8, 8)
+    assert dataclasses.replace(config, pixels=0).make_env().observation_space.shape == ()
+    with pytest.raises(ValueError, match="pixels must be at least 0, got -1"):
+        dataclasses.replace(config, pixels=-1)
+    with pytest.raises(ValueError, match="frames"):
+        dataclasses.replace(config, frames=0)
 
 
 IMAGES = {"hidden_sizes": (16,), "activation": "relu", "patch_sizes": (4,), "patch_channels": (4,), "gamma": 0.5}

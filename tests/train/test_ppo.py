@@ -11,7 +11,8 @@ import funcenv
 from funcenv.spaces import Box
 from funcenv.train import ppo
 from funcenv.train.loop import Learner, train
-from funcenv.train.presets import PRESETS, preset
+from funcenv.train.networks import is_image
+from funcenv.train.presets import PIXEL_PRESETS, PRESETS, preset
 from tests.support.rings import GAMMA, VALUES, register_rings, ring_id
 
 register_rings()
@@ -123,6 +124,12 @@ def test_observations_are_normalized_by_running_moments():
 @pytest.mark.parametrize(("algorithm", "env_id"), sorted(PRESETS))
 def test_presets_are_configurations(algorithm, env_id):
     assert preset(env_id, algorithm).env_id == env_id
+
+
+@pytest.mark.parametrize(("algorithm", "env_id"), sorted(PIXEL_PRESETS))
+def test_presets_for_images_are_configurations(algorithm, env_id):
+    env = preset(env_id, algorithm, from_pixels=True).make_env()
+    assert is_image(env.observation_space)
 
 
 def test_every_environment_of_the_package_has_a_preset():

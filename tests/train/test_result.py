@@ -23,6 +23,7 @@ SOLVED = RunResult(
     solved_at_steps=84_992,
     solved_after_seconds=4.2,
 )
+PONG = preset("arcade/Pong-v0", from_pixels=True)
 UNSOLVED = dataclasses.replace(SOLVED, mean_return=123.4, best_return=234.5, solved_at_steps=None)
 
 
@@ -57,6 +58,17 @@ UNSOLVED = dataclasses.replace(SOLVED, mean_return=123.4, best_return=234.5, sol
             "funcenv train --resume runs/x --total-timesteps 1000000, or other settings",
         ),
         (
+            dataclasses.replace(UNSOLVED, config=dataclasses.replace(PONG, pixels=84)),
+            "not solved: mean return 123.4, best 234.5, threshold 475; try another --seed, or more steps: "
+            f"funcenv train --resume runs/x --total-timesteps {2 * PONG.total_timesteps}",
+        ),
+        (
+            dataclasses.replace(UNSOLVED, config=dataclasses.replace(PONG, gamma=0.5)),
+            "not solved: mean return 123.4, best 234.5, threshold 475; try the preset: "
+            "funcenv train arcade/Pong-v0 --pixels 42 without other flags, or more steps: "
+            f"funcenv train --resume runs/x --total-timesteps {2 * PONG.total_timesteps}",
+        ),
+        (
             dataclasses.replace(UNSOLVED, threshold=None),
             "finished 200,704 steps after 9.9 s: mean return 123.4, best 234.5; CartPole-v1 has no threshold",
         ),
@@ -73,6 +85,8 @@ UNSOLVED = dataclasses.replace(SOLVED, mean_return=123.4, best_return=234.5, sol
         "evaluated preset",
         "other than the preset",
         "without a preset",
+        "preset for pixels",
+        "other than the preset for pixels",
         "no threshold",
         "no episode",
     ],
