@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import functools
 import os
 from collections.abc import Iterator
@@ -10,6 +11,8 @@ from typing import Any
 
 import jax
 import numpy as np
+
+_is_plain = contextvars.ContextVar("_is_plain", default=False)
 
 
 @functools.cache
@@ -86,7 +89,17 @@ def _is_known(options: dict[str, Any]) -> bool:
 
 def is_enabled() -> bool:
     """Return whether fast paths are enabled: `FUNCENV_NO_FAST_PATH=1` in the environment turns all of them off."""
-    return os.environ.get("FUNCENV_NO_FAST_PATH", "0") in ("", "0")
+    return os.environ.get("FUNCENV_NO_FAST_PATH", "0") in ("", "0") and not _is_plain.get()
+
+
+@contextlib.contextmanager
+def plain_programs() -> Iterator[None]:
+    """Turn off all fast paths, whose results may differ by rounding from those of other numbers of devices."""
+    token = _is_plain.set(True)
+    try:
+        yield
+    finally:
+        _is_plain.reset(token)
 
 
 def applies_to(platform: str, args: Any) -> bool:

@@ -18,7 +18,7 @@ from funcenv.rollout import MAX_EVALUATION_STEPS, evaluate
 from funcenv.struct import PyTreeNode
 from funcenv.train import checkpoint
 from funcenv.train.loop import Learner, Metrics
-from funcenv.train.processes import agree, whole, with_shardings
+from funcenv.train.processes import agree, deterministic_reductions, whole, with_shardings
 
 EVALUATION_KEY = 2**31
 """What the key of a run is folded with for its evaluations; beyond the number of any seed."""
@@ -95,7 +95,8 @@ def evaluate_agents(learner: Learner, agents: Any, key: jax.Array) -> Metrics:
     figures = []
     for index in range(config.num_seeds):
         agent = pick_agent(learner, agents, index)
-        result = evaluate(learner.env, agent, config.eval_episodes, key, max_steps=MAX_EVALUATION_STEPS)
+        with deterministic_reductions(config.deterministic_reductions):
+            result = evaluate(learner.env, agent, config.eval_episodes, key, max_steps=MAX_EVALUATION_STEPS)
         returns, lengths = np.asarray(result.episode_return), np.asarray(result.episode_length)
         figures.append((returns.mean(), returns.std(), lengths.mean(dtype=returns.dtype)))
     means, deviations, lengths = np.array(figures, returns.dtype).T

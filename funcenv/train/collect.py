@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from funcenv._compile.options import is_enabled
 from funcenv._compile.rollout import rollout_step
 from funcenv.func_env import AnyEnv
-from funcenv.train.processes import gather, keep_whole
+from funcenv.train.processes import gather, is_deterministic, keep_whole
 from funcenv.vector import FuncVectorEnv, VectorState, VectorTimestep
 
 
@@ -59,5 +58,5 @@ def collect(
 
 
 def _alike(tree: Any) -> Any:
-    """Without fast paths, let every device run the policy on all rows: a network rounds parts of a batch otherwise."""
-    return tree if is_enabled() else keep_whole(tree)
+    """Let every device run the policy on all rows for deterministic reductions: a network rounds parts otherwise."""
+    return keep_whole(tree) if is_deterministic() else tree

@@ -42,6 +42,8 @@ class TrainConfig:
     """episodes of each agent in an evaluation, the same ones every time, with the most likely actions"""
     stop_at_threshold: bool = False
     """end the run where every agent's mean return reaches the threshold: that of an evaluation, if there are any"""
+    deterministic_reductions: bool = False
+    """give the same result bit for bit on any number of devices, each of which then learns from all of a batch"""
 
     def __post_init__(self) -> None:
         for name in ("frames", "num_seeds", "total_timesteps", "eval_episodes"):

@@ -34,6 +34,7 @@ from funcenv.struct import PyTreeNode
 from funcenv.train.collect import collect
 from funcenv.train.config import require_fraction
 from funcenv.train.distributions import to_env_action
+from funcenv.train.gradients import mean_gradients
 from funcenv.train.networks import Activation, NetworkFunction, to_features
 from funcenv.train.off_policy import OffPolicyConfig, choose
 from funcenv.train.q_agent import QAgent, exploration_rate
@@ -171,8 +172,8 @@ def _learn(config: Config, env: AnyEnv, state: TrainState, key: jax.Array) -> tu
     def gradient_step(carry: Any, index: jax.Array) -> tuple[Any, dict[str, jax.Array]]:
         params, target_params, optimizer_state = carry
         batch = state.buffer.sample(jax.random.fold_in(key, index), config.minibatch_size, config.n_step, config.gamma)
-        target = _target(config, agent.replace(params=params), agent.replace(params=target_params), batch)
-        grads, losses = jax.grad(_loss, has_aux=True)(params, agent, batch, target)
+        loss = functools.partial(_loss, config, agent.replace(params=params), agent.replace(params=target_params))
+        grads, losses = mean_gradients(loss, params, batch)
         updates, optimizer_state = optimizer.update(grads, optimizer_state, params)
         params = optax.apply_updates(params, updates)
         target_params = optax.incremental_update(params, target_params, config.target_rate)
@@ -192,8 +193,9 @@ def _target(config: Config, agent: QAgent, target_agent: QAgent, batch: Transiti
 
 
 def _loss(
-    params: VariableDict, agent: QAgent, batch: Transition, target: Float[Array, "batch"]
+    config: Config, agent: QAgent, target_agent: QAgent, params: VariableDict, batch: Transition
 ) -> tuple[jax.Array, dict[str, jax.Array]]:
+    target = _target(config, agent, target_agent, batch)
     value = _value_of(jax.vmap(agent.replace(params=params).values)(batch.observation), batch.action)
     loss = optax.huber_loss(value, target).mean()
     return loss, {"loss": loss, "mean_value": value.mean()}

@@ -5,6 +5,8 @@ from __future__ import annotations
 import jax
 from jaxtyping import Array, Float
 
+from funcenv.train.processes import keep_whole
+
 
 def correlated_noise(
     noise: Float[Array, "*shape"], key: jax.Array, num_steps: int, correlation: float
@@ -32,4 +34,5 @@ def correlated_noise(
         noise = correlation * noise + (1 - correlation**2) ** 0.5 * fresh
         return noise, noise
 
-    return jax.lax.scan(step, noise, fresh)[1]
+    # On every device, as XLA would otherwise divide the noise of all environments and gather it again.
+    return keep_whole(jax.lax.scan(step, noise, fresh)[1])

@@ -20,7 +20,14 @@ from funcenv._compile.options import default_promotion, is_tracing, quick_option
 from funcenv.random import find_impl, impl_name, require_typed_key
 from funcenv.struct import NDArray
 from funcenv.train.algorithm import MEANS_OF_EPISODES, REQUIRED_METRICS, Algorithm, find_algorithm
-from funcenv.train.processes import constrain, make_mesh, spread, state_shardings, with_shardings
+from funcenv.train.processes import (
+    constrain,
+    deterministic_reductions,
+    make_mesh,
+    spread,
+    state_shardings,
+    with_shardings,
+)
 
 Metrics = dict[str, NDArray]
 
@@ -63,7 +70,7 @@ class Learner:
             return self._init(jax.random.key_data(key), impl_name(key))
         # On one device, because the parameters of a program for several differ in the last digit.
         init = jax.jit(self._init, static_argnums=1, compiler_options=quick_options())
-        with default_promotion():
+        with default_promotion(), deterministic_reductions(self.config.deterministic_reductions):
             state = init(np.asarray(jax.random.key_data(key)), impl_name(key))
         return state if self.mesh is None else spread(state, state_shardings(self.mesh, state))
 
@@ -123,7 +130,11 @@ class Learner:
     @contextlib.contextmanager
     def _context(self) -> Iterator[None]:
         """Promote dtypes as the packages for training expect, and spread environments over the devices."""
-        with default_promotion(), contextlib.nullcontext() if self.mesh is None else jax.set_mesh(self.mesh):
+        with (
+            default_promotion(),
+            deterministic_reductions(self.config.deterministic_reductions),
+            contextlib.nullcontext() if self.mesh is None else jax.set_mesh(self.mesh),
+        ):
             yield
 
     def _make_agents(self, state: Any, explore: bool) -> Any:

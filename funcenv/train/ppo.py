@@ -36,6 +36,7 @@ from funcenv.train.advantages import generalized_advantages
 from funcenv.train.collect import Experience, collect
 from funcenv.train.config import require_fraction
 from funcenv.train.distributions import Distribution, restrict, to_env_action
+from funcenv.train.gradients import mean_gradients
 from funcenv.train.networks import NetworkConfig, to_features
 from funcenv.train.observations import adapt_env, legal_actions
 from funcenv.train.recent_episodes import RecentEpisodes
@@ -240,7 +241,7 @@ def learn(
         config: The configuration.
         state: The state after the batch was collected.
         batch: What minibatches are rows of: the leading axis of all leaves.
-        loss: From parameters and a minibatch to the loss and its parts.
+        loss: From parameters and a minibatch, with its advantages normalized, to the loss and its parts.
         key: Determines the orders.
     """
     optimizer, num_rows = _optimizer(config), len(batch.value)
@@ -248,7 +249,9 @@ def learn(
     def minibatch_step(carry: Any, rows: jax.Array) -> tuple[Any, dict[str, jax.Array]]:
         params, optimizer_state = carry
         minibatch = jax.tree.map(lambda leaf: leaf[rows], batch)
-        grads, losses = jax.grad(loss, has_aux=True)(params, minibatch)
+        if config.normalize_advantage:
+            minibatch = minibatch.replace(advantage=_normalized(minibatch.advantage))
+        grads, losses = mean_gradients(loss, params, minibatch)
         updates, optimizer_state = optimizer.update(grads, optimizer_state, params)
         return (optax.apply_updates(params, updates), optimizer_state), losses
 
@@ -333,6 +336,10 @@ def _scaled_rewards(config: Config, state: TrainState, timestep: Any) -> tuple[j
     return moments.scale(timestep.reward), discounted_return, moments
 
 
+def _normalized(advantage: jax.Array) -> jax.Array:
+    return (advantage - advantage.mean()) / (advantage.std() + 1e-8)
+
+
 def _loss(config: Config, agent: Agent, params: VariableDict, batch: Batch) -> tuple[jax.Array, dict[str, jax.Array]]:
     policy, value = agent.replace(params=params).policy_and_value(batch.features, batch.legal)
     return clipped_loss(config, policy, value, batch)
@@ -344,11 +351,8 @@ def clipped_loss(
     """Return the loss of PPO and its parts, given the policy and the values that the parameters now have."""
     log_ratio = policy.log_prob(batch.action) - batch.log_prob
     ratio = jnp.exp(log_ratio)
-    advantage = batch.advantage
-    if config.normalize_advantage:
-        advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
     clipped = jnp.clip(ratio, 1 - config.clip_epsilon, 1 + config.clip_epsilon)
-    policy_loss = -jnp.minimum(ratio * advantage, clipped * advantage).mean()
+    policy_loss = -jnp.minimum(ratio * batch.advantage, clipped * batch.advantage).mean()
 
     squared_error = (value - batch.target) ** 2
     if config.clip_value:

@@ -31,6 +31,7 @@ from funcenv.struct import PyTreeNode
 from funcenv.train.collect import collect
 from funcenv.train.config import require_fraction
 from funcenv.train.distributions import to_env_action
+from funcenv.train.gradients import mean_gradients
 from funcenv.train.networks import Activation, NetworkConfig, NetworkFunction, to_features
 from funcenv.train.q_agent import QAgent, exploration_rate
 from funcenv.train.recent_episodes import RecentEpisodes
@@ -184,12 +185,12 @@ def _learn(
     config: Config, env: AnyEnv, state: TrainState, batch: Batch, key: jax.Array
 ) -> tuple[VariableDict, optax.OptState, dict[str, jax.Array]]:
     """Take `num_epochs` passes over the batch, each in a new order."""
-    optimizer, agent = _optimizer(config), make_agent(config, env, state)
+    optimizer, loss = _optimizer(config), functools.partial(_loss, make_agent(config, env, state))
 
     def minibatch_step(carry: Any, rows: jax.Array) -> tuple[Any, dict[str, jax.Array]]:
         params, optimizer_state = carry
         minibatch = jax.tree.map(lambda leaf: leaf[rows], batch)
-        grads, losses = jax.grad(_loss, has_aux=True)(params, agent, minibatch)
+        grads, losses = mean_gradients(loss, params, minibatch)
         updates, optimizer_state = optimizer.update(grads, optimizer_state, params)
         return (optax.apply_updates(params, updates), optimizer_state), losses
 
@@ -201,7 +202,7 @@ def _learn(
     return params, optimizer_state, jax.tree.map(jnp.mean, losses)
 
 
-def _loss(params: VariableDict, agent: QAgent, batch: Batch) -> tuple[jax.Array, dict[str, jax.Array]]:
+def _loss(agent: QAgent, params: VariableDict, batch: Batch) -> tuple[jax.Array, dict[str, jax.Array]]:
     values = jax.vmap(agent.replace(params=params).values)(batch.observation)
     # A product with a one-hot vector is cheaper than a gather, forwards and backwards.
     value = (values * jax.nn.one_hot(batch.action, values.shape[-1], dtype=values.dtype)).sum(-1)

@@ -1,9 +1,12 @@
 """Runs over several devices and several processes: who holds which environments, and what all of them agree on.
 
 The environments of a run are spread over a mesh of all devices, with an axis "env". Every process runs the same
-program on the part that its devices hold. What has been collected is then gathered, so that every device learns from
-all of it, by the same operations in the same order as a single device: parameters depend on the number of devices by
-the rounding of steps and policies only.
+program on the part that its devices hold. What has been collected is then gathered, so that minibatches do not depend
+on the number of devices. Each device computes the gradients of its share of a minibatch, and one reduction averages
+them (`funcenv.train.gradients`): parameters depend on the number of devices by rounding only.
+
+Where that is too much, `deterministic_reductions` lets every device compute all but the steps of the environments, by
+the same operations in the same order as a single device.
 
 The first process writes the files of a run and reports its progress; the others write their parts of checkpoints.
 """
@@ -11,6 +14,7 @@ The first process writes the files of a run and reports its progress; the others
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import math
 import os
 import socket
@@ -25,6 +29,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import AxisType, Mesh, NamedSharding
 
+from funcenv._compile.options import plain_programs
 from funcenv.sharding import partition
 from funcenv.struct import NDArray
 
@@ -43,6 +48,8 @@ _ROWS = ("vstate", "observation")  # fields of train states with an axis of envi
 
 
 constrain: Any = jax.lax.with_sharding_constraint  # JAX declares no types for it
+
+_deterministic = contextvars.ContextVar("_deterministic", default=False)
 
 
 class CoordinatorError(RuntimeError):
@@ -175,6 +182,37 @@ def state_shardings(mesh: Mesh, state: Any, has_seeds: bool = True) -> Any:
     rows = NamedSharding(mesh, partition(None, ENV_AXIS) if has_seeds else partition(ENV_AXIS))
     fields = {name: jax.tree.map(lambda _: rows, getattr(state, name)) for name in _ROWS if hasattr(state, name)}
     return whole(mesh, state).replace(**fields)
+
+
+@contextlib.contextmanager
+def deterministic_reductions(is_on: bool) -> Iterator[None]:
+    """Make programs, if `is_on`, whose results are the same on any number of devices, bit for bit."""
+    token = _deterministic.set(is_on)
+    try:
+        with plain_programs() if is_on else contextlib.nullcontext():
+            yield
+    finally:
+        _deterministic.reset(token)
+
+
+def is_deterministic() -> bool:
+    """Return whether the program that is being traced must not depend on the number of devices, bit for bit.
+
+    >>> with deterministic_reductions(True):
+    ...     is_deterministic()
+    True
+    """
+    return _deterministic.get()
+
+
+def num_shares(num_rows: int) -> int:
+    """Return the number of devices that share the gradients of a minibatch: all of the mesh, or 1 if each takes all.
+
+    >>> num_shares(8)
+    1
+    """
+    devices = jax.sharding.get_abstract_mesh().shape.get(ENV_AXIS, 1)
+    return 1 if is_deterministic() or num_rows % devices else devices
 
 
 def keep_whole(tree: Tree) -> Tree:

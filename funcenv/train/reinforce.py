@@ -30,6 +30,7 @@ from funcenv.struct import PyTreeNode, field
 from funcenv.train.collect import Experience, collect
 from funcenv.train.config import require_fraction
 from funcenv.train.distributions import Distribution, restrict, to_env_action
+from funcenv.train.gradients import mean_gradients
 from funcenv.train.networks import NetworkConfig, to_features
 from funcenv.train.observations import adapt_env, legal_actions
 from funcenv.train.recent_episodes import RecentEpisodes
@@ -142,7 +143,8 @@ def update(config: Config, env: AnyEnv, state: TrainState) -> tuple[TrainState, 
     timestep = batch.timestep
     _, next_value = jax.vmap(jax.vmap(agent.policy_and_value))(timestep.final_observation)
     returns = lambda_returns(timestep.reward, next_value, timestep.terminated, timestep.done, config.gamma, 1.0)
-    grads, losses = jax.grad(_loss, has_aux=True)(state.params, config, agent, batch, returns)
+    loss = functools.partial(_loss, config, agent)
+    grads, losses = mean_gradients(loss, state.params, (batch, returns), axis=1)
     updates, optimizer_state = _optimizer(config).update(grads, state.optimizer_state, state.params)
     state = TrainState(
         params=optax.apply_updates(state.params, updates),
@@ -157,8 +159,12 @@ def update(config: Config, env: AnyEnv, state: TrainState) -> tuple[TrainState, 
 
 
 def _loss(
-    params: VariableDict, config: Config, agent: Agent, batch: Experience, returns: Float[Array, "num_steps num_envs"]
+    config: Config,
+    agent: Agent,
+    params: VariableDict,
+    rows: tuple[Experience, Float[Array, "num_steps num_envs"]],
 ) -> tuple[jax.Array, dict[str, jax.Array]]:
+    batch, returns = rows
     policy, value = jax.vmap(jax.vmap(agent.replace(params=params).policy_and_value))(batch.observation)
     advantage = returns - jax.lax.stop_gradient(value)
     policy_loss = -(policy.log_prob(batch.extras) * advantage).mean()

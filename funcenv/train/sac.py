@@ -34,6 +34,7 @@ from funcenv.struct import PyTreeNode, field
 from funcenv.train.collect import collect
 from funcenv.train.distributions import SquashedGaussian, action_size, to_env_action
 from funcenv.train.exploration_noise import correlated_noise
+from funcenv.train.gradients import mean_gradients
 from funcenv.train.networks import Activation, NetworkFunction, to_features
 from funcenv.train.off_policy import OffPolicyConfig, choose
 from funcenv.train.recent_episodes import RecentEpisodes
@@ -210,17 +211,19 @@ def _learn(config: Config, env: AnyEnv, state: TrainState, key: jax.Array) -> tu
         sample_key, target_key, actor_key = jax.random.split(jax.random.fold_in(key, index), 3)
         batch = state.buffer.sample(sample_key, config.minibatch_size, config.n_step, config.gamma)
         features, temperature = to_batch(batch.observation), jnp.exp(learned.log_temperature)
+        target_noise, actor_noise = (jax.random.normal(key, batch.action.shape) for key in (target_key, actor_key))
 
-        target = _target(networks, learned, batch, to_batch(batch.next_observation), temperature, target_key)
-        grads, critic_losses = jax.grad(_critic_loss, has_aux=True)(
-            learned.critic_params, networks, features, batch.action, target
-        )
+        def critic_loss(params: VariableDict, rows: Any) -> tuple[jax.Array, dict[str, jax.Array]]:
+            batch, features, noise = rows
+            target = _target(networks, learned, batch, to_batch(batch.next_observation), temperature, noise)
+            return _critic_loss(params, networks, features, batch.action, target)
+
+        grads, critic_losses = mean_gradients(critic_loss, learned.critic_params, (batch, features, target_noise))
         updates, critic_optimizer = optimizer.update(grads, learned.critic_optimizer, learned.critic_params)
         critic_params = optax.apply_updates(learned.critic_params, updates)
 
-        grads, (actor_losses, entropy) = jax.grad(_actor_loss, has_aux=True)(
-            learned.actor_params, networks, critic_params, features, temperature, actor_key
-        )
+        actor_loss = functools.partial(_actor_loss, networks, critic_params, temperature)
+        grads, (actor_losses, entropy) = mean_gradients(actor_loss, learned.actor_params, (features, actor_noise))
         updates, actor_optimizer = optimizer.update(grads, learned.actor_optimizer, learned.actor_params)
         actor_params = optax.apply_updates(learned.actor_params, updates)
 
@@ -243,9 +246,14 @@ def _learn(config: Config, env: AnyEnv, state: TrainState, key: jax.Array) -> tu
 
 
 def _target(
-    networks: Any, learned: Learned, batch: Transition, next_features: jax.Array, temperature: jax.Array, key: jax.Array
+    networks: Any,
+    learned: Learned,
+    batch: Transition,
+    next_features: jax.Array,
+    temperature: jax.Array,
+    noise: Float[Array, "batch action_size"],
 ) -> Float[Array, "batch"]:
-    next_action, log_prob = networks.actor.apply(learned.actor_params, next_features).sample(key)
+    next_action, log_prob = networks.actor.apply(learned.actor_params, next_features).transform(noise)
     next_value = networks.critics.apply(learned.target_params, next_features, next_action).min(0)
     target: jax.Array = batch.reward + batch.discount * (next_value - temperature * log_prob)
     return target
@@ -260,14 +268,10 @@ def _critic_loss(
 
 
 def _actor_loss(
-    params: VariableDict,
-    networks: Any,
-    critic_params: VariableDict,
-    features: jax.Array,
-    temperature: jax.Array,
-    key: jax.Array,
+    networks: Any, critic_params: VariableDict, temperature: jax.Array, params: VariableDict, rows: Any
 ) -> tuple[jax.Array, tuple[dict[str, jax.Array], jax.Array]]:
-    action, log_prob = networks.actor.apply(params, features).sample(key)
+    features, noise = rows
+    action, log_prob = networks.actor.apply(params, features).transform(noise)
     value = networks.critics.apply(critic_params, features, action).min(0)
     loss = (temperature * log_prob - value).mean()
     return loss, ({"actor_loss": loss}, -log_prob.mean())

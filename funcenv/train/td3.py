@@ -34,8 +34,10 @@ from funcenv.struct import PyTreeNode, field
 from funcenv.train.collect import collect
 from funcenv.train.distributions import action_size, to_env_action
 from funcenv.train.exploration_noise import correlated_noise
+from funcenv.train.gradients import mean_gradients
 from funcenv.train.networks import Activation, NetworkFunction, to_features
 from funcenv.train.off_policy import OffPolicyConfig, choose
+from funcenv.train.processes import keep_whole
 from funcenv.train.recent_episodes import RecentEpisodes
 from funcenv.train.replay_buffer import ReplayBuffer, Steps, Transition
 from funcenv.train.supported_actions import require_actions
@@ -189,7 +191,7 @@ def _collect(config: Config, env: AnyEnv, state: TrainState, key: jax.Array) -> 
     agent, is_ready = make_agent(config, env, state), config.is_ready(state.update)
     noise = correlated_noise(state.noise, key, config.num_steps, config.noise_correlation)
 
-    scale = jnp.linspace(config.min_noise, config.max_noise, config.num_envs)[:, None]
+    scale = keep_whole(jnp.linspace(config.min_noise, config.max_noise, config.num_envs)[:, None])
 
     def act(observation: Any, step_index: jax.Array) -> tuple[Any, Any]:
         noisy = jnp.clip(jax.vmap(agent.mode)(observation) + scale * noise[step_index], -1.0, 1.0)
@@ -215,18 +217,19 @@ def _learn(config: Config, env: AnyEnv, state: TrainState, key: jax.Array) -> tu
     def gradient_step(learned: Learned, index: jax.Array) -> tuple[Learned, dict[str, jax.Array]]:
         sample_key, target_key = jax.random.split(jax.random.fold_in(key, index))
         batch = state.buffer.sample(sample_key, config.minibatch_size, config.n_step, config.gamma)
-        features = to_batch(batch.observation)
+        features, noise = to_batch(batch.observation), jax.random.normal(target_key, batch.action.shape)
 
-        target = _target(config, networks, learned, batch, to_batch(batch.next_observation), target_key)
-        grads, critic_losses = jax.grad(_critic_loss, has_aux=True)(
-            learned.critic_params, networks, features, batch.action, target
-        )
+        def critic_loss(params: VariableDict, rows: Any) -> tuple[jax.Array, dict[str, jax.Array]]:
+            batch, features, noise = rows
+            target = _target(config, networks, learned, batch, to_batch(batch.next_observation), noise)
+            return _critic_loss(params, networks, features, batch.action, target)
+
+        grads, critic_losses = mean_gradients(critic_loss, learned.critic_params, (batch, features, noise))
         updates, critic_optimizer = optimizer.update(grads, learned.critic_optimizer, learned.critic_params)
         critic_params = optax.apply_updates(learned.critic_params, updates)
 
-        grads, actor_losses = jax.grad(_actor_loss, has_aux=True)(
-            learned.actor_params, networks, critic_params, features
-        )
+        actor_loss = functools.partial(_actor_loss, networks, critic_params)
+        grads, actor_losses = mean_gradients(actor_loss, learned.actor_params, features)
         updates, actor_optimizer = optimizer.update(grads, learned.actor_optimizer, learned.actor_params)
         actor = optax.apply_updates(learned.actor_params, updates), actor_optimizer
         is_turn = (state.update * config.num_gradient_steps + index) % config.policy_delay == 0
@@ -248,11 +251,15 @@ def _learn(config: Config, env: AnyEnv, state: TrainState, key: jax.Array) -> tu
 
 
 def _target(
-    config: Config, networks: Any, learned: Learned, batch: Transition, next_features: jax.Array, key: jax.Array
+    config: Config,
+    networks: Any,
+    learned: Learned,
+    batch: Transition,
+    next_features: jax.Array,
+    noise: Float[Array, "batch action_size"],
 ) -> Float[Array, "batch"]:
     mode = networks.actor.apply(learned.target_actor_params, next_features)
-    noise = config.target_noise * jax.random.normal(key, mode.shape, mode.dtype)
-    noise = jnp.clip(noise, -config.target_noise_clip, config.target_noise_clip)
+    noise = jnp.clip(config.target_noise * noise, -config.target_noise_clip, config.target_noise_clip)
     next_action = jnp.clip(mode + noise, -1.0, 1.0)
     next_value = networks.critics.apply(learned.target_critic_params, next_features, next_action).min(0)
     target: jax.Array = batch.reward + batch.discount * next_value
@@ -268,7 +275,7 @@ def _critic_loss(
 
 
 def _actor_loss(
-    params: VariableDict, networks: Any, critic_params: VariableDict, features: jax.Array
+    networks: Any, critic_params: VariableDict, params: VariableDict, features: jax.Array
 ) -> tuple[jax.Array, dict[str, jax.Array]]:
     action = networks.actor.apply(params, features)
     loss = -networks.critics.apply(critic_params, features, action)[0].mean()

@@ -54,7 +54,8 @@ def test_dqn_chooses_by_one_network_and_evaluates_by_the_other(is_double, target
 
 def test_the_loss_of_dqn_is_that_of_huber():
     agent = table_agent(VALUES)
-    loss, metrics = dqn._loss(agent.params, agent, BATCH, jnp.array([4.5, 1.0, 0.0]))  # values are 4, 3, 0
+    batch = BATCH._replace(reward=jnp.array([4.5, 1.0, 0.0]), discount=jnp.zeros(3))  # values are 4, 3, 0
+    loss, metrics = dqn._loss(dqn.Config(), agent, agent, agent.params, batch)
     np.testing.assert_allclose(loss, (0.5 * 0.5**2 + (2 - 0.5) + 0) / 3)
     np.testing.assert_allclose(metrics["mean_value"], 7 / 3, rtol=1e-6)
 
@@ -62,7 +63,7 @@ def test_the_loss_of_dqn_is_that_of_huber():
 def test_the_loss_of_pqn_is_half_the_squared_error():
     agent = table_agent(VALUES)
     batch = pqn.Batch(jnp.array([0, 1, 2]), jnp.array([1, 0, 0]), jnp.array([6.0, 3.0, 1.0]))
-    np.testing.assert_allclose(pqn._loss(agent.params, agent, batch)[0], 0.5 * (4 + 0 + 1) / 3, rtol=1e-6)
+    np.testing.assert_allclose(pqn._loss(agent, agent.params, batch)[0], 0.5 * (4 + 0 + 1) / 3, rtol=1e-6)
 
 
 def test_a_dueling_head_adds_what_all_actions_share():
@@ -92,9 +93,9 @@ def products(deviation):
 def test_sac_counts_the_entropy_of_the_next_action_and_the_lower_critic():
     networks, features = products(-20.0), jnp.array([[0.5], [-1.0], [2.0]])  # a deviation of e^-20 draws the mean
     learned = types.SimpleNamespace(actor_params=jnp.float32(0.0), target_params=jnp.array([2.0, 3.0]))
-    key, temperature = jax.random.key(0), jnp.float32(0.1)
-    target = sac._target(networks, learned, BATCH, features, temperature, key)
-    noise = jax.random.normal(key, (3, 1))[:, 0]
+    noise, temperature = jax.random.normal(jax.random.key(0), (3, 1)), jnp.float32(0.1)
+    target = sac._target(networks, learned, BATCH, features, temperature, noise)
+    noise = noise[:, 0]
     log_prob = -0.5 * noise**2 + 20 - 0.5 * math.log(2 * math.pi) - np.log(1 - np.tanh(features[:, 0]) ** 2)
     next_value = 2 * features[:, 0] * np.tanh(features[:, 0])
     np.testing.assert_allclose(target, BATCH.reward + BATCH.discount * (next_value - 0.1 * log_prob), rtol=1e-3)
@@ -104,9 +105,9 @@ def test_the_losses_of_sac_are_those_of_the_paper():
     networks, features, action = products(-20.0), jnp.array([[0.5], [-1.0], [2.0]]), jnp.array([[1.0], [1.0], [0.5]])
     loss, _ = sac._critic_loss(jnp.array([2.0, 4.0]), networks, features, action, jnp.array([1.0, 0.0, 2.0]))
     np.testing.assert_allclose(loss, 0.5 * (0 + 4 + 0) / 3 + 0.5 * (1 + 16 + 4) / 3, rtol=1e-6)
-    key = jax.random.key(0)
+    noise = jax.random.normal(jax.random.key(0), (3, 1))
     loss, (_, entropy) = sac._actor_loss(
-        jnp.float32(0.0), networks, jnp.array([2.0, 4.0]), features, jnp.float32(0.1), key
+        networks, jnp.array([2.0, 4.0]), jnp.float32(0.1), jnp.float32(0.0), (features, noise)
     )
     value = 2 * features[:, 0] * np.tanh(features[:, 0])
     np.testing.assert_allclose(loss, -0.1 * entropy - value.mean(), rtol=1e-4)
@@ -132,18 +133,19 @@ def test_td3_takes_the_lower_target_critic_of_the_target_actor():
     networks = types.SimpleNamespace(actor=types.SimpleNamespace(apply=lambda p, x: jnp.tanh(p * x)), critics=values)
     features, config = jnp.array([[0.5], [-1.0], [2.0]]), td3.Config(target_noise=0.0)
     learned = types.SimpleNamespace(target_actor_params=jnp.float32(2.0), target_critic_params=jnp.array([3.0, 2.0]))
-    target = td3._target(config, networks, learned, BATCH, features, jax.random.key(0))
+    noise = jax.random.normal(jax.random.key(0), (3, 1))
+    target = td3._target(config, networks, learned, BATCH, features, noise)
     next_value = 2 * features[:, 0] * np.tanh(2 * features[:, 0])
     np.testing.assert_allclose(target, BATCH.reward + BATCH.discount * next_value, rtol=1e-6)
     noisy = td3._target(
-        td3.Config(target_noise=100.0, target_noise_clip=0.25), networks, learned, BATCH, features, jax.random.key(0)
+        td3.Config(target_noise=100.0, target_noise_clip=0.25), networks, learned, BATCH, features, noise
     )
     reached = np.asarray((noisy - BATCH.reward) / BATCH.discount / 2 / features[:, 0])[
         :2
     ]  # the discount of the third is 0
     expected = np.clip(np.tanh(2 * features[:2, 0])[:, None] + np.array([[-0.25, 0.25]]), -1, 1)
     assert (np.abs(reached[:, None] - expected).min(1) < 1e-5).all()
-    loss, _ = td3._actor_loss(jnp.float32(2.0), networks, jnp.array([3.0, 2.0]), features)
+    loss, _ = td3._actor_loss(networks, jnp.array([3.0, 2.0]), jnp.float32(2.0), features)
     np.testing.assert_allclose(loss, -1.5 * next_value.mean(), rtol=1e-6)
 
 
@@ -164,7 +166,7 @@ def test_the_loss_of_reinforce_is_the_policy_gradient_and_the_error_of_the_basel
     network = types.SimpleNamespace(apply=lambda params, x: (Categorical(x @ params), x @ jnp.array([1.0, 2.0])))
     agent = reinforce.Agent(logits, network, Discrete(2), Discrete(2))
     batch = Experience(jnp.array([[0, 1]]), jnp.array([[1, 0]]), None)
-    loss, parts = reinforce._loss(logits, config, agent, batch, returns)
+    loss, parts = reinforce._loss(config, agent, logits, (batch, returns))
     log_probs = np.log([np.e / (1 + np.e), np.e**2 / (1 + np.e**2)])
     np.testing.assert_allclose(parts["policy_loss"], -np.mean(log_probs * [3 - 1, 5 - 2]), rtol=1e-5)
     np.testing.assert_allclose(parts["value_loss"], 0.5 * (4 + 9) / 2, rtol=1e-6)

@@ -1,4 +1,4 @@
-"""Training on several devices and in several processes is that of one device, bit for bit."""
+"""Training on several devices and in several processes is that of one device: but for rounding, or bit for bit."""
 
 import dataclasses
 import json
@@ -8,9 +8,11 @@ import socket
 import subprocess
 import sys
 
+import jax
+import numpy as np
 import pytest
 
-from funcenv.train import checkpoint, dqn, ppo, pqn, q_learning, run, sac
+from funcenv.train import checkpoint, dqn, ppo, pqn, q_learning, recurrent_ppo, reinforce, run, sac, td3
 from funcenv.train.metrics import read_metrics
 from funcenv.train.processes import CoordinatorError, connect
 from tests.support.training import same_states
@@ -25,6 +27,12 @@ CONFIGS = {
     "dqn": dqn.Config(**OFF_POLICY),
     "sac": sac.Config(**OFF_POLICY, env_id="Pendulum-v1"),
 }
+SHARING = CONFIGS | {
+    "recurrent_ppo": recurrent_ppo.Config(**ON_POLICY, num_minibatches=2),
+    "reinforce": reinforce.Config(**ON_POLICY),
+    "td3": td3.Config(**OFF_POLICY, env_id="Pendulum-v1"),
+}
+del SHARING["q_learning"]  # it has no gradients
 
 EIGHT_DEVICES = "--xla_force_host_platform_device_count=8"
 
@@ -73,41 +81,77 @@ def python(*arguments, **variables):
     )
 
 
+def rotated(names):
+    """Return the names of algorithms, of which all but PPO rotate."""
+    return [name if name == "ppo" else pytest.param(name, marks=pytest.mark.exhaustive) for name in names]
+
+
 @pytest.mark.dear
-@pytest.mark.parametrize(
-    "algorithm", ["ppo", *(pytest.param(name, marks=pytest.mark.exhaustive) for name in CONFIGS if name != "ppo")]
-)
-def test_devices_share_the_environments_and_learn_the_same(algorithm, tmp_path):
-    config = json.dumps(CONFIGS[algorithm].to_json())
+@pytest.mark.parametrize("algorithm", rotated(CONFIGS))
+def test_deterministic_reductions_give_the_same_bits_on_all_numbers_of_devices(algorithm, tmp_path):
+    config = json.dumps(dataclasses.replace(CONFIGS[algorithm], deterministic_reductions=True).to_json())
     output, _ = python("-c", ON_DEVICES, algorithm, tmp_path, config, XLA_FLAGS=EIGHT_DEVICES).communicate()
     assert output.endswith("equal\n"), output
 
 
-COLLECTIVES = """
-import re, sys
+SHARED_GRADIENTS = """
+import json, re, sys
+import jax
 import numpy as np
 import funcenv
-from funcenv.train import ppo
+from funcenv.train.algorithm import find_algorithm
 from funcenv.train.loop import Learner
 
-learner = Learner(ppo, ppo.Config(num_envs=16, num_steps=8, hidden_sizes=(8,), total_timesteps=256))
-with learner._context():
-    program = learner._advance.lower(learner.init(funcenv.key(0)), np.int32(1)).compile().as_text()
-print(re.findall(r" (all-reduce|all-gather|all-to-all|collective-permute|reduce-scatter)(?:-start)?[(]", program))
+name = sys.argv[1]
+config = find_algorithm(name).Config.from_json(json.loads(sys.argv[2]))
+
+def agents(learner):
+    state, _ = learner.advance(learner.init(funcenv.key(0)), config.num_updates)
+    return learner.agents(state)
+
+spread = Learner(name, config)
+with spread._context():
+    program = spread._advance.lower(spread.init(funcenv.key(0)), np.int32(1)).compile().as_text()
+found = re.findall(r" (all-reduce|all-gather|all-to-all|collective-permute|reduce-scatter)(?:-start)?[(]", program)
+alone, *others = [agents(Learner(name, config, devices=jax.devices()[:count])) for count in (1, 2)] + [agents(spread)]
+for other in others:
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5), other, alone)
+print(found.count("all-reduce"), len(found))
 """
 
 
-def test_an_update_has_a_single_collective_operation():
-    output, _ = python("-c", COLLECTIVES, XLA_FLAGS=EIGHT_DEVICES, FUNCENV_NO_FAST_PATH="0").communicate()
-    assert output.endswith("['all-gather']\n"), output
+@pytest.mark.dear
+@pytest.mark.parametrize("algorithm", rotated(SHARING))
+def test_devices_share_the_gradients_by_one_reduction_each(algorithm):
+    """The loops over steps and minibatches occur once in a program: SAC and TD3 have gradients of critics and actor."""
+    config = json.dumps(SHARING[algorithm].to_json())
+    output, _ = python("-c", SHARED_GRADIENTS, algorithm, config, XLA_FLAGS=EIGHT_DEVICES).communicate()
+    num_reductions = 2 if algorithm in ("sac", "td3") else 1
+    assert output.endswith(f"{num_reductions} {num_reductions + 1}\n"), output
+
+
+NO_SHARES = """
+import jax
+from jax.sharding import AxisType
+from funcenv.train.processes import deterministic_reductions, num_shares
+
+with jax.set_mesh(jax.make_mesh((8,), ("env",), axis_types=(AxisType.Auto,))):
+    print([num_shares(num_rows) for num_rows in (8, 32, 12)])
+    with deterministic_reductions(True):
+        print(num_shares(8))
+"""
+
+
+def test_a_minibatch_that_devices_do_not_divide_is_learned_by_each():
+    output, _ = python("-c", NO_SHARES, XLA_FLAGS=EIGHT_DEVICES).communicate()
+    assert output.endswith("[8, 8, 1]\n1\n"), output
 
 
 def start_one(folder, *flags):
     """Return a process that trains, as the command line starts it."""
     settings = ["--num-envs=16", "--num-steps=8", "--num-minibatches=2", "--hidden-sizes=8", "--num-seeds=2"]
-    return python(
-        "-m", "funcenv", "train", "CartPole-v1", "--run-dir", folder, "--replay-episodes=0", *settings, *flags
-    )
+    command = ["-m", "funcenv", "train", "CartPole-v1", "--run-dir", folder, "--replay-episodes=0"]
+    return python(*command, *settings, *flags, FUNCENV_NO_FAST_PATH="0")
 
 
 def free_address():
@@ -126,7 +170,7 @@ def start_two(folder, *flags):
 @pytest.mark.dear
 def test_a_run_of_two_processes_is_that_of_one_and_goes_on_in_one(tmp_path, console):
     """The first process alone reports, and writes the files that are not parts of checkpoints."""
-    flags = ["--total-timesteps=768", "--eval-every=384", "--eval-episodes=4"]
+    flags = ["--total-timesteps=768", "--eval-every=384", "--eval-episodes=4", "--deterministic-reductions"]
     folders = tmp_path / "two", tmp_path / "one"
     processes = [*start_two(folders[0], *flags), start_one(folders[1], *flags)]
     outputs = [process.communicate()[0] for process in processes]
@@ -141,6 +185,16 @@ def test_a_run_of_two_processes_is_that_of_one_and_goes_on_in_one(tmp_path, cons
     config = dataclasses.replace(run.read_config(folders[0])[1], total_timesteps=1152)
     results = [run.resume(folder, config=config, replay_episodes=0, console=console) for folder in folders]
     same_states(results[0].state, results[1].state)
+
+
+@pytest.mark.dear
+def test_two_processes_share_the_gradients(tmp_path, console):
+    folders = tmp_path / "two", tmp_path / "one"
+    processes = [*start_two(folders[0], "--total-timesteps=768"), start_one(folders[1], "--total-timesteps=768")]
+    outputs = [process.communicate()[0] for process in processes]
+    assert [process.returncode for process in processes] == [0, 0, 0], outputs
+    two, one = (learner.agents(state) for learner, state in (run.load(folder, console) for folder in folders))
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5), two, one)
 
 
 @pytest.mark.dear
