@@ -15,6 +15,7 @@ from funcenv.envs.arcade.minatar_scene import draw_cells
 from funcenv.scene import Scene
 
 LAST = SIZE - 1  # row of the paddle, and the last column
+FULL_WALL = (1 << 3 * SIZE) - 1  # three full rows of bricks
 
 
 class BreakoutState(MinAtarState):
@@ -27,8 +28,14 @@ class BreakoutState(MinAtarState):
     down: Int[Array, ""]  # 1 down, -1 up
     trail_column: Int[Array, ""]  # where the ball was before
     trail_row: Int[Array, ""]
-    bricks: Bool[Array, "10 10"]
+    wall: Int[Array, ""]  # the bricks of rows 1 to 3, of which each has a bit
     in_bricks: Bool[Array, ""]  # whether the ball hit a brick in the last step, and passes the next one
+
+    @property
+    def bricks(self) -> Bool[Array, "10 10"]:
+        """Which cells hold a brick."""
+        wall = (jnp.right_shift(self.wall, jnp.arange(3 * SIZE, dtype=jnp.int32)) & 1) > 0
+        return jnp.pad(wall.reshape(3, SIZE), ((1, SIZE - 4), (0, 0)))
 
 
 class Breakout(MinAtarGame):
@@ -70,14 +77,13 @@ class Breakout(MinAtarGame):
             down=zero + 1,
             trail_column=column,
             trail_row=zero + 3,
-            bricks=new_bricks(),
+            wall=zero + FULL_WALL,
             in_bricks=jnp.zeros((), bool),
         )
 
     def play(self, state: BreakoutState, action: Int[Array, ""], key: jax.Array) -> BreakoutState:
         """Move the paddle and the ball; the rules draw nothing."""
         del key
-        lines = jnp.arange(SIZE, dtype=jnp.int32)
         paddle = jnp.clip(state.paddle + direction(action, LEFT, RIGHT), 0, LAST)
 
         ahead = state.ball_column + state.right
@@ -86,11 +92,12 @@ class Breakout(MinAtarGame):
 
         row = state.ball_row + state.down
         at_ceiling = row < 0
-        cell = (lines == row)[:, None] & (lines == column)[None]
-        meets_brick = (cell & state.bricks).any()
+        brick = jnp.where((row >= 1) & (row <= 3), jnp.left_shift(1, SIZE * (row - 1) + column), 0)
+        meets_brick = (state.wall & brick) != 0
         breaks = meets_brick & ~state.in_bricks  # a ball that has just broken one passes the next one
         at_bottom = (row == LAST) & ~meets_brick
-        bricks = jnp.where(at_bottom & ~state.bricks.any(), new_bricks(), state.bricks & ~(cell & breaks))
+        wall = jnp.where(breaks, state.wall ^ brick, state.wall)
+        wall = jnp.where(at_bottom & (wall == 0), FULL_WALL, wall)
 
         from_above = at_bottom & (state.ball_column == paddle)
         from_the_side = at_bottom & ~from_above & (column == paddle)  # sends the ball back
@@ -105,7 +112,7 @@ class Breakout(MinAtarGame):
             down=jnp.where(at_ceiling | bounces, -state.down, state.down),
             trail_column=state.ball_column,
             trail_row=state.ball_row,
-            bricks=bricks,
+            wall=wall,
             in_bricks=meets_brick,
         )
 
@@ -120,9 +127,3 @@ class Breakout(MinAtarGame):
     def scene(self, state: BreakoutState) -> Scene:
         """Draw the board on a dark wall."""
         return draw_cells(self.cells(state), ("#f4f1de", "#ffd166", "#6d5f3a", "#e07a5f"), "#22223b")
-
-
-def new_bricks() -> Bool[Array, "10 10"]:
-    """Return three full rows of bricks, below an empty one."""
-    lines = jnp.arange(SIZE, dtype=jnp.int32)
-    return jnp.broadcast_to(((lines >= 1) & (lines <= 3))[:, None], (SIZE, SIZE))

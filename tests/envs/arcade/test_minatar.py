@@ -24,6 +24,15 @@ GAMES = {
 ARRIVALS = "enemy_right", "is_submarine", "enemy_row", "diver_right", "diver_row"  # in Seaquest
 
 
+def pack_bricks(given):
+    """Return the fields of states of Breakout, whose bricks are bits."""
+    bricks = given.pop("bricks")[:, 1:4].reshape(-1, 30)
+    return given | {"wall": (bricks << np.arange(30)).sum(1)}
+
+
+PACKED = {Breakout: pack_bricks}
+
+
 @functools.cache
 def recorded(name):
     """Return the recorded arrays of a game, each with a leading axis for the steps."""
@@ -31,11 +40,16 @@ def recorded(name):
         return {key.partition("/")[2]: stored[key] for key in stored if key.startswith(f"{name}/")}
 
 
+def fields(env, arrays, when):
+    """Return the fields of recorded states by name, with a leading axis."""
+    given = {key.partition("/")[2]: value for key, value in arrays.items() if key.startswith(f"{when}/")}
+    return PACKED.get(type(env), lambda given: given)(given)
+
+
 def states(env, arrays, when):
     """Return recorded states, with a leading axis."""
     first = env.initial(jax.random.key(0))
-    count = len(arrays["action"])
-    given = {key.partition("/")[2]: value for key, value in arrays.items() if key.startswith(f"{when}/")}
+    count, given = len(arrays["action"]), fields(env, arrays, when)
     same = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (count, *leaf.shape)), first)
     return same.replace(**{key: jnp.asarray(value, getattr(first, key).dtype) for key, value in given.items()})
 
@@ -85,7 +99,7 @@ def test_every_step_is_that_of_minatar(name):
     if name == "seaquest":
         played, after = in_order(played), in_order(after)
     present = arrays.get("after/present")
-    for key in (key.partition("/")[2] for key in arrays if key.startswith("after/")):
+    for key in fields(env, arrays, "after"):
         mine, theirs = np.asarray(getattr(played, key)), np.asarray(getattr(after, key))
         if key in ("thing_column", "to_right", "is_gold") and name == "asterix":  # of what is there
             mine, theirs = mine[present > 0], theirs[present > 0]
