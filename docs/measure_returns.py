@@ -25,6 +25,7 @@ import numpy as np
 import funcenv
 from funcenv.envs.atari import Atari
 from funcenv.envs.box2d import BipedalWalker, CarRacing
+from funcenv.envs.classic_control import CartPole
 from funcenv.envs.mujoco.mujoco_env import MujocoEnv
 from funcenv.registry import load_entry_points
 from funcenv.train import run
@@ -36,7 +37,8 @@ from funcenv.train.result import solved_updates
 
 DOCS = pathlib.Path(__file__).parent
 FILE, PICTURES = DOCS / "returns.json", DOCS / "assets" / "zoo"
-NUM_EPISODES, MAX_STEPS = {"random": 1000, "random, slow": 100, "trained": 100}, 10_000
+NUM_EPISODES = {"random": 1000, "random, slow": 100, "trained": 100, "trained, short": 1000}
+MAX_STEPS = 10_000  # of an episode
 NUM_POINTS = 60  # of a learning curve
 FROM_PIXELS = " from pixels"  # ends the name of a row: a run with images as observations
 _SEEDS = ("seed", "num_seeds")  # settings in which a run may differ from its preset
@@ -129,8 +131,10 @@ def measure_run(folder: pathlib.Path) -> dict[str, Any]:
     started_from = preset(config.env_id, algorithm, from_pixels=config.pixels > 0)
     learner, state = run.load(folder)
     agents = learner.agents(state)
+    is_short = isinstance(learner.env.unwrapped, CartPole) or hasattr(learner.env.unwrapped, "P")
+    num_episodes = NUM_EPISODES["trained, short" if is_short else "trained"]
     played = [
-        funcenv.evaluate(learner.env, agent, NUM_EPISODES["trained"], funcenv.key(0), max_steps=MAX_STEPS)
+        funcenv.evaluate(learner.env, agent, num_episodes, funcenv.key(0), max_steps=MAX_STEPS)
         for agent in (pick_agent(learner, agents, index) for index in range(config.num_seeds))
     ]
     rows = read_metrics(folder / "metrics.csv")
@@ -150,7 +154,7 @@ def measure_run(folder: pathlib.Path) -> dict[str, Any]:
         },
         "planned_steps": config.total_timesteps,
         "steps": int(steps[-1]),
-        "episodes": NUM_EPISODES["trained"],
+        "episodes": num_episodes,
         "returns": [round(float(one.mean_return), 4) for one in played],
         "deviations": [round(float(one.std_return), 4) for one in played],
         "solved_at": int(steps[is_solved.argmax()]) if is_solved.any() else None,

@@ -64,17 +64,22 @@ _MINATAR: dict[str, Any] = {
     "activation": "relu",
 }
 
-# Most of an image never changes, so that the few pixels of a ball have to be scaled: without normalize_observation, an
-# agent of Pong had learned nothing after 800,000 steps.
-_ARCADE_PIXELS: dict[str, Any] = {
-    "total_timesteps": 10_000_000,
+_PONG: dict[str, Any] = {
+    "total_timesteps": 8_000_000,
     "num_envs": 64,
     "num_epochs": 2,
     "num_minibatches": 16,
+    "normalize_observation": True,
+}
+
+# Most of an image never changes, so that the few pixels of a ball have to be scaled: without normalize_observation, an
+# agent of Pong had learned nothing after 800,000 steps.
+_PONG_PIXELS: dict[str, Any] = {
+    **_PONG,
+    "total_timesteps": 10_000_000,
     "learning_rate": 7e-4,
     "hidden_sizes": (128,),
     "activation": "relu",
-    "normalize_observation": True,
 }
 
 PIXELS = 42  # rows and columns of an image: 36 patches of the first convolution, by default
@@ -185,11 +190,12 @@ PRESETS: dict[tuple[str, str], dict[str, Any]] = {
     ("ppo", "MinAtar/Freeway-v1"): _MINATAR,
     ("ppo", "MinAtar/Seaquest-v1"): _MINATAR,
     ("ppo", "MinAtar/SpaceInvaders-v1"): _MINATAR,
+    ("ppo", "arcade/Pong-v0"): _PONG,
 }
 """Settings that differ from the algorithm's defaults, by the names of the algorithm and the environment."""
 
 PIXEL_PRESETS: dict[tuple[str, str], dict[str, Any]] = {
-    ("ppo", "arcade/Pong-v0"): _ARCADE_PIXELS,
+    ("ppo", "arcade/Pong-v0"): _PONG_PIXELS,
 }
 """Those for learning from images of the environment, `funcenv train ENV --pixels 42`."""
 

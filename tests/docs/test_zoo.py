@@ -94,6 +94,7 @@ def test_a_run_is_measured_merged_and_drawn(measure_returns, environment_pages, 
     trained = rows["CartPole-v1"]["trained"]
     assert trained["other_settings"] == {"total_timesteps": 8192} and trained["steps"] == 8192
     assert len(trained["returns"]) == 2 and all(value > 9 for value in trained["returns"])
+    assert trained["episodes"] == 1000  # as docs/zoo.md says of CartPole
     assert 0 < trained["compile_seconds"] < trained["cpu_seconds"]
     assert len(trained["curve_steps"]) == len(trained["curve_returns"]) and len(trained["curve_returns"][-1]) == 2
     assert "with `total_timesteps=8192`" in environment_pages.zoo_row(funcenv.spec("CartPole-v1"), rows["CartPole-v1"])
