@@ -44,9 +44,10 @@ FROM_PIXELS = " from pixels"  # ends the name of a row: a run with images as obs
 _SEEDS = ("seed", "num_seeds")  # settings in which a run may differ from its preset
 PANELS = {
     "mujoco": ("HalfCheetah-v5", "Hopper-v5", "Ant-v5", "InvertedPendulum-v5"),
+    "arcade": ("arcade/Pong-v0", "arcade/Pong-v0" + FROM_PIXELS),
     "minatar": ("MinAtar/Breakout-v1", "MinAtar/SpaceInvaders-v1"),
 }
-"""The ids whose learning curves a picture shows, by the name of its file."""
+"""The rows whose learning curves a picture shows, by the name of its file."""
 
 
 def main(arguments: list[str] | None = None) -> None:
