@@ -68,7 +68,7 @@ def graph_options() -> dict[str, Any]:
 
     The list names what XLA puts there by default, and `WHILE`.
     """
-    kinds = "FUSION,CUBLAS,CUBLASLT,CUSTOM_CALL,CUDNN,DYNAMIC_SLICE_FUSION,WHILE"
+    kinds = "FUSION,CUBLAS,CUBLASLT,CUSTOM_CALL,CUDNN,DYNAMIC_SLICE_FUSION,WHILE,CONDITIONAL"
     return known_options(xla_gpu_enable_command_buffer=kinds)
 
 
