@@ -2,6 +2,7 @@
 
 python benchmarks/box2d.py --gymnasium PYTHON      speed; PYTHON is an interpreter with gymnasium[box2d]
 python benchmarks/box2d.py --statistics 200        statistics of so many episodes
+python benchmarks/box2d.py --compile               CPU seconds of the first rollout, and of a second process's
 
 `--env` chooses LunarLander-v3 (the default), BipedalWalker-v3, BipedalWalkerHardcore-v3 or CarRacing-v3. LunarLander
 and CarRacing are measured in both fidelities, and CarRacing with and without its pictures. Speeds are steps in a
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import itertools
 import pathlib
+import tempfile
 from typing import Any
 
 import jax
@@ -62,6 +64,19 @@ def measure_speed(env_id: str, python: str, num_envs: int, rounds: int, only: st
             workers.append(Worker(name, "rollout_funcenv.py", options, environment=ONE_CORE))
     workers.append(Worker("gymnasium", "step_gymnasium.py", loop, python, ONE_CORE))
     return compare(workers, rounds)
+
+
+def measure_compilation(env_id: str, num_envs: int) -> dict[str, dict[str, float]]:
+    """Return the CPU seconds of a first rollout: with an empty persistent cache, and with what that run left there."""
+    options = {"env": env_id, "num_envs": num_envs, "num_steps": NUM_STEPS.get(env_id, DEFAULT_NUM_STEPS)}
+    rows = {}
+    with tempfile.TemporaryDirectory() as folder:
+        cache = {"JAX_COMPILATION_CACHE_DIR": folder, "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
+        for name in ("empty cache", "filled cache"):
+            worker = Worker(name, "rollout_funcenv.py", options, environment={**ONE_CORE, **cache})
+            rows[name] = {"seconds": worker.facts["prepare_cpu"] + worker.facts["first_cpu"]}
+            worker.close()
+    return rows
 
 
 def play(env_id: str, parameters: dict[str, Any], num_episodes: int) -> dict[str, np.ndarray]:
@@ -192,8 +207,12 @@ def main() -> None:
         "--num-envs", type=int, help="1024 of LunarLander-v3, 64 of CarRacing-v3, 256 of others, if left out"
     )
     flags.add_argument("--statistics", type=int, default=0, help="episodes to play; CarRacing has as many as tracks")
+    flags.add_argument("--compile", action="store_true", help="measure the first rollout")
     arguments = flags.parse_args()
     env_id, results = arguments.env, {}
+    num_envs = arguments.num_envs or NUM_ENVS.get(env_id, DEFAULT_NUM_ENVS)
+    if arguments.compile:
+        results |= measure_compilation(env_id, num_envs)
     if arguments.statistics and env_id == "CarRacing-v3":
         results |= compare_car_racing()
     elif arguments.statistics:
@@ -207,7 +226,6 @@ def main() -> None:
                 results["gymnasium, fast"] = describe(env_id, same, reference)
                 results["fast, against gymnasium, fast"] = describe(env_id, played, same)
     if arguments.gymnasium:
-        num_envs = arguments.num_envs or NUM_ENVS.get(env_id, DEFAULT_NUM_ENVS)
         results["speed"] = measure_speed(env_id, arguments.gymnasium, num_envs, arguments.rounds, arguments.only)
         base = results["speed"]["gymnasium"]["steps_per_cpu_second"]
         for row in results["speed"].values():
