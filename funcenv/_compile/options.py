@@ -64,9 +64,9 @@ def trial_options() -> dict[str, Any]:
 
 @functools.cache
 def graph_options() -> dict[str, Any]:
-    """Return the options with which XLA:GPU puts loops, too, into CUDA graphs.
+    """Return the options with which XLA:GPU puts loops and branches, too, into CUDA graphs.
 
-    The list names what XLA puts there by default, and `WHILE`.
+    The list names what XLA puts there by default, `WHILE` and `CONDITIONAL`.
     """
     kinds = "FUSION,CUBLAS,CUBLASLT,CUSTOM_CALL,CUDNN,DYNAMIC_SLICE_FUSION,WHILE,CONDITIONAL"
     return known_options(xla_gpu_enable_command_buffer=kinds)
