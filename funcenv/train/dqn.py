@@ -36,7 +36,7 @@ from funcenv.train.config import require_fraction
 from funcenv.train.distributions import to_env_action
 from funcenv.train.gradients import mean_gradients
 from funcenv.train.networks import Activation, NetworkFunction, to_features
-from funcenv.train.off_policy import OffPolicyConfig, choose
+from funcenv.train.off_policy import OffPolicyConfig, learn_when_ready
 from funcenv.train.q_agent import QAgent, exploration_rate
 from funcenv.train.recent_episodes import RecentEpisodes
 from funcenv.train.replay_buffer import ReplayBuffer, Steps, Transition
@@ -179,11 +179,10 @@ def _learn(config: Config, env: AnyEnv, state: TrainState, key: jax.Array) -> tu
         target_params = optax.incremental_update(params, target_params, config.target_rate)
         return (params, target_params, optimizer_state), losses
 
-    before = state.params, state.target_params, state.optimizer_state
-    after, losses = jax.lax.scan(gradient_step, before, jnp.arange(config.num_gradient_steps))
-    params, target_params, optimizer_state = choose(config.is_ready(state.update), after, before)
-    state = state.replace(params=params, target_params=target_params, optimizer_state=optimizer_state)
-    return state, jax.tree.map(jnp.mean, losses)
+    learned = state.params, state.target_params, state.optimizer_state
+    learned, losses = learn_when_ready(config, state.update, gradient_step, learned)
+    params, target_params, optimizer_state = learned
+    return state.replace(params=params, target_params=target_params, optimizer_state=optimizer_state), losses
 
 
 def _target(config: Config, agent: QAgent, target_agent: QAgent, batch: Transition) -> Float[Array, "batch"]:

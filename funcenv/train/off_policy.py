@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import TypeVar
 
 import jax
@@ -61,6 +62,38 @@ class OffPolicyConfig(NetworkConfig):
     def is_ready(self, update: Int[Array, ""]) -> Bool[Array, ""]:
         """Return whether an agent learns in its update number `update`, counted from 0."""
         return (update + 1) * self.batch_size >= self.learning_starts
+
+
+def learn_when_ready(
+    config: OffPolicyConfig,
+    update: Int[Array, ""],
+    gradient_step: Callable[[Tree, jax.Array], tuple[Tree, dict[str, jax.Array]]],
+    learned: Tree,
+) -> tuple[Tree, dict[str, jax.Array]]:
+    """Take the gradient steps of an update, if learning has begun.
+
+    Args:
+        config: The configuration.
+        update: The number of the update, counted from 0.
+        gradient_step: From what is learned and the index of the step to what is learned next, and scalars.
+        learned: What is learned before.
+
+    Returns:
+        What is learned after, and the means of the scalars, or zeros before learning begins.
+    """
+
+    def learn(learned: Tree) -> tuple[Tree, dict[str, jax.Array]]:
+        learned, scalars = jax.lax.scan(gradient_step, learned, jnp.arange(config.num_gradient_steps))
+        return learned, jax.tree.map(jnp.mean, scalars)
+
+    _, shapes = jax.eval_shape(learn, learned)
+    zeros = jax.tree.map(lambda shape: jnp.zeros(shape.shape, shape.dtype), shapes)
+    # A branch, unlike a choice of results, also keeps XLA from computing what was added to the buffer again where it is
+    # read, for which it would copy parts of the buffer.
+    result: tuple[Tree, dict[str, jax.Array]] = jax.lax.cond(
+        config.is_ready(update), learn, lambda learned: (learned, zeros), learned
+    )
+    return result
 
 
 def choose(condition: Bool[Array, ""], chosen: Tree, otherwise: Tree) -> Tree:

@@ -36,7 +36,7 @@ from funcenv.train.distributions import action_size, to_env_action
 from funcenv.train.exploration_noise import correlated_noise
 from funcenv.train.gradients import mean_gradients
 from funcenv.train.networks import Activation, NetworkFunction, to_features
-from funcenv.train.off_policy import OffPolicyConfig, choose
+from funcenv.train.off_policy import OffPolicyConfig, choose, learn_when_ready
 from funcenv.train.processes import keep_whole
 from funcenv.train.recent_episodes import RecentEpisodes
 from funcenv.train.replay_buffer import ReplayBuffer, Steps, Transition
@@ -245,9 +245,8 @@ def _learn(config: Config, env: AnyEnv, state: TrainState, key: jax.Array) -> tu
         )
         return learned, critic_losses | actor_losses
 
-    learned, losses = jax.lax.scan(gradient_step, state.learned, jnp.arange(config.num_gradient_steps))
-    learned = choose(config.is_ready(state.update), learned, state.learned)
-    return state.replace(learned=learned), jax.tree.map(jnp.mean, losses)
+    learned, losses = learn_when_ready(config, state.update, gradient_step, state.learned)
+    return state.replace(learned=learned), losses
 
 
 def _target(

@@ -1,10 +1,15 @@
 """The replay buffer keeps the latest steps, and draws windows that lie within an episode."""
 
+import re
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import funcenv
+from funcenv.train import dqn
+from funcenv.train.loop import Learner
 from funcenv.train.replay_buffer import ReplayBuffer, Steps
 
 NUM_ENVS, GAMMA = 3, 0.5
@@ -61,3 +66,15 @@ def test_a_donated_buffer_is_updated_in_place():
     addresses = [leaf.unsafe_buffer_pointer() for leaf in jax.tree.leaves(buffer.steps)]
     buffer = add(buffer, steps(2, 2))
     assert addresses == [leaf.unsafe_buffer_pointer() for leaf in jax.tree.leaves(buffer.steps)]
+
+
+@pytest.mark.parametrize("num_gradient_steps", [1, 2])
+def test_an_update_does_not_copy_the_buffer(num_gradient_steps):
+    """A compiled call copies its arguments; the loop over updates writes to the buffer in place."""
+    config = dqn.Config(buffer_size=8 * 333, num_gradient_steps=num_gradient_steps, hidden_sizes=(8,))
+    learner = Learner(dqn, config)
+    with learner._context():
+        program = learner._advance.lower(learner.init(funcenv.key(0)), np.int32(1)).compile().as_text()
+    loops = program.split("\nENTRY ")[0]
+    assert "[333,8]{1,0} fusion(" in loops, "the loop writes to the buffer"
+    assert not re.findall(r"\[333,8.* copy\(", loops)
