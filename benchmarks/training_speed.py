@@ -230,10 +230,10 @@ def measure(algorithm: str, trainers: list[str], rounds: int, checkout: str | No
     return rows
 
 
-def funcenv_worker(work: dict[str, Any], variables: dict[str, str] | None = None) -> Worker:
-    """Return a worker that trains by this package, with more environment variables."""
+def funcenv_worker(work: dict[str, Any]) -> Worker:
+    """Return a worker that trains by this package."""
     path = os.pathsep.join(map(str, (HERE.parent, HERE)))
-    return Worker("funcenv", "training_speed.py", work, environment={"PYTHONPATH": path, **(variables or {})})
+    return Worker("funcenv", "training_speed.py", work, environment={"PYTHONPATH": path})
 
 
 def measure_presets(rounds: int) -> dict[str, Any]:
