@@ -136,9 +136,9 @@ def change(name, env, rng):
         env.spawn_speed, env.move_speed = int(rng.integers(1, 11)), int(rng.integers(1, 6))
         env.ramp_timer, env.ramp_index = int(rng.integers(0, 5)), int(rng.integers(0, 9))
     elif name == "space_invaders":
-        env.alien_map *= rng.random((10, 10)) < rng.choice([0.1, 0.5, 1.0])
-        env.alien_map = np.roll(env.alien_map, rng.integers(7), 0)
+        env.alien_map *= rng.random((10, 10)) < rng.choice([0.0, 0.3, 1.0])
         env.alien_map[0, 4] = 1
+        env.alien_map = np.roll(env.alien_map, rng.integers(7), 0)
         env.alien_dir, env.enemy_move_interval = int(rng.choice([-1, 1])), int(rng.integers(6, 13))
         env.alien_move_timer, env.alien_shot_timer = int(rng.integers(0, 13)), int(rng.integers(0, 11))
     elif name == "seaquest":
