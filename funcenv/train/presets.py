@@ -64,8 +64,7 @@ _MINATAR: dict[str, Any] = {
     "activation": "relu",
 }
 
-_PONG: dict[str, Any] = {
-    "total_timesteps": 8_000_000,
+_ATARI: dict[str, Any] = {
     "num_envs": 64,
     "num_epochs": 2,
     "num_minibatches": 16,
@@ -75,7 +74,7 @@ _PONG: dict[str, Any] = {
 # Most of an image never changes, so that the few pixels of a ball have to be scaled: without normalize_observation, an
 # agent of Pong had learned nothing after 800,000 steps.
 _PONG_PIXELS: dict[str, Any] = {
-    **_PONG,
+    **_ATARI,
     "total_timesteps": 10_000_000,
     "learning_rate": 7e-4,
     "hidden_sizes": (128,),
@@ -190,7 +189,8 @@ PRESETS: dict[tuple[str, str], dict[str, Any]] = {
     ("ppo", "MinAtar/Freeway-v1"): _MINATAR,
     ("ppo", "MinAtar/Seaquest-v1"): _MINATAR,
     ("ppo", "MinAtar/SpaceInvaders-v1"): _MINATAR,
-    ("ppo", "arcade/Pong-v0"): _PONG,
+    ("ppo", "arcade/Breakout-v0"): {**_ATARI, "total_timesteps": 40_000_000, "entropy_coefficient": 0.003},
+    ("ppo", "arcade/Pong-v0"): {**_ATARI, "total_timesteps": 20_000_000, "entropy_coefficient": 0.003},
 }
 """Settings that differ from the algorithm's defaults, by the names of the algorithm and the environment."""
 
