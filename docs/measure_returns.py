@@ -45,7 +45,7 @@ _SEEDS = ("seed", "num_seeds")  # settings in which a run may differ from its pr
 PANELS = {
     "mujoco": ("HalfCheetah-v5", "Walker2d-v5", "Hopper-v5", "Ant-v5"),
     "box2d": ("LunarLander-v3", "LunarLanderContinuous-v3", "BipedalWalker-v3"),
-    "arcade": ("arcade/Pong-v0", "arcade/Pong-v0" + FROM_PIXELS),
+    "arcade": ("arcade/Pong-v0", "arcade/Pong-v0" + FROM_PIXELS, "arcade/Breakout-v0"),
     "minatar": ("MinAtar/Asterix-v1", "MinAtar/Breakout-v1", "MinAtar/Freeway-v1", "MinAtar/SpaceInvaders-v1"),
 }
 """The rows whose learning curves a picture shows, by the name of its file."""
