@@ -116,7 +116,7 @@ def rasterize(
         raise ValueError(f"dtype must be uint8 or float32, got {np.dtype(dtype)}")
     scene = scene.canonical()
     require_fields(scene.camera)
-    pixels = _pixels(scene.camera, height * supersample, width * supersample)
+    pixels = _pixels(scene.camera, height * supersample, width * supersample)._replace(grayscale=grayscale)
     canvas = _channels((scene.background[0], scene.background[1], scene.background[2]), grayscale)
     canvas = tuple(jnp.broadcast_to(plane, (1, 1)) for plane in canvas)
     if scene.backdrop:

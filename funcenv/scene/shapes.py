@@ -43,6 +43,7 @@ class Pixels(NamedTuple):
     y: jax.Array  # [height, 1]
     size: jax.Array  # width of a pixel, scalar
     density: jax.Array  # pixels per unit of length, scalar
+    grayscale: bool = False  # whether only the luminance of colours is drawn
 
 
 class Layer(NamedTuple):

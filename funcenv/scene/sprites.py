@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from funcenv.scene._fields import Codes, Color, Length, Number, Point, Size, Texels
+from funcenv.scene.color import luminance
 from funcenv.scene.font import ADVANCE, BLANK, CAPITAL_HEIGHT, GLYPH_HEIGHT, glyphs
 from funcenv.scene.shapes import Layer, Pixels, Shape
 from funcenv.struct import field
@@ -47,9 +48,11 @@ class Sprite(Shape):
         alpha = image[..., 3]
         covered = _mean_texels(alpha, self.center, self.size, pixels)
         weight = jnp.maximum(covered, 1e-6)
-        red, green, blue = (
-            _mean_texels(image[..., channel] * alpha, self.center, self.size, pixels) / weight for channel in range(3)
-        )
+        planes = [image[..., channel] for channel in range(3)]
+        if pixels.grayscale:  # one plane instead of three
+            planes = [luminance(*planes)]
+        colors = [_mean_texels(plane * alpha, self.center, self.size, pixels) / weight for plane in planes]
+        red, green, blue = colors if len(colors) == 3 else colors * 3
         yield Layer(covered, (red, green, blue), self.alpha)
 
 

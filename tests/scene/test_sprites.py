@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from funcenv.scene import Camera, Scene, Sprite, Text, digits, letters
+from funcenv.scene.color import luminance
 from funcenv.scene.font import glyphs
 from tests.support.drawing import drawn
 
@@ -142,3 +143,10 @@ def test_digits_are_those_of_python(value, count):
         assert text == expected
     else:  # too long: the last digits
         assert text == expected[-count:]
+
+
+def test_a_grey_sprite_is_the_luminance_of_the_coloured_one():
+    image = np.random.default_rng(0).integers(0, 256, (5, 7, 4), np.uint8)
+    scene = Scene(Camera((0.0, 0.0), 4.0, 4.0), (Sprite((0.3, -0.2), (3.1, 2.7), image),))
+    colored, grey = (drawn(scene, 20, 20, dtype="float32", grayscale=grayscale) for grayscale in (False, True))
+    np.testing.assert_allclose(grey, luminance(*np.moveaxis(np.asarray(colored), -1, 0)), atol=1e-6)
