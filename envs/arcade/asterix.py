@@ -20,7 +20,7 @@ LANES = 8  # rows 1 to 8, each with at most one enemy or piece of gold
 SPAWN_INTERVAL = 10  # steps between two that appear
 MOVE_INTERVAL = 5  # steps in which they move by one cell
 RAMP_INTERVAL = 100  # steps after which the game becomes faster
-GOLD_CHANCE = 1 / 3
+ONE_IN_GOLD = 3  # of things that appear, one in so many is gold
 
 
 class AsterixState(MinAtarState):
@@ -97,11 +97,12 @@ class Asterix(MinAtarGame):
 
     def play(self, state: AsterixState, action: Int[Array, ""], key: jax.Array) -> AsterixState:
         """Move the player, the enemies and the gold; one more may appear in an empty lane."""
-        lane_key, direction_key, kind_key = jax.random.split(key, 3)
-        num_empty = jnp.maximum((~state.present).sum(dtype=jnp.int32), 1)
-        lane = jax.random.randint(lane_key, (), 0, num_empty, jnp.int32)
-        to_right = jax.random.bernoulli(direction_key)
-        return self.play_with(state, action, Arrival(lane, to_right, jax.random.bernoulli(kind_key, GOLD_CHANCE)))
+        place, kind = jax.random.bits(key, (2,), jnp.uint32)  # remainders of 32 bits are as good as even
+        num_empty = jnp.maximum((~state.present).sum(dtype=jnp.uint32), 1)
+        arrival = Arrival(
+            lane=(place % num_empty).astype(jnp.int32), to_right=kind % 2 == 0, is_gold=kind // 2 % ONE_IN_GOLD == 0
+        )
+        return self.play_with(state, action, arrival)
 
     def play_with(self, state: AsterixState, action: Int[Array, ""], arrival: Arrival) -> AsterixState:
         """Return the next state, with what appears if it is time and a lane is empty."""

@@ -74,10 +74,15 @@ class Freeway(MinAtarGame):
         )
 
     def draw_speeds(self, key: jax.Array) -> Int[Array, "8"]:
-        """Draw the speed of the car in each lane."""
-        steps_key, direction_key = jax.random.split(key)
-        steps = jax.random.randint(steps_key, (LANES,), 1, FASTEST + 1, jnp.int32)
-        return jnp.where(jax.random.bernoulli(direction_key, 0.5, (LANES,)), steps, -steps)
+        """Draw the speed of the car in each lane.
+
+        Each lane takes a decimal digit of one of two words of 32 bits; all digits are equally likely to within three
+        millionths. Words for every lane would take two thirds of the time of a step.
+        """
+        words = jax.random.bits(key, (2,), jnp.uint32)
+        digits = words[:, None] // 10 ** jnp.arange(LANES // 2, dtype=jnp.uint32)[None] % 10
+        digit = digits.reshape(LANES).astype(jnp.int32)
+        return jnp.where(digit < FASTEST, digit + 1, FASTEST - 1 - digit)
 
     def play(self, state: FreewayState, action: Int[Array, ""], key: jax.Array) -> FreewayState:
         """Move the chicken and the cars; new cars begin where the old ones are."""
