@@ -66,7 +66,8 @@ def main(arguments: list[str] | None = None) -> None:
     elif options.runs:
         for folder in options.runs:
             config = run.read_config(folder)[1]
-            save(config.env_id + FROM_PIXELS * (config.pixels > 0), trained=measure_run(folder))
+            is_other = config.pixels > 0 and not preset(config.env_id).pixels  # than the run that its id names
+            save(config.env_id + FROM_PIXELS * is_other, trained=measure_run(folder))
     else:
         built_in = [spec.id for spec in funcenv.registry.values() if str(spec.entry_point).startswith("funcenv.envs.")]
         for env_id in options.train or built_in:

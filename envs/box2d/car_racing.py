@@ -87,7 +87,7 @@ class CarRacing(FuncEnv[CarRacingState, Any, UInt8[Array, "96 96 3"]]):
     The tyres and the track are computed in float32 without `jax_enable_x64`, where Gymnasium uses Python's float64; a
     track then differs from Gymnasium's by about a millimetre. A track of more than 400 tiles is drawn again. There are
     no useful gradients, because observations are integers. Skid marks, which Gymnasium shows to people but not to
-    agents, are not drawn: every state would have to keep them. There is no preset for training.
+    agents, are not drawn: every state would have to keep them.
 
     Raises:
         ValueError: a parameter that is not finite, a power or friction that is not positive, or an unknown fidelity.

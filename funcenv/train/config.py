@@ -11,6 +11,7 @@ from funcenv.checks import require_size
 from funcenv.func_env import AnyEnv
 from funcenv.registry import make
 from funcenv.train.observations import observe_pixels
+from funcenv.wrappers.repeat_action import RepeatAction
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,9 +28,11 @@ class TrainConfig:
     max_episode_steps: int | None = None
     """time limit of an episode; by default that of the id"""
     pixels: int = 0
-    """observe grey images of so many rows and columns, drawn from the scene; 0 for what the environment itself shows"""
+    """observe grey images of so many rows and columns: the environment's own, or drawn from its scene; 0 for none"""
     frames: int = 2
     """with --pixels: the number of images in an observation, those of the newest steps"""
+    action_repeat: int = 1
+    """how often the environment takes each action; all of it is one step of the agent"""
     seed: int = 0
     """seed of all randomness in the run, at least 0"""
     num_seeds: int = 1
@@ -46,7 +49,7 @@ class TrainConfig:
     """give the same result bit for bit on any number of devices, each of which then learns from all of a batch"""
 
     def __post_init__(self) -> None:
-        for name in ("frames", "num_seeds", "total_timesteps", "eval_episodes"):
+        for name in ("frames", "action_repeat", "num_seeds", "total_timesteps", "eval_episodes"):
             require_size(name, getattr(self, name))
         if self.pixels < 0:
             raise ValueError(
@@ -86,6 +89,8 @@ class TrainConfig:
         if self.max_episode_steps is not None:
             params["max_episode_steps"] = self.max_episode_steps
         env = make(self.env_id, **params)
+        if self.action_repeat > 1:
+            env = RepeatAction(env, self.action_repeat)
         return observe_pixels(env, self.pixels, self.frames) if self.pixels else env
 
     def to_json(self) -> dict[str, Any]:

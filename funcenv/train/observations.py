@@ -13,12 +13,14 @@ import numpy as np
 from jaxtyping import Array, Bool
 
 from funcenv.func_env import AnyEnv
-from funcenv.spaces import Dict
+from funcenv.spaces import Box, Dict
 from funcenv.spaces.space import AnySpace
 from funcenv.wrappers.action_mask_observation import ActionMaskObservation
 from funcenv.wrappers.frame_stack_observation import FrameStackObservation
+from funcenv.wrappers.grayscale_observation import GrayscaleObservation
 from funcenv.wrappers.pixel_observation import PixelObservation
 from funcenv.wrappers.policy_memory import PolicyMemory
+from funcenv.wrappers.resize_observation import ResizeObservation
 
 OBSERVATION, ACTION_MASK, MEMORY = "observation", "action_mask", "memory"
 """The entries of observations of `ActionMaskObservation` and `PolicyMemory`."""
@@ -27,12 +29,12 @@ _WRAPPERS = {ACTION_MASK: ActionMaskObservation, MEMORY: PolicyMemory}
 
 
 def observe_pixels(env: AnyEnv, size: int, frames: int) -> AnyEnv:
-    """Return an environment that is observed by grey images, drawn from its scene.
+    """Return an environment that is observed by grey images: its own, at another size, or else drawn from its scene.
 
     Observations are uint8 `[frames, size, size]`, the newest image last.
 
     Args:
-        env: An environment that defines `scene`.
+        env: An environment whose observations are images, or that defines `scene`.
         size: The number of rows and of columns of an image.
         frames: The number of images in an observation, those of the newest steps. One shows no velocities.
 
@@ -40,6 +42,10 @@ def observe_pixels(env: AnyEnv, size: int, frames: int) -> AnyEnv:
     >>> observe_pixels(funcenv.make("arcade/Pong-v0"), 42, 2).observation_space
     Box(0, 255, (2, 42, 42), uint8)
     """
+    space = env.observation_space
+    if isinstance(space, Box) and space.dtype == np.uint8 and len(space.shape) in (2, 3):
+        grey = env if len(space.shape) == 2 else GrayscaleObservation(env)
+        return FrameStackObservation(ResizeObservation(grey, (size, size)), frames)
     return FrameStackObservation(PixelObservation(env, size, size, grayscale=True), frames)
 
 

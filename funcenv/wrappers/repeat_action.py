@@ -43,6 +43,11 @@ class RepeatWrapper(StatefulWrapper[State, Action, Obs]):
         lowest, highest = self.env.reward_range
         return min(lowest, self._num_repeats * lowest), max(highest, self._num_repeats * highest)
 
+    @property
+    def render_fps(self) -> float:
+        """The number of steps a second that a window or a video shows: time passes as fast as without the repeats."""
+        return self.env.render_fps / self._num_repeats
+
     def transition_info(self, state: State, action: Action, next_state: Any) -> dict[str, Any]:
         """Return the transition info of the last repeat."""
         del state, action

@@ -10,6 +10,7 @@ from jaxtyping import Array, Float, UInt8
 
 from funcenv.checks import require_size
 from funcenv.func_env import Action, State
+from funcenv.scene._materialize import materialize
 from funcenv.spaces import Box
 from funcenv.struct import NDArray, field
 from funcenv.wrappers._spaces import first_env, require_image
@@ -53,7 +54,7 @@ class ResizeObservation(ObservationWrapper[State, Action, UInt8[Array, "..."]]):
 
     def outer_observation(self, observation: UInt8[Array, "..."]) -> UInt8[Array, "..."]:
         """Resize the image."""
-        return resize(observation, self.shape)
+        return resize(materialize(observation), self.shape)  # each pixel is read several times, and drawn once
 
     @property
     def observation_space(self) -> Box:

@@ -14,7 +14,7 @@ from funcenv.spaces import Box, Discrete
 from funcenv.train import dqn, ppo, pqn, recurrent_ppo, reinforce, sac, td3
 from funcenv.train.loop import Learner
 from funcenv.train.networks import BoardEncoder, ImageEncoder, channels_last, is_board, is_image
-from funcenv.wrappers import FrameStackObservation, PixelObservation
+from funcenv.wrappers import FrameStackObservation, GrayscaleObservation, PixelObservation, RepeatAction, ResizeObservation
 
 
 def test_which_spaces_hold_images():
@@ -128,8 +128,15 @@ def make_side(frames, is_continuous):
     return FrameStackObservation(PixelObservation(Side(is_continuous), 8, 8, grayscale=True), frames)
 
 
+def make_image(grayscale):
+    return PixelObservation(Side(False), 16, 24, grayscale=grayscale)
+
+
 SIDE, CONTINUOUS, PLAIN = "test/Side-v0", "test/SideContinuous-v0", "test/SidePlain-v0"
+COLOURED, GREY = "test/SideColoured-v0", "test/SideGrey-v0"
 funcenv.register(PLAIN, Side, max_episode_steps=8)
+for env_id in (COLOURED, GREY):
+    funcenv.register(env_id, make_image, kwargs={"grayscale": env_id == GREY}, max_episode_steps=8)
 for env_id in (SIDE, CONTINUOUS):
     kwargs = {"frames": 2, "is_continuous": env_id == CONTINUOUS}
     funcenv.register(env_id, make_side, kwargs=kwargs, max_episode_steps=8)
@@ -163,6 +170,30 @@ def test_ppo_learns_from_the_image():
     both = agent.policy_and_value(agent.features(observation))
     np.testing.assert_allclose(both[1], agent.value(agent.features(observation)), rtol=1e-5)
     np.testing.assert_allclose(both[0].logits, agent.policy(agent.features(observation)).logits, rtol=1e-5)
+
+
+@pytest.mark.parametrize("env_id", [COLOURED, GREY])
+def test_the_images_of_an_environment_are_resized_and_not_drawn_again(env_id):
+    env = dataclasses.replace(CONFIG, env_id=env_id, pixels=8).make_env()
+    shown = funcenv.make(env_id)
+    grey = shown if env_id == GREY else GrayscaleObservation(shown)
+    expected = FrameStackObservation(ResizeObservation(grey, (8, 8)), 2)
+    assert env.observation_space == expected.observation_space
+    observations = [made.reset(funcenv.key(3))[1].observation for made in (env, expected)]
+    np.testing.assert_array_equal(*observations)
+
+
+def test_actions_are_repeated_on_request():
+    env = dataclasses.replace(CONFIG, env_id=PLAIN, action_repeat=4).make_env()
+    played = []
+    for made in (env, RepeatAction(funcenv.make(PLAIN), 4)):
+        first, _ = made.reset(funcenv.key(3))
+        second, timestep = made.step(first, jnp.int32(1), funcenv.key(4))
+        played.append([timestep.reward, timestep.truncated, made.step(second, jnp.int32(1), funcenv.key(5))[1].truncated])
+    assert played[0] == played[1]
+    assert played[0][0] > 1 and played[0][1:] == [False, True]  # a time limit of eight steps of the environment
+    with pytest.raises(ValueError, match="action_repeat must be at least 1, got 0"):
+        dataclasses.replace(CONFIG, action_repeat=0)
 
 
 def test_every_environment_with_a_scene_is_observed_by_images_on_request():

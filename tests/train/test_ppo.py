@@ -135,7 +135,6 @@ def test_presets_for_images_are_configurations(algorithm, env_id):
 def test_every_environment_of_the_package_has_a_preset():
     funcenv.spec("CartPole-v1")  # loads the package's ids
     ids = {spec.id for spec in funcenv.registry.values() if spec.namespace is None}
-    ids -= {"CarRacing-v3"}  # whose page says that it has none
     assert ids == {env_id for algorithm, env_id in PRESETS if algorithm == "ppo" and "/" not in env_id}
 
 

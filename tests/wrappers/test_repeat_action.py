@@ -111,3 +111,7 @@ def test_wrong_arguments_are_refused():
         RepeatAction(CartPole(), 0)
     with pytest.raises(TypeError, match=r"num_repeats must be an integer, got 2.5"):
         RepeatAction(CartPole(), 2.5)
+
+
+def test_time_passes_as_fast_as_without_repeats():
+    assert RepeatAction(CartPole(), 4).render_fps == CartPole().render_fps / 4
