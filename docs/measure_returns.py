@@ -43,12 +43,13 @@ NUM_POINTS = 60  # of a learning curve
 FROM_PIXELS = " from pixels"  # ends the name of a row: a run with images as observations
 _SEEDS = ("seed", "num_seeds")  # settings in which a run may differ from its preset
 PANELS = {
-    "mujoco": ("HalfCheetah-v5", "Walker2d-v5", "Hopper-v5", "Ant-v5"),
-    "box2d": ("LunarLander-v3", "LunarLanderContinuous-v3", "BipedalWalker-v3"),
+    "mujoco": ("HalfCheetah-v5", "Walker2d-v5", "Hopper-v5", "Ant-v5", "Humanoid-v5", "HumanoidStandup-v5"),
+    "box2d": ("LunarLander-v3", "LunarLanderContinuous-v3", "BipedalWalker-v3", "CarRacing-v3"),
     "arcade": ("arcade/Pong-v0", "arcade/Pong-v0" + FROM_PIXELS, "arcade/Breakout-v0"),
-    "minatar": ("MinAtar/Asterix-v1", "MinAtar/Breakout-v1", "MinAtar/Freeway-v1", "MinAtar/SpaceInvaders-v1"),
+    "minatar": tuple(f"MinAtar/{game}-v1" for game in ("Asterix", "Breakout", "Freeway", "SpaceInvaders", "Seaquest")),
 }
 """The rows whose learning curves a picture shows, by the name of its file."""
+MAX_COLUMNS = 4  # of a picture; more panels stand in two rows
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -66,8 +67,7 @@ def main(arguments: list[str] | None = None) -> None:
     elif options.runs:
         for folder in options.runs:
             config = run.read_config(folder)[1]
-            is_other = config.pixels > 0 and not preset(config.env_id).pixels  # than the run that its id names
-            save(config.env_id + FROM_PIXELS * is_other, trained=measure_run(folder))
+            save(row_name(config), trained=measure_run(folder))
     else:
         built_in = [spec.id for spec in funcenv.registry.values() if str(spec.entry_point).startswith("funcenv.envs.")]
         for env_id in options.train or built_in:
@@ -78,6 +78,16 @@ def main(arguments: list[str] | None = None) -> None:
                 if ("ppo", env_id) in PRESETS:
                     folder = train(preset(env_id), (options.folder or pathlib.Path(temporary)), options.seeds)
                     save(env_id, trained=measure_run(folder))
+
+
+def row_name(config: Any) -> str:
+    """Return the name of the row of a run: the id, and whether it learned from images where the preset does not.
+
+    >>> row_name(preset("CarRacing-v3")), row_name(preset("arcade/Pong-v0", from_pixels=True))
+    ('CarRacing-v3', 'arcade/Pong-v0 from pixels')
+    """
+    name: str = config.env_id
+    return name + FROM_PIXELS if config.pixels and not preset(name).pixels else name
 
 
 def measure_random(env_id: str) -> list[float]:
@@ -212,9 +222,14 @@ def draw_pictures(rows: dict[str, dict[str, Any]]) -> None:
         shown = [env_id for env_id in ids if "curve_steps" in rows.get(env_id, {}).get("trained", {})]
         if not shown:
             continue
-        figure = Figure(figsize=(3.4 * len(shown), 2.9), dpi=150, layout="constrained")
-        for axes, env_id in zip(figure.subplots(1, len(shown), squeeze=False)[0], shown, strict=True):
+        columns = len(shown) if len(shown) <= MAX_COLUMNS else -(-len(shown) // 2)
+        size = -(-len(shown) // columns), columns
+        figure = Figure(figsize=(3.4 * size[1], 2.9 * size[0]), dpi=150, layout="constrained")
+        panels = figure.subplots(*size, squeeze=False).ravel()
+        for axes, env_id in zip(panels, shown, strict=False):
             draw_curve(axes, env_id, rows[env_id]["trained"])
+        for axes in panels[len(shown) :]:
+            axes.remove()
         figure.savefig(PICTURES / f"{name}.png")
 
 

@@ -229,17 +229,26 @@ def _train(arguments: list[str], hints: list[str]) -> int:
 
 
 def _parse_config(tyro: Any, config: Any, options: RunOptions, arguments: list[str]) -> tuple[Any, RunOptions]:
-    """Parse flags for every field of the configuration and the options, without prefixes."""
+    """Parse flags for every field of the configuration and the options, without prefixes.
+
+    Parameters of the environment are added to those that the configuration has.
+    """
+    params = config.env_params
 
     def collect(config: Any, options: RunOptions) -> tuple[Any, RunOptions]:
         return config, options
 
     flat = tyro.conf.OmitArgPrefixes
     collect.__annotations__ = {"config": flat[type(config)], "options": flat[RunOptions], "return": tuple}
-    collect.__defaults__ = (config, options)
+    # With a default that has entries, tyro would make a flag of each of them and take no others.
+    collect.__defaults__ = (dataclasses.replace(config, env_params={}), options)
     collect.__doc__ = f"Train with {options.algo}, starting from its configuration for {config.env_id}."
+    if params:
+        words = " ".join(f"{name} {value}" for name, value in params.items())
+        collect.__doc__ += f" Its --env-params are {words}."
     arguments = _with_whole_numbers(arguments, type(config), RunOptions)
-    return tyro.cli(collect, prog="funcenv train [ENV]", args=arguments)
+    parsed, options = tyro.cli(collect, prog="funcenv train [ENV]", args=arguments)
+    return dataclasses.replace(parsed, env_params=params | parsed.env_params), options
 
 
 def _evaluate(arguments: list[str]) -> int:

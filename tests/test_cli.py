@@ -1,5 +1,6 @@
 """The command line."""
 
+import dataclasses
 import importlib.util
 import json
 import shutil
@@ -47,18 +48,43 @@ def test_train_names_its_run_below_runs(tmp_path, capsys):
     assert f"funcenv evaluate {folder}" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(("flags", "from_pixels"), [([], False), (["--pixels", "0"], False), (["--pixels=42"], True)])
-def test_training_from_pixels_starts_from_a_preset_of_its_own(flags, from_pixels, monkeypatch):
-    started = []
+@pytest.fixture
+def started(monkeypatch):
+    """Return the configurations with which `funcenv train` starts, which then goes no further."""
+    configs = []
 
     def start(config, *arguments, **options):
-        started.append(config)
+        configs.append(config)
         raise ValueError("this is enough; stop here")
 
     monkeypatch.setattr("funcenv.train.run.start", start)
+    return configs
+
+
+@pytest.mark.parametrize(("flags", "from_pixels"), [([], False), (["--pixels", "0"], False), (["--pixels=42"], True)])
+def test_training_from_pixels_starts_from_a_preset_of_its_own(flags, from_pixels, started):
     assert main(["train", "arcade/Pong-v0", *flags]) == 1
     assert started == [preset("arcade/Pong-v0", from_pixels=from_pixels)]
     assert started[0].pixels == 42 * from_pixels
+
+
+@pytest.mark.parametrize(
+    ("words", "params"),
+    [
+        ([], {"continuous": False}),
+        (["continuous", "True"], {"continuous": True}),
+        (["fidelity", "fast", "engine_power", "4e7"], {"continuous": False, "fidelity": "fast", "engine_power": 4e7}),
+    ],
+)
+def test_parameters_are_added_to_those_of_a_preset(words, params, started):
+    assert main(["train", "CarRacing-v3", *(["--env-params"] if words else []), *words]) == 1
+    assert started == [dataclasses.replace(preset("CarRacing-v3"), env_params=params)]
+
+
+def test_help_names_the_parameters_of_a_preset(capsys):
+    with pytest.raises(SystemExit):
+        main(["train", "CarRacing-v3", "--help"])
+    assert "Its --env-params are continuous False." in " ".join(capsys.readouterr().out.split())
 
 
 def test_the_last_line_of_training_is_its_outcome(trained, tmp_path, capsys):

@@ -23,8 +23,8 @@ class TrainConfig:
 
     env_id: str = "CartPole-v1"
     """the environment: an id from `funcenv list`, "module:Name-v0", or "module:EnvClass\""""
-    env_params: dict[str, float] = dataclasses.field(default_factory=dict)
-    """parameters of the environment, for example gravity 1.6"""
+    env_params: dict[str, bool | int | float | str] = dataclasses.field(default_factory=dict)
+    """parameters of the environment, for example gravity 1.6 or map_name 8x8"""
     max_episode_steps: int | None = None
     """time limit of an episode; by default that of the id"""
     pixels: int = 0

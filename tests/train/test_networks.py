@@ -14,7 +14,13 @@ from funcenv.spaces import Box, Discrete
 from funcenv.train import dqn, ppo, pqn, recurrent_ppo, reinforce, sac, td3
 from funcenv.train.loop import Learner
 from funcenv.train.networks import BoardEncoder, ImageEncoder, channels_last, is_board, is_image
-from funcenv.wrappers import FrameStackObservation, GrayscaleObservation, PixelObservation, RepeatAction, ResizeObservation
+from funcenv.wrappers import (
+    FrameStackObservation,
+    GrayscaleObservation,
+    PixelObservation,
+    RepeatAction,
+    ResizeObservation,
+)
 
 
 def test_which_spaces_hold_images():
@@ -188,8 +194,9 @@ def test_actions_are_repeated_on_request():
     played = []
     for made in (env, RepeatAction(funcenv.make(PLAIN), 4)):
         first, _ = made.reset(funcenv.key(3))
-        second, timestep = made.step(first, jnp.int32(1), funcenv.key(4))
-        played.append([timestep.reward, timestep.truncated, made.step(second, jnp.int32(1), funcenv.key(5))[1].truncated])
+        second, before = made.step(first, jnp.int32(1), funcenv.key(4))
+        _, after = made.step(second, jnp.int32(1), funcenv.key(5))
+        played.append([before.reward, before.truncated, after.truncated])
     assert played[0] == played[1]
     assert played[0][0] > 1 and played[0][1:] == [False, True]  # a time limit of eight steps of the environment
     with pytest.raises(ValueError, match="action_repeat must be at least 1, got 0"):
