@@ -43,10 +43,15 @@ def observe_pixels(env: AnyEnv, size: int, frames: int) -> AnyEnv:
     Box(0, 255, (2, 42, 42), uint8)
     """
     space = env.observation_space
-    if isinstance(space, Box) and space.dtype == np.uint8 and len(space.shape) in (2, 3):
-        grey = env if len(space.shape) == 2 else GrayscaleObservation(env)
-        return FrameStackObservation(ResizeObservation(grey, (size, size)), frames)
-    return FrameStackObservation(PixelObservation(env, size, size, grayscale=True), frames)
+    shape = space.shape if isinstance(space, Box) and space.dtype == np.uint8 else ()
+    images: AnyEnv
+    if len(shape) == 2:
+        images = ResizeObservation(env, (size, size))
+    elif len(shape) == 3 and shape[-1] == 3:
+        images = ResizeObservation(GrayscaleObservation(env), (size, size))
+    else:
+        images = PixelObservation(env, size, size, grayscale=True)
+    return FrameStackObservation(images, frames)
 
 
 def task_space(space: AnySpace) -> AnySpace:
