@@ -242,8 +242,9 @@ def draw_curve(axes: Any, env_id: str, row: dict[str, Any]) -> None:
     threshold = funcenv.spec(env_id.removesuffix(FROM_PIXELS)).reward_threshold
     if threshold is not None and threshold < 1.4 * returns.max():
         axes.axhline(threshold, color="#999999", linestyle=(0, (4, 3)), linewidth=1)
-        style: dict[str, Any] = {"ha": "right", "va": "top", "fontsize": 8, "color": "#666666"}
-        axes.text(0.99, threshold, f"solved: {threshold:g}", transform=axes.get_yaxis_transform(), **style)
+        style: dict[str, Any] = {"ha": "left", "va": "bottom", "fontsize": 8, "color": "#666666"}
+        axes.margins(y=0.12)
+        axes.text(0.01, threshold, f"solved: {threshold:g}", transform=axes.get_yaxis_transform(), **style)
     agents = "1 agent" if returns.shape[1] == 1 else f"{returns.shape[1]} agents"
     axes.set_title(f"{env_id}\n{agents}, {row['cpu_seconds']:.0f} CPU-s", fontsize=9, loc="left")
     axes.set(xlabel="environment steps of each agent", ylabel="return, last 100 episodes", xlim=(0, None))
