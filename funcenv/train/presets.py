@@ -42,7 +42,7 @@ _BIPEDAL_WALKER: dict[str, Any] = {
 }
 
 # As in CleanRL's PPO for continuous control, with 16 environments instead of one. One agent of HalfCheetah reaches
-# 3,957, of Walker2d 4,370, of Hopper 1,825 and of Ant 1,047. docs/zoo.md has the others.
+# 3,957, of Walker2d 4,370 and of Ant 1,047. docs/zoo.md has the others.
 _MUJOCO: dict[str, Any] = {
     "total_timesteps": 1_000_000,
     "num_envs": 16,
@@ -204,7 +204,7 @@ PRESETS: dict[tuple[str, str], dict[str, Any]] = {
     ("ppo", "CarRacing-v3"): _CAR_RACING,
     ("ppo", "Ant-v5"): _MUJOCO,
     ("ppo", "HalfCheetah-v5"): _MUJOCO,
-    ("ppo", "Hopper-v5"): _MUJOCO,
+    ("ppo", "Hopper-v5"): {**_MUJOCO, "total_timesteps": 3_000_000},
     ("ppo", "Humanoid-v5"): _MUJOCO,
     ("ppo", "HumanoidStandup-v5"): _MUJOCO,
     ("ppo", "InvertedDoublePendulum-v5"): _MUJOCO,
