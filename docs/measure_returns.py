@@ -49,7 +49,7 @@ PANELS = {
     "minatar": tuple(f"MinAtar/{game}-v1" for game in ("Asterix", "Breakout", "Freeway", "SpaceInvaders", "Seaquest")),
 }
 """The rows whose learning curves a picture shows, by the name of its file."""
-MAX_COLUMNS = 4  # of a picture; more panels stand in two rows
+MAX_COLUMNS = 4  # the most panels that stand side by side in a picture
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -222,10 +222,10 @@ def draw_pictures(rows: dict[str, dict[str, Any]]) -> None:
         shown = [env_id for env_id in ids if "curve_steps" in rows.get(env_id, {}).get("trained", {})]
         if not shown:
             continue
-        columns = len(shown) if len(shown) <= MAX_COLUMNS else -(-len(shown) // 2)
-        size = -(-len(shown) // columns), columns
-        figure = Figure(figsize=(3.4 * size[1], 2.9 * size[0]), dpi=150, layout="constrained")
-        panels = figure.subplots(*size, squeeze=False).ravel()
+        num_rows = -(-len(shown) // MAX_COLUMNS)
+        num_columns = -(-len(shown) // num_rows)
+        figure = Figure(figsize=(3.4 * num_columns, 2.9 * num_rows), dpi=150, layout="constrained")
+        panels = figure.subplots(num_rows, num_columns, squeeze=False).ravel()
         for axes, env_id in zip(panels, shown, strict=False):
             draw_curve(axes, env_id, rows[env_id]["trained"])
         for axes in panels[len(shown) :]:

@@ -13,8 +13,9 @@ import numpy as np
 from jaxtyping import Array, Bool
 
 from funcenv.func_env import AnyEnv
-from funcenv.spaces import Box, Dict
+from funcenv.spaces import Dict
 from funcenv.spaces.space import AnySpace
+from funcenv.wrappers._spaces import holds_images
 from funcenv.wrappers.action_mask_observation import ActionMaskObservation
 from funcenv.wrappers.frame_stack_observation import FrameStackObservation
 from funcenv.wrappers.grayscale_observation import GrayscaleObservation
@@ -42,12 +43,10 @@ def observe_pixels(env: AnyEnv, size: int, frames: int) -> AnyEnv:
     >>> observe_pixels(funcenv.make("arcade/Pong-v0"), 42, 2).observation_space
     Box(0, 255, (2, 42, 42), uint8)
     """
-    space = env.observation_space
-    shape = space.shape if isinstance(space, Box) and space.dtype == np.uint8 else ()
     images: AnyEnv
-    if len(shape) == 2:
+    if holds_images(env.observation_space, channels=()):
         images = ResizeObservation(env, (size, size))
-    elif len(shape) == 3 and shape[-1] == 3:
+    elif holds_images(env.observation_space, channels=(3,)):
         images = ResizeObservation(GrayscaleObservation(env), (size, size))
     else:
         images = PixelObservation(env, size, size, grayscale=True)

@@ -51,6 +51,22 @@ def require_box(wrapper: Any, name: str, env: Any = None) -> Box:
     return space
 
 
+def holds_images(space: AnySpace, channels: tuple[int, ...] | None = None) -> bool:
+    """Check whether a space is a `Box` of uint8 from 0 to 255, `[height, width]` or `[height, width, channels]`.
+
+    Args:
+        space: the space.
+        channels: the axes that must follow height and width, `()` for none; none or one by default.
+
+    >>> [holds_images(Box(0, 255, (8, 8), np.uint8), channels) for channels in (None, (), (3,))]
+    [True, True, False]
+    """
+    if not (isinstance(space, Box) and len(space.shape) >= 2 and space.dtype == np.uint8):
+        return False
+    fits = len(space.shape) <= 3 if channels is None else space.shape[2:] == channels
+    return bool(fits and (space.low == 0).all() and (space.high == 255).all())
+
+
 def require_image(wrapper: Any, space: AnySpace, channels: tuple[int, ...] | None = None) -> Box:
     """Return a space of images: a `Box` of uint8 from 0 to 255, `[height, width]` or `[height, width, channels]`.
 
@@ -69,8 +85,7 @@ def require_image(wrapper: Any, space: AnySpace, channels: tuple[int, ...] | Non
     name = type(wrapper).__name__
     if not isinstance(space, Box):
         raise TypeError(f"{name} needs images, a Box of uint8, got {space!r}; put PixelObservation inside")
-    fits = len(space.shape) in (2, 3) if channels is None else space.shape[2:] == channels and len(space.shape) > 2
-    if not (fits and space.dtype == np.uint8 and (space.low == 0).all() and (space.high == 255).all()):
+    if not holds_images(space, channels):
         wanted = "(height, width[, channels])" if channels is None else f"(height, width, {channels[0]})"
         raise ValueError(
             f"{name} needs images, a Box(0, 255, {wanted}, uint8), got {space!r}; "
