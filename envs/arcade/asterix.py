@@ -20,7 +20,7 @@ LANES = 8  # rows 1 to 8, each with at most one enemy or piece of gold
 SPAWN_INTERVAL = 10  # steps between two that appear
 MOVE_INTERVAL = 5  # steps in which they move by one cell
 RAMP_INTERVAL = 100  # steps after which the game becomes faster
-ONE_IN_GOLD = 3  # of things that appear, one in so many is gold
+ONE_IN_GOLD = 3  # one in so many of the things that appear is gold
 
 
 class AsterixState(MinAtarState):
