@@ -28,7 +28,6 @@ from funcenv.train.aggregate import bootstrap_interval, interquartile_mean
 
 DOCS = pathlib.Path(__file__).parent
 RETURNS = DOCS / "returns.json"
-FROM_PIXELS = " from pixels"  # ends the names of rows in that file: runs with images as observations
 PACKAGE = "funcenv.envs"  # the site documents the environments of this package
 
 
@@ -188,18 +187,15 @@ def returns_table(page: EnvPage) -> str:
 
 
 def zoo(package: str = PACKAGE) -> str:
-    """Return a table of what the presets reach, with a row for each id; docs/measure_returns.py measures it."""
+    """Return a table of what the presets reach, with a row for each id or more; docs/measure_returns.py measures it."""
     measured = json.loads(RETURNS.read_text())
     head = "id | algorithm | agents | steps of each | return [95% interval] | goal | reached | compile | CPU-s"
     rows = [f"| {head} |", "|" + "---|" * len(head.split(" | "))]
     for page in env_pages(package):
         for spec in page.specs:
             rows += [zoo_row(spec, measured.get(spec.id, {}))]
-            rows += [
-                zoo_row(spec, measured[spec.id + words], words)
-                for words in (FROM_PIXELS,)
-                if spec.id + words in measured
-            ]
+            others = [name for name in measured if name.startswith(f"{spec.id} ")]  # such as "ID from pixels"
+            rows += [zoo_row(spec, measured[name], name.removeprefix(spec.id)) for name in others]
     return "\n".join(rows)
 
 

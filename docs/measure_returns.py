@@ -1,7 +1,7 @@
 """Measures the returns that the pages of the environments and docs/zoo.md show, and writes them to docs/returns.json.
 
 python docs/measure_returns.py                         random policies
-python docs/measure_returns.py --train [ID ...]        agents of the presets as well, of all ids or of some
+python docs/measure_returns.py --train [ID ...]        agents of all presets as well, of all ids or of some
 python docs/measure_returns.py --runs FOLDER [...]     agents of runs that there are, such as those of `funcenv train`
 python docs/measure_returns.py --draw                  the learning curves of all of them, docs/assets/zoo/*.png
 
@@ -29,9 +29,10 @@ from funcenv.envs.classic_control import CartPole
 from funcenv.envs.mujoco.mujoco_env import MujocoEnv
 from funcenv.registry import load_entry_points
 from funcenv.train import run
+from funcenv.train.algorithm import DEFAULT_ALGORITHM, algorithm_name, algorithm_of
 from funcenv.train.best import pick_agent
 from funcenv.train.metrics import read_metrics, scores
-from funcenv.train.presets import PRESETS, preset
+from funcenv.train.presets import PIXEL_PRESETS, PRESETS, preset
 from funcenv.train.report_plots import format_steps
 from funcenv.train.result import solved_updates
 
@@ -66,8 +67,7 @@ def main(arguments: list[str] | None = None) -> None:
         draw_pictures(read_rows())
     elif options.runs:
         for folder in options.runs:
-            config = run.read_config(folder)[1]
-            save(row_name(config), trained=measure_run(folder))
+            save(row_name(run.read_config(folder)[1]), trained=measure_run(folder))
     else:
         built_in = [spec.id for spec in funcenv.registry.values() if str(spec.entry_point).startswith("funcenv.envs.")]
         for env_id in options.train or built_in:
@@ -75,19 +75,38 @@ def main(arguments: list[str] | None = None) -> None:
             save(env_id, random=measure_random(env_id), **({} if best is None else {"optimum": best}))
         with tempfile.TemporaryDirectory() as temporary:
             for env_id in [] if options.train is None else options.train or built_in:
-                if ("ppo", env_id) in PRESETS:
-                    folder = train(preset(env_id), (options.folder or pathlib.Path(temporary)), options.seeds)
-                    save(env_id, trained=measure_run(folder))
+                for name, config in presets_of(env_id).items():
+                    folder = train(config, options.folder or pathlib.Path(temporary), options.seeds)
+                    save(name, trained=measure_run(folder))
+
+
+def presets_of(env_id: str) -> dict[str, Any]:
+    """Return the configurations of all presets of an id, by the names of their rows.
+
+    >>> list(presets_of("CarRacing-v3")), list(presets_of("Pendulum-v1"))
+    (['CarRacing-v3'], ['Pendulum-v1 with sac', 'Pendulum-v1'])
+    """
+    configs = [
+        preset(env_id, algorithm, from_pixels=presets is PIXEL_PRESETS)
+        for presets in (PRESETS, PIXEL_PRESETS)
+        for algorithm, name in presets
+        if name == env_id
+    ]
+    return {row_name(config): config for config in configs}
 
 
 def row_name(config: Any) -> str:
-    """Return the name of the row of a run: the id, and whether it learned from images where the preset does not.
+    """Return the name of the row of a run: the id, and where it differs from what `funcenv train ID` does.
 
     >>> row_name(preset("CarRacing-v3")), row_name(preset("arcade/Pong-v0", from_pixels=True))
     ('CarRacing-v3', 'arcade/Pong-v0 from pixels')
+    >>> row_name(preset("Pendulum-v1", "sac"))
+    'Pendulum-v1 with sac'
     """
-    name: str = config.env_id
-    return name + FROM_PIXELS if config.pixels and not preset(name).pixels else name
+    name, algorithm = config.env_id, algorithm_name(algorithm_of(config))
+    words = FROM_PIXELS if config.pixels and not preset(name).pixels else ""
+    words += "" if algorithm == DEFAULT_ALGORITHM else f" with {algorithm}"
+    return f"{name}{words}"
 
 
 def measure_random(env_id: str) -> list[float]:
@@ -126,7 +145,7 @@ def optimum(env_id: str) -> float | None:
 
 def train(config: Any, folder: pathlib.Path, num_seeds: int) -> pathlib.Path:
     """Train agents of a configuration side by side, or go on with a run that was stopped; return its folder."""
-    folder = folder / config.env_id.replace("/", "-")
+    folder = folder / row_name(config).replace("/", "-").replace(" ", "-")
     if folder.exists():
         run.resume(folder, replay_episodes=0)
     else:
@@ -199,54 +218,54 @@ def costs(rows: list[dict[str, str]]) -> tuple[float, float]:
 
 
 def read_rows() -> dict[str, dict[str, Any]]:
-    """Return what was measured, by id."""
+    """Return what was measured, by the names of rows."""
     rows: dict[str, dict[str, Any]] = json.loads(FILE.read_text()) if FILE.exists() else {}
     return rows
 
 
-def save(env_id: str, **figures: Any) -> None:
-    """Merge figures of an id into the file, which has one line for each id."""
+def save(name: str, **figures: Any) -> None:
+    """Merge figures of a row into the file, which has one line for each."""
     rows = read_rows()
-    rows.setdefault(env_id, {}).update(figures)
+    rows.setdefault(name, {}).update(figures)
     FILE.write_text("{\n" + ",\n".join(f"{json.dumps(key)}: {json.dumps(row)}" for key, row in rows.items()) + "\n}\n")
-    shown = {name: value for name, value in figures.get("trained", {}).items() if not name.startswith("curve")}
-    print(env_id, shown or figures, flush=True)
+    shown = {figure: value for figure, value in figures.get("trained", {}).items() if not figure.startswith("curve")}
+    print(name, shown or figures, flush=True)
 
 
 def draw_pictures(rows: dict[str, dict[str, Any]]) -> None:
-    """Draw the learning curves of the ids in `PANELS` that have one."""
+    """Draw the learning curves of the rows in `PANELS` that have one."""
     from matplotlib.figure import Figure
 
     PICTURES.mkdir(parents=True, exist_ok=True)
-    for name, ids in PANELS.items():
-        shown = [env_id for env_id in ids if "curve_steps" in rows.get(env_id, {}).get("trained", {})]
+    for picture, names in PANELS.items():
+        shown = [name for name in names if "curve_steps" in rows.get(name, {}).get("trained", {})]
         if not shown:
             continue
         num_rows = -(-len(shown) // MAX_COLUMNS)
         num_columns = -(-len(shown) // num_rows)
         figure = Figure(figsize=(3.4 * num_columns, 2.9 * num_rows), dpi=150, layout="constrained")
         panels = figure.subplots(num_rows, num_columns, squeeze=False).ravel()
-        for axes, env_id in zip(panels, shown, strict=False):
-            draw_curve(axes, env_id, rows[env_id]["trained"])
+        for axes, name in zip(panels, shown, strict=False):
+            draw_curve(axes, name, rows[name]["trained"])
         for axes in panels[len(shown) :]:
             axes.remove()
-        figure.savefig(PICTURES / f"{name}.png")
+        figure.savefig(PICTURES / f"{picture}.png")
 
 
-def draw_curve(axes: Any, env_id: str, row: dict[str, Any]) -> None:
+def draw_curve(axes: Any, name: str, row: dict[str, Any]) -> None:
     """Draw the mean return of every agent against its steps, their mean, and the threshold if it is near."""
     steps, returns = np.array(row["curve_steps"]), np.array(row["curve_returns"])
     if returns.shape[1] > 1:
         axes.plot(steps, returns, color="#2a6fbb", alpha=0.3, linewidth=0.8)
     axes.plot(steps, returns.mean(axis=1), color="#2a6fbb", linewidth=2)
-    threshold = funcenv.spec(env_id.removesuffix(FROM_PIXELS)).reward_threshold
+    threshold = funcenv.spec(name.partition(" ")[0]).reward_threshold
     if threshold is not None and threshold < 1.4 * returns.max():
         axes.axhline(threshold, color="#999999", linestyle=(0, (4, 3)), linewidth=1)
         style: dict[str, Any] = {"ha": "left", "va": "bottom", "fontsize": 8, "color": "#666666"}
         axes.margins(y=0.12)
         axes.text(0.01, threshold, f"solved: {threshold:g}", transform=axes.get_yaxis_transform(), **style)
     agents = "1 agent" if returns.shape[1] == 1 else f"{returns.shape[1]} agents"
-    axes.set_title(f"{env_id}\n{agents}, {row['cpu_seconds']:.0f} CPU-s", fontsize=9, loc="left")
+    axes.set_title(f"{name}\n{agents}, {row['cpu_seconds']:.0f} CPU-s", fontsize=9, loc="left")
     axes.set(xlabel="environment steps of each agent", ylabel="return, last 100 episodes", xlim=(0, None))
     axes.xaxis.set_major_formatter(lambda value, _: format_steps(value))
     axes.grid(alpha=0.25, linewidth=0.6)

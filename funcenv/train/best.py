@@ -38,7 +38,7 @@ class BestAgents(PyTreeNode):
     def of(cls, learner: Learner, state: Any, explore: bool = False) -> BestAgents:
         """Return the agents of a train state, with the score of agents that are not known yet."""
         score = jnp.asarray(np.full(learner.config.num_seeds, -np.inf), float)
-        return cls(agents=learner.agents(state, explore), score=score, update=jnp.asarray(learner.local(state.update)))
+        return cls(agents=learner.agents(state, explore), score=score, update=jnp.copy(learner.local(state.update)))
 
     def improved(self, agents: Any, score: Any, update: int) -> BestAgents:
         """Return the better agent of each seed; a score of NaN is no better than any."""

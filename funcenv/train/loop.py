@@ -61,6 +61,7 @@ class Learner:
         self.env = config.make_env()
         self.mesh = make_mesh(config.num_envs, devices) if hasattr(config, "num_envs") else None
         self._advance = jax.jit(self._loop)
+        self._advance_in_place = jax.jit(self._loop, donate_argnums=0)
         self._agents = jax.jit(self._make_agents, static_argnames="explore")
 
     def init(self, key: jax.Array) -> Any:
@@ -79,8 +80,14 @@ class Learner:
         shapes = jax.eval_shape(self.init, key)
         return shapes if self.mesh is None else with_shardings(shapes, state_shardings(self.mesh, shapes))
 
-    def advance(self, state: Any, num_updates: int) -> tuple[Any, Metrics]:
+    def advance(self, state: Any, num_updates: int, donate: bool = False) -> tuple[Any, Metrics]:
         """Do the next updates, at most `MAX_UPDATES_PER_CALL` and at most to the end of the run.
+
+        Args:
+            state: The state before.
+            num_updates: How many.
+            donate: Write the next state over `state`, which cannot be used afterwards. A replay buffer is otherwise
+                held twice, and copied in each call.
 
         Returns:
             The next state, and metrics of shape `[num_updates, num_seeds]` each. Means of recent episodes are NaN
@@ -88,16 +95,18 @@ class Learner:
         """
         num_updates = min(num_updates, MAX_UPDATES_PER_CALL, self.config.num_updates - self.num_updates_done(state))
         with self._context():
-            state, metrics = self._advance(state, np.int32(num_updates))
+            state, metrics = self._program(donate)(state, np.int32(num_updates))
         rows = {name: values[:num_updates] for name, values in jax.device_get(metrics).items()}
         # Not inside the program, where jax_debug_nans would take it for a mistake.
         means = {name: np.where(rows["episodes"] > 0, rows[name], np.nan) for name in MEANS_OF_EPISODES}
         return state, rows | {name: values.astype(rows[name].dtype) for name, values in means.items()}
 
-    def compile(self, state: Any) -> None:
-        """Compile `advance`, which the first call does otherwise."""
+    def compile(self, state: Any, donate: bool = False) -> Any:
+        """Compile `advance`, which the first call does otherwise, and return the same state."""
         with self._context():
-            self.num_updates_done(self._advance(state, np.int32(0))[0])  # waits for the program
+            state, metrics = self._program(donate)(state, np.int32(0))
+        jax.block_until_ready(metrics)
+        return state
 
     def num_updates_done(self, state: Any) -> int:
         """Return the number of updates that led to a state."""
@@ -120,6 +129,9 @@ class Learner:
         is_local = self.mesh is None or is_tracing()
         return tree if is_local else jax.tree.map(jnp.asarray, jax.device_get(tree))
 
+    def _program(self, donate: bool) -> Any:
+        return self._advance_in_place if donate else self._advance
+
     def _init(self, key_data: jax.Array, impl: str) -> Any:
         key = jax.random.wrap_key_data(key_data, impl=find_impl(impl))
         # One seed after the other: XLA's CPU runtime never finishes some programs that draw the networks of several
@@ -138,7 +150,8 @@ class Learner:
             yield
 
     def _make_agents(self, state: Any, explore: bool) -> Any:
-        return jax.vmap(lambda one: self.algorithm.make_agent(self.config, self.env, one, explore))(state)
+        agents = jax.vmap(lambda one: self.algorithm.make_agent(self.config, self.env, one, explore))(state)
+        return jax.tree.map(jnp.copy, agents)  # or they would be lost with a state that is donated
 
     def _loop(self, state: Any, num_updates: jax.Array) -> tuple[Any, dict[str, jax.Array]]:
         update = functools.partial(self.algorithm.update, self.config, self.env)

@@ -228,7 +228,7 @@ def _train(
         must_train = done < config.num_updates and not is_solved
         if must_train:
             course = _Course(learner, key, folder, metrics_file, report, threshold, console)
-            learner.compile(state)
+            state = learner.compile(state, course.donates)
             course.begin(state)
             metrics_file.add_time(time.perf_counter() - wall, time.process_time() - cpu)
             course.logs = logs.open(folder, config, done * config.batch_size) if is_first() else []
@@ -306,19 +306,34 @@ class _Course:
         interval = -(-config.eval_every // config.batch_size) if config.eval_every else config.num_updates
         return min(interval - done % interval, config.num_updates - done)
 
+    @property
+    def donates(self) -> bool:
+        """Whether a call may write over the state before it, unless the run may have to go back to it."""
+        config = self.learner.config
+        return not config.stop_at_threshold or config.eval_every > 0
+
     def up_to_threshold(self, before: Any, after: Any, metrics: Metrics) -> tuple[Any, Metrics]:
         """Return the state and the metrics where a call first reached the threshold, if the run stops there.
 
         The call is made again with fewer updates, so that the end of a run does not depend on the sizes of its calls.
         """
-        config = self.learner.config
-        if not config.stop_at_threshold or config.eval_every:
+        if self.donates:
             return after, metrics
         is_solved = solved_updates(metrics["mean_return"], self.threshold)
         if not is_solved.any():
             return after, metrics
         self.is_solved, count = True, int(is_solved.argmax()) + 1
         return (after, metrics) if count == len(is_solved) else self.learner.advance(before, count)
+
+    def state_after(self, num_updates: int) -> Any:
+        """Return an earlier state once more, by training again from the newest checkpoint, or from the beginning."""
+        try:
+            state = _restore(self.learner, self.folder, self.key, self.console)
+        except checkpoint.NoCheckpointError:
+            state = self.learner.init(self.key)
+        while (done := self.learner.num_updates_done(state)) < num_updates:
+            state, _ = self.learner.advance(state, num_updates - done, self.donates)
+        return state
 
     def judge(self, state: Any, metrics: Metrics, is_due: bool) -> Metrics:
         """Return the metrics of a call with figures of an evaluation, and keep agents that are better than before."""
@@ -345,8 +360,8 @@ def _advance(course: _Course, state: Any, checkpoint_seconds: float, signals: li
     while done < learner.config.num_updates and not number and not course.is_solved:
         wall, cpu = time.perf_counter(), time.process_time()
         to_evaluation = course.updates_to_evaluation(done)
-        next_state, metrics = learner.advance(state, min(num_updates, to_evaluation))
-        _require_finite(learner, state, metrics, course.folder)
+        next_state, metrics = learner.advance(state, min(num_updates, to_evaluation), course.donates)
+        _require_finite(course, done, metrics)
         next_state, metrics = course.up_to_threshold(state, next_state, metrics)
         state, advanced = next_state, learner.num_updates_done(next_state) - done
         seconds = time.perf_counter() - wall
@@ -371,18 +386,22 @@ def _advance(course: _Course, state: Any, checkpoint_seconds: float, signals: li
     return state
 
 
-def _require_finite(learner: Learner, before: Any, metrics: Metrics, folder: pathlib.Path) -> None:
-    """Raise if an update's loss is not finite, after saving the state before that update."""
+def _require_finite(course: _Course, done: int, metrics: Metrics) -> None:
+    """Raise if an update's loss is not finite, after saving the state before that update.
+
+    Args:
+        course: The run.
+        done: How many updates came before those of the metrics.
+        metrics: What a call returned.
+    """
     if "loss" not in metrics or np.isfinite(metrics["loss"]).all():
         return
     is_bad = ~np.isfinite(metrics["loss"])
     index = int(is_bad.any(axis=1).argmax())
     seed = int(is_bad[index].argmax())
-    last_finite = learner.advance(before, index)[0] if index else before
-    done = learner.num_updates_done(last_finite)
-    saved = checkpoint.save(folder / CHECKPOINTS, done, last_finite)
+    saved = checkpoint.save(course.folder / CHECKPOINTS, done + index, course.state_after(done + index))
     raise TrainingDivergedError(
-        f"the loss is {metrics['loss'][index, seed]} at update {done + 1}, "
+        f"the loss is {metrics['loss'][index, seed]} at update {done + index + 1}, "
         f"environment step {metrics['env_steps'][index, seed]}, seed {seed}; "
         f"the state before it is kept in {saved}. Try a lower learning_rate or max_grad_norm"
     )

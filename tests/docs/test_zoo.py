@@ -7,7 +7,7 @@ import json
 import pytest
 
 import funcenv
-from funcenv.train.presets import PRESETS, preset
+from funcenv.train.presets import PIXEL_PRESETS, PRESETS, preset
 
 TRAINED = {
     "algorithm": "ppo",
@@ -59,18 +59,27 @@ def test_an_id_without_a_measurement_is_listed_as_such(environment_pages):
 def test_every_id_has_a_row(environment_pages):
     table = environment_pages.zoo().splitlines()
     ids = [spec.id for page in environment_pages.env_pages() for spec in page.specs]
-    assert [line.split("`")[1] for line in table[2:] if " from pixels" not in line] == ids
+    assert [line.split("`")[1] for line in table[2:] if line.split("`")[2].startswith(" | ")] == ids
     assert len({line.count(" | ") for line in table if "---" not in line}) == 1
     assert {env_id for algorithm, env_id in PRESETS if algorithm == "ppo"} <= set(ids)
 
 
-def test_a_run_from_pixels_has_a_row_of_its_own(environment_pages, tmp_path, monkeypatch):
+def test_a_run_with_images_or_another_algorithm_has_a_row_of_its_own(environment_pages, tmp_path, monkeypatch):
     path = tmp_path / "returns.json"
-    path.write_text(json.dumps({"arcade/Pong-v0 from pixels": {"trained": {**TRAINED, "returns": [18.5]}}}))
+    rows = {"arcade/Pong-v0 from pixels": {"returns": [18.5]}, "Pendulum-v1 with sac": {"algorithm": "sac"}}
+    path.write_text(json.dumps({name: {"trained": TRAINED | changes} for name, changes in rows.items()}))
     monkeypatch.setattr(environment_pages, "RETURNS", path)
     first, second = (line for line in environment_pages.zoo().splitlines() if "arcade/Pong-v0" in line)
     assert first.startswith("| `arcade/Pong-v0` | - | ")
     assert second.startswith("| `arcade/Pong-v0` from pixels | PPO | 1 | 199,680 | 18.5 | - | - | ")
+    assert "| `Pendulum-v1` with sac | SAC | 3 |" in environment_pages.zoo()
+
+
+def test_one_command_measures_every_preset(measure_returns):
+    for presets, from_pixels in ((PRESETS, False), (PIXEL_PRESETS, True)):
+        for algorithm, env_id in presets:
+            config = preset(env_id, algorithm, from_pixels=from_pixels)
+            assert config in measure_returns.presets_of(env_id).values()
 
 
 @pytest.fixture

@@ -22,8 +22,8 @@ def stop_after_a_call(patch):
     """Send SIGINT after the first compiled call, which does one update."""
     advance = Learner.advance
 
-    def advance_and_stop(self, state, num_updates):
-        result = advance(self, state, num_updates)
+    def advance_and_stop(self, state, num_updates, *donate):
+        result = advance(self, state, num_updates, *donate)
         signal.raise_signal(signal.SIGINT)
         return result
 

@@ -43,10 +43,10 @@ def calls_of(number, monkeypatch, after=lambda count: None):
     """Make every compiled call one of at most `number` updates, and call `after` with the count of calls."""
     advance, calls = Learner.advance, []
 
-    def limited(self, state, num_updates):
+    def limited(self, state, num_updates, *donate):
         calls.append(num_updates)
         after(len(calls))
-        return advance(self, state, min(num_updates, number))
+        return advance(self, state, min(num_updates, number), *donate)
 
     monkeypatch.setattr(Learner, "advance", limited)
 

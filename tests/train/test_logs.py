@@ -47,11 +47,11 @@ def rows_of(folder, seed):
 def test_event_files_hold_what_the_metrics_file_holds(tmp_path, monkeypatch):
     advance, calls = Learner.advance, []
 
-    def one_by_one(self, state, num_updates):
+    def one_by_one(self, state, num_updates, *donate):
         calls.append(1)
         if len(calls) == 3:
             signal.raise_signal(signal.SIGINT)
-        return advance(self, state, 1)
+        return advance(self, state, 1, *donate)
 
     monkeypatch.setattr(Learner, "advance", one_by_one)
     shared = {"replay_episodes": 0, "logs": LogOptions(tensorboard=True), "console": Console(quiet=True)}

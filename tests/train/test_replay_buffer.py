@@ -11,6 +11,7 @@ import funcenv
 from funcenv.train import dqn
 from funcenv.train.loop import Learner
 from funcenv.train.replay_buffer import ReplayBuffer, Steps
+from tests.support.training import same_states
 
 NUM_ENVS, GAMMA = 3, 0.5
 
@@ -70,7 +71,7 @@ def test_a_donated_buffer_is_updated_in_place():
 
 @pytest.mark.parametrize("num_gradient_steps", [1, 2])
 def test_an_update_does_not_copy_the_buffer(num_gradient_steps):
-    """A compiled call copies its arguments; the loop over updates writes to the buffer in place."""
+    """A compiled call copies what is not donated; the loop over updates writes to the buffer in place."""
     config = dqn.Config(buffer_size=8 * 333, num_gradient_steps=num_gradient_steps, hidden_sizes=(8,))
     learner = Learner(dqn, config)
     with learner._context():
@@ -78,3 +79,16 @@ def test_an_update_does_not_copy_the_buffer(num_gradient_steps):
     loops = program.split("\nENTRY ")[0]
     assert "[333,8]{1,0} fusion(" in loops, "the loop writes to the buffer"
     assert not re.findall(r"\[333,8.* copy\(", loops)
+
+
+def test_a_donated_train_state_is_updated_in_place():
+    learner = Learner(dqn, dqn.Config(buffer_size=8 * 333, hidden_sizes=(8,)))
+    state = learner.compile(learner.init(funcenv.key(0)), donate=True)
+    kept, agents = learner.advance(state, 1)[0], learner.agents(state)  # both are other arrays
+    before = [leaf.unsafe_buffer_pointer() for leaf in jax.tree.leaves(state.buffer.steps)]
+    donated, _ = learner.advance(state, 1, donate=True)
+    assert before == [leaf.unsafe_buffer_pointer() for leaf in jax.tree.leaves(donated.buffer.steps)]
+    same_states(donated, kept)
+    assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(agents.params))
+    with pytest.raises(RuntimeError, match="deleted"):
+        learner.advance(state, 1)

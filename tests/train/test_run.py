@@ -21,13 +21,16 @@ from funcenv.envs import Pendulum
 from funcenv.train import checkpoint, ppo, run
 from funcenv.train.loop import Learner
 from funcenv.train.metrics import CLOCK_COLUMNS
+from tests.support.training import same_states
 
 
 class NanReward(Pendulum):
-    """A pendulum with a NaN reward at high speed."""
+    """A pendulum with a NaN reward at a few angles, which it first meets after some updates."""
 
     def reward(self, state, action, next_state):
-        return jnp.where(jnp.abs(next_state.theta_dot) > 5, jnp.nan, super().reward(state, action, next_state))
+        return jnp.where(
+            jnp.abs(jnp.cos(next_state.theta) - 0.5) < 0.004, jnp.nan, super().reward(state, action, next_state)
+        )
 
 
 class BrokenScene(Pendulum):
@@ -69,9 +72,9 @@ def interrupt(monkeypatch, after_calls, action):
     """Call `action` after some compiled calls of two updates each."""
     calls, advance = [], Learner.advance
 
-    def interrupted(self, state, num_updates):
+    def interrupted(self, state, num_updates, *donate):
         calls.append(1)
-        result = advance(self, state, 2)
+        result = advance(self, state, 2, *donate)
         if len(calls) == after_calls:
             action()
         return result
@@ -144,7 +147,7 @@ def test_kill_9_leaves_a_run_that_can_be_resumed(uninterrupted, tiny, tmp_path, 
 import json, pathlib, sys
 from funcenv.train import checkpoint, loop, ppo, run
 advance = loop.Learner.advance
-loop.Learner.advance = lambda self, state, num_updates: advance(self, state, 1)
+loop.Learner.advance = lambda self, state, num_updates, *donate: advance(self, state, 1, *donate)
 save = checkpoint.save
 def say(folder, number, state):
     print(number, flush=True)
@@ -335,15 +338,19 @@ def test_a_damaged_config_is_named(tmp_path, text):
         run.read_config(tmp_path / "nowhere")
 
 
-def test_a_loss_that_is_not_finite_stops_the_run_and_keeps_the_last_finite_state(tiny, tmp_path, console):
+@pytest.mark.parametrize("checkpoint_seconds", [0.0, 30.0])
+def test_a_loss_that_is_not_finite_stops_the_run_and_keeps_the_last_finite_state(
+    checkpoint_seconds, tiny, tmp_path, console
+):
     config = dataclasses.replace(tiny, env_id="test/NanReward-v0", normalize_reward=False)
     with pytest.raises(
         run.TrainingDivergedError, match=r"the loss is nan at update \d+, environment step \d+, seed \d"
     ):
-        run.start(config, tmp_path / "run", console=console)
+        run.start(config, tmp_path / "run", checkpoint_seconds=checkpoint_seconds, console=console)
     learner, state = run.load(tmp_path / "run")
-    assert 0 <= learner.num_updates_done(state) < 12
+    assert 0 < (done := learner.num_updates_done(state)) < 12
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(state.params))
+    same_states(state, learner.advance(learner.init(funcenv.key(config.seed)), done)[0])
 
 
 def test_runs_are_named_after_task_and_time():
