@@ -132,7 +132,13 @@ WRAPPERS = [
 ]
 
 
-@pytest.fixture(params=WRAPPERS, ids=lambda wrapper: wrapper.__name__)
+def marked(wrapper):
+    """Return a wrapper as a parameter, with the mark `dear` if it draws several frames in a step."""
+    marks = [pytest.mark.dear] if wrapper is wrappers.AtariPreprocessing else []
+    return pytest.param(wrapper, id=wrapper.__name__, marks=marks)
+
+
+@pytest.fixture(params=map(marked, WRAPPERS))
 def wrapped(request):
     wrapper = request.param
     assert wrapper in BUILDERS, (

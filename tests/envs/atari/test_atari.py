@@ -76,6 +76,7 @@ def test_screens_rewards_and_ends_are_those_of_gymnasium(game):
         assert_same(rest, number, theirs.step(action))
 
 
+@pytest.mark.dear
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("game", (*GAMES_PLAYED, "qbert", "enduro"))
 def test_ten_thousand_frames_are_those_of_gymnasium(game):
