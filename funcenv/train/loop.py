@@ -105,7 +105,7 @@ class Learner:
         """Compile `advance`, which the first call does otherwise, and return the same state."""
         with self._context():
             state, metrics = self._program(donate)(state, np.int32(0))
-        jax.block_until_ready(metrics)
+        jax.device_get(metrics)  # waits for the program
         return state
 
     def num_updates_done(self, state: Any) -> int:
