@@ -44,7 +44,10 @@ NUM_POINTS = 60  # of a learning curve
 FROM_PIXELS = " from pixels"  # ends the name of a row: a run with images as observations
 _SEEDS = ("seed", "num_seeds")  # settings in which a run may differ from its preset
 PANELS = {
-    "mujoco": ("HalfCheetah-v5", "Walker2d-v5", "Hopper-v5", "Ant-v5", "Humanoid-v5", "HumanoidStandup-v5"),
+    "mujoco": (
+        *("HalfCheetah-v5", "HalfCheetah-v5 with sac", "Ant-v5", "Ant-v5 with sac"),
+        *("Walker2d-v5", "Hopper-v5", "Humanoid-v5", "HumanoidStandup-v5"),
+    ),
     "box2d": ("LunarLander-v3", "LunarLanderContinuous-v3", "BipedalWalker-v3", "CarRacing-v3"),
     "arcade": ("arcade/Pong-v0", "arcade/Pong-v0" + FROM_PIXELS, "arcade/Breakout-v0"),
     "minatar": tuple(f"MinAtar/{game}-v1" for game in ("Asterix", "Breakout", "Freeway", "SpaceInvaders", "Seaquest")),
