@@ -28,7 +28,7 @@ _LUNAR_LANDER: dict[str, Any] = {
     "gae_lambda": 0.98,
 }
 
-# As in rl-baselines3-zoo. One agent reaches 297 on grass; the hardcore version was measured for 4 % of its steps.
+# As in rl-baselines3-zoo. One agent reaches 297 on grass; the hardcore version was measured for 4% of its steps.
 _BIPEDAL_WALKER: dict[str, Any] = {
     "total_timesteps": 5_000_000,
     "num_envs": 32,
