@@ -308,7 +308,7 @@ class _Course:
 
     @property
     def donates(self) -> bool:
-        """Whether calls write over the states before them: not where the run may have to go back to one."""
+        """Return whether calls write over the states before them: not where the run may have to go back to one."""
         config = self.learner.config
         return not config.stop_at_threshold or config.eval_every > 0
 
