@@ -5,8 +5,14 @@ if __name__ != "funcenv.adapters":
 
 from funcenv.adapters import spaces, utils, vector, wrappers
 from funcenv.adapters.checking.env_checker import check_env
+from funcenv.adapters.compat.listing import pprint_registry
+from funcenv.adapters.compat.results import step_api_compatibility
+from funcenv.adapters.engine.seeding import seed_to_key
+from funcenv.adapters.engine.snapshot import Snapshot
+from funcenv.adapters.env import Env
 from funcenv.adapters.errors import ClosedEnvironment, ConcurrentUse, ForkedProcess, ResetNeeded
-from funcenv.adapters.listing import pprint_registry
+from funcenv.adapters.functional_env import FunctionalEnv
+from funcenv.adapters.functional_vector_env import FunctionalVectorEnv
 from funcenv.adapters.playing import PlayPlot, play, play_in_terminal
 from funcenv.adapters.registration import (
     EnvSpec,
@@ -19,16 +25,10 @@ from funcenv.adapters.registration import (
     registry,
     spec,
 )
-from funcenv.adapters.results import step_api_compatibility
-from funcenv.adapters.seeding import seed_to_key
-from funcenv.adapters.single.env import Env
-from funcenv.adapters.single.functional_env import FunctionalEnv
-from funcenv.adapters.single.snapshot import Snapshot
-from funcenv.adapters.single.unwrapped_env import UnwrappedEnv
-from funcenv.adapters.spaces import Space
-from funcenv.adapters.vector.functional_vector_env import FunctionalVectorEnv
-from funcenv.adapters.vector.sync_vector_env import SyncVectorEnv
-from funcenv.adapters.vector.vector_env import VectorEnv
+from funcenv.adapters.spaces.space import Space
+from funcenv.adapters.sync_vector_env import SyncVectorEnv
+from funcenv.adapters.unwrapped_env import UnwrappedEnv
+from funcenv.adapters.vector_env import VectorEnv
 from funcenv.adapters.wrappers import ActionWrapper, ObservationWrapper, RewardWrapper, Wrapper
 from funcenv.adapters.wrappers.compatibility import EnvCompatibility, StepCompatibility
 from funcenv.checker.findings import EnvCheckError

@@ -17,10 +17,10 @@ from __future__ import annotations
 from typing import Any
 
 from funcenv.adapters import registration, spaces, utils, wrappers
+from funcenv.adapters.env import Env
 from funcenv.adapters.playing import play
 from funcenv.adapters.registration import register, registry, spec
-from funcenv.adapters.single.env import Env
-from funcenv.adapters.spaces import Space
+from funcenv.adapters.spaces.space import Space
 from funcenv.adapters.wrappers import ActionWrapper, ObservationWrapper, RewardWrapper, Wrapper
 from funcenv.adapters.wrappers.compatibility import StepCompatibility
 from funcenv.registry import EnvSpec

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from funcenv.adapters.env import Env
+from funcenv.adapters.functional_env import FunctionalEnv
+from funcenv.adapters.functional_vector_env import FunctionalVectorEnv
 from funcenv.adapters.rendering.modes import LIST_SUFFIX
-from funcenv.adapters.single.env import Env
-from funcenv.adapters.single.functional_env import FunctionalEnv
-from funcenv.adapters.vector.functional_vector_env import FunctionalVectorEnv
-from funcenv.adapters.vector.sync_vector_env import SyncVectorEnv
-from funcenv.adapters.vector.vector_env import VectorEnv
+from funcenv.adapters.sync_vector_env import SyncVectorEnv
+from funcenv.adapters.vector_env import VectorEnv
 from funcenv.adapters.wrappers.compatibility import EnvCompatibility, StepCompatibility
 from funcenv.adapters.wrappers.human_rendering import HumanRendering
 from funcenv.adapters.wrappers.order_enforcing import OrderEnforcing

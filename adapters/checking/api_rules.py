@@ -16,7 +16,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from funcenv.adapters.single.env import Env
+from funcenv.adapters.env import Env
 from funcenv.checker.findings import EnvCheckError
 from funcenv.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Tuple
 

@@ -20,9 +20,9 @@ from funcenv.adapters.checking.api_rules import (
     require,
 )
 from funcenv.adapters.checking.space_rules import check_spaces
+from funcenv.adapters.env import Env
 from funcenv.adapters.registration import EnvSpec
 from funcenv.adapters.rendering.display import can_open_window
-from funcenv.adapters.single.env import Env
 from funcenv.adapters.wrappers.wrapper import Wrapper
 from funcenv.func_env import FuncEnv
 

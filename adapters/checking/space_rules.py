@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from funcenv.adapters.checking.api_rules import require
-from funcenv.adapters.single.env import Env
-from funcenv.adapters.spaces import GeneratorSpace, Space
+from funcenv.adapters.env import Env
+from funcenv.adapters.spaces.space import GeneratorSpace, Space
 from funcenv.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Tuple
 from funcenv.spaces import Space as PureSpace
 from funcenv.spaces.space import AnySpace

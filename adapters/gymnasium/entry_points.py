@@ -11,12 +11,12 @@ from typing import Any
 
 import gymnasium
 
+from funcenv.adapters.env import Env
 from funcenv.adapters.gymnasium.env import GymnasiumEnv
 from funcenv.adapters.gymnasium.handwritten_env import HandwrittenGymnasiumEnv
 from funcenv.adapters.gymnasium.vector_env import GymnasiumVectorEnv
 from funcenv.adapters.registration import make as make_stateful
 from funcenv.adapters.rendering.modes import ALL_MODES, render_modes
-from funcenv.adapters.single.env import Env
 from funcenv.func_env import FuncEnv
 from funcenv.registry import all_specs, make, spec
 

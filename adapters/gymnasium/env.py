@@ -8,12 +8,12 @@ from typing import Any
 
 import gymnasium
 
+from funcenv.adapters.env import ActType, ObsType
+from funcenv.adapters.functional_env import FunctionalEnv
 from funcenv.adapters.gymnasium.member_conversion import has_own_form, member_decoder
 from funcenv.adapters.gymnasium.spaces import to_gymnasium
 from funcenv.adapters.rendering.display import NO_DISPLAY, can_open_window
 from funcenv.adapters.rendering.modes import render_modes, require_mode
-from funcenv.adapters.single.env import ActType, ObsType
-from funcenv.adapters.single.functional_env import FunctionalEnv
 from funcenv.func_env import AnyEnv
 from funcenv.keyboard import key_code, parse_combination
 

@@ -14,11 +14,11 @@ import numpy as np
 from jax.experimental import io_callback
 from jaxtyping import Array, UInt
 
+from funcenv.adapters.functional_env import FunctionalEnv
 from funcenv.adapters.gymnasium.host_env import CallState, HostEnv
 from funcenv.adapters.gymnasium.member_conversion import member_decoder, member_encoder
 from funcenv.adapters.gymnasium.restorable import NotRestorable, RestorableGymnasium, RestorableHost
 from funcenv.adapters.gymnasium.spaces import from_gymnasium as space_from_gymnasium
-from funcenv.adapters.single.functional_env import FunctionalEnv
 from funcenv.spaces._dtypes import canonical
 from funcenv.spaces.space import AnySpace
 from funcenv.struct import field

@@ -7,10 +7,10 @@ from typing import Any
 import gymnasium
 import numpy as np
 
+from funcenv.adapters.compat.results import call_reset, observation_and_info, step_api_compatibility
+from funcenv.adapters.env import Env
 from funcenv.adapters.gymnasium.spaces import to_gymnasium
-from funcenv.adapters.results import call_reset, observation_and_info, step_api_compatibility
-from funcenv.adapters.single.env import Env
-from funcenv.adapters.spaces import GeneratorSpace
+from funcenv.adapters.spaces.space import GeneratorSpace
 from funcenv.adapters.wrappers.wrapper import require_env
 
 

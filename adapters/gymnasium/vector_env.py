@@ -8,11 +8,11 @@ import gymnasium
 import numpy as np
 from gymnasium.vector.utils import batch_space as gymnasium_batch_space
 
+from funcenv.adapters.engine.batch_actions import Encode
+from funcenv.adapters.env import ActType, ObsType
+from funcenv.adapters.functional_vector_env import FunctionalVectorEnv
 from funcenv.adapters.gymnasium.member_conversion import has_own_form, member_decoder, member_encoder
 from funcenv.adapters.gymnasium.spaces import to_gymnasium
-from funcenv.adapters.single.env import ActType, ObsType
-from funcenv.adapters.vector.actions import Encode
-from funcenv.adapters.vector.functional_vector_env import FunctionalVectorEnv
 from funcenv.func_env import AnyEnv
 from funcenv.spaces import batch_space
 from funcenv.spaces.space import AnySpace

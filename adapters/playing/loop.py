@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from funcenv.adapters.results import observation_and_info, step_api_compatibility
+from funcenv.adapters.compat.results import observation_and_info, step_api_compatibility
 from funcenv.keyboard import Keymap
 
 _START = "press a key to start"

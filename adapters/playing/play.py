@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from funcenv.adapters.env import Env
 from funcenv.adapters.playing.loop import Callback, NoKeys, control_lines, default_keys, run
 from funcenv.adapters.playing.terminal import TerminalScreen
 from funcenv.adapters.playing.window import PlayWindow
 from funcenv.adapters.rendering.display import can_open_window, require_pygame
 from funcenv.adapters.rendering.window import window_title
-from funcenv.adapters.single.env import Env
 from funcenv.adapters.wrappers.wrapper import Wrapper
 from funcenv.checks import require_positive
 from funcenv.keyboard import Keymap

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import UInt8
 
-from funcenv.adapters._lifecycle import ClosesAtExit
+from funcenv.adapters.engine.lifecycle import ClosesAtExit
 from funcenv.adapters.rendering.display import load_pygame, require_display
 from funcenv.checks import require_positive
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from funcenv.adapters.results import step_api_compatibility
+from funcenv.adapters.compat.results import step_api_compatibility
 
 __all__ = ["convert_to_done_step_api", "convert_to_terminated_truncated_step_api", "step_api_compatibility"]
 

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from funcenv.adapters.results import call_reset, observation_and_info, step_api_compatibility
-from funcenv.adapters.seeding import np_random
-from funcenv.adapters.single.env import ActType, Env, ObsType
+from funcenv.adapters.compat.results import call_reset, observation_and_info, step_api_compatibility
+from funcenv.adapters.engine.seeding import np_random
+from funcenv.adapters.env import ActType, Env, ObsType
 from funcenv.adapters.wrappers.wrapper import Wrapper
 
 

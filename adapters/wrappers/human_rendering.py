@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from funcenv.adapters.env import ActType, Env, ObsType
 from funcenv.adapters.rendering.modes import RGB_MODES, add_render_mode
 from funcenv.adapters.rendering.window import Window, window_title
-from funcenv.adapters.single.env import ActType, Env, ObsType
 from funcenv.adapters.wrappers.wrapper import Wrapper
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from funcenv.adapters.env import ActType, Env, ObsType
 from funcenv.adapters.errors import ResetNeeded
-from funcenv.adapters.single.env import ActType, Env, ObsType
 from funcenv.adapters.wrappers.wrapper import Wrapper
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from funcenv.adapters.checking.api_rules import check_frame, check_reset_result, check_step_result
 from funcenv.adapters.checking.space_rules import check_spaces
-from funcenv.adapters.single.env import ActType, Env, ObsType
+from funcenv.adapters.env import ActType, Env, ObsType
 from funcenv.adapters.wrappers.wrapper import Wrapper
 from funcenv.checker.findings import EnvCheckError
 

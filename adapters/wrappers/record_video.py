@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from funcenv.adapters.env import ActType, Env, ObsType
 from funcenv.adapters.rendering.modes import RGB_MODES
-from funcenv.adapters.single.env import ActType, Env, ObsType
 from funcenv.adapters.wrappers.wrapper import Wrapper
 from funcenv.checks import require_at_least, require_positive
 from funcenv.replay.mp4 import VideoWriter, require_ffmpeg, require_folder

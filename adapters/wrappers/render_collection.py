@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from funcenv.adapters.env import ActType, Env, ObsType
 from funcenv.adapters.rendering.modes import LIST_SUFFIX, add_render_mode
-from funcenv.adapters.single.env import ActType, Env, ObsType
 from funcenv.adapters.wrappers.wrapper import Wrapper
 
 

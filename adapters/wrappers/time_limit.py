@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from funcenv.adapters.single.env import ActType, Env, ObsType
+from funcenv.adapters.env import ActType, Env, ObsType
 from funcenv.adapters.wrappers.wrapper import Wrapper
 from funcenv.checks import require_size
 

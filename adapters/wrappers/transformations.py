@@ -15,8 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from funcenv import wrappers as pure
-from funcenv.adapters.single.env import ActType, Env, ObsType
-from funcenv.adapters.spaces import GeneratorSpace, plain_member
+from funcenv.adapters.env import ActType, Env, ObsType
+from funcenv.adapters.spaces.space import GeneratorSpace, plain_member
 from funcenv.adapters.wrappers.wrapper import ActionWrapper, ObservationWrapper, RewardWrapper
 from funcenv.func_env import FuncEnv
 from funcenv.spaces.space import AnySpace

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from funcenv.adapters.results import call_render, call_reset, returns_info, step_api_compatibility
-from funcenv.adapters.single.env import ActType, Env, ObsType
-from funcenv.adapters.spaces import with_generator
+from funcenv.adapters.compat.results import call_render, call_reset, returns_info, step_api_compatibility
+from funcenv.adapters.env import ActType, Env, ObsType
+from funcenv.adapters.spaces.space import with_generator
 from funcenv.func_env import FuncEnv
 
 

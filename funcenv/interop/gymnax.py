@@ -16,7 +16,7 @@ from funcenv.interop.exported import env_of, typed_key
 from funcenv.interop.imported import ImportedEnv, Outcome, Source, identity_of, import_library
 from funcenv.spaces import Box, Dict, Discrete, MultiDiscrete, Tuple
 from funcenv.spaces.space import AnySpace
-from funcenv.vector_step import select
+from funcenv.trees import select
 from funcenv.wrappers import Wrapper
 
 MINIMUM = 1, 0

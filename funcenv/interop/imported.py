@@ -16,6 +16,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, UInt
 
 from funcenv._compile.options import default_promotion
+from funcenv._jax import Shape, uses_64_bits
 from funcenv.func_env import FuncEnv
 from funcenv.interop.stable import conform, stable_struct
 from funcenv.spaces.space import AnySpace
@@ -190,10 +191,8 @@ def _with_keys(state: Any, key: jax.Array) -> Any:
 def _kinds(args: Any) -> tuple[Any, ...]:
     """Return what the shapes and dtypes of states depend on; hashable."""
     leaves, structure = jax.tree.flatten(args)
-    wide: bool = jax.config.jax_enable_x64  # type: ignore[attr-defined]  # JAX adds its options at run time.
-    shape_of: Any = jax.ShapeDtypeStruct  # JAX declares no types for it.
     kinds = [jax.typeof(leaf) for leaf in leaves]
-    return wide, structure, *(shape_of(kind.shape, kind.dtype, weak_type=kind.weak_type) for kind in kinds)
+    return uses_64_bits(), structure, *(Shape(kind.shape, kind.dtype, weak_type=kind.weak_type) for kind in kinds)
 
 
 @functools.lru_cache(maxsize=256)

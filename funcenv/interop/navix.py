@@ -45,7 +45,7 @@ class _Navix(Source):
 
     def step(self, params: Any, state: Any, action: Any, key: jax.Array) -> Outcome:
         del params, key
-        state = state.replace(info=dict(state.info))  # which NAVIX writes into
+        state = state.replace(info=dict(state.info))  # NAVIX writes into the dict
         timestep = self.env._step(state, action)  # `step` resets after an end
         return Outcome(
             timestep, timestep.observation, timestep.reward, timestep.is_termination(), timestep.is_truncation()

@@ -1,19 +1,17 @@
 """An environment to render, a comparison of the frames of two environments, and registries of a test's own."""
 
-import importlib
-
-import gymnasium
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-import funcenv
-from funcenv import FuncEnv, field, spaces
+from funcenv import field, spaces
 from funcenv.scene import Camera, Circle, Scene, rgba
+from tests.support import registries
+from tests.support.tiny_envs import Tiny
 
 
-class Dot(FuncEnv):
+class Dot(Tiny):
     """A dot on a line that moves left or right; the class counts the traces of `scene`."""
 
     radius: float = 0.5
@@ -26,18 +24,11 @@ class Dot(FuncEnv):
     def observation_space(self):
         return spaces.Discrete(self.length)
 
-    @property
-    def action_space(self):
-        return spaces.Discrete(2)
-
     def initial(self, key):
         return jax.random.randint(key, (), 0, 3, jnp.int32)
 
     def transition(self, state, action, key):
         return jnp.clip(state + jnp.where(action == 1, 1, -1), 0, self.length - 1)
-
-    def observation(self, state, key):
-        return state
 
     def reward(self, state, action, next_state):
         return -1.0
@@ -81,10 +72,5 @@ def assert_same_frames():
 @pytest.fixture
 def separate_registry():
     """Forget what a test registers, here and with Gymnasium."""
-    funcenv.spec("CartPole-v1")  # loads the entry points
-    specs = importlib.import_module("funcenv.registry")._specs  # the attribute funcenv.registry is a view of it
-    before = dict(specs), dict(gymnasium.registry)
-    yield
-    for present, kept in zip((specs, gymnasium.registry), before, strict=True):
-        present.clear()
-        present.update(kept)
+    with registries.restored():
+        yield

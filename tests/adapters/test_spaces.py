@@ -13,9 +13,9 @@ from scipy import stats
 from funcenv import adapters, spaces
 from funcenv.adapters import Space
 from funcenv.adapters import spaces as stateful
+from funcenv.adapters.engine.seeding import draw_key, np_random
 from funcenv.adapters.gymnasium.spaces import to_gymnasium
-from funcenv.adapters.seeding import draw_key, np_random
-from funcenv.adapters.spaces import GeneratorSpace
+from funcenv.adapters.spaces.space import GeneratorSpace
 
 KINDS = [
     spaces.Discrete(5, start=-1),

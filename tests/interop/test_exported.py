@@ -1,4 +1,4 @@
-"""Environments of funcenv behind the interfaces of gymnax and brax; `benchmarks/trainers.py` runs the libraries' own.
+"""Environments of funcenv behind the interfaces of gymnax and brax; `benchmarks/studies/trainers.py` runs theirs.
 
 gymnax and brax are not installed with the tests, so the few classes of theirs that are needed are written here.
 """

@@ -1,4 +1,4 @@
-"""Environments of other libraries, by a stand-in with all of their habits; `benchmarks/interop.py` runs them."""
+"""Environments of other libraries, by a stand-in with all their habits; `benchmarks/studies/interop.py` runs them."""
 
 import dataclasses
 import importlib.metadata

@@ -10,6 +10,7 @@ import funcenv
 import funcenv.adapters.gymnasium  # noqa: F401  (it registers)
 from funcenv import adapters
 from funcenv.keyboard import Keymap, key_code, key_name
+from tests.support.tiny_envs import Echo
 
 IDS = [id for id in funcenv.registry if "/" not in id and not id.endswith("v0")]
 
@@ -33,8 +34,8 @@ def test_codes_and_names_belong_together():
         assert key_name(key_code(name)) == name == pygame.key.name(key_code(name))
 
 
-def test_the_wrapped_attribute_is_missing_where_there_are_no_keys(parrot):
-    env = adapters.gymnasium.GymnasiumEnv(parrot(funcenv.spaces.Discrete(2)))
+def test_the_wrapped_attribute_is_missing_where_there_are_no_keys():
+    env = adapters.gymnasium.GymnasiumEnv(Echo(funcenv.spaces.Discrete(2)))
     assert not env.has_wrapper_attr("get_keys_to_action")
 
 

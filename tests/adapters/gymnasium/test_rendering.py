@@ -34,7 +34,7 @@ def no_waiting(monkeypatch):
 @pytest.mark.filterwarnings("ignore:.*For Box action spaces")
 @pytest.mark.filterwarnings("ignore:.*is out of date:DeprecationWarning")
 @pytest.mark.dear  # rigid bodies
-@pytest.mark.parametrize("id", environments.heavy_rotating(IDS))
+@pytest.mark.parametrize("id", environments.rotating(IDS, environments.representatives()))
 def test_check_env_with_frames_in_every_mode(id):
     if "/" in id:  # one that another test registered
         return

@@ -1,0 +1,1 @@
+"""What code for old Gym, and code that prints like Gymnasium, needs."""

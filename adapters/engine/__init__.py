@@ -1,0 +1,1 @@
+"""The parts that the stateful environments share: sessions, compiled programs, and conversions on the host."""

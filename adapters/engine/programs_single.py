@@ -1,0 +1,162 @@
+"""The compiled functions of a stateful environment, and the layout of their results."""
+
+from __future__ import annotations
+
+import functools
+import struct
+from collections.abc import Callable, Hashable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from funcenv._compile.sharing import share_programs
+from funcenv._compile.single_kernel import SingleKernel
+from funcenv.adapters.engine.innermost import Innermost
+from funcenv.adapters.engine.packing import Packing, Reader
+from funcenv.adapters.engine.snapshot import Snapshot
+from funcenv.func_env import AnyEnv, Timestep
+from funcenv.random._counter_based import Style
+from funcenv.random.generators import with_style
+from funcenv.struct import NDArray
+from funcenv.vector import call_key
+
+
+class _Result(NamedTuple):
+    """The result of one compiled call: what it reports, and the state that the next call needs."""
+
+    reward: Any
+    terminated: Any
+    truncated: Any
+    observation: Any
+    info: Any
+    snapshot: Snapshot
+
+
+class EnvPrograms:
+    """The compiled functions of one environment, which take and return packed results.
+
+    Args:
+        func_env: the environment.
+        impl: the PRNG implementation of its keys.
+        inside: whether to step the environment inside all wrappers.
+    """
+
+    def __init__(self, func_env: AnyEnv, impl: Hashable, inside: bool = False) -> None:
+        self._env, self._inside = func_env, inside
+        key = jax.random.key(0, impl=impl)
+        example = jax.eval_shape(self._reset_result, func_env, key, jnp.zeros((), jnp.uint32))
+        example = example._replace(snapshot=example.snapshot._replace(key=key))
+        self._layout = Packing(example)
+        readers = self._layout.readers()
+        # The three scalars come first; `struct` reads them four times as fast as NumPy.
+        self.read_scalars: Callable[[Any], tuple[float, int, int]] = struct.Struct(
+            "=dII" if example.reward.dtype == np.float64 else "=fII"
+        ).unpack_from
+        self.read_observation = _tree_reader(readers.observation)
+        self.read_info = _info_reader(example.info, readers.info, self._layout.spans().info)
+        self.read_env_state = _tree_reader(readers.snapshot.env_state)
+        self.has_info = bool(readers.info)
+        self.first_reset = jax.jit(
+            lambda env, key, num_calls: self._layout.pack(self._reset_result(env, key, num_calls))
+        )
+        self.reset = self._single_kernel(self._reset)
+        self.reset_with = jax.jit(self._reset)
+        self.step = self._single_kernel(self._step)
+        self.step_with = jax.jit(self._step)
+        self.snapshot = jax.jit(lambda packed: self._layout.unpack(packed).snapshot)
+        self.restore = jax.jit(self._restore)
+
+    def _single_kernel(self, function: Callable[..., Any]) -> SingleKernel:
+        """Compile `function(env, packed, ...)` for this environment, with generators that suit a single kernel."""
+
+        def styled(*args: Any) -> Any:
+            return function(self._env, *args, style=Style.SINGLE_KERNEL)
+
+        return SingleKernel(styled, self._layout.read, functools.partial(function, self._env), splits=True)
+
+    def _step(self, env: AnyEnv, packed: jax.Array, action: Any, style: Style | None = None) -> jax.Array:
+        env_state, key, num_calls = with_style(self._layout.unpack(packed).snapshot, style)
+        env_state, timestep = self._stepped(env).step(env_state, action, call_key(key, num_calls))
+        return self._layout.pack(_result(timestep, Snapshot(env_state, key, num_calls + np.uint32(1))))
+
+    def _reset(self, env: AnyEnv, packed: jax.Array, style: Style | None = None) -> jax.Array:
+        last, key, num_calls = with_style(self._layout.unpack(packed).snapshot, style)
+        return self._layout.pack(self._reset_result(env, key, num_calls, last))
+
+    def _restore(self, env: AnyEnv, snapshot: Snapshot) -> jax.Array:
+        timestep = self._stepped(env).observe(
+            snapshot.env_state, call_key(snapshot.key, snapshot.num_calls - np.uint32(1))
+        )
+        return self._layout.pack(_result(timestep, snapshot))
+
+    def _reset_result(self, env: AnyEnv, key: jax.Array, num_calls: jax.Array, last: Any = None) -> _Result:
+        env_state, timestep = self._stepped(env).reset(call_key(key, num_calls), after=last)
+        return _result(timestep, Snapshot(env_state, key, num_calls + np.uint32(1)))
+
+    def _stepped(self, env: AnyEnv) -> AnyEnv:
+        return Innermost(env) if self._inside else env
+
+
+env_programs = share_programs(EnvPrograms)
+
+
+def _result(timestep: Timestep[Any], snapshot: Snapshot) -> _Result:
+    return _Result(
+        reward=timestep.reward.astype(float),
+        terminated=timestep.terminated,
+        truncated=timestep.truncated,
+        observation=timestep.observation,
+        info=timestep.info,
+        snapshot=snapshot,
+    )
+
+
+def _tree_reader(readers: Any) -> Callable[[NDArray], Any]:
+    """Return one function that reads all leaves: the reader itself where there is only one leaf."""
+    if callable(readers):
+        return readers
+    leaves, structure = jax.tree.flatten(readers)
+    return lambda words: jax.tree.unflatten(structure, [read(words) for read in leaves])
+
+
+def _info_reader(info: Any, readers: Any, spans: Any) -> Callable[[NDArray], Any]:
+    """Return one function that reads `info`. Where it is a flat dict of scalars, `struct` reads all of them at once."""
+    leaves = jax.tree.leaves(info)
+    kinds = [_SCALARS.get(str(leaf.dtype)) if leaf.shape == () else None for leaf in leaves]
+    is_flat = isinstance(info, dict) and jax.tree_util.all_leaves(info.values())
+    if not info or None in kinds or not is_flat:
+        return _tree_reader(jax.tree.map(_scalar_reader, readers))
+    formats, makes = zip(*[kind for kind in kinds if kind is not None], strict=True)
+    names, start = sorted(info), jax.tree.leaves(spans)[0].start
+    read: Callable[..., tuple[Any, ...]] = struct.Struct("=" + "".join(formats)).unpack_from
+
+    def read_info(words: NDArray) -> dict[str, Any]:
+        values = read(words, 4 * start)
+        return {name: make(value) for name, make, value in zip(names, makes, values, strict=True)}
+
+    return read_info
+
+
+# How `struct` reads the words of a scalar, by its dtype, and what makes a scalar of it.
+_SCALARS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "float32": ("f", np.float32),
+    "float64": ("d", np.float64),
+    "int32": ("i", np.int32),
+    "int64": ("q", np.int64),
+    "uint32": ("I", np.uint32),
+    "bool": ("I", bool),
+}
+
+
+def _scalar_reader(read: Reader) -> Callable[[NDArray], Any]:
+    """Return a reader that makes NumPy scalars of arrays without axes, and bools of them if they are flags."""
+
+    def read_scalar(words: NDArray) -> Any:
+        leaf = read(words)
+        if leaf.shape != ():
+            return leaf
+        return bool(leaf) if leaf.dtype == bool else leaf[()]
+
+    return read_scalar

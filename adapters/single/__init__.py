@@ -1,1 +1,0 @@
-"""The stateful interface to one functional environment."""

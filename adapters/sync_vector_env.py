@@ -1,0 +1,223 @@
+"""A batch of stateful environments that are stepped one after the other."""
+
+from __future__ import annotations
+
+import copy as copying
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from funcenv.adapters.compat.results import call_reset, observation_and_info, step_api_compatibility
+from funcenv.adapters.engine.batch_seeding import parse_seeds, require_mask
+from funcenv.adapters.env import ActType, Env, ObsType
+from funcenv.adapters.spaces.space import GeneratorSpace, Space
+from funcenv.adapters.vector_env import VectorEnv
+from funcenv.spaces import batch_space
+from funcenv.struct import NDArray
+from funcenv.vector import AutoresetMode
+
+
+class SyncVectorEnv(VectorEnv[ObsType, ActType]):
+    """A batch of stateful environments, in particular of handwritten ones, that are stepped one after the other.
+
+    It is Gymnasium's class of this name. Functional environments are faster in `FunctionalVectorEnv`, which steps a
+    batch in one compiled program. Environments with old Gym's interface are converted.
+
+    Observations are stacked part by part; those that vary in size, such as strings, are a tuple. Infos have Gymnasium's
+    form: each key comes with a mask `_key` `[num_envs]` of the environments that have it.
+
+    Args:
+        env_fns: Functions without arguments that make one environment each; their spaces must be equal.
+        copy: Whether `reset` and `step` return fresh arrays, which they always do; the argument is Gymnasium's.
+        autoreset_mode: What happens when an episode ends, as for `FunctionalVectorEnv`.
+
+    Attributes:
+        envs: The environments.
+
+    Raises:
+        ValueError: There is no environment, or their spaces differ.
+        TypeError: A space is not made of those in `funcenv.adapters.spaces`.
+
+    >>> from funcenv import adapters
+    >>> envs = SyncVectorEnv([lambda: adapters.make("CartPole-v1")] * 3)
+    >>> observations, infos = envs.reset(seed=0)
+    >>> observations, rewards, terminations, truncations, infos = envs.step(np.array([0, 1, 1]))
+    >>> observations.shape, rewards
+    ((3, 4), array([1., 1., 1.]))
+    """
+
+    def __init__(
+        self,
+        env_fns: Sequence[Callable[[], Env[Any, Any]]],
+        copy: bool = True,
+        *,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+    ) -> None:
+        del copy
+        self.envs = [make_env() for make_env in env_fns]
+        if not self.envs:
+            raise ValueError("SyncVectorEnv needs at least one environment, got an empty list of functions")
+        self.num_envs = len(self.envs)
+        first = self.envs[0]
+        for name in ("observation_space", "action_space"):
+            space = getattr(first, name)
+            if type(space) is not GeneratorSpace:
+                raise TypeError(
+                    f"{first} has an {name} that cannot be batched, {space!r}; use those of funcenv.adapters.spaces"
+                )
+            for env in self.envs:
+                if getattr(env, name) != space:
+                    raise ValueError(f"the environments must have one {name}, got {space!r} and {getattr(env, name)!r}")
+            setattr(self, f"single_{name}", space)
+            setattr(self, name, Space(batch_space(space.pure, self.num_envs)))
+        self.spec, self.render_mode = first.spec, first.render_mode
+        self._mode = AutoresetMode(autoreset_mode)
+        self.metadata = {**first.metadata, "autoreset_mode": self._mode}
+        self._ended = np.zeros(self.num_envs, bool)
+
+    @property
+    def np_random(self) -> Any:
+        """Generator of each environment, a tuple; setting it takes such a tuple."""
+        return tuple(env.np_random for env in self.envs)
+
+    @np_random.setter
+    def np_random(self, generators: Any) -> None:
+        for env, generator in zip(self.envs, generators, strict=True):
+            env.np_random = generator
+
+    @property
+    def np_random_seed(self) -> Any:
+        """Seed of each generator, a tuple; -1 for one that was set."""
+        return tuple(env.np_random_seed for env in self.envs)
+
+    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[ObsType, dict[str, Any]]:
+        """Start an episode in every environment, or in those of the mask `options["reset_mask"]`.
+
+        Args:
+            seed: An integer, which gives environment i the seed `seed + i`, or a sequence with one for each.
+            options: Options for the environments.
+        """
+        seeds: list[int | None] = [None] * self.num_envs
+        if seed is not None:
+            seeds = parse_seeds(seed, self.num_envs)
+        mask = np.ones(self.num_envs, bool)
+        if options is not None and "reset_mask" in options:
+            options = dict(options)
+            mask = require_mask(options.pop("reset_mask"), self.num_envs)
+            options = options or None
+        if mask.all():
+            self._observations: list[Any] = [None] * self.num_envs
+        infos: dict[str, Any] = {}
+        for i in np.flatnonzero(mask).tolist():
+            result = observation_and_info(call_reset(self.envs[i], seeds[i], options, return_info=True))
+            self._observations[i], info = result
+            _add_info(infos, info, i, self.num_envs)
+        self._ended = self._ended & ~mask
+        return self._stacked(), infos
+
+    def step(self, actions: ActType) -> tuple[ObsType, NDArray, NDArray, NDArray, dict[str, Any]]:
+        """Take an action in each environment.
+
+        Returns:
+            Observations, rewards `[num_envs]` in float64, terminations, truncations and infos.
+        """
+        rewards = np.zeros(self.num_envs)
+        terminations, truncations = np.zeros(self.num_envs, bool), np.zeros(self.num_envs, bool)
+        infos: dict[str, Any] = {}
+        for i, (env, action) in enumerate(
+            zip(self.envs, _rows(self.action_space, actions, self.num_envs), strict=True)
+        ):
+            if self._ended[i] and self._mode is AutoresetMode.NEXT_STEP:
+                self._observations[i], info = observation_and_info(call_reset(env, None, None, return_info=True))
+            else:
+                result = step_api_compatibility(env.step(action))
+                self._observations[i], rewards[i], terminations[i], truncations[i], info = result
+                if (terminations[i] or truncations[i]) and self._mode is AutoresetMode.SAME_STEP:
+                    last = {"final_obs": self._observations[i], "final_info": info}
+                    self._observations[i], info = observation_and_info(call_reset(env, None, None, return_info=True))
+                    info = {**info, **last}
+            _add_info(infos, info, i, self.num_envs)
+        self._ended = terminations | truncations
+        return self._stacked(), rewards, terminations, truncations, infos
+
+    def render(self) -> tuple[Any, ...]:
+        """Return what each environment renders."""
+        return tuple(env.render() for env in self.envs)
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """Close the environments."""
+        del kwargs
+        for env in self.envs:
+            env.close()
+
+    def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """Call a method of each environment, or read an attribute, and return the results."""
+        found = [env.get_wrapper_attr(name) for env in self.envs]
+        return tuple(one(*args, **kwargs) if callable(one) else one for one in found)
+
+    def get_attr(self, name: str) -> tuple[Any, ...]:
+        """Return an attribute of each environment."""
+        return tuple(env.get_wrapper_attr(name) for env in self.envs)
+
+    def set_attr(self, name: str, values: Any) -> None:
+        """Set an attribute of each environment to one value, or to those of a list or tuple with one for each.
+
+        Raises:
+            ValueError: The list has another length.
+        """
+        values = list(values) if isinstance(values, (list, tuple)) else [values] * self.num_envs
+        if len(values) != self.num_envs:
+            raise ValueError(f"set_attr needs one value, or a list of num_envs={self.num_envs}, got {len(values)}")
+        for env, value in zip(self.envs, values, strict=True):
+            env.set_wrapper_attr(name, value)
+
+    def _stacked(self) -> Any:
+        return _stack(self.single_observation_space.pure, self._observations)
+
+
+def _stack(space: Any, members: list[Any]) -> Any:
+    """Return a batch of members in fresh arrays."""
+    parts = getattr(space, "spaces", None)
+    if isinstance(parts, dict):
+        return {name: _stack(part, [member[name] for member in members]) for name, part in parts.items()}
+    if isinstance(parts, tuple) and isinstance(members[0], tuple) and len(members[0]) == len(parts):
+        return tuple(_stack(part, [member[i] for member in members]) for i, part in enumerate(parts))
+    if space.shape is None or space.dtype is None:
+        return tuple(copying.deepcopy(members))
+    return np.stack([np.asarray(member, space.dtype) for member in members])
+
+
+def _rows(space: Any, actions: Any, num_envs: int) -> list[Any]:
+    """Return the action of each environment."""
+    if isinstance(actions, dict):
+        columns = {name: _rows(space, part, num_envs) for name, part in actions.items()}
+        return [{name: column[i] for name, column in columns.items()} for i in range(num_envs)]
+    if isinstance(actions, tuple) and hasattr(space, "spaces"):
+        columns_of = [_rows(None, part, num_envs) for part in actions]
+        return [tuple(column[i] for column in columns_of) for i in range(num_envs)]
+    rows = list(actions)
+    if len(rows) != num_envs:
+        raise ValueError(f"actions must have one row for each of num_envs={num_envs}, got {len(rows)}")
+    return rows
+
+
+def _add_info(infos: dict[str, Any], info: dict[str, Any], i: int, num_envs: int) -> None:
+    """Add the info of environment i, as Gymnasium does: arrays with masks; nested dicts become nested dicts."""
+    for name, value in info.items():
+        if isinstance(value, dict) and name != "final_obs":
+            _add_info(infos.setdefault(name, {}), value, i, num_envs)
+        else:
+            if name not in infos:
+                infos[name] = _empty_column(None if name == "final_obs" else value, num_envs)
+            infos[name][i] = value
+        infos.setdefault(f"_{name}", np.zeros(num_envs, bool))[i] = True
+
+
+def _empty_column(value: Any, num_envs: int) -> NDArray:
+    """Return an array for a value of each environment: of its shape and dtype, or else of objects."""
+    if isinstance(value, np.ndarray):
+        return np.zeros((num_envs, *value.shape), value.dtype)
+    if isinstance(value, (bool, int, float, np.number)):
+        return np.zeros(num_envs, type(value))
+    return np.full(num_envs, None, object)
