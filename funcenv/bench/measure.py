@@ -16,13 +16,13 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from funcenv._compile.rollout import as_policy, run
+from funcenv._compile.verified import recorded_choices
+from funcenv._jax import block_until_ready
 from funcenv.checks import require_size
 from funcenv.func_env import AnyEnv
 from funcenv.random import impl_name
 from funcenv.random import key as new_key
 from funcenv.rollout import random_policy, rollout
-from funcenv.statistics import EPISODE_TOTALS
 from funcenv.vector import AnyVectorEnv, FuncVectorEnv
 
 
@@ -186,8 +186,9 @@ def describe_engine(venv: AnyVectorEnv, num_steps: int | None = None, impl: str 
     (['backend', 'program', 'resets', 'generator'], 'threefry')
     """
     key, num_steps = new_key(0, impl), num_steps or default_num_steps(venv.num_envs)
-    policy = as_policy(random_policy(venv))
-    fused = run(EPISODE_TOTALS, venv, policy, key, None, num_steps) is not None
+    with recorded_choices() as choices:
+        rollout(venv, random_policy(venv), key, num_steps, collect=None)
+    fused = choices[0].refusal is None
     as_needed = venv.chosen_reset_strategy() == "lazy" or (fused and venv.reset_strategy == "auto")
     return {
         "backend": jax.default_backend(),
@@ -239,5 +240,5 @@ def _seconds_of(program: Callable[[], Any], repeats: int) -> float:
     clock = time.process_time if clock_name() == "cpu" else time.perf_counter
     before = clock()
     for _ in range(repeats):
-        jax.block_until_ready(program())  # type: ignore[no-untyped-call]  # JAX's
+        block_until_ready(program())
     return clock() - before

@@ -5,7 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 
 import funcenv
-from funcenv.bench.breakdown import Constants, ReadingPolicy, ReducedEnv
+from funcenv.bench import Timing, breakdown
+from funcenv.bench.breakdown import PARTS, Constants, ReadingPolicy, ReducedEnv
 
 
 def test_an_environment_with_all_its_parts_is_unchanged(walk):
@@ -28,3 +29,24 @@ def test_parts_are_removed(walk):
     assert after == state and timestep.reward == 0 and not timestep.done
     starts = [ReducedEnv(env, constants, resets=False).reset(funcenv.key(seed))[0] for seed in (0, 1)]
     assert starts[0] == starts[1]
+
+
+def operations(jaxpr):
+    """Count the operations of a program; those of a loop count as often as they run."""
+    total = 0
+    for equation in jaxpr.eqns:
+        values = jax.tree.leaves(list(equation.params.values()), is_leaf=lambda value: hasattr(value, "eqns"))
+        inner = [operations(value) for value in values if hasattr(value, "eqns")]
+        total += equation.params.get("length", 1) * sum(inner) if inner else 1
+    return total
+
+
+def test_the_work_is_found_in_its_part(walk, monkeypatch):
+    def count(programs, *, seconds, rounds):
+        counted = {name: operations(jax.make_jaxpr(program)()) for name, program in programs.items()}
+        return {name: Timing((float(number),) * rounds, float(number)) for name, number in counted.items()}
+
+    monkeypatch.setattr(breakdown, "time_in_turns", count)
+    parts = breakdown.break_down(walk.arduous(), 8, num_steps=10, rounds=2).nanoseconds
+    assert sorted(parts) == sorted(PARTS) and max(parts, key=parts.get) == "physics"
+    assert parts["physics"] > 10 * sum(parts[name] for name in PARTS if name != "physics")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import datetime
 import importlib.metadata
@@ -10,69 +9,73 @@ import json
 import math
 import pathlib
 import sys
-from typing import Any
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 import jax
 
 from funcenv.bench.breakdown import PARTS, Breakdown, break_down
 from funcenv.bench.measure import Measurement, measure
 from funcenv.checker.check import resolve
+from funcenv.checks import require_size
+from funcenv.cli.flags import Threads, Word, read
+from funcenv.programs import Choice, explain
 from funcenv.registry import make
 
-DESCRIPTION = """\
-Measure the speed, compile time and memory of an environment under a random policy without a trajectory, and the cost of
-each part of a step. Seconds are CPU seconds of this process on a CPU, and wall time on an accelerator."""
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Options(Threads):
+    """Measure speed, compile time and memory under a random policy without a trajectory, and each part of a step.
+
+    Seconds are CPU seconds of this process on a CPU, and wall time on an accelerator.
+    """
+
+    env: Annotated[str, Word("ENV")]
+    """an id, or module:EnvClass, or module:function that returns one"""
+    num_envs: tuple[int, ...] = (1, 256, 4096)
+    """sizes of the batch"""
+    impl: str | None = None
+    """random generator, such as threefry; by default that of funcenv.key"""
+    json: Annotated[str | None, "FILE"] = None
+    """file for all results"""
+    seconds: float = 0.2
+    """approximate duration of each program in a round"""
+    rounds: int = 5
+    """rounds over which medians are taken"""
+    breakdown: bool = True
+    """measure the parts of a step as well"""
+    programs: bool = True
+    """list which programs run, and why others do not"""
+
+    def __post_init__(self) -> None:
+        for size in self.num_envs:
+            require_size("num_envs", size)
+        require_size("rounds", self.rounds)
 
 
-def run(arguments: list[str]) -> int:
+def run(arguments: Sequence[str]) -> int:
     """Measure an environment, print tables, write JSON if asked, and return the exit status.
 
-    Args:
-        arguments: The arguments after `funcenv bench`.
-
-    Raises:
-        SystemExit: A flag is not valid; a line that says why is printed first.
-        ValueError: The environment is unknown.
-        TypeError, ImportError: The environment cannot be built.
-        FileNotFoundError: The folder for the JSON file does not exist.
-
-    >>> run(["CartPole-v1", "--num-envs", "8", "--seconds", "0.001", "--rounds", "1", "--no-breakdown"])
+    >>> run(["CartPole-v1", "--num-envs", "8", "--seconds", "0.001", "--rounds", "1", "--no-breakdown",
+    ...      "--no-programs"])
     CartPole-v1, random policy...
     0
     """
-    options = _parser().parse_args(arguments)
+    options: Options = read("bench", Options, arguments)
     out = None if options.json is None else _writable(options.json)
-    env = resolve(options.env, make)
-    print(f"measuring {options.env} in {len(options.num_envs)} sizes", file=sys.stderr, flush=True)
+    env, count = resolve(options.env, make), len(options.num_envs)
+    print(f"measuring {options.env} in {count} size{'s' if count > 1 else ''}", file=sys.stderr, flush=True)
     seconds, rounds, impl = options.seconds, options.rounds, options.impl
     measurements = [measure(env, num, seconds=seconds, rounds=rounds, impl=impl) for num in options.num_envs]
     breakdown = None
-    if not options.no_breakdown:
+    if options.breakdown:
         breakdown = break_down(env, max(options.num_envs), seconds=seconds / 2, rounds=max(rounds, 3), impl=impl)
-    _print(options.env, measurements, breakdown)
+    programs = explain(env, max(options.num_envs)) if options.programs else []
+    _print(options.env, measurements, breakdown, programs)
     if out is not None:
-        out.write_text(json.dumps(_report(options.env, measurements, breakdown), indent=2) + "\n")
+        out.write_text(json.dumps(_report(options.env, measurements, breakdown, programs), indent=2) + "\n")
         print(f"written to {out}")
     return 0
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="funcenv bench", description=DESCRIPTION)
-    parser.add_argument("env", metavar="ENV", help="an id, or module:EnvClass, or module:function that returns one")
-    parser.add_argument("--num-envs", type=_size, nargs="+", default=[1, 256, 4096], help="sizes of the batch")
-    parser.add_argument("--impl", help='random generator, such as "threefry"; by default that of funcenv.key')
-    parser.add_argument("--json", metavar="FILE", help="also write all results to this file")
-    parser.add_argument("--seconds", type=float, default=0.2, help="approximate duration of each program in a round")
-    parser.add_argument("--rounds", type=_size, default=5, help="rounds over which medians are taken")
-    parser.add_argument("--no-breakdown", action="store_true", help="do not measure the parts of a step")
-    parser.add_argument("--threads", type=int, default=1, help="threads that XLA may use on a CPU, 0 for all")
-    return parser
-
-
-def _size(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, got {text}")
-    return int(text)
 
 
 def _writable(name: str) -> pathlib.Path:
@@ -85,7 +88,9 @@ def _writable(name: str) -> pathlib.Path:
     return path
 
 
-def _report(target: str, measurements: list[Measurement], breakdown: Breakdown | None) -> dict[str, Any]:
+def _report(
+    target: str, measurements: list[Measurement], breakdown: Breakdown | None, programs: list[Choice]
+) -> dict[str, Any]:
     return {
         "env": target,
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
@@ -97,16 +102,19 @@ def _report(target: str, measurements: list[Measurement], breakdown: Breakdown |
             for measurement in measurements  # JSON has no NaN
         ],
         "breakdown": None if breakdown is None else dataclasses.asdict(breakdown),
+        "programs": [choice._asdict() for choice in programs],
     }
 
 
-def _print(target: str, measurements: list[Measurement], breakdown: Breakdown | None) -> None:
+def _print(target: str, measurements: list[Measurement], breakdown: Breakdown | None, programs: list[Choice]) -> None:
     unit = "CPU-s" if measurements[0].clock == "cpu" else "s"
     engine = ", ".join(f"{name}: {choice}" for name, choice in measurements[0].engine.items())
     print(f"{target}, random policy, no trajectory kept, jax {jax.__version__} ({engine})\n")
     print(_table(_measurement_rows(measurements, unit)))
     if breakdown is not None:
         print("\n" + _table(_part_rows(breakdown), left=(0, 3)))
+    if programs:
+        print("\n" + _table(_program_rows(programs), left=(0, 1, 2)))
 
 
 def _measurement_rows(measurements: list[Measurement], unit: str) -> list[list[str]]:
@@ -141,6 +149,15 @@ def _part_rows(breakdown: Breakdown) -> list[list[str]]:
         share = breakdown.nanoseconds[name] / total
         rows.append([name, _digits(breakdown.nanoseconds[name]), f"{share:.0%}", "#" * round(30 * max(share, 0))])
     return [*rows, ["total", _digits(total), "", ""]]
+
+
+def _program_rows(programs: list[Choice]) -> list[list[str]]:
+    """Return a row of headers, and one for each choice between a single kernel and the plain program."""
+    rows = [["call", "program", "because"]]
+    return [
+        *rows,
+        *([choice.entry, "plain" if choice.refusal else "kernel", choice.refusal or ""] for choice in programs),
+    ]
 
 
 def _table(rows: list[list[str]], left: tuple[int, ...] = ()) -> str:

@@ -1,0 +1,131 @@
+"""The command `funcenv evaluate RUN`, which plays whole episodes with the agents of a run."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import pathlib
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import numpy as np
+
+from funcenv.checks import require_size
+from funcenv.cli.flags import Threads, Word, read
+from funcenv.random import key
+from funcenv.rollout import Evaluation, evaluate
+from funcenv.train.runs.best import pick_agent
+from funcenv.train.runs.metrics import format_return
+from funcenv.train.runs.policy import load_agents
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Options(Threads):
+    """Play whole episodes with the newest agents of a run, or its best."""
+
+    run: Annotated[str, Word("RUN")]
+    """the folder of a run"""
+    num_episodes: int = 100
+    """episodes of each of the run's agents"""
+    seed: int = 0
+    """seed of the episodes"""
+    best: bool = False
+    """evaluate the best agents of the run instead of the newest"""
+    explore: bool = False
+    """sample actions from the policy instead of taking the most likely ones"""
+    max_steps: int = 100_000
+    """where to stop episodes that do not end"""
+    json: Annotated[str | None, "FILE"] = None
+    """file for all results, "-" for standard output instead of the text"""
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Evaluate the run that the arguments name, and return the exit status."""
+    evaluate_run(read("evaluate", Options, arguments))
+    return 0
+
+
+def evaluate_run(options: Options) -> dict[str, Any]:
+    """Evaluate all agents of a run, print what they reach, and return it.
+
+    Returns:
+        The contents of the JSON file: settings of the evaluation, a list "agents" with the episodes of each agent and
+        their summary, and the mean over agents with its standard deviation (of a sample, null for a single agent).
+
+    Raises:
+        FileNotFoundError: There is no run, or no folder for the file.
+    """
+    folder = pathlib.Path(options.run)
+    require_size("num_episodes", options.num_episodes)
+    if options.json not in (None, "-") and not pathlib.Path(options.json).parent.is_dir():
+        raise FileNotFoundError(f"--json: there is no folder {pathlib.Path(options.json).parent}; make it first")
+    learner, agents = load_agents(folder, best=options.best, explore=options.explore)
+    config, text = learner.config, sys.stderr if options.json == "-" else sys.stdout
+    print(f"evaluating {options.num_episodes} episodes of each agent of {folder}", file=sys.stderr, flush=True)
+    results = []
+    for index in range(config.num_seeds):
+        agent = pick_agent(learner, agents, index)
+        evaluation = evaluate(learner.env, agent, options.num_episodes, key(options.seed), max_steps=options.max_steps)
+        results.append(_summary(evaluation))
+        name = config.env_id + (f" agent {index}" if config.num_seeds > 1 else "")
+        print(f"{name}: {_line(results[-1])}", file=text, flush=True)
+    means = np.array([agent["mean_return"] for agent in results])
+    deviation = float(means.std(ddof=1)) if len(results) > 1 else None
+    if deviation is not None:
+        print(
+            f"all {len(results)} agents: return {format_return(means.mean())} +- {format_return(deviation)} between "
+            f"agents (worst {format_return(means.min())}, best {format_return(means.max())})",
+            file=text,
+        )
+    unfinished = sum(agent["num_unfinished"] for agent in results)
+    if unfinished:
+        print(
+            f"{unfinished} of {len(results) * options.num_episodes} episodes did not end within {options.max_steps:,} "
+            "steps, and count with their returns so far; --max-steps sets where to stop",
+            file=text,
+        )
+    report = {
+        "run": str(folder),
+        "env": config.env_id,
+        "num_episodes": options.num_episodes,
+        "seed": options.seed,
+        "best": options.best,
+        "explore": options.explore,
+        "max_steps": options.max_steps,
+        "mean_return": float(means.mean()),
+        "std_between_agents": deviation,
+        "agents": results,
+    }
+    if options.json == "-":
+        print(json.dumps(report, indent=2))
+    elif options.json is not None:
+        pathlib.Path(options.json).write_text(json.dumps(report, indent=2) + "\n")
+        print(f"written to {options.json}")
+    return report
+
+
+def _summary(evaluation: Evaluation) -> dict[str, Any]:
+    returns, lengths = np.asarray(evaluation.episode_return), np.asarray(evaluation.episode_length)
+    return {
+        "mean_return": float(returns.mean()),
+        "std_return": float(returns.std()),
+        "min_return": float(returns.min()),
+        "max_return": float(returns.max()),
+        "mean_length": float(lengths.mean()),
+        "num_terminated": int(evaluation.terminated.sum()),
+        "num_truncated": int(evaluation.truncated.sum()),
+        "num_unfinished": int((~np.asarray(evaluation.finished)).sum()),
+        "returns": returns.tolist(),
+        "lengths": lengths.tolist(),
+    }
+
+
+def _line(agent: dict[str, Any]) -> str:
+    ends = {name: agent[f"num_{name}"] for name in ("terminated", "truncated", "unfinished")}
+    ends = {name: number for name, number in ends.items() if number or name != "unfinished"}
+    figures = [format_return(agent[f"{figure}_return"]) for figure in ("mean", "std", "min", "max")]
+    return (
+        f"return {figures[0]} +- {figures[1]} (min {figures[2]}, max {figures[3]}), length {agent['mean_length']:.1f}, "
+        f"{len(agent['returns'])} episodes: {', '.join(f'{number} {name}' for name, number in ends.items())}"
+    )

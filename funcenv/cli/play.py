@@ -1,0 +1,104 @@
+"""The command `funcenv play [ENV] [--terminal]`."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
+
+import jax
+import jax.numpy as jnp
+
+from funcenv.adapters.playing.play import play, play_in_terminal
+from funcenv.adapters.registration import make
+from funcenv.cli.flags import Word, read
+from funcenv.cli.settings import DEFAULT_ENV
+from funcenv.cli.table import UsageError, require_train_packages
+from funcenv.func_env import AnyEnv
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Options:
+    """Play with the keyboard, until the window is closed or escape is pressed."""
+
+    env: Annotated[str | None, Word("ENV")] = None
+    """an id, or module:EnvClass; CartPole-v1 by default"""
+    watch: Annotated[str | None, "RUN"] = None
+    """let a trained agent of this run play; you pause it and change its speed"""
+    agent: int = 0
+    """which agent to watch, if the run trained several seeds"""
+    best: bool = False
+    """watch the best agent of the run instead of the newest"""
+    terminal: bool = False
+    """play in this terminal, for example over SSH, instead of in a window"""
+    env_params: dict[str, Any] = dataclasses.field(default_factory=dict)
+    """parameters of the environment, for example gravity 1.6"""
+    fps: float | None = None
+    """steps per second; by default the environment's own frame rate"""
+    zoom: float = 1.0
+    """size of the window relative to a frame"""
+    seed: int | None = None
+    """seed of the first episode"""
+    wait: bool | None = None
+    """step only when a key is pressed; by default in board and card games"""
+    autostart: bool = False
+    """begin every episode at once, without waiting for a key"""
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Play until the player leaves, and return the exit status.
+
+    Raises:
+        UsageError: An argument is not valid.
+        ValueError, TypeError: The environment or a parameter is unknown.
+    """
+    if any(word.partition("=")[0] == "--save" for word in arguments):
+        raise UsageError(
+            "play saves nothing; funcenv replay RUN --save x.gif saves episodes of a trained agent, and in Python "
+            'funcenv.record(env, policy, key, save="x.gif") those of any policy'
+        )
+    options: Options = read("play", Options, arguments)
+    watched: Any = options.env or DEFAULT_ENV
+    policy = None
+    if options.watch is not None:
+        if options.env is not None or options.env_params:
+            raise UsageError(
+                f"--watch {options.watch} plays the environment of the run; leave ENV and --env-params out"
+            )
+        require_train_packages("play --watch")
+        watched, policy = _watched(options.watch, options.agent, options.best)
+    with make(watched, render_mode="ansi" if options.terminal else "rgb_array", **options.env_params) as env:
+        is_slow = policy is None and is_turn_based(env.get_wrapper_attr("func_env"))
+        wait = is_slow if options.wait is None else options.wait
+        shared: dict[str, Any] = {"fps": options.fps, "seed": options.seed, "wait_on_player": wait}
+        shared["wait_for_start"] = policy is None and not options.autostart
+        if policy is not None:
+            shared["policy"] = policy
+        if options.terminal:
+            play_in_terminal(env, **shared)
+        else:
+            play(env, zoom=options.zoom, **shared)
+    return 0
+
+
+def _watched(run: str, agent: int, best: bool) -> tuple[AnyEnv, Callable[[Any], Any]]:
+    """Return the environment of a run, and the policy of one of its agents."""
+    from funcenv.train.runs.best import pick_agent
+    from funcenv.train.runs.policy import load_agents, stateful_policy
+
+    learner, agents = load_agents(run, best=best)
+    return learner.env, stateful_policy(pick_agent(learner, agents, agent))
+
+
+def is_turn_based(env: AnyEnv) -> bool:
+    """Check whether an environment waits for its player, as board and card games do.
+
+    It does if its observations have no continuous part, unless `get_keys_to_action` has an action for no key, `()`.
+
+    >>> import funcenv
+    >>> [is_turn_based(funcenv.make(name)) for name in ("Blackjack-v1", "Pendulum-v1", "arcade/Pong-v0")]
+    [True, False, False]
+    """
+    keys: dict[Any, Any] = getattr(env.unwrapped, "get_keys_to_action", dict)()
+    leaves = jax.tree.leaves(env.unwrapped.observation_space.abstract_member())
+    return () not in keys and not any(jnp.issubdtype(leaf.dtype, jnp.floating) for leaf in leaves)

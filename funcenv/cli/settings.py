@@ -1,0 +1,129 @@
+"""The settings of an algorithm as flags, whose defaults are those of a preset or of a run."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import importlib.util
+import inspect
+from collections.abc import Sequence
+from typing import Any
+
+from funcenv.cli.flags import Flag, Parser, flags_of, import_from_here, prepare
+from funcenv.cli.table import UsageError
+
+DEFAULT_ENV = "CartPole-v1"
+TASK = ("env_params", "max_episode_steps", "pixels", "frames", "action_repeat")
+"""The settings that say what is learned, and not how."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Typed:
+    """What was typed after the name of a command that trains.
+
+    Attributes:
+        command: The name of the command.
+        options: The options that do not depend on the algorithm.
+        rest: All other arguments: the environment, and flags for the settings of the algorithm.
+        wants_help: Whether the help is asked for.
+    """
+
+    command: str
+    options: Any
+    rest: list[str]
+    wants_help: bool
+
+
+def read_options(command: str, options: type, arguments: Sequence[str]) -> Typed:
+    """Read the options that do not depend on the algorithm, and prepare the process as they say."""
+    given, rest = Parser(command, "", flags_of(options), handles_help=False).known(arguments)
+    wants_help = given.pop("help", False)
+    if not wants_help:
+        prepare(command, options, given, arguments)
+    given.pop("no_compile_cache", None)
+    return Typed(command, options(**given), rest, wants_help)
+
+
+def find_algorithm(name: str) -> Any:
+    """Return the algorithm with a name; a module of the current folder may be one.
+
+    Raises:
+        UsageError: There is none; the message suggests another.
+    """
+    from funcenv.train.algorithm import algorithm_names, find_algorithm
+
+    names = algorithm_names()
+    if name not in names:
+        import_from_here()
+        if name.isidentifier() and importlib.util.find_spec(name) is None:
+            close = [f"did you mean {one}?" for one in difflib.get_close_matches(name.lower(), names, n=1)]
+            known = f"there are {', '.join(names)}, and module:name"
+            raise UsageError(f"there is no algorithm {name!r}; {' '.join([*close, known])}")
+    return find_algorithm(name)
+
+
+def read_config(typed: Typed, algorithm: Any, name: str, saved: Any = None) -> Any:
+    """Return the configuration that the arguments say.
+
+    Args:
+        typed: What was typed.
+        algorithm: The algorithm.
+        name: Its name, which finds the preset.
+        saved: The configuration to start from, if it is not a preset.
+
+    Raises:
+        UsageError: An argument is not known, or a setting is not valid.
+        ValueError: The environment is unknown.
+        SystemExit: The help was asked for, and is printed.
+    """
+    from funcenv.registry import spec
+    from funcenv.train.presets import preset
+
+    others = [flag.option for flag in flags_of(type(typed.options))]
+    given = Parser(typed.command, "", _config_flags(algorithm.Config, name)).given(typed.rest, others)
+    default = saved
+    if default is None:
+        env_id = given.pop("env_id", DEFAULT_ENV)
+        found = spec(env_id).id
+        default = preset(env_id if ":" in env_id else found, name, from_pixels=given.get("pixels", 0) > 0)
+    if typed.wants_help:
+        about = (
+            f"{inspect.getdoc(typed.options)} The flags are those of {name}, with the defaults for {default.env_id}."
+        )
+        flags = [*_config_flags(algorithm.Config, name, default), *flags_of(type(typed.options))]
+        parser = Parser(typed.command, about, flags)
+        parser.print_help()
+        parser.exit()
+    if "env_params" in given:
+        given["env_params"] = default.env_params | given["env_params"]
+    try:
+        return dataclasses.replace(default, **given)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+
+
+def all_settings() -> list[Flag]:
+    """Return the flags of the settings of all algorithms that have a name."""
+    from funcenv.train.algorithm import algorithm_names, find_algorithm
+
+    names = algorithm_names()
+    return [flag for name in names for flag in _config_flags(find_algorithm(name).Config, name)]
+
+
+def _config_flags(config: type, algorithm: str, defaults: Any = None) -> list[Flag]:
+    """Return the flags of a configuration; the environment is an argument without a flag."""
+    from funcenv.train.agents.networks import NetworkConfig
+    from funcenv.train.config import TrainConfig
+
+    def section(owner: type, name: str) -> str:
+        if owner is TrainConfig:
+            return "task" if name in TASK else "training"
+        return "network" if owner is NetworkConfig and name not in ("num_envs", "num_steps") else algorithm
+
+    flags = []
+    for flag in flags_of(config, defaults, section):
+        if flag.name == "env_id" and flag.reading is not None:
+            reading = dataclasses.replace(flag.reading, label="ENV")
+            flag = dataclasses.replace(flag, section="arguments", is_word=True, reading=reading)
+        flags.append(flag)
+    return flags

@@ -1,0 +1,108 @@
+"""The table of commands. A command is a module of this package with its name, and an entry here."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import importlib
+import importlib.util
+from typing import Any
+
+TRAIN_PACKAGES = ("matplotlib", "optax", "orbax", "rich")
+"""The packages of the extra `train`."""
+
+
+class UsageError(Exception):
+    """The command line is not valid; the message says how to correct it."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Command:
+    """A command: what the overview says about it, and what it needs.
+
+    Its module defines a dataclass `Options`, whose fields are its arguments, and `run(arguments)`, which returns the
+    exit status.
+    """
+
+    name: str
+    words: str
+    """the arguments without a flag, as the usage shows them"""
+    summary: str
+    packages: tuple[str, ...] = ()
+    """packages that it imports beyond the base dependencies"""
+    keeps_programs: bool = False
+    """whether compiled programs are kept for the next command"""
+    imports_from_here: bool = False
+    """whether `module:name` may name a file of the current folder"""
+    takes_settings: bool = False
+    """whether the settings of the algorithm are flags as well"""
+    restores_terminal: bool = False
+    """whether an interruption is raised as an exception, which lets the command restore the terminal"""
+
+    @property
+    def usage(self) -> str:
+        """The command with its words, `funcenv evaluate RUN`."""
+        return f"funcenv {self.name} {self.words}".rstrip()
+
+    def load(self) -> Any:
+        """Import the module of the command.
+
+        Raises:
+            ImportError: A package that it needs is missing.
+        """
+        require_train_packages(self.name, self.packages)
+        return importlib.import_module(f"{__package__}.{self.name}")
+
+
+_ON_RUNS: dict[str, Any] = {"packages": TRAIN_PACKAGES, "keeps_programs": True}
+_ON_ENVS: dict[str, Any] = {"imports_from_here": True}
+_TRAINING: dict[str, Any] = {**_ON_RUNS, **_ON_ENVS, "takes_settings": True}
+
+COMMANDS = {
+    command.name: command
+    for command in (
+        Command("train", "[ENV]", "train an agent, and write the run to a folder", **_TRAINING),
+        Command("sweep", "[ENV]", "train with many values of settings side by side", **_TRAINING),
+        Command("evaluate", "RUN", "evaluate a trained agent over many episodes", **_ON_RUNS),
+        Command("compare", "RUN ...", "print the final returns of runs, and how they differ", TRAIN_PACKAGES),
+        Command("report", "RUN ...", "write a page on runs: curves, differences, cost, episodes", **_ON_RUNS),
+        Command("replay", "RUN", "record a trained agent, and open its episodes in a browser", **_ON_RUNS),
+        Command("export", "RUN FILE", "write a policy as .safetensors or .mlir (StableHLO)", TRAIN_PACKAGES),
+        Command(
+            "play",
+            "[ENV]",
+            "play with the keyboard, or watch a trained agent play",
+            keeps_programs=True,
+            restores_terminal=True,
+            **_ON_ENVS,
+        ),
+        Command("bench", "ENV", "measure speed, compile time, memory, and the parts of a step", **_ON_ENVS),
+        Command("check", "ENV ...", "check environments for mistakes", keeps_programs=True, **_ON_ENVS),
+        Command("list", "", "list all environments with their time limits and thresholds"),
+        Command("completion", "SHELL", "print what completes commands, flags and ids", TRAIN_PACKAGES),
+    )
+}
+"""All commands by name, in the order of the overview."""
+
+
+def find_command(name: str) -> Command:
+    """Return the command with a name.
+
+    Raises:
+        UsageError: There is none; the message suggests another.
+
+    >>> find_command("evaluate").usage
+    'funcenv evaluate RUN'
+    """
+    if name in COMMANDS:
+        return COMMANDS[name]
+    close = difflib.get_close_matches(name.lower(), COMMANDS, n=1)
+    remedy = f"did you mean {close[0]}?" if close else f"the commands are {', '.join(COMMANDS)}"
+    raise UsageError(f"there is no command {name!r}; {remedy}")
+
+
+def require_train_packages(command: str, packages: tuple[str, ...] = TRAIN_PACKAGES) -> None:
+    """Raise `ImportError` unless the packages are installed that a command on runs imports."""
+    missing = [name for name in packages if importlib.util.find_spec(name) is None]
+    if missing:
+        raise ImportError(f'{command} needs {", ".join(missing)}: pip install "funcenv[train]"')

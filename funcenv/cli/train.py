@@ -1,0 +1,143 @@
+"""The command `funcenv train [ENV]`, which trains an agent, or continues a run."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import pathlib
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any, ClassVar
+
+from funcenv.cli.flags import Threads
+from funcenv.cli.settings import find_algorithm, read_config, read_options
+from funcenv.cli.table import UsageError
+from funcenv.interrupts import leave_at_once
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Processes(Threads):
+    """The other processes of a run, if there are several."""
+
+    section: ClassVar[str] = "several processes"
+
+    distributed: bool = False
+    """train in several processes, which SLURM, Open MPI, Kubernetes or a TPU pod has started"""
+    coordinator: Annotated[str | None, "HOST:PORT"] = None
+    """address of the first of several processes, which you have started yourself"""
+    num_processes: int | None = None
+    """number of these processes"""
+    process_id: int | None = None
+    """number of this process, from 0"""
+    connect_seconds: int = 120
+    """time that the processes have to find each other"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Logs:
+    """Where metrics are logged beside the folder of the run."""
+
+    section: ClassVar[str] = "logs"
+
+    tensorboard: bool = False
+    """write event files for TensorBoard to the folder of the run as well"""
+    wandb: Annotated[str | None, "PROJECT"] = None
+    """project of Weights & Biases that the run is logged to as well"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Folder:
+    """The folder of a run, and what is written there."""
+
+    section: ClassVar[str] = "run folder"
+
+    run_dir: Annotated[str | None, "FOLDER"] = None
+    """folder of this run; by default a folder in --runs, named after the task and the time"""
+    runs: Annotated[str, "FOLDER"] = "runs"
+    """folder for runs"""
+    checkpoint_seconds: float = 30.0
+    """time between checkpoints; one is also written at the end and when the run is stopped"""
+    replay_episodes: int = 3
+    """episodes of the trained agent in replay.html, 0 for no replay"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Options(Processes, Logs, Folder):
+    """Train an agent, and write the run to a folder."""
+
+    section: ClassVar[str] = "run"
+
+    algo: str | None = None
+    """algorithm: dqn, ppo (the default), pqn, q_learning, recurrent_ppo, reinforce, sac, td3, that of a
+    package, or module:name"""
+    resume: Annotated[str | None, "RUN"] = None
+    """continue the run in this folder, which was stopped, or which gets more --total-timesteps"""
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Train, and return the exit status."""
+    typed = read_options("train", Options, arguments)
+    options: Options = typed.options
+    if not typed.wants_help:
+        print("loading JAX and the packages for training", flush=True)
+        _connect(options)
+
+    from funcenv.train.algorithm import DEFAULT_ALGORITHM
+    from funcenv.train.devices import ProcessLostError
+    from funcenv.train.runs import run
+    from funcenv.train.runs.logs import LogOptions
+
+    name, saved = options.algo or DEFAULT_ALGORITHM, None
+    if options.resume is not None:
+        name, saved, _ = run.read_config(pathlib.Path(options.resume))
+        if options.algo not in (None, name):
+            raise UsageError(f"{options.resume} was started with --algo {name}, not {options.algo}; leave --algo out")
+    algorithm = find_algorithm(name)
+    config = read_config(typed, algorithm, name, saved)
+    shared: dict[str, Any] = {
+        "checkpoint_seconds": options.checkpoint_seconds,
+        "replay_episodes": options.replay_episodes,
+        "logs": LogOptions(options.tensorboard, options.wandb),
+    }
+    folder = pathlib.Path(options.resume or options.run_dir or run.new_folder(options.runs, config, algorithm))
+    advice = f"funcenv train: interrupted; what is saved is in {folder}; go on with: funcenv train --resume {folder}"
+    try:
+        with leave_at_once(lambda: advice):
+            if options.resume is not None:
+                result = run.resume(folder, config=config, **shared)
+            else:
+                result = run.start(config, folder, algorithm=algorithm, **shared)
+    except ProcessLostError as error:  # at the end of Python, JAX would wait for that process and then abort
+        print(f"funcenv train: {error}", file=sys.stderr, flush=True)
+        sys.stdout.flush()
+        os._exit(1)
+    _print_outcome(result)
+    return 0 if result.signal_number is None else 128 + int(result.signal_number)
+
+
+def _print_outcome(result: Any) -> None:
+    """Print where the run is and what to do next; one of several processes does."""
+    from funcenv.train.devices import is_first
+    from funcenv.train.runs.run import REPLAY_FILE
+
+    if not is_first():
+        return
+    if result.signal_number is not None:
+        print(f"stopped and saved; resume it with: funcenv train --resume {result.folder}")
+        return
+    print(f"everything is in {result.folder}")
+    if (result.folder / REPLAY_FILE).exists():
+        print(f"watch it: {result.folder / REPLAY_FILE}")
+    print(f"evaluate it over 100 more episodes: funcenv evaluate {result.folder}")
+    print(result.summary)
+
+
+def _connect(options: Options) -> None:
+    """Make this process one of several, if a flag says so, before JAX starts."""
+    if not options.distributed and (options.coordinator, options.num_processes, options.process_id) == (None,) * 3:
+        return
+    if options.resume is None and options.run_dir is None:
+        raise UsageError("several processes need a folder, got none; name it by --run-dir or --resume")
+    from funcenv.train.devices import connect
+
+    connect(options.coordinator, options.num_processes, options.process_id, options.connect_seconds)
