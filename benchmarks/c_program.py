@@ -7,7 +7,8 @@ import shutil
 import subprocess
 import time
 
-from harness import CACHE, HERE, PeerError, Worker
+from harness import HERE, Worker
+from libraries import CACHE, LibraryError
 
 SOURCE = HERE / "c" / "cartpole.c"
 FLAGS = ["-std=c11", "-O3", "-march=native", "-ffast-math"]
@@ -17,15 +18,15 @@ GENERATORS = {"C": 1, "C, cheap hash": 2}
 """Threefry, as in funcenv, and a hash of little cost, which shows the limit of the physics."""
 
 
-def compile_program(generator: int, folder: pathlib.Path = CACHE.parent / "c") -> tuple[pathlib.Path, list[str]]:
+def compile_program(generator: int, folder: pathlib.Path = CACHE / "c") -> tuple[pathlib.Path, list[str]]:
     """Compile the program for this machine, and return it with its compiler flags.
 
     Raises:
-        PeerError: There is no C compiler, or it fails.
+        LibraryError: There is no C compiler, or it fails.
     """
     compiler = shutil.which("cc")
     if compiler is None:
-        raise PeerError("there is no C compiler (cc) on the path")
+        raise LibraryError("there is no C compiler (cc) on the path")
     folder.mkdir(parents=True, exist_ok=True)
     best: tuple[float, pathlib.Path, list[str]] | None = None
     refused = ""
@@ -40,14 +41,14 @@ def compile_program(generator: int, folder: pathlib.Path = CACHE.parent / "c") -
         if best is None or seconds < best[0]:
             best = seconds, program, flags
     if best is None:
-        raise PeerError(refused)
+        raise LibraryError(refused)
     return best[1], best[2]
 
 
 def start(name: str, num_envs: int, num_steps: int, seconds: float) -> Worker:
     """Start a worker that runs the program; `num_envs` must be a multiple of its chunk, 256."""
     program, flags = compile_program(GENERATORS[name])
-    worker = Worker.program(name, [str(program), str(num_envs), str(num_steps), str(seconds)])
+    worker = Worker(name, [str(program), str(num_envs), str(num_steps), str(seconds)])
     worker.facts["version"] = f"cc {worker.facts['compiler']} {' '.join(flags)}"
     return worker
 

@@ -2,11 +2,12 @@
 
 A worker prepares its work (imports, compiles), reports what that cost, and then repeats the work whenever it is asked.
 Two libraries, each in its own process and virtual environment, can thus take turns, and a machine that slows down slows
-both. This file only imports the standard library, because it runs in every peer's environment.
+both. This file only imports the standard library, because it runs in every library's environment.
 """
 
 from __future__ import annotations
 
+import gc
 import json
 import math
 import pathlib
@@ -22,8 +23,10 @@ SELF = pathlib.Path("/proc/self")
 def serve(prepare: Callable[[dict[str, Any]], tuple[Callable[[], Any], dict[str, Any]]]) -> None:
     """Prepare the work that the first argument describes, then run it once for each line on standard input.
 
-    `prepare(options)` returns the work and facts about it, such as `{"steps": ...}`. With `options["seconds"]`, a turn
-    repeats the work for about that many CPU seconds, so that fast and slow workers are timed equally well.
+    `prepare(options)` returns the work and facts about it: `steps`, what a run of it counts, and `version`, that of the
+    library. The results of runs are JSON; a result with `cpu` is measured by a clock of the worker's own. With
+    `options["seconds"]`, a turn repeats the work for about that many CPU seconds, so that fast and slow workers are
+    timed equally well; with `options["repeats"]`, it repeats it so many times.
     """
     options = json.loads(sys.argv[1])
     base = resident_megabytes()
@@ -33,7 +36,7 @@ def serve(prepare: Callable[[dict[str, Any]], tuple[Callable[[], Any], dict[str,
     result = work()
     first = time.process_time() - ready
     reset_peak()
-    repeats = 1
+    repeats = options.get("repeats", 1)
     if "seconds" in options:
         again = time.process_time()
         result = work()
@@ -48,7 +51,11 @@ def serve(prepare: Callable[[dict[str, Any]], tuple[Callable[[], Any], dict[str,
         for _ in range(repeats):
             result = work()
         cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
-        tell(cpu=cpu, wall=wall, result=result, peak_mb=peak_megabytes(), rss_mb=resident_megabytes())
+        if isinstance(result, dict):
+            cpu = result.pop("cpu", cpu)
+        peak = peak_megabytes()
+        gc.collect()
+        tell(cpu=cpu, wall=wall, result=result, peak_mb=peak, rss_mb=resident_megabytes())
 
 
 def tell(**facts: Any) -> None:

@@ -14,7 +14,7 @@ def prepare(options):
     venv = funcenv.FuncVectorEnv(env, num_envs)
 
     def work():
-        breakdown = break_down(env, num_envs, seconds=options["part_seconds"], rounds=options["rounds"])
+        breakdown = break_down(env, num_envs, seconds=options["part_seconds"], rounds=options["part_rounds"])
         return {
             "breakdown": dataclasses.asdict(breakdown),
             "footprint": dataclasses.asdict(footprint(venv)),

@@ -1,4 +1,4 @@
-"""PPO on CartPole on a number of devices: a worker of `devices.py`. It reports the CPU seconds of the busiest thread.
+"""PPO on CartPole on a number of devices. The clock is the CPU time of the busiest thread.
 
 A turn is one update. On a machine that is busy with other programs, its devices take turns too, so that wall time does
 not show what an update would take on free cores.
@@ -32,7 +32,7 @@ def prepare(options):
         before = thread_seconds()
         state, _ = learner.advance(state, 1)
         jax.block_until_ready(state)
-        return max(seconds - before.get(thread, 0.0) for thread, seconds in thread_seconds().items())
+        return {"cpu": max(seconds - before.get(thread, 0.0) for thread, seconds in thread_seconds().items())}
 
     return work, {"steps": 4096}
 

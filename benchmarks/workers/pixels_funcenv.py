@@ -52,13 +52,15 @@ def prepare(options):
     )
     memory = program.compile().memory_analysis()
     work = step_all if options["kind"] == "step" else draw_all
-    return lambda: float(jnp.mean(jax.block_until_ready(work()).astype(jnp.float32))), {
-        "steps": num_envs * num_steps,
-        "version": funcenv.__version__,
-        "jax": jax.__version__,
+    bytes_per_env = {
         "temporary_bytes_per_env": memory.temp_size_in_bytes / num_envs,
         "output_bytes_per_env": memory.output_size_in_bytes / num_envs,
     }
+
+    def measured():
+        return {"grey": float(jnp.mean(jax.block_until_ready(work()).astype(jnp.float32))), **bytes_per_env}
+
+    return measured, {"steps": num_envs * num_steps, "version": funcenv.__version__, "jax": jax.__version__}
 
 
 serve(prepare)

@@ -1,7 +1,8 @@
 """Random policy in funcenv, in one compiled program.
 
 `options["keep"]` keeps the trajectory; `options["read"]` adds up the observations, which are not computed where nobody
-reads them; `options["in_jit"]` calls the rollout inside a `jax.jit` of the caller's own.
+reads them; `options["in_jit"]` calls the rollout inside a `jax.jit` of the caller's own; `options["generator"]` names
+the generator of random numbers.
 """
 
 import jax
@@ -26,7 +27,7 @@ def total(timestep, action):
 def prepare(options):
     env = funcenv.make(options["env"], **options.get("parameters", {}))
     venv = funcenv.FuncVectorEnv(env, options["num_envs"])
-    policy, key = funcenv.random_policy(env), funcenv.key(0)
+    policy, key = funcenv.random_policy(env), funcenv.key(0, options.get("generator"))
     collect = whole_trajectory if options.get("keep") else total if options.get("read") else None
 
     def play(key):

@@ -7,23 +7,14 @@ import types
 import pytest
 
 FOLDER = pathlib.Path(__file__).parents[2] / "benchmarks"
-SCRIPTS = (
-    "harness",
-    "c_program",
-    "suite_rows",
-    "suite_goals",
-    "suite_plots",
-    "suite_report",
-    "machine",
-    "rows",
-    "interop",
-    "trainers",
-)
+SCRIPTS = ("harness", "libraries", "programs", "rows", "run", "c_program", "goals", "plots", "report", "machine")
+STUDIES = ("isolated", "interop", "trainers")
 
 
 @pytest.fixture(scope="session")
 def benchmarks():
     """Import the scripts by name."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(FOLDER / "studies")
         patch.syspath_prepend(FOLDER)
-        yield types.SimpleNamespace(**{name: importlib.import_module(name) for name in SCRIPTS})
+        yield types.SimpleNamespace(**{name: importlib.import_module(name) for name in (*SCRIPTS, *STUDIES)})

@@ -13,7 +13,7 @@ import funcenv
 def test_the_c_program_simulates_the_same_environment(benchmarks, tmp_path):
     c_program = benchmarks.c_program
     if shutil.which("cc") is None:
-        with pytest.raises(benchmarks.harness.PeerError, match="no C compiler"):
+        with pytest.raises(benchmarks.libraries.LibraryError, match="no C compiler"):
             c_program.compile_program(1, tmp_path)
         return
     num_envs, num_steps = 1024, 500

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-SCRIPT = pathlib.Path(__file__).parents[2] / "benchmarks" / "kills.py"
+SCRIPT = pathlib.Path(__file__).parents[2] / "benchmarks" / "studies" / "kills.py"
 ALWAYS = ("dqn", "recurrent_ppo")
 OTHERS = ("ppo", "pqn", "q_learning", "reinforce", "sac", "td3")
 

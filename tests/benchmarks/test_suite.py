@@ -33,13 +33,19 @@ def results(benchmarks):
     """Return invented results of every section."""
     rows = [
         {"env": env, "num_envs": n, "keep": keep, "peers": speeds(("gymnax", 11.0), ("envpool", 50.0), ("C", 0.5))}
-        for env in benchmarks.suite_rows.WITH_GOALS
+        for env in benchmarks.rows.WITH_GOALS
         for n in (1, 16, 256, 4096, 65536)
         for keep in (False, True)
     ]
     rows[0]["peers"]["brax (comparable)"] = {"error": "brax==0 cannot be installed on Python 3.99"}
     parts = dict(zip(PARTS, (1.0, 2.0, 3.0, -0.1, 0.5), strict=True))
-    anatomy = {"breakdown": {"num_envs": 4096, "nanoseconds": parts}, "engine": {"backend": "cpu", "resets": "select"}}
+    anatomy = {
+        "breakdown": {"num_envs": 4096, "nanoseconds": parts},
+        "engine": {"backend": "cpu", "resets": "select"},
+        "footprint": {"state": 41, "outputs": 42, "temporaries": None},
+    }
+    compiled = {"empty cache": {"compile_cpu": 1.5}, "filled cache": {"compile_cpu": 0.4}}
+    soak = {"steps": 10, "steps_per_cpu_second": 100.0, "rss_mb": [1.0, 1.5]}
     return {
         "date": "2026-01-01",
         "mode": "quick",
@@ -50,16 +56,16 @@ def results(benchmarks):
         "versions": {"funcenv": "0", "jax": "0", "python": "3"},
         "speed": rows,
         "loop": [{"env": "CartPole-v1", "policy": "network", "num_envs": 16, "peers": speeds(("gymnax", 1.5))}],
-        "compile": [{"env": "CartPole-v1", "cold": 1.5, "cached": 0.4}],
-        "soak": {"env": "CartPole-v1", "num_envs": 8, "steps": 10, "cpu": 1.0, "rss_mb": [1.0, 1.5], "growth_mb": 0.5},
-        "anatomy": [{"env": "CartPole-v1", **anatomy, "footprint": {"state": 41, "outputs": 42, "temporaries": None}}],
-        "latency": {"single": speeds(("gymnasium", 0.5)), "vector": {"16": speeds(("CartPoleVectorEnv", 2.0))}},
-        "errors": {},
+        "compile": [{"env": "CartPole-v1", "peers": compiled}],
+        "soak": [{"env": "CartPole-v1", "num_envs": 8, "peers": {"funcenv": soak}}],
+        "anatomy": [{"env": "CartPole-v1", "peers": {"funcenv": {"result": anatomy}}}],
+        "latency": [{"env": "CartPole-v1", "peers": speeds(("gymnasium", 0.5))}],
+        "vector": [{"env": "CartPole-v1", "num_envs": 16, "peers": speeds(("CartPoleVectorEnv", 2.0))}],
     }
 
 
 def test_goals_are_judged(benchmarks, results):
-    verdicts = {goal["what"]: goal for goal in benchmarks.suite_goals.judge(results)}
+    verdicts = {goal["what"]: goal for goal in benchmarks.goals.judge(results)}
     assert verdicts["CartPole-v1, random policy, against gymnax"]["verdict"] == "met"
     assert verdicts["MountainCar-v0, random policy, against gymnax"]["verdict"] == "missed"
     assert verdicts["CartPole, of the speed of C"]["measured"].startswith("256: 50.0%")
@@ -74,12 +80,12 @@ def test_goals_are_judged(benchmarks, results):
 
 
 def test_nothing_measured_is_nothing_met(benchmarks):
-    assert {goal["verdict"] for goal in benchmarks.suite_goals.judge({})} == {"not run"}
+    assert {goal["verdict"] for goal in benchmarks.goals.judge({})} == {"not run"}
 
 
 def test_the_page_holds_the_figures_and_small_plots(benchmarks, results, tmp_path):
-    results["goals"] = benchmarks.suite_goals.judge(results)
-    files = benchmarks.suite_report.write_docs(results, tmp_path)
+    results["goals"] = benchmarks.goals.judge(results)
+    files = benchmarks.report.write_docs(results, tmp_path)
     plots = [path for path in files if path.suffix == ".svg"]
     assert {path.stem for path in plots} == {"speed_cartpole", "speed_envs", "speed_kept", "breakdown"}
     assert all(500 < path.stat().st_size < 100_000 for path in plots)
@@ -90,6 +96,8 @@ def test_the_page_holds_the_figures_and_small_plots(benchmarks, results, tmp_pat
     assert page.index("## Speed without") < page.index("## Machine and method") < page.index("## Goals met")
     assert "absent: brax==0 cannot be installed" in page
     assert all(f"assets/bench/{path.name}" in page for path in plots)
+    assert "| CartPole-v1 | 1.50 | 0.40 |" in page and "100 steps of 8 CartPole-v1 took 1 CPU-s." in page
+    assert "| 16 | 0.160 (1.00x) | 0.320 (2.00x) |" in page  # microseconds of a step of all 16
     assert json.loads((tmp_path / "assets" / "bench" / "results.json").read_text())["date"] == "2026-01-01"
     for line in page.splitlines():
         assert not line.startswith("|") or line.endswith("|")
@@ -100,7 +108,7 @@ heights = st.dictionaries(st.text(min_size=1, max_size=3), st.floats(0, 1), min_
 
 @given(heights)
 def test_labels_never_overlap_and_keep_their_order(benchmarks, heights):
-    places = benchmarks.suite_plots.spread(heights, gap=0.05)
+    places = benchmarks.plots.spread(heights, gap=0.05)
     ordered = sorted(places, key=places.get)
     assert [heights[name] for name in ordered] == sorted(heights.values())
     assert all(places[b] - places[a] > 0.05 - 1e-9 for a, b in zip(ordered, ordered[1:], strict=False))
