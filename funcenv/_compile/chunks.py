@@ -17,9 +17,18 @@ import jax.numpy as jnp
 from funcenv.random._counter_based import Style
 
 MAX_CHUNK_ENVS = 256  # XLA splits larger loops among threads, which a single kernel cannot contain.
-_VECTOR_LANES = 16  # float32 numbers in a 512-bit register
+VECTOR_LANES = 16  # float32 numbers in a 512-bit register
 _MAX_CHUNK_BYTES = 2**18  # a part of the second-level cache
 _MIN_BATCHED_ENVS = 4  # For fewer environments, each draws its numbers together faster than one by one.
+
+
+def max_chunk_size(bytes_per_env: int) -> int:
+    """Return how many environments a kernel may compute together; 0 if one does not fit the cache.
+
+    >>> max_chunk_size(100), max_chunk_size(10_000)
+    (256, 26)
+    """
+    return min(MAX_CHUNK_ENVS, _MAX_CHUNK_BYTES // max(bytes_per_env, 1))
 
 
 class Chunks(NamedTuple):
@@ -35,12 +44,12 @@ class Chunks(NamedTuple):
         >>> Chunks.fit(1000, bytes_per_env=100), Chunks.fit(8, bytes_per_env=100)
         (Chunks(num_envs=1000, size=256), Chunks(num_envs=8, size=8))
         """
-        max_size = max(min(MAX_CHUNK_ENVS, _MAX_CHUNK_BYTES // max(bytes_per_env, 1)), 1)
+        max_size = max(max_chunk_size(bytes_per_env), 1)
         if num_envs <= max_size:
             return cls(num_envs, num_envs)
         size = -(-num_envs // math.ceil(num_envs / max_size))
         return cls(
-            num_envs, min(-(-size // _VECTOR_LANES) * _VECTOR_LANES, max_size) if max_size >= _VECTOR_LANES else size
+            num_envs, min(-(-size // VECTOR_LANES) * VECTOR_LANES, max_size) if max_size >= VECTOR_LANES else size
         )
 
     @property

@@ -3,7 +3,7 @@
 XLA's GPU backend collects the kernels of a program in CUDA graphs, and each graph is launched at once. By default loops
 stay outside, and the host launches the kernels of every iteration, which takes longer than small kernels run. With the
 documented option `xla_gpu_enable_command_buffer` loops become part of the graph, so a whole rollout is one.
-`benchmarks/gpu_program.py` shows it, also on a machine without a GPU.
+`benchmarks/studies/gpu_program.py` shows it, also on a machine without a GPU.
 """
 
 from __future__ import annotations

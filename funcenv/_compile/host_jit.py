@@ -39,11 +39,12 @@ class HostJit:
 
     def __call__(self, venv: Any, *args: Any) -> Any:
         """Run the program."""
-        program = self.quick if applies_to("cpu", (venv, args)) and _is_slow_to_compile(venv) else self._other
+        program = self.quick if applies_to("cpu", (venv, args)) and is_slow_to_compile(venv) else self._other
         return program(venv, *args)
 
 
-def _is_slow_to_compile(venv: Any) -> bool:
+def is_slow_to_compile(venv: Any) -> bool:
+    """Return whether optimizing the programs of a vector environment takes longer than it saves."""
     if venv.env.calls_host:
         return True
     space = venv.single_observation_space

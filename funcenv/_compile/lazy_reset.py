@@ -17,9 +17,10 @@ from jax.extend.core import Jaxpr
 from jaxtyping import Array, Bool
 
 from funcenv._compile import single_kernel
+from funcenv._compile.chunks import VECTOR_LANES
 from funcenv._compile.jaxpr import count_jaxpr, iter_eqns
 from funcenv._compile.rows import IndexList, expand_mask, read_row, split_constants, write_constants, write_row
-from funcenv._compile.single_kernel import is_supported
+from funcenv._jax import Shape
 from funcenv.func_env import AnyEnv
 from funcenv.parameters import parameter_axes
 from funcenv.sharding import axis_of_rows
@@ -35,7 +36,6 @@ from funcenv.vector_step import (
 
 _MAX_SELECT_RESET_STEPS = 4.0  # A reset that costs more steps than this is done lazily,
 _MAX_SELECT_RESET_OPERATIONS = 50_000.0  # and so is one with more operations, such as drawing an image.
-_MIN_BLOCK_ENVS = 16  # reset together: the lanes of a 512-bit register
 _SMALL_RESET_BLOCK_ENVS = 4  # the same in a small batch, where more ends in one step are rare
 _MAX_SMALL_BATCH_ENVS = 64
 _MAX_BLOCKS = 64  # Many ends at once in a large batch then take at most this many iterations.
@@ -94,7 +94,7 @@ def replace_in_blocks(mask: Bool[Array, "num_envs"], old: Any, fresh: Fresh) -> 
     >>> replace_in_blocks(jnp.array([True, False, True]), jnp.zeros(3, int), lambda rows: rows + 1)
     Array([1, 0, 3], dtype=int32)
     """
-    block = min(mask.size, max(_MIN_BLOCK_ENVS, mask.size // _MAX_BLOCKS))
+    block = min(mask.size, max(VECTOR_LANES, mask.size // _MAX_BLOCKS))
     counts = jnp.cumsum(mask.astype(jnp.int32))  # how many rows up to each are in the mask
     rank, total = counts - 1, counts[-1]
 
@@ -114,7 +114,7 @@ def replace_one_by_one(
     mask: Bool[Array, "num_envs"],
     old: Any,
     fresh: Fresh,
-    block: int = _MIN_BLOCK_ENVS,
+    block: int = VECTOR_LANES,
     listed: IndexList | None = None,
 ) -> Any:
     """Replace the rows in the mask one by one; a `Replace` function for a program that becomes a single kernel.
@@ -167,7 +167,7 @@ def single_kernel_step(
     """
     if strategy == "select" or mode is AutoresetMode.DISABLED:
         return step_and_reset(env, num_envs, mode, vstate, actions)
-    block = _SMALL_RESET_BLOCK_ENVS if num_envs <= _MAX_SMALL_BATCH_ENVS else _MIN_BLOCK_ENVS
+    block = _SMALL_RESET_BLOCK_ENVS if num_envs <= _MAX_SMALL_BATCH_ENVS else VECTOR_LANES
     step = step_before_reset(env, num_envs, mode, vstate, actions)
     if skip_observation:
         step = step._replace(fields=tuple(name for name in step.fields if name not in ("observation", "info")))
@@ -196,8 +196,8 @@ def is_reset_costly(env: AnyEnv, num_envs: int) -> bool:
     return reset > _MAX_SELECT_RESET_OPERATIONS or reset > _MAX_SELECT_RESET_STEPS * step
 
 
-def fits_a_kernel(env: AnyEnv, num_envs: int) -> bool:
-    """Return whether XLA can put reset and step into a kernel, as far as those of one environment show.
+def require_fitting(env: AnyEnv, num_envs: int) -> None:
+    """Raise `Refusal` unless XLA can put reset and step into a kernel, as far as those of one environment show.
 
     A batch of them takes longer to trace, which is in vain for programs as large as those of rigid bodies.
 
@@ -206,24 +206,23 @@ def fits_a_kernel(env: AnyEnv, num_envs: int) -> bool:
         num_envs: the size of the batch.
 
     >>> import funcenv
-    >>> fits_a_kernel(funcenv.make("CartPole-v1"), 8)
-    True
+    >>> require_fitting(funcenv.make("CartPole-v1"), 8)
     """
-    return all(map(is_supported, _programs_of_one(env, num_envs)))
+    for program in _programs_of_one(env, num_envs):
+        single_kernel.require_supported(program)
 
 
 def is_large(env: AnyEnv, num_envs: int) -> bool:
-    """Return whether reset or step of one environment are too large for a kernel; arguments as of `fits_a_kernel`."""
+    """Return whether reset or step of one environment are too large for a kernel; arguments as of `require_fitting`."""
     return any(len(list(iter_eqns(jaxpr))) > single_kernel.MAX_EQUATIONS for jaxpr in _programs_of_one(env, num_envs))
 
 
 def _programs_of_one(env: AnyEnv, num_envs: int) -> tuple[Jaxpr, Jaxpr]:
     """Return the programs of the reset and the step of one environment of a batch."""
-    shape_of: Any = jax.ShapeDtypeStruct  # JAX declares no types for it.
 
     def of_one(leaf: Any, axis: int | None) -> Any:
         kind = jax.typeof(leaf)
-        return shape_of(kind.shape[axis is not None :], kind.dtype, weak_type=kind.weak_type)
+        return Shape(kind.shape[axis is not None :], kind.dtype, weak_type=kind.weak_type)
 
     single, structure = jax.tree.flatten(jax.tree.map(of_one, env, parameter_axes(env, num_envs)))
     return _programs(structure, *single)

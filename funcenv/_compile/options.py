@@ -12,6 +12,9 @@ from typing import Any
 import jax
 import numpy as np
 
+from funcenv._compile.verified import Refusal
+from funcenv._jax import config
+
 _is_plain = contextvars.ContextVar("_is_plain", default=False)
 
 
@@ -117,10 +120,28 @@ def applies_to(platform: str, args: Any) -> bool:
     return not (any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(args)) or is_tracing())
 
 
+def require_backend(backend: str) -> None:
+    """Raise `Refusal` unless fast paths are enabled and this is `jax.default_backend()`."""
+    if _is_plain.get():
+        raise Refusal("switched off, so that results do not depend on the number of devices")
+    if not is_enabled():
+        raise Refusal("switched off by FUNCENV_NO_FAST_PATH")
+    if jax.default_backend() != backend:
+        raise Refusal(f"the backend is {jax.default_backend()}, not {backend}")
+
+
+def require_no_debugging() -> None:
+    """Raise `Refusal` if an option of JAX asks for plain programs, in which each operation can be examined."""
+    if is_debugging():
+        raise Refusal(f"one of {', '.join(_DEBUGGING_OPTIONS)} is set")
+
+
 def is_debugging() -> bool:
     """Return whether an option of JAX asks for plain programs, in which each operation can be examined."""
-    options = ("jax_disable_jit", "jax_debug_nans", "jax_debug_infs", "jax_debug_key_reuse")
-    return any(getattr(jax.config, name) for name in options)
+    return any(getattr(config, name) for name in _DEBUGGING_OPTIONS)
+
+
+_DEBUGGING_OPTIONS = ("jax_disable_jit", "jax_debug_nans", "jax_debug_infs", "jax_debug_key_reuse")
 
 
 def is_tracing() -> bool:

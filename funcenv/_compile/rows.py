@@ -16,6 +16,7 @@ from jax.extend.core import Literal, jaxpr_as_fun
 from jaxtyping import Array, Bool, Int
 
 from funcenv._compile.jaxpr import broadcast_literal
+from funcenv._jax import Shape
 from funcenv.vector_step import Fresh
 
 WriteRow = Callable[[Any, Any, Int[Array, ""], Int[Array, ""]], Any]
@@ -117,8 +118,7 @@ def split_constants(fresh: Fresh, block: int) -> tuple[Any, Fresh]:
     >>> constants["row"], float(constants["steps"]), rest(jnp.array([3, 4]))
     (None, 0.0, {'row': Array([3, 4], dtype=int32), 'steps': None})
     """
-    shape_of: Any = jax.ShapeDtypeStruct  # JAX declares no types for it.
-    rows = shape_of((block,), jnp.int32)
+    rows = Shape((block,), jnp.int32)
     closed, shapes = jax.make_jaxpr(fresh, return_shape=True)(rows)
     literals = {eqn.outvars[0]: broadcast_literal(eqn) for eqn in closed.jaxpr.eqns}
     structure: Any = jax.tree.structure(shapes)

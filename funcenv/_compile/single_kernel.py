@@ -8,22 +8,26 @@ compile with it or returns another result is compiled without it, and `FUNCENV_N
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.experimental.xla_metadata import set_xla_metadata
 
-from funcenv._compile.compare import agree
-from funcenv._compile.host_split import split_host_call
+from funcenv._compile.host_split import DirectProgram, SplitProgram, split_host_call
 from funcenv._compile.jaxpr import iter_eqns
-from funcenv._compile.options import is_enabled, is_tracing, quick_options, single_kernel_options
+from funcenv._compile.options import is_enabled, is_tracing, quick_options, require_backend, single_kernel_options
+from funcenv._compile.verified import Choice, Refusal, VerifiedProgram, agree, record
+from funcenv._jax import optimization_barrier, set_xla_metadata
 from funcenv.random._counter_based import Style
 from funcenv.random.generators import with_style
 
 MAX_EQUATIONS = 6000  # larger programs are not compiled to a single kernel
+
+STATEFUL_PROGRAM = "a program of a stateful environment"
+"""The entry of the choices that a `SingleKernel` records, where it is refused."""
 
 
 class SingleKernel:
@@ -37,10 +41,13 @@ class SingleKernel:
         function: a pure function.
         view: from a result to the numbers that are compared, if the result is a packed form of them.
         plain: the function for the plain program, if it is written in another way; it must return the same results.
-        attempt: whether to try a single kernel at all.
+        refusal: why a single kernel is not tried, in words; None to try it.
         style: how its generators compute few numbers, `BATCHED_SINGLE_KERNEL` if it maps over environments.
         splits: whether the plain program of a function that returns one array, for one shape of its arguments, is
             divided at its call to the host, if it has one.
+
+    Attributes:
+        refusal: why calls run the plain program, in words; None while they run the kernel.
 
     >>> double = SingleKernel(lambda x: 2 * x)
     >>> double(jnp.int32(4))
@@ -52,29 +59,34 @@ class SingleKernel:
         function: Callable[..., Any],
         view: Callable[[Any], Any] = lambda result: result,
         plain: Callable[..., Any] | None = None,
-        attempt: bool = True,
+        refusal: str | None = None,
         style: Style = Style.SINGLE_KERNEL,
         splits: bool = False,
     ) -> None:
         self._function, self._view, self._style, self._splits = function, view, style, splits
         self._plain: Any = jax.jit(plain or function)
-        self._uses_kernel = attempt and is_enabled() and jax.default_backend() == "cpu"
+        self.refusal = refusal
         self._num_verified = 0  # argument shapes
+        try:
+            require_backend("cpu")
+        except Refusal as reason:
+            self.refusal = str(reason)
 
     def __call__(self, *args: Any) -> Any:
         """Run the program."""
-        if not self._uses_kernel:
+        if self.refusal is not None:
+            record(Choice(STATEFUL_PROGRAM, None, self.refusal))
             return self._plain(*args)
         if self._num_verified:
             result = self.kernel(*args)
             if self.kernel._cache_size() == self._num_verified:
                 return result
-        return self._verified_result(args)
+        return self._first_result(args)
 
     @property
-    def is_plain(self) -> bool:
-        """True if calls run the plain program."""
-        return not self._uses_kernel
+    def is_divided(self) -> bool:
+        """True if calls run the parts of the plain program before and after its call to the host."""
+        return isinstance(self._plain, SplitProgram | DirectProgram)
 
     @functools.cached_property
     def kernel(self) -> Any:
@@ -83,34 +95,49 @@ class SingleKernel:
 
     def num_compilations(self) -> int:
         """Return for how many argument shapes the program in use is compiled."""
-        program: Any = self.kernel if self._uses_kernel else self._plain
+        program: Any = self.kernel if self.refusal is None else self._plain
         return int(program._cache_size())
 
-    def _verified_result(self, args: tuple[Any, ...]) -> Any:
+    def _first_result(self, args: tuple[Any, ...]) -> Any:
+        """Return the result for arguments of new shapes, for which the kernel is verified first."""
         if is_tracing():  # Nothing can be compared.
             return self._plain(*args)
         lowered = self._plain.lower(*args)  # Errors of the function itself are raised here.
-        result = self._kernel_result(args)
-        if result is not None:
-            expected = lowered.compile(compiler_options=quick_options())(*args)
-            if agree(self._view(result), self._view(expected)):
-                self._num_verified = self.kernel._cache_size()
-                return result
-        self._uses_kernel = False
+
+        def reference(*args: Any) -> Any:
+            return lowered.compile(compiler_options=quick_options())(*args)
+
+        try:
+            result = self._verified(self._compiled_kernel, reference).get(*args)(*args)
+        except Refusal as refusal:
+            self.refusal = str(refusal)
+            record(Choice(STATEFUL_PROGRAM, None, self.refusal))
+        else:
+            self._num_verified = self.kernel._cache_size()
+            return result
         expected = self._plain(*args)
-        program = split_host_call(self._plain, *args, compile=_compile_quickly) if self._splits else None
-        if program is not None and agree(self._view(program(*args)), self._view(expected)):
-            self._plain = program
+        if self._splits:
+            with contextlib.suppress(Refusal):  # The plain program is left whole.
+                self._plain = self._verified(self._split_program, lambda *_: expected).get(*args)
         return expected
 
-    def _kernel_result(self, args: tuple[Any, ...]) -> Any:
-        """Return what the kernel returns, or None if XLA cannot compile it."""
-        try:
-            if not is_supported(self.kernel.trace(*args).jaxpr.jaxpr):
-                return None
-            return self.kernel(*args)
-        except jax.errors.JaxRuntimeError:  # The compiler refuses.
-            return None
+    def _verified(self, make: Callable[..., Any], reference: Callable[..., Any]) -> VerifiedProgram[Any]:
+        return VerifiedProgram(
+            make, lambda program, *args: agree(self._view(program(*args)), self._view(reference(*args)))
+        )
+
+    def _compiled_kernel(self, *args: Any) -> Any:
+        """Return the kernel, compiled for these arguments; raise `Refusal` if XLA cannot compile it."""
+        with refusals_of_the_compiler():
+            require_supported(self.kernel.trace(*args).jaxpr.jaxpr)
+            self.kernel(*args)
+        return self.kernel
+
+    def _split_program(self, *args: Any) -> Any:
+        program = split_host_call(self._plain, *args, compile=_compile_quickly)
+        if program is None:
+            raise Refusal("the program does not call the host once")
+        return program
 
 
 def compile_single_kernel(
@@ -118,36 +145,45 @@ def compile_single_kernel(
     *args: Any,
     style: Style = Style.BATCHED_SINGLE_KERNEL,
     options: dict[str, Any] | None = None,
-) -> Callable[..., Any] | None:
-    """Compile a function to a single kernel for arguments like these; return None if XLA cannot.
+) -> Callable[..., Any]:
+    """Compile a function to a single kernel for arguments like these.
 
     Args:
         function: a pure function.
         *args: arguments with the shapes to compile for.
         style: as `mark_single_kernel` takes it.
         options: of the compiler; `single_kernel_options()` by default.
+
+    Raises:
+        Refusal: XLA cannot compile it to a single kernel.
     """
     traced = jax.jit(mark_single_kernel(function, style)).trace(*args)
-    if not is_supported(traced.jaxpr.jaxpr):
-        return None
-    try:
+    require_supported(traced.jaxpr.jaxpr)
+    with refusals_of_the_compiler():
         options = single_kernel_options() if options is None else options
         program: Callable[..., Any] = traced.lower().compile(compiler_options=options)
-    except jax.errors.JaxRuntimeError:  # The compiler refuses.
-        return None
     return program
+
+
+@contextlib.contextmanager
+def refusals_of_the_compiler() -> Iterator[None]:
+    """Raise `Refusal` where XLA does not compile a program to one kernel."""
+    try:
+        yield
+    except jax.errors.JaxRuntimeError as error:
+        raise Refusal("XLA cannot compile it to one kernel") from error
 
 
 def _compile_quickly(function: Callable[..., Any], *args: Any) -> Any:
     """Compile a function to a single kernel if XLA can, or else as usual; the caller verifies the result."""
     kernel = jax.jit(mark_single_kernel(function, Style.SINGLE_KERNEL), compiler_options=single_kernel_options())
     try:
-        if is_supported(kernel.trace(*args).jaxpr.jaxpr):
+        require_supported(kernel.trace(*args).jaxpr.jaxpr)
+        with refusals_of_the_compiler():
             kernel(*args)
-            return kernel
-    except jax.errors.JaxRuntimeError:  # The compiler refuses.
-        pass
-    return jax.jit(function)
+    except Refusal:
+        return jax.jit(function)
+    return kernel
 
 
 def mark_single_kernel(
@@ -155,9 +191,9 @@ def mark_single_kernel(
 ) -> Callable[..., Any]:
     """Mark a function to become one kernel within `jax.jit` on a CPU; the result is not verified.
 
-    XLA raises `jax.errors.JaxRuntimeError` at compile time for what `is_supported` names, and for loops over more than
-    about a thousand numbers at a time. Without `single_kernel_options` it also refuses matrix products and scatters.
-    With `FUNCENV_NO_FAST_PATH=1` the function comes back unmarked.
+    XLA raises `jax.errors.JaxRuntimeError` at compile time for what `require_supported` names, and for loops over more
+    than about a thousand numbers at a time. Without `single_kernel_options` it also refuses matrix products and
+    scatters. With `FUNCENV_NO_FAST_PATH=1` the function comes back unmarked.
 
     Args:
         function: a pure function.
@@ -173,16 +209,15 @@ def mark_single_kernel(
 
     def styled(*args: Any) -> tuple[Any, jax.Array]:
         within = {"inlineable": None, "xla_cpu_small_call": None} if inlines else {}  # None removes a mark
-        with set_xla_metadata(**within):  # type: ignore[no-untyped-call]  # JAX's
+        with set_xla_metadata(**within):
             return with_style(function(*with_style(args, style)), None), _keep_arguments_used(args)
 
     inner = jax.jit(styled)
-    barrier: Any = jax.lax.optimization_barrier  # JAX declares no types for it.
 
     def marked(*args: Any) -> Any:
-        with set_xla_metadata(inlineable="false", xla_cpu_small_call="true"):  # type: ignore[no-untyped-call]  # JAX's
+        with set_xla_metadata(inlineable="false", xla_cpu_small_call="true"):
             # Without the first barrier XLA moves constants into the kernel, and aborts the process if one is large.
-            return barrier(inner(*barrier(args)))[0]
+            return optimization_barrier(inner(*optimization_barrier(args)))[0]
 
     return marked
 
@@ -201,21 +236,22 @@ def _keep_arguments_used(args: Any) -> jax.Array:
     return total
 
 
-def is_supported(jaxpr: Any) -> bool:
-    """Return whether a program has only operations that XLA can put into a kernel: no sorting, callbacks or solvers.
+def require_supported(jaxpr: Any) -> None:
+    """Raise `Refusal` if a program has operations that XLA cannot put into a kernel: sorting, callbacks or solvers.
 
     Programs of more than `MAX_EQUATIONS` equations, such as rigid bodies, take too long to compile.
 
-    >>> def jaxpr(function):
-    ...     return jax.make_jaxpr(function)(jnp.ones(3)).jaxpr
-    >>> is_supported(jaxpr(jnp.sin)), is_supported(jaxpr(jnp.sort))
-    (True, False)
+    >>> require_supported(jax.make_jaxpr(jnp.sort)(jnp.ones(3)).jaxpr)
+    Traceback (most recent call last):
+    funcenv._compile.verified.Refusal: a kernel cannot hold the operation sort
     """
-    eqns = list(iter_eqns(jaxpr))
-    if len(eqns) > MAX_EQUATIONS:
-        return False
-    names = {eqn.primitive.name for eqn in eqns}
-    return not (names & _UNSUPPORTED or any("callback" in name for name in names))
+    names = [eqn.primitive.name for eqn in iter_eqns(jaxpr)]
+    if any("callback" in name for name in names):
+        raise Refusal("the program calls the host")
+    if len(names) > MAX_EQUATIONS:
+        raise Refusal(f"the program has {len(names):,} operations, more than the {MAX_EQUATIONS:,} of a kernel")
+    if unsupported := sorted(_UNSUPPORTED.intersection(names)):
+        raise Refusal(f"a kernel cannot hold the operation {unsupported[0]}")
 
 
 _UNSUPPORTED = frozenset(

@@ -14,54 +14,96 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Hashable
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from funcenv._compile.options import is_debugging, is_enabled
+from funcenv._compile.options import require_backend, require_no_debugging
+from funcenv._compile.verified import Refusal, VerifiedProgram, signature
 from funcenv.func_env import AnyEnv
 from funcenv.parameters import parameter_axes
 from funcenv.sharding import axis_of_rows, varying_axes
 from funcenv.struct import parameter_default
 
+Result = TypeVar("Result")
 
-def allows_kernels(env: AnyEnv, *args: Any) -> bool:
-    """Return whether a program that is being traced may contain kernels of an environment, given its arguments.
+
+def require_kernels(env: AnyEnv, *args: Any) -> None:
+    """Raise `Refusal` unless a program that is being traced may contain kernels of an environment.
 
     It may on a single CPU, outside `jax.shard_map`, and if the environment does not call the host.
+
+    Args:
+        env: the environment, or a batch.
+        *args: the arguments of the kernel.
     """
-    if env.calls_host or not is_enabled() or jax.default_backend() != "cpu" or len(jax.devices()) > 1 or is_debugging():
-        return False
+    if env.calls_host:
+        raise Refusal("the environment calls the host")
+    require_backend("cpu")
+    require_no_debugging()
+    if len(jax.devices()) > 1:
+        raise Refusal("there are several devices")
     leaves = jax.tree.leaves((env, args))
-    return not varying_axes(leaves) and axis_of_rows(leaves) is None
+    if varying_axes(leaves) or axis_of_rows(leaves) is not None:
+        raise Refusal("the environments are spread over a mesh")
 
 
-class Trials:
-    """A record of the kinds of calls that a kernel serves; each kind is tried once."""
+def require_verified(spec: Hashable, matches: Callable[[Any, Any], bool], env: AnyEnv, rest: Any) -> None:
+    """Raise `Refusal` unless a kernel of this kind compiles and equals the plain program; each kind is tried once.
 
-    def __init__(self) -> None:
-        self.results: dict[Any, bool] = {}
+    Args:
+        spec: what the kernel is compiled for, besides the shapes of its arguments.
+        matches: compiles a kernel and compares it, given stand-ins for the environment and the other arguments.
+        env: the environment, or a batch.
+        rest: the other arguments.
+    """
+    kind = spec, signature((env, rest))
+    if kind not in _kernels:
+        _kernels[kind] = VerifiedProgram(lambda env, rest: matches, _on_stand_ins)
+    _kernels[kind].get(env, rest)
 
-    def is_verified(self, spec: Hashable, env: AnyEnv, rest: Any, try_it: Callable[[Any, Any], bool]) -> bool:
-        """Return whether a kernel of this kind compiles and equals the plain program.
 
-        Args:
-            spec: what the kernel is compiled for, besides the shapes of its arguments.
-            env: the environment, or a batch.
-            rest: the other arguments.
-            try_it: compiles a kernel and compares it, given stand-ins for the environment and the other arguments.
-        """
-        leaves, structure = jax.tree.flatten((env, rest))
-        kinds = map(jax.typeof, leaves)
-        wide: bool = jax.config.jax_enable_x64  # type: ignore[attr-defined]  # JAX adds its options at run time.
-        kind = spec, structure, wide, *((kind.shape, kind.dtype, kind.weak_type) for kind in kinds)
-        if kind not in self.results:
-            with jax.core.eval_context():
-                concrete = jax.tree_util.tree_map_with_path(functools.partial(_parameter, env), env)
-                self.results[kind] = try_it(*jax.tree.map(_stand_in, (concrete, rest)))
-        return self.results[kind]
+_kernels: dict[Hashable, VerifiedProgram[Callable[[Any, Any], bool]]] = {}
+
+
+def _on_stand_ins(matches: Callable[[Any, Any], bool], env: AnyEnv, rest: Any) -> bool:
+    with jax.core.eval_context():
+        concrete = jax.tree_util.tree_map_with_path(functools.partial(_parameter, env), env)
+        return matches(*jax.tree.map(_stand_in, (concrete, rest)))
+
+
+def kernel_in_trace(
+    kernel: Callable[..., Result], plain: Callable[..., Result], batch: Callable[..., Result | None], *args: Any
+) -> Result:
+    """Call a kernel within the program that is being traced.
+
+    Args:
+        kernel: calls the kernel.
+        plain: computes the same without a kernel; derivatives are its derivatives.
+        batch: `batch(size, is_batched, *args)` computes `size` mapped calls at once, whose results have a leading axis
+            `[size]`. It returns None where it cannot; the plain program is then mapped.
+        *args: what all of them take, without keys: JAX's key-reuse check counts a key that enters a custom rule as
+            consumed.
+    """
+
+    @jax.custom_batching.custom_vmap
+    def mapped(*args: Any) -> Any:
+        return kernel(*args)
+
+    @mapped.def_vmap
+    def _(size: int, is_batched: Any, *rows: Any) -> Any:
+        result = batch(size, is_batched, *rows)
+        if result is None:
+            axes = tuple(jax.tree.map(lambda batched: 0 if batched else None, is_batched))
+            result = jax.vmap(plain, in_axes=axes, axis_size=size)(*rows)
+        return result, jax.tree.map(lambda _: True, result)
+
+    differentiable = jax.custom_jvp(lambda *args: mapped(*args))
+    differentiable.defjvp(lambda primals, tangents: jax.jvp(plain, primals, tangents))
+    result: Result = differentiable(*args)
+    return result
 
 
 def _parameter(env: AnyEnv, path: Any, leaf: Any) -> Any:
@@ -88,16 +130,6 @@ def random_keys(shape: tuple[int, ...], impl: Any) -> jax.Array:
     num_words: int = jax.eval_shape(lambda: jax.random.key_data(jax.random.key(0, impl=impl))).size
     words = np.random.default_rng(0).integers(2**32, size=(*shape, num_words), dtype=np.uint32)
     return jax.random.wrap_key_data(jnp.asarray(words), impl=impl)
-
-
-def restore_numbers(is_batched: Any, tree: Any, outside: Any) -> Any:
-    """Return the leaves of a mapped function, where all are traced, with the numbers that they were outside of it."""
-    return jax.tree.map(
-        lambda mapped, leaf, before: leaf if mapped or isinstance(before, jax.core.Tracer) else before,
-        is_batched,
-        tree,
-        outside,
-    )
 
 
 def merge_rows(size: int, is_batched: Any, tree: Any) -> Any:

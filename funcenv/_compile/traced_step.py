@@ -15,11 +15,18 @@ import jax.numpy as jnp
 import numpy as np
 
 from funcenv._compile.chunks import Chunks, count_bytes
-from funcenv._compile.compare import agree
-from funcenv._compile.lazy_reset import fits_a_kernel, plain_step, single_kernel_step
+from funcenv._compile.lazy_reset import plain_step, require_fitting, single_kernel_step
 from funcenv._compile.options import is_tracing, quick_options, trial_options
 from funcenv._compile.single_kernel import compile_single_kernel, mark_single_kernel
-from funcenv._compile.traced import Trials, allows_kernels, merge_envs, merge_rows, random_keys, restore_numbers
+from funcenv._compile.traced import (
+    kernel_in_trace,
+    merge_envs,
+    merge_rows,
+    random_keys,
+    require_kernels,
+    require_verified,
+)
+from funcenv._compile.verified import Refusal, agree, fast_or_plain
 from funcenv.func_env import AnyEnv
 from funcenv.parameters import map_batched
 from funcenv.vector_step import AutoresetMode, VectorState, VectorTimestep, map_rows, reset_row
@@ -28,8 +35,6 @@ _MAX_TRIAL_STEPS = 256
 _MAX_TRIAL_ENV_STEPS = 2**20
 
 StepResult = tuple[VectorState[Any], VectorTimestep[Any]]
-
-trials = Trials()
 
 
 class StepSpec(NamedTuple):
@@ -42,37 +47,28 @@ class StepSpec(NamedTuple):
     """the PRNG implementation of the keys"""
 
 
-def step_in_kernel(
+def step(
     env: AnyEnv, num_envs: int, mode: AutoresetMode, strategy: str, vstate: VectorState[Any], actions: Any
-) -> StepResult | None:
-    """Step every environment by a kernel within the program that is being traced.
+) -> StepResult:
+    """Step every environment: by a kernel within a program that is being traced, where that is possible.
 
-    Args:
-        env: the environment, or a batch of `num_envs`.
-        num_envs: how many environments there are.
-        mode: when an ended episode is followed by a new one.
-        strategy: for resets, "auto", "select" or "lazy".
-        vstate: the state before the step.
-        actions: `[num_envs, ...]`.
-
-    Returns:
-        What `funcenv._compile.lazy_reset.plain_step` returns for these arguments. None outside of traced programs,
-        where `allows_kernels` says so, and for what XLA cannot put into a kernel without options.
+    The arguments and results are those of `funcenv._compile.lazy_reset.plain_step`.
     """
     leaves = jax.tree.leaves((env, vstate, actions))
+    plain = functools.partial(plain_step, env, num_envs, mode, strategy, vstate, actions)
     if not any(isinstance(leaf, jax.core.Tracer) for leaf in leaves) or not is_tracing():
-        return None
-    actions = jax.tree.map(jnp.asarray, actions)
-    if not allows_kernels(env, vstate, actions) or not fits_a_kernel(env, num_envs):
-        return None
-    # Keys enter as integers: JAX's key-reuse check counts a key that enters a custom rule as consumed.
-    impl, data = jax.random.key_impl(vstate.key), jax.random.key_data(vstate.key)
-    args = env, data, vstate.replace(key=None), actions
-    spec = _fit_spec(mode, strategy, num_envs, impl, *args)
-    if not _is_verified(spec, *args):
-        return None
-    stepped, timestep = _step(spec, *args)
-    return stepped.replace(key=vstate.key), timestep
+        return plain()
+
+    def fast() -> StepResult:
+        rows = jax.tree.map(jnp.asarray, actions)
+        require_kernels(env, vstate, rows)
+        require_fitting(env, num_envs)
+        impl, data = jax.random.key_impl(vstate.key), jax.random.key_data(vstate.key)
+        args = env, data, vstate.replace(key=None), rows
+        stepped, timestep = _kernel_step(_fit_spec(mode, strategy, num_envs, impl, *args), *args)
+        return stepped.replace(key=vstate.key), timestep
+
+    return fast_or_plain("step in a traced function", num_envs, fast, plain)
 
 
 def _fit_spec(mode: AutoresetMode, strategy: str, num_envs: int, impl: Any, *args: Any) -> StepSpec:
@@ -81,15 +77,28 @@ def _fit_spec(mode: AutoresetMode, strategy: str, num_envs: int, impl: Any, *arg
     return spec._replace(chunks=Chunks.fit(num_envs, count_bytes(stepped) // num_envs))
 
 
-@functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
-def _step(spec: StepSpec, env: Any, data: jax.Array, vstate: Any, actions: Any) -> StepResult:
-    """Step by a kernel; in derivatives by the plain program."""
-    return _mapped_kernel(spec, env, data, vstate, actions)
+def _kernel_step(spec: StepSpec, *args: Any) -> StepResult:
+    """Step by a verified kernel."""
+    require_verified(spec, functools.partial(_matches, spec), args[0], args[1:])
+    parts = functools.partial(_marked, spec), functools.partial(_plain, spec), functools.partial(_batch, spec)
+    return kernel_in_trace(*parts, *args)
 
 
-@_step.defjvp
-def _step_jvp(spec: StepSpec, primals: Any, tangents: Any) -> Any:
-    return jax.jvp(functools.partial(_plain, spec), primals, tangents)
+def _marked(spec: StepSpec, env: Any, data: jax.Array, vstate: Any, actions: Any) -> StepResult:
+    kernel = mark_single_kernel(functools.partial(_kernel, spec), spec.chunks.style)
+    result: StepResult = kernel(env, jax.random.wrap_key_data(data, impl=spec.impl), vstate, actions)
+    return result
+
+
+def _batch(spec: StepSpec, size: int, is_batched: Any, env: Any, *rows: Any) -> StepResult:
+    """Take `size` mapped steps as one step of all of their environments."""
+    num_envs = spec.chunks.num_envs
+    args = merge_envs(size, is_batched[0], env, num_envs), *merge_rows(size, tuple(is_batched[1:]), rows)
+    wide = _fit_spec(spec.mode, spec.strategy, size * num_envs, spec.impl, *args)
+    step, plain = functools.partial(_kernel_step, wide, *args), functools.partial(_plain, wide, *args)
+    merged = fast_or_plain("step in a traced function", size * num_envs, step, plain)
+    result: StepResult = jax.tree.map(lambda leaf: leaf.reshape(size, -1, *leaf.shape[1:]), merged)
+    return result
 
 
 def _plain(spec: StepSpec, env: Any, data: jax.Array, vstate: Any, actions: Any) -> StepResult:
@@ -115,35 +124,7 @@ def _kernel(spec: StepSpec, env: Any, keys: jax.Array, vstate: Any, actions: Any
     return chunks.for_each(step_chunk, jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes))
 
 
-def _mapped_kernel(spec: StepSpec, *args: Any) -> StepResult:
-    """Step by a kernel, whose batch `jax.vmap` makes larger."""
-
-    @jax.custom_batching.custom_vmap
-    def step(env: Any, data: jax.Array, vstate: Any, actions: Any) -> StepResult:
-        kernel = mark_single_kernel(functools.partial(_kernel, spec), spec.chunks.style)
-        result: StepResult = kernel(env, jax.random.wrap_key_data(data, impl=spec.impl), vstate, actions)
-        return result
-
-    @step.def_vmap
-    def _(size: int, is_batched: Any, env: Any, *rows: Any) -> Any:
-        env = restore_numbers(is_batched[0], env, args[0])
-        num_envs = spec.chunks.num_envs
-        merged = merge_envs(size, is_batched[0], env, num_envs), *merge_rows(size, tuple(is_batched[1:]), rows)
-        wide = _fit_spec(spec.mode, spec.strategy, size * num_envs, spec.impl, *merged)
-        step = _mapped_kernel if _is_verified(wide, *merged) else _plain
-        result = jax.tree.map(lambda leaf: leaf.reshape(size, -1, *leaf.shape[1:]), step(wide, *merged))
-        return result, jax.tree.map(lambda _: True, result)
-
-    result: StepResult = step(*args)
-    return result
-
-
-def _is_verified(spec: StepSpec, env: AnyEnv, *rest: Any) -> bool:
-    """Return whether a kernel of this kind compiles and equals the plain program."""
-    return trials.is_verified(spec, env, rest, functools.partial(_try, spec))
-
-
-def _try(spec: StepSpec, env: AnyEnv, rest: Any) -> bool:
+def _matches(spec: StepSpec, env: AnyEnv, rest: Any) -> bool:
     """Compare steps of a kernel with those of the plain program, until a new episode has begun and gone on."""
     num_envs = spec.chunks.num_envs
     keys = random_keys((num_envs,), spec.impl)
@@ -161,12 +142,10 @@ def _try(spec: StepSpec, env: AnyEnv, rest: Any) -> bool:
 
     vstate = reset(env, keys, np.zeros(num_envs, np.uint32))
     if not _have_same_form(vstate, rest[1]):
-        return False
+        raise Refusal("the state has other shapes or dtypes than that of a reset")
     program = compile_single_kernel(
         functools.partial(_kernel, spec), env, keys, vstate, rest[2], style=spec.chunks.style, options=trial_options()
     )
-    if program is None:
-        return False
     num_after_end = 0
     for step in range(max(min(_MAX_TRIAL_STEPS, _MAX_TRIAL_ENV_STEPS // num_envs), 1)):
         actions, expected = reference(env, keys, vstate, np.uint32(step))

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import funcenv
-from funcenv._compile import traced
 from funcenv._compile.options import host_options
-from funcenv._compile.rollout import dispatch
+from funcenv._compile.rollout.play import plain_program
+from funcenv._compile.verified import recorded_choices
 from funcenv.host import host_call
 from funcenv.wrappers import TimeLimit
 
@@ -57,26 +57,23 @@ def play(env):
     return funcenv.rollout(venv, lambda observation, key: jax.random.uniform(key), funcenv.key(0), 12)[1:]
 
 
-def refuse(*args, **kwargs):
-    raise AssertionError("a single kernel was attempted")
-
-
-def test_no_kernel_is_attempted_and_results_are_equal(monkeypatch):
-    expected = jax.device_get((play(Undeclared()), jax.jit(lambda: play(Undeclared()))()))
-    monkeypatch.setattr(dispatch, "compile_single_kernel", refuse)
-    monkeypatch.setattr(traced.Trials, "is_verified", refuse)
-    found = jax.device_get((play(Halving()), jax.jit(lambda: play(Halving()))()))
+def test_no_kernel_is_attempted_and_results_are_equal():
+    with recorded_choices() as choices:
+        expected = jax.device_get((play(Undeclared()), jax.jit(lambda: play(Undeclared()))()))
+    assert {choice.refusal for choice in choices} == {"the program calls the host"}
+    with recorded_choices() as choices:
+        found = jax.device_get((play(Halving()), jax.jit(lambda: play(Halving()))()))
+    assert {choice.refusal for choice in choices} == {"the environment calls the host"}
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-6), found, expected)
 
 
 def test_programs_that_call_the_host_are_compiled_quickly():
     assert host_options()["xla_backend_optimization_level"] == 1
-    program = funcenv.rollout.__globals__["_rollout"]
-    before = program.quick._cache_size()
+    before = plain_program.quick._cache_size()
     play(Halving())
-    assert program.quick._cache_size() == before + 1
+    assert plain_program.quick._cache_size() == before + 1
     play(Undeclared())
-    assert program.quick._cache_size() == before + 1
+    assert plain_program.quick._cache_size() == before + 1
 
 
 def test_wrappers_say_what_the_environment_inside_says():

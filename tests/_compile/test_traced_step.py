@@ -7,7 +7,7 @@ import pytest
 
 import funcenv
 from funcenv import AutoresetMode, FuncVectorEnv
-from funcenv._compile import traced_step
+from funcenv._compile.verified import recorded_choices
 from funcenv.envs import CartPole, Pendulum
 from funcenv.wrappers import TimeLimit, TransformReward
 from tests.support import environments
@@ -20,10 +20,17 @@ QUICKLY = {"xla_backend_optimization_level": 0}
 
 
 @pytest.fixture
-def kinds(monkeypatch):
-    """Return the kinds of steps that were tried, and whether each is a kernel."""
-    monkeypatch.setattr(traced_step.trials, "results", {})
-    return traced_step.trials.results
+def choices():
+    """Return the choices between kernels and plain programs."""
+    with recorded_choices() as choices:
+        yield choices
+
+
+def tried(choices):
+    """Return for which numbers of environments a kernel was tried in a traced function, and why it was refused."""
+    switched_off = "switched off by FUNCENV_NO_FAST_PATH"
+    traced = [choice for choice in choices if choice.entry.endswith("in a traced function")]
+    return {choice.num_envs: choice.refusal for choice in traced if choice.refusal != switched_off}
 
 
 def play(venv, vstate, key):
@@ -52,27 +59,26 @@ def compare(function, *args, monkeypatch):
 
 
 @pytest.mark.parametrize("id", environments.rotating(IDS, environments.representatives()))
-def test_a_step_in_a_loop_is_a_kernel(id, kinds, monkeypatch):
+def test_a_step_in_a_loop_is_a_kernel(id, choices, monkeypatch):
     venv = FuncVectorEnv(funcenv.make(id, max_episode_steps=9), 10)
     vstate, _ = venv.reset(funcenv.key(0))
     compare(lambda vstate, key: play(venv, vstate, key), vstate, funcenv.key(1), monkeypatch=monkeypatch)
-    assert list(kinds.values()) == [True]
+    assert tried(choices) == {10: None}
 
 
 @pytest.mark.parametrize("mode", AutoresetMode)
 @pytest.mark.parametrize("strategy", ["auto", "select"])
-def test_modes_chunks_and_constants(mode, strategy, kinds, monkeypatch):
+def test_modes_chunks_and_constants(mode, strategy, choices, monkeypatch):
     """Parameters and the first state are constants of the program; XLA aborts the process if it moves them."""
     num_envs = 1000
     env = TimeLimit(CartPole(gravity=np.linspace(5, 15, num_envs, dtype=np.float32)), 9)
     venv = FuncVectorEnv(env, num_envs, mode, strategy)
     vstate, _ = venv.reset(funcenv.key(0))
     compare(lambda key: play(venv, vstate, key), funcenv.key(1), monkeypatch=monkeypatch)
-    assert list(kinds.values()) == [True]
-    assert next(iter(kinds))[0].chunks.size == 256
+    assert tried(choices) == {num_envs: None}
 
 
-def test_one_array_in_several_places(kinds, monkeypatch):
+def test_one_array_in_several_places(choices, monkeypatch):
     """The same array is three parts of the state and the actions, and a result is not used."""
     venv = FuncVectorEnv(TimeLimit(CartPole(), 9), 5)
     vstate, _ = venv.reset(funcenv.key(0))
@@ -83,10 +89,10 @@ def test_one_array_in_several_places(kinds, monkeypatch):
         return stepped.env_state, numbers
 
     compare(step, jnp.zeros(5), monkeypatch=monkeypatch)
-    assert list(kinds.values()) == [True]
+    assert tried(choices) == {5: None}
 
 
-def test_seeds_by_vmap_become_one_batch(kinds, monkeypatch):
+def test_seeds_by_vmap_become_one_batch(choices, monkeypatch):
     gravities = np.linspace(5, 15, 3, dtype=np.float32)
     venv = FuncVectorEnv(TimeLimit(CartPole(gravity=gravities), 9), 3)
 
@@ -97,11 +103,10 @@ def test_seeds_by_vmap_become_one_batch(kinds, monkeypatch):
 
     args = jax.random.split(funcenv.key(0), 4), jnp.linspace(0.4, 0.6, 4)
     compare(jax.vmap(of_seed), *args, monkeypatch=monkeypatch)
-    assert set(kinds.values()) == {True}
-    assert {kind[0].chunks.num_envs for kind in kinds} == {3, 12}
+    assert tried(choices) == {3: None, 12: None}
 
 
-def test_derivatives_are_those_of_the_plain_program(kinds, monkeypatch):
+def test_derivatives_are_those_of_the_plain_program(choices, monkeypatch):
     venv = FuncVectorEnv(TimeLimit(Pendulum(), 9), 2)
     vstate, _ = venv.reset(funcenv.key(0))
 
@@ -110,19 +115,19 @@ def test_derivatives_are_those_of_the_plain_program(kinds, monkeypatch):
         return play(changed, vstate, funcenv.key(1))[1].reward.sum()
 
     value, slope = compare(jax.value_and_grad(total), 1.1, monkeypatch=monkeypatch)
-    assert slope != 0 and list(kinds.values()) == [True]
+    assert slope != 0 and tried(choices) == {2: None}
     np.testing.assert_allclose(slope, compare(jax.jacfwd(total), 1.1, monkeypatch=monkeypatch), rtol=1e-3)
 
 
-def test_what_cannot_be_a_kernel_runs_as_before(kinds, monkeypatch):
+def test_what_cannot_be_a_kernel_runs_as_before(choices, monkeypatch):
     sorting = TransformReward(TimeLimit(CartPole(), 9), lambda reward: jnp.sort(jnp.stack([reward, 2.0]))[0])
     venv = FuncVectorEnv(sorting, 3)
     vstate, _ = venv.reset(funcenv.key(0))
     compare(lambda vstate, key: play(venv, vstate, key), vstate, funcenv.key(1), monkeypatch=monkeypatch)
-    assert not kinds  # nothing is tried
+    assert tried(choices) == {3: "a kernel cannot hold the operation sort"}
 
 
-def test_a_call_from_python_tries_nothing(kinds):
+def test_a_call_from_python_tries_nothing(choices):
     venv = FuncVectorEnv(CartPole(), 3)
     venv.step(venv.reset(funcenv.key(0))[0], jnp.zeros(3, int))
-    assert not kinds
+    assert not choices

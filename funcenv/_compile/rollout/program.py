@@ -12,6 +12,7 @@ import numpy as np
 from funcenv._compile.chunks import Chunks, count_bytes
 from funcenv._compile.jaxpr import iter_eqns
 from funcenv._compile.rollout.step import Accumulator, policy_step, reads_observation
+from funcenv._compile.verified import Refusal
 from funcenv.sharding import axis_of_rows, spread_rows, vary_over, varying_axes
 from funcenv.vector import AnyVectorEnv, VectorState
 from funcenv.vector_step import reset_rows, rollout_keys
@@ -65,21 +66,22 @@ def split_keys(key: jax.Array, num_envs: int, resets: bool) -> tuple[Any, jax.Ar
 
 def fit_spec(
     accumulator: Accumulator, collect: Callable[[Any, Any], Any] | None, capacity: int, args: RolloutArgs
-) -> RolloutSpec | None:
-    """Return the spec of a single-kernel rollout, or None where `collect` mixes environments of several chunks."""
+) -> RolloutSpec:
+    """Return the spec of a single-kernel rollout; raise `Refusal` if `collect` mixes environments of several chunks."""
     venv = args.venv
     first = jax.eval_shape(lambda venv, keys: venv.reset(keys), venv, args.keys)
     chunks = Chunks.fit(venv.num_envs, count_bytes(first) // venv.num_envs)
-    if collect is not None and not chunks.is_whole and not treats_rows_alone(collect, args):
-        return None
+    if collect is not None and not chunks.is_whole:
+        require_rows_alone(collect, args)
     return RolloutSpec(accumulator, collect, capacity, chunks)
 
 
-def treats_rows_alone(collect: Callable[[Any, Any], Any], args: RolloutArgs) -> bool:
-    """Return whether what is collected of an environment depends on this environment alone."""
+def require_rows_alone(collect: Callable[[Any, Any], Any], args: RolloutArgs) -> None:
+    """Raise `Refusal` unless what is collected of an environment depends on this environment alone."""
     timestep = jax.eval_shape(lambda venv, keys: venv.reset(keys), args.venv, args.keys)[1]
     actions = jax.eval_shape(jax.vmap(args.venv.single_action_space.sample), args.keys)
-    return is_elementwise(collect, timestep, actions)
+    if not is_elementwise(collect, timestep, actions):
+        raise Refusal("collect may mix environments")
 
 
 def empty_vstate(args: RolloutArgs) -> VectorState[Any]:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import jax
 
 from funcenv._compile import lazy_reset
+from funcenv._jax import Partial, Shape
 from funcenv.vector import AnyVectorEnv, AutoresetMode, VectorState, VectorTimestep
 from funcenv.vector_step import call_key
 
@@ -25,10 +26,12 @@ class Accumulator(NamedTuple):
     The functions treat each environment by itself.
     """
 
+    entry: str  # the public function that plays, by name
     init: Callable[[AnyVectorEnv, VectorState[Any]], Any]  # the totals before the first step
     update: Callable[[VectorTimestep[Any], Any], Any]  # the totals after a time step
     is_finished: Callable[[Any], jax.Array] | None = None  # whether the rollout can stop, given the totals
     changes_only_at_ends: bool = False  # whether `update` changes nothing where no episode ended
+    summary: Callable[[Any], Any] | None = None  # what is reported of the totals in the end; None for the totals
 
 
 def as_policy(policy: Any) -> Any:
@@ -37,8 +40,7 @@ def as_policy(policy: Any) -> Any:
     A pytree is an argument of compiled programs: new parameters do not compile them again. Any other function becomes
     a `jax.tree_util.Partial`, a pytree without leaves, whose function is part of the program.
     """
-    as_pytree: Any = jax.tree_util.Partial  # JAX declares no types for it.
-    return as_pytree(policy) if jax.tree_util.all_leaves([policy]) else policy
+    return Partial(policy) if jax.tree_util.all_leaves([policy]) else policy
 
 
 @functools.partial(jax.jit, inline=True)  # traced once for all programs that contain it
@@ -75,10 +77,9 @@ def reads_observation(policy: Any, observation: Any, policy_keys: jax.Array) -> 
     >>> reads_observation(policy, jax.numpy.zeros(3), keys)
     True
     """
-    shape_of: Any = jax.ShapeDtypeStruct  # JAX declares no types for it.
     kinds = jax.tree.map(jax.typeof, (observation, policy_keys))
-    single = jax.tree.map(lambda kind: shape_of(kind.shape[1:], kind.dtype), kinds)
-    jaxpr = jax.make_jaxpr(functools.partial(_act, policy))(shape_of((), "uint32"), *single).jaxpr
+    single = jax.tree.map(lambda kind: Shape(kind.shape[1:], kind.dtype), kinds)
+    jaxpr = jax.make_jaxpr(functools.partial(_act, policy))(Shape((), "uint32"), *single).jaxpr
     used = [*jaxpr.outvars, *(variable for eqn in jaxpr.eqns for variable in eqn.invars)]
     num_leaves = len(jax.tree.leaves(observation))
     return any(variable in jaxpr.invars[1 : 1 + num_leaves] for variable in used)

@@ -20,6 +20,7 @@ import jax.numpy as jnp
 
 from funcenv._compile.chunks import MAX_CHUNK_ENVS
 from funcenv._compile.rollout.program import RolloutArgs, RolloutResult
+from funcenv._jax import uses_64_bits
 from funcenv.vector import VectorState
 
 _MIN_SHARDED_ENV_STEPS = 2**18  # A rollout of this size takes milliseconds; starting threads takes a tenth of one.
@@ -76,16 +77,14 @@ def run_shards(run: Callable[..., RolloutResult], shards: list[Shard], keys: jax
     """
     if len(shards) == 1:
         return run(*shards[0])
-    start = threading.Barrier(
-        len(shards)
-    )  # JAX computes what one thread dispatches in sequence, so each needs its own.
-    wide: bool = jax.config.jax_enable_x64  # type: ignore[attr-defined]  # JAX adds its options at run time.
+    start, wide = threading.Barrier(len(shards)), uses_64_bits()
 
     def play(shard: Shard) -> RolloutResult:
         start.wait()
         with jax.enable_x64(wide):  # A new thread has the settings of the process, not those of a `with` block.
             return run(*shard)
 
+    # JAX computes in sequence what one thread dispatches, so each shard needs a thread of its own.
     with concurrent.futures.ThreadPoolExecutor(len(shards)) as pool:
         results = list(pool.map(play, shards))
     result: RolloutResult = _concatenate([r._replace(vstate=r.vstate.replace(key=None)) for r in results])

@@ -6,14 +6,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Hashable
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from funcenv._compile.lazy_reset import fits_a_kernel
+from funcenv._compile.lazy_reset import require_fitting
 from funcenv._compile.options import trial_options
 from funcenv._compile.rollout.program import (
     RolloutArgs,
@@ -22,24 +22,42 @@ from funcenv._compile.rollout.program import (
     empty_vstate,
     fit_spec,
     plain_steps,
+    require_rows_alone,
     run_steps,
-    treats_rows_alone,
 )
 from funcenv._compile.rollout.step import Accumulator, policy_actions
 from funcenv._compile.rollout.verify import matches_reference
 from funcenv._compile.single_kernel import compile_single_kernel, mark_single_kernel
-from funcenv._compile.traced import Trials, allows_kernels, merge_envs, merge_rows, restore_numbers
+from funcenv._compile.traced import kernel_in_trace, merge_envs, merge_rows, require_kernels, require_verified
+from funcenv._compile.verified import Refusal, fast_or_plain
+from funcenv._jax import Shape
 from funcenv.func_env import AnyEnv
 from funcenv.vector import AnyVectorEnv, VectorState
 
 
-def run_traced(
+class _Kind(NamedTuple):
+    """What a traced rollout is traced for, besides its arguments; hashable."""
+
+    spec: RolloutSpec
+    num_steps: int
+    impls: tuple[Hashable, Hashable]
+    """the PRNG implementations of the keys of the environments and of the policies"""
+
+    def args(self, venv: AnyVectorEnv, policy: Any, data: tuple[jax.Array, jax.Array]) -> RolloutArgs:
+        """Return the arguments of a rollout, whose keys come as integers."""
+        keys, policy_keys = (
+            jax.random.wrap_key_data(words, impl=impl) for words, impl in zip(data, self.impls, strict=True)
+        )
+        return RolloutArgs(venv, policy, keys, policy_keys)
+
+
+def play_in_trace(
     accumulator: Accumulator,
     args: RolloutArgs,
     vstate: VectorState[Any] | None,
     num_steps: int,
     collect: Callable[[Any, Any], Any] | None = None,
-) -> RolloutResult | None:
+) -> RolloutResult:
     """Play `num_steps` steps by a single kernel within the program that is being traced.
 
     Args:
@@ -50,115 +68,73 @@ def run_traced(
         collect: what to keep of a step, from the time step and the actions of all environments.
 
     Returns:
-        The result, with keys in its vector state. None on other devices than a single CPU, inside `jax.shard_map`,
-        for what XLA cannot put into a kernel without options, and with `FUNCENV_NO_FAST_PATH=1`.
+        The result, with keys in its vector state.
+
+    Raises:
+        Refusal: no kernel can play this rollout, or none is allowed here.
     """
-    spec = _usable_spec(accumulator, args, vstate, num_steps, collect)
-    if spec is None:
-        return None
-    impls = jax.random.key_impl(args.keys), jax.random.key_impl(args.policy_keys)
-    # Keys enter as integers: JAX's key-reuse check counts a key that enters a custom rule as consumed.
-    data = jax.random.key_data(args.keys), jax.random.key_data(args.policy_keys)
-    without_keys = None if vstate is None else vstate.replace(key=None)
-    result: RolloutResult = _steps(spec, num_steps, impls, args.venv, args.policy, data, without_keys)
-    return result._replace(vstate=result.vstate.replace(key=args.keys))
-
-
-def _usable_spec(
-    accumulator: Accumulator,
-    args: RolloutArgs,
-    vstate: VectorState[Any] | None,
-    num_steps: int,
-    collect: Callable[[Any, Any], Any] | None,
-) -> RolloutSpec | None:
-    """Return the spec of a kernel that is known to be right, or None."""
-    if num_steps >= 2**31 or not allows_kernels(args.venv.env, args, vstate):
-        return None
-    if not fits_a_kernel(args.venv.env, args.venv.num_envs):
-        return None
-    if _captures_tracers(args) or (collect is not None and not treats_rows_alone(collect, args)):
-        return None
+    require_kernels(args.venv.env, args, vstate)
+    require_fitting(args.venv.env, args.venv.num_envs)
+    if num_steps >= 2**31:
+        raise Refusal("a kernel takes fewer than 2**31 steps")
+    if _captures_tracers(args):
+        raise Refusal("the policy captures a traced value, which is not one of its own leaves")
+    if collect is not None:
+        require_rows_alone(collect, args)
     spec = fit_spec(accumulator, collect, 0 if collect is None else num_steps, args)
-    return spec if spec is not None and _is_verified(spec, args, num_steps) else None
+    kind = _Kind(spec, num_steps, (jax.random.key_impl(args.keys), jax.random.key_impl(args.policy_keys)))
+    data = jax.random.key_data(args.keys), jax.random.key_data(args.policy_keys)
+    result = _play(kind, args.venv, args.policy, data, None if vstate is None else vstate.replace(key=None))
+    return result._replace(vstate=result.vstate.replace(key=args.keys))
 
 
 def _captures_tracers(args: RolloutArgs) -> bool:
     """Return whether the policy uses values of the program around it that are not among its own leaves."""
     timestep = jax.eval_shape(lambda venv, keys: venv.reset(keys), args.venv, args.keys)[1]
-    index = jax.ShapeDtypeStruct((), "uint32")  # type: ignore[no-untyped-call]  # JAX declares no types for it.
-    closed = jax.make_jaxpr(policy_actions)(args.policy, args.policy_keys, index, timestep.observation)
+    closed = jax.make_jaxpr(policy_actions)(args.policy, args.policy_keys, Shape((), "uint32"), timestep.observation)
     return any(isinstance(const, jax.core.Tracer) for const in closed.consts)
 
 
-@functools.partial(jax.custom_jvp, nondiff_argnums=(0, 1, 2))
-def _steps(
-    spec: RolloutSpec, num_steps: int, impls: tuple[Any, Any], venv: Any, policy: Any, data: Any, vstate: Any
-) -> RolloutResult:
-    """Play by a kernel; in derivatives by the plain program."""
-    return _kernel_steps(spec, num_steps, impls, venv, policy, data, vstate)
+def _play(kind: _Kind, *args: Any) -> RolloutResult:
+    """Play by a verified kernel."""
+    rollout_args = kind.args(*args[:3])
+
+    def matches(env: AnyEnv, rest: RolloutArgs) -> bool:
+        return _matches(kind.spec, kind.num_steps, rest._replace(venv=rest.venv.replace(env=env)))
+
+    require_verified(kind.spec, matches, rollout_args.venv.env, rollout_args)
+    parts = functools.partial(_marked, kind), functools.partial(_plain, kind), functools.partial(_batch, kind)
+    return kernel_in_trace(*parts, *args)
 
 
-@_steps.defjvp
-def _steps_jvp(spec: RolloutSpec, num_steps: int, impls: Any, primals: Any, tangents: Any) -> Any:
-    return jax.jvp(functools.partial(_plain, spec, num_steps, impls), primals, tangents)
-
-
-def _plain(
-    spec: RolloutSpec, num_steps: int, impls: Any, venv: Any, policy: Any, data: Any, vstate: Any
-) -> RolloutResult:
-    args = _with_keys(impls, venv, policy, data)
-    state = None if vstate is None else vstate.replace(key=args.keys)
-    result = plain_steps(spec.accumulator, args, state, num_steps, spec.collect)
-    return result._replace(vstate=result.vstate.replace(key=None))
-
-
-def _with_keys(impls: Any, venv: Any, policy: Any, data: Any) -> RolloutArgs:
-    keys, policy_keys = (jax.random.wrap_key_data(words, impl=impl) for words, impl in zip(data, impls, strict=True))
-    return RolloutArgs(venv, policy, keys, policy_keys)
-
-
-def _kernel_steps(
-    spec: RolloutSpec, num_steps: int, impls: Any, venv: Any, policy: Any, data: Any, vstate: Any
-) -> RolloutResult:
-    """Play by a kernel, whose batch `jax.vmap` makes larger."""
-    numbers = venv, policy
-
-    @jax.custom_batching.custom_vmap
-    def kernel_steps(venv: AnyVectorEnv, policy: Any, data: Any, vstate: Any) -> RolloutResult:
-        args = _with_keys(impls, venv, policy, data)
-        start = empty_vstate(args) if vstate is None else vstate
-        kernel = mark_single_kernel(functools.partial(run_steps, spec), spec.chunks.style)
-        reset_first = jnp.asarray(vstate is None)
-        result: RolloutResult = kernel(args, start, reset_first, jnp.uint32(0), jnp.int32(num_steps))
-        return result
-
-    @kernel_steps.def_vmap
-    def _(size: int, is_batched: Any, venv: AnyVectorEnv, policy: Any, data: Any, vstate: Any) -> Any:
-        venv, policy = restore_numbers((is_batched[0], is_batched[1]), (venv, policy), numbers)
-        everything = venv, policy, data, vstate
-        result = None
-        if not any(jax.tree.leaves(is_batched[1])):  # One policy acts in all environments.
-            result = _merged_steps(spec, num_steps, impls, size, is_batched, everything)
-        if result is None:
-            axes = tuple(jax.tree.map(lambda batched: 0 if batched else None, is_batched))
-            plain = functools.partial(_plain, spec, num_steps, impls)
-            result = jax.vmap(plain, in_axes=axes, axis_size=size)(*everything)
-        return result, jax.tree.map(lambda _: True, result)
-
-    result: RolloutResult = kernel_steps(venv, policy, data, vstate)
+def _marked(kind: _Kind, venv: AnyVectorEnv, policy: Any, data: Any, vstate: Any) -> RolloutResult:
+    args = kind.args(venv, policy, data)
+    start = empty_vstate(args) if vstate is None else vstate
+    kernel = mark_single_kernel(functools.partial(run_steps, kind.spec), kind.spec.chunks.style)
+    result: RolloutResult = kernel(args, start, jnp.asarray(vstate is None), jnp.uint32(0), jnp.int32(kind.num_steps))
     return result
 
 
-def _merged_steps(
-    spec: RolloutSpec, num_steps: int, impls: Any, size: int, is_batched: Any, everything: Any
+def _plain(kind: _Kind, venv: AnyVectorEnv, policy: Any, data: Any, vstate: Any) -> RolloutResult:
+    args = kind.args(venv, policy, data)
+    state = None if vstate is None else vstate.replace(key=args.keys)
+    result = plain_steps(kind.spec.accumulator, args, state, kind.num_steps, kind.spec.collect)
+    return result._replace(vstate=result.vstate.replace(key=None))
+
+
+def _batch(
+    kind: _Kind, size: int, is_batched: Any, venv: AnyVectorEnv, policy: Any, data: Any, vstate: Any
 ) -> RolloutResult | None:
-    """Play `size` mapped rollouts as one with all of their environments; None where no kernel can."""
-    venv, policy, data, vstate = _merge(size, is_batched, *everything)
-    args = _with_keys(impls, venv, policy, data)
-    wide = fit_spec(spec.accumulator, spec.collect, spec.capacity, args)
-    if wide is None or not _is_verified(wide, args, num_steps):
+    """Play `size` mapped rollouts as one with all of their environments; None if each has a policy of its own."""
+    if any(jax.tree.leaves(is_batched[1])):
         return None
-    merged = _kernel_steps(wide, num_steps, impls, venv, policy, data, vstate)
+    env = merge_envs(size, is_batched[0].env, venv.env, venv.num_envs)
+    venv = venv.replace(env=env, num_envs=size * venv.num_envs)
+    data, vstate = merge_rows(size, tuple(is_batched[2:]), (data, vstate))
+    args, spec = kind.args(venv, policy, data), kind.spec
+    wide = kind._replace(spec=fit_spec(spec.accumulator, spec.collect, spec.capacity, args))
+    kernel, plain = (functools.partial(play, wide, venv, policy, data, vstate) for play in (_play, _plain))
+    merged = fast_or_plain(f"{spec.accumulator.entry} in a traced function", venv.num_envs, kernel, plain)
     by_rollout = jax.tree.map(lambda leaf: leaf.reshape(size, -1, *leaf.shape[1:]), (merged.vstate, merged.totals))
     collected = jax.tree.map(
         lambda leaf: jnp.moveaxis(leaf.reshape(leaf.shape[0], size, -1, *leaf.shape[2:]), 1, 0), merged.collected
@@ -166,33 +142,12 @@ def _merged_steps(
     return RolloutResult(by_rollout[0], collected, by_rollout[1])
 
 
-def _merge(size: int, is_batched: Any, venv: AnyVectorEnv, policy: Any, data: Any, vstate: Any) -> Any:
-    """Make one vector environment of `size` mapped ones."""
-    env = merge_envs(size, is_batched[0].env, venv.env, venv.num_envs)
-    data, vstate = merge_rows(size, (is_batched[2], is_batched[3]), (data, vstate))
-    return venv.replace(env=env, num_envs=size * venv.num_envs), policy, data, vstate
-
-
-def _is_verified(spec: RolloutSpec, args: RolloutArgs, num_steps: int) -> bool:
-    """Return whether a kernel of this kind compiles and equals the plain program."""
-
-    def try_it(env: AnyEnv, args: RolloutArgs) -> bool:
-        return _try(spec, args._replace(venv=args.venv.replace(env=env)), num_steps)
-
-    return trials.is_verified(spec, args.venv.env, args, try_it)
-
-
-trials = Trials()
-
-
-def _try(spec: RolloutSpec, args: RolloutArgs, num_steps: int) -> bool:
-    start = args, empty_vstate(args), np.True_
+def _matches(spec: RolloutSpec, num_steps: int, args: RolloutArgs) -> bool:
+    """Compile a kernel, and return whether its single steps equal those of the plain program."""
+    function, start = functools.partial(run_steps, spec), empty_vstate(args)
     program = compile_single_kernel(
-        functools.partial(run_steps, spec),
-        *start,
-        np.uint32(0),
-        np.int32(1),
+        *(function, args, start, np.True_, np.uint32(0), np.int32(1)),
         style=spec.chunks.style,
         options=trial_options(),
     )
-    return program is not None and matches_reference(program, spec, args, start[1], True, num_steps)
+    return matches_reference(program, spec, args, start, True, num_steps)

@@ -14,9 +14,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from funcenv._compile.compare import agree
 from funcenv._compile.options import quick_options
 from funcenv._compile.rollout.program import RolloutArgs, RolloutResult, RolloutSpec, reference_step
+from funcenv._compile.verified import agree
 from funcenv.struct import NDArray
 from funcenv.vector import VectorState
 from funcenv.vector_step import take

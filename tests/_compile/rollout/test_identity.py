@@ -1,5 +1,6 @@
 """The same life for every environment, however a rollout is compiled: plain, as one function, in chunks, sharded."""
 
+import itertools
 import os
 import pathlib
 import subprocess
@@ -14,9 +15,9 @@ import pytest
 import funcenv
 from funcenv import AutoresetMode, FuncVectorEnv
 from funcenv._compile.chunks import Chunks
-from funcenv._compile.rollout import as_policy, dispatch, run
+from funcenv._compile.rollout.play import verified_rollout
+from funcenv._compile.verified import recorded_choices
 from funcenv.envs import CartPole
-from funcenv.statistics import EPISODE_TOTALS
 from funcenv.wrappers import TimeLimit
 from tests.support import environments
 
@@ -27,12 +28,12 @@ NEW_EPISODE = 9  # steps: every environment begins anew more than once
 
 IDS = environments.kernel_ids()
 ALWAYS = [*environments.representatives(), "CartPole-v0"]
-OTHERS = [id for id in IDS if id not in ALWAYS]
+SPREAD = ["CartPole-v0", "FrozenLake-v1"]
 
 
 def in_chunks_of(size, monkeypatch):
     monkeypatch.setattr(Chunks, "fit", lambda num_envs, bytes_per_env: Chunks(num_envs, size))
-    dispatch._program.cache_clear()
+    verified_rollout.cache_clear()
 
 
 def plain(venv, num_steps=NUM_STEPS, **options):
@@ -46,10 +47,12 @@ def plain(venv, num_steps=NUM_STEPS, **options):
         return program(funcenv.key(0))
 
 
-def as_one(venv, num_steps=NUM_STEPS, collect=funcenv.rollout.__kwdefaults__["collect"]):
-    result = run(EPISODE_TOTALS, venv, as_policy(funcenv.random_policy(venv)), funcenv.key(0), None, num_steps, collect)
-    assert result is not None, "the kernel is not verified"
-    return result.vstate, result.collected, result.totals.statistics()
+def as_one(venv, num_steps=NUM_STEPS, **options):
+    """Play by a kernel."""
+    with recorded_choices() as choices:
+        result = funcenv.rollout(venv, funcenv.random_policy(venv), funcenv.key(0), num_steps, **options)
+    assert choices == [("rollout", venv.num_envs, None)], "the kernel is not verified"
+    return result
 
 
 def assert_same(ours, theirs, floats_rounded=True):
@@ -63,8 +66,14 @@ def assert_same(ours, theirs, floats_rounded=True):
             np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.parametrize("mode", AutoresetMode)
-@pytest.mark.parametrize("id", environments.rotating(IDS, ALWAYS))
+def in_modes(ids, always):
+    """Return every environment in every mode; each of `always` runs in one of them, and the other cases rotate."""
+    first = set(zip(always, itertools.cycle(AutoresetMode), strict=False))
+    cases = itertools.product(ids, AutoresetMode)
+    return [pytest.param(*case, marks=[] if case in first else pytest.mark.exhaustive) for case in cases]
+
+
+@pytest.mark.parametrize(("id", "mode"), in_modes(IDS, ALWAYS))
 def test_chunks_of_every_environment_are_the_plain_batch(id, mode, monkeypatch):
     in_chunks_of(4, monkeypatch)  # the third chunk reaches back into the second
     venv = FuncVectorEnv(funcenv.make(id, max_episode_steps=NEW_EPISODE), NUM_ENVS, mode)
@@ -93,13 +102,13 @@ def test_every_strategy(strategy):
 
 
 def test_an_environment_lives_alike_in_every_batch():
-    keys, policy = jax.random.split(funcenv.key(5), 300), as_policy(lambda observation, key: observation % 4)
+    keys, policy = jax.random.split(funcenv.key(5), 300), lambda observation, key: observation % 4
     kept = []
     for num_envs in (3, 300):
         venv = FuncVectorEnv(funcenv.make("FrozenLake-v1"), num_envs)
         vstate, _ = jax.jit(venv.reset)(keys[:num_envs])
-        result = run(EPISODE_TOTALS, venv, policy, funcenv.key(1), vstate, 40, collect=observation_of)
-        kept.append(result.collected[:, :3])
+        _, observations, _ = funcenv.rollout(venv, policy, funcenv.key(1), 40, vstate=vstate, collect=observation_of)
+        kept.append(observations[:, :3])
     np.testing.assert_array_equal(*kept)
 
 
@@ -178,7 +187,9 @@ for id in sys.argv[1:]:
 
 @pytest.mark.dear
 @pytest.mark.parametrize("program", [SHARDED, MAPPED], ids=["sharded", "mapped"])
-@pytest.mark.parametrize("ids", [ALWAYS, pytest.param(OTHERS, marks=pytest.mark.exhaustive)], ids=["always", "others"])
+@pytest.mark.parametrize(
+    "ids", [SPREAD, pytest.param([id for id in IDS if id not in SPREAD], marks=pytest.mark.exhaustive)], ids=len
+)
 def test_environments_on_eight_devices(ids, program):
     flags = {
         "XLA_FLAGS": f"{os.environ['XLA_FLAGS']} --xla_force_host_platform_device_count=8",

@@ -1,5 +1,7 @@
 """Rollouts inside traced functions: which become a kernel, and that they equal those called from Python."""
 
+import itertools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,9 +9,9 @@ import pytest
 
 import funcenv
 from funcenv import AutoresetMode, FuncVectorEnv
-from funcenv._compile.rollout import traced
+from funcenv._compile.verified import recorded_choices
 from funcenv.envs import CartPole, Pendulum
-from funcenv.wrappers import TimeLimit
+from funcenv.wrappers import TimeLimit, TransformReward
 from tests.support import environments
 
 pytestmark = pytest.mark.fast_path
@@ -20,10 +22,17 @@ QUICKLY = {"xla_backend_optimization_level": 0}
 
 
 @pytest.fixture
-def kinds(monkeypatch):
-    """Return the kinds of rollouts that were tried, and whether each is a kernel."""
-    monkeypatch.setattr(traced.trials, "results", {})
-    return traced.trials.results
+def choices():
+    """Return the choices between kernels and plain programs."""
+    with recorded_choices() as choices:
+        yield choices
+
+
+def tried(choices):
+    """Return for which numbers of environments a kernel was tried in a traced function, and why it was refused."""
+    switched_off = "switched off by FUNCENV_NO_FAST_PATH"
+    traced = [choice for choice in choices if choice.entry.endswith("in a traced function")]
+    return {choice.num_envs: choice.refusal for choice in traced if choice.refusal != switched_off}
 
 
 def quickly(function):
@@ -38,7 +47,7 @@ def assert_same(ours, theirs):
 
 
 @pytest.mark.parametrize("id", environments.rotating(IDS, environments.representatives()))
-def test_a_rollout_in_jit_is_the_one_from_python(id, kinds):
+def test_a_rollout_in_jit_is_the_one_from_python(id, choices):
     venv = FuncVectorEnv(funcenv.make(id, max_episode_steps=9), NUM_ENVS)
 
     def play(key):
@@ -47,11 +56,11 @@ def test_a_rollout_in_jit_is_the_one_from_python(id, kinds):
     ours, theirs = quickly(play)(funcenv.key(0)), play(funcenv.key(0))
     assert theirs[2].count >= 2 * NUM_ENVS
     assert_same(ours, theirs)
-    assert list(kinds.values()) == [True], "it is a kernel"
+    assert tried(choices) == {NUM_ENVS: None}, "it is a kernel"
 
 
 @pytest.mark.parametrize("mode", AutoresetMode)
-def test_seeds_by_vmap_become_one_batch(mode, kinds):
+def test_seeds_by_vmap_become_one_batch(mode, choices):
     gravities = np.linspace(5, 15, 3, dtype=np.float32)
     venv = FuncVectorEnv(TimeLimit(CartPole(gravity=gravities), 9), 3, mode)
     vstate = venv.reset(funcenv.key(7))[0]
@@ -65,11 +74,10 @@ def test_seeds_by_vmap_become_one_batch(mode, kinds):
     ours = quickly(jax.vmap(play))(keys, lengths)
     theirs = jax.tree.map(lambda *rows: jnp.stack(rows), *map(play, keys, lengths))
     assert_same(ours, theirs)
-    assert all(kinds.values())
-    assert {kind[0].chunks.num_envs for kind in kinds} == {3, 12}
+    assert tried(choices) == {3: None, 12: None}
 
 
-def test_constants_of_the_program_around_it(kinds):
+def test_constants_of_the_program_around_it(choices):
     """XLA aborts the process where it moves a large constant into a kernel."""
     num_envs = 4096
     venv = FuncVectorEnv(TimeLimit(CartPole(gravity=np.linspace(5, 15, num_envs, dtype=np.float32)), 9), num_envs)
@@ -79,10 +87,10 @@ def test_constants_of_the_program_around_it(kinds):
         return funcenv.rollout(venv, funcenv.random_policy(venv), key, 3, vstate=vstate)
 
     assert_same(quickly(play)(funcenv.key(0)), play(funcenv.key(0)))
-    assert list(kinds.values()) == [True]
+    assert tried(choices) == {num_envs: None}
 
 
-def test_an_evaluation_in_jit_over_parameters(kinds):
+def test_an_evaluation_in_jit_over_parameters(choices):
     def mean_return(gravity):
         env = TimeLimit(CartPole(gravity=gravity), 30)
         return funcenv.evaluate(env, funcenv.random_policy(env), 4, funcenv.key(0)).mean_return
@@ -90,20 +98,21 @@ def test_an_evaluation_in_jit_over_parameters(kinds):
     gravities = jnp.linspace(1.0, 20.0, 3)
     ours = quickly(jax.vmap(mean_return))(gravities)
     np.testing.assert_array_equal(ours, [mean_return(gravity) for gravity in gravities])
-    assert list(kinds.values()) == [True, True]
+    assert tried(choices) == {4: None, 12: None}
 
 
-def test_derivatives_are_those_of_the_plain_program(kinds, monkeypatch):
+def test_derivatives_are_those_of_the_plain_program(choices, monkeypatch):
     def total(mass):
         env = TimeLimit(Pendulum(m=mass), 9)
         venv = FuncVectorEnv(env, 2)
         return funcenv.rollout(venv, funcenv.random_policy(env), funcenv.key(0), 5, collect=rewards)[1].sum()
 
     ours = quickly(jax.value_and_grad(total))(1.1), quickly(jax.jacfwd(total))(1.1)
-    assert list(kinds.values()) == [True]
+    assert tried(choices) == {2: None}
     monkeypatch.setenv("FUNCENV_NO_FAST_PATH", "1")
     theirs = quickly(jax.value_and_grad(total))(1.1), quickly(jax.jacfwd(total))(1.1)
-    assert len(kinds) == 1, "the switch turns it off"
+    off = ("rollout in a traced function", 2, "switched off by FUNCENV_NO_FAST_PATH")
+    assert choices[1:] == [off]
     np.testing.assert_allclose(jax.tree.leaves(ours), jax.tree.leaves(theirs), rtol=1e-4)
     assert ours[1] != 0
 
@@ -112,7 +121,7 @@ def rewards(timestep, action):
     return timestep.reward
 
 
-def test_what_cannot_be_a_kernel_runs_as_before(kinds):
+def test_what_cannot_be_a_kernel_runs_as_before(choices):
     """A policy that sorts, one that captures a traced value, and a mean over the environments of two rollouts."""
     env = TimeLimit(CartPole(), 9)
     venv, keys = FuncVectorEnv(env, 3), jax.random.split(funcenv.key(0), 2)
@@ -123,29 +132,32 @@ def test_what_cannot_be_a_kernel_runs_as_before(kinds):
 
     weights = jnp.ones(4, jnp.float32)
     assert_same(quickly(play)(weights, keys[0]), play(weights, keys[0]))
-    assert list(kinds.values()) == [False]
+    assert choices[0] == ("rollout in a traced function", 3, "a kernel cannot hold the operation sort")
 
     def captured(threshold):
         return funcenv.rollout(venv, lambda x, key: (x[2] > threshold).astype(int), keys[0], 5, collect=None)[0]
 
+    choices.clear()
     assert_same(quickly(captured)(0.0), captured(0.0))
-    assert len(kinds) == 1, "it is not tried"
+    assert "captures a traced value" in choices[0].refusal
 
     def mean(key):
         return funcenv.rollout(venv, funcenv.random_policy(venv), key, 5, collect=lambda t, a: t.observation.mean(0))[1]
 
+    choices.clear()
     assert_same(quickly(jax.vmap(mean))(keys), jnp.stack([mean(key) for key in keys]))
-    assert len(kinds) == 1
+    assert choices[0].refusal == "collect may mix environments"
 
 
 def sorting(weights, observation, key):
     return jnp.argmax(jnp.sort(weights * observation)).astype(jnp.int32) // 2
 
 
-def test_a_wrong_kernel_is_not_used(kinds, monkeypatch):
-    monkeypatch.setattr(traced, "matches_reference", lambda *args: False)
-    venv = FuncVectorEnv(TimeLimit(CartPole(), 9), 3)
+def test_a_wrong_kernel_is_not_used(choices):
+    """The environment is another one each time that it is traced."""
+    count = itertools.count()
+    venv = FuncVectorEnv(TransformReward(TimeLimit(CartPole(), 9), lambda reward: reward + next(count)), 3)
     program = quickly(lambda key: funcenv.rollout(venv, funcenv.random_policy(venv), key, 5, collect=None)[0])
     text = program.lower(funcenv.key(0)).as_text()
-    assert list(kinds.values()) == [False]
+    assert tried(choices) == {3: "the kernel's results differ from the plain program's"}
     assert "small_call" not in text

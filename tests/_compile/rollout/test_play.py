@@ -1,6 +1,7 @@
 """Which rollouts run as a single kernel, what they keep in memory, and when they are compiled."""
 
 import functools
+import itertools
 import os
 import subprocess
 import sys
@@ -12,12 +13,16 @@ import pytest
 
 import funcenv
 from funcenv import FuncEnv, FuncVectorEnv, spaces
-from funcenv._compile import host_jit, single_kernel
+from funcenv._compile import single_kernel
 from funcenv._compile.chunks import Chunks
-from funcenv._compile.rollout import as_policy, dispatch, run, verify
+from funcenv._compile.host_jit import is_slow_to_compile
+from funcenv._compile.rollout import as_policy
+from funcenv._compile.rollout.play import plain_program, reset_program, to_cached_array, verified_rollout
 from funcenv._compile.rollout.program import RolloutArgs, RolloutSpec, run_steps, split_keys
 from funcenv._compile.rollout.step import reads_observation
+from funcenv._compile.rollout.verify import matches_reference
 from funcenv._compile.single_kernel import compile_single_kernel
+from funcenv._compile.verified import recorded_choices
 from funcenv.envs import CartPole
 from funcenv.statistics import EPISODE_TOTALS
 from funcenv.wrappers import TimeLimit
@@ -28,9 +33,15 @@ ENV = TimeLimit(CartPole(), 9)
 QUICKLY = {"xla_backend_optimization_level": 0}
 
 
-def result_of(venv, policy=None, num_steps=12, **options):
-    policy = as_policy(policy or funcenv.random_policy(venv))
-    return run(EPISODE_TOTALS, venv, policy, funcenv.key(0), None, num_steps, **options)
+def played(venv, policy=None, num_steps=12, collect=None):
+    """Return the result of a rollout, and why it is not a kernel."""
+    with recorded_choices() as choices:
+        result = funcenv.rollout(
+            venv, policy or funcenv.random_policy(venv), funcenv.key(0), num_steps, collect=collect
+        )
+    (choice,) = choices
+    assert (choice.entry, choice.num_envs) == ("rollout", venv.num_envs)
+    return result, choice.refusal
 
 
 def rollout_args(venv):
@@ -78,10 +89,13 @@ class Board(Walk):
 
 
 def test_what_cannot_be_one_function_runs_as_before():
-    venv = FuncVectorEnv(Sorted(), 5)
-    assert result_of(venv) is None
-    _, trajectory, _ = funcenv.rollout(venv, funcenv.random_policy(venv), funcenv.key(0), 3)
-    assert (jnp.diff(trajectory.timestep.observation) >= 0).all()
+    (_, observations, _), refusal = played(FuncVectorEnv(Sorted(), 5), num_steps=3, collect=observation_of)
+    assert refusal == "a kernel cannot hold the operation sort"
+    assert (jnp.diff(observations) >= 0).all()
+
+
+def observation_of(timestep, action):
+    return timestep.observation
 
 
 def test_scatters_and_matrix_products_can():
@@ -90,25 +104,39 @@ def test_scatters_and_matrix_products_can():
     def network(observation, key):
         return jnp.argmax(jnp.tanh(observation @ weights) @ weights.T[:, :2]).astype(jnp.int32)
 
-    assert result_of(FuncVectorEnv(Board(), 300), network) is not None
+    assert played(FuncVectorEnv(Board(), 300), network)[1] is None
 
 
-def test_a_program_that_differs_is_not_used(monkeypatch):
-    monkeypatch.setattr(dispatch, "compile_single_kernel", lambda function, *args, style: jax.jit(spoilt(function)))
-    dispatch._program.cache_clear()
-    assert result_of(FuncVectorEnv(ENV, 3)) is None
-    dispatch._program.cache_clear()
+class Impure(Walk):
+    """An environment that is another one each time that it is traced."""
+
+    def reward(self, state, action, next_state):
+        return jnp.float32(next(COUNT))
 
 
-def spoilt(function):
-    """One return in a thousand is wrong."""
+COUNT = itertools.count()
 
-    def play(*args):
-        result = function(*args)
+
+def test_a_program_that_differs_is_not_used():
+    assert played(FuncVectorEnv(Impure(), 3))[1] == "the kernel's results differ from the plain program's"
+
+
+@pytest.mark.parametrize("num_envs", [3, 300])
+def test_one_wrong_return_is_found(num_envs):
+    spec, args = (
+        RolloutSpec(EPISODE_TOTALS, None, 0, Chunks(num_envs, num_envs)),
+        rollout_args(FuncVectorEnv(ENV, num_envs)),
+    )
+    vstate = args.venv.reset(args.keys)[0].replace(key=None)
+    program = jax.jit(functools.partial(run_steps, spec))
+
+    def spoilt(*args):
+        result = program(*args)
         wrong = result.vstate.episode_return.at[-1].mul(1.001)
         return result._replace(vstate=result.vstate.replace(episode_return=wrong))
 
-    return play
+    assert matches_reference(program, spec, args, vstate, False, 2)
+    assert not matches_reference(spoilt, spec, args, vstate, False, 2)
 
 
 def test_verification_lasts_until_an_episode_ends():
@@ -124,7 +152,7 @@ def test_verification_lasts_until_an_episode_ends():
         numbers.append(int(arguments[-2]))
         return program(*arguments)
 
-    assert verify.matches_reference(watched, spec, args, vstate, False, 1000)
+    assert matches_reference(watched, spec, args, vstate, False, 1000)
     assert max(numbers) == 8
 
 
@@ -138,39 +166,28 @@ def test_verification_lasts_until_an_episode_ends():
     ],
 )
 def test_chunks_need_a_collect_that_keeps_environments_apart(collect, possible):
-    venv = FuncVectorEnv(ENV, 300)
-    result = result_of(venv, collect=collect, num_steps=3)
-    assert (result is not None) == possible
+    _, refusal = played(FuncVectorEnv(ENV, 300), collect=collect, num_steps=3)
+    assert refusal == (None if possible else "collect may mix environments")
 
 
 def test_a_single_chunk_takes_any_collect():
     venv = FuncVectorEnv(ENV, 7)
-    result = result_of(venv, collect=lambda timestep, action: timestep.observation.mean())
+
+    def mean(timestep, action):
+        return timestep.observation.mean()
+
     plain = jax.jit(
-        lambda key: funcenv.rollout(
-            venv, funcenv.random_policy(venv), key, 12, collect=lambda timestep, action: timestep.observation.mean()
-        ),
+        lambda key: funcenv.rollout(venv, funcenv.random_policy(venv), key, 12, collect=mean),
         compiler_options=QUICKLY,
     )
-    _, kept, _ = plain(funcenv.key(0))
-    np.testing.assert_allclose(result.collected, kept, atol=1e-6)
+    (_, ours, _), refusal = played(venv, collect=mean)
+    assert refusal is None
+    np.testing.assert_allclose(ours, plain(funcenv.key(0))[1], atol=1e-6)
 
 
 def test_plain_means_plain(monkeypatch):
     monkeypatch.setenv("FUNCENV_NO_FAST_PATH", "1")
-    assert result_of(FuncVectorEnv(ENV, 3)) is None
-
-
-def test_inside_a_traced_function_it_is_plain():
-    venv, seen = FuncVectorEnv(ENV, 3), []
-
-    @jax.jit
-    def program():
-        seen.append(result_of(venv))
-        return 0
-
-    program()
-    assert seen == [None]
+    assert played(FuncVectorEnv(ENV, 3))[1] == "switched off by FUNCENV_NO_FAST_PATH"
 
 
 def test_other_numbers_of_steps_and_parameters_compile_nothing():
@@ -183,10 +200,10 @@ def test_other_numbers_of_steps_and_parameters_compile_nothing():
             traces.append(1)
             return self.scale * next_state.sum()
 
-    assert result_of(FuncVectorEnv(Traced(), 6), num_steps=5) is not None
+    assert played(FuncVectorEnv(Traced(), 6), num_steps=5)[1] is None
     first = len(traces)
     for num_steps, scale in ((50, 2.0), (500, 3.0)):
-        result_of(FuncVectorEnv(Traced(scale=scale), 6), num_steps=num_steps)
+        played(FuncVectorEnv(Traced(scale=scale), 6), num_steps=num_steps)
     assert len(traces) == first
 
 
@@ -231,8 +248,8 @@ def test_skipped_observations_change_no_action():
         return jnp.where(jnp.isfinite(seen).all(), space.sample(key), 5)
 
     venv = FuncVectorEnv(ENV, 300)
-    one, other = (result_of(venv, policy, 40) for policy in (reading, lambda seen, key: space.sample(key)))
-    results = [(result.vstate.replace(key=None), result.totals) for result in (one, other)]
+    one, other = (played(venv, policy, 40)[0] for policy in (reading, lambda seen, key: space.sample(key)))
+    results = [(vstate.replace(key=None), statistics) for vstate, _, statistics in (one, other)]
     for a, b in zip(*map(jax.tree.leaves, results), strict=True):
         np.testing.assert_array_equal(a, b)
 
@@ -241,14 +258,14 @@ def test_scalars_are_converted_once_and_keep_their_value():
     device = jax.devices()[0]
     numbers = [0, 0.0, -0.0, False, True, 1, 1.0, 2.5, float("nan"), float("-inf"), -(2**31)]
     for number in numbers * 2:
-        placed, expected = dispatch._to_cached_array(device, number), jnp.asarray(number)
+        placed, expected = to_cached_array(device, number), jnp.asarray(number)
         np.testing.assert_array_equal(np.asarray(placed).tobytes(), np.asarray(expected).tobytes())
         assert (placed.dtype, placed.weak_type) == (expected.dtype, expected.weak_type)
-        assert dispatch._to_cached_array(device, number) is placed
+        assert to_cached_array(device, number) is placed
     array = np.float32(3)
-    assert dispatch._to_cached_array(device, array) is array
+    assert to_cached_array(device, array) is array
     with jax.enable_x64(True):
-        assert dispatch._to_cached_array(device, 2.5).dtype == np.float64
+        assert to_cached_array(device, 2.5).dtype == np.float64
 
 
 DEVICES = """
@@ -278,23 +295,16 @@ class Pictures(Walk):
 
 
 def test_a_large_program_is_not_traced_as_a_kernel_and_compiles_quickly(monkeypatch):
-    venv, asked = FuncVectorEnv(TimeLimit(Walk(), 9), 3), []
-    programs = funcenv.rollout.__globals__
-    quick, reset = programs["_rollout"].quick, programs["_reset_program"]()
-
-    def fit_spec(*args):
-        asked.append(args)
-
-    def play():
-        _, trajectory, _ = funcenv.rollout(venv, funcenv.random_policy(venv), funcenv.key(0), 12)
-        return trajectory.timestep.observation
-
-    monkeypatch.setattr(dispatch, "fit_spec", fit_spec)
-    before, few = (quick._cache_size(), reset._cache_size()), play()
-    assert (len(asked), quick._cache_size(), reset._cache_size()) == (1, *before)
-    dispatch._program.cache_clear()
+    venv = FuncVectorEnv(TimeLimit(Walk(), 9), 3)
+    quick, reset = plain_program.quick, reset_program()
+    (_, few, _), refusal = played(venv, collect=observation_of)
+    before = quick._cache_size(), reset._cache_size()
+    assert refusal is None
+    verified_rollout.cache_clear()
     monkeypatch.setattr(single_kernel, "MAX_EQUATIONS", 3)
-    np.testing.assert_allclose(play(), few, rtol=1e-5)
-    assert (len(asked), quick._cache_size(), reset._cache_size()) == (1, before[0] + 1, before[1] + 1)
-    assert host_jit._is_slow_to_compile(venv)
-    assert not host_jit._is_slow_to_compile(FuncVectorEnv(TimeLimit(Pictures(), 9), 3))
+    (_, many, _), refusal = played(venv, collect=observation_of)
+    assert "more than the 3 of a kernel" in refusal
+    np.testing.assert_allclose(many, few, rtol=1e-5)
+    assert (quick._cache_size(), reset._cache_size()) == (before[0] + 1, before[1] + 1)
+    assert is_slow_to_compile(venv)
+    assert not is_slow_to_compile(FuncVectorEnv(TimeLimit(Pictures(), 9), 3))

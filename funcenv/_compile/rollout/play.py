@@ -1,0 +1,234 @@
+"""A rollout by the fastest program that is known to be right: a kernel, a kernel in a trace, or the plain program."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from funcenv._compile.host_jit import HostJit
+from funcenv._compile.lazy_reset import is_large, require_fitting
+from funcenv._compile.options import (
+    applies_to,
+    is_tracing,
+    quick_options,
+    require_backend,
+    require_no_debugging,
+    single_kernel_options,
+)
+from funcenv._compile.rollout.program import (
+    RolloutArgs,
+    RolloutResult,
+    empty_vstate,
+    fit_spec,
+    plain_steps,
+    rollout_args,
+    run_steps,
+    split_keys,
+)
+from funcenv._compile.rollout.step import Accumulator
+from funcenv._compile.rollout.threads import cut_shards, num_shards, num_threads, run_shards
+from funcenv._compile.rollout.traced import play_in_trace
+from funcenv._compile.rollout.verify import matches_reference
+from funcenv._compile.single_kernel import compile_single_kernel
+from funcenv._compile.verified import Refusal, VerifiedProgram, fast_or_plain, signature
+from funcenv._jax import uses_64_bits
+from funcenv.sharding import spread_alike
+from funcenv.vector import AnyVectorEnv, VectorState
+from funcenv.vector_step import rollout_keys
+
+Collect = Callable[[Any, Any], Any]
+
+
+class _Call(NamedTuple):
+    """The arguments of `play`."""
+
+    accumulator: Accumulator
+    venv: AnyVectorEnv
+    policy: Any
+    key: jax.Array
+    vstate: VectorState[Any] | None
+    num_steps: int
+    collect: Collect | None
+
+
+def play(
+    accumulator: Accumulator,
+    venv: AnyVectorEnv,
+    policy: Any,
+    key: jax.Array,
+    vstate: VectorState[Any] | None,
+    num_steps: int,
+    collect: Collect | None = None,
+) -> RolloutResult:
+    """Play `num_steps` steps in every environment.
+
+    Args:
+        accumulator: which totals to keep. Where it can be finished, the rollout stops then, and `collect` must be None.
+        venv: the environments.
+        policy: from `as_policy`.
+        key: split into a key for the reset and one for the policy; with `vstate` all of it is the policy's.
+        vstate: the state to resume from; None resets first.
+        num_steps: at least 1.
+        collect: what to keep of a step, from the time step and the actions of all environments.
+
+    Returns:
+        The result, with keys in its vector state, and with the accumulator's summary in place of its totals.
+    """
+    call = _Call(accumulator, venv, policy, key, vstate, num_steps, collect)
+    entry, fast = accumulator.entry, _play_by_kernel
+    if is_tracing():
+        entry, fast = f"{entry} in a traced function", _play_in_trace
+    return fast_or_plain(entry, venv.num_envs, functools.partial(fast, call), functools.partial(_play_plainly, call))
+
+
+def _play_by_kernel(call: _Call) -> RolloutResult:
+    """Play by a program that is one kernel, in several threads if that pays."""
+    device = _single_cpu(call.venv, (call.policy, call.key, call.vstate))
+    if call.num_steps >= 2**31:
+        raise Refusal("a kernel takes fewer than 2**31 steps")
+    venv, policy = jax.tree.map(functools.partial(to_cached_array, device), (call.venv, call.policy))
+    args = rollout_args(venv, policy, call.key, call.vstate, _split_program())
+    shards, capacity = [(args, call.vstate)], call.num_steps
+    if call.collect is None:
+        shards = cut_shards(args, call.vstate, num_shards(venv.num_envs, call.num_steps, num_threads()))
+        capacity = 0
+    kind = call.accumulator, call.collect, capacity, device, *signature(shards[0])
+    program = verified_rollout(*kind).get(*shards[0], call.num_steps)
+    result = run_shards(functools.partial(program, num_steps=call.num_steps), shards, args.keys)
+    if call.accumulator.summary is None:
+        return result
+    return result._replace(totals=_summary_program(call.accumulator.summary)(result.totals))
+
+
+def _play_in_trace(call: _Call) -> RolloutResult:
+    """Play by a kernel within the program that is being traced."""
+    args = rollout_args(call.venv, call.policy, call.key, call.vstate)
+    result = play_in_trace(call.accumulator, args, call.vstate, call.num_steps, call.collect)
+    return _summarized(call.accumulator, result)
+
+
+def _play_plainly(call: _Call) -> RolloutResult:
+    """Play by the plain program."""
+    accumulator, venv, policy, key, vstate, num_steps, collect = call
+    if vstate is None and applies_to("cpu", (venv, policy, key)) and is_large(venv.env, venv.num_envs):
+        reset_key, key = rollout_keys(key)
+        vstate = reset_program()(venv, reset_key)
+    result: RolloutResult = plain_program(venv, policy, key, vstate, accumulator, num_steps, collect)
+    return result._replace(collected=spread_alike(result.vstate.num_calls, result.collected))
+
+
+@functools.partial(HostJit, static_argnames=("accumulator", "num_steps", "collect"))
+def plain_program(
+    venv: AnyVectorEnv,
+    policy: Any,
+    key: jax.Array,
+    vstate: VectorState[Any] | None,
+    accumulator: Accumulator,
+    num_steps: int,
+    collect: Collect | None,
+) -> RolloutResult:
+    """Play by steps of several kernels, in any program."""
+    args = rollout_args(venv, policy, key, vstate)
+    return _summarized(accumulator, plain_steps(accumulator, args, vstate, num_steps, collect))
+
+
+def _summarized(accumulator: Accumulator, result: RolloutResult) -> RolloutResult:
+    return result if accumulator.summary is None else result._replace(totals=accumulator.summary(result.totals))
+
+
+class _RolloutKernel:
+    """A rollout that is compiled to one kernel, for arguments like the given ones."""
+
+    def __init__(
+        self,
+        accumulator: Accumulator,
+        collect: Collect | None,
+        capacity: int,
+        args: RolloutArgs,
+        vstate: VectorState[Any] | None,
+        num_steps: int,
+    ) -> None:
+        del num_steps
+        require_fitting(args.venv.env, args.venv.num_envs)
+        self._spec = fit_spec(accumulator, collect, capacity, args)
+        self._empty_vstate: Any = jax.device_put(empty_vstate(args)) if vstate is None else None
+        function, style = functools.partial(run_steps, self._spec), self._spec.chunks.style
+        start = self._start(args, vstate)
+        self._program = compile_single_kernel(function, *start, np.uint32(0), np.int32(1), style=style)
+
+    def __call__(self, args: RolloutArgs, vstate: VectorState[Any] | None, num_steps: int) -> RolloutResult:
+        """Play."""
+        result: RolloutResult = self._program(*self._start(args, vstate), np.uint32(0), np.int32(num_steps))
+        return result._replace(vstate=result.vstate.replace(key=args.keys))
+
+    def matches(self, args: RolloutArgs, vstate: VectorState[Any] | None, num_steps: int) -> bool:
+        """Return whether its single steps equal those of the plain program."""
+        return matches_reference(self._program, self._spec, *self._start(args, vstate), num_steps)
+
+    def _start(self, args: RolloutArgs, vstate: VectorState[Any] | None) -> tuple[RolloutArgs, VectorState[Any], Any]:
+        """Return the first arguments of `run_steps`."""
+        if vstate is None:
+            return args, self._empty_vstate, np.True_
+        return args, vstate.replace(key=None), np.False_
+
+
+@functools.lru_cache(maxsize=128)
+def verified_rollout(
+    accumulator: Accumulator, collect: Collect | None, capacity: int, *signature: Any
+) -> VerifiedProgram[_RolloutKernel]:
+    """Return the program of rollouts that are compiled alike."""
+    del signature  # It only keeps programs apart that are compiled for other arguments.
+    return VerifiedProgram(functools.partial(_RolloutKernel, accumulator, collect, capacity), _RolloutKernel.matches)
+
+
+def _single_cpu(venv: AnyVectorEnv, args: Any) -> jax.Device:
+    """Return the CPU device that all arguments lie on; raise `Refusal` if a kernel cannot take them."""
+    if venv.env.calls_host:
+        raise Refusal("the environment calls the host")
+    require_backend("cpu")
+    require_no_debugging()
+    leaves = jax.tree.leaves((venv, args))
+    if any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
+        raise Refusal("an argument is traced")
+    devices = {device for leaf in leaves if isinstance(leaf, jax.Array) for device in leaf.devices()}
+    if len(devices) > 1:
+        raise Refusal("the arguments lie on several devices")
+    return next(iter(devices))
+
+
+def to_cached_array(device: jax.Device, leaf: Any) -> Any:
+    """Convert a Python scalar to a cached device array; return any other leaf unchanged."""
+    kind: Any = type(leaf)
+    if kind not in (bool, int, float):
+        return leaf
+    return _array_of(leaf or str(leaf), kind, uses_64_bits(), device)
+
+
+@functools.lru_cache(maxsize=1024)
+def _array_of(number: Any, kind: type, wide: bool, device: jax.Device) -> jax.Array:
+    """Make a scalar array. Zeros come as strings, because a cache takes 0.0 and -0.0 for equal."""
+    del wide  # It only keeps the dtypes apart.
+    with jax.default_device(device):
+        return jnp.asarray(number != "False" if kind is bool else kind(number))
+
+
+@functools.cache
+def _split_program() -> Any:
+    return jax.jit(split_keys, static_argnums=(1, 2), compiler_options=single_kernel_options(level=1))
+
+
+@functools.cache
+def reset_program() -> Any:
+    """Compile the first reset quickly where that of a large environment would take as long to compile as a step."""
+    return jax.jit(lambda venv, key: venv.reset(key)[0], compiler_options=quick_options())
+
+
+@functools.cache
+def _summary_program(summary: Callable[[Any], Any]) -> Any:
+    """Compile a summary quickly, because it concerns few numbers."""
+    return jax.jit(summary, compiler_options=quick_options(level=1))

@@ -1,0 +1,32 @@
+"""The names of JAX for which it declares no types, and its settings, in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.experimental import xla_metadata
+
+Shape: Callable[..., Any] = jax.ShapeDtypeStruct
+Partial: Callable[..., Any] = jax.tree_util.Partial
+PartitionSpec: Callable[..., Any] = jax.sharding.PartitionSpec
+block_until_ready: Callable[[Any], Any] = jax.block_until_ready
+config: Any = jax.config
+constrain: Callable[..., Any] = jax.lax.with_sharding_constraint
+finfo: Callable[..., Any] = jnp.finfo
+optimization_barrier: Callable[[Any], Any] = jax.lax.optimization_barrier
+pmean: Callable[..., Any] = jax.lax.pmean
+reshard: Callable[..., Any] = jax.sharding.reshard
+set_xla_metadata: Callable[..., Any] = xla_metadata.set_xla_metadata
+
+
+def uses_64_bits() -> bool:
+    """Return whether JAX computes with 64-bit numbers.
+
+    >>> with jax.enable_x64(True):
+    ...     uses_64_bits()
+    True
+    """
+    return bool(config.jax_enable_x64)
