@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from funcenv.envs.multi_agent import *  # noqa: F403
     from funcenv.envs.toy_text import *  # noqa: F403
 else:
-    # In which a name is looked for, in this order.
+    # The order in which a name is looked for.
     _FAMILIES = "classic_control", "toy_text", "box2d", "mujoco", "atari", "arcade", "multi_agent"
 
     def __getattr__(name: str) -> Any:

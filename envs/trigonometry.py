@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 _HALF_PI_PARTS = (1.5703125, 4.837512969970703e-4, 7.549789948768648e-8)  # they add up to pi/2; the first have few bits
-_SINE_COEFFICIENTS = (-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1)  # of powers of x^2, from the highest down
+_SINE_COEFFICIENTS = (-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1)  # powers of x^2, the highest first
 _COSINE_COEFFICIENTS = (2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2)
 
 

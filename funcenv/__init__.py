@@ -23,9 +23,10 @@ from funcenv.wrappers import Wrapper
 if TYPE_CHECKING:
     from funcenv.checker import check_func_env
     from funcenv.checker.checkify import checked
+    from funcenv.programs import explain
     from funcenv.replay import Replay
     from funcenv.replay.record import record
-    from funcenv.train.policy import load_policy
+    from funcenv.train.runs.policy import load_policy
 
 __version__ = "0.1.0"
 
@@ -46,6 +47,7 @@ __all__ = [
     "check_func_env",
     "checked",
     "evaluate",
+    "explain",
     "field",
     "key",
     "load_policy",
@@ -69,14 +71,15 @@ def __getattr__(name: str) -> Any:
     modules = {
         "check_func_env": "checker",
         "checked": "checker.checkify",
+        "explain": "programs",
         "from_gymnasium": "adapters.gymnasium",
         "from_gymnasium_functional": "adapters.gymnasium",
-        "load_policy": "train.policy",
+        "load_policy": "train.runs.policy",
         "Replay": "replay",
         "record": "replay",
-        "to_dm_env": "adapters.dm_env",
-        "to_pettingzoo": "adapters.pettingzoo",
-        "to_torchrl": "adapters.torchrl",
+        "to_dm_env": "interop.dm_env",
+        "to_pettingzoo": "interop.pettingzoo",
+        "to_torchrl": "interop.torchrl",
     }
     module = modules.get(name, "interop" if name.startswith(("from_", "to_")) else None)
     if module is None or not hasattr(found := importlib.import_module(f"{__name__}.{module}"), name):

@@ -6,9 +6,10 @@ Parameters may be traced, batched or placeholders. The checks examine concrete n
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import functools
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 import jax
@@ -116,6 +117,22 @@ def require_below_one(**parameters: Any) -> None:
         numbers = _concrete(value)
         if numbers is not None and not np.all((numbers >= 0) & (numbers < 1)):
             raise ValueError(f"{name} must be at least 0 and below 1, got {value}")
+
+
+def require_one_of(name: str, value: Any, choices: Iterable[str], remedy: str | None = None) -> None:
+    """Raise `ValueError` unless `value` is one of `choices`; the remedy names a similar one by default.
+
+    >>> require_one_of("fidelity", "fats", ("exact", "fast"))
+    Traceback (most recent call last):
+        ...
+    ValueError: fidelity must be one of exact, fast, got 'fats'; try 'fast'
+    """
+    names = list(choices)
+    if value in names:
+        return
+    similar = difflib.get_close_matches(str(value), names, n=1)
+    remedy = f"try {similar[0]!r}" if remedy is None and similar else remedy
+    raise ValueError(f"{name} must be one of {', '.join(names)}, got {value!r}" + (f"; {remedy}" if remedy else ""))
 
 
 def require_ordered(low_name: str, low: Any, high_name: str, high: Any) -> None:

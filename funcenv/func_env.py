@@ -68,7 +68,7 @@ def _explain_batches(function: Function) -> Function:
 
 
 class Timestep(PyTreeNode, Generic[Obs]):
-    """What the agent receives from `reset` or `step`.
+    """The time step that the agent receives from `reset` or `step`.
 
     Both return the same structure, shapes and dtypes, so that `jax.lax.scan` can carry a time step. After `reset` the
     reward is 0, both flags are False, and the entries of `info` that come from `transition_info` are zeros.
@@ -82,7 +82,7 @@ class Timestep(PyTreeNode, Generic[Obs]):
 
     @property
     def done(self) -> Bool[Array, ""]:
-        """Whether the episode ended here, for either reason."""
+        """True if the episode ended here, for either reason."""
         return self.terminated | self.truncated
 
 
@@ -241,7 +241,7 @@ class FuncEnv(PyTreeNode, Generic[State, Action, Obs]):
 
     @property
     def fixed_start(self) -> bool:
-        """Whether every episode is meant to start alike, so that `initial` may ignore its key.
+        """True if every episode is meant to start alike, so that `initial` may ignore its key.
 
         `check_func_env` reads this. A class attribute `fixed_start = True` can set it.
         """
@@ -249,12 +249,12 @@ class FuncEnv(PyTreeNode, Generic[State, Action, Obs]):
 
     @property
     def remembers(self) -> bool:
-        """Whether an episode depends on the one before it, by `initial_after`; automatic resets then call that."""
+        """True if an episode depends on the one before it, by `initial_after`; automatic resets then call that."""
         return False
 
     @property
     def differentiable(self) -> bool | None:
-        """Whether a step is meant to have finite gradients, or None if the environment does not say.
+        """True if a step is meant to have finite gradients, or None if the environment does not say.
 
         `check_func_env` reads this. A class attribute such as `differentiable = False` can set it.
         """
@@ -262,7 +262,7 @@ class FuncEnv(PyTreeNode, Generic[State, Action, Obs]):
 
     @property
     def calls_host(self) -> bool:
-        """Whether a step calls a simulator on the host (`funcenv.host`), so that no single kernel can compute it.
+        """True if a step calls a simulator on the host (`funcenv.host`), so that no single kernel can compute it.
 
         Programs then compile in half of the time; the results are equal to rounding. A class attribute
         `calls_host = True` can set it.
@@ -428,13 +428,21 @@ def outcome(env: AnyEnv, state: Any, action: Any, next_state: Any, observation_k
     >>> float(outcome(env, state, 1, next_state(env, state, 1, key), key).reward)
     1.0
     """
+    reward, terminated, truncated = reward_and_flags(env, state, action, next_state)
     return Timestep(
         observation=observe(env, next_state, observation_key),
-        reward=_scalar(env, "reward", env.reward(state, action, next_state)),
-        terminated=_flag(env, "terminal", env.terminal(next_state)),
-        truncated=_flag(env, "truncated", env.truncated(next_state)),
+        reward=reward,
+        terminated=terminated,
+        truncated=truncated,
         info=_strip_weak_types({**env.transition_info(state, action, next_state), **env.state_info(next_state)}),
     )
+
+
+def reward_and_flags(env: AnyEnv, state: Any, action: Any, next_state: Any) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Return the reward of a transition, and whether the episode is terminated and truncated after it."""
+    reward = _scalar(env, "reward", env.reward(state, action, next_state))
+    terminated = _flag(env, "terminal", env.terminal(next_state))
+    return reward, terminated, _flag(env, "truncated", env.truncated(next_state))
 
 
 def placeholder_outcome(env: AnyEnv, state: Any) -> tuple[jax.Array, dict[str, Any]]:

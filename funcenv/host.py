@@ -66,6 +66,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from funcenv._jax import Shape
 from funcenv.struct import NDArray
 
 Simulator = TypeVar("Simulator")
@@ -177,7 +178,8 @@ class Pool(Generic[Simulator]):
 
     def __init__(self, make: Callable[..., Simulator], max_idle: int = 8) -> None:
         self._make, self._max_idle = make, max_idle
-        self._abandoned: list[Any] = []  # by a fork: they cannot be used, and freeing them might wait for lost threads
+        # A fork cannot use its parent's simulators, and freeing them might wait for threads that it lacks.
+        self._abandoned: list[Any] = []
         self._start()
         _pools.add(self)
 
@@ -258,7 +260,7 @@ if hasattr(os, "register_at_fork"):
 
 @dataclasses.dataclass(frozen=True)
 class HostFunction:
-    """What JAX calls back: the function, with the batch as one leading axis, and with checked results.
+    """The function that JAX calls back, with the batch as one leading axis and with checked results.
 
     Equal calls compare as equal, so that JAX finds the program which it compiled for one. All arguments travel as one
     array of 32-bit words, and so do all results: JAX takes as long for each array as for the rest of a call, and would
@@ -270,12 +272,11 @@ class HostFunction:
     fields: tuple[Field, ...]  # one for each leaf of the arguments
     result_structure: Any
     result_fields: tuple[Field, ...]
-    fills: bool  # whether the function writes its results
+    fills: bool  # true if the function writes its results
 
     def bind(self, leaves: list[jax.Array]) -> list[jax.Array]:
         """Add the call to the program that is being traced."""
-        num_words: Any = jax.ShapeDtypeStruct  # JAX declares no types for it
-        shape = num_words((sum(field.num_words for field in self.result_fields),), np.uint32)
+        shape = Shape((sum(field.num_words for field in self.result_fields),), np.uint32)
 
         def call(*leaves: jax.Array) -> list[jax.Array]:
             sent = jnp.concatenate([_bits(leaf) for leaf in leaves])
@@ -347,7 +348,7 @@ class Field(NamedTuple):
 
     @property
     def num_words(self) -> int:
-        """How many words there are."""
+        """Number of words."""
         return math.prod(self.shape) * max(self.dtype.itemsize // 4, 1)
 
     def from_bits(self, words: jax.Array) -> jax.Array:
@@ -362,7 +363,7 @@ class Field(NamedTuple):
 
     @property
     def is_narrow(self) -> bool:
-        """Whether a number has less than 32 bits, so that its word holds its value as an unsigned integer."""
+        """True if a number has less than 32 bits; its word then holds its value as an unsigned integer."""
         return self.dtype.itemsize < 4
 
     def read(self, words: NDArray) -> NDArray:
@@ -376,7 +377,7 @@ class Field(NamedTuple):
         if self.is_narrow:
             return np.zeros((len(words), *self.shape), self.dtype)
         array = words.view(self.dtype)
-        array.shape = len(words), *self.shape  # which raises an error where a copy would be needed
+        array.shape = len(words), *self.shape  # this assignment raises an error where a copy would be needed
         return array
 
 

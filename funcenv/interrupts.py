@@ -21,7 +21,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 Answer = Callable[[int], None]
 Handler = Callable[[int, FrameType | None], None]
-_answers: list[Answer] = []  # those of the enclosing contexts, innermost last
+_answers: list[Answer] = []  # answers of the enclosing contexts, innermost last
 
 
 class Interrupted(BaseException):

@@ -173,7 +173,7 @@ def key_code(name: str) -> int:
     return ord(name) if len(name) == 1 else _CODES[name]
 
 
-_ARROWS = {"right": 0x4000004F, "left": 0x40000050, "down": 0x40000051, "up": 0x40000052}  # as SDL numbers them
+_ARROWS = {"right": 0x4000004F, "left": 0x40000050, "down": 0x40000051, "up": 0x40000052}  # codes of SDL
 _CODES = {"space": 32, "return": 13, "escape": 27, "tab": 9, **_ARROWS}
 _NAMES = {10: "return"} | {code: name for name, code in _CODES.items()}
 

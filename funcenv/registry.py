@@ -135,7 +135,7 @@ class _Namespace(NamedTuple):
     """A namespace whose ids need no registration one by one."""
 
     entry_point: str | Callable[..., AnyEnv]
-    parameter: str  # which takes the rest of the id
+    parameter: str  # name of the parameter that takes the rest of the id
     max_episode_steps: int | None
 
 

@@ -25,7 +25,6 @@ a*b+c alike, and else differ by a unit or two in the last place at each step.
 
 from __future__ import annotations
 
-import functools
 import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -34,20 +33,15 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from funcenv._compile.host_jit import HostJit
-from funcenv._compile.lazy_reset import is_large
-from funcenv._compile.options import applies_to, is_tracing, quick_options
-from funcenv._compile.rollout import Accumulator, as_policy, plain_steps, rollout_args, run, run_traced
+from funcenv._compile.rollout import Accumulator, as_policy, play
 from funcenv.checks import require_size
 from funcenv.func_env import AnyEnv, FuncEnv, require_env
 from funcenv.parameters import parameter_axes
 from funcenv.random import indexed_key, require_typed_key
-from funcenv.sharding import spread_alike
 from funcenv.spaces.space import AnySpace
 from funcenv.statistics import EPISODE_TOTALS, RolloutStatistics
 from funcenv.struct import PyTreeNode, field
 from funcenv.vector import AnyVectorEnv, AutoresetMode, FuncVectorEnv, VectorState, VectorTimestep
-from funcenv.vector_step import rollout_keys
 
 __all__ = [
     "Evaluation",
@@ -67,7 +61,7 @@ Collect = Callable[[VectorTimestep[Any], Any], Any]
 class Trajectory(NamedTuple):
     """All time steps and actions of a rollout; every leaf has leading axes `[num_steps, num_envs]`."""
 
-    timestep: VectorTimestep[Any]  # what each action led to
+    timestep: VectorTimestep[Any]  # result of each action
     action: Any
 
 
@@ -193,19 +187,8 @@ def rollout(
         raise TypeError(f"rollout takes a FuncVectorEnv, got {shown}; write funcenv.FuncVectorEnv(env, num_envs=...)")
     num_steps = require_size("num_steps", num_steps)
     require_typed_key(key)
-    policy = as_policy(policy)
-    result = run(EPISODE_TOTALS, venv, policy, key, vstate, num_steps, collect)
-    if result is None and is_tracing():
-        result = run_traced(EPISODE_TOTALS, rollout_args(venv, policy, key, vstate), vstate, num_steps, collect)
-        if result is not None:
-            return result.vstate, result.collected, result.totals.statistics()
-    if result is not None:
-        return result.vstate, result.collected, _statistics_program()(result.totals)
-    if vstate is None and applies_to("cpu", (venv, policy, key)) and is_large(venv.env, venv.num_envs):
-        reset_key, key = rollout_keys(key)
-        vstate = _reset_program()(venv, reset_key)
-    next_vstate, collected, statistics = _rollout(venv, policy, key, vstate, num_steps, collect)
-    return next_vstate, spread_alike(next_vstate.num_calls, collected), statistics
+    result = play(EPISODE_TOTALS, venv, as_policy(policy), key, vstate, num_steps, collect)
+    return result.vstate, result.collected, result.totals
 
 
 MAX_EVALUATION_STEPS = 100_000
@@ -244,12 +227,8 @@ def evaluate(
     limit = MAX_EVALUATION_STEPS if max_steps is None else require_size("max_steps", max_steps)
     require_typed_key(key)
     parameter_axes(env, num_episodes, "num_episodes")
-    env, policy = adapted(env, policy), as_policy(policy)
-    venv = FuncVectorEnv(env, num_episodes, AutoresetMode.DISABLED)
-    result = run(_WHOLE_EPISODES, venv, policy, key, None, limit)
-    if result is None and is_tracing():
-        result = run_traced(_WHOLE_EPISODES, rollout_args(venv, policy, key, None), None, limit)
-    evaluation: Evaluation = _evaluate(venv, policy, key, limit) if result is None else result.totals
+    venv = FuncVectorEnv(adapted(env, policy), num_episodes, AutoresetMode.DISABLED)
+    evaluation: Evaluation = play(_WHOLE_EPISODES, venv, as_policy(policy), key, None, limit).totals
     if max_steps is None and not isinstance(evaluation.finished, jax.core.Tracer):
         _warn_of_unfinished(evaluation, limit)
     return evaluation
@@ -273,39 +252,8 @@ def _warn_of_unfinished(evaluation: Evaluation, limit: int) -> None:
         )
 
 
-@functools.partial(HostJit, static_argnames=("num_steps", "collect"))
-def _rollout(
-    venv: AnyVectorEnv,
-    policy: Any,
-    key: jax.Array,
-    vstate: VectorState[Any] | None,
-    num_steps: int,
-    collect: Collect | None,
-) -> tuple[VectorState[Any], Any, RolloutStatistics]:
-    result = plain_steps(EPISODE_TOTALS, rollout_args(venv, policy, key, vstate), vstate, num_steps, collect)
-    return result.vstate, result.collected, result.totals.statistics()
-
-
-@functools.partial(HostJit, static_argnames=("max_steps",))
-def _evaluate(venv: AnyVectorEnv, policy: Any, key: jax.Array, max_steps: int) -> Evaluation:
-    result = plain_steps(_WHOLE_EPISODES, rollout_args(venv, policy, key, None), None, max_steps)
-    evaluation: Evaluation = result.totals
-    return evaluation
-
-
-@functools.cache
-def _reset_program() -> Any:
-    """Compile the first reset quickly where that of a large environment would take as long to compile as a step."""
-    return jax.jit(lambda venv, key: venv.reset(key)[0], compiler_options=quick_options())
-
-
-@functools.cache
-def _statistics_program() -> Any:
-    """Compile the statistics quickly, because they concern few numbers."""
-    return jax.jit(lambda totals: totals.statistics(), compiler_options=quick_options(level=1))
-
-
 _WHOLE_EPISODES = Accumulator(
+    entry="evaluate",
     init=Evaluation.init,
     update=lambda timestep, evaluation: evaluation.update(timestep),
     is_finished=lambda evaluation: evaluation.finished.all(),

@@ -12,9 +12,7 @@ from typing import Any
 
 import jax
 
-# JAX declares no types for these.
-partition: Any = jax.sharding.PartitionSpec
-reshard: Any = jax.sharding.reshard
+from funcenv._jax import PartitionSpec, reshard
 
 
 def varying_axes(*trees: Any) -> frozenset[Any]:
@@ -75,7 +73,7 @@ def spread_rows(axis: Any, tree: Any) -> Any:
 
     def spread(leaf: Any) -> Any:
         spec = jax.typeof(leaf).sharding.spec
-        return reshard(leaf, partition(axis, *spec[1:]))
+        return reshard(leaf, PartitionSpec(axis, *spec[1:]))
 
     return jax.tree.map(spread, tree)
 
@@ -92,7 +90,7 @@ def spread_alike(rows: jax.Array, tree: Any) -> Any:
     sharding = None if isinstance(rows, jax.core.Tracer) else rows.sharding
     if not isinstance(sharding, jax.sharding.NamedSharding) or sharding.is_fully_replicated:
         return tree
-    spread = jax.sharding.NamedSharding(sharding.mesh, partition(None, *sharding.spec))
+    spread = jax.sharding.NamedSharding(sharding.mesh, PartitionSpec(None, *sharding.spec))
 
     def put(leaf: Any) -> Any:
         is_kept_whole = leaf.ndim > 1 and leaf.shape[1] == rows.shape[0] and leaf.sharding.is_fully_replicated

@@ -10,8 +10,8 @@ from jaxtyping import Array, Bool, Float, Int
 
 from funcenv._compile.rollout.step import Accumulator
 from funcenv.struct import PyTreeNode
+from funcenv.trees import select
 from funcenv.vector import AnyVectorEnv, AutoresetMode, VectorState, VectorTimestep
-from funcenv.vector_step import select
 
 
 class RolloutStatistics(PyTreeNode):
@@ -83,7 +83,7 @@ class EpisodeTotals(PyTreeNode):
     counts: Int[Array, "num_envs"]
     returns: Moments
     lengths: Moments
-    counted: Bool[Array, "num_envs"] | None  # in the mode DISABLED: whether the ended episode is counted already
+    counted: Bool[Array, "num_envs"] | None  # true if the ended episode is counted already; only in the mode DISABLED
 
     @classmethod
     def init(cls, venv: AnyVectorEnv, vstate: VectorState[Any]) -> EpisodeTotals:
@@ -122,7 +122,9 @@ class EpisodeTotals(PyTreeNode):
 
 
 EPISODE_TOTALS = Accumulator(
+    entry="rollout",
     init=EpisodeTotals.init,
     update=lambda timestep, totals: totals.update(timestep),
     changes_only_at_ends=True,
+    summary=EpisodeTotals.statistics,
 )

@@ -16,7 +16,7 @@ from typing import Any, Self, TypeAlias, dataclass_transform
 import jax
 import numpy as np
 
-NDArray: TypeAlias = np.ndarray[Any, Any]  # of any shape and dtype
+NDArray: TypeAlias = np.ndarray[Any, Any]  # an array of any shape and dtype
 
 
 def field(*, pytree_node: bool = True, ndim: int | None = None, **kwargs: Any) -> Any:

@@ -15,14 +15,15 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Key
 
-from funcenv._compile.lazy_reset import choose_strategy, plain_step
-from funcenv._compile.traced_step import step_in_kernel
+from funcenv._compile import traced_step
+from funcenv._compile.lazy_reset import choose_strategy
 from funcenv.checks import explain_calls, require_size
 from funcenv.func_env import RESULT_ORDER, Action, FuncEnv, Obs, State, Timestep, require_env
 from funcenv.parameters import map_batched, parameter_axes
 from funcenv.random import require_typed_key
 from funcenv.spaces import Space
 from funcenv.struct import PyTreeNode, field
+from funcenv.trees import select
 from funcenv.vector_step import (
     AutoresetMode,
     VectorState,
@@ -31,7 +32,6 @@ from funcenv.vector_step import (
     map_rows,
     observe_row,
     reset_row,
-    select,
 )
 
 __all__ = ["AutoresetMode", "FuncVectorEnv", "VectorState", "VectorTimestep", "call_key"]
@@ -158,8 +158,7 @@ class FuncVectorEnv(PyTreeNode, Generic[State, Action, Obs]):
                     f"step takes one action for each of num_envs={self.num_envs} environments, got actions of shape "
                     f"{np.shape(leaf)}; stack them along the first axis"
                 )
-        args = self.env, self.num_envs, self.autoreset_mode, self.reset_strategy, vstate, actions
-        return step_in_kernel(*args) or plain_step(*args)
+        return traced_step.step(self.env, self.num_envs, self.autoreset_mode, self.reset_strategy, vstate, actions)
 
     def chosen_reset_strategy(self) -> str:
         """Return the strategy that `step` follows, "select" or "lazy".

@@ -33,14 +33,16 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key, UInt
 
+from funcenv._jax import PartitionSpec
 from funcenv.func_env import AnyEnv, Obs, State, Timestep
 from funcenv.parameters import map_batched, parameter_axes
-from funcenv.sharding import axis_of_rows, partition, spread_rows, vary_over, varying_axes
+from funcenv.sharding import axis_of_rows, spread_rows, vary_over, varying_axes
 from funcenv.struct import PyTreeNode
+from funcenv.trees import select
 
 
 class AutoresetMode(enum.Enum):
-    """What a vector environment does when an episode ends.
+    """The behaviour of a vector environment when an episode ends.
 
     SAME_STEP resets within the step that ended it: `observation` is the first of the new episode, `final_observation`
     the last of the old. NEXT_STEP resets at the next step, whose action is ignored and whose reward is 0. DISABLED
@@ -64,7 +66,7 @@ class VectorState(PyTreeNode, Generic[State]):
 
 
 class VectorTimestep(Timestep[Obs]):
-    """What every agent receives after a reset or step; every leaf has a leading axis `[num_envs]`."""
+    """The time steps of all environments after a reset or step; every leaf has a leading axis `[num_envs]`."""
 
     final_observation: Obs  # the last of the episode, before any reset; equals `observation` where none ended
     final_info: dict[str, Any]  # the same for `info`
@@ -95,7 +97,7 @@ def map_rows(function: Any, env: AnyEnv, num_envs: int, *args: Any) -> Any:
         return mapped(env, *args)
     # On a mesh with explicit axes, every device steps its own rows. JAX's rules for sharded types, which an index into
     # a table breaks, do not apply within.
-    rows, whole = partition(devices), partition()
+    rows, whole = PartitionSpec(devices), PartitionSpec()
     env_specs = jax.tree.map(
         lambda axis, _: whole if axis is None else rows, axes, env, is_leaf=lambda axis: axis is None
     )
@@ -268,21 +270,6 @@ def replace_by_select(mask: Bool[Array, "num_envs"], old: Any, fresh: Fresh) -> 
 def take(tree: Any, rows: Int[Array, "block"]) -> Any:
     """Return some rows of every leaf; their indices must be in range."""
     return jax.tree.map(lambda leaf: jnp.asarray(leaf).at[rows].get(mode="promise_in_bounds"), tree)
-
-
-def select(mask: jax.Array, chosen: Any, other: Any) -> Any:
-    """Return `chosen` where the mask is set, leaf by leaf; a mask `[num_envs]` applies to leading axes."""
-
-    def pick(a: jax.Array, b: jax.Array) -> jax.Array:
-        if a.shape != b.shape or a.dtype != b.dtype:
-            raise ValueError(
-                f"a state or observation changes from {a.dtype}{list(a.shape)} after reset to {b.dtype}{list(b.shape)} "
-                "after step; make initial and transition return the same shapes and dtypes"
-            )
-        everywhere = jax.lax.broadcast_in_dim(mask, a.shape, tuple(range(mask.ndim)))
-        return jax.lax.select(everywhere, a, b)  # jnp.where would be a function of its own to XLA.
-
-    return jax.tree.map(pick, chosen, other)
 
 
 def _vector_timestep(timestep: Timestep[Any], vstate: VectorState[Any]) -> VectorTimestep[Any]:

@@ -16,25 +16,20 @@ import funcenv
 from funcenv import adapters, checker, spaces, wrappers
 from funcenv.envs import Acrobot, CartPole, FrozenLake, Pendulum, generate_random_map
 from funcenv.train import presets, run
-from funcenv.train.ppo import Config
+from funcenv.train.algorithms.ppo import Config
+from tests.support.tiny_envs import Tiny
 
 ROOT = pathlib.Path(__file__).parent.parent
 
 
-class Line(funcenv.FuncEnv):
+class Line(Tiny):
     """What the broken ones below are made of."""
-
-    observation_space = spaces.Box(-jnp.inf, jnp.inf, ())
-    action_space = spaces.Discrete(2)
 
     def initial(self, key):
         return jax.random.normal(key, (), float)
 
     def transition(self, state, action, key):
         return state + 1
-
-    def observation(self, state, key):
-        return state
 
     def reward(self, state, action, next_state):
         return 1.0
@@ -443,10 +438,10 @@ def test_the_table_is_broad():
 @pytest.mark.parametrize(
     ("arguments", "status", "parts"),
     [
-        (["trian"], 2, ("there is no command 'trian'", "the commands are train")),
+        (["trian"], 2, ("there is no command 'trian'", "did you mean train?")),
         (["list", "CartPole-v1"], 2, ("unrecognized arguments", "CartPole-v1", "funcenv list --help")),
-        (["check"], 2, ("required: ENV", "funcenv check --help")),
-        (["evaluate"], 2, ("needs the folder of a run", "runs/")),
+        (["check"], 2, ("check needs ENV", "funcenv check ENV ...")),
+        (["evaluate"], 2, ("needs RUN, the folder of a run", "funcenv evaluate RUN")),
         (["train", "CartPoel-v1"], 1, ("'CartPoel-v1'", "did you mean CartPole-v1")),
     ],
 )

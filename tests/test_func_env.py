@@ -11,6 +11,7 @@ import funcenv
 from funcenv import adapters
 from funcenv.envs import CartPole
 from funcenv.spaces import Box, Discrete
+from tests.support.tiny_envs import Tiny
 
 
 class CountState(funcenv.PyTreeNode):
@@ -18,16 +19,11 @@ class CountState(funcenv.PyTreeNode):
     noise: jax.Array
 
 
-class Count(funcenv.FuncEnv):
+class Count(Tiny):
     """An environment that draws in all three functions with a key, and returns Python scalars where it can."""
 
-    @property
-    def observation_space(self):
-        return Box(-jnp.inf, jnp.inf, (2,))
-
-    @property
-    def action_space(self):
-        return Discrete(3)
+    observation_space = Box(-jnp.inf, jnp.inf, (2,))
+    action_space = Discrete(3)
 
     def initial(self, key):
         return CountState(count=0, noise=jax.random.normal(key))

@@ -15,6 +15,7 @@ import pytest
 import funcenv
 from funcenv.checker import find_problems
 from funcenv.host import Pool, from_words, host_call, to_words
+from tests.support.tiny_envs import Tiny
 
 DT = 0.1
 
@@ -54,19 +55,13 @@ class SpringState(funcenv.PyTreeNode):
     seen: jax.Array  # position and velocity
 
 
-class SpringEnv(funcenv.FuncEnv):
+class SpringEnv(Tiny):
     """Keep a spring that is pushed at its rest length, in a simulator on the host."""
 
     differentiable = False
     stiff: float = 1.0
-
-    @property
-    def observation_space(self):
-        return funcenv.spaces.Box(-np.inf, np.inf, (2,))
-
-    @property
-    def action_space(self):
-        return funcenv.spaces.Box(-1.0, 1.0, ())
+    observation_space = funcenv.spaces.Box(-np.inf, np.inf, (2,))
+    action_space = funcenv.spaces.Box(-1.0, 1.0, ())
 
     def initial(self, key):
         start = jax.random.uniform(key, (), jnp.float32)
@@ -307,10 +302,27 @@ def test_threads_get_simulators_of_their_own():
 @pytest.mark.filterwarnings("ignore:.*fork.*")
 def test_a_forked_process_makes_simulators_of_its_own():
     """It does not wait for a lock that another thread of its parent held."""
-    pool = Pool(lambda num: np.zeros(num))
+    pool = Pool(lambda num: object())
     with pool.borrow(1) as parents:
         pass
-    pool._lock.acquire()
+    compares, may_go_on = threading.Event(), threading.Event()
+
+    class Slow:
+        """An argument that the pool compares, under its lock, with those of idle simulators."""
+
+        def __eq__(self, other):
+            compares.set()
+            return not may_go_on.wait(30)
+
+        __hash__ = object.__hash__
+
+    def borrow():
+        with pool.borrow(Slow()):
+            pass
+
+    borrower = threading.Thread(target=borrow)
+    borrower.start()
+    assert compares.wait(30)
 
     def child(queue):
         with pool.borrow(1) as simulator:
@@ -320,7 +332,8 @@ def test_a_forked_process_makes_simulators_of_its_own():
     queue = context.Queue()
     process = context.Process(target=child, args=(queue,))
     process.start()
-    pool._lock.release()
+    may_go_on.set()
+    borrower.join(30)
     assert queue.get(timeout=30)
     process.join(30)
     assert process.exitcode == 0

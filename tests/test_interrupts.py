@@ -102,7 +102,7 @@ def test_a_game_is_left_through_an_exception(monkeypatch, capsys):
         signal.raise_signal(signal.SIGTERM)
 
     before = signal.getsignal(signal.SIGTERM)
-    monkeypatch.setattr("funcenv.adapters.playing.command.play", play)
+    monkeypatch.setattr("funcenv.cli.play.play", play)
     assert main(["play", "CartPole-v1"]) == 143
     assert capsys.readouterr().err.splitlines() == ["funcenv play: interrupted"]
     assert signal.getsignal(signal.SIGTERM) is before

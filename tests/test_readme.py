@@ -1,6 +1,5 @@
 """Each Python block of the README runs alone, its links lead to files, and what it claims of Gymnasium is true."""
 
-import importlib
 import pathlib
 import re
 
@@ -10,6 +9,7 @@ import pytest
 
 import funcenv
 import funcenv.adapters.wrappers
+from tests.support import registries
 
 README = pathlib.Path(__file__).parent.parent / "README.md"
 BLOCKS = re.findall(r"```python\n(.*?)```", README.read_text(), flags=re.DOTALL)
@@ -18,12 +18,8 @@ BLOCKS = re.findall(r"```python\n(.*?)```", README.read_text(), flags=re.DOTALL)
 @pytest.fixture
 def registered():
     """Restore the registry after a block that registers an environment."""
-    funcenv.spec("CartPole-v1")  # loads the entry points
-    specs = importlib.import_module("funcenv.registry")._specs
-    before = dict(specs)
-    yield
-    specs.clear()
-    specs.update(before)
+    with registries.restored():
+        yield
 
 
 @pytest.mark.parametrize("number", range(len(BLOCKS)))

@@ -110,8 +110,8 @@ def test_a_package_that_fails_is_named_and_the_others_load():
         "import importlib.metadata as m, sys, warnings, funcenv\n"
         "r = sys.modules['funcenv.registry']\n"
         "broken = m.EntryPoint('broken', 'no_such_module:register', 'funcenv.envs')\n"
-        "found = [broken, *r._entry_points()]\n"
-        "r._entry_points = lambda: found\n"
+        "found = [broken, *m.entry_points(group='funcenv.envs')]\n"
+        "m.entry_points = lambda group: found\n"
         "with warnings.catch_warnings(record=True) as caught:\n"
         "    warnings.simplefilter('always')\n"
         "    assert r.make('CartPole-v1')\n"
@@ -136,8 +136,7 @@ def test_a_class_of_a_module_needs_no_registration():
 
 def test_first_lookups_in_several_threads_all_succeed():
     code = (
-        "import sys, threading, funcenv\n"
-        "r = sys.modules['funcenv.registry']\n"
+        "import importlib.metadata as m, sys, threading, funcenv\n"
         "sys.setswitchinterval(1e-6)\n"
         "class Slow:\n"  # its function looks up an environment of another entry point, and itself
         "    value = 'slow:register'\n"
@@ -146,8 +145,8 @@ def test_first_lookups_in_several_threads_all_succeed():
         "        funcenv.make('CartPole-v1')\n"
         "        funcenv.register('Slow-v0', 'funcenv.envs:CartPole')\n"
         "        funcenv.make('Slow-v0')\n"
-        "found = [Slow(), *r._entry_points()]\n"
-        "r._entry_points = lambda: found\n"
+        "found = [Slow(), *m.entry_points(group='funcenv.envs')]\n"
+        "m.entry_points = lambda group: found\n"
         "start, failures = threading.Barrier(8), []\n"
         "def make(id):\n"
         "    start.wait()\n"

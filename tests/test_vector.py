@@ -12,6 +12,7 @@ from funcenv import AutoresetMode, FuncVectorEnv
 from funcenv.envs import CartPole, Pendulum
 from funcenv.spaces import Box, Discrete
 from funcenv.wrappers import TimeLimit
+from tests.support.tiny_envs import Tiny
 
 NEXT_STEP, SAME_STEP, DISABLED = AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP, AutoresetMode.DISABLED
 NUM_STEPS = 30
@@ -22,16 +23,11 @@ class DiceState(funcenv.PyTreeNode):
     roll: jax.Array
 
 
-class Dice(funcenv.FuncEnv):
+class Dice(Tiny):
     """All integers, random throughout: ends when the total exceeds 20, or is cut off when a 6 is rolled."""
 
-    @property
-    def observation_space(self):
-        return Discrete(1000)
-
-    @property
-    def action_space(self):
-        return Discrete(3)
+    observation_space = Discrete(1000)
+    action_space = Discrete(3)
 
     def initial(self, key):
         return DiceState(total=jax.random.randint(key, (), 0, 3), roll=jnp.int32(0))

@@ -26,18 +26,18 @@ ONE_IN_GOLD = 3  # one in so many of the things that appear is gold
 class AsterixState(MinAtarState):
     """The places of the player, the enemies and the gold."""
 
-    column: Int[Array, ""]  # of the player
-    row: Int[Array, ""]  # of the player
-    present: Bool[Array, "8"]  # whether something is in each lane
-    thing_column: Int[Array, "8"]  # of what is in it
-    to_right: Bool[Array, "8"]  # whether that moves to the right
-    is_gold: Bool[Array, "8"]  # whether it is gold rather than an enemy
+    column: Int[Array, ""]  # column of the player
+    row: Int[Array, ""]  # row of the player
+    present: Bool[Array, "8"]  # true where a lane holds something
+    thing_column: Int[Array, "8"]  # column of the thing in each lane
+    to_right: Bool[Array, "8"]  # true where that thing moves to the right
+    is_gold: Bool[Array, "8"]  # true for gold, false for an enemy
     spawn_interval: Int[Array, ""]  # steps between two that appear
     spawn_wait: Int[Array, ""]  # steps until the next one
     move_interval: Int[Array, ""]  # steps in which they move by one cell
     move_wait: Int[Array, ""]  # steps until they move
     ramp_wait: Int[Array, ""]  # steps until the game becomes faster
-    ramp_index: Int[Array, ""]  # how often it has
+    ramp_index: Int[Array, ""]  # number of times the game has become faster
 
 
 class Arrival(NamedTuple):

@@ -44,9 +44,9 @@ from funcenv.envs.arcade.paddle_game import (
 from funcenv.scene import Rectangle, Scene, Sprite
 from funcenv.struct import NDArray
 
-ROWS, COLUMNS = 6, 18  # of bricks; row 0 is the lowest
-POINTS = (1, 1, 4, 4, 7, 7)  # for a brick of each row
-WALL_SCORE = 432  # of all bricks of a wall
+ROWS, COLUMNS = 6, 18  # rows and columns of bricks; row 0 is the lowest
+POINTS = (1, 1, 4, 4, 7, 7)  # points for a brick of each row
+WALL_SCORE = 432  # points for all bricks of a wall
 LIVES = 5
 UNIT = 8  # the state counts the ball's position and speed in eighths of a pixel
 # |dx| and |dy| [eighths of a pixel in a frame] of a ball that hit the outer or the inner part of the paddle, by a
@@ -61,10 +61,10 @@ PADDLE_STOPS = (55, 191)
 # The console reads the knob in every second line, in four parts of the screen: resistance at which the reading would be
 # 0, first and last reading of the part.
 KNOB_PARTS = ((44_500, 12, 28), (48_700, 30, 50), (51_600, 52, 84), (52_880, 86, 184))
-KNOB_LINE = 7_983  # in two lines [ohm]
+KNOB_LINE = 7_983  # change of the resistance in two lines [ohm]
 BLACK, GREY, RED, TEAL = 0, 6, 70, 182  # colours
 ROW_COLORS = (134, 198, 22, 38, 54, 70)
-WALL_TOP, BRICK_HEIGHT, BRICK_WIDTH, MARGIN = 57, 6, 8, 8  # on the screen [pixels]
+WALL_TOP, BRICK_HEIGHT, BRICK_WIDTH, MARGIN = 57, 6, 8, 8  # position and sizes on the screen [pixels]
 BALL_HEIGHT, BALL_WIDTH = 4, 2
 CLEAR_LINE, LAST_LINE = 32, 195  # the first and the last line that show a ball
 
@@ -73,21 +73,21 @@ class AtariBreakoutState(PaddleGameState):
     """The places of the paddle, the ball and the bricks, in the memory's coordinates."""
 
     paddle: Int[Array, ""]  # x of its left end [pixels]
-    reading: Int[Array, ""]  # of the knob
-    short: Bool[Array, ""]  # whether the paddle is short
+    reading: Int[Array, ""]  # reading of the knob
+    short: Bool[Array, ""]  # true if the paddle is short
     ball_x: Int[Array, ""]  # [eighths of a pixel]
     ball_y: Int[Array, ""]  # below 8 while no ball is in play
-    ball_dx: Int[Array, ""]  # in a frame
+    ball_dx: Int[Array, ""]  # horizontal speed in a frame
     ball_dy: Int[Array, ""]
-    hits: Int[Array, ""]  # of the paddle, which set the speed
-    inner: Bool[Array, ""]  # whether the last one was near the middle
+    hits: Int[Array, ""]  # hits by the paddle, which set the speed
+    inner: Bool[Array, ""]  # true if the last hit was near the middle of the paddle
     passes_paddle: Bool[Array, ""]  # since it touched it last
     passes_bricks: Bool[Array, ""]
     bricks: Bool[Array, "6 18"]
-    refills: Bool[Array, ""]  # whether the second wall appears in the next frame
+    refills: Bool[Array, ""]  # true if the second wall appears in the next frame
     score: Int[Array, ""]
     lives: Int[Array, ""]
-    drawn_score: Int[Array, ""]  # what the screen shows, a frame late
+    drawn_score: Int[Array, ""]  # score that the screen shows, a frame late
     drawn_lives: Int[Array, ""]
 
 
@@ -280,7 +280,7 @@ def _fly(state: AtariBreakoutState) -> AtariBreakoutState:
     width = jnp.where(state.short, SHORT_PADDLE_WIDTH, PADDLE_WIDTH)
     at_paddle = (y >= PADDLE_TOP) & (y < PADDLE_BOTTOM) & ~state.passes_paddle & (distance >= 1) & (distance <= width)
     distance = distance + jnp.where(state.short, (PADDLE_WIDTH - SHORT_PADDLE_WIDTH) // 2, 0)
-    in_middle = at_paddle & (distance == 8)  # from there, the ball jumps back by four pixels
+    in_middle = at_paddle & (distance == 8)  # the ball jumps back by four pixels from here
     jump = jnp.where(in_middle, -4 * UNIT * jnp.where(state.ball_dx >= 0, 1, -1), 0)
 
     hits = jnp.where(at_paddle & (state.hits < MOST_COUNTED_HITS), state.hits + 1, state.hits)

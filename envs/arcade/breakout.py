@@ -26,14 +26,14 @@ class BreakoutState(MinAtarState):
     ball_row: Int[Array, ""]
     right: Int[Array, ""]  # direction of the ball: 1 to the right, -1 to the left
     down: Int[Array, ""]  # 1 down, -1 up
-    trail_column: Int[Array, ""]  # where the ball was before
+    trail_column: Int[Array, ""]  # previous position of the ball
     trail_row: Int[Array, ""]
     wall: Int[Array, ""]  # the bricks of rows 1 to 3, of which each has a bit
-    in_bricks: Bool[Array, ""]  # whether the ball hit a brick in the last step, and passes the next one
+    in_bricks: Bool[Array, ""]  # true if the ball hit a brick in the last step, and passes the next one
 
     @property
     def bricks(self) -> Bool[Array, "10 10"]:
-        """Which cells hold a brick."""
+        """Mask of the cells that hold a brick."""
         wall = (jnp.right_shift(self.wall, jnp.arange(3 * SIZE, dtype=jnp.int32)) & 1) > 0
         return jnp.pad(wall.reshape(3, SIZE), ((1, SIZE - 4), (0, 0)))
 

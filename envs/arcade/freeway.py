@@ -15,8 +15,8 @@ from funcenv.envs.arcade.minatar_scene import draw_cells
 from funcenv.scene import Rectangle, Scene, rgba
 
 LANES = 8  # rows 1 to 8
-COLUMN = 4  # of the chicken
-LAST_ROW = SIZE - 1  # where the chicken starts
+COLUMN = 4  # column of the chicken
+LAST_ROW = SIZE - 1  # start row of the chicken
 FASTEST = 5  # steps from one cell to the next, of the slowest car
 PATIENCE = 3  # steps from one cell to the next, of the chicken
 DURATION = 2500  # steps until the game is over
@@ -25,10 +25,10 @@ DURATION = 2500  # steps until the game is over
 class FreewayState(MinAtarState):
     """The places of the chicken and the cars."""
 
-    row: Int[Array, ""]  # of the chicken; 0 is the other side
+    row: Int[Array, ""]  # row of the chicken; 0 is the other side
     wait: Int[Array, ""]  # steps until the chicken can move again
     time_left: Int[Array, ""]  # steps until the game is over
-    car_column: Int[Array, "8"]  # of the car in each lane
+    car_column: Int[Array, "8"]  # column of the car in each lane
     car_wait: Int[Array, "8"]  # steps until it moves
     car_speed: Int[Array, "8"]  # steps from one cell to the next, from 1 to 5; negative for cars to the left
 

@@ -20,8 +20,9 @@ from funcenv.checks import require_below_one
 from funcenv.func_env import FuncEnv
 from funcenv.spaces import Box, Discrete
 from funcenv.struct import PyTreeNode, field
+from funcenv.trees import select
 
-SIZE = 10  # of the board, in cells
+SIZE = 10  # side of the board, in cells
 NOOP, LEFT, UP, RIGHT, DOWN, FIRE = range(6)  # MinAtar's actions
 _NAMES = ("noop", "left", "up", "right", "down", "fire")
 _KEYS = ((), ("left",), ("up",), ("right",), ("down",), ("space",))
@@ -40,15 +41,15 @@ class MinAtarState(PyTreeNode):
     """The state of a game, which a subclass extends."""
 
     last_action: Int[Array, ""]  # the action of the last step, which a sticky action repeats
-    reward: Float[Array, ""]  # of the last step
-    over: Bool[Array, ""]  # whether the game is over
+    reward: Float[Array, ""]  # reward of the last step
+    over: Bool[Array, ""]  # true if the game is over
 
 
 class MinAtarGame(FuncEnv[Any, Int[Array, ""], Bool[Array, "10 10 channels"]]):
     """A game on 10 x 10 cells."""
 
-    sticky_action_probability: float = 0.1  # with which a step repeats the action of the one before it
-    difficulty_ramping: bool = field(pytree_node=False, default=True)  # whether the game becomes faster
+    sticky_action_probability: float = 0.1  # probability that a step repeats the previous action
+    difficulty_ramping: bool = field(pytree_node=False, default=True)  # true if the game becomes faster
 
     channels: ClassVar[tuple[str, ...]] = ()
     actions: ClassVar[tuple[int, ...]] = ()  # MinAtar's numbers of the actions that do something in this game
@@ -82,7 +83,7 @@ class MinAtarGame(FuncEnv[Any, Int[Array, ""], Bool[Array, "10 10 channels"]]):
         played = jnp.where(sticks, state.last_action, chosen)
         following = self.play(state, played, play_key).replace(last_action=played)
         stays = state.replace(reward=jnp.zeros_like(state.reward))
-        return jax.tree.map(lambda old, new: jnp.where(state.over, old, new), stays, following)
+        return select(state.over, stays, following)
 
     def observation(self, state: Any, key: jax.Array) -> Bool[Array, "10 10 channels"]:
         """Return the cells of all channels."""
@@ -100,7 +101,7 @@ class MinAtarGame(FuncEnv[Any, Int[Array, ""], Bool[Array, "10 10 channels"]]):
 
     @property
     def observation_space(self) -> Box:
-        """Which cells hold an object of each channel."""
+        """Space of boards, with a mask of cells for each channel."""
         return Box(False, True, (SIZE, SIZE, len(self.channels)), bool)
 
     @property

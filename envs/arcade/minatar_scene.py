@@ -10,7 +10,7 @@ from jaxtyping import Array, Bool
 
 from funcenv.scene import Camera, Scene, Sprite, rgba
 
-SIZE = 10.0  # of the board, in cells
+SIZE = 10.0  # side of the board, in cells
 _DOTS = 6  # texels along a side of a cell, of which the outermost are a gap
 
 

@@ -16,12 +16,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, UInt8
 
-from funcenv.checks import require_below_one, require_size
+from funcenv.checks import require_below_one, require_one_of, require_size
 from funcenv.envs.atari.palettes import palette
 from funcenv.func_env import FuncEnv
 from funcenv.scene import Camera, Rectangle, Scene, Text, digits
+from funcenv.scene.color import pack_words, unpack_words
 from funcenv.spaces import Box, Discrete
 from funcenv.struct import NDArray, PyTreeNode, field
+from funcenv.trees import select
 
 SCREEN_HEIGHT, SCREEN_WIDTH = 210, 160
 PIXEL_WIDTH = 4 / 3 * SCREEN_HEIGHT / SCREEN_WIDTH  # A television's pixels are wider than high; their height is 1.
@@ -30,7 +32,7 @@ _OBS_TYPES = ("ram", "rgb", "grayscale")
 # ALE turns a knob from one stop to the other. Its position is a resistance [ohm].
 KNOB_STOPS = (27_450, 790_196)
 KNOB_MIDDLE = 408_823
-KNOB_STEP = 23_000  # in a frame in which it turns
+KNOB_STEP = 23_000  # turn of the knob in a frame [ohm]
 # The rows of three columns of each digit: bits 4, 2 and 1 are the left, the middle and the right column.
 _DIGITS = (
     (7, 5, 5, 5, 7),
@@ -52,23 +54,23 @@ class PaddleGameState(PyTreeNode):
 
     knob: Int[Array, ""]  # its position, within KNOB_STOPS [ohm]
     last_action: Int[Array, ""]  # the action of the last frame, which a sticky action repeats
-    reward: Float[Array, ""]  # of the last step
+    reward: Float[Array, ""]  # reward of the last step
     frame: Int[Array, ""]  # number of frames since the reset
-    over: Bool[Array, ""]  # whether the game is over
+    over: Bool[Array, ""]  # true if the game is over
 
 
 class Pixels(NamedTuple):
     """A rectangle of pixels in one colour, or a number in it."""
 
-    row: Any  # of its top; it is cut at the window
-    column: Any  # of its left side
+    row: Any  # top row; it is cut at the window
+    column: Any  # left column
     height: int
     width: int
     color: int  # an index into the palette
     shown: Any = True
     number: Any = None  # drawn in the rectangle in large digits, instead of filling it
     num_digits: int = 0
-    pads: bool = False  # whether zeros are drawn in front of the number
+    pads: bool = False  # true to draw zeros in front of the number
     window: tuple[int, int] = (0, SCREEN_HEIGHT)  # the first row and the row after the last one
 
 
@@ -76,12 +78,12 @@ class PaddleGame(FuncEnv[Any, Int[Array, ""], Array]):
     """A game of 60 frames a second, played with a knob and a button."""
 
     frameskip: int = field(pytree_node=False, default=4)  # frames of a step
-    repeat_action_probability: float = 0.25  # of sticky actions, in each frame
+    repeat_action_probability: float = 0.25  # probability of a sticky action, in each frame
     obs_type: str = field(pytree_node=False, default="ram")  # "ram", "rgb" or "grayscale"
     max_num_frames_per_episode: int | None = field(pytree_node=False, default=MAX_NUM_FRAMES)
 
     action_names: ClassVar[tuple[str, ...]] = ()
-    memory_bounds: ClassVar[tuple[tuple[int, int], ...]] = ()  # of each number of the memory
+    memory_bounds: ClassVar[tuple[tuple[int, int], ...]] = ()  # bounds of each number of the memory
     background_color: ClassVar[int] = 0
     differentiable = False
     fixed_start = True
@@ -89,8 +91,7 @@ class PaddleGame(FuncEnv[Any, Int[Array, ""], Array]):
     def __post_init__(self) -> None:
         require_size("frameskip", self.frameskip)
         require_below_one(repeat_action_probability=self.repeat_action_probability)
-        if self.obs_type not in _OBS_TYPES:
-            raise ValueError(f"obs_type must be one of {', '.join(_OBS_TYPES)}, got {self.obs_type!r}; try 'ram'")
+        require_one_of("obs_type", self.obs_type, _OBS_TYPES)
         if self.max_num_frames_per_episode is not None:
             require_size("max_num_frames_per_episode", self.max_num_frames_per_episode)
 
@@ -127,7 +128,7 @@ class PaddleGame(FuncEnv[Any, Int[Array, ""], Array]):
             old, points = carried
             played = jnp.where(stick, old.last_action, action).astype(jnp.int32)
             new = self.play_frame(old, played).replace(last_action=played, frame=old.frame + 1)
-            new = jax.tree.map(lambda before, after: jnp.where(old.over, before, after), old, new)
+            new = select(old.over, old, new)
             return (new, points + jnp.where(old.over, 0, new.reward).astype(points.dtype)), None
 
         (last, points), _ = jax.lax.scan(play, (state, jnp.zeros_like(state.reward)), sticks)
@@ -142,9 +143,7 @@ class PaddleGame(FuncEnv[Any, Int[Array, ""], Array]):
 
     def image(self, state: Any) -> UInt8[Array, "210 160 3"]:
         """Return the screen in colours."""
-        words = np.concatenate([palette(False)[0], np.full((256, 1), 255, np.uint8)], axis=1).view(np.uint32)[:, 0]
-        painted = self.paint(state, words)
-        return jax.lax.bitcast_convert_type(painted, jnp.uint8)[..., :3]
+        return unpack_words(self.paint(state, pack_words(*palette(False)[0].T.astype(np.uint32))))
 
     def gray_image(self, state: Any) -> UInt8[Array, "210 160"]:
         """Return the screen in grey levels."""

@@ -38,8 +38,8 @@ from funcenv.envs.arcade.paddle_game import (
 
 WIN = 21  # points
 FIRST_WAIT, WAIT = 59, 63  # frames before a ball is served
-FIRST_COUNT = 71  # of the console's counter of frames, after a reset
-MIDDLE = 128  # where a ball is served
+FIRST_COUNT = 71  # value of the console's counter of frames after a reset
+MIDDLE = 128  # coordinate at which a ball is served
 CEILING, FLOOR = 45, 206  # y at which a ball bounces
 LEFT_END, RIGHT_END = 52, 205  # x at which a point is scored
 RIVAL_COLUMNS, PLAYER_COLUMNS = (64, 68), (188, 192)  # x of a ball that can touch a paddle
@@ -52,13 +52,13 @@ COURT = (34, 194)  # its first row on the screen, and the row after its last one
 class PongState(PaddleGameState):
     """The places of the paddles and the ball, in the memory's coordinates [pixels]."""
 
-    fires: Bool[Array, ""]  # whether the button was pressed in the last frame
+    fires: Bool[Array, ""]  # true if the button was pressed in the last frame
     paddle: Int[Array, ""]  # y of the player's paddle, as it is drawn
     reading: Int[Array, ""]  # y of the player's paddle in the next frame
     rival: Int[Array, ""]  # y of the rival's paddle
     ball_x: Int[Array, ""]
     ball_y: Int[Array, ""]  # 0 while no ball is in play
-    ball_dx: Int[Array, ""]  # in a frame; to the player if it is above 0
+    ball_dx: Int[Array, ""]  # horizontal speed in a frame; positive towards the player
     ball_dy: Int[Array, ""]
     wait: Int[Array, ""]  # frames until a ball is served; 0 while one is in play
     player_score: Int[Array, ""]

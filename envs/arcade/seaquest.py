@@ -31,7 +31,7 @@ from funcenv.scene import Rectangle, Scene, rgba
 LAST = SIZE - 1  # the last column, and the row of the gauges
 MAX_ENEMIES = 32  # at most 30 are there: one appears in a step, and crosses the board in 30 steps
 MAX_DIVERS = 2  # one appears in 30 steps, and crosses the board in 60
-MAX_BULLETS = 2  # of the player: one in 5 steps, which leaves the board in 10
+MAX_BULLETS = 2  # bullets of the player: one in 5 steps, which leaves the board in 10
 FULL_OXYGEN = 200  # steps under water
 CREW = 6  # divers that have room on board
 SPAWN_INTERVAL = 20  # steps between two enemies at the beginning
@@ -46,24 +46,24 @@ SUBMARINE_CHANCE = 1 / 3
 class SeaquestState(MinAtarState):
     """The places of the player, the enemies, the divers and the bullets. In each list, later arrivals come first."""
 
-    column: Int[Array, ""]  # of the player's bow
-    row: Int[Array, ""]  # of the player; 0 is the surface
-    faces_right: Bool[Array, ""]  # whether the player's bow points to the right
+    column: Int[Array, ""]  # column of the player's bow
+    row: Int[Array, ""]  # row of the player; 0 is the surface
+    faces_right: Bool[Array, ""]  # true if the player's bow points to the right
     oxygen: Int[Array, ""]  # steps that it lasts
     divers_on_board: Int[Array, ""]
-    surfaced: Bool[Array, ""]  # whether the player has not dived since the last supply of oxygen
+    surfaced: Bool[Array, ""]  # true if the player has not dived since the last supply of oxygen
     bullet_present: Bool[Array, "2"]  # the bullets of the player
     bullet_column: Int[Array, "2"]
     bullet_row: Int[Array, "2"]
-    bullet_right: Bool[Array, "2"]  # whether the bullet flies to the right
+    bullet_right: Bool[Array, "2"]  # true if the bullet flies to the right
     enemy_present: Bool[Array, "32"]
     enemy_column: Int[Array, "32"]
     enemy_row: Int[Array, "32"]
-    enemy_right: Bool[Array, "32"]  # whether it moves to the right
+    enemy_right: Bool[Array, "32"]  # true if it moves to the right
     enemy_is_submarine: Bool[Array, "32"]  # rather than a fish
     enemy_wait: Int[Array, "32"]  # steps until it moves
     enemy_shot_wait: Int[Array, "32"]  # steps until it shoots, if it is a submarine
-    left_bullets: Bool[Array, "10 10"]  # of enemies, those that fly to the left
+    left_bullets: Bool[Array, "10 10"]  # bullets of enemies that fly to the left
     right_bullets: Bool[Array, "10 10"]
     diver_present: Bool[Array, "2"]
     diver_column: Int[Array, "2"]
@@ -75,7 +75,7 @@ class SeaquestState(MinAtarState):
     spawn_wait: Int[Array, ""]  # steps until the next one
     diver_spawn_wait: Int[Array, ""]  # steps until the next diver
     move_wait: Int[Array, ""]  # steps that an enemy waits between two moves
-    ramp_index: Int[Array, ""]  # how often the game became faster
+    ramp_index: Int[Array, ""]  # number of times the game has become faster
 
 
 class Arrivals(NamedTuple):

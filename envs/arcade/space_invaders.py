@@ -15,13 +15,13 @@ from funcenv.envs.arcade.minatar_scene import draw_cells
 from funcenv.scene import Rectangle, Scene, rgba
 
 LAST = SIZE - 1  # row of the cannon, and the last column
-ROWS, COLUMNS = 4, 6  # of aliens in a formation
+ROWS, COLUMNS = 4, 6  # rows and columns of aliens in a formation
 WHOLE_FORMATION = (1 << ROWS * COLUMNS) - 1
-FIRST_COLUMN = 2  # of a new formation
+FIRST_COLUMN = 2  # first column of a new formation
 CANNON_INTERVAL = 5  # steps between two shots of the cannon
 ALIEN_SHOT_INTERVAL = 10  # steps between two shots of the aliens
 MOVE_INTERVAL = 12  # steps between two moves of the first formation, as long as it has that many aliens
-LEAST_MOVE_INTERVAL = 6  # of later formations
+LEAST_MOVE_INTERVAL = 6  # the same of later formations
 
 
 class SpaceInvadersState(MinAtarState):
@@ -30,17 +30,17 @@ class SpaceInvadersState(MinAtarState):
     A bullet leaves the board before it can be the third of the cannon, or the second of the aliens.
     """
 
-    column: Int[Array, ""]  # of the cannon
-    bullet_row: Int[Array, ""]  # of the cannon's last bullet; -1 if it is gone
+    column: Int[Array, ""]  # column of the cannon
+    bullet_row: Int[Array, ""]  # row of the cannon's last bullet; -1 if it is gone
     bullet_column: Int[Array, ""]
-    old_bullet_row: Int[Array, ""]  # of the bullet before
+    old_bullet_row: Int[Array, ""]  # row of the bullet before
     old_bullet_column: Int[Array, ""]
     alien_bullet_row: Int[Array, ""]  # 10 if it is gone
     alien_bullet_column: Int[Array, ""]
-    aliens: Int[Array, ""]  # those that are left, of which each has a bit; see `_bit`
-    formation_row: Int[Array, ""]  # where the formation begins
+    aliens: Int[Array, ""]  # one bit for each alien that is left; see `_bit`
+    formation_row: Int[Array, ""]  # top row of the formation
     formation_column: Int[Array, ""]
-    to_right: Bool[Array, ""]  # whether the formation moves to the right
+    to_right: Bool[Array, ""]  # true if the formation moves to the right
     move_interval: Int[Array, ""]  # steps between two moves of the formation
     move_wait: Int[Array, ""]  # steps until its next move
     alien_shot_wait: Int[Array, ""]  # steps until the next shot of an alien

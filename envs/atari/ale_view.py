@@ -1,4 +1,4 @@
-"""What wrappers of Gymnasium ask the emulator of a stateful environment for, answered from the state."""
+"""A view of the state with the methods of ALE that Gymnasium's wrappers call."""
 
 from __future__ import annotations
 

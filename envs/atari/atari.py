@@ -10,7 +10,6 @@ from it. Sticky actions and the random number of skipped frames are drawn from t
 
 from __future__ import annotations
 
-import difflib
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -20,7 +19,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, UInt8, UInt32
 
-from funcenv.checks import require_below_one, require_size
+from funcenv._jax import Shape
+from funcenv.checks import require_below_one, require_one_of, require_size
 from funcenv.envs.atari.ale_view import AleView
 from funcenv.envs.atari.emulator import Cartridge, Console, advance, console, require_game
 from funcenv.envs.atari.games import MAX_NUM_FRAMES
@@ -28,11 +28,12 @@ from funcenv.envs.atari.palettes import palette
 from funcenv.func_env import FuncEnv
 from funcenv.host import host_call
 from funcenv.scene import Camera, Scene, Sprite, rgba
+from funcenv.scene.color import pack_words, unpack_words
 from funcenv.spaces import Box, Discrete
 from funcenv.struct import NDArray, PyTreeNode, field
 
 _OBS_TYPES = ("rgb", "grayscale", "ram")
-_PAL_HEIGHT = 250  # of the screen of a television of Europe
+_PAL_HEIGHT = 250  # screen height of the European television standard [pixels]
 _KEYS = {"UP": "up", "DOWN": "down", "LEFT": "left", "RIGHT": "right", "FIRE": "space"}
 # ALE's actions in the order of their numbers.
 ACTION_NAMES = (
@@ -59,12 +60,12 @@ class AtariState(PyTreeNode):
     screen: UInt32[Array, "words"]  # indices of colours, four in each word
     ram: UInt32[Array, "32"]  # the memory of the console, four bytes in each word
     reward: Float[Array, ""]  # points of the last step
-    lives: Int[Array, ""]  # that are left; 0 in games without lives
+    lives: Int[Array, ""]  # lives that are left; 0 in games without lives
     frame: Int[Array, ""]  # number of frames since the reset
-    terminal: Bool[Array, ""]  # whether the game is over
-    truncated: Bool[Array, ""]  # whether the episode has lasted for `max_num_frames_per_episode`
+    terminal: Bool[Array, ""]  # true if the game is over
+    truncated: Bool[Array, ""]  # true if the episode has lasted for `max_num_frames_per_episode`
     last_action: Int[Array, ""]  # ALE's number of the action in the last frame, which a sticky action repeats
-    last_strength: Float[Array, ""]  # of the turn of the knob in that frame
+    last_strength: Float[Array, ""]  # turn of the knob in that frame
 
 
 class Atari(FuncEnv[AtariState, Array, Array]):
@@ -116,7 +117,7 @@ class Atari(FuncEnv[AtariState, Array, Array]):
     difficulty: int | None = field(pytree_node=False, default=None)
     obs_type: str = field(pytree_node=False, default="rgb")
     frameskip: int | tuple[int, int] = field(pytree_node=False, default=4)  # frames of a step
-    repeat_action_probability: float = 0.25  # of sticky actions
+    repeat_action_probability: float = 0.25  # probability of a sticky action
     full_action_space: bool = field(pytree_node=False, default=False)
     max_num_frames_per_episode: int | None = field(pytree_node=False, default=MAX_NUM_FRAMES)
     continuous: bool = field(pytree_node=False, default=False, kw_only=True)
@@ -129,11 +130,7 @@ class Atari(FuncEnv[AtariState, Array, Array]):
 
     def __post_init__(self) -> None:
         require_game(self.game)
-        if self.obs_type not in _OBS_TYPES:
-            close = difflib.get_close_matches(str(self.obs_type), _OBS_TYPES, n=1) or [_OBS_TYPES[0]]
-            raise ValueError(
-                f"obs_type must be one of {', '.join(_OBS_TYPES)}, got {self.obs_type!r}; try {close[0]!r}"
-            )
+        require_one_of("obs_type", self.obs_type, _OBS_TYPES)
         require_below_one(repeat_action_probability=self.repeat_action_probability)
         _skip_range(self.frameskip)
         for name in ("max_num_frames_per_episode", "num_threads"):
@@ -148,7 +145,7 @@ class Atari(FuncEnv[AtariState, Array, Array]):
 
     @property
     def console(self) -> Console:
-        """What ALE tells of the game: its actions, modes, difficulties and screen."""
+        """Properties of the game that ALE reports: actions, modes, difficulties and screen."""
         return console(self.cartridge)
 
     @property
@@ -240,8 +237,7 @@ class Atari(FuncEnv[AtariState, Array, Array]):
         if strengths is None:
             strengths = jnp.ones(actions.shape, float)
         start = self.console.start
-        shape: Any = jax.ShapeDtypeStruct  # JAX declares no types for it
-        result = {name: shape(array.shape, array.dtype) for name, array in start.items()}
+        result = {name: Shape(array.shape, array.dtype) for name, array in start.items()}
         function = functools.partial(advance, self.cartridge, self.num_threads)
         following = host_call(function, result, state.emulator, actions, strengths, jnp.asarray(num_frames, jnp.int32))
         is_over = state.terminal | state.truncated
@@ -272,8 +268,8 @@ class Atari(FuncEnv[AtariState, Array, Array]):
 
     def image(self, state: AtariState) -> UInt8[Array, "height width 3"]:
         """Return the screen in colours."""
-        packed = np.concatenate([self.colors, np.full((256, 1), 255, np.uint8)], axis=1).view(np.uint32)[:, 0]
-        return _bytes(jnp.asarray(packed)[self._indices(state)]).reshape(*self.console.screen_shape, 4)[..., :3]
+        words = pack_words(*self.colors.T.astype(np.uint32))
+        return unpack_words(jnp.asarray(words)[self._indices(state)])
 
     def gray_image(self, state: AtariState) -> UInt8[Array, "height width"]:
         """Return the screen in grey levels."""

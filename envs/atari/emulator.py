@@ -39,13 +39,13 @@ class Cartridge:
 
 
 class Console(NamedTuple):
-    """What ALE tells of a cartridge, and the start of every episode, which does not depend on ALE's seed."""
+    """ALE's properties of a cartridge, and the start of every episode, which does not depend on ALE's seed."""
 
     minimal_actions: tuple[int, ...]  # ALE's numbers of the actions that do something in this game
     modes: tuple[int, ...]
     difficulties: tuple[int, ...]
     screen_shape: tuple[int, int]  # height, width
-    start: dict[str, NDArray]  # what `advance` returns for one row
+    start: dict[str, NDArray]  # results of `advance` for one row
 
 
 def import_ale() -> Any:
@@ -235,7 +235,7 @@ class _Players:
 
 
 _players: Pool[_Players] = Pool(_Players, max_idle=8)
-atexit.register(_players.clear)  # so that ALE is not unloaded while emulators are left, which it reports
+atexit.register(_players.clear)  # ALE reports emulators that are left when it is unloaded
 
 
 def _outputs(num: int, num_words: int, screen_shape: tuple[int, int]) -> dict[str, NDArray]:

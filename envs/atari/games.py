@@ -23,7 +23,7 @@ _NEW = """
     koolaid laser_gates lost_luggage mario_bros miniature_golf mr_do othello pacman pitfall2 sir_lancelot space_war
     superman surround tetris tic_tac_toe_3d trondead turmoil video_checkers video_chess video_cube word_zapper
 """
-OLD_GAMES = tuple(_OLD.split())  # which also have ids of the versions 0 and 4
+OLD_GAMES = tuple(_OLD.split())  # games with ids of the versions 0 and 4 as well
 GAMES = tuple(sorted((*OLD_GAMES, *_NEW.split())))
 MAX_NUM_FRAMES = 108_000  # length of an episode at most: half an hour
 

@@ -10,6 +10,7 @@ import functools
 
 import numpy as np
 
+from funcenv.scene.color import gray_levels
 from funcenv.struct import NDArray
 
 _NTSC = """
@@ -48,7 +49,6 @@ _PAL = """
     000000 2b2b2b 525252 767676 979797 b6b6b6 d2d2d2 ececec
     000000 2b2b2b 525252 767676 979797 b6b6b6 d2d2d2 ececec
 """
-_LUMINANCE = np.array([0.2989, 0.587, 0.114])  # of red, green and blue
 
 
 @functools.cache
@@ -61,7 +61,7 @@ def palette(is_pal: bool) -> tuple[NDArray, NDArray]:
     ([236, 236, 236], 236)
     """
     even = np.array([list(bytes.fromhex(code)) for code in (_PAL if is_pal else _NTSC).split()], np.uint8)
-    levels = np.round(even @ _LUMINANCE).astype(np.uint8)
+    levels = gray_levels(even, "ALE")
     colors, grays = np.repeat(even, 2, axis=0), np.repeat(levels, 2)
     colors[1::2] = levels[:, None]
     grays[1::2] = np.append(even[1:, 2], 0)

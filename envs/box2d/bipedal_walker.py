@@ -52,17 +52,17 @@ from funcenv.spaces import Box
 from funcenv.struct import PyTreeNode, field
 
 FPS = 50  # steps a second
-HULL_SHAPE = ((-30, 9), (6, 9), (34, 1), (34, -8), (-30, -8))  # in pixels, of which `SCALE` are a metre
+HULL_SHAPE = ((-30, 9), (6, 9), (34, 1), (34, -8), (-30, -8))  # corners in pixels; a metre has `SCALE` of them
 LEG_DOWN, LEG_WIDTH, LEG_HEIGHT = -8 / SCALE, 8 / SCALE, 34 / SCALE  # [m]
-START = PITCH * 20 / 2, GROUND + 2 * LEG_HEIGHT  # of the hull [m]
+START = PITCH * 20 / 2, GROUND + 2 * LEG_HEIGHT  # position of the hull [m]
 GOAL = (COLUMNS - 10) * PITCH  # [m]
 GRASS, HULL, LEGS, FEET = 0, 1, (2, 4), (3, 5)  # bodies: the lower segments are called feet
 NUM_RAYS = 10
 ITERATIONS = 180, 60
-SEEN_EDGES, SEEN_BOXES = 14, 6  # that the rays can meet
+SEEN_EDGES, SEEN_BOXES = 14, 6  # edges and boxes that the rays can meet
 # The solver knows only the ground around the walker, which it could touch in a step: about 4.5 m to either side.
 NEAR_EDGES, NEAR_BOXES, EDGES_BEHIND = 20, 8, 9
-NUM_BODIES = 5  # that move
+NUM_BODIES = 5  # moving bodies
 STANDS, PUTS, PUSHES = range(3)  # phases of the heuristic: on one leg, puts the other down, pushes off
 MAX_CONTACTS, MAX_TOUCHING = 40, 16  # pairs of a body and a part of the ground that are close, and that touch
 
@@ -73,10 +73,8 @@ class BipedalWalkerState(PyTreeNode):
     world: WorldState
     terrain: Float[Array, "200"]  # heights of the ground at equal distances [m]
     boxes: Float[Array, "boxes 4"]  # left, bottom, right and top of obstacles [m]; none but in the hardcore version
-    touches: Bool[
-        Array, "2"
-    ]  # whether the feet touch the ground, as Gymnasium counts: until any contact of a foot ends
-    has_fallen: Bool[Array, ""]  # whether the hull has touched the ground
+    touches: Bool[Array, "2"]  # ground contact of each foot; ends with any one contact of it, as in Gymnasium
+    has_fallen: Bool[Array, ""]  # true if the hull has touched the ground
     lidar: Float[Array, "10"]  # distances along the rays, as parts of their range
     first: Int[Array, "2"]  # first box and first edge of those that the solver knows
 
@@ -120,12 +118,12 @@ class BipedalWalker(FuncEnv[BipedalWalkerState, Any, Float[Array, "24"]]):
 
     gravity: float = -10.0  # [m/s^2]
     motors_torque: float = 80.0  # greatest of each motor [N m]
-    speed_hip: float = 4.0  # of the motors [rad/s]
+    speed_hip: float = 4.0  # speed of the hip motors [rad/s]
     speed_knee: float = 6.0  # [rad/s]
-    friction: float = 2.5  # of the ground
+    friction: float = 2.5  # friction of the ground
     initial_random: float = 5.0  # bound of the force in the first step [N]
     lidar_range: float = 160 / SCALE  # length of the rays, at most 5.33 [m]
-    hardcore: bool = field(pytree_node=False, default=False)  # whether there are obstacles
+    hardcore: bool = field(pytree_node=False, default=False)  # true for obstacles
 
     differentiable = False
     render_fps = FPS
@@ -153,7 +151,7 @@ class BipedalWalker(FuncEnv[BipedalWalkerState, Any, Float[Array, "24"]]):
         """Return the initial state for what is drawn at random: the terrain, and the first force in x [N]."""
         state = self.standing(draws)
         push = jnp.asarray(force).astype(jnp.float32), np.float32(0)
-        return self._measured(state, step(self._world(state), state.world, 1 / FPS, *ITERATIONS, {HULL: push}))
+        return self._measured(state, step(self.world(state), state.world, 1 / FPS, *ITERATIONS, {HULL: push}))
 
     def standing(self, draws: TerrainDraws) -> BipedalWalkerState:
         """Return the walker as it is put on a terrain, before the first step, with its legs half a metre too high."""
@@ -172,12 +170,12 @@ class BipedalWalker(FuncEnv[BipedalWalkerState, Any, Float[Array, "24"]]):
     def transition(self, state: BipedalWalkerState, action: Any, key: jax.Array) -> BipedalWalkerState:
         """Set the motors, and simulate a fiftieth of a second."""
         del key
-        state = _look_around(state, self._position(state)[0])
+        state = _look_around(state, self.position(state)[0])
         bodies = state.world  # whoever sets a motor wakes its bodies
         bodies = bodies.replace(
             is_awake=jnp.ones_like(bodies.is_awake), rest_time=jnp.where(bodies.is_awake, bodies.rest_time, 0.0)
         )
-        return self._measured(state, step(self._world(state, _throttles(action)), bodies, 1 / FPS, *ITERATIONS))
+        return self._measured(state, step(self.world(state, throttles_of(action)), bodies, 1 / FPS, *ITERATIONS))
 
     def observation(self, state: BipedalWalkerState, key: jax.Array) -> Float[Array, "24"]:
         """Return the motion of the hull, the angles of the joints, the contacts, and the distances ahead."""
@@ -205,15 +203,15 @@ class BipedalWalker(FuncEnv[BipedalWalkerState, Any, Float[Array, "24"]]):
 
     def reward(self, state: BipedalWalkerState, action: Any, next_state: BipedalWalkerState) -> Float[Array, ""]:
         """Return the progress, less tilting and torque; -100 for a fall."""
-        before, after = self._position(state)[0], self._position(next_state)[0]
+        before, after = self.position(state)[0], self.position(next_state)[0]
         tilt = [jnp.abs(s.world.angle[0].astype(float)) for s in (state, next_state)]
         reward = 130 / SCALE * (after - before) - 5.0 * (tilt[1] - tilt[0])
-        reward = reward - (0.00035 * self.motors_torque * jnp.abs(_throttles(action))).sum()
+        reward = reward - (0.00035 * self.motors_torque * jnp.abs(throttles_of(action))).sum()
         return jnp.where(self._has_failed(next_state), -100.0, reward)
 
     def terminal(self, state: BipedalWalkerState) -> Bool[Array, ""]:
         """Return whether the walker has fallen, left the ground at the left, or reached its end."""
-        return self._has_failed(state) | (self._position(state)[0] > GOAL)
+        return self._has_failed(state) | (self.position(state)[0] > GOAL)
 
     def state_info(self, state: BipedalWalkerState) -> dict[str, Any]:
         """Return how many contacts found no place in the solver."""
@@ -244,7 +242,7 @@ class BipedalWalker(FuncEnv[BipedalWalkerState, Any, Float[Array, "24"]]):
 
     def scene(self, state: BipedalWalkerState) -> Scene:
         """Draw the walker on its ground; the view moves with it."""
-        world = self._world(state)
+        world = self.world(state)
         frames = [transform_of(world, state.world, body) for body in range(1, 6)]
         poses = [(position, jnp.arctan2(sine, cosine)) for position, (sine, cosine) in frames]
         return draw_bipedal_walker(state.terrain, state.boxes, poses, state.lidar, self.lidar_range)
@@ -298,7 +296,7 @@ class BipedalWalker(FuncEnv[BipedalWalkerState, Any, Float[Array, "24"]]):
         memory = jnp.stack([*(number.astype(jnp.float32) for number in gait), (knee_angle - 0.1).astype(jnp.float32)])
         return {"action": jnp.clip(0.5 * action, -1.0, 1.0).astype(jnp.float32), "memory": memory}
 
-    def _world(self, state: BipedalWalkerState, throttles: Float[Array, "4"] | None = None) -> World:
+    def world(self, state: BipedalWalkerState, throttles: Float[Array, "4"] | None = None) -> World:
         """Return the bodies with the ground near the walker, and the motors as an action sets them."""
         return self._make_world(_near(state.terrain, state.boxes, state.first), throttles)
 
@@ -345,17 +343,17 @@ class BipedalWalker(FuncEnv[BipedalWalkerState, Any, Float[Array, "24"]]):
 
     def _measured(self, state: BipedalWalkerState, bodies: WorldState) -> BipedalWalkerState:
         """Return the state after the bodies have moved."""
-        last = bodies.last_event[np.array([2, 4])]  # of the feet
+        last = bodies.last_event[np.array([2, 4])]  # last contact event of each foot
         state = state.replace(
             world=bodies,
             touches=jnp.where(last == BEGAN, True, jnp.where(last == ENDED, False, state.touches)),
             has_fallen=state.has_fallen | bodies.began[0],
         )
-        return state.replace(lidar=self._lidar(state))
+        return state.replace(lidar=self.measured_distances(state))
 
-    def _lidar(self, state: BipedalWalkerState) -> Float[Array, "10"]:
+    def measured_distances(self, state: BipedalWalkerState) -> Float[Array, "10"]:
         """Return at which part of each ray the ground is."""
-        x, y = self._position(state)
+        x, y = self.position(state)
         angles = [1.5 * i / NUM_RAYS for i in range(NUM_RAYS)]
         start = x.astype(jnp.float32), y.astype(jnp.float32)
         end = (
@@ -370,16 +368,16 @@ class BipedalWalker(FuncEnv[BipedalWalkerState, Any, Float[Array, "24"]]):
             found = jnp.minimum(found, cast_ray(_boxes(state.boxes, behind, SEEN_BOXES), start, end))
         return found
 
-    def _position(self, state: BipedalWalkerState) -> tuple[Array, Array]:
+    def position(self, state: BipedalWalkerState) -> tuple[Array, Array]:
         """Return the position of the hull."""
-        position, _ = transform_of(self._world(state), state.world, HULL)
+        position, _ = transform_of(self.world(state), state.world, HULL)
         return position[0].astype(float), position[1].astype(float)
 
     def _has_failed(self, state: BipedalWalkerState) -> Bool[Array, ""]:
-        return state.has_fallen | (self._position(state)[0] < 0)
+        return state.has_fallen | (self.position(state)[0] < 0)
 
 
-def _throttles(action: Any) -> Float[Array, "4"]:
+def throttles_of(action: Any) -> Float[Array, "4"]:
     """Return the action within its bounds."""
     action = jnp.asarray(action).astype(float)
     return jnp.clip(jnp.where(jnp.isnan(action), 0.0, action), -1.0, 1.0)

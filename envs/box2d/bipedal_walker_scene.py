@@ -13,7 +13,7 @@ import numpy as np
 from funcenv.envs.box2d.walker_terrain import COLUMNS, GROUND, PITCH, SCALE, X
 from funcenv.scene import Camera, Circle, Line, Polygon, Rectangle, Repeat, Scene, Shape, Terrain, rgba, transform
 
-_WIDTH, _HEIGHT = 600 / SCALE, 400 / SCALE  # of the view [m]
+_WIDTH, _HEIGHT = 600 / SCALE, 400 / SCALE  # size of the view [m]
 _AHEAD = 0.8  # part of the view that lies ahead of the hull
 _SEEN = 46  # columns of the ground that the view shows, and a few more
 _SEEN_BOXES = 12
@@ -31,7 +31,7 @@ _FAR_LEG, _FAR_EDGE, _NEAR_LEG, _NEAR_EDGE = rgba("#b2659a"), rgba("#7f4c65"), r
 _RED, _GREEN, _POLE, _RAY = rgba("#e63300"), rgba("#2f9e44"), rgba("#1d1d24"), rgba("#ff3333", 0.35)
 _BODY = np.array(((-30, 9), (6, 9), (34, 1), (34, -8), (-30, -8)), np.float32) / np.float32(SCALE)
 _LEG = 34 / SCALE  # length of a segment [m]
-_WIDTHS = (8 / SCALE, 6.4 / SCALE)  # of an upper and a lower segment [m]
+_WIDTHS = (8 / SCALE, 6.4 / SCALE)  # widths of an upper and a lower segment [m]
 _FLAG_COLUMN, _FLAG_HEIGHT = 3, 50 / SCALE
 
 
@@ -51,7 +51,7 @@ def draw_bipedal_walker(terrain: Any, boxes: Any, poses: Sequence[Any], lidar: A
     """
     terrain, boxes = jnp.asarray(terrain, jnp.float32), jnp.asarray(boxes, jnp.float32)
     poses = [((jnp.float32(x), jnp.float32(y)), jnp.float32(angle)) for (x, y), angle in poses]
-    left = poses[0][0][0] - (1 - _AHEAD) * _WIDTH  # of the view
+    left = poses[0][0][0] - (1 - _AHEAD) * _WIDTH  # left end of the view
     poses = [((x - left, y), angle) for (x, y), angle in poses]
     hull, *segments = poses
     shapes: list[Shape] = [_hills(left), _clouds(left), *_ground(terrain, left), *_flags(terrain, left)]
@@ -97,7 +97,7 @@ def _ground(terrain: jax.Array, left: jax.Array) -> list[Shape]:
     x = start + np.arange(_SEEN, dtype=np.float32) * np.float32(PITCH)
     points = jnp.stack([x, heights], -1)
     colors = np.resize(np.array([_YOUNG_GRASS, _GRASS], np.float32), (_SEEN - 1, 4))
-    is_wall = jnp.abs(heights[1:] - heights[:-1]) > PITCH  # of a pit, which is of stone
+    is_wall = jnp.abs(heights[1:] - heights[:-1]) > PITCH  # walls of a pit are of stone
     alpha = jnp.where(is_wall, 0.0, colors[:, 3])
     grass = Line(points[:-1], points[1:], 0.13, jnp.concatenate([colors[:, :3], alpha[:, None]], 1))
     return [Terrain(heights, start, start + np.float32((_SEEN - 1) * PITCH), _EARTH), Repeat(grass)]

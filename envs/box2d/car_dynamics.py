@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from funcenv.physics import Body, Fixture, Polygon, RevoluteJoint, World, WorldState, transform_of
-from funcenv.physics.geometry import Transform
+from funcenv.physics.transforms import Transform
 from funcenv.struct import NDArray
 
 FPS = 50  # steps a second
@@ -26,7 +26,7 @@ FRICTION_LIMIT = 1000000 * SIZE * SIZE  # greatest force of a tyre on the road [
 SLIP_STIFFNESS = 205000 * SIZE * SIZE  # force for a speed of slip, below the limit [N s/m]
 BRAKE_RATE = 15  # the full brake takes this off a wheel's speed in a step [rad/s]
 STEERING_LIMIT, STEERING_RATE, STEERING_GAIN = 0.4, 3.0, 50.0  # [rad], [rad/s], [1/s]
-STEERING_TORQUE = 180 * 900 * SIZE * SIZE  # of the motor that turns a wheel [N m]
+STEERING_TORQUE = 180 * 900 * SIZE * SIZE  # torque of the motor that turns a wheel [N m]
 WHEEL_RADIUS, WHEEL_WIDTH = 27, 14  # half the length and half the width of a wheel, in units of the drawing
 WHEEL_PLACES = ((-55, 80), (55, 80), (-55, -82), (55, -82))
 HULL = (
@@ -46,11 +46,11 @@ TOUCH_DISTANCE = np.float32(0.02) + np.float32(10) * np.finfo(np.float32).eps  #
 
 
 class Controls(NamedTuple):
-    """What an action asks of the car."""
+    """The controls of the car that an action sets."""
 
     steer: Float[Array, ""]  # angle of the front wheels that is aimed for, positive to the left [rad]
-    gas: Float[Array, ""]  # from 0 to 1
-    brake: Float[Array, ""]  # from 0 to 1; from 0.9 on the wheels block
+    gas: Float[Array, ""]  # throttle from 0 to 1
+    brake: Float[Array, ""]  # pressure from 0 to 1; the wheels block from 0.9 on
 
 
 class Tyres(NamedTuple):
@@ -58,8 +58,8 @@ class Tyres(NamedTuple):
 
     spin: Float[Array, "4"]  # [rad/s]
     turned: Float[Array, "4"]  # angle that each wheel has rolled [rad]
-    force: tuple[Any, Any]  # on the wheels, in the world [N]
-    slides: Bool[Array, "4"]  # whether a wheel leaves a mark
+    force: tuple[Any, Any]  # force on the wheels, in the world [N]
+    slides: Bool[Array, "4"]  # true if a wheel leaves a mark
 
 
 def polygons(body: int) -> list[NDArray]:

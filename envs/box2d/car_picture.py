@@ -19,49 +19,50 @@ from jaxtyping import Array, Bool, Float, Int, UInt8
 
 from funcenv.envs.box2d.car_dynamics import FPS, SIZE, WHEEL_RADIUS, WHEEL_WIDTH, WHEELS, polygons
 from funcenv.envs.box2d.car_track import DETAIL_STEP, KERB_WIDTH, MAX_TILES, SCALE, TRACK_WIDTH, Track
-from funcenv.physics.geometry import Transform, apply
+from funcenv.physics.transforms import Transform, apply
 from funcenv.scene._materialize import materialize
+from funcenv.scene.color import pack_words, unpack_words
 from funcenv.scene.font import glyphs
 from funcenv.struct import NDArray
 
 PICTURE = 96  # pixels each way
-WINDOW_WIDTH, WINDOW_HEIGHT = 1000, 800  # of Gymnasium's window [pixels of the window]
+WINDOW_WIDTH, WINDOW_HEIGHT = 1000, 800  # size of Gymnasium's window [pixels of the window]
 ZOOM = 2.7 * SCALE  # pixels of the window to a metre, after the first second
 FIRST_ZOOM = 0.1 * SCALE  # before
 PLAYFIELD = 2000 / SCALE  # half of the side of the ground [m]
 GRASS = PLAYFIELD / 20  # side of the squares of grass [m]
-DEFAULT_COLORS = ((102, 102, 102), (102, 204, 102), (102, 230, 102))  # of the road, of the ground, of its squares
+DEFAULT_COLORS = ((102, 102, 102), (102, 204, 102), (102, 230, 102))  # colours of road, ground, squares of the ground
 PER_X, PER_Y = PICTURE / WINDOW_WIDTH, PICTURE / WINDOW_HEIGHT  # pixels of the picture to one of the window
 GROWTH = 0.5 * (PER_X + PER_Y) / 2  # Gymnasium's polygons include the pixels of their edges
 LOSS = 2  # Gymnasium's average of the window is darker by this
-CAR_U, CAR_V = 48.0, 72.0  # where the car is
-BAR_ROWS = 12  # of the black bar with the indicators, at the bottom
+CAR_U, CAR_V = 48.0, 72.0  # position of the car
+BAR_ROWS = 12  # height of the black bar with the indicators, at the bottom
 ROAD_ROWS = PICTURE - BAR_ROWS
 NUM_PIECES = 64  # tiles in view, or pieces of several tiles while the camera is far
-BLOCK_ROWS, BLOCK_COLUMNS = 12, 16  # of the picture
+BLOCK_ROWS, BLOCK_COLUMNS = 12, 16  # size of a block of the picture
 PIECES_PER_BLOCK = 12
-PATTERN = (0.0, 2.55, 5.1)  # by which every third tile is brighter
+PATTERN = (0.0, 2.55, 5.1)  # added brightness, for every third tile in turn
 CAR_TOP, CAR_LEFT, CAR_ROWS, CAR_COLUMNS = 64, 44, 16, 8  # part of the picture that the car is in
 HULL_COLOR, WHEEL_COLOR, WHITE_COLOR = (204, 0, 0), (0, 0, 0), (77, 77, 77)
 
 
 class View(NamedTuple):
-    """How the world lies in the picture: u = CAR_U + (cosine dx + sine dy) scale_u, and v accordingly."""
+    """The map from the world to the picture: u = CAR_U + (cosine dx + sine dy) scale_u, and v accordingly."""
 
-    x: Any  # of the car's origin [m]
+    x: Any  # car's origin [m]
     y: Any
-    cosine: Any  # of the car's angle
+    cosine: Any  # cosine of the car's angle
     sine: Any
     scale_u: Any  # pixels of the picture to a metre
     scale_v: Any
 
 
 class Drive(NamedTuple):
-    """What the indicators show."""
+    """The values that the indicators show."""
 
     reward: Float[Array, ""]
     speed: Float[Array, ""]  # [m/s]
-    spin: Float[Array, "4"]  # of the wheels [rad/s]
+    spin: Float[Array, "4"]  # angular velocities of the wheels [rad/s]
     steering: Float[Array, ""]  # [rad]
     turn: Float[Array, ""]  # angular velocity of the hull [rad/s]
 
@@ -95,7 +96,7 @@ def draw_picture(
     words = jax.lax.dynamic_update_slice(words, _draw_ground(view, track, is_plain, colors), (0, 0))
     words = _draw_car(words, view, wheels, turned)
     words = jax.lax.dynamic_update_slice(words, _draw_bar(drive), (ROAD_ROWS, 0))
-    return jax.lax.bitcast_convert_type(words, jnp.uint8)[..., :3]
+    return unpack_words(words)
 
 
 class Pieces(NamedTuple):
@@ -110,7 +111,7 @@ class Pieces(NamedTuple):
     kerb: Any  # the side of the kerb: -1, 0 for none, 1
     pattern: Any  # place in `PATTERN`, which the tile's colour has
     red: Any  # 1 for a red kerb, 0 for a white one
-    is_there: Any  # whether there is such a piece
+    is_there: Any  # true if there is such a piece
 
 
 def view_of(hull: Transform, steps: Int[Array, ""]) -> View:
@@ -171,7 +172,7 @@ def first_entries(is_set: Bool[Array, "rows entries"], count: int) -> Int[Array,
     padded = jnp.pad(is_set, ((0, 0), (0, 32 * num_words - entries))).reshape(rows, num_words, 32)
     words = (padded.astype(jnp.uint32) << numbers[32].astype(np.uint32)).sum(-1, dtype=jnp.uint32)
     sizes = jax.lax.population_count(words).astype(jnp.int32)
-    until = (sizes[:, None] * np.tri(num_words, dtype=np.int32)[None]).sum(-1, dtype=jnp.int32)  # to a word's end
+    until = (sizes[:, None] * np.tri(num_words, dtype=np.int32)[None]).sum(-1, dtype=jnp.int32)  # bits up to each word
     wanted = np.arange(count, dtype=np.int32)[None]
     word_of = (until[:, None] <= wanted[..., None]).sum(-1, dtype=jnp.int32)
     is_word = word_of[..., None] == numbers[num_words]
@@ -269,8 +270,7 @@ def _draw_ground(view: View, track: Track, is_plain: jax.Array, colors: jax.Arra
         shade = bright * (shades[0] - road)[channel] + brighter * (shades[1] - road)[channel]
         paint = (covered * road[channel] + shade + stripes) / total
         levels.append(_rounded(ground[channel] * bare + paint))
-    words = levels[0] | (levels[1] << 8) | (levels[2] << 16)
-    return words.transpose(0, 2, 1, 3).reshape(ROAD_ROWS, PICTURE)
+    return pack_words(*levels).transpose(0, 2, 1, 3).reshape(ROAD_ROWS, PICTURE)
 
 
 def near_blocks(pieces: Pieces, lines: list[tuple[Any, Any, Any]]) -> Bool[Array, "blocks pieces"]:
@@ -407,7 +407,7 @@ def _draw_bar(drive: Drive) -> jax.Array:
         for c in range(3):
             channels[c] = channels[c] + (color[c] - channels[c]) * covered
     levels = [jnp.broadcast_to(_rounded(channel), (BAR_ROWS, PICTURE)) for channel in channels]
-    return levels[0] | (levels[1] << 8) | (levels[2] << 16)
+    return pack_words(*levels)
 
 
 def _overlaps(middle: Any, low: Any, high: Any) -> Any:
@@ -415,7 +415,7 @@ def _overlaps(middle: Any, low: Any, high: Any) -> Any:
     return jnp.clip(jnp.minimum(high, middle + 0.5) - jnp.maximum(low, middle - 0.5), 0.0, 1.0)
 
 
-_TEXT_COLUMNS = 12  # of the picture that hold the score
+_TEXT_COLUMNS = 12  # columns of the picture that hold the score
 
 
 def _score(reward: jax.Array) -> jax.Array:

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, UInt8
 
-from funcenv.checks import require_finite, require_positive
+from funcenv.checks import require_finite, require_one_of, require_positive
 from funcenv.envs.box2d.car_dynamics import (
     ENGINE_POWER,
     FPS,
@@ -32,7 +32,7 @@ from funcenv.envs.box2d.car_racing_scene import draw_car_racing
 from funcenv.envs.box2d.car_track import MAX_TILES, Track, make_track, tiles
 from funcenv.func_env import FuncEnv
 from funcenv.physics import WorldState, initial_state, step, transform_of
-from funcenv.physics.geometry import Transform
+from funcenv.physics.transforms import Transform
 from funcenv.scene import Scene
 from funcenv.spaces import Box, Discrete
 from funcenv.struct import PyTreeNode, field
@@ -46,18 +46,18 @@ class CarRacingState(PyTreeNode):
     """The bodies of the car, its wheels, the track, and what has been visited."""
 
     world: WorldState
-    gas: Float[Array, ""]  # of the engine, which follows the pedal
+    gas: Float[Array, ""]  # throttle of the engine, which follows the pedal
     spin: Float[Array, "4"]  # angular velocities of the wheels [rad/s]
     turned: Float[Array, "4"]  # angles that the wheels have rolled [rad]
-    on_road: Bool[Array, "4"]  # whether a wheel touches a tile
+    on_road: Bool[Array, "4"]  # true if a wheel touches a tile
     track: Track
-    is_visited: Bool[Array, "400"]  # whether a wheel has touched the tile
-    is_plain: Bool[Array, "400"]  # whether the car has touched the tile, which then loses its pattern
+    is_visited: Bool[Array, "400"]  # true if a wheel has touched the tile
+    is_plain: Bool[Array, "400"]  # true if the car has touched the tile, which then loses its pattern
     num_visited: Int[Array, ""]
     num_paid: Int[Array, ""]  # tiles that were visited, and paid, before the last step
-    has_lapped: Bool[Array, ""]  # whether the first tile was visited after enough of the others
+    has_lapped: Bool[Array, ""]  # true if the first tile was visited after enough of the others
     steps: Int[Array, ""]
-    colors: Float[Array, "3 3"]  # of the road, of the ground, and of its squares; from 0 to 255
+    colors: Float[Array, "3 3"]  # colours of the road, of the ground, and of its squares, from 0 to 255
 
 
 class CarRacing(FuncEnv[CarRacingState, Any, UInt8[Array, "96 96 3"]]):
@@ -102,11 +102,11 @@ class CarRacing(FuncEnv[CarRacingState, Any, UInt8[Array, "96 96 3"]]):
     lap_complete_percent: float = 0.95  # part of the tiles that a lap must have visited
     engine_power: float = ENGINE_POWER  # [W]
     friction_limit: float = FRICTION_LIMIT  # greatest force of a tyre on the road [N]
-    grass_friction: float = 0.6  # of the ground beside the road, relative to the road
-    randomize: bool = True  # whether a new episode has new colours, if `domain_randomize`
-    continuous: bool = field(pytree_node=False, default=True)  # whether actions are steering, gas and brake
-    domain_randomize: bool = field(pytree_node=False, default=False)  # whether colours are random
-    fidelity: str = field(pytree_node=False, default="exact")  # as Gymnasium, or "fast" with fewer iterations
+    grass_friction: float = 0.6  # friction of the ground beside the road, relative to the road
+    randomize: bool = True  # true for new colours in each episode, if `domain_randomize`
+    continuous: bool = field(pytree_node=False, default=True)  # true for the actions steering, gas and brake
+    domain_randomize: bool = field(pytree_node=False, default=False)  # true for random colours
+    fidelity: str = field(pytree_node=False, default="exact")  # "exact" as in Gymnasium; "fast": fewer iterations
 
     differentiable = False
     render_fps = FPS
@@ -116,8 +116,7 @@ class CarRacing(FuncEnv[CarRacingState, Any, UInt8[Array, "96 96 3"]]):
         require_positive(
             engine_power=self.engine_power, friction_limit=self.friction_limit, grass_friction=self.grass_friction
         )
-        if self.fidelity not in FIDELITIES:
-            raise ValueError(f"fidelity must be one of {', '.join(FIDELITIES)}, got {self.fidelity!r}")
+        require_one_of("fidelity", self.fidelity, FIDELITIES)
 
     def initial(self, key: jax.Array) -> CarRacingState:
         """Return the car at rest on the first tile of a random track, after a step without an action."""
@@ -132,7 +131,7 @@ class CarRacing(FuncEnv[CarRacingState, Any, UInt8[Array, "96 96 3"]]):
 
     @property
     def remembers(self) -> bool:
-        """Whether colours may stay from one episode to the next."""
+        """True if colours may stay from one episode to the next."""
         return self.domain_randomize
 
     def start(self, track: Track, colors: Float[Array, "3 3"]) -> CarRacingState:
@@ -159,7 +158,7 @@ class CarRacing(FuncEnv[CarRacingState, Any, UInt8[Array, "96 96 3"]]):
     def transition(self, state: CarRacingState, action: Any, key: jax.Array) -> CarRacingState:
         """Steer, accelerate and brake for a fiftieth of a second."""
         del key
-        return self._advance(state, self._controls(action))
+        return self._advance(state, self.controls(action))
 
     def observation(self, state: CarRacingState, key: jax.Array) -> UInt8[Array, "96 96 3"]:
         """Return the picture."""
@@ -196,7 +195,7 @@ class CarRacing(FuncEnv[CarRacingState, Any, UInt8[Array, "96 96 3"]]):
 
     @property
     def action_names(self) -> tuple[str, ...]:
-        """What the numbers of an action mean."""
+        """Meanings of the numbers of an action."""
         return ("steer", "gas", "brake") if self.continuous else ("none", "right", "left", "gas", "brake")
 
     def get_keys_to_action(self) -> dict[Any, Any]:
@@ -271,7 +270,7 @@ class CarRacing(FuncEnv[CarRacingState, Any, UInt8[Array, "96 96 3"]]):
         channel = jax.random.randint(channel_key, (), 0, 3, jnp.int32)
         return jnp.stack([road, ground, ground + jnp.where(np.arange(3, dtype=np.int32) == channel, 20.0, 0.0)])
 
-    def _controls(self, action: Any) -> Controls:
+    def controls(self, action: Any) -> Controls:
         """Return what an action asks of the car; NaN asks for nothing."""
         if self.continuous:
             numbers = jnp.asarray(action).astype(float)

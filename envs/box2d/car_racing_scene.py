@@ -35,15 +35,15 @@ from funcenv.envs.box2d.car_picture import (
     white_mark,
 )
 from funcenv.envs.box2d.car_track import Track
-from funcenv.physics.geometry import Transform, apply
+from funcenv.physics.transforms import Transform, apply
 from funcenv.scene import Camera, Polygon, Rectangle, Repeat, Scene, Text, digits, palette
 from funcenv.struct import NDArray
 
-_WIDTH, _HEIGHT = WINDOW_WIDTH / ZOOM, WINDOW_HEIGHT / ZOOM  # of the view [m]
+_WIDTH, _HEIGHT = WINDOW_WIDTH / ZOOM, WINDOW_HEIGHT / ZOOM  # size of the view [m]
 _BOTTOM = -_HEIGHT / 4  # the car is at the origin
 _OVERLAP = 0.04  # part of a tile by which it covers the one behind, so that no seam is seen
-_SQUARES = 5  # of grass, drawn each way
-_UNIT_X, _UNIT_Y = _WIDTH / 40, _HEIGHT / 40  # of the bar
+_SQUARES = 5  # squares of grass, drawn each way
+_UNIT_X, _UNIT_Y = _WIDTH / 40, _HEIGHT / 40  # a fortieth of the view, the unit of the bar [m]
 
 
 def draw_car_racing(

@@ -17,6 +17,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from funcenv.physics.batches import is_any
 from funcenv.struct import PyTreeNode
+from funcenv.trees import select
 
 SCALE = 6.0  # pixels of Gymnasium's design to a metre
 TRACK_RADIUS = 900 / SCALE  # the track is a heavily morphed circle of this radius [m]
@@ -26,17 +27,17 @@ TRACK_WIDTH = 40 / SCALE  # half of the width of the road [m]
 KERB_WIDTH = 8 / SCALE  # [m]
 KERB_MIN_COUNT = 4  # tiles that turn to the same side before there is a kerb
 CHECKPOINTS = 12
-MAX_POINTS = 2500  # of the pen
-MAX_TILES = 400  # of a track; a longer one is drawn again
+MAX_POINTS = 2500  # most points that the pen draws
+MAX_TILES = 400  # most tiles of a track; a longer one is drawn again
 MIN_LAPS = 5  # after which the pen stops
 
 
 class Track(PyTreeNode):
     """A closed road. Tile i lies between points i - 1 and i; places beyond `count` are empty."""
 
-    x: Float[Array, "400"]  # of the middle of the road [m]
+    x: Float[Array, "400"]  # middle of the road [m]
     y: Float[Array, "400"]  # [m]
-    angle: Float[Array, "400"]  # of the cross-section [rad]
+    angle: Float[Array, "400"]  # angle of the cross-section [rad]
     kerb: Int[Array, "400"]  # the side of the tile that has a kerb: -1, 0 for none, 1
     count: Int[Array, ""]  # tiles
     edges: Float[Array, "4 400"]  # the points on the left (x, y) and on the right (x, y), in float32 [m]
@@ -69,7 +70,7 @@ def make_track(key: jax.Array) -> Track:
         key, track, is_closed = carry
         own, key = jax.random.split(key)
         new, closes = lay_track(draw_checkpoints(own))
-        track = jax.tree.map(lambda old, fresh: jnp.where(is_closed, old, fresh), track, new)
+        track = select(is_closed, track, new)
         return key, track, is_closed | closes
 
     empty = jnp.zeros(MAX_TILES, float)
@@ -129,7 +130,7 @@ def _draw_laps(checkpoints: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]
         "beta": zero,
         "goal": jnp.int32(0),
         "laps": jnp.int32(0),
-        "was_beyond": jnp.zeros((), bool),  # whether the pen has been on the other side of the playfield
+        "was_beyond": jnp.zeros((), bool),  # true once the pen has been on the other side of the playfield
         "size": jnp.int32(0),
     }
 
@@ -203,7 +204,7 @@ def _kerbs(angle: jax.Array, count: jax.Array) -> jax.Array:
             return (place >= count) & values[jnp.clip(place - count, 0, MAX_TILES - 1)]
         return (place < count) & values[jnp.minimum(place, MAX_TILES - 1)]
 
-    # as Gymnasium's loop in place: kerbs of the first tiles reach back to the last ones, and those once more
+    # Gymnasium's loop works in place: kerbs of the first tiles reach back to the last ones, and those once more.
     for wraps in (True, False):
         spread = [later(is_kerb, ahead, wraps) for ahead in range(1, KERB_MIN_COUNT)]
         is_kerb = is_kerb | (jnp.stack(spread).any(0) & (numbers < count))

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from funcenv.checks import require_finite
+from funcenv.checks import require_finite, require_one_of
 from funcenv.envs.box2d.lunar_lander_scene import draw_lunar_lander
 from funcenv.func_env import FuncEnv
 from funcenv.physics import (
@@ -58,8 +58,8 @@ class LunarLanderState(PyTreeNode):
 
     world: WorldState
     terrain: Float[Array, "11"]  # heights of the moon at equal distances [m]
-    touches: Bool[Array, "2"]  # whether the legs touch the moon, as Gymnasium counts: until any contact of a leg ends
-    has_crashed: Bool[Array, ""]  # whether the hull has touched the moon
+    touches: Bool[Array, "2"]  # contact of each leg with the moon; ends with any one contact of it, as in Gymnasium
+    has_crashed: Bool[Array, ""]  # true if the hull has touched the moon
     wind_index: Int[Array, ""]  # counts the steps with wind
     torque_index: Int[Array, ""]
     main_power: Float[Array, ""]  # power of the main engine in the last step, from 0 to 1
@@ -71,7 +71,7 @@ class Engines(NamedTuple):
 
     main: Float[Array, ""]  # 0, or from 0.5 to 1
     side: Float[Array, ""]  # 0, or from 0.5 to 1
-    direction: Float[Array, ""]  # which side engine: -1 for the left one, 1 for the right one
+    direction: Float[Array, ""]  # side engine: -1 for the left one, 1 for the right one
 
 
 class LunarLander(FuncEnv[LunarLanderState, Any, Float[Array, "8"]]):
@@ -117,9 +117,9 @@ class LunarLander(FuncEnv[LunarLanderState, Any, Float[Array, "8"]]):
     side_engine_power: float = 0.6  # [N s/m]
     initial_random: float = 1000.0  # bound of each component of the force in the first step [N]
     leg_spring_torque: float = 40.0  # greatest torque of the motors that hold the legs out [N m]
-    continuous: bool = field(pytree_node=False, default=False)  # whether actions are throttles
+    continuous: bool = field(pytree_node=False, default=False)  # true for throttles as actions
     enable_wind: bool = field(pytree_node=False, default=False)
-    fidelity: str = field(pytree_node=False, default="exact")  # as Gymnasium, or "fast" with fewer iterations
+    fidelity: str = field(pytree_node=False, default="exact")  # "exact" as in Gymnasium; "fast": fewer iterations
 
     differentiable = False
     render_fps = FPS
@@ -139,8 +139,7 @@ class LunarLander(FuncEnv[LunarLanderState, Any, Float[Array, "8"]]):
         for name, value, most in (("wind_power", self.wind_power, 20), ("turbulence_power", self.turbulence_power, 2)):
             if not _holds(value, lambda x, most=most: (x >= 0) & (x <= most)):
                 warnings.warn(f"{name} should be between 0 and {most}, got {value}", stacklevel=3)
-        if self.fidelity not in FIDELITIES:
-            raise ValueError(f"fidelity must be one of {', '.join(FIDELITIES)}, got {self.fidelity!r}")
+        require_one_of("fidelity", self.fidelity, FIDELITIES)
 
     def initial(self, key: jax.Array) -> LunarLanderState:
         """Return the lander at the top of the view, after a step under a random force."""
@@ -183,7 +182,7 @@ class LunarLander(FuncEnv[LunarLanderState, Any, Float[Array, "8"]]):
 
     def advance(self, state: LunarLanderState, action: Any, dispersion: Float[Array, "2"]) -> LunarLanderState:
         """Return the state after a step for what is drawn at random: the scatter of the engines' impulses [m]."""
-        return self._advance(state, self._engines(action), dispersion, jnp.zeros(2, float), MAX_CONTACTS)
+        return self._advance(state, self.engines(action), dispersion, jnp.zeros(2, float), MAX_CONTACTS)
 
     def observation(self, state: LunarLanderState, key: jax.Array) -> Float[Array, "8"]:
         """Return position, velocity, angle and contacts."""
@@ -194,7 +193,7 @@ class LunarLander(FuncEnv[LunarLanderState, Any, Float[Array, "8"]]):
 
     def reward(self, state: LunarLanderState, action: Any, next_state: LunarLanderState) -> Float[Array, ""]:
         """Return the progress towards a soft landing, less the fuel; -100 or 100 at the end."""
-        engines = self._engines(action)
+        engines = self.engines(action)
         reward = self._progress(state, next_state) - engines.main * 0.3 - engines.side * 0.03
         reward = jnp.where(self._has_failed(next_state), -100.0, reward)
         return jnp.where(self._has_landed(next_state), 100.0, reward)
@@ -294,7 +293,7 @@ class LunarLander(FuncEnv[LunarLanderState, Any, Float[Array, "8"]]):
             is_continuous=FIDELITIES[self.fidelity][2],
         )
 
-    def _engines(self, action: Any) -> Engines:
+    def engines(self, action: Any) -> Engines:
         """Return the powers of an action."""
         if not self.continuous:
             action = jnp.asarray(action)

@@ -24,7 +24,7 @@ from funcenv.scene import (
     transform,
 )
 
-_WIDTH, _HEIGHT, _PAD = 20.0, 400 / 30, 10 / 3  # of the view, and height of the pad [m]
+_WIDTH, _HEIGHT, _PAD = 20.0, 400 / 30, 10 / 3  # size of the view, and height of the pad [m]
 _NIGHT, _MOON, _EDGE = rgba("#10131f"), rgba("#c9ccd4"), rgba("#f2f3f6")
 _HULL, _HULL_EDGE, _WINDOW = rgba("#8066e6"), rgba("#4d4d80"), rgba("#cfe8ff")
 _FLAME, _CORE = rgba("#ff8a3c"), rgba("#ffe9a8")

@@ -20,17 +20,17 @@ COLUMNS = 200
 PITCH = 14 / SCALE  # distance of the columns [m]
 GROUND = 400 / SCALE / 4  # height of the ground at the start [m]
 START_PAD = 20  # columns without bumps and obstacles
-MAX_STEPS = 4  # of a flight of stairs
+MAX_STEPS = 4  # most steps of a flight of stairs
 STEP_WIDTH = 4  # columns of a step
-PIT_DEPTH = 4  # of a pit, in columns
+PIT_DEPTH = 4  # depth of a pit, in columns
 # Boxes are placed from column 20 on. Pits have two in ten columns at least, and a flight of stairs begins last.
 MAX_BOXES = 39
 GRASS, STUMP, STAIRS, PIT = range(4)
-X: NDArray = np.arange(COLUMNS) * PITCH  # of the columns [m]
+X: NDArray = np.arange(COLUMNS) * PITCH  # position of each column [m]
 
 
 class TerrainDraws(PyTreeNode):
-    """What is drawn at random for a terrain: at each column what it would need, of which only a part is used."""
+    """The random numbers of a terrain: all that each column might need, of which only a part is used."""
 
     bump: Float[Array, "200"]  # change of the slope, in [-1, 1]
     wait: Int[Array, "200"]  # columns until the next change, 5 to 9
@@ -38,7 +38,7 @@ class TerrainDraws(PyTreeNode):
     stump: Int[Array, "200"]  # width and height of a stump in columns, 1 or 2
     pit: Int[Array, "200"]  # columns of a pit, 3 or 4
     stairs: Int[Array, "200"]  # steps of a flight of stairs, 3 or 4
-    stair_rises: Bool[Array, "200"]  # whether stairs go up
+    stair_rises: Bool[Array, "200"]  # true if stairs go up
 
 
 class Terrain(NamedTuple):
@@ -73,15 +73,15 @@ def draw_terrain(key: jax.Array) -> TerrainDraws:
 
 
 class _Builder(NamedTuple):
-    """What goes from one column to the next."""
+    """The carry from one column to the next."""
 
     kind: Int[Array, ""]  # GRASS or an obstacle
-    is_first: Bool[Array, ""]  # whether this is the first column of its kind
+    is_first: Bool[Array, ""]  # true for the first column of its kind
     counter: Int[Array, ""]  # columns until the next change
     slope: Float[Array, ""]
     y: Float[Array, ""]
     base: Float[Array, ""]  # height at the beginning of the obstacle
-    steps: Int[Array, ""]  # of the stairs
+    steps: Int[Array, ""]  # number of steps of the stairs
     rise: Int[Array, ""]  # 1 or -1, of a step
 
 

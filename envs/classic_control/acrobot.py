@@ -48,7 +48,7 @@ class AcrobotState(PyTreeNode):
     theta2: Float[Array, ""]  # link 2, from the direction of link 1, in [-pi, pi] [rad]
     theta1_dot: Float[Array, ""]  # [rad/s]
     theta2_dot: Float[Array, ""]  # [rad/s]
-    torque: Float[Array, ""] | float = 0.0  # on link 2 in the last step, with noise; 0 after a reset [N m]
+    torque: Float[Array, ""] | float = 0.0  # torque on link 2 in the last step, with noise; 0 after a reset [N m]
 
 
 class Acrobot(FuncEnv[AcrobotState, Int[Array, ""], Float[Array, "6"]]):
@@ -85,20 +85,20 @@ class Acrobot(FuncEnv[AcrobotState, Int[Array, ""], Float[Array, "6"]]):
     link_length_1: float = 1.0  # [m]
     link_mass_1: float = 1.0  # [kg]
     link_mass_2: float = 1.0  # [kg]
-    link_com_pos_1: float = 0.5  # from the pivot to the centre of mass of link 1 [m]
-    link_com_pos_2: float = 0.5  # from the joint to the centre of mass of link 2 [m]
+    link_com_pos_1: float = 0.5  # distance from the pivot to the centre of mass of link 1 [m]
+    link_com_pos_2: float = 0.5  # distance from the joint to the centre of mass of link 2 [m]
     link_moi: float = 1.0  # moment of inertia of each link about its centre of mass [kg m^2]
     max_vel_1: float = 4 * math.pi  # [rad/s]
     max_vel_2: float = 9 * math.pi  # [rad/s]
-    avail_torque: tuple[float, float, float] = (-1.0, 0.0, 1.0)  # of the three actions [N m]
+    avail_torque: tuple[float, float, float] = (-1.0, 0.0, 1.0)  # torques of the three actions [N m]
     torque_noise_max: float = 0.0  # bound of the uniform noise added to the torque [N m]
     low: float = -0.1  # bounds of the initial state
     high: float = 0.1
     book_or_nips: str = field(pytree_node=False, default="book")  # equations of the book, or "nips": of the paper
 
     differentiable = True
-    render_fps = 15  # as in Gymnasium: three times real time
-    action_names = ("clockwise", "no torque", "anticlockwise")  # with the default torques
+    render_fps = 15  # three times real time, as in Gymnasium
+    action_names = ("clockwise", "no torque", "anticlockwise")  # directions of the default torques
 
     def __post_init__(self) -> None:
         require_positive(

@@ -11,8 +11,8 @@ import numpy as np
 
 from funcenv.scene import Arc, Camera, Circle, Line, Rectangle, Scene, Shape, Terrain, palette, transform
 
-_AXLE_HEIGHT = 0.3  # of the foot of the pole, above the track
-_SCALE_GAP = 0.2  # from the tip of the pole to the scale
+_AXLE_HEIGHT = 0.3  # height of the foot of the pole above the track
+_SCALE_GAP = 0.2  # distance from the tip of the pole to the scale
 
 
 def draw_cartpole(x: Any, theta: Any, pole_length: Any, x_threshold: Any, theta_threshold: Any) -> Scene:

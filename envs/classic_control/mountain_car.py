@@ -45,7 +45,7 @@ class MountainCar(MountainCarDynamics[Int[Array, ""]]):
     ((2,), -1.0)
     """
 
-    force: float = 0.001  # what a push adds to the velocity [m/step^2]
+    force: float = 0.001  # velocity that a push adds [m/step^2]
 
     action_names = ("push left", "no push", "push right")
 

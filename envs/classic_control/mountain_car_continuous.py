@@ -28,7 +28,7 @@ from funcenv.spaces import Box
 class MountainCarContinuousState(MountainCarState):
     """Position and velocity of the car, and the last throttle, which is drawn."""
 
-    throttle: Float[Array, ""] | float = 0.0  # of the last step, clipped; 0 after a reset
+    throttle: Float[Array, ""] | float = 0.0  # throttle of the last step, clipped; 0 after a reset
 
 
 class MountainCarContinuous(MountainCarDynamics[Float[Array, "1"]]):
@@ -62,7 +62,7 @@ class MountainCarContinuous(MountainCarDynamics[Float[Array, "1"]]):
     goal_position: float = 0.45  # [m]
     min_action: float = -1.0  # full throttle to the left
     max_action: float = 1.0  # full throttle to the right
-    power: float = 0.0015  # what a throttle of 1 adds to the velocity [m/step^2]
+    power: float = 0.0015  # velocity that a throttle of 1 adds [m/step^2]
 
     state_type = MountainCarContinuousState
     action_names = ("throttle",)

@@ -46,8 +46,8 @@ class MountainCarDynamics(FuncEnv[MountainCarState, Action, Float[Array, "2"]]):
     max_speed: float = 0.07  # [m/step]
     goal_position: float = 0.5  # [m]
     goal_velocity: float = 0.0  # least velocity at the goal [m/step]
-    gravity: float = 0.0025  # what the steepest slope adds to the velocity [m/step^2]
-    hill_frequency: float = 3.0  # of the sine that the track follows [rad/m]
+    gravity: float = 0.0025  # velocity that the steepest slope adds [m/step^2]
+    hill_frequency: float = 3.0  # frequency of the sine that the track follows [rad/m]
     low: float = -0.6  # bounds of the initial position [m]
     high: float = -0.4
 

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from funcenv.envs.classic_control.arrows import straight_arrow
 from funcenv.scene import Camera, Circle, Line, Polygon, Rectangle, Scene, Shape, Terrain, palette, transform
 
-_AMPLITUDE, _MEAN_HEIGHT = 0.45, 0.55  # of the hill as drawn
+_AMPLITUDE, _MEAN_HEIGHT = 0.45, 0.55  # height of the hill as drawn
 _WHEEL_RADIUS, _AXLE_OFFSET = 0.03, 0.045  # the offset is from the middle of the car
 _MARGIN = 0.2  # beyond either end of the track
 

@@ -30,7 +30,7 @@ from funcenv.struct import PyTreeNode
 class PendulumState(PyTreeNode):
     """Angle and angular velocity, and the last torque, which is drawn."""
 
-    theta: Float[Array, ""]  # from upright, counter-clockwise, not wrapped [rad]
+    theta: Float[Array, ""]  # angle from upright, counter-clockwise, not wrapped [rad]
     theta_dot: Float[Array, ""]  # [rad/s]
     torque: Float[Array, ""] | float = 0.0  # torque of the last step, clipped; 0 after a reset [N m]
 

@@ -41,10 +41,7 @@ class Ant(WalkerEnv):
     Initial state: positions are uniform within `reset_noise_scale` of the model's own, velocities are normal with this
         standard deviation.
 
-    >>> import funcenv
-    >>> env = Ant(include_cfrc_ext_in_observation=False)
-    >>> state, timestep = env.reset(funcenv.key(0))
-    >>> timestep.observation.shape
+    >>> Ant(include_cfrc_ext_in_observation=False).observation_space.shape
     (27,)
     """
 

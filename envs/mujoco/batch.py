@@ -103,7 +103,7 @@ class Batch:
         self._check(self._library.mjb_step(self._pointer, None, 0, num_substeps, _NO_STAGE))
         if self._contact_forces:
             self._check(self._library.mjb_apply(self._pointer, None, 0, self._post_constraint, None, 0))
-            self._check(self._library.mjb_forward(self._pointer, None, 0, _NO_STAGE))  # which copies the outputs
+            self._check(self._library.mjb_forward(self._pointer, None, 0, _NO_STAGE))  # copies the outputs
 
     def reset(self) -> None:
         """Reset all simulations to the model's defaults, without computing anything; `forward` follows."""

@@ -32,10 +32,7 @@ class HalfCheetah(RunnerEnv):
     Initial state: positions are uniform within `reset_noise_scale` of the model's own, velocities are normal with this
         standard deviation.
 
-    >>> import funcenv
-    >>> env = HalfCheetah(ctrl_cost_weight=0.0)
-    >>> state, timestep = env.reset(funcenv.key(0))
-    >>> timestep.observation.shape
+    >>> HalfCheetah(ctrl_cost_weight=0.0).observation_space.shape
     (17,)
     """
 

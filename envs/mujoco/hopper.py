@@ -37,10 +37,7 @@ class Hopper(PlanarWalkerEnv):
 
     Initial state: positions and velocities are uniform within `reset_noise_scale` of the model's own.
 
-    >>> import funcenv
-    >>> env = Hopper(healthy_reward=0.5)
-    >>> state, timestep = env.reset(funcenv.key(0))
-    >>> timestep.observation.shape
+    >>> Hopper(healthy_reward=0.5).observation_space.shape
     (11,)
     """
 

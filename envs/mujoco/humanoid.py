@@ -41,10 +41,7 @@ class Humanoid(HumanoidEnv, WalkerEnv):
 
     Initial state: positions and velocities are uniform within `reset_noise_scale` of the model's own.
 
-    >>> import funcenv
-    >>> env = Humanoid(include_cinert_in_observation=False)
-    >>> state, timestep = env.reset(funcenv.key(0))
-    >>> timestep.observation.shape
+    >>> Humanoid(include_cinert_in_observation=False).observation_space.shape
     (218,)
     """
 

@@ -1,4 +1,4 @@
-"""What Humanoid and HumanoidStandup have in common: the body, what is observed of it, and the first state."""
+"""The base of Humanoid and HumanoidStandup: the body, its observation, and the first state."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from funcenv.envs.mujoco.locomotion import LocomotionEnv
 from funcenv.envs.mujoco.mujoco_env import MujocoState
 from funcenv.struct import field
 
-_NUM_ROOT_FORCES = 6  # of the free joint of the torso, which has no actuator
+_NUM_ROOT_FORCES = 6  # forces of the torso's free joint, which has no actuator
 
 
 class HumanoidEnv(LocomotionEnv):

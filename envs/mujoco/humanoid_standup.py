@@ -33,10 +33,7 @@ class HumanoidStandup(HumanoidEnv):
     Initial state: positions and velocities are uniform within `reset_noise_scale` of the model's own, in which the
         figure lies on its back.
 
-    >>> import funcenv
-    >>> env = HumanoidStandup(ctrl_cost_weight=0.0)
-    >>> state, timestep = env.reset(funcenv.key(0))
-    >>> timestep.observation.shape
+    >>> HumanoidStandup(ctrl_cost_weight=0.0).observation_space.shape
     (348,)
     """
 

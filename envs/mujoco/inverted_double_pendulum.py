@@ -15,7 +15,7 @@ from funcenv.envs.mujoco.mujoco_env import MujocoEnv, MujocoState
 from funcenv.envs.mujoco.mujoco_scene import View
 from funcenv.struct import field
 
-MIN_HEIGHT = 1.0  # of the tip [m]
+MIN_HEIGHT = 1.0  # least height of the tip [m]
 
 
 class InvertedDoublePendulum(MujocoEnv):
@@ -36,10 +36,7 @@ class InvertedDoublePendulum(MujocoEnv):
     Initial state: positions are uniform within `reset_noise_scale` of 0, velocities are normal with this standard
         deviation.
 
-    >>> import funcenv
-    >>> env = InvertedDoublePendulum(healthy_reward=1.0)
-    >>> state, timestep = env.reset(funcenv.key(0))
-    >>> timestep.observation.shape
+    >>> InvertedDoublePendulum(healthy_reward=1.0).observation_space.shape
     (9,)
     """
 

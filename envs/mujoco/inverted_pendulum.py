@@ -17,7 +17,7 @@ from funcenv.envs.mujoco.mujoco_env import MujocoEnv, MujocoState
 from funcenv.envs.mujoco.mujoco_scene import View
 from funcenv.struct import field
 
-MAX_ANGLE = 0.2  # of the pole [rad]
+MAX_ANGLE = 0.2  # greatest angle of the pole [rad]
 
 
 class InvertedPendulum(MujocoEnv):
@@ -35,10 +35,7 @@ class InvertedPendulum(MujocoEnv):
 
     Initial state: positions and velocities are uniform within `reset_noise_scale` of 0.
 
-    >>> import funcenv
-    >>> env = InvertedPendulum(reset_noise_scale=0.1)
-    >>> state, timestep = env.reset(funcenv.key(0))
-    >>> timestep.observation.shape
+    >>> InvertedPendulum(reset_noise_scale=0.1).observation_space.shape
     (4,)
     """
 

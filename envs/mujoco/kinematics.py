@@ -20,17 +20,17 @@ _MAX_JOINT_SIZE = 7  # numbers in qpos
 
 
 class _Joint(NamedTuple):
-    """What the loop reads of each joint; every field has a leading axis for the joints."""
+    """The properties of all joints that the loop reads; every field has a leading axis for the joints."""
 
     kind: NDArray
     body: NDArray
-    parent: NDArray  # of the body
-    is_first: NDArray  # of the joints of its body
-    start: NDArray  # in qpos
-    default: NDArray  # of that entry
-    anchor: NDArray  # in the body
-    axis: NDArray  # in the body
-    body_pos: NDArray  # in the parent
+    parent: NDArray  # parent of the body
+    is_first: NDArray  # true for the first joint of its body
+    start: NDArray  # first index in qpos
+    default: NDArray  # default of that entry
+    anchor: NDArray  # position in the body
+    axis: NDArray  # direction in the body
+    body_pos: NDArray  # position of the body in its parent
     body_quat: NDArray
 
 

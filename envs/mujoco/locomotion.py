@@ -1,4 +1,4 @@
-"""What the robots that move about have in common: the first state, the observation, rewards, and health."""
+"""The base of robots that move about: the first state, the observation, rewards, and health."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class LocomotionEnv(MujocoEnv):
     reset_noise_scale: float = field(default=0.1, kw_only=True)
     exclude_current_positions_from_observation: bool = field(pytree_node=False, default=True, kw_only=True)
 
-    num_coordinates: ClassVar[int] = 1  # how many numbers at the beginning of qpos say where the robot is
+    num_coordinates: ClassVar[int] = 1  # numbers at the beginning of qpos that give the robot's position
     has_normal_velocities: ClassVar[bool] = False  # at the start; otherwise they are uniform
 
     def start(self, key: jax.Array) -> tuple[Float[Array, "nq"], Float[Array, "nv"]]:
@@ -37,7 +37,7 @@ class LocomotionEnv(MujocoEnv):
 
     @property
     def num_excluded(self) -> int:
-        """How many positions at the beginning of qpos are not observed."""
+        """Number of positions at the beginning of qpos that are not observed."""
         return self.num_coordinates * int(self.exclude_current_positions_from_observation)
 
     @property

@@ -23,6 +23,7 @@ import jax.flatten_util
 import jax.numpy as jnp
 import numpy as np
 
+from funcenv._jax import uses_64_bits
 from funcenv.envs.mujoco.model import INSTALL, import_mujoco, load_model, require_version
 from funcenv.envs.mujoco.simulation import CONTACT_FORCES, SCALED_FIELDS, Simulation
 from funcenv.struct import NDArray
@@ -57,7 +58,7 @@ def require_simulable(xml_file: str) -> None:
         ImportError: see `import_mjx`.
         ValueError: the model uses something that MJX does not know.
     """
-    _model_and_data(xml_file, _wide())
+    _model_and_data(xml_file, uses_64_bits())
 
 
 def advance(simulation: Simulation, physics: Any, action: Any, scales: list[Any] | None = None) -> dict[str, Any]:
@@ -181,10 +182,6 @@ def _split(numbers: Any, sizes: list[int]) -> list[jax.Array]:
     return [numbers[start:stop] for start, stop in zip([0, *stops], stops, strict=False)]
 
 
-def _wide() -> bool:
-    return bool(jax.config.jax_enable_x64)  # type: ignore[attr-defined]  # JAX adds its options at run time
-
-
 @functools.cache
 def _model_and_data(xml_file: str, wide: bool) -> tuple[Any, Any]:
     """Return MJX's model and data with NumPy arrays, of 64 bits if `wide`, which is the present precision."""
@@ -206,7 +203,7 @@ def _model_and_data(xml_file: str, wide: bool) -> tuple[Any, Any]:
 
 def _scaled(xml_file: str, scales: list[Any] | None) -> tuple[Any, Any]:
     """Return MJX's model, with some fields scaled, and its data."""
-    model, data = jax.tree.map(jnp.asarray, _model_and_data(xml_file, _wide()))
+    model, data = jax.tree.map(jnp.asarray, _model_and_data(xml_file, uses_64_bits()))
     if scales is None:
         return model, data
     changes: dict[str, Any] = {}

@@ -29,7 +29,7 @@ class Model(NamedTuple):
     """A compiled model and the file that it came from."""
 
     path: str
-    content: bytes  # of the file
+    content: bytes  # content of the file
     mjmodel: Any  # mujoco.MjModel; never changed
     init_qpos: NDArray  # positions after a reset, float64 [nq]
 

@@ -18,6 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, UInt
 
+from funcenv._jax import Shape
 from funcenv.checks import require_at_least, require_finite, require_positive, require_size
 from funcenv.envs.mujoco import mjx, simulation
 from funcenv.envs.mujoco.model import PACKAGED, Model, find_file, load_model, require_unchanged
@@ -30,7 +31,7 @@ from funcenv.scene import Scene
 from funcenv.spaces import Box
 from funcenv.struct import NDArray, PyTreeNode, field
 
-DEFAULT_SIZE = 480  # of an image, pixels
+DEFAULT_SIZE = 480  # side of an image [pixels]
 # Keys of `funcenv play` for a motor's lowest and highest control.
 _KEY_PAIRS: tuple[str, ...] = (
     *("a q", "s w", "d e", "f r", "g t", "h y", "j u", "k i", "l o"),
@@ -44,7 +45,7 @@ class MujocoState(PyTreeNode):
     physics: UInt[Array, "words"] | Float[Array, "numbers"]  # the whole state: bits of 64-bit floats ("c"), or floats
     qpos: Float[Array, "nq"]  # positions of the joints [m, rad], quaternions of free joints
     qvel: Float[Array, "nv"]  # velocities of the joints [m/s, rad/s]
-    displacement: Float[Array, "2"]  # of the tracked point during the last step, along x and y [m]
+    displacement: Float[Array, "2"]  # motion of the tracked point during the last step, along x and y [m]
     unstable: Bool[Array, ""]  # the simulation diverged in the last step, which therefore left the physics as it was
     outputs: dict[str, Array]  # fields of `mjData` by name, as the last simulation step computed them
 
@@ -58,8 +59,8 @@ class MujocoEnv(FuncEnv[MujocoState, Float[Array, "nu"], Float[Array, "size"]]):
     xml_file: str = field(pytree_node=False, default="")  # a packaged model, or the path of your own
     frame_skip: int = field(pytree_node=False, default=1)  # simulation steps in a step of the environment
     default_camera_config: Any = field(pytree_node=False, default=None)  # attributes of the free camera, by name
-    width: int = field(pytree_node=False, default=DEFAULT_SIZE, kw_only=True)  # of an image of MuJoCo's [pixels]
-    height: int = field(pytree_node=False, default=DEFAULT_SIZE, kw_only=True)  # of an image of MuJoCo's [pixels]
+    width: int = field(pytree_node=False, default=DEFAULT_SIZE, kw_only=True)  # width of MuJoCo's images [pixels]
+    height: int = field(pytree_node=False, default=DEFAULT_SIZE, kw_only=True)  # height of MuJoCo's images [pixels]
     camera_id: int | None = field(pytree_node=False, default=None, kw_only=True)  # a camera of the model
     camera_name: str | None = field(pytree_node=False, default=None, kw_only=True)  # the same by name
     max_geom: int = field(pytree_node=False, default=1000, kw_only=True)  # geoms in an image of MuJoCo's
@@ -75,7 +76,7 @@ class MujocoEnv(FuncEnv[MujocoState, Float[Array, "nu"], Float[Array, "size"]]):
 
     outputs: ClassVar[tuple[str, ...]] = ()  # fields of `mjData` that the rules read from `MujocoState.outputs`
     velocities: ClassVar[tuple[str, ...]] = ()  # names in `info` of the velocities along x and y
-    view: ClassVar[View] = View(4.0, 3.0, azimuth=60.0, elevation=-20.0)  # from where `scene` draws
+    view: ClassVar[View] = View(4.0, 3.0, azimuth=60.0, elevation=-20.0)  # camera of `scene`
     mjx_fault: ClassVar[str] = ""  # why MJX cannot simulate the environment, if it cannot
 
     def __post_init__(self) -> None:
@@ -107,7 +108,7 @@ class MujocoEnv(FuncEnv[MujocoState, Float[Array, "nu"], Float[Array, "size"]]):
 
     @property
     def simulator(self) -> str:
-        """What simulates: "c", MuJoCo's C library on the CPU, or "mjx", MuJoCo in JAX on JAX's own device.
+        """The simulator: "c", MuJoCo's C library on the CPU, or "mjx", MuJoCo in JAX on JAX's own device.
 
         `backend="auto"` chooses "c" where JAX computes on CPUs, and for models that MJX cannot simulate, else "mjx".
         """
@@ -163,7 +164,7 @@ class MujocoEnv(FuncEnv[MujocoState, Float[Array, "nu"], Float[Array, "size"]]):
 
     @property
     def simulation(self) -> Simulation:
-        """What the host simulates."""
+        """The simulation that runs on the host."""
         return Simulation(self.xml_file, self.frame_skip, self.outputs, self.tracked, self.num_threads)
 
     @property
@@ -300,14 +301,13 @@ class MujocoEnv(FuncEnv[MujocoState, Float[Array, "nu"], Float[Array, "size"]]):
     def _shapes(self) -> dict[str, Any]:
         """Return the shapes and dtypes of a state that the C library computes."""
         simulated, mjmodel = self.simulation, self.model.mjmodel
-        array: Any = jax.ShapeDtypeStruct  # JAX declares no types for it
-        shape = functools.partial(array, dtype=jnp.zeros((), float).dtype)
+        shape = functools.partial(Shape, dtype=jnp.zeros((), float).dtype)
         return {
-            "physics": array((2 * simulated.num_numbers,), np.uint32),
+            "physics": Shape((2 * simulated.num_numbers,), np.uint32),
             "qpos": shape((mjmodel.nq,)),
             "qvel": shape((mjmodel.nv,)),
             "displacement": shape((2,)),
-            "unstable": array((), np.bool_),
+            "unstable": Shape((), np.bool_),
             "outputs": {name: shape(of_one) for name, of_one in simulated.shapes().items()},
         }
 

@@ -27,7 +27,7 @@ _drawing = threading.Lock()
 
 
 class Shot(NamedTuple):
-    """How a model is looked at.
+    """A camera and the options of a drawing.
 
     Args:
         camera: the number of a camera of the model, or -1 for the free one.
@@ -97,11 +97,11 @@ def warn_of_scene(arguments: list[str]) -> None:
 
 
 class _Canvas(NamedTuple):
-    """What images of one model and size are drawn with."""
+    """The renderer of images of one model and size."""
 
     renderer: Any
     data: Any
-    middle: NDArray  # of the geoms in the model's own pose
+    middle: NDArray  # centres of the geoms in the model's own pose
 
 
 @functools.lru_cache(maxsize=8)
@@ -113,7 +113,7 @@ def _canvas(xml_file: str, size: tuple[int, int], max_geom: int, thread: int) ->
     buffer.offheight, buffer.offwidth = max(buffer.offheight, height), max(buffer.offwidth, width)
     try:
         renderer = mujoco.Renderer(mjmodel, height, width, max_geom)
-    except Exception as error:  # of any kind: each way of OpenGL raises its own
+    except Exception as error:  # every OpenGL backend raises another type
         reason = str(error).strip() or type(error).__name__
         means = os.environ.get("MUJOCO_GL")
         raise RuntimeError(f"MuJoCo cannot draw with MUJOCO_GL={means}: {reason}; {_REMEDY}") from None

@@ -19,19 +19,19 @@ from funcenv.struct import NDArray
 
 _PLANE, _SPHERE, _ELLIPSOID, _BOX = 0, 2, 4, 6  # mjtGeom; capsules and cylinders are 3 and 5
 _LIMBS = (palette.ORANGE, palette.BLUE, palette.GREEN, palette.RED, palette.EARTH, palette.YELLOW)
-_MEANINGS = {"target": palette.RED, "goal": palette.GREEN, "object": palette.RED, "cart": palette.INK}  # by name
+_MEANINGS = {"target": palette.RED, "goal": palette.GREEN, "object": palette.RED, "cart": palette.INK}  # colours
 _EDGE = 0.012  # width of the outline, of the width of the view
 _MAX_SIDE_VIEW = 0.25  # sine of the elevation up to which a view is one from the side
 _DEPTH_STEP = 1e-3  # distances that differ by less are equal [m]
-_NUM_GRID_LINES = 9  # on either side of the middle
+_NUM_GRID_LINES = 9  # lines on either side of the middle
 
 
 class View(NamedTuple):
-    """From where a model is seen, in MuJoCo's terms: azimuth 90 looks along y, elevation -90 straight down."""
+    """The camera of a drawing, in MuJoCo's terms: azimuth 90 looks along y, elevation -90 straight down."""
 
-    width: float  # of what is seen [m]
+    width: float  # width of the visible region [m]
     height: float
-    middle: tuple[float, float, float] = (0.0, 0.0, 0.0)  # of what is seen, from the followed point [m]
+    middle: tuple[float, float, float] = (0.0, 0.0, 0.0)  # centre of the view, from the followed point [m]
     azimuth: float = 90.0  # [degrees]
     elevation: float = 0.0  # [degrees]
     follow: tuple[int, ...] = ()  # the entries of qpos, as coordinates x and y, that the view moves with

@@ -15,7 +15,7 @@ from funcenv.envs.mujoco.mujoco_env import MujocoEnv, MujocoState, exact, square
 from funcenv.envs.mujoco.mujoco_scene import View
 from funcenv.struct import field
 
-MIN_GOAL_DISTANCE = 0.17  # of the cylinder at the start [m]
+MIN_GOAL_DISTANCE = 0.17  # least distance between cylinder and goal at the start [m]
 VELOCITY_NOISE = 0.005  # largest velocity of the first state [rad/s]
 _NUM_CANDIDATES = 48  # places of the cylinder; all of them are too near with a probability of 1e-20
 
@@ -38,10 +38,7 @@ class Pusher(MujocoEnv):
     Initial state: the arm is in the model's own pose, with velocities uniform in -0.005 to 0.005. The cylinder is
         uniform in the part of the rectangle from (-0.3, -0.2) to (0, 0.2) that is more than 0.17 from the goal.
 
-    >>> import funcenv
-    >>> env = Pusher(reward_near_weight=0.0)
-    >>> state, timestep = env.reset(funcenv.key(0))
-    >>> timestep.observation.shape
+    >>> Pusher(reward_near_weight=0.0).observation_space.shape
     (23,)
     """
 

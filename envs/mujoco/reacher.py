@@ -15,7 +15,7 @@ from funcenv.envs.mujoco.mujoco_env import MujocoEnv, MujocoState, exact, square
 from funcenv.envs.mujoco.mujoco_scene import View
 from funcenv.struct import field
 
-MAX_TARGET_DISTANCE = 0.2  # from the base of the arm [m]
+MAX_TARGET_DISTANCE = 0.2  # greatest distance from the base of the arm [m]
 JOINT_NOISE, VELOCITY_NOISE = 0.1, 0.005  # largest deviations of the first state [rad, rad/s]
 
 
@@ -37,10 +37,7 @@ class Reacher(MujocoEnv):
     Initial state: angles are uniform in -0.1 to 0.1, their velocities in -0.005 to 0.005; the target is uniform in the
         disc of radius 0.2 around the base of the arm.
 
-    >>> import funcenv
-    >>> env = Reacher(reward_control_weight=0.1)
-    >>> state, timestep = env.reset(funcenv.key(0))
-    >>> timestep.observation.shape
+    >>> Reacher(reward_control_weight=0.1).observation_space.shape
     (10,)
     """
 

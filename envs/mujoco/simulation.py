@@ -31,13 +31,13 @@ SCALED_FIELDS = {
     "size_scale": ("geom_size",),
 }
 _MIN_ENVS_PER_THREAD = 8
-_MAX_SIMULATIONS = 128  # of a batch with contact forces, in which every simulation has several MB of address space
+_MAX_SIMULATIONS = 128  # bound on a batch with contact forces; each one takes several MB of address space
 _UNSTABLE = ("mjWARN_BADQPOS", "mjWARN_BADQVEL", "mjWARN_BADQACC")
 
 
 @dataclasses.dataclass(frozen=True)
 class Simulation:
-    """What is simulated and what is read from it; equal ones share their batches.
+    """A specification of a simulation and its outputs; equal ones share their batches.
 
     Args:
         xml_file: the model, as `load_model` finds it.
@@ -112,7 +112,7 @@ class _Rows:
         self._ctrl, self._frame_skip = state[:, columns(bits.mjSTATE_CTRL.value)], simulation.frame_skip
         self._num_carried = columns(bits.mjSTATE_WARMSTART.value).stop
         self._carried, self._place = state[:, : self._num_carried], self._qpos[:, :2]
-        # Where a physics row holds the tracked point.
+        # The columns of a physics row that hold the tracked point.
         first = qpos.start if self._tracked == "" else self._num_carried
         self._places = slice(first, first + min(2, self._qpos.shape[1]))
         self._outputs = {

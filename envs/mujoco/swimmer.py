@@ -32,10 +32,7 @@ class Swimmer(RunnerEnv):
 
     Initial state: positions and velocities are uniform within `reset_noise_scale` of the model's own.
 
-    >>> import funcenv
-    >>> env = Swimmer(exclude_current_positions_from_observation=False)
-    >>> state, timestep = env.reset(funcenv.key(0))
-    >>> timestep.observation.shape
+    >>> Swimmer(exclude_current_positions_from_observation=False).observation_space.shape
     (10,)
     """
 

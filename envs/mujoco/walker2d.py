@@ -32,10 +32,7 @@ class Walker2d(PlanarWalkerEnv):
 
     Initial state: positions and velocities are uniform within `reset_noise_scale` of the model's own.
 
-    >>> import funcenv
-    >>> env = Walker2d(healthy_reward=0.5)
-    >>> state, timestep = env.reset(funcenv.key(0))
-    >>> timestep.observation.shape
+    >>> Walker2d(healthy_reward=0.5).observation_space.shape
     (17,)
     """
 

@@ -9,7 +9,7 @@ from jaxtyping import Array, Bool, Int
 
 from funcenv.scene import Camera, Circle, Rectangle, Scene, Shape, palette, rgba
 
-_COLORS = rgba("#d64550"), rgba("#3b6fd4")  # of red and of blue
+_COLORS = rgba("#d64550"), rgba("#3b6fd4")  # colours of the red and the blue player
 _EDGES = rgba("#8f1f2b"), rgba("#1f3f8a")
 
 
@@ -27,7 +27,7 @@ def draw_coin_game(size: int, places: Int[Array, "2 2"], coin: Int[Array, "2"], 
     ]
     players = [
         shape
-        for i, side in enumerate((-0.17, 0.17))  # so that players in one cell are both seen
+        for i, side in enumerate((-0.17, 0.17))  # an offset shows both players of one cell
         for shape in _player(_center(size, places[i]), side, i)
     ]
     return Scene(

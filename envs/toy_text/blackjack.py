@@ -30,7 +30,7 @@ _CARDS_PER_WORD = 4  # a 32-bit number modulo 13**4 is uniform to within 13**4 /
 class Hand(PyTreeNode):
     """The cards of a hand, and what follows from them."""
 
-    total: Int[Array, ""]  # with every ace as 1
+    total: Int[Array, ""]  # sum of the cards, with every ace as 1
     has_ace: Bool[Array, ""]
     cards: UInt32[Array, ""]  # the last eight, 4 bits each, the newest in the lowest bits
 
@@ -131,7 +131,7 @@ class Blackjack(FuncEnv[BlackjackState, Int[Array, ""], tuple[Int[Array, ""], In
     natural: bool = field(pytree_node=False, default=False)
     sab: bool = field(pytree_node=False, default=False)
 
-    render_fps = 4  # as in Gymnasium
+    render_fps = 4  # Gymnasium's value
     action_names = ("stick", "hit")
 
     def initial(self, key: jax.Array) -> BlackjackState:

@@ -36,8 +36,8 @@ _BOTTOM, _LAST = _ROWS - 1, _COLUMNS - 1
 class CliffWalkingState(TabularState):
     """Position of the walker, and whether it has just fallen."""
 
-    row: Int[Array, ""]  # from the top, 0 to 3
-    column: Int[Array, ""]  # from the left, 0 to 11
+    row: Int[Array, ""]  # row from the top, 0 to 3
+    column: Int[Array, ""]  # column from the left, 0 to 11
     fell: Bool[Array, ""]  # the last step went off the cliff and back to the start
 
 

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from funcenv.checks import require_probability
+from funcenv.checks import require_one_of, require_probability
 from funcenv.envs.toy_text.ansi_text import colorize
 from funcenv.envs.toy_text.frozen_lake_maps import MAPS, generate_random_map, parse_map
 from funcenv.envs.toy_text.frozen_lake_scene import draw_frozen_lake
@@ -32,8 +32,8 @@ _ICE, _HOLE, _GOAL = range(3)  # kinds of tiles; a start is ice
 class FrozenLakeState(TabularState):
     """Position of the walker."""
 
-    row: Int[Array, ""]  # from the top
-    column: Int[Array, ""]  # from the left
+    row: Int[Array, ""]  # row from the top
+    column: Int[Array, ""]  # column from the left
 
 
 class FrozenLake(TabularEnv[FrozenLakeState]):
@@ -77,7 +77,7 @@ class FrozenLake(TabularEnv[FrozenLakeState]):
     map_name: str | None = field(pytree_node=False, default="4x4")
     is_slippery: bool = field(pytree_node=False, default=True)
     success_rate: float = 1 / 3  # probability of the intended direction on slippery ice
-    reward_schedule: tuple[float, float, float] = (1.0, 0.0, 0.0)  # of a step onto a goal, a hole, the ice
+    reward_schedule: tuple[float, float, float] = (1.0, 0.0, 0.0)  # rewards of a step onto a goal, a hole, the ice
 
     action_names = ("left", "down", "right", "up")
 
@@ -86,10 +86,8 @@ class FrozenLake(TabularEnv[FrozenLakeState]):
             object.__setattr__(self, "desc", parse_map(self.desc))
         elif self.map_name is None:
             object.__setattr__(self, "desc", tuple(generate_random_map()))
-        elif self.map_name not in MAPS:
-            raise ValueError(
-                f"map_name must be one of {', '.join(MAPS)}, got {self.map_name!r}; pass other maps as desc"
-            )
+        else:
+            require_one_of("map_name", self.map_name, MAPS, remedy="pass other maps as desc")
         require_probability(success_rate=self.success_rate)
         if len(self.reward_schedule) != 3:
             raise ValueError(

@@ -43,7 +43,7 @@ class TabularEnv(FuncEnv[TabularStateT, Int[Array, ""], Int[Array, ""]]):
     (48, 4, 1)
     """
 
-    render_fps = 4  # as in Gymnasium
+    render_fps = 4  # Gymnasium's value
 
     @property
     def observation_space(self) -> Discrete:

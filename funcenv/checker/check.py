@@ -48,7 +48,7 @@ BLOCKING = {
 
 
 def check_func_env(env: AnyEnv, key: jax.Array) -> list[Finding]:
-    """Check an environment against everything that the contract promises.
+    """Check that an environment keeps its contract.
 
     The checks cover purity; equal results under `jit`, `vmap` and in plain calls; a single compilation of `step`;
     states that `scan` can carry; single use of keys; members of the declared spaces; strict promotion; 64-bit mode;
@@ -114,7 +114,7 @@ def _find_problems(env: AnyEnv, key: jax.Array, run: bool) -> list[Finding]:
     findings += checks_parameters.check_parameter_kinds(tested)
     if not findings:
         findings += checks_parameters.check_parameter_tracing(tested)
-    if findings:  # with constant parameters the other checks still work
+    if findings:  # the other checks still work with constant parameters
         tested = EnvUnderTest(env, key, traced_parameters=False)
     findings += checks_kinds.check_functions(tested)
     if tested.report.failures:

@@ -1,4 +1,4 @@
-"""Checks of what the functions are and return: everything is defined, traces, and has the right structure and dtype."""
+"""Checks that every function is defined, traces, and returns the right structure and dtype."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def check_functions(tested: EnvUnderTest) -> Iterator[Finding]:
 
 
 def check_results(tested: EnvUnderTest) -> Iterator[Finding]:
-    """Check that flags are scalar bools, rewards scalar floats, infos dicts, and observations as their space says."""
+    """Check that flags are scalar bools, rewards scalar floats, infos dicts, and observations as in their space."""
     out = {name: trace.out for name, trace in tested.report.traces.items()}
     for name in ("terminal", "truncated", "reward"):
         yield from _scalar_findings(tested.env, name, out[name])
@@ -121,7 +121,7 @@ def check_states(tested: EnvUnderTest) -> Iterator[Finding]:
 
 
 def state_differences(initial: Any, transition: Any) -> Iterator[str]:
-    """Yield how the states of `initial` and `transition` differ: in structure, or else in shapes and dtypes."""
+    """Yield the differences between the states of `initial` and `transition`: structure, or else shapes and dtypes."""
     structures: list[Any] = [jax.tree.structure(state) for state in (initial, transition)]
     if structures[0] != structures[1]:
         first, second = (str(each).removeprefix("PyTreeDef(").removesuffix(")") for each in structures)

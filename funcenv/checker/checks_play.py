@@ -1,4 +1,4 @@
-"""Checks of what only players see: the names of actions, and the keys that play them."""
+"""Checks of the names of actions, and of the keys that play them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _keymap(env: AnyEnv) -> Keymap:
 
 
 def _num_names(env: AnyEnv) -> int | None:
-    """Return how many names the actions take, or None where the space has no such number."""
+    """Return the number of names of the actions, or None if the space has no such number."""
     space = env.action_space
     if isinstance(space, Discrete):
         return space.n

@@ -25,11 +25,11 @@ from funcenv.checker.trace import EnvUnderTest, Failure, format_values, leaves_b
 
 NUM_COMPARED_ROWS = 8
 NUM_HELD_STEPS = 5  # steps with one action outside the space, or after the end of an episode
-OUTSIDE_DISTANCES = (-1000, -1, 1, 1000)  # from the largest magnitude of a member
+OUTSIDE_DISTANCES = (-1000, -1, 1, 1000)  # distances from the largest magnitude of a member
 
 
 def check_runs(tested: EnvUnderTest) -> Iterator[Finding]:
-    """Compile and run the environment, and check what it does."""
+    """Compile and run the environment, and check its results."""
     runs = Runs(tested)
     recorded = tested.attempt(lambda: runs.recorded)
     if isinstance(recorded, Failure):
@@ -177,7 +177,7 @@ def _undefined_actions(runs: Runs) -> Iterator[Finding]:
         state = given.state
         for _ in range(NUM_HELD_STEPS):
             stepped = runs.tested.attempt(lambda: jax.device_get(runs.step(state, action, given.key)))  # noqa: B023
-            if isinstance(stepped, Failure):  # of code that runs on the host
+            if isinstance(stepped, Failure):  # code on the host may raise
                 seen = f"action {format_values(action)}, outside {runs.env.action_space!r}, raised {_reason(stepped)}"
                 remedy = "treat every other value as one of the members, and say so in the docstring"
                 yield error("action-undefined", runs.env, "transition", seen, remedy)

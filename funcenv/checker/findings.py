@@ -1,4 +1,4 @@
-"""Findings: what the checker reports, where it was seen, and how to repair it."""
+"""Findings of the checker: a defect, its place, and its remedy."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class Finding:
 
 
 def error(code: str, owner: Any, part: str, seen: str, remedy: str) -> Finding:
-    """Return a finding that makes `check_func_env` raise, about a part of `owner` or, if it is "", all of it."""
+    """Return an error about a part of `owner`, or about all of it if `part` is ""; it makes `check_func_env` raise."""
     return Finding(code, Severity.ERROR, f"{type(owner).__name__}.{part}".rstrip("."), seen, remedy)
 
 

@@ -1,4 +1,4 @@
-"""The environment under test, run: the few compiled programs that all dynamic checks share.
+"""Compiled programs that all dynamic checks share, and a recording of the environment's steps.
 
     reset, step     one environment, compiled once; how often JAX traces `step` is counted
     record          sixteen environments in one scan: half of them play random actions, each of the others repeats one
@@ -23,6 +23,7 @@ from funcenv.checker.trace import EnvUnderTest, Failure, format_aval, is_key, le
 from funcenv.func_env import AnyEnv, Timestep
 from funcenv.spaces.space import AnySpace
 from funcenv.struct import NDArray, PyTreeNode
+from funcenv.trees import select
 from funcenv.wrappers import StatefulWrapper, Wrapper
 
 NUM_ENVS = 16
@@ -41,8 +42,8 @@ class Starts(NamedTuple):
     """The results of `reset`; every leaf has a leading axis `[NUM_ENVS]`."""
 
     result: StepResult
-    in_space: Any  # whether the observation lies in its space
-    ended: Any  # whether the first state is terminal or truncated, which `reset` does not report
+    in_space: Any  # true if the observation lies in its space
+    ended: Any  # true if the first state is terminal or truncated, which `reset` does not report
 
 
 class Transitions(NamedTuple):
@@ -64,7 +65,7 @@ class Runs:
         self.env = tested.env
         self.num_step_traces = 0
         reset_key, self.step_key, self.action_key = jax.random.split(tested.key, 3)
-        self.reset_keys = jax.random.split(reset_key, NUM_ENVS)  # those that the rows of the recording start with
+        self.reset_keys = jax.random.split(reset_key, NUM_ENVS)  # keys of the recording's rows
         self._reset = compile_quickly(lambda env, key: (env or self.env).reset(key))
         self._step = compile_quickly(self._traced_step)
 
@@ -139,10 +140,7 @@ def record(env: AnyEnv, reset_keys: jax.Array, step_keys: jax.Array, actions: An
             in_space=contains(timestep.observation),
             inner_actions_in_space=jax.vmap(inner_actions_in_space)(next_state),
         )
-        return jax.vmap(select)(timestep.done, first_states, next_state), transitions
-
-    def select(done: jax.Array, first_state: Any, next_state: Any) -> Any:
-        return jax.tree.map(functools.partial(jnp.where, done), first_state, next_state)
+        return select(timestep.done, first_states, next_state), transitions
 
     _, transitions = jax.lax.scan(step, first_states, (step_keys, actions))
     return starts, transitions

@@ -1,4 +1,4 @@
-"""The environment under test, and its functions as JAX sees them: traced, not run."""
+"""The environment under test, and the traces of its functions."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Trace(NamedTuple):
 
     jaxpr: ClosedJaxpr
     out: Any
-    changed: bool  # whether the function changed one of its arguments
+    changed: bool  # true if the function changed one of its arguments
 
 
 class TraceReport(NamedTuple):

@@ -9,6 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from funcenv.physics.scalars import row_at, with_row
+
 
 @jax.custom_batching.custom_vmap
 def is_any(condition: jax.Array) -> jax.Array:
@@ -57,23 +59,10 @@ def map_contacts(function: Callable[[Any], Any], contacts: Any, count: Any, is_a
         return jax.vmap(function)(contacts)
 
     def at(place: jax.Array) -> Any:
-        return function(
-            jax.tree.map(
-                lambda column: jax.lax.dynamic_index_in_dim(
-                    column, place, 0, keepdims=False, allow_negative_indices=False
-                ),
-                contacts,
-            )
-        )
+        return function(row_at(contacts, place))
 
     def visit(place: jax.Array, results: Any) -> Any:
-        return jax.tree.map(
-            lambda column, value: jax.lax.dynamic_update_index_in_dim(
-                column, value, place, 0, allow_negative_indices=False
-            ),
-            results,
-            at(place),
-        )
+        return with_row(results, place, at(place))
 
     (size,) = {leaf.shape[0] for leaf in jax.tree.leaves(contacts)}
     shapes = jax.eval_shape(at, np.int32(0))

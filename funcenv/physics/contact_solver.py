@@ -14,39 +14,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from funcenv.physics.geometry import (
-    EPSILON,
-    HALF,
-    ONE,
-    ZERO,
-    Number,
-    Transform,
-    Vector,
-    add,
-    apply,
-    clamp,
-    cross,
-    dot,
-    mul,
-    neg,
-    normalize,
-    once,
-    origin,
-    right,
-    rotate,
-    select,
-    spin,
-    sub,
-    where,
-)
 from funcenv.physics.manifold import CIRCLES, FACE_B
 from funcenv.physics.revolute import Position, Velocity
+from funcenv.physics.scalars import EPSILON, HALF, ONE, ZERO, Number, choose, clamp, once, select, where
 from funcenv.physics.shapes import LINEAR_SLOP
+from funcenv.physics.transforms import Transform, apply, origin, rotate
+from funcenv.physics.vectors import Vector, add, cross, dot, mul, neg, normalize, right, spin, sub
 
 IDENTITY = ((ZERO, ZERO), (ZERO, ONE))
 VELOCITY_THRESHOLD = np.float32(1)  # slower impacts do not bounce [m/s]
-MAX_CONDITION_NUMBER = np.float32(1000)  # of the block solver
-MAX_LINEAR_CORRECTION = np.float32(0.2)  # of one position iteration [m]
+MAX_CONDITION_NUMBER = np.float32(1000)  # bound for the matrix of the block solver
+MAX_LINEAR_CORRECTION = np.float32(0.2)  # greatest correction in one position iteration [m]
 BAUMGARTE = np.float32(0.2)  # part of the overlap that one position iteration removes
 TOI_BAUMGARTE = np.float32(0.75)  # the same at a time of impact
 
@@ -78,9 +56,9 @@ class Contact(NamedTuple):
 
 
 class PointConstraint(NamedTuple):
-    """What stays constant of a contact point during the velocity iterations."""
+    """The quantities of a contact point that stay constant during the velocity iterations."""
 
-    r_a: Vector  # from the centres of mass
+    r_a: Vector  # position relative to the centre of mass of each body
     r_b: Vector
     normal_mass: Number
     tangent_mass: Number
@@ -88,11 +66,11 @@ class PointConstraint(NamedTuple):
 
 
 class ContactConstraint(NamedTuple):
-    """What stays constant of a contact during the velocity iterations."""
+    """The quantities of a contact that stay constant during the velocity iterations."""
 
     normal: Vector
     points: tuple[PointConstraint, PointConstraint]
-    is_block: Number  # whether two points are solved together
+    is_block: Number  # true if two points are solved together
     k11: Number
     k12: Number
     k22: Number
@@ -109,20 +87,18 @@ class ContactImpulse(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """What is known of all contacts of a world when a program is traced."""
+    """The properties of a world's contacts that are known when a program is traced."""
 
     num_rows: int  # moving bodies
     a_is_static: bool
     b_is_moving: bool
     has_circles: bool
-    fixed_at_origin: bool  # whether all static bodies lie at the origin, without rotation
+    fixed_at_origin: bool  # true if all static bodies lie at the origin, without rotation
 
 
 def read(layout: Layout, values: Sequence[Any], row: Number) -> Any:
     """Return the record of a body from one for each moving body; zeros for a static body."""
-    chosen = values[0]
-    for i, value in enumerate(values[1:], start=1):
-        chosen = jax.tree.map(lambda new, old, i=i: where(row == i, new, old), value, chosen)
+    chosen = choose(values, row)
     if not layout.b_is_moving:
         chosen = jax.tree.map(lambda old: where(row == layout.num_rows, ZERO, old), chosen)
     return chosen
@@ -132,7 +108,7 @@ def write(values: Sequence[Any], row: Number, value: Any) -> list[Any]:
     """Return the records with one exchanged; none, if the row is that of a static body."""
     if row is None:  # there is one body
         return [value]
-    return [jax.tree.map(lambda new, old, i=i: where(row == i, new, old), value, old) for i, old in enumerate(values)]
+    return [select(row == i, value, old) for i, old in enumerate(values)]
 
 
 def transforms(layout: Layout, contact: Contact, a: Position, b: Position) -> tuple[Transform, Transform]:
@@ -274,7 +250,7 @@ def _world_manifold(
     """Return the normal from A to B, and the points half-way between the surfaces."""
     xf_a, xf_b = transforms(layout, contact, *positions)
     is_b = contact.kind == FACE_B
-    xf1, xf2 = _choose(is_b, xf_b, xf_a), _choose(is_b, xf_a, xf_b)
+    xf1, xf2 = select(is_b, xf_b, xf_a), select(is_b, xf_a, xf_b)
     radius1 = where(is_b, contact.radius_b, contact.radius_a)
     radius2 = where(is_b, contact.radius_a, contact.radius_b)
     normal, plane = rotate(xf1[1], contact.normal), apply(xf1, contact.point)
@@ -301,7 +277,7 @@ def _position_manifold(
     """Return the normal from A to B, point j and its separation for corrected positions."""
     xf_a, xf_b = transforms(layout, contact, a, b)
     is_b = contact.kind == FACE_B
-    xf1, xf2 = _choose(is_b, xf_b, xf_a), _choose(is_b, xf_a, xf_b)
+    xf1, xf2 = select(is_b, xf_b, xf_a), select(is_b, xf_a, xf_b)
     normal, plane, point = rotate(xf1[1], contact.normal), apply(xf1, contact.point), apply(xf2, contact.points[j])
     separation = dot(sub(point, plane), normal) - contact.radius_a - contact.radius_b
     normal = select(is_b, neg(normal), normal)
@@ -321,7 +297,7 @@ def _transform(layout: Layout, body: ContactBody | None, position: Position) -> 
     if layout.a_is_static and body.mass is None:
         return body.fixed
     xf = origin(position.center, position.angle, body.mass.center)
-    return xf if layout.b_is_moving else _choose(body.row == layout.num_rows, body.fixed, xf)
+    return xf if layout.b_is_moving else select(body.row == layout.num_rows, body.fixed, xf)
 
 
 def _effective_mass(contact: Contact, arm_a: Number, arm_b: Number, other_a: Number, other_b: Number) -> Number:
@@ -354,10 +330,6 @@ def _push(
         return a, b
     m_a, i_a, _ = contact.a.mass
     return Velocity(sub(a.linear, mul(m_a, push)), a.angular - i_a * about_a), b
-
-
-def _choose(condition: Number, a: Transform, b: Transform) -> Transform:
-    return select(condition, a[0], b[0]), select(condition, a[1], b[1])
 
 
 def _each(function: Any) -> tuple[Number, Number]:

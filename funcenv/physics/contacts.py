@@ -16,17 +16,19 @@ import numpy as np
 from funcenv.physics.batches import is_any, map_contacts, only_if
 from funcenv.physics.contact_solver import Contact
 from funcenv.physics.fixtures import BOX_MARGIN, Fixtures, box_of, static_boxes
-from funcenv.physics.geometry import ZERO, Number, Transform, greatest, once, opaque, select, sub, where
 from funcenv.physics.manifold import Manifold
-from funcenv.physics.pairs import PairTable, choose
+from funcenv.physics.pairs import PairTable
+from funcenv.physics.scalars import ZERO, Number, choose, greatest, once, opaque, select, where
+from funcenv.physics.transforms import Transform
+from funcenv.physics.vectors import sub
 from funcenv.physics.world import BEGAN, ENDED, ContactState
 
-BOX_MULTIPLIER = np.float32(2)  # of a displacement, by which a box that moves is enlarged towards it
+BOX_MULTIPLIER = np.float32(2)  # multiple of a body's displacement by which its box is enlarged ahead of it
 LATEST = np.iinfo(np.int32).max
 
 
 class Events(NamedTuple):
-    """What happened to the contacts of each moving body in a step."""
+    """The events of each moving body's contacts in a step."""
 
     began: jax.Array  # [rows]
     last: jax.Array  # [rows]
@@ -227,7 +229,7 @@ def _transform_of(table: PairTable, side: Any, index: int, transforms: Sequence[
     if table.layout.b_is_moving:
         return xf
     is_static = side.body.row == table.layout.num_rows
-    return select(is_static, side.body.fixed[0], xf[0]), select(is_static, side.body.fixed[1], xf[1])
+    return select(is_static, side.body.fixed, xf)
 
 
 def overlaps(fixtures: Fixtures, boxes: jax.Array) -> jax.Array:

@@ -12,28 +12,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from funcenv.physics.geometry import (
-    EPSILON,
-    ONE,
-    ZERO,
-    Number,
-    Transform,
-    Vector,
-    add,
-    apply,
-    cross,
-    dot,
-    length,
-    mul,
-    neg,
-    once,
-    right,
-    select,
-    sub,
-    unrotate,
-    where,
-)
-from funcenv.physics.manifold import Convex, pick, support
+from funcenv.physics.manifold import Convex, support
+from funcenv.physics.scalars import EPSILON, ONE, ZERO, Number, choose, once, select, where
+from funcenv.physics.transforms import Transform, apply, unrotate
+from funcenv.physics.vectors import Vector, add, cross, dot, length, mul, neg, right, sub
 
 MAX_ITERATIONS = 20
 
@@ -43,7 +25,7 @@ class Vertex(NamedTuple):
 
     index_a: Number
     index_b: Number
-    w: Vector  # from A to B, in world coordinates
+    w: Vector  # vector from A to B, in world coordinates
     weight: Number  # barycentric coordinate of the closest point
 
 
@@ -78,7 +60,7 @@ def distance(a: Convex, xf_a: Transform, b: Convex, xf_b: Transform, cache: Cach
     has_changed = has_changed | (metric < EPSILON)
     is_used = (cache.count == 1) | ((cache.count == 2) & ~has_changed)
     zero = jnp.zeros_like(cache.count)
-    first = _choose(is_used, first, _vertex(a, xf_a, b, xf_b, zero, zero))
+    first = select(is_used, first, _vertex(a, xf_a, b, xf_b, zero, zero))
     first = first._replace(weight=where(is_used, ZERO, ONE))
     # a cached point has the weight 0 until it is solved; Box2D does not solve a single one again
     start = Simplex(where(is_used, cache.count, 1), (first, second, second))
@@ -97,8 +79,8 @@ def distance(a: Convex, xf_a: Transform, b: Convex, xf_b: Transform, cache: Cach
         ends = (solved.count == 3) | (dot(direction, direction) < EPSILON * EPSILON)
         grows = once(~(ends | is_known))
         one, two, three = solved.vertices
-        two = _choose(grows & (solved.count == 1), new, two)
-        three = _choose(grows & (solved.count == 2), new, three)
+        two = select(grows & (solved.count == 1), new, two)
+        three = select(grows & (solved.count == 2), new, three)
         grown = Simplex(solved.count + grows.astype(jnp.int32), (one, two, three))
         return iteration + where(ends, 0, 1), ~grows, grown
 
@@ -134,18 +116,13 @@ def _vertex(a: Convex, xf_a: Transform, b: Convex, xf_b: Transform, index_a: Num
 def _ends(
     a: Convex, xf_a: Transform, b: Convex, xf_b: Transform, index_a: Number, index_b: Number
 ) -> tuple[Vector, Vector]:
-    return apply(xf_a, pick(a.vertices, index_a)), apply(xf_b, pick(b.vertices, index_b))
+    return apply(xf_a, choose(a.vertices, index_a)), apply(xf_b, choose(b.vertices, index_b))
 
 
 def _solve(simplex: Simplex) -> Simplex:
     """Return the smallest part of the simplex that holds the point closest to the origin."""
     two, three = _solve_segment(simplex), _solve_triangle(simplex)
-    return jax.tree.map(
-        lambda one, two, three: where(simplex.count == 1, one, where(simplex.count == 2, two, three)),
-        simplex,
-        two,
-        three,
-    )
+    return select(simplex.count == 1, simplex, select(simplex.count == 2, two, three))
 
 
 def _weighted(vertex: Vertex, weight: Number) -> Vertex:
@@ -160,7 +137,7 @@ def _solve_segment(simplex: Simplex) -> Simplex:
     at_two = ~at_one & (part1 <= 0)
     total = part1 + part2
     inverse = ONE / where(total != 0, total, ONE)
-    first = _choose(at_two, two, one)
+    first = select(at_two, two, one)
     first = _weighted(first, where(at_one | at_two, ONE, part1 * inverse))
     return Simplex(
         where(at_one | at_two, 1, 2),
@@ -203,7 +180,7 @@ def _solve_triangle(simplex: Simplex) -> Simplex:
         jnp.full_like(simplex.count, 3), (_weighted(one, s123[0]), _weighted(two, s123[1]), _weighted(three, s123[2]))
     )
     for region, answer in zip(regions[::-1], answers[::-1], strict=True):
-        result = jax.tree.map(lambda new, old, region=region: where(region, new, old), answer, result)
+        result = select(region, answer, result)
     return result
 
 
@@ -214,7 +191,3 @@ def _search_direction(simplex: Simplex) -> Vector:
     is_left = cross(along, neg(one.w)) > 0
     across = select(is_left, neg(right(along)), right(along))
     return select(simplex.count == 1, neg(one.w), across)
-
-
-def _choose(condition: Number, a: Vertex, b: Vertex) -> Vertex:
-    return jax.tree.map(lambda new, old: where(condition, new, old), a, b)

@@ -10,15 +10,17 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from funcenv.physics.geometry import ZERO, Number, Transform, Vector, apply, float32, once, opaque
+from funcenv.physics.scalars import ZERO, Number, float32, once, opaque
 from funcenv.physics.shapes import POLYGON_RADIUS, Boxes, Circle, Edges, Polygon, Shape
+from funcenv.physics.transforms import Transform, apply
+from funcenv.physics.vectors import Vector
 from funcenv.physics.world import Body, Fixture, World, static_transform
 from funcenv.struct import NDArray
 
 CIRCLE, EDGE, POLYGON = 0, 1, 2
 # the kinds of pairs, and which shape is called A; other pairs do not collide
 PAIR_KINDS = ((EDGE, POLYGON), (POLYGON, POLYGON), (EDGE, CIRCLE), (POLYGON, CIRCLE), (CIRCLE, CIRCLE))
-BOX_MARGIN = np.float32(0.1)  # by which boxes are enlarged, so that they need not move every step [m]
+BOX_MARGIN = np.float32(0.1)  # enlargement of boxes, so that they need not move every step [m]
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,7 @@ class Fixtures:
 
     @cached_property
     def moving_can_collide(self) -> bool:
-        """Whether moving bodies may collide with each other."""
+        """True if moving bodies may collide with each other."""
         return bool(self.can_collide[self.grid_size :].any())
 
     @cached_property
@@ -121,13 +123,13 @@ class Fixtures:
 
     @cached_property
     def a_is_static(self) -> bool:
-        """Whether the body A of every pair is static, and the body B moving."""
+        """True if the body A of every pair is static, and the body B moving."""
         static = set(self.static)
         return all(a in static and b not in static for a, b in self.pairs[self.can_collide].tolist())
 
     @cached_property
     def has_sensors(self) -> bool:
-        """Whether some pair has a sensor."""
+        """True if some pair has a sensor."""
         return any(self.parts[i].fixture.is_sensor for i in set(self.pairs[self.can_collide].ravel().tolist()))
 
     @cached_property

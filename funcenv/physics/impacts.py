@@ -30,27 +30,29 @@ from funcenv.physics.contacts import (
     wake,
 )
 from funcenv.physics.fixtures import Fixtures
-from funcenv.physics.geometry import EPSILON, ONE, ZERO, Number, Transform, add, greatest, mul, once, origin, where
 from funcenv.physics.motion import integrate
-from funcenv.physics.pairs import PairTable, choose, lookup
+from funcenv.physics.pairs import PairTable, lookup
 from funcenv.physics.revolute import BodyMass, Position, Velocity
+from funcenv.physics.scalars import EPSILON, ONE, ZERO, Number, choose, greatest, once, where
 from funcenv.physics.shapes import LINEAR_SLOP
 from funcenv.physics.solver import Contacts, Plan, make_constraints, solve_positions, solve_velocities
 from funcenv.physics.time_of_impact import Sweep, time_of_impact
+from funcenv.physics.transforms import Transform, origin
+from funcenv.physics.vectors import add, mul
 from funcenv.physics.world import World
 from funcenv.struct import NDArray
 
-MAX_IMPACTS = 8  # of a contact in a step
+MAX_IMPACTS = 8  # most impacts of a contact in a step
 POSITION_ITERATIONS = 20  # most of them at an impact
 
 
 class ImpactSettings(NamedTuple):
-    """What does not change during a step."""
+    """The quantities that do not change during a step."""
 
     world: World
     fixtures: Fixtures
     table: PairTable
-    masses: Sequence[BodyMass]  # of the moving bodies
+    masses: Sequence[BodyMass]  # masses of the moving bodies
     h: Number
     velocity_iterations: int
 
@@ -285,7 +287,7 @@ def _solve(
     layout = settings.table.layout._replace(num_rows=1)
     if layout.b_is_moving:
         contact = contact._replace(b=contact.b._replace(row=None))
-    else:  # of the two bodies, only the one that moves has a row
+    else:  # only the body that moves has a row
         contact = contact._replace(
             a=contact.a._replace(row=(contact.a.row != row).astype(jnp.int32)),
             b=contact.b._replace(row=(contact.b.row != row).astype(jnp.int32)),

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from funcenv.physics.fixtures import Fixtures
-from funcenv.physics.geometry import greatest, where
+from funcenv.physics.scalars import greatest, where
 from funcenv.physics.world import World
 from funcenv.struct import NDArray
 
@@ -77,7 +77,7 @@ def find_islands(
         return Islands(label, is_active, jnp.zeros(0, jnp.int32))
     rank = np.zeros(len(order) + 1, np.int32)
     rank[[world.row(body) for body in order]] = np.arange(len(order))
-    row = jnp.minimum(*rows)  # of the body that moves
+    row = jnp.minimum(*rows)  # row of the body that moves
     own = jnp.asarray(rank)[row] if len(order) > 1 else jnp.zeros_like(row)
     is_solid = is_solid & jnp.append(is_active, False)[row]
     comes_first = (own[:, None] < own[None, :]) | (own[:, None] == own[None, :]) & (stamp[:, None] > stamp[None, :])
@@ -102,7 +102,7 @@ def _search_contacts(
             links[a, b] = links[b, a] = j
     most = is_solid.shape[0] + len(world.joints) + 1
     begin = {
-        "height": jnp.full(size, -1, jnp.int32),  # on the stack; -1: not on it
+        "height": jnp.full(size, -1, jnp.int32),  # position on the stack; -1: not on it
         "is_seen": jnp.zeros(size, bool),
         "label": jnp.full(size, -1, jnp.int32),
         "is_taken": jnp.zeros_like(is_solid),

@@ -1,4 +1,4 @@
-"""Where two shapes touch: up to two points with a common normal.
+"""Contact manifolds: up to two points with a common normal.
 
 A manifold is given in the coordinates of the bodies, so that it can follow them while positions are corrected. Each
 point has a key of the features that meet, by which the next step recognizes it. The functions compute one pair or, on
@@ -14,33 +14,12 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from funcenv.physics.geometry import (
-    EPSILON,
-    HALF,
-    ONE,
-    ZERO,
-    Number,
-    Transform,
-    Vector,
-    add,
-    apply,
-    dot,
-    mul,
-    neg,
-    normalize,
-    once,
-    relative,
-    right,
-    rotate,
-    select,
-    sub,
-    unapply,
-    unrotate,
-    where,
-)
+from funcenv.physics.scalars import EPSILON, HALF, ONE, ZERO, Number, choose, once, select, where
 from funcenv.physics.shapes import POLYGON_RADIUS
+from funcenv.physics.transforms import Transform, apply, relative, rotate, unapply, unrotate
+from funcenv.physics.vectors import Vector, add, dot, mul, neg, normalize, right, sub
 
-CIRCLES, FACE_A, FACE_B = np.int32(0), np.int32(1), np.int32(2)  # what the normal of a manifold belongs to
+CIRCLES, FACE_A, FACE_B = np.int32(0), np.int32(1), np.int32(2)  # owner of a manifold's normal
 FACE = np.int32(1)  # a feature that is a face; a vertex is 0
 RELATIVE_TOLERANCE, ABSOLUTE_TOLERANCE = np.float32(0.98), np.float32(0.001)  # when the reference face changes
 GREATEST = np.finfo(np.float32).max
@@ -50,8 +29,8 @@ class Convex(NamedTuple):
     """A polygon, edge or circle of a pair, in the coordinates of its body."""
 
     vertices: Sequence[Vector]  # a circle has one, its centre
-    normals: Sequence[Vector]  # of the edges of a polygon
-    count: Number  # of vertices, without the padding
+    normals: Sequence[Vector]  # normals of the edges of a polygon
+    count: Number  # number of vertices, without the padding
     centroid: Vector
     radius: Number
 
@@ -61,18 +40,10 @@ class Manifold(NamedTuple):
 
     count: Number
     kind: Number
-    normal: Vector  # in the coordinates of the body of the reference face
-    point: Vector  # on the reference face
-    points: tuple[Vector, Vector]  # in the coordinates of the other body
+    normal: Vector  # normal in the coordinates of the body of the reference face
+    point: Vector  # point on the reference face
+    points: tuple[Vector, Vector]  # contact points in the coordinates of the other body
     keys: tuple[Number, Number]
-
-
-def pick(values: Sequence[Vector], index: Number) -> Vector:
-    """Return one of a few vectors by its index."""
-    chosen = values[0]
-    for i, value in enumerate(values[1:], start=1):
-        chosen = select(index == i, value, chosen)
-    return chosen
 
 
 def support(vertices: Sequence[Vector], direction: Vector) -> Number:
@@ -118,11 +89,11 @@ def collide_edge_polygon(a: Convex, xf_a: Transform, b: Convex, xf_b: Transform)
         incident, best = where(is_better, np.int32(i), incident), where(is_better, value, best)
     first = once(where(is_b, index, incident))
     second = where(first + 1 < b.count, first + 1, 0)
-    start, end = once((pick(vertices, first), pick(vertices, second)))
+    start, end = once((choose(vertices, first), choose(vertices, second)))
     # the reference face, and the edge that is cut to it
     face_index = where(is_b, first, where(is_front, 0, 1)), where(is_b, second, where(is_front, 1, 0))
     face = select(is_b, start, select(is_front, v1, v2)), select(is_b, end, select(is_front, v2, v1))
-    face_normal = select(is_b, pick(normals, first), normal)
+    face_normal = select(is_b, choose(normals, first), normal)
     cut = select(is_b, v1, start), select(is_b, v2, end)
     face, face_normal, cut = once((face, face_normal, cut))
     keys = (
@@ -138,8 +109,8 @@ def collide_edge_polygon(a: Convex, xf_a: Transform, b: Convex, xf_b: Transform)
     return _manifold(
         is_valid=~is_apart & is_cut1 & is_cut2,
         kind=where(is_b, FACE_B, FACE_A),
-        normal=select(is_b, pick(b.normals, first), face_normal),
-        point=select(is_b, pick(b.vertices, first), face[0]),
+        normal=select(is_b, choose(b.normals, first), face_normal),
+        point=select(is_b, choose(b.vertices, first), face[0]),
         points=points,
         keys=keys,
         keep=keep,
@@ -153,11 +124,11 @@ def collide_polygons(a: Convex, xf_a: Transform, b: Convex, xf_b: Transform) -> 
     separation_b, edge_b = _greatest_separation(b, xf_b, a, xf_a)
     is_b = separation_b > RELATIVE_TOLERANCE * separation_a + ABSOLUTE_TOLERANCE
     size = max(len(a.vertices), len(b.vertices))
-    one, two = _choose(is_b, _padded(b, size), _padded(a, size)), _choose(is_b, _padded(a, size), _padded(b, size))
-    xf1, xf2 = _choose_transform(is_b, xf_b, xf_a), _choose_transform(is_b, xf_a, xf_b)
+    one, two = select(is_b, _padded(b, size), _padded(a, size)), select(is_b, _padded(a, size), _padded(b, size))
+    xf1, xf2 = select(is_b, xf_b, xf_a), select(is_b, xf_a, xf_b)
     edge = where(is_b, edge_b, edge_a)
 
-    direction = unrotate(xf2[1], rotate(xf1[1], pick(one.normals, edge)))
+    direction = unrotate(xf2[1], rotate(xf1[1], choose(one.normals, edge)))
     first: Number = np.int32(0)
     best = dot(direction, two.normals[0])
     for i, n in enumerate(two.normals[1:], start=1):
@@ -165,11 +136,11 @@ def collide_polygons(a: Convex, xf_a: Transform, b: Convex, xf_b: Transform) -> 
         is_better = value < best
         first, best = where(is_better, np.int32(i), first), where(is_better, value, best)
     second = where(first + 1 < two.count, first + 1, 0)
-    cut = apply(xf2, pick(two.vertices, first)), apply(xf2, pick(two.vertices, second))
+    cut = apply(xf2, choose(two.vertices, first)), apply(xf2, choose(two.vertices, second))
     keys = _key(edge, first, FACE, 0), _key(edge, second, FACE, 0)
 
     next_edge = where(edge + 1 < one.count, edge + 1, 0)
-    local1, local2 = pick(one.vertices, edge), pick(one.vertices, next_edge)
+    local1, local2 = choose(one.vertices, edge), choose(one.vertices, next_edge)
     local_tangent, _ = normalize(sub(local2, local1))
     tangent = rotate(xf1[1], local_tangent)
     normal = right(tangent)
@@ -228,8 +199,8 @@ def collide_polygon_circle(a: Convex, xf_a: Transform, b: Convex, xf_b: Transfor
         s = dot(n, sub(c, vertex))
         is_better = s > separation
         index, separation = where(is_better, np.int32(i), index), where(is_better, s, separation)
-    v1, v2 = pick(a.vertices, index), pick(a.vertices, where(index + 1 < a.count, index + 1, 0))
-    normal, middle = pick(a.normals, index), mul(HALF, add(v1, v2))
+    v1, v2 = choose(a.vertices, index), choose(a.vertices, where(index + 1 < a.count, index + 1, 0))
+    normal, middle = choose(a.normals, index), mul(HALF, add(v1, v2))
     is_inside = separation < EPSILON
     at_first = ~is_inside & (dot(sub(c, v1), sub(v2, v1)) <= 0)
     at_second = ~is_inside & ~at_first & (dot(sub(c, v2), sub(v1, v2)) <= 0)
@@ -272,11 +243,11 @@ def _greatest_separation(one: Convex, xf1: Transform, two: Convex, xf2: Transfor
     for vertex, n in zip(one.vertices, one.normals, strict=True):
         world_normal = rotate(xf1[1], n)
         deepest = support(two.vertices, neg(unrotate(xf2[1], world_normal)))
-        farthest = apply(xf2, pick(two.vertices, deepest))
+        farthest = apply(xf2, choose(two.vertices, deepest))
         separations.append((dot(sub(farthest, apply(xf1, vertex)), world_normal), ZERO))
     before = where(edge - 1 >= 0, edge - 1, one.count - 1)
     after = where(edge + 1 < one.count, edge + 1, 0)
-    here, previous, following = (pick(separations, i)[0] for i in (edge, before, after))
+    here, previous, following = (choose(separations, i)[0] for i in (edge, before, after))
     goes_back = (previous > here) & (previous > following)
     goes_on = ~goes_back & (following > here)
     moves = goes_back | goes_on
@@ -286,7 +257,7 @@ def _greatest_separation(one: Convex, xf1: Transform, two: Convex, xf2: Transfor
         back = where(edge - 1 >= 0, edge - 1, one.count - 1)
         on = where(edge + 1 < one.count, edge + 1, 0)
         following_edge = where(goes_back, back, on)
-        value = pick(separations, following_edge)[0]
+        value = choose(separations, following_edge)[0]
         moves = moves & (value > best)
         best, edge = where(moves, value, best), where(moves, following_edge, edge)
     return best, edge
@@ -345,20 +316,6 @@ def _padded(shape: Convex, size: int) -> Convex:
     return shape._replace(
         vertices=[*shape.vertices, *[shape.vertices[0]] * extra], normals=[*shape.normals, *[shape.normals[0]] * extra]
     )
-
-
-def _choose(condition: Number, a: Convex, b: Convex) -> Convex:
-    return Convex(
-        [select(condition, p, q) for p, q in zip(a.vertices, b.vertices, strict=True)],
-        [select(condition, p, q) for p, q in zip(a.normals, b.normals, strict=True)],
-        where(condition, a.count, b.count),
-        select(condition, a.centroid, b.centroid),
-        where(condition, a.radius, b.radius),
-    )
-
-
-def _choose_transform(condition: Number, a: Transform, b: Transform) -> Transform:
-    return select(condition, a[0], b[0]), select(condition, a[1], b[1])
 
 
 def _key(index_a: Number, index_b: Number, type_a: Number, type_b: Number) -> Number:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import jax.numpy as jnp
 import numpy as np
 
-from funcenv.physics.geometry import HALF, ONE, PI, Number, add, dot, length, mul, once, where
 from funcenv.physics.revolute import Position, Velocity
+from funcenv.physics.scalars import HALF, ONE, PI, Number, once, where
+from funcenv.physics.vectors import add, dot, length, mul
 
-MAX_TRANSLATION = np.float32(2)  # of a body in a step [m]
-MAX_ROTATION = HALF * PI  # of a body in a step [rad]
+MAX_TRANSLATION = np.float32(2)  # greatest translation of a body in a step [m]
+MAX_ROTATION = HALF * PI  # greatest rotation of a body in a step [rad]
 
 
 def integrate(position: Position, velocity: Velocity, h: Number) -> tuple[Position, Velocity]:

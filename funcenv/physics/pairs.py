@@ -11,7 +11,6 @@ import numpy as np
 
 from funcenv.physics.contact_solver import ContactBody, Layout
 from funcenv.physics.fixtures import CIRCLE, EDGE, POLYGON, Fixtures
-from funcenv.physics.geometry import ONE, ZERO, Number, Transform, float32, is_known, where
 from funcenv.physics.manifold import (
     Convex,
     Manifold,
@@ -22,7 +21,9 @@ from funcenv.physics.manifold import (
     collide_polygons,
 )
 from funcenv.physics.revolute import BodyMass
+from funcenv.physics.scalars import ONE, ZERO, Number, choose, float32, is_known, where
 from funcenv.physics.shapes import POLYGON_RADIUS, Boxes, Edges
+from funcenv.physics.transforms import Transform
 from funcenv.physics.world import Body
 
 MAX_SELECTS = 8  # rows of a table from which a lookup chooses by comparisons; longer tables are gathered
@@ -213,14 +214,6 @@ def lookup(column: Any, index: Number) -> Number:
             chosen = where(index == i, value, chosen)
         return chosen
     return jnp.take(jnp.asarray(column), index, mode="clip")
-
-
-def choose(values: Sequence[Any], index: Number) -> Any:
-    """Return one of a few records by its index."""
-    chosen = values[0]
-    for i, value in enumerate(values[1:], start=1):
-        chosen = jax.tree.map(lambda new, old, i=i: where(index == i, new, old), value, chosen)
-    return chosen
 
 
 def _is_at_origin(body: Body) -> bool:

@@ -12,25 +12,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from funcenv.physics.geometry import (
-    EPSILON,
-    ONE,
-    ZERO,
-    Number,
-    Transform,
-    Vector,
-    add,
-    dot,
-    float32,
-    mul,
-    normalize,
-    opaque,
-    right,
-    sub,
-    unapply,
-    where,
-)
+from funcenv.physics.scalars import EPSILON, ONE, ZERO, Number, float32, opaque, where
 from funcenv.physics.shapes import Boxes, Circle, Edges, Shape
+from funcenv.physics.transforms import Transform, unapply
+from funcenv.physics.vectors import Vector, add, dot, mul, normalize, right, sub
 
 
 def cast_ray(shape: Shape, start: Vector, end: Vector, transform: Transform | None = None) -> jax.Array:

@@ -12,31 +12,14 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from funcenv.physics.geometry import (
-    ONE,
-    PI,
-    ZERO,
-    Number,
-    Vector,
-    add,
-    clamp,
-    cross,
-    float32,
-    length,
-    mul,
-    neg,
-    once,
-    rotate,
-    rotation,
-    spin,
-    sub,
-    where,
-)
+from funcenv.physics.scalars import ONE, PI, ZERO, Number, clamp, float32, once, where
 from funcenv.physics.shapes import LINEAR_SLOP
+from funcenv.physics.transforms import rotate, rotation
+from funcenv.physics.vectors import Vector, add, cross, length, mul, neg, spin, sub
 from funcenv.struct import PyTreeNode, field
 
 ANGULAR_SLOP = np.float32(2) / np.float32(180) * PI  # error of an angle that is not corrected [rad]
-MAX_ANGULAR_CORRECTION = np.float32(8) / np.float32(180) * PI  # of one position iteration [rad]
+MAX_ANGULAR_CORRECTION = np.float32(8) / np.float32(180) * PI  # greatest correction in one position iteration [rad]
 FREE, AT_LOWER, AT_UPPER, LOCKED = np.int32(0), np.int32(1), np.int32(2), np.int32(3)  # states of a limit
 
 
@@ -70,18 +53,18 @@ class RevoluteJoint(PyTreeNode):
 class JointImpulse(NamedTuple):
     """Impulses of a joint, which the next step starts from."""
 
-    point: Vector  # of the pin [N s]
+    point: Vector  # impulse at the pin [N s]
     limit: Number  # [N m s]
     motor: Number  # [N m s]
     limit_state: Number  # FREE, AT_LOWER, AT_UPPER or LOCKED
 
 
 class BodyMass(NamedTuple):
-    """What the solver needs of a body's mass; a static body has the inverses 0."""
+    """The inverse mass and inertia of a body, both 0 for a static one."""
 
     inverse_mass: Number
     inverse_inertia: Number  # about the centre of mass
-    center: Vector  # of mass, from the body's origin
+    center: Vector  # centre of mass, relative to the body's origin
 
 
 class Position(NamedTuple):
@@ -99,11 +82,11 @@ class Velocity(NamedTuple):
 
 
 class JointConstraint(NamedTuple):
-    """What stays constant during the velocity iterations of a step."""
+    """The quantities of a joint that stay constant during the velocity iterations."""
 
     mass_a: BodyMass
     mass_b: BodyMass
-    anchor_a: Vector  # from the centres of mass, in the bodies' coordinates
+    anchor_a: Vector  # anchor relative to the centre of mass, in the body's coordinates
     anchor_b: Vector
     r_a: Vector  # the same in world coordinates
     r_b: Vector
@@ -115,7 +98,7 @@ class JointConstraint(NamedTuple):
     k33: Number
     inverse2: Number  # 1 / the determinant of the pin's part of the matrix, 0 for a singular one
     inverse3: Number  # 1 / the determinant of the whole matrix, 0 for a singular one
-    minors: tuple[Number, Number, Number]  # of the whole matrix, without its first row
+    minors: tuple[Number, Number, Number]  # minors of the whole matrix, without its first row
     motor_mass: Number
     limit_state: Number
 

@@ -11,23 +11,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from funcenv.physics.geometry import (
-    EPSILON,
-    HALF,
-    ONE,
-    PI,
-    ZERO,
-    Number,
-    Vector,
-    add,
-    cross,
-    dot,
-    float32,
-    mul,
-    normalize,
-    right,
-    sub,
-)
+from funcenv.physics.scalars import EPSILON, HALF, ONE, PI, ZERO, Number, float32
+from funcenv.physics.vectors import Vector, add, cross, dot, mul, normalize, right, sub
 from funcenv.struct import PyTreeNode, field
 
 LINEAR_SLOP = np.float32(0.005)  # penetration that is not corrected [m]

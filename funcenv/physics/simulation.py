@@ -27,29 +27,15 @@ from funcenv.physics.contacts import (
     wake,
 )
 from funcenv.physics.fixtures import BOX_MARGIN, Fixtures, box_of
-from funcenv.physics.geometry import (
-    ONE,
-    ZERO,
-    Number,
-    Transform,
-    Vector,
-    add,
-    apply,
-    clamp,
-    dot,
-    float32,
-    mul,
-    once,
-    opaque,
-    origin,
-    where,
-)
 from funcenv.physics.impacts import ImpactSettings, solve_impacts
 from funcenv.physics.islands import Islands, find_islands, search
 from funcenv.physics.motion import integrate
 from funcenv.physics.pairs import PairTable, lookup
 from funcenv.physics.revolute import BodyMass, JointImpulse, Position, Velocity
+from funcenv.physics.scalars import ONE, ZERO, Number, clamp, float32, once, opaque, where
 from funcenv.physics.solver import Contacts, Plan, make_constraints, solve_positions, solve_velocities
+from funcenv.physics.transforms import Transform, apply, origin
+from funcenv.physics.vectors import Vector, add, dot, mul
 from funcenv.physics.world import Body, ContactState, World, WorldState, static_transform
 
 SLEEP_TIME = np.float32(0.5)  # at rest, before bodies fall asleep [s]
@@ -102,10 +88,10 @@ def initial_state(world: World) -> WorldState:
 
 
 class Inputs(NamedTuple):
-    """What a step depends on besides the state."""
+    """The inputs of a step besides the state."""
 
     world: World
-    forces: Mapping[int, Vector]  # by the index of the body
+    forces: Mapping[int, Vector]  # force by the index of the body
     torques: Mapping[int, Number]
 
 
@@ -115,7 +101,7 @@ class Settings(NamedTuple):
     dt: float
     velocity_iterations: int
     position_iterations: int
-    is_alone: bool = False  # whether the world is computed by itself, and not with a batch of others
+    is_alone: bool = False  # true if the world is computed by itself, and not in a batch
 
 
 def advance(settings: Settings, inputs: Inputs, state: WorldState) -> WorldState:
@@ -180,7 +166,7 @@ def fly(settings: Settings, inputs: Inputs, state: WorldState) -> tuple[WorldSta
 
 
 class _Program:
-    """What a step needs of a world, prepared when a program is traced."""
+    """The constants of a world's step, prepared when a program is traced."""
 
     def __init__(self, world: World, settings: Settings) -> None:
         dt, self.is_alone = settings.dt, settings.is_alone
@@ -188,7 +174,7 @@ class _Program:
         self.fixtures = Fixtures(world)
         self.size = len(world.moving)
         self.has_contacts = self.fixtures.max_contacts > 0
-        self.ratio = (ONE / np.float32(dt)) * np.float32(dt)  # of this step's length to the last one's
+        self.ratio = (ONE / np.float32(dt)) * np.float32(dt)  # ratio of this step's length to the last one's
         self.masses, self.h = opaque((world.masses(), dt))
         self.row_masses = [self.masses[body] for body in world.moving]
         # static bodies come last among the rows, and never change

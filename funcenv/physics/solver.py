@@ -16,22 +16,22 @@ import numpy as np
 
 from funcenv.physics import contact_solver, revolute
 from funcenv.physics.contact_solver import Contact, ContactConstraint, ContactImpulse, Layout
-from funcenv.physics.geometry import ZERO, Number, where
 from funcenv.physics.revolute import JointConstraint, JointImpulse, Position, RevoluteJoint, Velocity
+from funcenv.physics.scalars import ZERO, Number, row_at, where, with_row
 from funcenv.physics.shapes import LINEAR_SLOP
 
 
 class Plan(NamedTuple):
-    """What the loops need to know when they are traced."""
+    """The static structure of the solver's loops."""
 
     layout: Layout
-    ends: Sequence[tuple[int, int]]  # of the joints in their order: rows of their bodies
+    ends: Sequence[tuple[int, int]]  # rows of each joint's two bodies, in the order of the joints
     num_fixed: int  # static bodies, whose rows follow those of the moving ones
     velocity_iterations: int
     position_iterations: int
     factor: Number = contact_solver.BAUMGARTE  # part of an overlap that one iteration removes
     tolerance: Number = np.float32(-3) * LINEAR_SLOP  # separation at which positions are good enough
-    labels: Sequence[int] = (0,)  # of the islands that there may be
+    labels: Sequence[int] = (0,)  # possible labels of islands
 
 
 class Contacts(NamedTuple):
@@ -62,24 +62,17 @@ def solve_velocities(
         pushes = _filled(pushes, shape, leading=1)
 
         def warm(k: Any, velocities: Any) -> Any:
-            contact, constraint, push = _at((contacts.contact, contacts.constraint, pushes), k)
+            contact, constraint, push = row_at((contacts.contact, contacts.constraint, pushes), k)
             a, b = _bodies(plan.layout, velocities, contact)
             a, b = contact_solver.warm_start(plan.layout, contact, constraint, push, a, b)
             return _replaced(plan.layout, velocities, contact, a, b)
 
         def touch(k: Any, carry: Any) -> Any:
             velocities, pushes = carry
-            contact, constraint, push = _at((contacts.contact, contacts.constraint, pushes), k)
+            contact, constraint, push = row_at((contacts.contact, contacts.constraint, pushes), k)
             a, b = _bodies(plan.layout, velocities, contact)
             push, a, b = contact_solver.solve_velocity(plan.layout, contact, constraint, push, a, b)
-            pushes = jax.tree.map(
-                lambda column, value: jax.lax.dynamic_update_index_in_dim(
-                    column, value, k, 0, allow_negative_indices=False
-                ),
-                pushes,
-                push,
-            )
-            return _replaced(plan.layout, velocities, contact, a, b), pushes
+            return _replaced(plan.layout, velocities, contact, a, b), with_row(pushes, k, push)
 
         if pushes is not None:
             velocities = jax.lax.fori_loop(0, most, warm, velocities)
@@ -137,12 +130,12 @@ def solve_positions(
 
         def touch(k: Any, carry: Any) -> Any:
             positions, separations = carry
-            contact = _at(contacts.contact, k)
+            contact = row_at(contacts.contact, k)
             a, b = _bodies(plan.layout, positions, contact)
             a, b, least = contact_solver.solve_position(plan.layout, contact, a, b, plan.factor)
             here = [least]
             if not is_single:
-                here = [where(_at(of_contacts, k) == label, least, ZERO) for label in plan.labels]
+                here = [where(row_at(of_contacts, k) == label, least, ZERO) for label in plan.labels]
             separations = [jnp.minimum(old, new) for old, new in zip(separations, here, strict=True)]
             return _replaced(plan.layout, positions, contact, a, b), separations
 
@@ -207,12 +200,6 @@ def _replaced(layout: Layout, values: list[Any], contact: Contact, a: Any, b: An
 def _most(contacts: Contacts) -> Number:
     """Return the greatest number of contacts in the batch."""
     return jnp.max(contacts.count)
-
-
-def _at(values: Any, k: Any) -> Any:
-    return jax.tree.map(
-        lambda column: jax.lax.dynamic_index_in_dim(column, k, 0, keepdims=False, allow_negative_indices=False), values
-    )
 
 
 def _is_in(own: Number, labels: Sequence[int], flags: list[Any]) -> Any:

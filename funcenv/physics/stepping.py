@@ -21,12 +21,12 @@ from funcenv._compile.chunks import Chunks
 from funcenv._compile.options import is_debugging, is_enabled
 from funcenv._compile.single_kernel import mark_single_kernel
 from funcenv.physics.fixtures import Fixtures
-from funcenv.physics.geometry import Number, Vector, once
+from funcenv.physics.scalars import Number, once, row_at, with_row
 from funcenv.physics.simulation import Inputs, Settings, advance, fly
+from funcenv.physics.vectors import Vector
 from funcenv.physics.world import World, WorldState
 
-_MAX_CHUNK_WORLDS = 256  # that fly together; XLA does not put larger loops into a kernel
-_MAX_SINGLE_WORLDS = 4  # so few worlds are computed one by one at once
+_MAX_SINGLE_WORLDS = 4  # most worlds that are computed one by one
 
 
 def step(
@@ -124,9 +124,9 @@ def _program(settings: Settings, structure: Any, known: tuple[_Known | None, ...
 class _Passes(NamedTuple):
     """The step of a world, as functions of the numbers that are not known, and the state."""
 
-    alone: Callable[..., WorldState]  # of a world by itself
-    together: Callable[..., WorldState]  # of one in a batch
-    flight: Callable[..., tuple[WorldState, jax.Array]]  # of one in a batch, where nothing touches; and whether it may
+    alone: Callable[..., WorldState]  # step of a world by itself
+    together: Callable[..., WorldState]  # step of a world in a batch
+    flight: Callable[..., tuple[WorldState, jax.Array]]  # step without contacts, and its validity
 
 
 class _Kind(NamedTuple):
@@ -213,15 +213,14 @@ def _step_rows(
 
     def step_row(carry: Any) -> Any:
         row, result = carry
-        numbers, before = once(jax.tree.map(lambda leaf: _read(leaf, row), (mapped, state)))
+        numbers, before = once(row_at((mapped, state), row))
         after = passes.alone(with_shared(numbers), before)
-        result = jax.tree.map(lambda leaf, new: _write(leaf, new, row), result, after)
-        return following(row + 1), result
+        return following(row + 1), with_row(result, row, after)
 
     def following(row: Any) -> Any:
         """Return the next row with contacts."""
         return jax.lax.while_loop(
-            lambda i: (i < size) & ~_read(is_close, jnp.minimum(i, size - 1)), lambda i: i + 1, row
+            lambda i: (i < size) & ~row_at(is_close, jnp.minimum(i, size - 1)), lambda i: i + 1, row
         )
 
     if size <= _MAX_SINGLE_WORLDS or not kind.flies:
@@ -233,11 +232,3 @@ def _step_rows(
         if not kind.touches:
             return result
     return jax.lax.while_loop(lambda carry: carry[0] < size, step_row, (following(jnp.int32(0)), result))[1]
-
-
-def _read(leaf: jax.Array, row: Any) -> jax.Array:
-    return jax.lax.dynamic_index_in_dim(leaf, row, 0, keepdims=False, allow_negative_indices=False)
-
-
-def _write(leaf: jax.Array, new: Any, row: Any) -> jax.Array:
-    return jax.lax.dynamic_update_index_in_dim(leaf, new, row, 0, allow_negative_indices=False)

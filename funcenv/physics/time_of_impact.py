@@ -13,36 +13,16 @@ import jax.numpy as jnp
 import numpy as np
 
 from funcenv.physics.distance import Cache, distance, empty_cache
-from funcenv.physics.geometry import (
-    HALF,
-    ONE,
-    PI,
-    Number,
-    Transform,
-    Vector,
-    add,
-    apply,
-    dot,
-    mul,
-    neg,
-    normalize,
-    once,
-    opaque,
-    origin,
-    right,
-    rotate,
-    select,
-    sub,
-    unrotate,
-    where,
-)
-from funcenv.physics.manifold import Convex, pick, support
+from funcenv.physics.manifold import Convex, support
 from funcenv.physics.revolute import Position
+from funcenv.physics.scalars import HALF, ONE, PI, Number, choose, once, opaque, select, where
 from funcenv.physics.shapes import LINEAR_SLOP, MAX_VERTICES
+from funcenv.physics.transforms import Transform, apply, origin, rotate, unrotate
+from funcenv.physics.vectors import Vector, add, dot, mul, neg, normalize, right, sub
 
 MAX_AXES, MAX_ROOT_STEPS = 20, 50
-TOLERANCE = np.float32(0.25) * LINEAR_SLOP  # of the distance at the time of impact [m]
-POINTS, FACE_A, FACE_B = np.int32(0), np.int32(1), np.int32(2)  # what an axis belongs to
+TOLERANCE = np.float32(0.25) * LINEAR_SLOP  # tolerance of the distance at the time of impact [m]
+POINTS, FACE_A, FACE_B = np.int32(0), np.int32(1), np.int32(2)  # owner of an axis
 
 
 class Sweep(NamedTuple):
@@ -58,7 +38,7 @@ class Sweep(NamedTuple):
 class _Axis(NamedTuple):
     kind: Number
     axis: Vector
-    point: Vector  # on the face, in the coordinates of its body
+    point: Vector  # point on the face, in the coordinates of its body
 
 
 def time_of_impact(a: Convex, sweep_a: Sweep, b: Convex, sweep_b: Sweep) -> tuple[Number, Number]:
@@ -152,8 +132,8 @@ def _find_root(function: Any, low: Any, high: Any, target: Number, is_on: Number
 
 def _find_axis(a: Convex, xf_a: Transform, b: Convex, xf_b: Transform, cache: Cache) -> _Axis:
     """Return the axis through the closest points, or normal to the face that one of them lies on."""
-    a1, a2 = pick(a.vertices, cache.index_a[0]), pick(a.vertices, cache.index_a[1])
-    b1, b2 = pick(b.vertices, cache.index_b[0]), pick(b.vertices, cache.index_b[1])
+    a1, a2 = choose(a.vertices, cache.index_a[0]), choose(a.vertices, cache.index_a[1])
+    b1, b2 = choose(b.vertices, cache.index_b[0]), choose(b.vertices, cache.index_b[1])
     is_points = cache.count == 1
     is_b = cache.index_a[0] == cache.index_a[1]
     between, _ = normalize(sub(apply(xf_b, b1), apply(xf_a, a1)))
@@ -190,8 +170,8 @@ def _separation_of(
     a: Convex, xf_a: Transform, b: Convex, xf_b: Transform, axis: _Axis, index_a: Number, index_b: Number
 ) -> Number:
     is_a, is_b = axis.kind == FACE_A, axis.kind == FACE_B
-    on_a = apply(xf_a, select(is_a, axis.point, pick(a.vertices, index_a)))
-    on_b = apply(xf_b, select(is_b, axis.point, pick(b.vertices, index_b)))
+    on_a = apply(xf_a, select(is_a, axis.point, choose(a.vertices, index_a)))
+    on_b = apply(xf_b, select(is_b, axis.point, choose(b.vertices, index_b)))
     difference = sub(on_b, on_a)
     return dot(select(is_b, neg(difference), difference), _world_axis(axis, xf_a, xf_b))
 

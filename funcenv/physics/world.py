@@ -13,10 +13,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from funcenv.physics.geometry import ONE, ZERO, Number, Transform, Vector, add, cross, dot, float32, mul, sub, where
-from funcenv.physics.geometry import origin as origin_of
 from funcenv.physics.revolute import BodyMass, RevoluteJoint
+from funcenv.physics.scalars import ONE, ZERO, Number, float32, where
 from funcenv.physics.shapes import Boxes, Mass, Shape, mass_of
+from funcenv.physics.transforms import Transform
+from funcenv.physics.transforms import origin as origin_of
+from funcenv.physics.vectors import Vector, add, cross, dot, mul, sub
 from funcenv.struct import PyTreeNode, field
 
 NOTHING = np.int32(0)
@@ -158,8 +160,8 @@ class ContactState(PyTreeNode):
     stamp: jax.Array  # the later a contact was created, the greater
     is_touching: jax.Array
     is_enabled: jax.Array
-    count: jax.Array  # of points: 0, 1 or 2
-    kind: jax.Array  # what the manifold's normal belongs to: CIRCLES, FACE_A or FACE_B
+    count: jax.Array  # number of points: 0, 1 or 2
+    kind: jax.Array  # owner of the manifold's normal: CIRCLES, FACE_A or FACE_B
     normal: jax.Array  # [max_contacts, 2]
     point: jax.Array  # [max_contacts, 2]
     points: jax.Array  # [max_contacts, 2, 2]
@@ -171,22 +173,22 @@ class ContactState(PyTreeNode):
 class WorldState(PyTreeNode):
     """The state of a world: one row for each moving body, joint and contact."""
 
-    x: jax.Array  # of the centre of mass [m]
+    x: jax.Array  # position of the centre of mass [m]
     y: jax.Array  # [m]
     angle: jax.Array  # [rad]
-    velocity_x: jax.Array  # of the centre of mass [m/s]
+    velocity_x: jax.Array  # velocity of the centre of mass [m/s]
     velocity_y: jax.Array  # [m/s]
     angular_velocity: jax.Array  # [rad/s]
     is_awake: jax.Array
-    rest_time: jax.Array  # how long the body has been at rest [s]
+    rest_time: jax.Array  # time for which the body has been at rest [s]
     joint_impulses: jax.Array  # [joints, 4]: x, y [N s], limit, motor [N m s]
     limit_states: jax.Array  # [joints]
     contacts: ContactState
     boxes: jax.Array  # [moving fixtures, 4]: enlarged bounding boxes, left, bottom, right, top [m]
     next_stamp: jax.Array
-    dropped: jax.Array  # how many contacts have found no place, and were ignored
-    began: jax.Array  # whether a contact of the body began in the last step
-    last_event: jax.Array  # what happened last to a contact of the body in the last step: NOTHING, BEGAN or ENDED
+    dropped: jax.Array  # number of contacts that found no place and were ignored
+    began: jax.Array  # true if a contact of the body began in the last step
+    last_event: jax.Array  # last event of the body's contacts in the last step: NOTHING, BEGAN or ENDED
 
 
 def transform_of(world: World, state: WorldState, body: int) -> Transform:

@@ -13,6 +13,8 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, UInt
 
+from funcenv._jax import optimization_barrier
+
 MAX_BLOCKS = 2**32
 """The number of blocks that one key can produce, because the counters here have 32 bits."""
 
@@ -26,7 +28,7 @@ bits stay arrays on a CPU: taken apart, XLA's CPU backend was seen to compute th
 
 
 class Style(enum.Enum):
-    """How a generator computes few keys and few random bits. The numbers are the same in every style.
+    """A way to compute few keys and few random bits. The numbers are the same in every style.
 
     A style belongs to the implementation of a key (`funcenv.random.generators.with_style`), so that it is fixed when a
     program is traced and does not depend on who lowers the program later.
@@ -92,7 +94,7 @@ def draw_elementwise(draw: Callable[[jax.Array], Any], shape: tuple[int, ...], s
     On a GPU, a few elements are drawn one by one: XLA then moves each into the kernel that needs it. In a single kernel
     that maps over environments they are drawn in a loop, one after another for all environments at once, because an
     axis of size 4 fills no vector register. XLA counts the operations of a loop's body once, and asynchronous dispatch
-    depends on that count (`funcenv.adapters.vector.chunks`).
+    depends on that count (`funcenv.adapters.engine.chunks`).
 
     Args:
         draw: an elementwise function of the indices.
@@ -148,8 +150,8 @@ def _prevent_recomputation(keys: jax.Array) -> jax.Array:
     minutes to compile. Few keys need no barrier in a program that becomes a single kernel, which is faster without it,
     nor on a GPU, where an intermediate array costs a kernel.
     """
-    barrier: Any = lax.optimization_barrier  # JAX declares no types for it.
-    return barrier(keys)
+    barred: jax.Array = optimization_barrier(keys)
+    return barred
 
 
 def _stack_nested(words: Sequence[jax.Array], shape: tuple[int, ...]) -> jax.Array:

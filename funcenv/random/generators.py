@@ -16,6 +16,7 @@ import jax.extend.random
 import jax.numpy as jnp
 from jaxtyping import Array, Key, UInt
 
+from funcenv._jax import config
 from funcenv.random import threefry
 from funcenv.random._counter_based import Style, stack_words
 
@@ -35,7 +36,7 @@ def default_impl() -> Hashable:
     ...     default_impl()
     'rbg'
     """
-    chosen: str = jax.config.jax_default_prng_impl  # type: ignore[attr-defined]  # JAX adds its options at run time
+    chosen: str = config.jax_default_prng_impl
     return find_impl(THREEFRY if chosen == "threefry2x32" else chosen)
 
 

@@ -24,12 +24,12 @@ class Episode:
 
     scenes: Scene  # every array has a leading axis [num_steps + 1]: the first state, then the state after each step
     reward: NDArray  # [num_steps]
-    action: Any = None  # of the action space, every array with a leading axis [num_steps]; None: not known
+    action: Any = None  # members of the action space, with a leading axis [num_steps] on every array; None: not known
     terminated: bool = False
-    truncated: bool = False  # where neither flag is set, the recording stopped before the episode ended
+    truncated: bool = False  # if neither flag is set, the recording stopped before the episode ended
     title: str = "Episode"
     action_space: AnySpace | None = None
-    action_names: tuple[str, ...] = ()  # what each action does, as `FuncEnv.action_names`
+    action_names: tuple[str, ...] = ()  # effect of each action, as in `FuncEnv.action_names`
 
     def __post_init__(self) -> None:
         num_states = len(self.scenes.camera.width)

@@ -101,7 +101,7 @@ class VideoWriter:
         frame = np.pad(frame, ((0, height % 2), (0, width % 2), (0, 0)), mode="edge")
         if self._process is None:
             self._process = self._start(*frame.shape[:2])
-        assert self._process.stdin is not None  # for the type checker
+        assert self._process.stdin is not None  # narrows the type for mypy
         try:
             self._process.stdin.write(np.ascontiguousarray(frame).data)
         except BrokenPipeError:

@@ -53,7 +53,7 @@ def _write_gif(path: pathlib.Path, frames: Iterable[NDArray], fps: float) -> Non
 
 
 class _NumberedColors:
-    """A number for each colour that occurs in some frames, and how often it occurs.
+    """The colours of some frames, each with a number and its count of pixels.
 
     A frame differs from the one before in few pixels, so only those are searched for new colours.
     """
@@ -61,7 +61,7 @@ class _NumberedColors:
     def __init__(self) -> None:
         self.colors: NDArray = np.empty(0, np.uint32)  # packed as red, green, blue
         self.counts: NDArray = np.empty(0, np.int64)
-        self._number: NDArray = np.zeros(1 << 24, np.uint32)  # of each colour, from 1; 0: not seen
+        self._number: NDArray = np.zeros(1 << 24, np.uint32)  # index of each colour, from 1; 0: not seen
         self._before: NDArray = np.empty(0, np.uint32)
 
     def add(self, frame: NDArray) -> NDArray:

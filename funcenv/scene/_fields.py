@@ -47,7 +47,7 @@ class Motion(NamedTuple):
 
 
 class Form(NamedTuple):
-    """What a field holds."""
+    """The kind of value that a field holds."""
 
     shape: tuple[int | None, ...]  # None: any size; a negative size is a minimum, so -3 is 3 or more
     transform: Callable[[Motion, Any], Any] | None = None  # None: a motion leaves the field as it is
@@ -104,7 +104,7 @@ def refuse_color_names(node: Any) -> None:
     ValueError: color of a Circle must be four numbers, got 'red'; write rgba('#d14a58'), or palette.RED of
         funcenv.scene
     """
-    kind: Any = type(node)  # which mypy does not take for hashable
+    kind: Any = type(node)  # mypy does not take the type for hashable
     for name, form in declared_forms(kind).items():
         value = getattr(node, name)
         if form.shape == (4,) and isinstance(value, str):

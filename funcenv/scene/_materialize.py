@@ -7,6 +7,8 @@ from typing import Any, TypeVar
 import jax
 import jax.numpy as jnp
 
+from funcenv._jax import optimization_barrier
+
 Tree = TypeVar("Tree")
 
 
@@ -25,7 +27,7 @@ def materialize(tree: Tree) -> Tree:
 
 
 def _behind_barrier(tree: Any) -> Any:
-    return jax.lax.optimization_barrier(tree)  # type: ignore[no-untyped-call]  # JAX's
+    return optimization_barrier(tree)
 
 
 def _behind_branch(tree: Any) -> Any:

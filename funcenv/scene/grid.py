@@ -37,7 +37,7 @@ def mosaic(
         gap: pixels between two scenes; 0 for none.
         gap_color: colour of the gaps, of empty places, and of what remains at the borders.
         supersample: as in `rasterize`.
-        grayscale: as in `rasterize`.
+        grayscale: as in `rasterize`, by the standard BT.601.
 
     Returns:
         uint8 `[height, width, 3]`, or `[height, width]` in grey.

@@ -16,10 +16,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Shaped
 
-from funcenv.checks import require_size
+from funcenv._jax import optimization_barrier
+from funcenv.checks import require_one_of, require_size
 from funcenv.scene._fields import Color, Length, Point, canonical, refuse_color_names, require_fields
 from funcenv.scene._materialize import materialize
-from funcenv.scene.color import luminance
+from funcenv.scene.color import LUMINANCE, Luminance, luminance, pack_words, unpack_words
 from funcenv.scene.shapes import Pixels, Repeat, Shape
 from funcenv.struct import PyTreeNode
 
@@ -58,7 +59,7 @@ class Scene(PyTreeNode):
     camera: Camera
     shapes: tuple[Any, ...] = ()
     backdrop: tuple[Any, ...] = ()  # shapes that depend on parameters only; painted once for a batch of states
-    background: Color = (1.0, 1.0, 1.0, 1.0)  # of the world; its alpha is ignored
+    background: Color = (1.0, 1.0, 1.0, 1.0)  # colour of the world; its alpha is ignored
 
     def __post_init__(self) -> None:
         refuse_color_names(self)
@@ -82,7 +83,14 @@ class Scene(PyTreeNode):
 
 
 def rasterize(
-    scene: Scene, height: int, width: int, *, supersample: int = 1, grayscale: bool = False, dtype: Any = np.uint8
+    scene: Scene,
+    height: int,
+    width: int,
+    *,
+    supersample: int = 1,
+    grayscale: bool = False,
+    standard: Luminance = "BT.601",
+    dtype: Any = np.uint8,
 ) -> Shaped[Array, "height width *channels"]:
     """Draw a scene with anti-aliased edges.
 
@@ -92,6 +100,7 @@ def rasterize(
         width: columns of the image.
         supersample: factor by which the image is drawn larger each way before it is averaged, for more exact edges.
         grayscale: draw one channel, the luminance, for a third of the cost.
+        standard: of the luminance: "BT.601", "BT.709" as Gymnasium's `GrayscaleObservation`, or "ALE".
         dtype: `uint8`, from 0 to 255; or `float32`, from 0 to 1 and not rounded, which has gradients with respect to
             everything in the scene.
 
@@ -99,7 +108,7 @@ def rasterize(
         `[height, width, 3]`, or `[height, width]` in grey; the top row comes first.
 
     Raises:
-        ValueError: a size below 1, another dtype, or a field of a shape with the wrong array shape.
+        ValueError: a size below 1, another standard or dtype, or a field of a shape with the wrong array shape.
         TypeError: an element of `shapes` or `backdrop` that is not a shape.
 
     >>> from funcenv.scene import Camera, Rectangle, rgba
@@ -114,10 +123,12 @@ def rasterize(
     supersample = require_size("supersample", supersample)
     if np.dtype(dtype) not in (np.uint8, np.float32):
         raise ValueError(f"dtype must be uint8 or float32, got {np.dtype(dtype)}")
+    require_one_of("standard", standard, LUMINANCE)
     scene = scene.canonical()
     require_fields(scene.camera)
-    pixels = _pixels(scene.camera, height * supersample, width * supersample)._replace(grayscale=grayscale)
-    canvas = _channels((scene.background[0], scene.background[1], scene.background[2]), grayscale)
+    pixels = _pixels(scene.camera, height * supersample, width * supersample)
+    pixels = pixels._replace(luminance=standard if grayscale else None)
+    canvas = _channels((scene.background[0], scene.background[1], scene.background[2]), pixels.luminance)
     canvas = tuple(jnp.broadcast_to(plane, (1, 1)) for plane in canvas)
     if scene.backdrop:
         canvas = materialize(_paint(canvas, scene.backdrop, pixels))
@@ -129,7 +140,7 @@ def rasterize(
     if np.dtype(dtype) == np.float32:
         return planes[0] if grayscale else jnp.stack(planes, axis=-1)
     levels = [(plane * 255.0 + 0.5).astype(jnp.uint32) for plane in planes]
-    return levels[0].astype(jnp.uint8) if grayscale else _interleave(*levels)
+    return levels[0].astype(jnp.uint8) if grayscale else unpack_words(pack_words(*levels))
 
 
 def _pixels(camera: Camera, height: int, width: int) -> Pixels:
@@ -140,8 +151,7 @@ def _pixels(camera: Camera, height: int, width: int) -> Pixels:
     size = jnp.maximum(camera.width / width, camera.height / height)
     x = camera.center[0] + (jnp.arange(width, dtype=jnp.float32) - (width - 1) / 2) * size
     y = camera.center[1] - (jnp.arange(height, dtype=jnp.float32) - (height - 1) / 2) * size
-    barrier: Any = jax.lax.optimization_barrier
-    return Pixels(*barrier((x[None, :], y[:, None], size, 1 / size)))
+    return Pixels(*optimization_barrier((x[None, :], y[:, None], size, 1 / size)))
 
 
 def _paint(canvas: _Canvas, shapes: Sequence[Shape], pixels: Pixels) -> _Canvas:
@@ -155,16 +165,10 @@ def _paint(canvas: _Canvas, shapes: Sequence[Shape], pixels: Pixels) -> _Canvas:
         require_fields(shape)
         for layer in shape.layers(pixels):
             weight = layer.coverage * layer.alpha
-            colors = _channels(layer.color, grayscale=len(canvas) == 1)
+            colors = _channels(layer.color, pixels.luminance)
             canvas = tuple(plane + (color - plane) * weight for plane, color in zip(canvas, colors, strict=True))
     return canvas
 
 
-def _channels(color: tuple[Any, Any, Any], grayscale: bool) -> tuple[Any, ...]:
-    return (luminance(*color),) if grayscale else color
-
-
-def _interleave(red: jax.Array, green: jax.Array, blue: jax.Array) -> jax.Array:
-    """Return three planes as `[height, width, 3]`, packed into one word a pixel so that each is computed once."""
-    words = red | (green << 8) | (blue << 16)
-    return jax.lax.bitcast_convert_type(words, jnp.uint8)[..., :3]
+def _channels(color: tuple[Any, Any, Any], standard: Luminance | None) -> tuple[Any, ...]:
+    return color if standard is None else (luminance(*color, standard),)

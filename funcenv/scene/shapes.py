@@ -33,6 +33,7 @@ from funcenv.scene._fields import (
     declared_forms,
     refuse_color_names,
 )
+from funcenv.scene.color import Luminance
 from funcenv.struct import PyTreeNode, field
 
 
@@ -43,7 +44,7 @@ class Pixels(NamedTuple):
     y: jax.Array  # [height, 1]
     size: jax.Array  # width of a pixel, scalar
     density: jax.Array  # pixels per unit of length, scalar
-    grayscale: bool = False  # whether only the luminance of colours is drawn
+    luminance: Luminance | None = None  # standard of the grey levels to draw, or None for colours
 
 
 class Layer(NamedTuple):
@@ -70,7 +71,7 @@ class Shape(PyTreeNode):
 
     def transformed(self, motion: Motion) -> Shape:
         """Return the shape after a motion of the plane."""
-        kind: Any = type(self)  # which mypy does not take for hashable
+        kind: Any = type(self)  # mypy does not take the type for hashable
         forms = declared_forms(kind)
         if not forms:
             raise NotImplementedError(f"{type(self).__name__} must define transformed(motion)")
@@ -256,7 +257,7 @@ class Terrain(Shape):
     left: Number  # x of the first sample
     right: Number  # x of the last sample
     color: Color
-    outline: Color = None  # of the surface
+    outline: Color = None  # outline of the surface
     outline_width: Length = 0.0
 
     def layers(self, pixels: Pixels) -> Iterator[Layer]:

@@ -25,7 +25,7 @@ def frame_size(
     if height is None and width is None:
         height, width = (None, longer_side) if aspect >= 1 else (longer_side, None)
     if width is None:
-        assert height is not None  # for the type checker
+        assert height is not None  # narrows the type for mypy
         return height, _round_to_even(height * aspect)
     return _round_to_even(width / aspect) if height is None else height, width
 

@@ -14,13 +14,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from funcenv.checks import require_one_of
 from funcenv.scene._fields import Codes, Color, Length, Number, Point, Size, Texels
 from funcenv.scene.color import luminance
 from funcenv.scene.font import ADVANCE, BLANK, CAPITAL_HEIGHT, GLYPH_HEIGHT, glyphs
 from funcenv.scene.shapes import Layer, Pixels, Shape
 from funcenv.struct import field
 
-_ANCHORS = {"left": 0.5, "center": 0.0, "right": -0.5}  # from the anchor to the middle of the text, in its widths
+_ANCHORS = {"left": 0.5, "center": 0.0, "right": -0.5}  # offset of the text's middle from the anchor, in its widths
 
 
 class Sprite(Shape):
@@ -49,8 +50,9 @@ class Sprite(Shape):
         covered = _mean_texels(alpha, self.center, self.size, pixels)
         weight = jnp.maximum(covered, 1e-6)
         planes = [image[..., channel] for channel in range(3)]
-        if pixels.grayscale:  # one plane instead of three
-            planes = [luminance(*planes)]
+        if pixels.luminance is not None:  # one plane instead of three
+            red, green, blue = planes
+            planes = [luminance(red, green, blue, pixels.luminance)]
         colors = [_mean_texels(plane * alpha, self.center, self.size, pixels) / weight for plane in planes]
         red, green, blue = colors if len(colors) == 3 else colors * 3
         yield Layer(covered, (red, green, blue), self.alpha)
@@ -68,14 +70,13 @@ class Text(Shape):
 
     position: Point  # the anchor, at half the height of a capital letter
     codes: Codes  # int32 [characters]: `letters("text")` or `digits(number, count)`
-    height: Length  # of a capital letter
+    height: Length  # height of a capital letter
     color: Color
     anchor: str = field(pytree_node=False, default="center")  # "left", "center" or "right" end of the text
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.anchor not in _ANCHORS:
-            raise ValueError(f"anchor must be one of {', '.join(_ANCHORS)}, got {self.anchor!r}")
+        require_one_of("anchor", self.anchor, _ANCHORS)
 
     def layers(self, pixels: Pixels) -> Iterator[Layer]:
         """Return one layer with all characters."""

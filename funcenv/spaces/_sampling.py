@@ -49,13 +49,13 @@ def require_mask(mask: Any, n: int, name: str = "mask", may_be_empty: bool = Fal
     return jnp.asarray(numbers) != 0
 
 
-def require_probability(probability: Any, n: int, name: str = "probability") -> Float[Array, "n"]:
+def require_distribution(probability: Any, n: int, name: str = "probability") -> Float[Array, "n"]:
     """Convert the probabilities of `n` choices to a float array.
 
     Raises:
         ValueError: The array has another shape, or concrete probabilities lie outside [0, 1] or do not sum to 1.
 
-    >>> require_probability([0.5, 0.6], 2)
+    >>> require_distribution([0.5, 0.6], 2)
     Traceback (most recent call last):
         ...
     ValueError: probability must hold numbers in [0, 1] that sum to 1, got [0.5 0.6]; divide them by their sum

@@ -94,7 +94,7 @@ class Discrete(IntegerSpace):
         if mask is not None:
             index = _sampling.draw_allowed(key, _sampling.require_mask(mask, self.n))
         elif probability is not None:
-            index = _sampling.draw_weighted(key, _sampling.require_probability(probability, self.n))
+            index = _sampling.draw_weighted(key, _sampling.require_distribution(probability, self.n))
         else:
             word = np.dtype("u4" if self.n <= _sampling.MAX_ONE_WORD_CHOICES else f"u{max(dtype.itemsize, 4)}")
             index = _sampling.uniform_below(key, jnp.asarray(np.uint64(self.n % 2**64).astype(word)), self.n)

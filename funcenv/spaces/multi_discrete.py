@@ -76,7 +76,7 @@ class MultiDiscrete(IntegerSpace):
             index = _sampling.draw_allowed(key, self._rows("mask", mask, _sampling.require_mask)).reshape(self.shape)
         elif probability is not None:
             index = _sampling.draw_weighted(
-                key, self._rows("probability", probability, _sampling.require_probability)
+                key, self._rows("probability", probability, _sampling.require_distribution)
             ).reshape(self.shape)
         else:
             word = np.dtype(f"u{max(dtype.itemsize, 4)}")
@@ -116,7 +116,7 @@ class MultiDiscrete(IntegerSpace):
     def flatten(self, x: Any) -> Int[Array, "size"]:
         """Return the one-hot vectors of the elements in row-major order, with zeros for values out of range."""
         counts = self.nvec.reshape(-1)
-        element = np.repeat(np.arange(counts.size), counts)  # which element each entry of the vector belongs to
+        element = np.repeat(np.arange(counts.size), counts)  # element to which each entry of the vector belongs
         position = np.arange(element.size) - (np.cumsum(counts) - counts)[element]
         value = position + self.start.reshape(-1)[element]
         flat = with_shape("a member of MultiDiscrete", x, self.shape, self.dtype).reshape(-1)

@@ -42,7 +42,7 @@ class Space(abc.ABC, Generic[T_cov]):
 
     shape: tuple[int, ...] | None = None
     dtype: np.dtype[Any] | None = None
-    is_open: bool = False  # whether members have no bounds at all
+    is_open: bool = False  # true if members have no bounds at all
 
     @abc.abstractmethod
     def sample(self, key: jax.Array, mask: Any = None, probability: Any = None) -> T_cov:
@@ -79,7 +79,7 @@ class Space(abc.ABC, Generic[T_cov]):
 
     @property
     def is_np_flattenable(self) -> bool:
-        """Whether members flatten to a single vector. The name is Gymnasium's."""
+        """True if members flatten to a single vector. The name is Gymnasium's."""
         return self.flattened.shape is not None
 
     @property

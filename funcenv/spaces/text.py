@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Int32
 from funcenv.checks import require_integer
 from funcenv.spaces._dtypes import integers_within, is_array, with_shape
 from funcenv.spaces._padded import PaddedSpace, choose_length, is_integer, read_choice, within_length
-from funcenv.spaces._sampling import draw_allowed, draw_weighted, require_mask, require_probability, uniform_below
+from funcenv.spaces._sampling import draw_allowed, draw_weighted, require_distribution, require_mask, uniform_below
 from funcenv.spaces.box import Box
 from funcenv.spaces.space import require_alike
 from funcenv.struct import PyTreeNode
@@ -133,7 +133,7 @@ class Text(PaddedSpace[TextInstance]):
         if choices is None:
             codes = uniform_below(code_key, jnp.full(self.max_length, count, jnp.uint32), count).astype(jnp.int32)
         elif name == "probability":
-            chances = require_probability(choices, count, "the probability of characters")
+            chances = require_distribution(choices, count, "the probability of characters")
             codes = draw_weighted(code_key, jnp.broadcast_to(chances, (self.max_length, count)))
         else:
             allowed = require_mask(choices, count, "the mask of characters", may_be_empty=self.min_length == 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -11,14 +11,12 @@ from jaxtyping import Array, Bool, Float, Int, UInt8
 
 from funcenv.checks import require_size
 from funcenv.func_env import Action, AnyEnv, first_state, next_state, placeholder_outcome
+from funcenv.scene.color import gray_levels
 from funcenv.spaces import Box
 from funcenv.struct import PyTreeNode, field
 from funcenv.wrappers._spaces import first_env, require_image
-from funcenv.wrappers.repeat_action import RepeatWrapper
+from funcenv.wrappers.repeat_action import Repeat, RepeatWrapper, repeat
 from funcenv.wrappers.resize_observation import resize
-
-_LUMINANCE = (2989, 5870, 1140)  # of red, green and blue in ten-thousandths, as ALE's grey palettes have it
-_WHOLE = 10_000
 
 
 class AtariPreprocessingState(PyTreeNode):
@@ -28,9 +26,18 @@ class AtariPreprocessingState(PyTreeNode):
     newest: UInt8[Array, "..."]  # the frame after the last repeat, grey if observations are
     previous: UInt8[Array, "..."]  # the frame after the repeat before it; black after a reset
     lives: Int[Array, ""]  # the number of lives, or 0 where it does not matter
-    life_lost: Bool[Array, ""]  # whether a life was lost in the last step and this ends the episode
+    life_lost: Bool[Array, ""]  # true if a life was lost in the last step and this ends the episode
     reward: Float[Array, ""]  # the sum over the skipped frames
     info: dict[str, Any]  # the transition info of the last frame
+
+
+class _Seen(NamedTuple):
+    """The fields of the state that each repeat updates."""
+
+    previous: UInt8[Array, "..."]
+    newest: UInt8[Array, "..."]
+    lives: Int[Array, ""]
+    life_lost: Bool[Array, ""]
 
 
 class AtariPreprocessing(RepeatWrapper[AtariPreprocessingState, Action, Array]):
@@ -52,7 +59,7 @@ class AtariPreprocessing(RepeatWrapper[AtariPreprocessingState, Action, Array]):
         screen_size: the width and the height of observations, or a pair (width, height).
         terminal_on_life_loss: whether the loss of a life ends an episode. The number of lives is the entry "lives" of
             the environment's `state_info`. After a reset, a new game begins.
-        grayscale_obs: whether observations are grey.
+        grayscale_obs: whether observations are grey, with the luminance of ALE's grey palettes.
         grayscale_newaxis: whether grey observations have an axis of length 1 for the channel.
         scale_obs: whether observations are float32 from 0 to 1 rather than uint8 from 0 to 255.
 
@@ -147,47 +154,31 @@ class AtariPreprocessing(RepeatWrapper[AtariPreprocessingState, Action, Array]):
 
     def transition(self, state: AtariPreprocessingState, action: Action, key: jax.Array) -> AtariPreprocessingState:
         """Repeat the action until the last frame, the end of the episode, or the loss of a life."""
-        skip = self.frame_skip
-        numbers = jnp.arange(skip, dtype=jnp.int32)
-        folds = jax.vmap(jax.random.fold_in, (None, 0))(self.extra_key(key), jnp.arange(1, 2 * skip, dtype=jnp.uint32))
-        keys = jnp.concatenate([key[None], folds[: skip - 1]]), folds[skip - 1 :]
-        start = state.replace(newest=self._pool(state), reward=jnp.zeros_like(state.reward))
-
-        def play(played: Any, number_and_keys: Any) -> tuple[Any, None]:
-            (done, old), (number, (step_key, frame_key)) = played, number_and_keys
-            new, ends = self._play(old, action, step_key)
-
-            def look(instead: Any) -> Any:
-                return jnp.where(ends, instead, self._frame(new.env_state, frame_key))
-
-            previous, newest = jax.lax.switch(
-                jnp.maximum(number - (skip - 3), 0),  # 1 for the last frame but one, 2 for the last
-                (
-                    lambda: (old.previous, old.newest),
-                    lambda: (look(old.previous), old.newest),
-                    lambda: (old.previous, look(old.newest)),
-                ),
-            )
-            new = new.replace(previous=previous, newest=newest)
-            return (done | ends, jax.tree.map(lambda old, new: jnp.where(done, old, new), old, new)), None
-
-        (_, last), _ = jax.lax.scan(play, (jnp.zeros((), bool), start), (numbers, keys))
-        return last
-
-    def _play(self, state: AtariPreprocessingState, action: Action, key: jax.Array) -> tuple[Any, Bool[Array, ""]]:
-        """Return the state one frame later, still with the frames before it, and whether the episode ends there."""
-        env, env_state = self.env, state.env_state
-        following = next_state(env, env_state, action, key)
-        lives = self._lives(following)
-        life_lost = lives < state.lives
-        new = state.replace(
-            env_state=following,
-            lives=lives,
-            life_lost=life_lost,
-            reward=state.reward + jnp.asarray(env.reward(env_state, action, following), state.reward.dtype),
-            info=jax.tree.map(jnp.asarray, env.transition_info(env_state, action, following)),
+        seen = _Seen(state.previous, self._pool(state), state.lives, state.life_lost)
+        keys = key, self.extra_key(key)
+        last = repeat(self.env, state.env_state, action, keys, self.frame_skip, seen, self._observe)
+        return AtariPreprocessingState(
+            env_state=last.env_state, reward=last.reward, info=last.info, **last.seen._asdict()
         )
-        return new, env.terminal(following) | env.truncated(following) | life_lost
+
+    def _observe(self, seen: _Seen, repeat: Repeat) -> tuple[_Seen, Bool[Array, ""]]:
+        """Look at the last two frames, unless the episode ends there, and count the lives."""
+        lives = self._lives(repeat.env_state)
+        life_lost = lives < seen.lives
+        ends = repeat.done | life_lost
+
+        def look(instead: Any) -> Any:
+            return jnp.where(ends, instead, self._frame(repeat.env_state, repeat.observation_key))
+
+        previous, newest = jax.lax.switch(
+            jnp.maximum(repeat.number - (self.frame_skip - 3), 0),  # 1 for the last frame but one, 2 for the last
+            (
+                lambda: (seen.previous, seen.newest),
+                lambda: (look(seen.previous), seen.newest),
+                lambda: (seen.previous, look(seen.newest)),
+            ),
+        )
+        return _Seen(previous, newest, lives, life_lost), ends
 
     def observation(self, state: AtariPreprocessingState, key: jax.Array) -> Array:
         """Return the maximum of the two frames, resized."""
@@ -215,10 +206,7 @@ class AtariPreprocessing(RepeatWrapper[AtariPreprocessingState, Action, Array]):
     def _frame(self, env_state: Any, key: jax.Array) -> UInt8[Array, "..."]:
         """Return the screen, grey if observations are."""
         image = self.env.observation(env_state, key)
-        if not self.grayscale_obs or image.ndim == 2:
-            return image
-        weighted = image.astype(jnp.int32) * jnp.asarray(_LUMINANCE, jnp.int32)[None, None]
-        return ((weighted.sum(-1) + _WHOLE // 2) // _WHOLE).astype(jnp.uint8)
+        return gray_levels(image, "ALE") if self.grayscale_obs and image.ndim == 3 else image
 
     def _pool(self, state: AtariPreprocessingState) -> UInt8[Array, "..."]:
         return state.newest if self.frame_skip == 1 else jnp.maximum(state.newest, state.previous)

@@ -10,6 +10,7 @@ from jaxtyping import Array, Bool, Float
 
 from funcenv.func_env import Action, Obs, first_state, next_state, reward_bounds
 from funcenv.struct import PyTreeNode
+from funcenv.trees import select
 from funcenv.wrappers.base import StatefulWrapper
 
 
@@ -59,7 +60,7 @@ class Autoreset(StatefulWrapper[AutoresetState, Action, Obs]):
         ended = self.terminal(state) | self.truncated(state)
         fresh = first_state(self.env, self.extra_key(key), state.env_state)
         stepped = next_state(self.env, state.env_state, action, key)
-        env_state = jax.tree.map(lambda new, old: jax.lax.select(ended, new, old), fresh, stepped)
+        env_state = select(ended, fresh, stepped)
         return AutoresetState(env_state=env_state, fresh=ended)
 
     def reward(self, state: AutoresetState, action: Action, next_state: AutoresetState) -> Float[Array, ""]:

@@ -50,7 +50,7 @@ class Wrapper(FuncEnv[State, Action, Obs]):
 
     env: AnyEnv
 
-    resets_itself: ClassVar[bool] = False  # whether `transition` may start a new episode
+    resets_itself: ClassVar[bool] = False  # true if `transition` may start a new episode
 
     def __post_init__(self) -> None:
         name = type(self).__name__
@@ -167,12 +167,12 @@ class Wrapper(FuncEnv[State, Action, Obs]):
 
     @property
     def calls_host(self) -> bool:
-        """Whether a step of the environment inside calls a simulator on the host."""
+        """True if a step of the wrapped environment calls a simulator on the host."""
         return self.env.calls_host
 
     @property
     def remembers(self) -> bool:
-        """Whether an episode of the environment inside depends on the one before it."""
+        """True if an episode of the wrapped environment depends on the one before it."""
         return self.env.remembers
 
     @property
@@ -182,7 +182,7 @@ class Wrapper(FuncEnv[State, Action, Obs]):
 
     @property
     def action_names(self) -> tuple[str, ...]:
-        """What each action does; empty for a subclass that overrides `action_space` but not this."""
+        """Effect of each action; empty for a subclass that overrides `action_space` but not this."""
         return self.env.action_names if type(self).action_space is Wrapper.action_space else ()
 
     def initial(self, key: jax.Array) -> State:

@@ -26,7 +26,7 @@ class _Grid(NamedTuple):
 
     box: Box
     bins: int | tuple[int, ...]
-    multidiscrete: bool  # whether a bin has one number for each element, rather than one for the combination
+    multidiscrete: bool  # true for one number for each element, false for one number for the combination
 
     @property
     def counts(self) -> NDArray:

@@ -62,7 +62,7 @@ class DtypeObservation(ObservationWrapper[State, Action, Shaped[Array, "*shape"]
 def _with_dtype(space: AnySpace, dtype: np.dtype[Any]) -> AnySpace:
     if isinstance(space, MultiDiscrete):
         return MultiDiscrete(space.nvec, dtype=dtype, start=space.start)
-    bounds = (space.low, space.high) if isinstance(space, Box) else space.bounds  # those of a Box may be traced
+    bounds = (space.low, space.high) if isinstance(space, Box) else space.bounds  # bounds of a Box may be traced
     if bounds is None:
         raise TypeError(
             f"DtypeObservation needs observations that are one array, got {space!r}; put FlattenObservation inside"

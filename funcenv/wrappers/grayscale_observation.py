@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, UInt8
 
 from funcenv.func_env import Action, State
+from funcenv.scene.color import gray_levels
 from funcenv.spaces import Box
 from funcenv.struct import field
 from funcenv.wrappers._spaces import first_env, require_image
 from funcenv.wrappers.transform_observation import ObservationWrapper
 
-_WEIGHTS = (2125, 7154, 721)  # of red, green and blue in ten-thousandths: the luminance of ITU-R BT.709
-_WHOLE = 10_000
-
 
 class GrayscaleObservation(ObservationWrapper[State, Action, UInt8[Array, "..."]]):
     """Converts RGB images to grayscale.
 
-    A grey level is 0.2125 red + 0.7154 green + 0.0721 blue, rounded down, in exact arithmetic. Gymnasium rounds float64
-    sums down, which gives one level less for 63 of the 16.7 million colours.
+    A grey level is the luminance of ITU-R BT.709, as in Gymnasium: 0.2125 red + 0.7154 green + 0.0721 blue, rounded
+    down, in exact arithmetic. Gymnasium rounds float64 sums down, which gives one level less for 63 of the 16.7 million
+    colours.
 
-    Put it outside the wrapper that makes images. `PixelObservation(grayscale=True)` draws grey images at once.
+    Put it outside the wrapper that makes images. `PixelObservation(grayscale=True, standard="BT.709")` draws these grey
+    levels at once, to within one level.
 
     Args:
         env: an environment whose observations are images, uint8 `[height, width, 3]`.
@@ -46,8 +45,8 @@ class GrayscaleObservation(ObservationWrapper[State, Action, UInt8[Array, "..."]
 
     def outer_observation(self, observation: UInt8[Array, "height width 3"]) -> UInt8[Array, "..."]:
         """Compute the grey levels."""
-        weighted = observation.astype(jnp.int32) * jnp.asarray(_WEIGHTS, jnp.int32)[None, None]
-        return (weighted.sum(-1, keepdims=self.keep_dim) // _WHOLE).astype(jnp.uint8)
+        image = gray_levels(observation, "BT.709", round_down=True)
+        return image[..., None] if self.keep_dim else image
 
     @property
     def observation_space(self) -> Box:

@@ -8,11 +8,12 @@ from jaxtyping import Array, Bool, UInt8
 
 from funcenv.checks import require_below_one, require_size
 from funcenv.func_env import Action, State
+from funcenv.scene.color import LUMINANCE, WHOLE
 from funcenv.struct import field
 from funcenv.wrappers._spaces import first_env, require_image
 from funcenv.wrappers.base import Wrapper
 
-_GREY_LEVELS = (76, 149, 29)  # how many levels the noise of each channel has, whose sum is grey noise: as in Gymnasium
+_GRAY_LEVELS = tuple(255 * weight // WHOLE for weight in LUMINANCE["ALE"])  # noise that each channel adds
 
 
 class ImageNoise(Wrapper[State, Action, UInt8[Array, "height width 3"]]):
@@ -30,7 +31,7 @@ class ImageNoise(Wrapper[State, Action, UInt8[Array, "height width 3"]]):
         image = self.env.observation(self.inner(state), key)
         pixels_key, noise_key = jax.random.split(self.extra_key(key))
         if self._is_noise_grayscale:
-            levels = jnp.asarray(_GREY_LEVELS, jnp.int32)[None, None]
+            levels = jnp.asarray(_GRAY_LEVELS, jnp.int32)[None, None]
             channels = jax.random.randint(noise_key, image.shape, jnp.zeros_like(levels), levels, jnp.int32)
             noise = jnp.broadcast_to(channels.sum(-1, keepdims=True).astype(jnp.uint8), image.shape)
         else:

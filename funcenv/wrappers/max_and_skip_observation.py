@@ -6,13 +6,13 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Shaped
+from jaxtyping import Array, Bool, Float, Shaped
 
 from funcenv.checks import require_size
 from funcenv.func_env import Action, first_state, observe, placeholder_outcome
 from funcenv.struct import PyTreeNode, field
 from funcenv.wrappers._spaces import first_env
-from funcenv.wrappers.repeat_action import RepeatWrapper, repeat
+from funcenv.wrappers.repeat_action import Repeat, RepeatWrapper, repeat
 
 
 class MaxAndSkipObservationState(PyTreeNode):
@@ -79,12 +79,19 @@ class MaxAndSkipObservation(RepeatWrapper[MaxAndSkipObservationState, Action, Sh
         self, state: MaxAndSkipObservationState, action: Action, key: jax.Array
     ) -> MaxAndSkipObservationState:
         """Perform all repeats."""
-        frames = state.previous, state.latest
-        keys = key, self.extra_key(key)
-        env_state, reward, info, (previous, latest) = repeat(self.env, state.env_state, action, keys, self.skip, frames)
+        frames, keys = (state.previous, state.latest), (key, self.extra_key(key))
+        repeated = repeat(self.env, state.env_state, action, keys, self.skip, frames, self._observe)
+        previous, latest = repeated.seen
         return MaxAndSkipObservationState(
-            env_state=env_state, previous=previous, latest=latest, reward=reward, info=info
+            env_state=repeated.env_state,
+            previous=previous,
+            latest=latest,
+            reward=repeated.reward,
+            info=repeated.info,
         )
+
+    def _observe(self, frames: tuple[Any, Any], repeat: Repeat) -> tuple[tuple[Any, Any], Bool[Array, ""]]:
+        return (frames[1], observe(self.env, repeat.env_state, repeat.observation_key)), repeat.done
 
     def observation(self, state: MaxAndSkipObservationState, key: jax.Array) -> Shaped[Array, "*shape"]:
         """Return the elementwise maximum of the last two frames."""

@@ -185,7 +185,8 @@ class NormalizeReward(NormalizeWrapper[NormalizeRewardState, Action, Obs]):
         """Perform the inner step and add the discounted return to the moments."""
         env_state = next_state(self.env, state.env_state, action, key)
         reward = jnp.asarray(self.env.reward(state.env_state, action, env_state), float)
-        before = jnp.where(self.env.terminal(env_state), 0.0, state.discounted_return)  # as Gymnasium has it
+        # Gymnasium forgets the return at a termination, too.
+        before = jnp.where(self.env.terminal(env_state), 0.0, state.discounted_return)
         discounted_return = _as_float(self.gamma) * before + reward
         moments = state.moments.add(discounted_return[None]) if self.update_running_mean else state.moments
         return NormalizeRewardState(env_state=env_state, moments=moments, discounted_return=discounted_return)

@@ -7,10 +7,11 @@ from typing import Any
 import jax
 import numpy as np
 
-from funcenv.checks import require_size
+from funcenv.checks import require_one_of, require_size
 from funcenv.func_env import Action, State
 from funcenv.scene import rasterize
 from funcenv.scene._materialize import materialize
+from funcenv.scene.color import LUMINANCE, Luminance
 from funcenv.spaces import Box
 from funcenv.struct import field
 from funcenv.wrappers._spaces import first_env
@@ -21,7 +22,8 @@ class PixelObservation(Wrapper[State, Action, Any]):
     """Replaces observations by images of the state, `rasterize(env.scene(state))`.
 
     It corresponds to Gymnasium's `AddRenderObservation` with `render_only=True`, followed by its `ResizeObservation`
-    and `GrayscaleObservation`. The image is drawn at its final size inside compiled code, also for a batch.
+    and, with `grayscale=True, standard="BT.709"`, its `GrayscaleObservation`. The image is drawn at its final size
+    inside compiled code, also for a batch.
 
     One image shows no velocities; `FrameStackObservation` outside adds them. Wrappers inside that change observations
     have no effect.
@@ -32,10 +34,11 @@ class PixelObservation(Wrapper[State, Action, Any]):
         width: the number of columns.
         grayscale: whether images have one channel, the luminance.
         supersample: as in `rasterize`.
+        standard: of the luminance, as in `rasterize`.
 
     Raises:
         TypeError: The environment does not define `scene`, or a size is not an integer.
-        ValueError: A size is below 1.
+        ValueError: A size is below 1, or there is no such standard.
 
     >>> import funcenv
     >>> env = PixelObservation(funcenv.make("CartPole-v1"), 84, 84, grayscale=True)
@@ -50,11 +53,13 @@ class PixelObservation(Wrapper[State, Action, Any]):
     width: int = field(pytree_node=False)
     grayscale: bool = field(pytree_node=False, default=False)
     supersample: int = field(pytree_node=False, default=1)
+    standard: Luminance = field(pytree_node=False, default="BT.601")
 
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("height", "width", "supersample"):
             object.__setattr__(self, name, require_size(name, getattr(self, name)))
+        require_one_of("standard", self.standard, LUMINANCE)
         require_scene(self)
 
     def observation(self, state: State, key: jax.Array) -> jax.Array:
@@ -66,6 +71,7 @@ class PixelObservation(Wrapper[State, Action, Any]):
             self.width,
             supersample=self.supersample,
             grayscale=self.grayscale,
+            standard=self.standard,
         )
         return materialize(image)  # draws once, even if the image is both the observation and the final observation
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float, Int, Key
 
 from funcenv.checks import require_size
-from funcenv.func_env import Action, AnyEnv, Obs, State, next_state, outcome, placeholder_outcome
+from funcenv.func_env import Action, AnyEnv, Obs, State, next_state, placeholder_outcome, reward_and_flags
 from funcenv.struct import PyTreeNode, field
+from funcenv.trees import select
 from funcenv.wrappers.base import StatefulWrapper
 
 
@@ -26,7 +28,7 @@ class RepeatWrapper(StatefulWrapper[State, Action, Obs]):
     """A wrapper whose step is several inner steps. Its state holds their summed `reward` and the last `info`."""
 
     def _kind(self) -> type:
-        return RepeatWrapper  # so that all of them repeat with the same keys
+        return RepeatWrapper  # all of them then repeat with the same keys
 
     @property
     def _num_repeats(self) -> int:
@@ -98,14 +100,47 @@ class RepeatAction(RepeatWrapper[RepeatActionState, Action, Obs]):
     def transition(self, state: RepeatActionState, action: Action, key: jax.Array) -> RepeatActionState:
         """Perform all repeats."""
         keys = key, self.extra_key(key)
-        env_state, reward, info, _ = repeat(self.env, state.env_state, action, keys, self.num_repeats)
-        return RepeatActionState(env_state=env_state, reward=reward, info=info)
+        repeated = repeat(self.env, state.env_state, action, keys, self.num_repeats)
+        return RepeatActionState(env_state=repeated.env_state, reward=repeated.reward, info=repeated.info)
+
+
+class Repeat(NamedTuple):
+    """One repeat of an action, after its transition."""
+
+    number: Int[Array, ""]  # index of the repetition, from 0
+    env_state: Any
+    done: Bool[Array, ""]  # the episode of the environment has ended
+    observation_key: Key[Array, ""]
+
+
+class Repeated(NamedTuple):
+    """The result of all repeats of an action."""
+
+    env_state: Any
+    reward: Float[Array, ""]  # the sum over the repeats
+    info: dict[str, Any]  # the transition info of the last repeat
+    seen: Any  # the last result of `observe`
+
+
+Observe = Callable[[Any, Repeat], tuple[Any, Bool[Array, ""]]]
+"""From what was seen before a repeat and the repeat, to what is seen after it and whether the repeats end with it."""
+
+
+def observe_nothing(seen: Any, repeat: Repeat) -> tuple[Any, Bool[Array, ""]]:
+    """Leave what was seen as it is, and end with the episode; an `Observe` function."""
+    return seen, repeat.done
 
 
 def repeat(
-    env: AnyEnv, env_state: Any, action: Any, keys: tuple[jax.Array, jax.Array], num_repeats: int, frames: Any = ()
-) -> tuple[Any, Float[Array, ""], dict[str, Any], Any]:
-    """Perform an action up to `num_repeats` times, until the episode ends.
+    env: AnyEnv,
+    env_state: Any,
+    action: Any,
+    keys: tuple[jax.Array, jax.Array],
+    num_repeats: int,
+    seen: Any = (),
+    observe: Observe = observe_nothing,
+) -> Repeated:
+    """Perform an action up to `num_repeats` times, until `observe` says that the repeats end.
 
     Args:
         env: the environment.
@@ -114,32 +149,30 @@ def repeat(
         keys: the key of the first repeat, and an extra key. Repeat number i, from 1, has the fold i of the extra key,
             and the observation after repeat number i, from 0, has the fold `num_repeats + i`.
         num_repeats: at least 1.
-        frames: a tuple of the last observations, the newest last.
-
-    Returns:
-        The last state, the sum of the rewards, the last `transition_info`, and as many of the last observations as
-        `frames` has.
+        seen: what was seen before the first repeat; a pytree of arrays.
+        observe: called after every repeat.
 
     >>> import funcenv
     >>> env, keys = funcenv.make("CartPole-v1", max_episode_steps=3), (funcenv.key(1), funcenv.key(2))
-    >>> state, reward, *_ = repeat(env, env.initial(funcenv.key(0)), 0, keys, num_repeats=5)
-    >>> float(reward), int(state.elapsed_steps)
+    >>> repeated = repeat(env, env.initial(funcenv.key(0)), 0, keys, num_repeats=5)
+    >>> float(repeated.reward), int(repeated.env_state.elapsed_steps)
     (3.0, 3)
     """
     first_key, extra_key = keys
+    numbers = jnp.arange(num_repeats, dtype=jnp.int32)
     folds = jax.vmap(jax.random.fold_in, (None, 0))(extra_key, jnp.arange(1, 2 * num_repeats, dtype=jnp.uint32))
     transition_keys = jnp.concatenate([first_key[None], folds[: num_repeats - 1]])
 
-    def play(played: Any, keys: tuple[jax.Array, jax.Array]) -> tuple[Any, None]:
-        done, env_state, total, _, frames = played
-        transition_key, observation_key = keys
-        following = next_state(env, env_state, action, transition_key)
-        timestep = outcome(env, env_state, action, following, observation_key)
-        info = jax.tree.map(jnp.asarray, env.transition_info(env_state, action, following))
-        frames = (*frames, timestep.observation)[1:]
-        latest = done | timestep.done, following, total + timestep.reward, info, frames
-        return jax.tree.map(lambda old, new: jnp.where(done, old, new), played, latest), None
+    def play(played: tuple[jax.Array, Repeated], numbered: tuple[jax.Array, ...]) -> tuple[Any, None]:
+        (ended, old), (number, transition_key, observation_key) = played, numbered
+        following = next_state(env, old.env_state, action, transition_key)
+        reward, terminated, truncated = reward_and_flags(env, old.env_state, action, following)
+        info = jax.tree.map(jnp.asarray, env.transition_info(old.env_state, action, following))
+        seen, ends = observe(old.seen, Repeat(number, following, terminated | truncated, observation_key))
+        new = Repeated(following, old.reward + reward, info, seen)
+        return (ended | ends, select(ended, old, new)), None
 
-    first = jnp.zeros((), bool), env_state, *placeholder_outcome(env, env_state), frames
-    (_, *last), _ = jax.lax.scan(play, first, (transition_keys, folds[num_repeats - 1 :]))
-    return tuple(last)
+    start = Repeated(env_state, *placeholder_outcome(env, env_state), seen)
+    xs = numbers, transition_keys, folds[num_repeats - 1 :]
+    (_, last), _ = jax.lax.scan(play, (jnp.zeros((), bool), start), xs)
+    return last

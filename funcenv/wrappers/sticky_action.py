@@ -20,7 +20,7 @@ class StickyActionState(PyTreeNode):
 
     env_state: Any
     last_action: Any  # the action of the last inner step; zeros before the first step
-    started: Bool[Array, ""]  # whether there was a first step
+    started: Bool[Array, ""]  # true after the first step
     repeats_left: Int[Array, ""]  # the number of steps that will repeat the last action
 
 

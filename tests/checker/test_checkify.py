@@ -10,6 +10,7 @@ import funcenv
 from funcenv import AutoresetMode, FuncVectorEnv, PyTreeNode, wrappers
 from funcenv.checker.checkify import checked
 from funcenv.spaces import Dict, Discrete
+from tests.support.tiny_envs import Tiny
 
 
 class Walk(PyTreeNode):
@@ -19,18 +20,12 @@ class Walk(PyTreeNode):
     age: jax.Array
 
 
-class Root(funcenv.FuncEnv):
+class Root(Tiny):
     """An environment that steps to the root of x - 1, which is NaN below 1, and ends above 9."""
 
     start: float = 4.0
-
-    @property
-    def observation_space(self):
-        return funcenv.spaces.Box(-np.inf, np.inf, ())
-
-    @property
-    def action_space(self):
-        return Dict({"push": Discrete(2), "{odd}": Discrete(2)})
+    observation_space = funcenv.spaces.Box(-np.inf, np.inf, ())
+    action_space = Dict({"push": Discrete(2), "{odd}": Discrete(2)})
 
     def initial(self, key):
         return Walk(x=jnp.sqrt(jnp.asarray(self.start, float)), age=jnp.zeros((), jnp.int32))

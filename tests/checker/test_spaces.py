@@ -1,15 +1,12 @@
 """The checker finds nothing wrong with members of any kind of space, as observations and as actions."""
 
-from typing import Any
-
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import funcenv
 from funcenv import spaces
 from funcenv.checker import find_problems
+from tests.support.tiny_envs import Sampler
 
 SPACES = [
     spaces.Box(0, 255, (3,), np.uint8),
@@ -25,35 +22,6 @@ SPACES = [
 ]
 
 
-class Echo(funcenv.FuncEnv[jax.Array, Any, Any]):
-    """An environment whose observations and actions are members of a given space."""
-
-    space: Any = funcenv.field(pytree_node=False)
-
-    @property
-    def observation_space(self) -> Any:
-        return self.space
-
-    @property
-    def action_space(self) -> Any:
-        return self.space
-
-    def initial(self, key: jax.Array) -> Any:
-        return jax.random.randint(key, (), 0, 3)
-
-    def transition(self, state: Any, action: Any, key: jax.Array) -> Any:
-        return (state + 1) % 3
-
-    def observation(self, state: Any, key: jax.Array) -> Any:
-        return self.space.sample(key)
-
-    def reward(self, state: Any, action: Any, next_state: Any) -> Any:
-        return jnp.zeros((), float)
-
-    def terminal(self, state: Any) -> Any:
-        return jnp.zeros((), bool)
-
-
 def test_every_kind_of_space_is_tried():
     kinds = {kind for kind in vars(spaces).values() if isinstance(kind, type) and issubclass(kind, spaces.Space)}
     untried = kinds - {type(space) for space in SPACES} - {spaces.Space, spaces.Batched}  # two that only others use
@@ -62,5 +30,5 @@ def test_every_kind_of_space_is_tried():
 
 @pytest.mark.parametrize("space", SPACES, ids=lambda space: type(space).__name__)
 def test_members_pass(space):
-    findings = find_problems(Echo(space), funcenv.key(0))
+    findings = find_problems(Sampler(space), funcenv.key(0))
     assert findings == [], "\n".join(map(str, findings))

@@ -1,8 +1,7 @@
 """Which environments the contract tests visit, all by the registry: see `tests.support.environments`.
 
 - `case`: every environment that differs from the others, in every variant; of heavy classes one, and the others rotate.
-- `compiled_case`: one of each class, and the deep stacks of representatives; the other cases rotate. A heavy class has
-  one case, which rotates.
+- `compiled_case`: one of each light class; the other cases rotate, deep stacks among them. A heavy class has one case.
 - `recording`: a recorded run of each class; those of heavy classes rotate.
 - `env_id`: every id.
 """
@@ -20,7 +19,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "compiled_case" in names:
         first = [id for id in environments.first_of_each_class() if not environments.is_heavy(id)]
         always = [environments.Case(id, "made") for id in first]
-        always += [environments.Case(id, "deep") for id in environments.representatives()]
         made = [environments.Case(id, "made") for id in environments.first_of_each_class()]
         cases = [case for case in environments.cases() if case in made or not environments.is_heavy(case.id)]
         metafunc.parametrize("compiled_case", environments.rotating(cases, always))

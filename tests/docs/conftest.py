@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from tests.support.registries import restored
 from tests.support.temporary_package import temporary_package
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -83,14 +84,7 @@ def package(tmp_path):
 @pytest.fixture
 def registries():
     """Restore both registries after a page that registers environments."""
-    import gymnasium
-
     import funcenv.adapters.gymnasium  # noqa: F401  (registers the built-in environments with Gymnasium)
 
-    funcenv.spec("CartPole-v1")  # loads the entry points
-    specs = importlib.import_module("funcenv.registry")._specs  # the attribute funcenv.registry is a view of it
-    ours, theirs = dict(specs), dict(gymnasium.registry)
-    yield
-    for present, before in (specs, ours), (gymnasium.registry, theirs):
-        present.clear()
-        present.update(before)
+    with restored():
+        yield

@@ -23,7 +23,7 @@ PACKAGES = (
 )
 # Modules that are read by their own names, and what of them is public.
 MODULES = {
-    "funcenv.train.ppo": (
+    "funcenv.train.algorithms.ppo": (
         "Agent",
         "Batch",
         "Config",
@@ -32,21 +32,21 @@ MODULES = {
         "make_agent",
         "update",
     ),
-    "funcenv.train.dqn": ("Config", "TrainState", "init", "make_agent", "update"),
-    "funcenv.train.pqn": ("Batch", "Config", "TrainState", "init", "make_agent", "update"),
-    "funcenv.train.sac": ("Agent", "Config", "Learned", "TrainState", "init", "make_agent", "update"),
-    "funcenv.train.td3": ("Agent", "Config", "Learned", "TrainState", "init", "make_agent", "update"),
-    "funcenv.train.reinforce": ("Agent", "Config", "TrainState", "init", "make_agent", "update"),
-    "funcenv.train.q_learning": ("Agent", "Config", "TrainState", "init", "make_agent", "update"),
-    "funcenv.adapters.dm_env": ("DmEnv", "to_dm_env"),
-    "funcenv.adapters.pettingzoo": ("PettingZooEnv", "to_pettingzoo"),
-    "funcenv.adapters.torchrl": ("to_torchrl",),
+    "funcenv.train.algorithms.dqn": ("Config", "TrainState", "init", "make_agent", "update"),
+    "funcenv.train.algorithms.pqn": ("Batch", "Config", "TrainState", "init", "make_agent", "update"),
+    "funcenv.train.algorithms.sac": ("Agent", "Config", "Learned", "TrainState", "init", "make_agent", "update"),
+    "funcenv.train.algorithms.td3": ("Agent", "Config", "Learned", "TrainState", "init", "make_agent", "update"),
+    "funcenv.train.algorithms.reinforce": ("Agent", "Config", "TrainState", "init", "make_agent", "update"),
+    "funcenv.train.algorithms.q_learning": ("Agent", "Config", "TrainState", "init", "make_agent", "update"),
+    "funcenv.interop.dm_env": ("DmEnv", "to_dm_env"),
+    "funcenv.interop.pettingzoo": ("PettingZooEnv", "to_pettingzoo"),
+    "funcenv.interop.torchrl": ("to_torchrl",),
     "funcenv.multi_agent": ("MultiAgentEnv",),
-    "funcenv.train.collect": ("Experience", "collect"),
-    "funcenv.train.returns": ("NStepReturn", "lambda_returns", "n_step_return"),
-    "funcenv.train.replay_buffer": ("ReplayBuffer", "Steps", "Transition"),
-    "funcenv.train.q_agent": ("QAgent", "epsilon_greedy", "exploration_rate"),
-    "funcenv.train.networks": (
+    "funcenv.train.updates.collect": ("Experience", "collect"),
+    "funcenv.train.updates.returns": ("NStepReturn", "lambda_returns", "n_step_return"),
+    "funcenv.train.updates.replay_buffer": ("ReplayBuffer", "Steps", "Transition"),
+    "funcenv.train.agents.q_agent": ("QAgent", "epsilon_greedy", "exploration_rate"),
+    "funcenv.train.agents.networks": (
         "ActorCritic",
         "BoardEncoder",
         "ImageEncoder",
@@ -56,20 +56,20 @@ MODULES = {
     ),
     "funcenv.train.algorithm": ("Algorithm", "REQUIRED_METRICS", "TrainState", "algorithm_names", "find_algorithm"),
     "funcenv.train.loop": ("Learner", "MAX_UPDATES_PER_CALL", "train"),
-    "funcenv.train.run": ("RunResult", "load", "new_folder", "read_config", "resume", "start"),
+    "funcenv.train.runs.run": ("RunResult", "load", "new_folder", "read_config", "resume", "start"),
     "funcenv.train": ("load_policy", "stateful_policy"),
-    "funcenv.train.policy": ("load_agents",),
-    "funcenv.train.aggregate": (
+    "funcenv.train.runs.policy": ("load_agents",),
+    "funcenv.train.reports.aggregate": (
         "bootstrap_interval",
         "interquartile_mean",
         "performance_profile",
         "probability_of_improvement",
     ),
-    "funcenv.train.logs": ("LogOptions",),
-    "funcenv.train.exported": ("export_program", "policy_spec"),
+    "funcenv.train.runs.logs": ("LogOptions",),
+    "funcenv.train.runs.exported": ("export_program", "policy_spec"),
     "funcenv.train.sweeps": ("SweepResult", "grid", "sweep", "sweepable"),
-    "funcenv.train.comparison": ("Method", "RunRecord", "compare", "group_runs", "read_run"),
-    "funcenv.train.metrics": ("read_metrics",),
+    "funcenv.train.reports.comparison": ("Method", "RunRecord", "compare", "group_runs", "read_run"),
+    "funcenv.train.runs.metrics": ("read_metrics",),
     "funcenv.train.presets": ("preset",),
     "funcenv.checks": (
         "require_at_least",
@@ -84,7 +84,7 @@ MODULES = {
     "funcenv.vector": ("call_key",),
     "funcenv._compile.cuda_graph": ("CudaGraphJit", "graph_options"),
     "funcenv.adapters.wrappers.record_video": ("capped_cubic_video_schedule",),
-    "funcenv.cli": ("main",),
+    "funcenv.cli": ("COMMANDS", "EXIT_STATUSES", "UsageError", "main"),
 }
 
 

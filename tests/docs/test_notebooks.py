@@ -95,4 +95,4 @@ def test_what_is_private_is_found(documented):
     assert not is_public("funcenv._compile.rollout", None, documented)
     assert is_public("funcenv.checks", "require_size", documented)
     assert not is_public("funcenv.checks", "explain_calls", documented)
-    assert not is_public("funcenv._compile.rollout.dispatch", None, documented)
+    assert not is_public("funcenv._compile.rollout.play", None, documented)

@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from funcenv.cli import COMMANDS
+
 ROOT = pathlib.Path(__file__).parents[2]
 
 
@@ -51,7 +53,7 @@ def test_every_page_is_in_it(site):
 
 def test_every_command_and_notebook_has_its_page(site):
     commands = (site / "cli.html").read_text()
-    for name in "train", "evaluate", "replay", "play", "bench", "check", "list":
+    for name in COMMANDS:
         assert f'id="funcenv-{name}"' in commands
     assert "--total-timesteps" in commands
     for notebook in (ROOT / "notebooks").glob("*.ipynb"):

@@ -9,11 +9,11 @@ import pytest
 
 import funcenv
 from funcenv import FuncVectorEnv
-from funcenv.adapters.vector.functional_vector_env import FunctionalVectorEnv
+from funcenv.adapters.functional_vector_env import FunctionalVectorEnv
 from funcenv.envs import CartPole
 from funcenv.random import default_impl, find_impl, impl_name, words_in_key
 from funcenv.rollout import random_policy, rollout
-from funcenv.train import checkpoint
+from funcenv.train.runs import checkpoint
 
 
 def words(key):

@@ -28,7 +28,7 @@ class FastWorld(Box2D.b2World):
 
 
 def drive(env, points):
-    """Return steering, gas and brake towards a point five tiles ahead: benchmarks/box2d.py has the same driver."""
+    """Return steering, gas and brake towards a point five tiles ahead, as in benchmarks/studies/box2d.py."""
     hull = env.car.hull
     nearest = np.argmin(((points - hull.worldCenter) ** 2).sum(1))
     ahead = points[(nearest + 5) % len(points)] - hull.worldCenter

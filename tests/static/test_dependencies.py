@@ -19,13 +19,12 @@ OWNERS = {
     "adapters/rendering/": "render",
     "envs/atari/": "atari",
     "envs/mujoco/": "mujoco",
-    "funcenv/bench/": "train",
-    "funcenv/cli.py": "train",
+    "funcenv/cli/": "train",
     "funcenv/keyboard.py": "play",
     "funcenv/replay/": "render",
     "funcenv/scene/": "render",
-    "funcenv/train/exported.py": "export",
-    "funcenv/train/logs.py": "tensorboard",
+    "funcenv/train/runs/exported.py": "export",
+    "funcenv/train/runs/logs.py": "tensorboard",
     "funcenv/train/": "train",
 }
 # Where the name differs from that of the module.

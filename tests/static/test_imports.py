@@ -11,7 +11,7 @@ import pytest
 import funcenv
 from tests.support.sources import ROOT, sources
 
-HEAVY = ("flax", "optax", "orbax", "chex", "matplotlib", "pygame", "gymnasium", "tyro", "rich", "PIL")
+HEAVY = ("flax", "optax", "orbax", "chex", "matplotlib", "pygame", "gymnasium", "rich", "PIL")
 
 
 def run(code):

@@ -80,6 +80,7 @@ def _():
         action_space, observation_space = Discrete(2), Box(-1, 1, (2,))
 
     assert isinstance(MyEnv(), gym.Env) and isinstance(gym.make("CartPole-v1"), gym.Env)
+    assert gym.Env[np.ndarray].__args__ == (np.ndarray, Any) and gym.Wrapper[np.ndarray, int].__args__[1] is int
 
 
 @item(ENV, "the loop of the front page")
@@ -644,15 +645,20 @@ def _():
 
 @item(WRAP, "`Wrapper(env)` and `.env`")
 def _():
-    env = made()
-    assert gym.Wrapper(env).env is env
+    env = GridWorldEnv()
+    outer = gym.Wrapper(env)
+    assert outer.env is env and outer.unwrapped is env and gym.Wrapper(outer).unwrapped is env
+    for name in "action_space", "observation_space", "metadata", "spec", "render_mode", "reward_range":
+        assert getattr(outer, name) is getattr(env, name)
 
 
 @item(WRAP, "`Wrapper.step`, `.reset`, `.render`, `.close`")
 def _():
-    env = gym.Wrapper(gym.make("CartPole-v1", render_mode="rgb_array"))
-    assert len(env.reset(seed=0)) == 2 and len(env.step(0)) == 5 and env.render().ndim == 3
-    env.close()
+    inner = gym.make("CartPole-v1", render_mode="rgb_array")
+    with gym.Wrapper(inner) as env:
+        assert (env.reset(seed=0, options={"low": 0.0, "high": 0.0})[0] == 0).all()
+        assert len(env.step(0)) == 5 and env.render().ndim == 3
+    assert inner.closed
 
 
 @item(WRAP, "`action_space`, `observation_space` and `metadata` set on a wrapper")
@@ -668,6 +674,9 @@ def _():
 
     env = Narrow(made())
     assert env.action_space.n == 1 and env.env.action_space.n == 2 and env.metadata != env.env.metadata
+    for name in "spec", "render_mode":
+        with pytest.raises(AttributeError):
+            setattr(env, name, None)
 
 
 @item(WRAP, "`Wrapper.spec`, `.np_random`, `.np_random_seed`, `.render_mode` of the inner environment")
@@ -675,6 +684,8 @@ def _():
     env = gym.Wrapper(made())
     assert env.spec is env.env.spec and env.np_random is env.env.np_random
     assert env.np_random_seed == 0 and env.render_mode is None
+    env.np_random = generator = np.random.default_rng(0)
+    assert env.env.np_random is generator and env.np_random_seed == -1
 
 
 @item(
@@ -740,9 +751,12 @@ def _():
 @item(WRAP, "`TimeLimit(env, max_episode_steps)` around any environment")
 def _():
     for env in GridWorldEnv(), gym.make("Pendulum-v1"):
-        env = gym.wrappers.TimeLimit(env, max_episode_steps=1)
-        env.reset(seed=0)
-        assert env.step(env.action_space.sample())[3]
+        env = gym.wrappers.TimeLimit(env, max_episode_steps=2)
+        for _ in range(2):
+            env.reset(seed=0)
+            assert [env.step(env.action_space.sample())[3] for _ in range(2)] == [False, True]
+    with pytest.raises(ValueError, match="max_episode_steps must be at least 1"):
+        gym.wrappers.TimeLimit(env, 0)
 
 
 @item(WRAP, "`ClipAction(env)` around any environment")
@@ -1289,7 +1303,7 @@ def _():
     env = old.make("FrozenLake-v1")
     env.reset(seed=0)
     assert env.render(mode="rgb_array").ndim == 3 and isinstance(env.render(mode="ansi"), str)
-    assert env.render(mode="human") is None and env.render() is None
+    assert env.render(mode="human") is None and env.render() is None and env.render_mode is None
     env.close()
 
 
@@ -1297,8 +1311,9 @@ def _():
 def _():
     env = old.make("CartPole-v1")
     env.reset()
-    with pytest.raises(ValueError, match="mode must be one of"):
-        env.render(mode="hologram")
+    for mode in "hologram", "rgb_array_list":
+        with pytest.raises(ValueError, match=f"mode must be one of .* got '{mode}'"):
+            env.render(mode=mode)
 
 
 @item(GYM, "`seed(seed)`")
@@ -1343,7 +1358,11 @@ def _():
     env.reset()
     for _ in range(201):
         s, r, done, info = env.step(1)
-    assert not done
+    assert not done and r == -1.0 and info == {} and s in env.observation_space
+    env.gravity, env.state, steps = 0.0, [0.4, 0.05], 1
+    while not env.step(2)[2]:
+        steps += 1
+    assert steps < 5 and env.gravity == 0.0 and env.unwrapped is env
 
 
 @item(GYM, "`from gym.utils.env_checker import check_env`, `warn=False`")
@@ -1525,9 +1544,10 @@ def _():
             return 1 - action
 
     wrapped_env = ObservationWrapper(RewardWrapper(ActionWrapper(old.make("CartPole-v1"))))
-    obs = wrapped_env.reset()
+    plain = old.make("CartPole-v1")
+    assert (wrapped_env.reset(seed=1) == plain.reset(seed=1) / 255.0).all()
     obs, reward, done, info = wrapped_env.step(0)
-    assert np.abs(obs).max() < 0.1 and reward == 0.5
+    assert (obs == plain.step(1)[0] / 255.0).all() and reward == 0.5
     assert len(wrapped_env.unwrapped.step(0)) == 4
 
 
@@ -1569,9 +1589,9 @@ def _():
 
 
 def played(env, keys_to_action=None, callback=None):
-    """Play three frames on a scripted screen, and return the frames."""
+    """Play three frames on a scripted screen in the place of the window, and return the frames."""
     module = importlib.import_module("funcenv.adapters.playing.play")  # the package has a function of this name
-    from funcenv.adapters.playing.loop import Pressed, run
+    from funcenv.adapters.playing.loop import Pressed
 
     class Screen:
         is_open = True
@@ -1586,10 +1606,13 @@ def played(env, keys_to_action=None, callback=None):
             self.is_open = len(self.frames) < 3
             return Pressed(frozenset(), frozenset())
 
+        def close(self):
+            pass
+
     screen = Screen()
-    env = module._in_mode("rgb_array", env)
-    keymap, _ = module._prepare("play", "rgb_array", env, keys_to_action, None, 0, None)
-    run(env, screen, keymap, 0, callback)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "PlayWindow", lambda *_: screen)
+        gym.utils.play.play(env, keys_to_action, callback=callback, seed=0)
     return screen.frames
 
 

@@ -14,8 +14,9 @@ import pytest
 
 import funcenv
 from funcenv import wrappers
-from funcenv._compile.jaxpr import count_operations, iter_eqns
-from funcenv._compile.single_kernel import is_supported
+from funcenv._compile.jaxpr import count_jaxpr, iter_eqns
+from funcenv._compile.single_kernel import require_supported
+from funcenv._compile.verified import Refusal
 from funcenv.registry import load_entry_points, registry
 from funcenv.spaces import Box
 
@@ -85,7 +86,11 @@ def cases() -> list[Case]:
 
 def first_of_each_class() -> list[str]:
     """Return the first id of each class of environments."""
-    return list({type(bare(id)): id for id in reversed(ids())}.values())[::-1]
+    return list(_first_ids().values())[::-1]
+
+
+def _first_ids() -> dict[type, str]:
+    return {type(bare(id)): id for id in reversed(ids())}
 
 
 @functools.cache
@@ -96,17 +101,24 @@ def _step(id: str) -> tuple[float, frozenset[str], bool]:
     action = jax.eval_shape(env.action_space.sample, key)
     jaxpr = jax.make_jaxpr(env.step)(state, action, key).jaxpr
     names = frozenset(eqn.primitive.name for eqn in iter_eqns(jaxpr))
-    return count_operations(env.step, state, action, key), names, is_supported(jaxpr)
+    try:
+        require_supported(jaxpr)
+    except Refusal:
+        return count_jaxpr(jaxpr), names, False
+    return count_jaxpr(jaxpr), names, True
 
 
 def is_heavy(id: str) -> bool:
-    """Return whether a step takes so many operations that the tests compile it once only."""
-    return _step(id)[0] > MAX_LIGHT_OPERATIONS
+    """Return whether a step of the id's class takes so many operations that the tests compile it once only.
+
+    The first id of the class is measured, because tracing heavy physics takes seconds.
+    """
+    return _step(_first_ids()[type(bare(id))])[0] > MAX_LIGHT_OPERATIONS
 
 
 def kernel_ids() -> list[str]:
     """Return the light ids, as they are made, whose steps can become a kernel; a simulator on the host cannot."""
-    return [case.id for case in cases() if case.variant == "made" and _step(case.id)[2] and not is_heavy(case.id)]
+    return [case.id for case in cases() if case.variant == "made" and not is_heavy(case.id) and _step(case.id)[2]]
 
 
 def representatives() -> list[str]:
@@ -130,6 +142,11 @@ def by_weight(values: list[Case]) -> list[Any]:
 def heavy_rotating(values: list[str]) -> list[Any]:
     """Return ids for `pytest.mark.parametrize`, of which the heavy ones rotate."""
     return rotating(values, [id for id in values if not is_heavy(id)])
+
+
+def by_class(values: list[str]) -> list[Any]:
+    """Return ids for `pytest.mark.parametrize`, of which all but the first of each light class rotate."""
+    return rotating(values, [id for id in first_of_each_class() if not is_heavy(id)])
 
 
 def rotating(values: list[Any], always: list[Any]) -> list[Any]:

@@ -13,6 +13,7 @@ import gymnasium
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 import scipy.stats
 
 import funcenv
@@ -80,9 +81,23 @@ def play(env: Any, rows: Array, actions: Array) -> Array:
         return _rows(_play(env, _states(env, rows), _actions(actions), funcenv.key(0)))[..., : rows.shape[1]]
 
 
+def around(value: float, signs: tuple[int, ...] = (1,)) -> list[float]:
+    """Return a number and the two floats next to it, with each of the signs."""
+    beside = [value, np.nextafter(value, np.inf), np.nextafter(value, -np.inf)]
+    return [sign * number for sign in signs for number in beside]
+
+
+def with_constants(env: Any, **constants: Any) -> Any:
+    """Set constants of a Gymnasium environment, which must have them already, and return it."""
+    for name, value in constants.items():
+        assert hasattr(env, name)
+        setattr(env, name, value)
+    return env
+
+
 def single(rows: Array) -> Array:
-    """Round to float32 and return float64, so that both sides start from the same numbers."""
-    return rows.astype(np.float32).astype(np.float64)
+    """Round floats to float32 and return float64, so that both sides start from the same numbers."""
+    return rows.astype(np.float32).astype(np.float64) if rows.dtype.kind == "f" else rows
 
 
 def gymnasium_step(env: Any, rows: Array, actions: Array, before: Callable[[], None] = lambda: None) -> Steps:
@@ -123,11 +138,60 @@ def assert_same_steps(ours: Steps, theirs: Steps, tolerance: float) -> None:
     np.testing.assert_array_equal(ours.terminated, theirs.terminated)
 
 
+def assert_steps_are_gymnasiums(
+    env: Any, theirs: Any, rows: Array, actions: Array, before: Callable[[], None] = lambda: None, x64: bool = True
+) -> Steps:
+    """Assert that one step from every row is Gymnasium's, and return the latter; in float32 both begin rounded."""
+    if not x64:
+        rows, actions = single(rows), single(actions)
+    expected = gymnasium_step(theirs, rows, actions, before)
+    assert_same_steps(step(env, rows, actions, x64), expected, 1e-9 if x64 else 2e-6)
+    return expected
+
+
+def assert_plays_are_gymnasiums(
+    env: Any, theirs: Any, rows: Array, actions: Array, before: Callable[[], None] = lambda: None
+) -> Array:
+    """Assert that whole trajectories are Gymnasium's, and return the latter."""
+    expected = gymnasium_play(theirs, rows, actions, before)
+    assert_close(play(env, rows, actions), expected, 1e-6)
+    return expected
+
+
+def assert_mirrored(env: Any, rows: Array, actions: Array, mirrored_actions: Array) -> tuple[Steps, Steps]:
+    """Assert that the mirror image of a step is the step of the mirror image, bit for bit, and return both."""
+    steps, mirrored = step(env, rows, actions), step(env, -rows, mirrored_actions)
+    np.testing.assert_array_equal(steps.state, -mirrored.state)
+    np.testing.assert_array_equal(steps.terminated, mirrored.terminated)
+    return steps, mirrored
+
+
+def assert_acts_as_nearest(env: Any, row: Any) -> tuple[Array, Array]:
+    """Assert that integers beyond the actions 0, 1, 2 act as the nearest, and return the states after 0 and 2."""
+    state = step(env, np.tile(row, (6, 1)), np.array([-7, -1, 0, 2, 3, 100])).state
+    assert len(np.unique(state[:3], axis=0)) == len(np.unique(state[3:], axis=0)) == 1
+    return state[0], state[3]
+
+
+def assert_positive(env_class: Any, name: str) -> None:
+    """Assert that a constant must be a finite number above 0, in every environment of a batch."""
+    for value in (0.0, -1.0, float("nan"), float("inf")):
+        with pytest.raises(ValueError, match=f"{name} must be a finite number above 0, got"):
+            env_class(**{name: value})
+        with pytest.raises(ValueError, match=name):
+            env_class().replace(**{name: jnp.array([1.0, value])})
+
+
 def assert_uniform(sample: Array, low: float, high: float) -> None:
     """Assert that a sample is uniform on `[low, high)`, by Kolmogorov and Smirnov's test."""
     assert sample.min() >= low
     assert sample.max() < high
     assert scipy.stats.kstest(sample, scipy.stats.uniform(low, high - low).cdf).pvalue > 0.01
+
+
+def assert_independent(columns: Array) -> None:
+    """Assert that columns of a sample do not correlate."""
+    assert np.abs(np.corrcoef(columns.T) - np.eye(columns.shape[1])).max() < 0.04
 
 
 def initial_rows(env: Any, number: int = 10_000) -> Array:

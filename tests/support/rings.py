@@ -4,19 +4,17 @@ import jax
 
 import funcenv
 from funcenv.spaces import Box, Discrete, Tuple
+from tests.support.tiny_envs import Tiny
 
 GAMMA = 0.9
 
 
-class Ring(funcenv.FuncEnv):
+class Ring(Tiny):
     """States 0 -> 1 -> 2 -> 0 with reward 1 a step. State 2 is terminal with `ends`; otherwise no state is."""
 
     ends: bool = funcenv.field(pytree_node=False, default=True)
     is_continuous: bool = funcenv.field(pytree_node=False, default=False)
-
-    @property
-    def observation_space(self):
-        return Discrete(3)
+    observation_space = Discrete(3)
 
     @property
     def action_space(self):
@@ -27,9 +25,6 @@ class Ring(funcenv.FuncEnv):
 
     def transition(self, state, action, key):
         return (state + 1) % 3
-
-    def observation(self, state, key):
-        return state
 
     def reward(self, state, action, next_state):
         return 1.0

@@ -9,11 +9,14 @@ the package as it discovers any other. Everything that has to happen for a new e
 """
 
 import contextlib
-import importlib
 import pathlib
 import sys
 from collections.abc import Iterator
 from typing import NamedTuple
+
+import pytest
+
+from tests.support import registries
 
 RULES = '''\
 """Bring a drifting boat back to its dock.
@@ -140,19 +143,10 @@ def temporary_package(folder: pathlib.Path, name: str = "harbour") -> Iterator[T
     for path, text in files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text)
-    registry = importlib.import_module("funcenv.registry")  # the attribute funcenv.registry is the mapping
-    registry.load_entry_points()
-    before = dict(registry._specs), set(registry._loaded)
-    sys.path.insert(0, str(folder))
-    registry._entry_points.cache_clear()
-    importlib.invalidate_caches()
-    try:
-        yield TemporaryPackage(folder, name, f"{name}/Boat-v0")
-    finally:
-        sys.path.remove(str(folder))
-        registry._entry_points.cache_clear()
-        for present, kept in zip((registry._specs, registry._loaded), before, strict=True):
-            present.clear()
-            present.update(kept)
-        for module in [module for module in sys.modules if module.partition(".")[0] == name]:
-            del sys.modules[module]
+    with registries.restored(), pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(folder)
+        try:
+            yield TemporaryPackage(folder, name, f"{name}/Boat-v0")
+        finally:
+            for module in [module for module in sys.modules if module.partition(".")[0] == name]:
+                del sys.modules[module]

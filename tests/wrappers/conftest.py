@@ -1,5 +1,7 @@
 """Play the same actions from the same state through a stack of ours and a stack of Gymnasium's, and compare."""
 
+import functools
+
 import gymnasium
 import jax
 import jax.numpy as jnp
@@ -111,45 +113,6 @@ def same_space(ours, theirs):
         np.testing.assert_array_equal(ours.nvec, theirs.nvec)
 
 
-class Counter(funcenv.FuncEnv):
-    """Counts up by the action; pays the number reached; ends at `goal`. Observations are noisy where asked for."""
-
-    goal: int = 10
-    noise: float = 0.0
-
-    @property
-    def observation_space(self):
-        return funcenv.spaces.Box(-jnp.inf, jnp.inf, (2,))
-
-    @property
-    def action_space(self):
-        return funcenv.spaces.Discrete(3)
-
-    def initial(self, key):
-        del key
-        return jnp.int32(0)
-
-    def transition(self, state, action, key):
-        del key
-        return state + jnp.asarray(action, jnp.int32)
-
-    def observation(self, state, key):
-        shown = jnp.stack([state, -state]).astype(jnp.float32)
-        return shown + self.noise * jax.random.normal(key, (2,), jnp.float32)
-
-    def reward(self, state, action, next_state):
-        return next_state.astype(float)
-
-    def terminal(self, state):
-        return state >= self.goal
-
-    def transition_info(self, state, action, next_state):
-        return {"came_from": state, "action": jnp.asarray(action, jnp.int32)}
-
-    def state_info(self, state):
-        return {"number": state}
-
-
 @pytest.fixture(autouse=True)
 def strictly():
     """No implicit promotion of dtypes or ranks anywhere in these tests."""
@@ -157,9 +120,20 @@ def strictly():
         yield
 
 
+def compare_alike(base, wrap, actions, **options):
+    """Compare wrappers of the same name: `wrap` takes our module or Gymnasium's, and an environment."""
+    ours, theirs = (functools.partial(wrap, module) for module in (funcenv.wrappers, gymnasium.wrappers))
+    return compare(base, ours, theirs, actions, **options)
+
+
 @pytest.fixture(name="compare", scope="session")
 def compare_fixture():
     return compare
+
+
+@pytest.fixture(name="compare_alike", scope="session")
+def compare_alike_fixture():
+    return compare_alike
 
 
 @pytest.fixture(name="play", scope="session")
@@ -170,8 +144,3 @@ def play_fixture():
 @pytest.fixture(name="same_space", scope="session")
 def same_space_fixture():
     return same_space
-
-
-@pytest.fixture(name="Counter", scope="session")
-def counter_fixture():
-    return Counter

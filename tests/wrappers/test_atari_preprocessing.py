@@ -13,6 +13,7 @@ from gymnasium.wrappers import AtariPreprocessing as Reference
 import funcenv
 from funcenv.spaces import Box, Discrete
 from funcenv.wrappers import AtariPreprocessing, FireReset, FrameStackObservation, PixelObservation, RepeatAction
+from tests.support.tiny_envs import Tiny
 
 SCREENS = np.random.default_rng(0).integers(0, 256, (97, 6, 5, 3), dtype=np.uint8)
 WEIGHTS = np.array([0.2989, 0.587, 0.114])
@@ -24,7 +25,7 @@ class GameState(funcenv.PyTreeNode):
     total: jax.Array  # of all actions
 
 
-class Game(funcenv.FuncEnv):
+class Game(Tiny):
     """Loses a life in some frames and ends with the last; pays what is on the screen."""
 
     frameskip: int = funcenv.field(pytree_node=False, default=1)

@@ -10,6 +10,7 @@ import pytest
 import funcenv
 from funcenv.envs import CartPole
 from funcenv.wrappers import Autoreset, FrameStackObservation, RepeatAction, TimeLimit, TransformObservation
+from tests.support.tiny_envs import Counter
 
 ACTIONS = np.random.default_rng(0).integers(0, 3, 60)
 
@@ -44,7 +45,7 @@ class Twin(gymnasium.Env):
         ),
     ],
 )
-def test_many_episodes_as_gymnasium(ours, theirs, play, Counter):
+def test_many_episodes_as_gymnasium(ours, theirs, play):
     gym_env = theirs(Twin())
     observation, _ = gym_env.reset(seed=0)
     rows = [(observation, 0.0, False, False)] + [gym_env.step(action)[:4] for action in ACTIONS]
@@ -55,7 +56,7 @@ def test_many_episodes_as_gymnasium(ours, theirs, play, Counter):
     assert timesteps.terminated.sum() + timesteps.truncated.sum() > 3
 
 
-def test_info_of_a_reset_is_that_of_a_reset(play, Counter):
+def test_info_of_a_reset_is_that_of_a_reset(play):
     _, timesteps = play(Autoreset(Counter(goal=2)), jnp.array([1, 2, 2, 1]), funcenv.key(0))
     np.testing.assert_array_equal(timesteps.info["number"], [0, 1, 3, 0, 1])
     np.testing.assert_array_equal(timesteps.info["came_from"], [0, 0, 1, 0, 0])
@@ -75,7 +76,7 @@ def test_steps_use_the_key_that_is_passed_on_and_resets_an_extra_key():
         assert (timestep.reward == 0) == reset
 
 
-def test_a_terminal_first_state_is_not_reset_again(play, Counter):
+def test_a_terminal_first_state_is_not_reset_again(play):
     """The flags of a reset are False, as `FuncEnv.reset` has them, so the step after it is a step."""
     _, timesteps = play(Autoreset(Counter(goal=0)), jnp.array([1, 1, 1]), funcenv.key(0))
     np.testing.assert_array_equal(timesteps.terminated, [False, True, False, True])

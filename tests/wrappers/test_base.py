@@ -13,6 +13,7 @@ import funcenv
 from funcenv import wrappers
 from funcenv.envs import CartPole
 from funcenv.wrappers import TimeLimit, Wrapper, layers
+from tests.support.tiny_envs import Counter
 
 
 class Pictured(CartPole):
@@ -29,7 +30,7 @@ class Hidden(CartPole):
     _secret = 1
 
 
-def test_forwards_everything(Counter):
+def test_forwards_everything():
     plain, wrapped = Counter(goal=2), TimeLimit(Counter(goal=2), 9)
     state, inner = wrapped.reset(funcenv.key(0))[0], plain.reset(funcenv.key(0))[0]
     for number in range(3):

@@ -1,6 +1,5 @@
 """Late observations against Gymnasium's, and that noise is drawn once."""
 
-import gymnasium.wrappers as reference
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -8,27 +7,22 @@ import pytest
 import funcenv
 from funcenv.envs import CartPole
 from funcenv.spaces import MultiBinary, Text, Tuple
-from funcenv.wrappers import DelayObservation, TimeAwareObservation, TimeLimit, TransformObservation
+from funcenv.wrappers import DelayObservation, TransformObservation
+from tests.support.tiny_envs import Counter
 
 PUSHES = np.arange(20) % 2
 
 
 @pytest.mark.parametrize("delay", [0, 1, 4])
-def test_as_gymnasium(compare, delay):
-    compare(
-        "CartPole",
-        lambda env: DelayObservation(env, delay),
-        lambda env: reference.DelayObservation(env, delay),
-        PUSHES,
-    )
+def test_as_gymnasium(compare_alike, delay):
+    compare_alike("CartPole", lambda wrappers, env: wrappers.DelayObservation(env, delay), PUSHES)
 
 
-def test_of_a_dict_as_gymnasium(compare):
-    compare(
+def test_of_a_dict_as_gymnasium(compare_alike):
+    compare_alike(
         "CartPole",
-        lambda env: DelayObservation(TimeAwareObservation(TimeLimit(env, 12), flatten=False), 3),
-        lambda env: reference.DelayObservation(
-            reference.TimeAwareObservation(reference.TimeLimit(env, 12), flatten=False), 3
+        lambda wrappers, env: wrappers.DelayObservation(
+            wrappers.TimeAwareObservation(wrappers.TimeLimit(env, 12), flatten=False), 3
         ),
         PUSHES,
     )
@@ -49,7 +43,7 @@ def test_of_a_tuple_of_flags():
     assert not any(part.any() for part in observation)
 
 
-def test_what_is_late_is_what_was_shown(Counter, play):
+def test_what_is_late_is_what_was_shown(play):
     plain, late = DelayObservation(Counter(noise=1.0), 0), DelayObservation(Counter(noise=1.0), 2)
     actions, key = jnp.ones(8, jnp.int32), funcenv.key(0)
     shown, seen = (play(env, actions, key)[1].observation for env in (plain, late))
@@ -57,7 +51,7 @@ def test_what_is_late_is_what_was_shown(Counter, play):
     assert not np.any(seen[:2])
 
 
-def test_rewards_and_flags_are_not_late(Counter, play):
+def test_rewards_and_flags_are_not_late(play):
     _, timesteps = play(DelayObservation(Counter(goal=3), 2), jnp.ones(4, jnp.int32), funcenv.key(0))
     np.testing.assert_array_equal(timesteps.reward, [0, 1, 2, 3, 4])
     np.testing.assert_array_equal(timesteps.terminated, [False, False, False, True, True])

@@ -30,12 +30,11 @@ class Plane(funcenv.Wrapper):
 
 
 @pytest.mark.parametrize("multidiscrete", [False, True])
-def test_discretize_action_as_gymnasium(compare, multidiscrete):
+def test_discretize_action_as_gymnasium(compare_alike, multidiscrete):
     actions = np.random.default_rng(1).integers(0, 5, 30)
-    compare(
+    compare_alike(
         "Pendulum",
-        lambda env: DiscretizeAction(env, 5, multidiscrete),
-        lambda env: reference.DiscretizeAction(env, 5, multidiscrete),
+        lambda wrappers, env: wrappers.DiscretizeAction(env, 5, multidiscrete),
         actions[:, None] if multidiscrete else actions,
     )
 
@@ -61,12 +60,9 @@ def test_actions_beyond_the_bins_are_clipped():
 
 
 @pytest.mark.parametrize(("bins", "multidiscrete"), [(7, False), ((3, 10), False), ((10, 1), True), (4, True)])
-def test_discretize_observation_as_gymnasium(compare, bins, multidiscrete):
-    compare(
-        "MountainCarContinuous",
-        lambda env: DiscretizeObservation(env, bins, multidiscrete),
-        lambda env: reference.DiscretizeObservation(env, bins, multidiscrete),
-        TORQUES,
+def test_discretize_observation_as_gymnasium(compare_alike, bins, multidiscrete):
+    compare_alike(
+        "MountainCarContinuous", lambda wrappers, env: wrappers.DiscretizeObservation(env, bins, multidiscrete), TORQUES
     )
 
 

@@ -42,13 +42,8 @@ class Reference(gymnasium.Env):
         self.observation_space = space
 
 
-def test_as_gymnasium(compare):
-    compare(
-        "CartPole",
-        lambda env: DtypeObservation(env, np.float64),
-        lambda env: reference.DtypeObservation(env, np.float64),
-        PUSHES,
-    )
+def test_as_gymnasium(compare_alike):
+    compare_alike("CartPole", lambda wrappers, env: wrappers.DtypeObservation(env, np.float64), PUSHES)
 
 
 @pytest.mark.parametrize(

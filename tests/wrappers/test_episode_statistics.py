@@ -9,6 +9,7 @@ from gymnasium.envs.classic_control.pendulum import PendulumEnv
 import funcenv
 from funcenv.envs import Pendulum, PendulumState
 from funcenv.wrappers import ClipReward, EpisodeStatistics, TimeLimit
+from tests.support.tiny_envs import Counter
 
 TORQUES = np.random.default_rng(0).uniform(-2, 2, (10, 1)).astype(np.float32)
 
@@ -33,6 +34,6 @@ def test_totals_as_gymnasium(clip_inside):
     assert timestep.info["episode_length"] == info["episode"]["l"] == 10
 
 
-def test_info_inside_is_kept(Counter):
+def test_info_inside_is_kept():
     state, timestep = EpisodeStatistics(Counter()).reset(funcenv.key(0))
     assert set(timestep.info) == {"number", "came_from", "action", "episode_return", "episode_length"}

@@ -1,6 +1,5 @@
 """Parts of observations against Gymnasium's."""
 
-import gymnasium.wrappers as reference
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -8,7 +7,7 @@ import pytest
 import funcenv
 from funcenv.envs import CartPole
 from funcenv.spaces import Box, Dict, Discrete, Tuple
-from funcenv.wrappers import FilterObservation, TimeAwareObservation, TimeLimit
+from funcenv.wrappers import FilterObservation
 
 PUSHES = np.arange(20) % 2
 
@@ -26,12 +25,11 @@ class Parts(funcenv.Wrapper):
 
 
 @pytest.mark.parametrize("keys", [["time"], ["time", "obs"], ("obs",)])
-def test_of_a_dict_as_gymnasium(compare, keys):
-    compare(
+def test_of_a_dict_as_gymnasium(compare_alike, keys):
+    compare_alike(
         "CartPole",
-        lambda env: FilterObservation(TimeAwareObservation(TimeLimit(env, 30), flatten=False), keys),
-        lambda env: reference.FilterObservation(
-            reference.TimeAwareObservation(reference.TimeLimit(env, 30), flatten=False), keys
+        lambda wrappers, env: wrappers.FilterObservation(
+            wrappers.TimeAwareObservation(wrappers.TimeLimit(env, 30), flatten=False), keys
         ),
         PUSHES,
     )

@@ -1,31 +1,26 @@
 """Flat observations against Gymnasium's."""
 
-import gymnasium.wrappers as reference
 import jax
 import numpy as np
 
 import funcenv
 from funcenv.envs import Pendulum
-from funcenv.wrappers import FlattenObservation, FrameStackObservation, TimeAwareObservation, TimeLimit
+from funcenv.wrappers import FlattenObservation, FrameStackObservation
 
 PUSHES = np.arange(20) % 2
 
 
-def test_of_a_stack_as_gymnasium(compare):
-    compare(
-        "CartPole",
-        lambda env: FlattenObservation(FrameStackObservation(env, 3)),
-        lambda env: reference.FlattenObservation(reference.FrameStackObservation(env, 3)),
-        PUSHES,
+def test_of_a_stack_as_gymnasium(compare_alike):
+    compare_alike(
+        "CartPole", lambda wrappers, env: wrappers.FlattenObservation(wrappers.FrameStackObservation(env, 3)), PUSHES
     )
 
 
-def test_of_a_dict_as_gymnasium(compare):
-    compare(
+def test_of_a_dict_as_gymnasium(compare_alike):
+    compare_alike(
         "CartPole",
-        lambda env: FlattenObservation(TimeAwareObservation(TimeLimit(env, 30), flatten=False, normalize_time=True)),
-        lambda env: reference.FlattenObservation(
-            reference.TimeAwareObservation(reference.TimeLimit(env, 30), flatten=False, normalize_time=True)
+        lambda wrappers, env: wrappers.FlattenObservation(
+            wrappers.TimeAwareObservation(wrappers.TimeLimit(env, 30), flatten=False, normalize_time=True)
         ),
         PUSHES,
     )

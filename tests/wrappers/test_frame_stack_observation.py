@@ -1,6 +1,5 @@
 """Stacked frames against Gymnasium's, and that noise is drawn once."""
 
-import gymnasium.wrappers as reference
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,7 +8,8 @@ import pytest
 import funcenv
 from funcenv.envs import CartPole, Pendulum
 from funcenv.spaces import Box, Graph
-from funcenv.wrappers import FrameStackObservation, TimeAwareObservation, TimeLimit
+from funcenv.wrappers import FrameStackObservation
+from tests.support.tiny_envs import Counter
 
 PUSHES = np.arange(20) % 2
 CUSTOM = np.float32([1, -1, 0, 2])
@@ -17,27 +17,25 @@ CUSTOM = np.float32([1, -1, 0, 2])
 
 @pytest.mark.parametrize("padding_type", ["reset", "zero", CUSTOM])
 @pytest.mark.parametrize("stack_size", [1, 3])
-def test_as_gymnasium(compare, stack_size, padding_type):
-    compare(
+def test_as_gymnasium(compare_alike, stack_size, padding_type):
+    compare_alike(
         "CartPole",
-        lambda env: FrameStackObservation(env, stack_size, padding_type=padding_type),
-        lambda env: reference.FrameStackObservation(env, stack_size, padding_type=padding_type),
+        lambda wrappers, env: wrappers.FrameStackObservation(env, stack_size, padding_type=padding_type),
         PUSHES,
     )
 
 
-def test_of_a_dict_as_gymnasium(compare):
-    compare(
+def test_of_a_dict_as_gymnasium(compare_alike):
+    compare_alike(
         "CartPole",
-        lambda env: FrameStackObservation(TimeAwareObservation(TimeLimit(env, 12), flatten=False), 3),
-        lambda env: reference.FrameStackObservation(
-            reference.TimeAwareObservation(reference.TimeLimit(env, 12), flatten=False), 3
+        lambda wrappers, env: wrappers.FrameStackObservation(
+            wrappers.TimeAwareObservation(wrappers.TimeLimit(env, 12), flatten=False), 3
         ),
         PUSHES,
     )
 
 
-def test_a_noisy_frame_is_drawn_once(Counter, play):
+def test_a_noisy_frame_is_drawn_once(play):
     """The newest frame is drawn with an extra key of the key that is passed on, and it does not change with age."""
     plain, stacked = Counter(noise=1.0), FrameStackObservation(Counter(noise=1.0), 3)
     key, step_key = jax.random.split(funcenv.key(3))

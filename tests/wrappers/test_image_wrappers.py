@@ -26,6 +26,7 @@ from funcenv.wrappers import (
     TimeLimit,
 )
 from funcenv.wrappers.resize_observation import resize
+from tests.support.tiny_envs import Counter
 
 
 class Screen(funcenv.Wrapper):
@@ -263,6 +264,6 @@ def image_of(env):
     return PixelObservation(env, 8, 8)
 
 
-def test_an_environment_without_a_scene_is_refused(Counter):
+def test_an_environment_without_a_scene_is_refused():
     with pytest.raises(TypeError, match="AddRenderObservation needs an environment that draws itself, and Counter"):
         AddRenderObservation(Counter())

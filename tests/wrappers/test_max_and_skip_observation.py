@@ -1,6 +1,5 @@
 """Skipped frames against Gymnasium's, and what is shown where an episode ends between them."""
 
-import gymnasium.wrappers as reference
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,32 +8,25 @@ import pytest
 import funcenv
 from funcenv.envs import CartPole
 from funcenv.wrappers import MaxAndSkipObservation, RepeatAction, TimeAwareObservation, TimeLimit
+from tests.support.tiny_envs import Counter
 
 TORQUES = np.random.default_rng(0).uniform(-2, 2, (15, 1)).astype(np.float32)
 
 
 @pytest.mark.parametrize("skip", [2, 4])
-def test_as_gymnasium(compare, skip):
-    compare(
-        "Pendulum",
-        lambda env: MaxAndSkipObservation(env, skip),
-        lambda env: reference.MaxAndSkipObservation(env, skip),
-        TORQUES,
-    )
+def test_as_gymnasium(compare_alike, skip):
+    compare_alike("Pendulum", lambda wrappers, env: wrappers.MaxAndSkipObservation(env, skip), TORQUES)
 
 
-def test_a_time_limit_that_the_repeats_meet_as_gymnasium(compare):
-    steps = compare(
-        "Pendulum",
-        lambda env: MaxAndSkipObservation(TimeLimit(env, 12)),
-        lambda env: reference.MaxAndSkipObservation(reference.TimeLimit(env, 12)),
-        TORQUES,
+def test_a_time_limit_that_the_repeats_meet_as_gymnasium(compare_alike):
+    steps = compare_alike(
+        "Pendulum", lambda wrappers, env: wrappers.MaxAndSkipObservation(wrappers.TimeLimit(env, 12)), TORQUES
     )
     assert steps == 3
 
 
 @pytest.mark.parametrize("left", [0, 1, 2, 3])
-def test_an_end_between_repeats_shows_the_last_two_frames(Counter, left):
+def test_an_end_between_repeats_shows_the_last_two_frames(left):
     """Element 0 counts up, element 1 down: the maximum has the last frame in one and the frame before in the other."""
     env = MaxAndSkipObservation(Counter(goal=8 - left), skip=4)
     state, _ = env.reset(funcenv.key(0))
@@ -48,7 +40,7 @@ def test_an_end_between_repeats_shows_the_last_two_frames(Counter, left):
     assert timestep.info == {"came_from": last - 1, "action": 1, "number": last}
 
 
-def test_lives_as_repeat_action_does(Counter, play):
+def test_lives_as_repeat_action_does(play):
     class Drift(Counter):
         def transition(self, state, action, key):
             return state + action * jax.random.randint(key, (), 0, 100)

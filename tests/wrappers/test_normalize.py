@@ -44,23 +44,19 @@ def count_of(env_state):
 
 
 @pytest.mark.parametrize("epsilon", [1e-8, 0.1])
-def test_observations_as_gymnasium(compare, epsilon):
-    compare(
+def test_observations_as_gymnasium(compare_alike, epsilon):
+    compare_alike(
         "CartPole",
-        lambda env: NormalizeObservation(env, epsilon),
-        lambda env: reference.NormalizeObservation(env, epsilon),
+        lambda wrappers, env: wrappers.NormalizeObservation(env, epsilon),
         PUSHES,
         atol=2e-3,  # Gymnasium's moments are float32, and a variance of 1e-4 or less is the difference of equal numbers
     )
 
 
 @pytest.mark.parametrize("base", ["CartPole", "Pendulum"])
-def test_rewards_as_gymnasium(compare, base):
-    compare(
-        base,
-        lambda env: NormalizeReward(env, 0.9, 1e-3),
-        lambda env: reference.NormalizeReward(env, 0.9, 1e-3),
-        PUSHES if base == "CartPole" else TORQUES,
+def test_rewards_as_gymnasium(compare_alike, base):
+    compare_alike(
+        base, lambda wrappers, env: wrappers.NormalizeReward(env, 0.9, 1e-3), PUSHES if base == "CartPole" else TORQUES
     )
 
 

@@ -10,7 +10,7 @@ import funcenv
 from funcenv.envs import CartPole, Pendulum
 from funcenv.scene import rasterize
 from funcenv.vector import FuncVectorEnv
-from funcenv.wrappers import FrameStackObservation, PixelObservation, TimeLimit, TransformReward
+from funcenv.wrappers import FrameStackObservation, GrayscaleObservation, PixelObservation, TimeLimit, TransformReward
 
 
 @pytest.mark.parametrize("grayscale", [False, True])
@@ -36,6 +36,20 @@ def test_it_is_the_picture_of_the_state(play, options):
     assert bool(env.observation_space.contains(first.observation))
     assert timesteps.observation.shape == (6, *env.observation_space.shape)
     assert all((timesteps.observation[i] != timesteps.observation[i + 1]).any() for i in range(5))
+
+
+def test_the_grey_of_grayscale_observation():
+    env = CartPole()
+    drawn = PixelObservation(env, 24, 36, grayscale=True, standard="BT.709")
+    converted = GrayscaleObservation(PixelObservation(env, 24, 36))
+    ours, theirs = (jax.jit(each.reset)(jax.random.key(0))[1].observation.astype(int) for each in (drawn, converted))
+    other = jax.jit(PixelObservation(env, 24, 36, grayscale=True).reset)(jax.random.key(0))[1].observation.astype(int)
+    assert np.abs(ours - theirs).max() <= 1 < np.abs(other - theirs).max()
+
+
+def test_an_unknown_standard_of_grey():
+    with pytest.raises(ValueError, match=r"standard must be one of BT.601, BT.709, ALE, got 'BT.710'; try 'BT.709'"):
+        PixelObservation(CartPole(), 8, 8, grayscale=True, standard="BT.710")
 
 
 def test_everything_else_is_as_before(play):

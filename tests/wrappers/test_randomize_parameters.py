@@ -9,6 +9,7 @@ from scipy import stats
 import funcenv
 from funcenv.envs import CartPole, Pendulum
 from funcenv.wrappers import RandomizeParameters, TimeLimit
+from tests.support.tiny_envs import Tiny
 
 
 def lengths(key, env):
@@ -16,20 +17,13 @@ def lengths(key, env):
     return {"length": jax.random.uniform(key, (), float, 0.25, 0.75)}
 
 
-class Everywhere(funcenv.FuncEnv):
+class Everywhere(Tiny):
     """Every function shows the parameter, and counts how often it is compiled."""
 
     number: float = 0.0
     size: int = funcenv.field(pytree_node=False, default=1)
     counts: list = funcenv.field(pytree_node=False, default_factory=lambda: Tally())
-
-    @property
-    def observation_space(self):
-        return funcenv.spaces.Box(-jnp.inf, jnp.inf, (1,))
-
-    @property
-    def action_space(self):
-        return funcenv.spaces.Discrete(2)
+    observation_space = funcenv.spaces.Box(-jnp.inf, jnp.inf, (1,))
 
     def initial(self, key):
         return jnp.asarray(self.number, jnp.float32)

@@ -1,6 +1,5 @@
 """Repeated actions against Gymnasium's: rewards add up, and repeats stop at the end of an episode."""
 
-import gymnasium.wrappers as reference
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,54 +7,38 @@ import pytest
 
 import funcenv
 from funcenv.envs import CartPole, Pendulum
-from funcenv.wrappers import EpisodeStatistics, RepeatAction, TimeLimit
+from funcenv.wrappers import EpisodeStatistics, RepeatAction
+from tests.support.tiny_envs import Counter
 
 TORQUES = np.random.default_rng(0).uniform(-2, 2, (15, 1)).astype(np.float32)
 
 
 @pytest.mark.parametrize("num_repeats", [1, 4])
-def test_as_gymnasium(compare, num_repeats):
-    compare(
-        "Pendulum",
-        lambda env: RepeatAction(env, num_repeats),
-        lambda env: reference.RepeatAction(env, num_repeats),
-        TORQUES,
-    )
+def test_as_gymnasium(compare_alike, num_repeats):
+    compare_alike("Pendulum", lambda wrappers, env: wrappers.RepeatAction(env, num_repeats), TORQUES)
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_fall_between_repeats_as_gymnasium(compare, seed):
-    steps = compare(
-        "CartPole",
-        lambda env: RepeatAction(env, 4),
-        lambda env: reference.RepeatAction(env, 4),
-        np.ones(10, int),
-        seed=seed,
-    )
+def test_a_fall_between_repeats_as_gymnasium(compare_alike, seed):
+    steps = compare_alike("CartPole", lambda wrappers, env: wrappers.RepeatAction(env, 4), np.ones(10, int), seed=seed)
     assert steps < 10  # it fell
 
 
-def test_a_time_limit_between_repeats_as_gymnasium(compare):
-    steps = compare(
-        "Pendulum",
-        lambda env: RepeatAction(TimeLimit(env, 10), 4),
-        lambda env: reference.RepeatAction(reference.TimeLimit(env, 10), 4),
-        TORQUES,
+def test_a_time_limit_between_repeats_as_gymnasium(compare_alike):
+    steps = compare_alike(
+        "Pendulum", lambda wrappers, env: wrappers.RepeatAction(wrappers.TimeLimit(env, 10), 4), TORQUES
     )
     assert steps == 3
 
 
-def test_a_time_limit_outside_counts_the_actions_as_gymnasium(compare):
-    steps = compare(
-        "Pendulum",
-        lambda env: TimeLimit(RepeatAction(env, 4), 10),
-        lambda env: reference.TimeLimit(reference.RepeatAction(env, 4), 10),
-        TORQUES,
+def test_a_time_limit_outside_counts_the_actions_as_gymnasium(compare_alike):
+    steps = compare_alike(
+        "Pendulum", lambda wrappers, env: wrappers.TimeLimit(wrappers.RepeatAction(env, 4), 10), TORQUES
     )
     assert steps == 10
 
 
-def test_reward_info_and_state_of_a_cut_series(Counter):
+def test_reward_info_and_state_of_a_cut_series():
     env = RepeatAction(Counter(goal=5), 4)
     state, timestep = env.reset(funcenv.key(0))
     assert timestep.info == {"came_from": 0, "action": 0, "number": 0}
@@ -68,7 +51,7 @@ def test_reward_info_and_state_of_a_cut_series(Counter):
     assert timestep.terminated
 
 
-def test_the_repeats_live_with_the_keys_that_it_says(Counter):
+def test_the_repeats_live_with_the_keys_that_it_says():
     class Drift(Counter):
         def transition(self, state, action, key):
             return state + action * jax.random.randint(key, (), 0, 100)
@@ -87,7 +70,7 @@ def test_the_repeats_live_with_the_keys_that_it_says(Counter):
     assert timestep.reward == total
 
 
-def test_statistics_inside_and_outside(Counter):
+def test_statistics_inside_and_outside():
     inside, outside = RepeatAction(EpisodeStatistics(Counter()), 3), EpisodeStatistics(RepeatAction(Counter(), 3))
     for env, length in ((inside, 3), (outside, 1)):
         state, _ = env.reset(funcenv.key(0))

@@ -1,6 +1,5 @@
 """Stretched bounds against Gymnasium's: open sides, rounding, traced and drawn bounds, and wrong arguments."""
 
-import gymnasium.wrappers as reference
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -18,42 +17,28 @@ UNIT = np.random.default_rng(0).uniform(-1, 1, (30, 1)).astype(np.float32)
 
 
 @pytest.mark.parametrize("bounds", [(np.float32(-1), np.float32(1)), (0, 1), (np.float32([-1]), np.float32([3]))])
-def test_rescale_action_as_gymnasium(compare, bounds):
-    compare(
+def test_rescale_action_as_gymnasium(compare_alike, bounds):
+    compare_alike(
         "Pendulum",
-        lambda env: RescaleAction(env, *bounds),
-        lambda env: reference.RescaleAction(env, *bounds),
+        lambda wrappers, env: wrappers.RescaleAction(env, *bounds),
         2 * UNIT,  # beyond the bounds, too
     )
 
 
-def test_rescale_action_passes_on_what_lies_beyond(compare):
+def test_rescale_action_passes_on_what_lies_beyond(compare_alike):
     """MountainCarContinuous pays for the action that it is given, not for the one it clips."""
-    compare(
-        "MountainCarContinuous",
-        lambda env: RescaleAction(env, 0, 1),
-        lambda env: reference.RescaleAction(env, 0, 1),
-        3 * UNIT,
-    )
+    compare_alike("MountainCarContinuous", lambda wrappers, env: wrappers.RescaleAction(env, 0, 1), 3 * UNIT)
 
 
 @pytest.mark.parametrize("bounds", [(-1, 1), (np.float32([0, -3]), np.float32([10, -2]))])
-def test_rescale_observation_as_gymnasium(compare, bounds):
-    compare(
-        "MountainCarContinuous",
-        lambda env: RescaleObservation(env, *bounds),
-        lambda env: reference.RescaleObservation(env, *bounds),
-        UNIT,
-    )
+def test_rescale_observation_as_gymnasium(compare_alike, bounds):
+    compare_alike("MountainCarContinuous", lambda wrappers, env: wrappers.RescaleObservation(env, *bounds), UNIT)
 
 
-def test_open_sides_pass(compare):
+def test_open_sides_pass(compare_alike):
     low, high = np.float32([-1, -np.inf, 0, -np.inf]), np.float32([1, np.inf, 1, np.inf])
-    steps = compare(
-        "CartPole",
-        lambda env: RescaleObservation(env, low, high),
-        lambda env: reference.RescaleObservation(env, low, high),
-        np.arange(30) % 2,
+    steps = compare_alike(
+        "CartPole", lambda wrappers, env: wrappers.RescaleObservation(env, low, high), np.arange(30) % 2
     )
     assert steps == 30
 

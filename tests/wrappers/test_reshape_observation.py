@@ -1,6 +1,5 @@
 """Reshaped observations against Gymnasium's."""
 
-import gymnasium.wrappers as reference
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -13,13 +12,8 @@ PUSHES = np.arange(20) % 2
 
 
 @pytest.mark.parametrize("shape", [(2, 2), (4, 1), (1, 2, 2)])
-def test_as_gymnasium(compare, shape):
-    compare(
-        "CartPole",
-        lambda env: ReshapeObservation(env, shape),
-        lambda env: reference.ReshapeObservation(env, shape),
-        PUSHES,
-    )
+def test_as_gymnasium(compare_alike, shape):
+    compare_alike("CartPole", lambda wrappers, env: wrappers.ReshapeObservation(env, shape), PUSHES)
 
 
 def test_bounds_that_depend_on_a_traced_parameter():

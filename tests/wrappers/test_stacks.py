@@ -9,6 +9,7 @@ import pytest
 import funcenv
 from funcenv import wrappers
 from funcenv.envs import CartPole, MountainCarContinuous, Pendulum
+from tests.support.tiny_envs import Counter
 
 UNIT = np.random.default_rng(0).uniform(-1, 1, (20, 1)).astype(np.float32)
 PUSHES = np.random.default_rng(1).integers(0, 2, 20)
@@ -182,7 +183,7 @@ def test_rows_of_a_batch_with_other_bounds():
     ],
     ids=["frames", "delay", "clipped reward", "squared reward"],
 )
-def test_what_the_order_with_repeats_changes(Counter, wrap, looks_at, shown_inside, shown_outside):
+def test_what_the_order_with_repeats_changes(wrap, looks_at, shown_inside, shown_outside):
     """Three repeats of counting up by one: the wrapper inside sees each of them, the one outside their outcome."""
     for env, expected in (
         (wrappers.RepeatAction(wrap(Counter()), 3), shown_inside),

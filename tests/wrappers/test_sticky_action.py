@@ -11,6 +11,7 @@ from scipy import stats
 import funcenv
 from funcenv.envs import CartPole, Pendulum
 from funcenv.wrappers import RepeatAction, StickyAction
+from tests.support.tiny_envs import Counter
 
 
 class Echo(gymnasium.Env):
@@ -41,7 +42,7 @@ class Luck:
         return duration
 
 
-def played_and_stuck(play, Counter, num_steps, *args, seed=0):
+def played_and_stuck(play, num_steps, *args, seed=0):
     """Actions 1, 2, 3, ... as they were played; one that is not its own number was stuck."""
     env = StickyAction(Counter(goal=1 << 30), *args)
     chosen = jnp.arange(1, num_steps + 1, dtype=jnp.int32)
@@ -50,8 +51,8 @@ def played_and_stuck(play, Counter, num_steps, *args, seed=0):
 
 
 @pytest.mark.parametrize("duration", [1, 3])
-def test_the_machine_as_gymnasium(play, Counter, duration):
-    played, stuck = played_and_stuck(play, Counter, 400, 0.3, duration)
+def test_the_machine_as_gymnasium(play, duration):
+    played, stuck = played_and_stuck(play, 400, 0.3, duration)
     theirs = reference.StickyAction(Echo(), 0.3, duration)
     theirs.reset(seed=0)
     theirs.np_random = luck = Luck(stuck, [duration] * 400)
@@ -60,21 +61,21 @@ def test_the_machine_as_gymnasium(play, Counter, duration):
     assert 50 < stuck.sum() < 350
 
 
-def test_never_sticking_as_gymnasium(compare):
+def test_never_sticking_as_gymnasium(compare_alike):
     torques = np.random.default_rng(0).uniform(-2, 2, (15, 1)).astype(np.float32)
-    compare("Pendulum", lambda env: StickyAction(env, 0.0), lambda env: reference.StickyAction(env, 0.0), torques)
+    compare_alike("Pendulum", lambda wrappers, env: wrappers.StickyAction(env, 0.0), torques)
 
 
-def test_one_step_sticks_with_the_given_probability(play, Counter):
-    _, stuck = played_and_stuck(play, Counter, 20_000, 0.25)
+def test_one_step_sticks_with_the_given_probability(play):
+    _, stuck = played_and_stuck(play, 20_000, 0.25)
     assert not stuck[0]
     assert stats.binomtest(int(stuck[1:].sum()), len(stuck) - 1, 0.25).pvalue > 0.01
     after_stuck = stuck[2:][stuck[1:-1]]  # no memory
     assert stats.binomtest(int(after_stuck.sum()), len(after_stuck), 0.25).pvalue > 0.01
 
 
-def test_runs_are_as_long_as_gymnasiums(play, Counter):
-    played, _ = played_and_stuck(play, Counter, 20_000, 0.4, (1, 3))
+def test_runs_are_as_long_as_gymnasiums(play):
+    played, _ = played_and_stuck(play, 20_000, 0.4, (1, 3))
     theirs = reference.StickyAction(Echo(), 0.4, (1, 3))
     theirs.reset(seed=0)
     others = [theirs.action(action) for action in range(1, 20_001)]
@@ -102,7 +103,7 @@ def test_probability_is_a_parameter():
     np.testing.assert_array_equal(vstate.env_state.last_action, [1, 0])
 
 
-def test_inside_repeats_every_frame_may_stick(Counter):
+def test_inside_repeats_every_frame_may_stick():
     env = RepeatAction(StickyAction(Counter(goal=1000), 0.5), 40)
     state, _ = env.reset(funcenv.key(0))
     state, _ = env.step(state, 1, funcenv.key(1))

@@ -1,6 +1,5 @@
 """The age of the episode against Gymnasium's."""
 
-import gymnasium.wrappers as reference
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -20,25 +19,21 @@ PUSHES = np.arange(12) % 2
 
 @pytest.mark.parametrize("flatten", [True, False])
 @pytest.mark.parametrize("normalize_time", [True, False])
-def test_as_gymnasium(compare, flatten, normalize_time):
-    steps = compare(
+def test_as_gymnasium(compare_alike, flatten, normalize_time):
+    steps = compare_alike(
         "CartPole",
-        lambda env: TimeAwareObservation(TimeLimit(env, 10), flatten, normalize_time),
-        lambda env: reference.TimeAwareObservation(reference.TimeLimit(env, 10), flatten, normalize_time),
+        lambda wrappers, env: wrappers.TimeAwareObservation(wrappers.TimeLimit(env, 10), flatten, normalize_time),
         PUSHES,
     )
     assert steps == 10
 
 
-def test_in_a_dict_as_gymnasium(compare):
+def test_in_a_dict_as_gymnasium(compare_alike):
     def twice(time_aware, env):
         return time_aware(time_aware(env, flatten=False), flatten=False, dict_time_key="age", normalize_time=True)
 
-    compare(
-        "CartPole",
-        lambda env: twice(TimeAwareObservation, TimeLimit(env, 10)),
-        lambda env: twice(reference.TimeAwareObservation, reference.TimeLimit(env, 10)),
-        PUSHES,
+    compare_alike(
+        "CartPole", lambda wrappers, env: twice(wrappers.TimeAwareObservation, wrappers.TimeLimit(env, 10)), PUSHES
     )
 
 

@@ -1,6 +1,5 @@
 """The step at which an episode is cut off, against Gymnasium's."""
 
-import gymnasium.wrappers as reference
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,30 +8,31 @@ import pytest
 import funcenv
 from funcenv.envs import CartPole
 from funcenv.wrappers import TimeLimit
+from tests.support.tiny_envs import Counter
 
 PUSHES = np.ones(20, int)
 
 
 @pytest.mark.parametrize("limit", [1, 5, 7, 8, 9, 10, 11, 30])
-def test_as_gymnasium_around_the_fall(compare, limit):
+def test_as_gymnasium_around_the_fall(compare_alike, limit):
     """Pushed to one side, the pole falls at step 8 to 10: limits before, at and after it."""
-    steps = compare("CartPole", lambda env: TimeLimit(env, limit), lambda env: reference.TimeLimit(env, limit), PUSHES)
+    steps = compare_alike("CartPole", lambda wrappers, env: wrappers.TimeLimit(env, limit), PUSHES)
     assert steps <= limit
 
 
-def test_both_flags_at_once_and_ever_after(play, Counter):
+def test_both_flags_at_once_and_ever_after(play):
     _, timesteps = play(TimeLimit(Counter(goal=3), 3), jnp.ones(4, jnp.int32), funcenv.key(0))
     np.testing.assert_array_equal(timesteps.terminated, [False, False, False, True, True])
     np.testing.assert_array_equal(timesteps.truncated, [False, False, False, True, True])
 
 
-def test_the_tighter_of_two_limits_counts(play, Counter):
+def test_the_tighter_of_two_limits_counts(play):
     for inner, outer in ((2, 4), (4, 2)):
         _, timesteps = play(TimeLimit(TimeLimit(Counter(), inner), outer), jnp.ones(4, jnp.int32), funcenv.key(0))
         np.testing.assert_array_equal(timesteps.truncated, [False, False, True, True, True])
 
 
-def test_a_batch_may_mix_limits(Counter):
+def test_a_batch_may_mix_limits():
     env = jax.vmap(lambda limit: TimeLimit(Counter(), limit))(jnp.array([1, 2]))
     venv = funcenv.FuncVectorEnv(env, 2, funcenv.AutoresetMode.DISABLED)
     vstate, _ = venv.reset(funcenv.key(0))
@@ -41,7 +41,7 @@ def test_a_batch_may_mix_limits(Counter):
 
 
 @pytest.mark.parametrize("limit", [np.int64(3), np.uint8(3), jnp.int32(3)])
-def test_any_integer_is_a_limit(limit, Counter):
+def test_any_integer_is_a_limit(limit):
     with jax.numpy_dtype_promotion("strict"), jax.enable_x64(True):
         env = TimeLimit(Counter(), limit)
         state, _ = env.reset(funcenv.key(0))

@@ -9,6 +9,7 @@ import pytest
 import funcenv
 from funcenv.envs import CartPole, Pendulum
 from funcenv.wrappers import ActionWrapper, ClipAction, TimeLimit, TransformAction
+from tests.support.tiny_envs import Counter
 
 TORQUES = np.random.default_rng(0).uniform(-4, 4, (30, 1)).astype(np.float32)
 PUSHES = np.random.default_rng(1).integers(0, 2, 60)
@@ -65,7 +66,7 @@ def test_clip_action_needs_a_box():
         ClipAction(CartPole())
 
 
-def test_an_action_wrapper_changes_reward_and_info_alike(Counter):
+def test_an_action_wrapper_changes_reward_and_info_alike():
     class Doubled(ActionWrapper):
         def inner_action(self, action):
             return 2 * action

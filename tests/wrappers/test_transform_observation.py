@@ -1,6 +1,5 @@
 """Changed observations against Gymnasium's, and the space that they lie in."""
 
-import gymnasium.wrappers as reference
 import jax
 import numpy as np
 import pytest
@@ -8,15 +7,15 @@ import pytest
 import funcenv
 from funcenv.envs import CartPole, Pendulum
 from funcenv.wrappers import ObservationWrapper, TransformObservation
+from tests.support.tiny_envs import Counter
 
 PUSHES = np.random.default_rng(1).integers(0, 2, 60)
 
 
-def test_as_gymnasium(compare):
-    compare(
+def test_as_gymnasium(compare_alike):
+    compare_alike(
         "CartPole",
-        lambda env: TransformObservation(env, lambda observation: 2 * observation + 1, None),
-        lambda env: reference.TransformObservation(env, lambda observation: 2 * observation + 1, None),
+        lambda wrappers, env: wrappers.TransformObservation(env, lambda observation: 2 * observation + 1, None),
         PUSHES,
     )
 
@@ -53,7 +52,7 @@ def test_a_wrapper_that_lacks_its_function_says_so():
         ObservationWrapper(CartPole()).reset(funcenv.key(0))
 
 
-def test_noise_is_drawn_with_the_key_of_the_observation(Counter):
+def test_noise_is_drawn_with_the_key_of_the_observation():
     plain, doubled = Counter(noise=1.0), TransformObservation(Counter(noise=1.0), lambda seen: 2 * seen)
     state, timestep = plain.reset(funcenv.key(0))
     np.testing.assert_array_equal(doubled.reset(funcenv.key(0))[1].observation, 2 * timestep.observation)

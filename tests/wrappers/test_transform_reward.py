@@ -1,6 +1,5 @@
 """Changed and clipped rewards against Gymnasium's."""
 
-import gymnasium.wrappers as reference
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,22 +8,20 @@ import pytest
 import funcenv
 from funcenv.envs import CartPole
 from funcenv.wrappers import ClipReward, RewardWrapper, TransformReward
+from tests.support.tiny_envs import Counter
 
 TORQUES = np.random.default_rng(0).uniform(-2, 2, (30, 1)).astype(np.float32)
 
 
-def test_transform_reward_as_gymnasium(compare):
-    compare(
-        "Pendulum",
-        lambda env: TransformReward(env, lambda reward: 2 * reward + 1),
-        lambda env: reference.TransformReward(env, lambda reward: 2 * reward + 1),
-        TORQUES,
+def test_transform_reward_as_gymnasium(compare_alike):
+    compare_alike(
+        "Pendulum", lambda wrappers, env: wrappers.TransformReward(env, lambda reward: 2 * reward + 1), TORQUES
     )
 
 
 @pytest.mark.parametrize("bounds", [(-3.0, -1.0), (None, -2.0), (-2.0, None), (-1, 0)])
-def test_clip_reward_as_gymnasium(compare, bounds):
-    compare("Pendulum", lambda env: ClipReward(env, *bounds), lambda env: reference.ClipReward(env, *bounds), TORQUES)
+def test_clip_reward_as_gymnasium(compare_alike, bounds):
+    compare_alike("Pendulum", lambda wrappers, env: wrappers.ClipReward(env, *bounds), TORQUES)
 
 
 def test_a_reset_pays_nothing():
@@ -40,7 +37,7 @@ def test_bounds_are_parameters():
     assert venv.single_action_space == CartPole().action_space  # a bound that is None counts for no parameter
 
 
-def test_an_integer_reward_is_clipped_as_a_real_one(Counter):
+def test_an_integer_reward_is_clipped_as_a_real_one():
     class Whole(Counter):
         def reward(self, state, action, next_state):
             return next_state

@@ -5,11 +5,17 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-import funcenv
 from funcenv.envs import AtariBreakout
 from funcenv.envs.arcade.atari_breakout import COLUMNS, LIVES, POINTS, ROWS, UNIT, WALL_SCORE
-from funcenv.wrappers import AtariPreprocessing, FrameStackObservation
-from tests.support.ale import original, played
+from tests.support.ale import (
+    assert_long_games_are_truncated,
+    assert_observes_members,
+    assert_stacks_run_compiled,
+    original,
+    played,
+    random_policy,
+    replayed,
+)
 
 ALE_ACTIONS = (0, 1, 3, 4)  # ALE's numbers of our actions
 # In ALE's memory: whole pixels and 1/256 pixels of x, y, dy and -dx; counter of hits, whose bits 6 and 7 say what the
@@ -28,7 +34,7 @@ def frames(**parameters):
 
 def decoded(memory):
     """Return what ALE's memory says in each frame."""
-    memory = np.asarray(memory).astype(int)
+    memory = np.asarray(memory, int)
     signed = lambda high: (memory[:, high] * 256 + memory[:, high + 1] + 32768) % 65536 - 32768  # noqa: E731
     decimal = lambda place: memory[:, place] // 16 * 10 + memory[:, place] % 16  # noqa: E731
     bricks = [[memory[:, row + ROWS * byte] >> bit & 1 for byte, bit in BITS] for row in range(ROWS)]
@@ -67,24 +73,16 @@ def meet_ball(state, key):
     return jnp.where(y < 1, serves.astype(jnp.int32), turn)
 
 
-def at_random(state, key):
-    hold_key, action_key = jax.random.split(key)
-    same = jax.random.bernoulli(hold_key, 0.8)
-    return jnp.where(same, state.last_action, jax.random.randint(action_key, (), 0, 4)).astype(jnp.int32)
+at_random = random_policy(len(ALE_ACTIONS))
 
 
 @pytest.mark.parametrize(("policy", "num_frames"), [(at_random, 4000), (meet_ball, 16000)])
 def test_every_frame_is_that_of_the_original(policy, num_frames):
     actions, states = played(frames(), policy, num_frames)
-    ale, memory, rewards = original("breakout"), [], []
-    over = int(np.argmax(states.over)) + 1 if states.over.any() else num_frames
-    for action in actions[:over]:
-        rewards.append(ale.act(ALE_ACTIONS[action]))
-        memory.append(ale.getRAM())
+    memory = replayed("breakout", np.take(ALE_ACTIONS, actions), states)
+    over = len(memory)
     for name, expected in decoded(memory).items():
         np.testing.assert_array_equal(getattr(states, name)[:over], expected, err_msg=name)
-    np.testing.assert_array_equal(states.reward[:over], rewards)
-    assert ale.game_over() == states.over.any()
     if policy is meet_ball:  # breaks bricks of all rows, and meets the ceiling
         assert states.score[over - 1] > 300 and states.short.any() and states.hits.max() == 16
     else:
@@ -190,11 +188,9 @@ def test_every_screen_is_that_of_the_original(policy, num_frames):
 
 
 def test_long_games_and_games_that_are_over_end():
-    env = frames(max_num_frames_per_episode=3)
+    assert_long_games_are_truncated(frames(max_num_frames_per_episode=3))
+    env = frames()
     state, step = env.initial(None), jax.jit(env.step)
-    for expected in (False, False, True):
-        state, timestep = step(state, 0, jax.random.key(0))
-        assert timestep.truncated == expected
     last = state.replace(lives=jnp.int32(1), ball_y=jnp.int32(208 * UNIT), ball_dy=jnp.int32(8))
     over, timestep = step(last, 0, jax.random.key(0))
     assert timestep.terminated and over.lives == 0
@@ -217,9 +213,7 @@ def test_a_step_is_some_frames_and_sums_their_points():
 
 @pytest.mark.parametrize("obs_type", ["rgb", "grayscale", "ram"])
 def test_observations_are_members_of_their_space(obs_type):
-    env = AtariBreakout(obs_type=obs_type)
-    _, timestep = jax.jit(env.reset)(jax.random.key(0))
-    assert env.observation_space.contains(np.asarray(timestep.observation))
+    assert_observes_members(AtariBreakout(obs_type=obs_type))
 
 
 def test_observations_stay_in_their_bounds():
@@ -232,11 +226,7 @@ def test_observations_stay_in_their_bounds():
 
 
 def test_stacks_of_wrappers_run_compiled():
-    env = FrameStackObservation(AtariPreprocessing(frames(obs_type="grayscale"), noop_max=5), 4)
-    venv = funcenv.FuncVectorEnv(env, 2)
-    vstate, _ = jax.jit(venv.reset)(jax.random.key(0))
-    _, timestep = jax.jit(venv.step)(vstate, jnp.zeros(2, jnp.int32))
-    assert timestep.observation.shape == (2, 4, 84, 84)
+    assert_stacks_run_compiled(frames(obs_type="grayscale"))
 
 
 def test_keys_hold_the_knob_and_the_button():

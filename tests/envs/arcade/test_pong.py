@@ -5,11 +5,18 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-import funcenv
 from funcenv.envs import Pong
 from funcenv.envs.arcade.pong import WAIT
-from funcenv.wrappers import AtariPreprocessing, FrameStackObservation, PixelObservation
-from tests.support.ale import original, played
+from funcenv.wrappers import PixelObservation
+from tests.support.ale import (
+    assert_long_games_are_truncated,
+    assert_observes_members,
+    assert_stacks_run_compiled,
+    original,
+    played,
+    random_policy,
+    replayed,
+)
 
 ALE_ACTIONS = (0, 1, 3, 4, 11, 12)  # ALE's numbers of our actions
 # In ALE's memory: x and y of the ball, y of the rival, of the player's paddle as drawn and in the next frame, scores.
@@ -37,26 +44,18 @@ def meet_ball(state, key):
     return jnp.where(presses, jnp.where(turn == 0, 1, turn + 2), turn).astype(jnp.int32)
 
 
-def at_random(state, key):
-    hold_key, action_key = jax.random.split(key)
-    same = jax.random.bernoulli(hold_key, 0.8)
-    return jnp.where(same, state.last_action, jax.random.randint(action_key, (), 0, 6)).astype(jnp.int32)
+at_random = random_policy(len(ALE_ACTIONS))
 
 
 @pytest.mark.parametrize(("policy", "num_frames"), [(at_random, 5000), (meet_ball, 12000)])
 def test_every_frame_is_that_of_the_original(policy, num_frames):
     actions, states = played(frames(), policy, num_frames)
-    ale, memory, rewards = original("pong"), [], []
-    over = int(np.argmax(states.over)) + 1 if states.over.any() else num_frames
-    for action in actions[:over]:
-        rewards.append(ale.act(ALE_ACTIONS[action]))
-        memory.append(ale.getRAM()[list(ADDRESSES)])
+    memory = replayed("pong", np.take(ALE_ACTIONS, actions), states)[:, ADDRESSES]
     names = ("ball_x", "ball_y", "rival", "paddle", "reading", "rival_score", "player_score")
     for column, name in enumerate(names):
         start = FIRST_BALL if name == "ball_x" else 0
-        np.testing.assert_array_equal(getattr(states, name)[start:over], np.array(memory)[start:, column], err_msg=name)
-    np.testing.assert_array_equal(states.reward[:over], rewards)
-    assert ale.game_over() == states.over.any()
+        ours = getattr(states, name)[start : len(memory)]
+        np.testing.assert_array_equal(ours, memory[start:, column], err_msg=name)
     if policy is meet_ball:
         assert np.abs(states.ball_dx).max() == 4 and len(np.unique(states.ball_dy)) >= 5
         assert states.player_score.max() > 0
@@ -121,30 +120,20 @@ def test_a_game_that_is_over_stays_as_it_is():
 
 
 def test_long_games_are_truncated():
-    env = frames(max_num_frames_per_episode=3)
-    state, step = env.initial(None), jax.jit(env.step)
-    for expected in (False, False, True):
-        state, timestep = step(state, 0, jax.random.key(0))
-        assert timestep.truncated == expected
-    assert not frames(max_num_frames_per_episode=None).truncated(state)
+    assert_long_games_are_truncated(frames(max_num_frames_per_episode=3))
+    unlimited = frames(max_num_frames_per_episode=None)
+    assert not unlimited.truncated(unlimited.initial(None).replace(frame=jnp.int32(10**6)))
 
 
 def test_stacks_of_wrappers_run_compiled():
-    env = AtariPreprocessing(frames(obs_type="grayscale"), noop_max=5)
-    env = FrameStackObservation(env, 4)
-    venv = funcenv.FuncVectorEnv(env, 2)
-    vstate, _ = jax.jit(venv.reset)(jax.random.key(0))
-    _, timestep = jax.jit(venv.step)(vstate, jnp.zeros(2, jnp.int32))
-    assert timestep.observation.shape == (2, 4, 84, 84)
+    assert_stacks_run_compiled(frames(obs_type="grayscale"))
     env = PixelObservation(Pong(), 84, 84, grayscale=True)
     assert jax.jit(env.reset)(jax.random.key(0))[1].observation.shape == (84, 84)
 
 
 @pytest.mark.parametrize("obs_type", ["rgb", "grayscale", "ram"])
 def test_observations_have_the_shape_of_their_space(obs_type):
-    env = Pong(obs_type=obs_type)
-    _, timestep = jax.jit(env.reset)(jax.random.key(0))
-    assert env.observation_space.contains(np.asarray(timestep.observation))
+    assert_observes_members(Pong(obs_type=obs_type))
 
 
 def test_keys_hold_the_knob_and_the_button():

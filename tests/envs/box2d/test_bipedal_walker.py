@@ -8,27 +8,17 @@ import numpy as np
 import pytest
 
 import funcenv
-from funcenv.envs.box2d.bipedal_walker import BipedalWalker, _throttles
+from funcenv.envs.box2d.bipedal_walker import BipedalWalker, throttles_of
 from funcenv.envs.box2d.walker_terrain import GROUND, MAX_BOXES, PIT, PITCH, STAIRS, STUMP, build_terrain, draw_terrain
-from tests.support.box2d import placed, replay
+from tests.support.box2d import assert_replays, in_kernels_and_plainly, placed
 
 RECORD = pathlib.Path(__file__).parents[2] / "reference" / "bipedal_walker.npz"
 
 
 @pytest.mark.dear  # compiles the solver
-@pytest.mark.parametrize(
-    ("kind", "in_kernels"),
-    [
-        ("grass", True),
-        pytest.param("grass", False, marks=pytest.mark.exhaustive),
-        pytest.param("hardcore", True, marks=pytest.mark.exhaustive),
-        pytest.param("hardcore", False, marks=pytest.mark.exhaustive),
-    ],
-)
+@pytest.mark.parametrize(("kind", "in_kernels"), in_kernels_and_plainly("grass", "hardcore"))
 def test_whole_episodes_equal_gymnasiums_bit_for_bit(kind, in_kernels):
-    lines = replay("play_bipedal_walker.py", kind, in_kernels)
-    assert len(lines) >= 3
-    assert all(line.endswith(" equal") for line in lines), "\n".join(lines)
+    assert_replays("play_bipedal_walker.py", kind, "equal", in_kernels)
 
 
 @pytest.fixture(scope="module")
@@ -59,19 +49,19 @@ def test_progress_pays_tilting_and_torque_cost(first):
     action = np.array([0.5, -0.25, 0.0, 9.0])
     assert float(env.reward(first, action, first)) == pytest.approx(-0.028 * 1.75)
     tilted = [placed(first, angle=angle, x=first.world.x[0]) for angle in (0.2, -0.3)]
-    shift = [float(env._position(state)[0] - env._position(tilted[0])[0]) for state in tilted]
+    shift = [float(env.position(state)[0] - env.position(tilted[0])[0]) for state in tilted]
     expected = -5 * 0.1 + 130 / 30 * shift[1]
     assert float(env.reward(tilted[0], still, tilted[1])) == pytest.approx(expected, abs=1e-5)
 
 
 def test_actions_are_clipped_and_nan_is_no_torque():
     action = np.array([np.nan, 2.0, -3.0, 0.25], np.float32)
-    assert _throttles(action).tolist() == [0.0, 1.0, -1.0, 0.25]
+    assert throttles_of(action).tolist() == [0.0, 1.0, -1.0, 0.25]
 
 
 def test_the_sign_of_an_action_is_a_direction_and_its_magnitude_a_torque(first):
     env = BipedalWalker(motors_torque=50.0, speed_hip=3.0, speed_knee=2.0)
-    joints = env._world(first, _throttles(np.array([0.5, -0.25, 0.0, 1.0]))).joints
+    joints = env.world(first, throttles_of(np.array([0.5, -0.25, 0.0, 1.0]))).joints
     assert [float(joint.motor_speed) for joint in joints] == [3.0, -2.0, 0.0, 2.0]
     assert [float(joint.max_motor_torque) for joint in joints] == [25.0, 12.5, 0.0, 50.0]
 
@@ -128,14 +118,14 @@ def test_grass_has_bumps_after_a_flat_start():
 
 def test_rays_see_the_ground_below_and_the_obstacles_ahead(first):
     env = BipedalWalker()
-    x, y = (float(value) for value in env._position(first))
+    x, y = (float(value) for value in env.position(first))
     reach = 160 / 30
     expected = [min((y - GROUND) / np.cos(1.5 * i / 10) / reach, 1.0) for i in range(10)]
     flat = first.replace(terrain=jnp.full(200, GROUND))
-    np.testing.assert_allclose(env._lidar(flat), expected, rtol=1e-5)
+    np.testing.assert_allclose(env.measured_distances(flat), expected, rtol=1e-5)
     wall = np.tile(np.float32([1000, 0, 1001, 1]), (MAX_BOXES, 1))
     wall[0] = x + 1, GROUND, x + 2, GROUND + 5
-    seen = np.asarray(BipedalWalker(hardcore=True)._lidar(flat.replace(boxes=jnp.asarray(wall))))
+    seen = np.asarray(BipedalWalker(hardcore=True).measured_distances(flat.replace(boxes=jnp.asarray(wall))))
     angles = 1.5 * np.arange(10) / 10
     expected = np.minimum(expected, 1 / np.maximum(np.sin(angles), 1e-9) / reach)
     np.testing.assert_allclose(seen, expected, rtol=1e-5)

@@ -7,23 +7,13 @@ import pytest
 
 import funcenv
 from funcenv.envs import LunarLander
-from tests.support.box2d import placed, replay
+from tests.support.box2d import assert_replays, in_kernels_and_plainly, placed
 
 
 @pytest.mark.dear  # compiles the solver
-@pytest.mark.parametrize(
-    ("kind", "in_kernels"),
-    [
-        ("discrete", True),
-        pytest.param("discrete", False, marks=pytest.mark.exhaustive),
-        pytest.param("continuous", True, marks=pytest.mark.exhaustive),
-        pytest.param("continuous", False, marks=pytest.mark.exhaustive),
-    ],
-)
+@pytest.mark.parametrize(("kind", "in_kernels"), in_kernels_and_plainly("discrete", "continuous"))
 def test_whole_episodes_equal_gymnasiums_bit_for_bit(kind, in_kernels):
-    lines = replay("play_lunar_lander.py", kind, in_kernels)
-    assert len(lines) >= 3
-    assert all(line.endswith(" equal") for line in lines), "\n".join(lines)
+    assert_replays("play_lunar_lander.py", kind, "equal", in_kernels)
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +59,7 @@ def test_fuel_costs_and_legs_pay(first):
     ],
 )
 def test_throttles(action, main, side, direction):
-    engines = LunarLander(continuous=True)._engines(np.array(action, np.float32))
+    engines = LunarLander(continuous=True).engines(np.array(action, np.float32))
     assert float(engines.main) == pytest.approx(main, abs=1e-6)
     assert float(engines.side) == pytest.approx(side, abs=1e-6)
     assert not engines.side or float(engines.direction) == direction
@@ -77,7 +67,7 @@ def test_throttles(action, main, side, direction):
 
 @pytest.mark.parametrize("action", [-1, 4, 100])
 def test_unknown_actions_do_nothing(action):
-    engines = LunarLander()._engines(action)
+    engines = LunarLander().engines(action)
     assert float(engines.main) == float(engines.side) == 0
 
 

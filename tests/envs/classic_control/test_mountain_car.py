@@ -1,6 +1,5 @@
 """MountainCar against Gymnasium's `MountainCarEnv`, and against its own symmetries."""
 
-import itertools
 import math
 
 import jax
@@ -11,7 +10,8 @@ from gymnasium.envs.classic_control.mountain_car import MountainCarEnv
 
 import funcenv
 from funcenv.envs import MountainCar
-from tests.support import parity
+from tests.support import mountain_car, parity
+from tests.support.mountain_car import SPEED
 
 VARIANT = {
     "min_position": -1.5,
@@ -22,64 +22,31 @@ VARIANT = {
     "force": 0.003,
     "gravity": 0.001,
 }
-LEFT, RIGHT, GOAL, SPEED = -1.2, 0.6, 0.5, 0.07
-
-
-def around(value):
-    """Return a number and its neighbours."""
-    return [value, np.nextafter(value, np.inf), np.nextafter(value, -np.inf)]
-
-
-def reaching(position, action, start):
-    """Return a row that the default dynamics move to `position`, from near `start`."""
-    for _ in range(60):
-        velocity = position - start
-        before = velocity - (action - 1) * 0.001 + math.cos(3 * start) * 0.0025
-        start = position - (before + ((action - 1) * 0.001 + math.cos(3 * start) * -0.0025))
-    return start, before, action
+GOAL = 0.5
+PUSHES = {action: (action - 1) * 0.001 for action in range(3)}
 
 
 def cases(seed=0):
     """10,000 random states, and every wall, limit and goal exactly and one ulp to each side; with actions."""
     rng = np.random.default_rng(seed)
-    random = rng.uniform(0, 1, (10_000, 2)) * [RIGHT - LEFT, 2 * SPEED] + [LEFT, -SPEED]
-    places = [*around(LEFT), *around(RIGHT), *around(GOAL), -math.pi / 6, -5.0, 5.0]
-    speeds = [0.0, 1.0, -1.0, 1e-3, -1e-3, *around(SPEED), *around(-SPEED)]
-    edges = list(itertools.product(places, speeds, [0, 1, 2]))
-    landings = [
-        reaching(place, action, start)
-        for target, starts in ((LEFT, (-1.17, -1.15)), (RIGHT, (0.57, 0.59)), (GOAL, (0.46, 0.49)))
-        for place, start, action in itertools.product(around(target), starts, [0, 1, 2])
-    ]
-    edges = np.array(edges + landings)
-    rows = np.concatenate([random, edges[:, :2]])
-    return rows, np.concatenate([rng.integers(0, 3, 10_000), edges[:, 2].astype(int)])
+    random, edges, actions = mountain_car.cases(rng, GOAL, (0.46, 0.49), [0, 1, 2], PUSHES)
+    return np.concatenate([random, edges]), np.concatenate([rng.integers(0, 3, len(random)), actions.astype(int)])
 
 
 def reference(**parameters):
-    """Gymnasium's environment with other constants."""
-    env = MountainCarEnv(goal_velocity=parameters.pop("goal_velocity", 0))
-    for name, value in parameters.items():
-        assert hasattr(env, name)
-        setattr(env, name, value)
-    return env
+    return mountain_car.reference(MountainCarEnv, **parameters)
 
 
 @pytest.mark.parametrize("parameters", [{}, VARIANT, {"goal_velocity": SPEED}], ids=["default", "variant", "fast"])
 def test_a_step_from_any_state_is_gymnasiums(parameters):
-    rows, actions = cases()
-    expected = parity.gymnasium_step(reference(**parameters), rows, actions)
+    expected = parity.assert_steps_are_gymnasiums(MountainCar(**parameters), reference(**parameters), *cases())
     assert expected.terminated.any()
-    parity.assert_same_steps(parity.step(MountainCar(**parameters), rows, actions), expected, 1e-9)
 
 
 def test_the_cases_land_on_walls_and_goal():
     rows, actions = cases()
-    position, velocity = parity.gymnasium_step(MountainCarEnv(), rows[10_000:], actions[10_000:]).state.T
-    for target in (LEFT, RIGHT, *around(GOAL)):
-        assert (position == target).sum() > 3
-    assert ((position == LEFT) & (velocity == 0)).any()
-    assert ((position == RIGHT) & (velocity > 0)).any()
+    steps = parity.gymnasium_step(MountainCarEnv(), rows[10_000:], actions[10_000:])
+    mountain_car.assert_lands_on_walls_and_goal(steps, GOAL)
 
 
 def test_the_least_goal_velocity_is_enough():
@@ -89,17 +56,15 @@ def test_the_least_goal_velocity_is_enough():
     standing = 2.0**-9 * np.cos(3 * places)  # the speed that one step on the slope brings to 0
     ulp = np.abs(standing) * 2.0**-50
     rows = np.stack([np.tile(places, 3), np.concatenate([standing, standing + ulp, standing - ulp])], axis=1)
-    actions = np.ones(60, int)
-    expected = parity.gymnasium_step(reference(**parameters), rows, actions)
+    expected = parity.assert_steps_are_gymnasiums(
+        MountainCar(**parameters), reference(**parameters), rows, np.ones(60, int)
+    )
     assert expected.terminated.tolist() == [True] * 40 + [False] * 20
-    parity.assert_same_steps(parity.step(MountainCar(**parameters), rows, actions), expected, 1e-9)
 
 
 def test_a_step_in_float32_is_gymnasiums():
     rows, actions = cases(1)
-    rows, actions = parity.single(rows[:10_000]), actions[:10_000]
-    expected = parity.gymnasium_step(MountainCarEnv(), rows, actions)
-    parity.assert_same_steps(parity.step(MountainCar(), rows, actions, x64=False), expected, 2e-6)
+    parity.assert_steps_are_gymnasiums(MountainCar(), MountainCarEnv(), rows[:10_000], actions[:10_000], x64=False)
 
 
 def test_the_goal_itself_ends_an_episode_in_float32_too():
@@ -114,10 +79,8 @@ def test_200_steps_are_gymnasiums():
     rng = np.random.default_rng(2)
     rows = np.stack([rng.uniform(-0.6, -0.4, 20), np.zeros(20)], axis=1)
     actions = rng.integers(0, 3, (10, 20)).repeat(20, axis=0)  # long pushes, to reach both ends
-    expected = parity.gymnasium_play(MountainCarEnv(), rows, actions)
-    assert expected[..., 0].min() == LEFT
-    assert expected[..., 0].max() == RIGHT
-    parity.assert_close(parity.play(MountainCar(), rows, actions), expected, 1e-6)
+    expected = parity.assert_plays_are_gymnasiums(MountainCar(), MountainCarEnv(), rows, actions)
+    mountain_car.assert_reaches_both_walls(expected)
 
 
 def test_spaces_and_limits_are_gymnasiums():
@@ -127,9 +90,7 @@ def test_spaces_and_limits_are_gymnasiums():
 
 @pytest.mark.parametrize("bounds", [{}, {"low": -0.7, "high": 0.5}], ids=["default", "options"])
 def test_the_car_starts_anywhere_in_its_range_and_at_rest(bounds):
-    rows = parity.initial_rows(MountainCar(**bounds))
-    parity.assert_uniform(rows[:, 0], bounds.get("low", -0.6), bounds.get("high", -0.4))
-    assert not rows[:, 1].any()
+    mountain_car.assert_starts_at_rest(MountainCar, bounds)
 
 
 def test_random_play_earns_what_it_does_in_gymnasium():
@@ -185,10 +146,8 @@ def test_a_hill_of_half_the_frequency_is_the_same_hill_twice_as_wide():
 
 
 def test_other_actions_act_as_the_nearest():
-    rows = np.tile([-0.5, 0.01], (6, 1))
-    steps = parity.step(MountainCar(), rows, np.array([-7, -1, 0, 2, 3, 100]))
-    assert len(np.unique(steps.state[:3], axis=0)) == len(np.unique(steps.state[3:], axis=0)) == 1
-    assert (steps.state[3:, 1] > steps.state[:3, 1]).all()
+    left, right = parity.assert_acts_as_nearest(MountainCar(), [-0.5, 0.01])
+    assert right[1] > left[1]
 
 
 def test_gradients_are_finite():
@@ -201,10 +160,8 @@ def test_parameters_batch():
 
 
 @pytest.mark.parametrize("name", ["max_speed", "hill_frequency"])
-@pytest.mark.parametrize("value", [0.0, -1.0, float("nan"), float("inf")])
-def test_impossible_constants_are_refused(name, value):
-    with pytest.raises(ValueError, match=f"{name} must be a finite number above 0, got"):
-        MountainCar(**{name: value})
+def test_impossible_constants_are_refused(name):
+    parity.assert_positive(MountainCar, name)
 
 
 def test_empty_ranges_are_refused():

@@ -4,8 +4,6 @@ Gymnasium rounds the state to float32 after every step. The tests in float64 lif
 with float64 in the place of float32.
 """
 
-import itertools
-import math
 import types
 
 import jax.numpy as jnp
@@ -16,7 +14,9 @@ from gymnasium.envs.classic_control.continuous_mountain_car import Continuous_Mo
 
 import funcenv
 from funcenv.envs import MountainCar, MountainCarContinuous
-from tests.support import parity
+from tests.support import mountain_car, parity
+from tests.support.mountain_car import LEFT, SPEED
+from tests.support.parity import around
 
 VARIANT = {
     "min_action": -0.5,
@@ -28,7 +28,8 @@ VARIANT = {
     "goal_velocity": 0.03,
     "power": 0.003,
 }
-LEFT, RIGHT, GOAL, SPEED = -1.2, 0.6, 0.45, 0.07
+GOAL = 0.45
+PUSHES = {action: action * 0.0015 for action in (-1.0, 0.0, 1.0)}
 
 
 @pytest.fixture
@@ -38,43 +39,17 @@ def unrounded(monkeypatch):
     monkeypatch.setattr(continuous_mountain_car, "np", numpy)
 
 
-def around(value):
-    """Return a number and its neighbours."""
-    return [value, np.nextafter(value, np.inf), np.nextafter(value, -np.inf)]
-
-
-def reaching(position, action, start):
-    """Return a row that the default dynamics move to `position`, from near `start`."""
-    for _ in range(60):
-        before = position - start - action * 0.0015 + math.cos(3 * start) * 0.0025
-        start = position - (before + (action * 0.0015 - 0.0025 * math.cos(3 * start)))
-    return start, before, action
-
-
 def cases(seed=0):
     """10,000 random states, and every wall, limit, goal and throttle with its neighbours; with actions."""
     rng = np.random.default_rng(seed)
-    rows = rng.uniform(0, 1, (10_000, 2)) * [RIGHT - LEFT, 2 * SPEED] + [LEFT, -SPEED]
-    actions = rng.uniform(-1.5, 1.5, (10_000, 1))
-    places = [*around(LEFT), *around(RIGHT), *around(GOAL), -math.pi / 6, -5.0, 5.0]
-    speeds = [0.0, 1.0, -1.0, 1e-3, -1e-3, *around(SPEED), *around(-SPEED)]
-    edges = list(itertools.product(places, speeds, [0.0, 100.0, -100.0, *around(1.0), *around(-1.0)]))
-    landings = [
-        reaching(place, action, start)
-        for target, starts in ((LEFT, (-1.17, -1.15)), (RIGHT, (0.57, 0.59)), (GOAL, (0.41, 0.44)))
-        for place, start, action in itertools.product(around(target), starts, [-1.0, 0.0, 1.0])
-    ]
-    edges = np.array(edges + landings)
-    return np.concatenate([rows, edges[:, :2]]), np.concatenate([actions, edges[:, 2:]])
+    throttles = [0.0, 100.0, -100.0, *around(1.0), *around(-1.0)]
+    random, edges, actions = mountain_car.cases(rng, GOAL, (0.41, 0.44), throttles, PUSHES)
+    drawn = rng.uniform(-1.5, 1.5, (len(random), 1))
+    return np.concatenate([random, edges]), np.concatenate([drawn, actions[:, None]])
 
 
 def reference(**parameters):
-    """Gymnasium's environment with other constants."""
-    env = Continuous_MountainCarEnv(goal_velocity=parameters.pop("goal_velocity", 0))
-    for name, value in parameters.items():
-        assert hasattr(env, name)
-        setattr(env, name, value)
-    return env
+    return mountain_car.reference(Continuous_MountainCarEnv, **parameters)
 
 
 @pytest.mark.parametrize("parameters", [{}, VARIANT, {"goal_velocity": SPEED}], ids=["default", "variant", "fast"])
@@ -93,18 +68,14 @@ def test_a_step_from_any_state_is_gymnasiums(parameters, request):
 @pytest.mark.usefixtures("unrounded")
 def test_the_cases_land_on_walls_and_goal():
     rows, actions = cases()
-    position, velocity = parity.gymnasium_step(reference(), rows[10_000:], actions[10_000:]).state.T
-    for target in (LEFT, RIGHT, *around(GOAL)):
-        assert (position == target).sum() > 3
-    assert ((position == LEFT) & (velocity == 0)).any()
-    assert ((position == RIGHT) & (velocity > 0)).any()
+    steps = parity.gymnasium_step(reference(), rows[10_000:], actions[10_000:])
+    mountain_car.assert_lands_on_walls_and_goal(steps, GOAL)
 
 
 def test_a_step_in_float32_is_gymnasiums():
-    rows, actions = map(parity.single, cases(1))
-    rows, actions = rows[:10_000], actions[:10_000]
-    expected = parity.gymnasium_step(Continuous_MountainCarEnv(), rows, actions)
-    parity.assert_same_steps(parity.step(MountainCarContinuous(), rows, actions, x64=False), expected, 2e-6)
+    rows, actions = cases(1)
+    theirs = Continuous_MountainCarEnv()
+    parity.assert_steps_are_gymnasiums(MountainCarContinuous(), theirs, rows[:10_000], actions[:10_000], x64=False)
 
 
 def test_200_steps_are_gymnasiums(request):
@@ -113,10 +84,8 @@ def test_200_steps_are_gymnasiums(request):
     rows = np.stack([rng.uniform(-0.6, -0.4, 20), np.zeros(20)], axis=1)
     actions = rng.uniform(-1.5, 1.5, (10, 20, 1)).repeat(20, axis=0)  # long pushes, to reach both ends
     request.getfixturevalue("unrounded")
-    expected = parity.gymnasium_play(theirs, rows, actions)
-    assert expected[..., 0].min() == LEFT
-    assert expected[..., 0].max() == RIGHT
-    parity.assert_close(parity.play(MountainCarContinuous(), rows, actions), expected, 1e-6)
+    expected = parity.assert_plays_are_gymnasiums(MountainCarContinuous(), theirs, rows, actions)
+    mountain_car.assert_reaches_both_walls(expected)
 
 
 def test_the_left_wall_does_not_hold_the_car():
@@ -145,9 +114,7 @@ def test_spaces_and_limits_are_gymnasiums():
 
 @pytest.mark.parametrize("bounds", [{}, {"low": -0.7, "high": 0.5}], ids=["default", "options"])
 def test_the_car_starts_anywhere_in_its_range_and_at_rest(bounds):
-    rows = parity.initial_rows(MountainCarContinuous(**bounds))
-    parity.assert_uniform(rows[:, 0], bounds.get("low", -0.6), bounds.get("high", -0.4))
-    assert not rows[:, 1].any()
+    mountain_car.assert_starts_at_rest(MountainCarContinuous, bounds)
 
 
 def test_random_play_earns_what_it_does_in_gymnasium():
@@ -188,10 +155,8 @@ def test_parameters_batch():
 
 
 @pytest.mark.parametrize("name", ["max_speed", "hill_frequency"])
-@pytest.mark.parametrize("value", [0.0, -1.0, float("nan"), float("inf")])
-def test_impossible_constants_are_refused(name, value):
-    with pytest.raises(ValueError, match=f"{name} must be a finite number above 0, got"):
-        MountainCarContinuous(**{name: value})
+def test_impossible_constants_are_refused(name):
+    parity.assert_positive(MountainCarContinuous, name)
 
 
 def test_empty_ranges_are_refused():
