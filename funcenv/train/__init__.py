@@ -4,16 +4,37 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from funcenv.train.policy import load_policy, stateful_policy
+    from funcenv.train.algorithms import dqn, ppo, pqn, q_learning, recurrent_ppo, reinforce, sac, td3
+    from funcenv.train.runs import run
+    from funcenv.train.runs.policy import load_policy, stateful_policy
     from funcenv.train.sweeps import grid, sweep
 
-__all__ = ["grid", "load_policy", "stateful_policy", "sweep"]
+_ALGORITHMS = ["dqn", "ppo", "pqn", "q_learning", "recurrent_ppo", "reinforce", "sac", "td3"]
+_FUNCTIONS = {"grid": "sweeps", "load_policy": "runs.policy", "stateful_policy": "runs.policy", "sweep": "sweeps"}
 
-_MODULES = {"grid": "sweeps", "load_policy": "policy", "stateful_policy": "policy", "sweep": "sweeps"}
+__all__ = [
+    "dqn",
+    "grid",
+    "load_policy",
+    "ppo",
+    "pqn",
+    "q_learning",
+    "recurrent_ppo",
+    "reinforce",
+    "run",
+    "sac",
+    "stateful_policy",
+    "sweep",
+    "td3",
+]
 
 
 def __getattr__(name: str) -> Any:
     """Import what needs flax, optax or orbax when it is first used."""
-    if name in _MODULES:
-        return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+    if name in _FUNCTIONS:
+        return getattr(importlib.import_module(f"{__name__}.{_FUNCTIONS[name]}"), name)
+    if name in _ALGORITHMS:
+        return importlib.import_module(f"{__name__}.algorithms.{name}")
+    if name == "run":
+        return importlib.import_module(f"{__name__}.runs.run")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

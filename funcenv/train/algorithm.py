@@ -1,8 +1,8 @@
 """What training needs from an algorithm, and how an algorithm is found by its name.
 
-An algorithm is usually a module, such as `funcenv.train.ppo`. Any module or class that offers the four names of
-`Algorithm` can be trained in the same way: `funcenv.train.loop` compiles it, and `funcenv.train.run` stores its runs.
-A package gives its algorithms short names by the entry-point group `funcenv.algorithms`:
+An algorithm is usually a module, such as `funcenv.train.algorithms.ppo`. Any module or class that offers the four names
+of `Algorithm` can be trained in the same way: `funcenv.train.loop` compiles it, and `funcenv.train.runs.run` stores its
+runs. A package gives its algorithms short names by the entry-point group `funcenv.algorithms`:
 
     [project.entry-points."funcenv.algorithms"]
     my_algorithm = "my_package.my_module"
@@ -19,8 +19,7 @@ import jax
 from jaxtyping import Array, Int
 
 from funcenv.func_env import AnyEnv
-from funcenv.train.config import TrainConfig, import_object, import_path
-from funcenv.train.supported_actions import SUPPORTED_ACTIONS
+from funcenv.train.import_path import import_object, import_path
 
 DEFAULT_ALGORITHM = "ppo"
 ENTRY_POINTS = "funcenv.algorithms"
@@ -47,8 +46,8 @@ class Algorithm(Protocol):
     """The four names that a training algorithm offers. All functions are pure and see a single seed."""
 
     @property
-    def Config(self) -> type[TrainConfig]:  # noqa: N802
-        """The frozen dataclass of settings. It defines `batch_size`, and `make_env` may check the spaces."""
+    def Config(self) -> Any:  # noqa: N802
+        """The frozen dataclass of settings, a `funcenv.train.config.TrainConfig`. It defines `batch_size`."""
 
     def init(self, config: Any, env: AnyEnv, key: jax.Array) -> Any:
         """Return the `TrainState` before the first update."""
@@ -79,7 +78,7 @@ def find_algorithm(algorithm: str | Algorithm) -> Any:
         ValueError: There is no such algorithm or module, or it lacks a part of an `Algorithm`.
 
     >>> find_algorithm("ppo").__name__
-    'funcenv.train.ppo'
+    'funcenv.train.algorithms.ppo'
     """
     found: Any = algorithm
     if isinstance(algorithm, str):
@@ -91,9 +90,9 @@ def find_algorithm(algorithm: str | Algorithm) -> Any:
 
 
 def algorithm_names() -> list[str]:
-    """Return the names of the built-in algorithms, and of those that installed packages offer.
+    """Return the names of the algorithms that this package and other installed packages offer.
 
-    >>> set(SUPPORTED_ACTIONS) <= set(algorithm_names())
+    >>> {"ppo", "sac"} <= set(algorithm_names())
     True
     """
     return sorted(_paths())
@@ -109,16 +108,15 @@ def algorithm_name(algorithm: str | Algorithm) -> str:
     if isinstance(algorithm, str):
         return algorithm
     if isinstance(algorithm, ModuleType):
-        return algorithm.__name__.removeprefix(f"{__package__}.")
+        return next((name for name, path in _paths().items() if path == algorithm.__name__), algorithm.__name__)
     return import_path(algorithm)
 
 
-def algorithm_of(config: TrainConfig) -> Any:
+def algorithm_of(config: Any) -> Any:
     """Return the algorithm of a configuration: the module that defines its class."""
     return find_algorithm(sys.modules[type(config).__module__])
 
 
 def _paths() -> dict[str, str]:
-    """Return where each algorithm is, by its name; a built-in one keeps its name."""
-    offered = {entry.name: entry.value for entry in importlib.metadata.entry_points(group=ENTRY_POINTS)}
-    return offered | {name: f"{__package__}.{name}" for name in SUPPORTED_ACTIONS}
+    """Return where each algorithm is, by its name."""
+    return {entry.name: entry.value for entry in importlib.metadata.entry_points(group=ENTRY_POINTS)}

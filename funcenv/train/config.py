@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib
 import typing
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from funcenv.checks import require_size
 from funcenv.func_env import AnyEnv
 from funcenv.registry import make
-from funcenv.train.observations import observe_pixels
+from funcenv.train.actions import ALL_ACTIONS, require_actions
+from funcenv.train.import_path import import_path
+from funcenv.wrappers.observe_pixels import observe_pixels
 from funcenv.wrappers.repeat_action import RepeatAction
 
 
@@ -18,8 +19,12 @@ from funcenv.wrappers.repeat_action import RepeatAction
 class TrainConfig:
     """The task and the budget of a run; each algorithm adds its own settings in a subclass.
 
-    A subclass must define `batch_size`. Functions in its fields are stored as `"module:function"`.
+    A subclass must define `batch_size`, and `actions` if it takes only some. Functions in its fields are stored as
+    `"module:function"`.
     """
+
+    actions: ClassVar[tuple[str, ...]] = ALL_ACTIONS
+    """The kinds of actions that the algorithm takes."""
 
     env_id: str = "CartPole-v1"
     """the environment: an id from `funcenv list`, "module:Name-v0", or "module:EnvClass\""""
@@ -79,7 +84,7 @@ class TrainConfig:
     def make_env(self) -> AnyEnv:
         """Return the environment of the run.
 
-        A subclass may extend this method to check that its algorithm supports the environment's spaces.
+        A subclass may extend this method to check that its algorithm supports the environment's observations.
 
         Raises:
             ValueError: The id is unknown, or the algorithm does not support a space.
@@ -89,6 +94,7 @@ class TrainConfig:
         if self.max_episode_steps is not None:
             params["max_episode_steps"] = self.max_episode_steps
         env = make(self.env_id, **params)
+        require_actions(type(self).__module__.rpartition(".")[2], self.actions, env.action_space)
         if self.action_repeat > 1:
             env = RepeatAction(env, self.action_repeat)
         return observe_pixels(env, self.pixels, self.frames) if self.pixels else env
@@ -128,38 +134,3 @@ def require_fraction(name: str, value: float) -> None:
     """
     if not 0 <= value <= 1:
         raise ValueError(f"{name} must lie in [0, 1], got {value}")
-
-
-def import_path(target: Any) -> str:
-    """Return the `"module:name"` from which `import_object` gets a function or class.
-
-    Raises:
-        ValueError: It cannot be imported by that name, for example because it is a lambda.
-
-    >>> import_path(require_fraction)
-    'funcenv.train.config:require_fraction'
-    """
-    module, name = getattr(target, "__module__", None), getattr(target, "__qualname__", "?")
-    try:
-        if import_object(f"{module}:{name}") is target:
-            return f"{module}:{name}"
-    except ValueError:
-        pass
-    raise ValueError(f"{target!r} cannot be imported by name; define it at the top level of a module")
-
-
-def import_object(path: str) -> Any:
-    """Import `"module"`, or an attribute of one, `"module:name"`.
-
-    Raises:
-        ValueError: There is no such module or attribute.
-
-    >>> import_object("math:sqrt")(4.0)
-    2.0
-    """
-    module, _, name = path.partition(":")
-    try:
-        found = importlib.import_module(module)
-        return getattr(found, name) if name else found
-    except (ModuleNotFoundError, AttributeError) as error:
-        raise ValueError(f"{path!r} cannot be imported ({error}); write it as module:name") from error

@@ -17,11 +17,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from funcenv._compile.options import default_promotion, is_tracing, quick_options
+from funcenv._jax import constrain
 from funcenv.random import find_impl, impl_name, require_typed_key
 from funcenv.struct import NDArray
 from funcenv.train.algorithm import MEANS_OF_EPISODES, REQUIRED_METRICS, Algorithm, find_algorithm
-from funcenv.train.processes import (
-    constrain,
+from funcenv.train.devices import (
     deterministic_reductions,
     make_mesh,
     spread,

@@ -1,6 +1,6 @@
 """Configurations for every environment of the package; `funcenv train ENV` starts from them.
 
-docs/guides/training.md has a table of what each reaches. Other environments start from the algorithm's defaults.
+docs/zoo.md has a table of what each reaches. Other environments start from the algorithm's defaults.
 """
 
 from __future__ import annotations

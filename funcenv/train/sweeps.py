@@ -21,12 +21,12 @@ from funcenv.checks import require_size
 from funcenv.random import key as new_key
 from funcenv.registry import spec
 from funcenv.struct import NDArray, PyTreeNode
-from funcenv.train.aggregate import bootstrap_interval, interquartile_mean
 from funcenv.train.algorithm import Algorithm, algorithm_name, algorithm_of, find_algorithm
 from funcenv.train.loop import Learner, Metrics
-from funcenv.train.marl_eval import AgentCurve, marl_eval_data
-from funcenv.train.metrics import format_return
-from funcenv.train.progress import SHOWN_METRICS, ProgressReport
+from funcenv.train.reports.aggregate import bootstrap_interval, interquartile_mean
+from funcenv.train.reports.marl_eval import AgentCurve, marl_eval_data
+from funcenv.train.runs.metrics import format_return
+from funcenv.train.runs.progress import SHOWN_METRICS, ProgressReport
 
 UPDATES_PER_CALL = 32
 """The number of updates between two lines of progress."""

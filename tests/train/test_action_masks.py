@@ -11,25 +11,20 @@ import pytest
 import funcenv
 from funcenv.spaces import Box, Discrete
 from funcenv.train import dqn, ppo, pqn, reinforce, run, stateful_policy
-from funcenv.train.distributions import Categorical, Gaussian, restrict
+from funcenv.train.agents.distributions import Categorical, Gaussian, restrict
+from funcenv.train.agents.q_agent import epsilon_greedy
 from funcenv.train.loop import Learner, train
-from funcenv.train.q_agent import epsilon_greedy
+from tests.support.tiny_envs import Tiny
 
 NUM_ACTIONS, LENGTH = 6, 8
 
 
-class Minefield(funcenv.FuncEnv):
+class Minefield(Tiny):
     """Two of six actions are safe, others at every step; only the mask tells which. A step forward is worth 1."""
 
     masks: bool = funcenv.field(pytree_node=False, default=True)
-
-    @property
-    def observation_space(self):
-        return Box(0.0, 1.0, (1,))
-
-    @property
-    def action_space(self):
-        return Discrete(NUM_ACTIONS, start=10)
+    observation_space = Box(0.0, 1.0, (1,))
+    action_space = Discrete(NUM_ACTIONS, start=10)
 
     def initial(self, key):
         return self.drawn(key, jnp.int32(0), jnp.zeros((), bool))

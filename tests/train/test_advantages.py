@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from funcenv.train.advantages import generalized_advantages
+from funcenv.train.updates.advantages import generalized_advantages
 
 GAMMA, LAMBDA = 0.9, 0.8
 

@@ -6,7 +6,7 @@ import pathlib
 import numpy as np
 import pytest
 
-from funcenv.train.aggregate import (
+from funcenv.train.reports.aggregate import (
     bootstrap_interval,
     interquartile_mean,
     performance_profile,

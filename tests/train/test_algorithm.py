@@ -11,10 +11,10 @@ import pytest
 import funcenv
 from funcenv.cli import main
 from funcenv.train import ppo, run
+from funcenv.train.agents.distributions import Categorical
+from funcenv.train.agents.networks import make_actor_critic
 from funcenv.train.algorithm import algorithm_name, find_algorithm
-from funcenv.train.distributions import Categorical
 from funcenv.train.loop import Learner
-from funcenv.train.networks import make_actor_critic
 from tests.support.training import same_states, stop_after_a_call
 
 RANDOM_SEARCH = '''
@@ -29,7 +29,7 @@ import jax.numpy as jnp
 from funcenv.rollout import evaluate
 from funcenv.struct import PyTreeNode
 from funcenv.train.config import TrainConfig
-from funcenv.train.recent_episodes import RecentEpisodes
+from funcenv.train.updates.recent_episodes import RecentEpisodes
 
 
 @dataclasses.dataclass(frozen=True)
@@ -150,8 +150,8 @@ def test_the_command_line_takes_another_algorithm(random_search, tmp_path, capsy
     assert "was started with --algo random_search, not ppo" in capsys.readouterr().err
     assert main(["train", "--algo", "run"]) == 1
     assert "'run' is not a training algorithm: it lacks Config, init, update, make_agent" in capsys.readouterr().err
-    assert main(["train", "--algo", "no_such_module"]) == 1
-    assert "'no_such_module' cannot be imported" in capsys.readouterr().err
+    assert main(["train", "--algo", "no_such_module"]) == 2
+    assert "there is no algorithm 'no_such_module'; there are " in capsys.readouterr().err
 
 
 def test_an_algorithm_has_a_name_by_which_it_is_found(random_search):

@@ -12,9 +12,10 @@ import pytest
 import funcenv
 import funcenv.adapters.gymnasium
 from funcenv.envs import Pendulum
-from funcenv.train import checkpoint, load_policy, ppo, run, stateful_policy
-from funcenv.train.best import EVALUATION_KEY, BestAgents, restore_best
+from funcenv.train import load_policy, ppo, run, stateful_policy
 from funcenv.train.loop import Learner
+from funcenv.train.runs import checkpoint
+from funcenv.train.runs.best import EVALUATION_KEY, BestAgents, restore_best
 
 funcenv.register("test/Reached-v0", Pendulum, max_episode_steps=5, reward_threshold=-1e6)
 SHORT = ppo.Config(num_envs=2, num_steps=16, hidden_sizes=(8,), num_epochs=1, num_minibatches=1, total_timesteps=32 * 8)

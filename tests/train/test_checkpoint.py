@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 
 import funcenv
-from funcenv.train import checkpoint
+from funcenv.train.runs import checkpoint
 from tests.support.environments import first_of_each_class
 from tests.support.training import same_states
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import funcenv
-from funcenv.train.collect import collect
-from funcenv.train.replay_buffer import Steps
+from funcenv.train.updates.collector import collect
+from funcenv.train.updates.replay_buffer import Steps
 
 NUM_ENVS, NUM_STEPS = 5, 60
 

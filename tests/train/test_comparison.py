@@ -8,11 +8,12 @@ import pytest
 from rich.console import Console
 
 from funcenv.cli import main
+from funcenv.cli.report import Options, write_report
 from funcenv.train import ppo, run
-from funcenv.train.comparison import compare, group_runs, read_run
-from funcenv.train.folder import describe_run, write_config
-from funcenv.train.metrics import MetricsFile
-from funcenv.train.report_command import ReportOptions, build_report, report_runs
+from funcenv.train.reports.comparison import compare, group_runs, read_run
+from funcenv.train.reports.page import build_report
+from funcenv.train.runs.folder import describe_run, write_config
+from funcenv.train.runs.metrics import MetricsFile
 
 CONFIG = ppo.Config(num_envs=2, num_steps=8, total_timesteps=16 * 4, num_seeds=2)
 
@@ -93,7 +94,7 @@ def test_mistakes_are_reported(command, folders, tmp_path, capsys):
     unfinished = write_run(tmp_path / "unfinished", [[np.nan]])
     flag = {"compare": "--json", "report": "--output"}[command]
     for arguments, message in (
-        ([], f"{command} needs the folders of runs"),
+        ([], f"{command} needs RUN, the folders of runs"),
         (["no_such_run"], "no_such_run is not a run"),
         ([str(unfinished)], "has no returns yet, as no episode has ended"),
         ([str(folders[0]), flag, "nowhere/x"], f"{flag}: there is no folder nowhere"),
@@ -116,8 +117,8 @@ def test_the_report_is_one_page_that_loads_nothing(folders, tmp_path, capsys):
 def test_the_report_plays_the_best_and_the_worst_episode(tmp_path):
     config = dataclasses.replace(CONFIG, hidden_sizes=(8,), num_minibatches=1, total_timesteps=16 * 8)
     result = run.start(config, tmp_path / "run", replay_episodes=0, console=Console(quiet=True))
-    options = ReportOptions(output=str(tmp_path / "report.html"), replay_episodes=3, open=False)
-    text = report_runs([result.folder], options).read_text()
+    page = str(tmp_path / "report.html")
+    text = write_report(Options(runs=(str(result.folder),), output=page, replay_episodes=3, open=False)).read_text()
     assert text.count("<iframe") == 1 and "best and worst of 6 episodes" in text
     assert "Best, agent" in text and "Worst, agent" in text
 

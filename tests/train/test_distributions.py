@@ -9,7 +9,7 @@ import scipy.stats
 
 import funcenv
 from funcenv.spaces import Box, Dict, Discrete
-from funcenv.train.distributions import Categorical, Gaussian, action_size, to_env_action
+from funcenv.train.agents.distributions import Categorical, Gaussian, action_size, to_env_action
 
 LOGITS = jnp.array([0.3, -1.0, 2.0])
 PROBABILITIES = scipy.special.softmax(np.asarray(LOGITS, np.float64))

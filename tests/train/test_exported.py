@@ -14,7 +14,7 @@ from safetensors.numpy import load_file, save_file
 import funcenv
 from funcenv.cli import main
 from funcenv.train import ppo, run
-from funcenv.train.exported import export_program, named_leaves
+from funcenv.train.runs.exported import export_program, named_leaves
 
 CONFIG = ppo.Config(
     num_envs=2, num_steps=8, num_minibatches=1, total_timesteps=64, hidden_sizes=(8,), num_seeds=2,
@@ -76,7 +76,7 @@ def test_a_program_is_stablehlo_with_an_open_batch(trained, tmp_path):
         (["{run}", "policy.onnx"], "exported as .safetensors for its parameters or .mlir for a program in StableHLO"),
         (["{run}", "nowhere/policy.mlir"], "the folder nowhere does not exist"),
         (["{run}", "policy.mlir", "--agent", "2"], "there is no agent 2"),
-        (["{run}"], "export needs the folder of a run and a file: funcenv export runs/... policy.safetensors"),
+        (["{run}"], "export needs FILE, a name that ends with .safetensors or .mlir: funcenv export RUN FILE"),
         (["no_such_run", "policy.mlir"], "no_such_run is not a run"),
     ],
 )
@@ -106,8 +106,7 @@ def test_files_that_are_no_policy_are_named(trained, tmp_path):
 
 
 def test_without_safetensors_its_extra_is_named(trained, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("funcenv.train.exported.importlib.util.find_spec", lambda name: None)
-    monkeypatch.setattr("funcenv.cli.TRAIN_PACKAGES", ())
-    monkeypatch.setattr("funcenv.cli._require_train_packages", lambda command: __import__("tyro"))
+    monkeypatch.setattr("funcenv.train.runs.exported.importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("funcenv.cli.table.require_train_packages", lambda *arguments: None)
     assert main(["export", str(trained), str(tmp_path / "policy.safetensors")]) == 1
     assert 'pip install "funcenv[export]"' in capsys.readouterr().err

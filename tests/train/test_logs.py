@@ -15,8 +15,8 @@ from tensorboardX.record_writer import masked_crc32c
 
 from funcenv.cli import main
 from funcenv.train import ppo, run
-from funcenv.train.logs import LogOptions
 from funcenv.train.loop import Learner
+from funcenv.train.runs.logs import LogOptions
 
 CONFIG = ppo.Config(
     num_envs=2, num_steps=16, num_minibatches=1, total_timesteps=32 * 6, hidden_sizes=(8,), num_seeds=2, eval_every=64,

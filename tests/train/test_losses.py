@@ -13,12 +13,12 @@ import pytest
 import funcenv
 from funcenv.spaces import Discrete
 from funcenv.train import dqn, pqn, reinforce, sac, td3
-from funcenv.train.collect import Experience
-from funcenv.train.distributions import Categorical, SquashedGaussian
+from funcenv.train.agents.distributions import Categorical, SquashedGaussian
+from funcenv.train.agents.networks import QNetwork
+from funcenv.train.agents.q_agent import QAgent, epsilon_greedy
 from funcenv.train.loop import Learner
-from funcenv.train.networks import QNetwork
-from funcenv.train.q_agent import QAgent, epsilon_greedy
-from funcenv.train.replay_buffer import Transition
+from funcenv.train.updates.collector import Experience
+from funcenv.train.updates.replay_buffer import Transition
 
 VALUES = np.array([[1.0, 4.0], [3.0, 2.0], [0.0, 5.0]], np.float32)
 OTHERS = np.array([[10.0, 20.0], [30.0, 40.0], [50.0, 60.0]], np.float32)

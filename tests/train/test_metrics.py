@@ -2,7 +2,7 @@
 
 from matplotlib.figure import Figure
 
-from funcenv.train.metrics import draw_learning_curve
+from funcenv.train.runs.metrics import draw_learning_curve
 
 
 def test_the_label_of_the_threshold_is_beside_the_curves(tmp_path, monkeypatch):

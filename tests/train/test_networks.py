@@ -12,8 +12,8 @@ import funcenv
 from funcenv.scene import Camera, Rectangle, Scene
 from funcenv.spaces import Box, Discrete
 from funcenv.train import dqn, ppo, pqn, recurrent_ppo, reinforce, sac, td3
+from funcenv.train.agents.networks import BoardEncoder, ImageEncoder, channels_last, is_board, is_image
 from funcenv.train.loop import Learner
-from funcenv.train.networks import BoardEncoder, ImageEncoder, channels_last, is_board, is_image
 from funcenv.wrappers import (
     FrameStackObservation,
     GrayscaleObservation,
@@ -21,6 +21,7 @@ from funcenv.wrappers import (
     RepeatAction,
     ResizeObservation,
 )
+from tests.support.tiny_envs import Tiny
 
 
 def test_which_spaces_hold_images():
@@ -96,14 +97,11 @@ def test_every_convolution_of_boards_has_a_stride():
         ppo.Config(env_id="MinAtar/Breakout-v1", board_channels=(16, 32))
 
 
-class Side(funcenv.FuncEnv):
+class Side(Tiny):
     """A black square on the left or on the right, which the action must name."""
 
-    @property
-    def observation_space(self):
-        return Box(0, 1, ())
-
     is_continuous: bool = funcenv.field(pytree_node=False, default=False)
+    observation_space = Box(0, 1, ())
 
     @property
     def action_space(self):
@@ -122,9 +120,6 @@ class Side(funcenv.FuncEnv):
         if self.is_continuous:
             return 0.5 + action[0] * (state - 0.5)
         return (action == state.astype(jnp.int32)).astype(jnp.float32)
-
-    def terminal(self, state):
-        return jnp.zeros((), bool)
 
     def scene(self, state):
         return Scene(Camera((0.0, 0.0), 2.0, 2.0), (Rectangle((state - 0.5, 0.0), (0.8, 0.8), (0.0, 0.0, 0.0, 1.0)),))

@@ -10,8 +10,8 @@ import pytest
 import funcenv
 from funcenv.spaces import Box
 from funcenv.train import ppo
+from funcenv.train.agents.networks import is_image
 from funcenv.train.loop import Learner, train
-from funcenv.train.networks import is_image
 from funcenv.train.presets import PIXEL_PRESETS, PRESETS, preset
 from tests.support.rings import GAMMA, VALUES, register_rings, ring_id
 

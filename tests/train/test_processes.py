@@ -12,9 +12,9 @@ import jax
 import numpy as np
 import pytest
 
-from funcenv.train import checkpoint, dqn, ppo, pqn, q_learning, recurrent_ppo, reinforce, run, sac, td3
-from funcenv.train.metrics import read_metrics
-from funcenv.train.processes import CoordinatorError, connect
+from funcenv.train import dqn, ppo, pqn, q_learning, recurrent_ppo, reinforce, run, sac
+from funcenv.train.devices import CoordinatorError, connect
+from funcenv.train.runs.metrics import read_metrics
 from tests.support.training import same_states
 
 ON_POLICY = {"num_envs": 16, "num_steps": 8, "hidden_sizes": (8,), "total_timesteps": 128 * 6}
@@ -40,7 +40,7 @@ ON_DEVICES = """
 import json, pathlib, sys
 import jax, funcenv
 from funcenv.random import impl_name
-from funcenv.train import checkpoint
+from funcenv.train.runs import checkpoint
 from funcenv.train.algorithm import find_algorithm
 from funcenv.train.loop import Learner
 from tests.support.training import same_states
@@ -135,7 +135,7 @@ def test_devices_share_the_gradients_by_one_reduction_each(algorithm):
 NO_SHARES = """
 import jax
 from jax.sharding import AxisType
-from funcenv.train.processes import deterministic_reductions, num_shares
+from funcenv.train.devices import deterministic_reductions, num_shares
 
 with jax.set_mesh(jax.make_mesh((8,), ("env",), axis_types=(AxisType.Auto,))):
     print([num_shares(num_rows) for num_rows in (8, 32, 12)])
@@ -257,7 +257,7 @@ CLUSTERS = {
 
 FIND_OTHERS = """
 import jax
-from funcenv.train.processes import agree, connect
+from funcenv.train.devices import agree, connect
 connect(timeout_seconds=60)
 print("process", jax.process_index(), "of", jax.process_count(), "hears", agree(jax.process_index()).ravel().tolist())
 """
@@ -279,7 +279,7 @@ def test_processes_that_a_cluster_starts_find_each_other(cluster):
 
 
 def test_processes_that_were_told_different_numbers_say_so():
-    connect_one = "import sys; from funcenv.train.processes import connect; "
+    connect_one = "import sys; from funcenv.train.devices import connect; "
     connect_one += "connect(sys.argv[1], *map(int, sys.argv[2:]))"
     address = free_address()
     first, other = [python("-c", connect_one, address, number, i) for i, number in enumerate((2, 3))]

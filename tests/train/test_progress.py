@@ -6,7 +6,7 @@ import math
 import pytest
 from rich.console import Console
 
-from funcenv.train.progress import MAX_PLAIN_LINES, ProgressReport
+from funcenv.train.runs.progress import MAX_PLAIN_LINES, ProgressReport
 
 
 def report(width, terminal, **settings):

@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 
-from funcenv.train.recent_episodes import MAX_RECENT_EPISODES, RecentEpisodes
+from funcenv.train.updates.recent_episodes import MAX_RECENT_EPISODES, RecentEpisodes
 
 
 def test_the_mean_is_over_the_latest_episodes():

@@ -8,25 +8,19 @@ import numpy as np
 import pytest
 
 import funcenv
-from funcenv.spaces import Box, Discrete
+from funcenv.spaces import Box
 from funcenv.train import ppo, recurrent_ppo
 from funcenv.train.loop import Learner, train
+from tests.support.tiny_envs import Tiny
 
 LENGTH = 5
 
 
-class Recall(funcenv.FuncEnv):
+class Recall(Tiny):
     """Shows a cue, +1 or -1, in the first step only; the action of the last step is paid if it names the cue."""
 
     length: int = funcenv.field(pytree_node=False, default=LENGTH)
-
-    @property
-    def observation_space(self):
-        return Box(-1.0, 1.0, (2,))
-
-    @property
-    def action_space(self):
-        return Discrete(2)
+    observation_space = Box(-1.0, 1.0, (2,))
 
     def initial(self, key):
         return {"cue": jax.random.bernoulli(key).astype(jnp.int32), "step": jnp.int32(0)}

@@ -10,7 +10,7 @@ import pytest
 import funcenv
 from funcenv.train import dqn
 from funcenv.train.loop import Learner
-from funcenv.train.replay_buffer import ReplayBuffer, Steps
+from funcenv.train.updates.replay_buffer import ReplayBuffer, Steps
 from tests.support.training import same_states
 
 NUM_ENVS, GAMMA = 3, 0.5

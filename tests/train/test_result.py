@@ -7,7 +7,7 @@ import pytest
 
 from funcenv.train import ppo
 from funcenv.train.presets import preset
-from funcenv.train.result import RunResult
+from funcenv.train.runs.result import RunResult
 
 SOLVED = RunResult(
     folder=pathlib.Path("runs/x"),

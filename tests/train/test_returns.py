@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from funcenv.train.advantages import generalized_advantages
-from funcenv.train.returns import lambda_returns, n_step_return
+from funcenv.train.updates.advantages import generalized_advantages
+from funcenv.train.updates.returns import lambda_returns, n_step_return
 
 GAMMA = 0.9
 

@@ -18,9 +18,10 @@ import pytest
 
 import funcenv
 from funcenv.envs import Pendulum
-from funcenv.train import checkpoint, ppo, run
+from funcenv.train import ppo, run
 from funcenv.train.loop import Learner
-from funcenv.train.metrics import CLOCK_COLUMNS
+from funcenv.train.runs import checkpoint
+from funcenv.train.runs.metrics import CLOCK_COLUMNS
 from tests.support.training import same_states
 
 
@@ -145,7 +146,8 @@ def _save_once_then(save, crash):
 def test_kill_9_leaves_a_run_that_can_be_resumed(uninterrupted, tiny, tmp_path, console):
     code = f"""
 import json, pathlib, sys
-from funcenv.train import checkpoint, loop, ppo, run
+from funcenv.train import loop, ppo, run
+from funcenv.train.runs import checkpoint
 advance = loop.Learner.advance
 loop.Learner.advance = lambda self, state, num_updates, *donate: advance(self, state, 1, *donate)
 save = checkpoint.save

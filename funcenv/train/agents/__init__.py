@@ -1,0 +1,1 @@
+"""Policies: networks, the distributions that they return, and the observations that they take."""

@@ -1,0 +1,129 @@
+"""Actors and critics over continuous actions, for SAC and TD3.
+
+An actor maps features to a policy in (-1, 1), the range that `to_env_action` scales to the bounds of the action space.
+Critics map features and such an action to values `[num_critics, *batch]`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from funcenv.func_env import AnyEnv
+from funcenv.train.agents.distributions import SquashedGaussian, action_size
+from funcenv.train.agents.networks import ACTIVATIONS, Activation, make_encoder
+
+MIN_LOG_STD, MAX_LOG_STD = -5.0, 2.0
+"""Bounds of the log standard deviation of a policy; outside, its density would over- or underflow."""
+
+
+class ActorCritics(NamedTuple):
+    """The networks of an algorithm for continuous actions."""
+
+    actor: nn.Module
+    critics: nn.Module
+
+
+class Torso(nn.Module):
+    """Hidden layers, with layer normalization or without it."""
+
+    hidden_sizes: tuple[int, ...]
+    activation: Activation
+    layer_norm: bool
+
+    @nn.compact
+    def __call__(self, x: Any) -> jax.Array:
+        """Return the last hidden layer."""
+        for width in self.hidden_sizes:
+            x = nn.Dense(width)(x)
+            x = ACTIVATIONS[self.activation](nn.LayerNorm()(x) if self.layer_norm else x)
+        return jnp.asarray(x)
+
+
+class GaussianActor(nn.Module):
+    """A squashed Gaussian policy whose mean and deviation depend on the features."""
+
+    action_size: int
+    torso: nn.Module
+    encoder: nn.Module | None = None
+
+    @nn.compact
+    def __call__(self, features: Any) -> SquashedGaussian:
+        """Return the policy."""
+        x = self.torso(features if self.encoder is None else self.encoder(features))
+        log_std = jnp.tanh(nn.Dense(self.action_size)(x))  # smooth, so that a bound stops no gradient
+        log_std = MIN_LOG_STD + (MAX_LOG_STD - MIN_LOG_STD) * (log_std + 1) / 2
+        return SquashedGaussian(mean=nn.Dense(self.action_size)(x), log_std=log_std)
+
+
+class DeterministicActor(nn.Module):
+    """A policy that returns an action in (-1, 1)."""
+
+    action_size: int
+    torso: nn.Module
+    encoder: nn.Module | None = None
+
+    @nn.compact
+    def __call__(self, features: Any) -> Float[Array, "*batch action_size"]:
+        """Return the action."""
+        x = self.torso(features if self.encoder is None else self.encoder(features))
+        return jnp.tanh(nn.Dense(self.action_size, kernel_init=nn.initializers.orthogonal(0.01))(x))
+
+
+class Critic(nn.Module):
+    """The value of an action."""
+
+    torso: nn.Module
+    encoder: nn.Module | None = None
+
+    @nn.compact
+    def __call__(self, features: Any, action: jax.Array) -> Float[Array, "*batch"]:
+        """Return the value."""
+        x = features if self.encoder is None else self.encoder(features)
+        return nn.Dense(1)(self.torso(jnp.concatenate([x, action], axis=-1)))[..., 0]
+
+
+class Critics(nn.Module):
+    """Several critics of the same form with parameters of their own, which run as one.
+
+    >>> critics = Critics(2, Critic(Torso((8,), "relu", layer_norm=False)))
+    >>> critics.init_with_output(jax.random.key(0), jnp.zeros((5, 4)), jnp.zeros((5, 1)))[0].shape
+    (2, 5)
+    """
+
+    num_critics: int
+    critic: nn.Module
+
+    @nn.compact
+    def __call__(self, features: Any, action: jax.Array) -> Float[Array, "num_critics *batch"]:
+        """Return the value that each critic gives an action."""
+        several: Any = nn.vmap(
+            lambda critic, *inputs: critic(*inputs),
+            in_axes=None,
+            axis_size=self.num_critics,
+            variable_axes={"params": 0},
+            split_rngs={"params": True},
+        )
+        values: jax.Array = several(self.critic, features, action)
+        return values
+
+
+def make_gaussian_actor_critics(config: Any, env: AnyEnv) -> ActorCritics:
+    """Return the default networks of SAC: a stochastic actor and two critics."""
+    size, torso, encoder = _parts(config, env)
+    return ActorCritics(GaussianActor(size, torso, encoder), Critics(2, Critic(torso, encoder)))
+
+
+def make_deterministic_actor_critics(config: Any, env: AnyEnv) -> ActorCritics:
+    """Return the default networks of TD3: a deterministic actor and two critics."""
+    size, torso, encoder = _parts(config, env)
+    return ActorCritics(DeterministicActor(size, torso, encoder), Critics(2, Critic(torso, encoder)))
+
+
+def _parts(config: Any, env: AnyEnv) -> tuple[int, nn.Module, nn.Module | None]:
+    torso = Torso(config.hidden_sizes, config.activation, config.layer_norm)
+    return action_size(env.action_space), torso, make_encoder(config, env)

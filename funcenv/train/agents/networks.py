@@ -1,0 +1,317 @@
+"""Neural networks for agents, the features that they take, and the settings that choose a network.
+
+A network is a flax module whose call maps features with any batch axes in front. `Config(network=...)` takes a function
+of the configuration and the environment that returns what the algorithm needs:
+
+    ppo, reinforce   features -> policy, a `Distribution` over raw actions, and value `[*batch]` (`make_actor_critic`)
+    pqn, dqn         features -> action values `[*batch, num_actions]` (`make_q_network`)
+    sac, td3         an actor, features -> policy, and critics, features and action -> values `[num_critics, *batch]`;
+                     `funcenv.train.agents.actor_critics` defines the default ones
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, UInt8
+
+from funcenv.func_env import AnyEnv
+from funcenv.spaces import Box, Discrete, flatdim, flatten
+from funcenv.spaces.space import AnySpace
+from funcenv.train.agents.distributions import Categorical, Distribution, Gaussian, action_size
+from funcenv.train.agents.observations import task_observation, task_space
+from funcenv.train.import_path import import_object
+from funcenv.train.updates.collector import CollectorConfig
+from funcenv.wrappers.action_mask_observation import ActionMaskObservation, gives_action_mask
+
+Activation = Literal["tanh", "relu"]
+ACTIVATIONS = {"tanh": nn.tanh, "relu": nn.relu}
+
+if TYPE_CHECKING:
+    NetworkFunction = str | Callable[[Any, AnyEnv], Any]
+else:
+    NetworkFunction = str  # the type of the command line's flag
+
+
+@dataclasses.dataclass(frozen=True)
+class NetworkConfig(CollectorConfig):
+    """The settings of every algorithm whose agents have a network."""
+
+    network: NetworkFunction = "funcenv.train.agents.networks:make_actor_critic"
+    """function (config, env) that returns the network, as "module:function\""""
+    hidden_sizes: tuple[int, ...] = (64, 64)
+    """widths of the hidden layers; none for functions that are linear in the features"""
+    activation: Activation = "tanh"
+    """activation function of the hidden layers"""
+    patch_sizes: tuple[int, ...] = (7, 3)
+    """for image observations: patch size of each convolution before the hidden layers; patches do not overlap"""
+    patch_channels: tuple[int, ...] = (16, 32)
+    """for image observations: output channels of each convolution"""
+    board_channels: tuple[int, ...] = (16,)
+    """for boards, boolean `[height, width, planes]`: output channels of each 3 x 3 convolution; none flattens boards"""
+    board_strides: tuple[int, ...] = (2,)
+    """for boards: cells from one window of each convolution to the next"""
+    mask_actions: bool = True
+    """take legal actions only, where the `info` of the environment has an `action_mask`"""
+
+    def __post_init__(self) -> None:
+        if any(width < 1 for width in self.hidden_sizes):
+            raise ValueError(f"hidden_sizes must be widths of at least 1, got {self.hidden_sizes}")
+        if self.activation not in get_args(Activation):
+            raise ValueError(f"activation must be one of {', '.join(get_args(Activation))}, got {self.activation!r}")
+        if len(self.patch_sizes) != len(self.patch_channels):
+            raise ValueError(
+                "patch_sizes and patch_channels must have one number for each convolution, "
+                f"got {self.patch_sizes} and {self.patch_channels}"
+            )
+        if len(self.board_channels) != len(self.board_strides):
+            raise ValueError(
+                "board_channels and board_strides must have one number for each convolution, "
+                f"got {self.board_channels} and {self.board_strides}"
+            )
+        super().__post_init__()
+
+    def make_env(self) -> AnyEnv:
+        """Return the environment of the run as the agent sees it, and check that a network can be made for its spaces.
+
+        It is in an `ActionMaskObservation` if it gives a mask of legal actions.
+        """
+        env = super().make_env()
+        if self.mask_actions and gives_action_mask(env):
+            env = ActionMaskObservation(env)
+        flatdim(env.observation_space)
+        self.make_network(env)
+        return env
+
+    def make_network(self, env: AnyEnv) -> Any:
+        """Return the network of the agent; `funcenv.train.agents.networks` says what it must compute."""
+        make = import_object(self.network) if isinstance(self.network, str) else self.network
+        return make(self, env)
+
+
+class ImageEncoder(nn.Module):
+    """Convolutions over patches that do not overlap, each followed by ReLU: from an image to a vector.
+
+    A convolution of this form is a single matrix product. It remains one when several networks are trained in
+    parallel, where XLA's convolutions on a CPU become very slow. The right and bottom borders are padded with zeros to
+    whole patches.
+
+    >>> encoder = ImageEncoder(patch_sizes=(7, 3), patch_channels=(16, 32))
+    >>> encoder.init_with_output(jax.random.key(0), jnp.zeros((5, 84, 84, 2), jnp.uint8))[0].shape
+    (5, 512)
+    """
+
+    patch_sizes: tuple[int, ...]  # height and width of the patches of each layer
+    patch_channels: tuple[int, ...]  # output channels of each layer
+
+    @nn.compact
+    def __call__(self, image: Any) -> Float[Array, "*batch n"]:
+        """Encode images `[*batch, height, width, channels]`; uint8 is scaled to [0, 1], floats are not scaled."""
+        x = image.astype(float) / 255 if image.dtype == np.uint8 else image
+        for size, channels in zip(self.patch_sizes, self.patch_channels, strict=True):
+            layer = nn.Dense(channels, kernel_init=nn.initializers.orthogonal(np.sqrt(2)))
+            x = nn.relu(layer(_patches(x, size)))
+        return x.reshape(*x.shape[:-3], -1)
+
+
+class BoardEncoder(nn.Module):
+    """Convolutions with windows of 3 x 3 cells, each followed by ReLU: from a board to a vector.
+
+    The board is padded with zeros, so that the windows lie around its cells: around each of them with stride 1, around
+    every other one in both directions with stride 2. Like those of `ImageEncoder`, each convolution is a matrix
+    product.
+
+    >>> encoder = BoardEncoder(channels=(16,), strides=(2,))
+    >>> encoder.init_with_output(jax.random.key(0), jnp.zeros((5, 10, 10, 4), bool))[0].shape
+    (5, 400)
+    """
+
+    channels: tuple[int, ...]  # output channels of each layer
+    strides: tuple[int, ...]  # cells from one window of each layer to the next
+
+    @nn.compact
+    def __call__(self, board: Any) -> Float[Array, "*batch n"]:
+        """Encode boards `[*batch, height, width, planes]`."""
+        x = board.astype(float)
+        for channels, stride in zip(self.channels, self.strides, strict=True):
+            layer = nn.Dense(channels, kernel_init=nn.initializers.orthogonal(np.sqrt(2)))
+            x = nn.relu(layer(_windows(x, stride)))
+        return x.reshape(*x.shape[:-3], -1)
+
+
+class ActorCritic(nn.Module):
+    """Separate policy and value networks of the same shape, after an optional encoder that both share.
+
+    The policy is categorical, or for continuous actions Gaussian with a log standard deviation that does not depend on
+    the observation. Weights are orthogonal. The policy's last layer is small, so that a new policy is nearly uniform.
+    """
+
+    action_size: int
+    is_continuous: bool
+    hidden_sizes: tuple[int, ...]
+    activation: Activation
+    initial_log_std: float
+    encoder: nn.Module | None = None
+
+    def setup(self) -> None:
+        """Create the layers."""
+
+        def dense(width: int, scale: float) -> nn.Dense:
+            return nn.Dense(width, kernel_init=nn.initializers.orthogonal(scale))
+
+        def network(size: int, head_scale: float) -> nn.Sequential:
+            hidden = [dense(width, np.sqrt(2)) for width in self.hidden_sizes]
+            return nn.Sequential([*(part for layer in hidden for part in (layer, activation)), dense(size, head_scale)])
+
+        activation = ACTIVATIONS[self.activation]
+        self.policy = network(self.action_size, 0.01)
+        self.value = network(1, 1.0)
+        if self.is_continuous:
+            constant = nn.initializers.constant(self.initial_log_std)
+            self.log_std = self.param("log_std", constant, (self.action_size,))
+
+    def __call__(self, features: Any) -> tuple[Distribution, Float[Array, "*batch"]]:
+        """Return the policy and the value from one forward pass."""
+        x = features if self.encoder is None else self.encoder(features)
+        head, value = self.policy(x), self.value(x)[..., 0]
+        if self.is_continuous:
+            return Gaussian(mean=head, log_std=jnp.broadcast_to(self.log_std, head.shape)), value
+        return Categorical(head), value
+
+
+def make_actor_critic(config: Any, env: AnyEnv) -> ActorCritic:
+    """Return the default network of PPO for an environment's spaces."""
+    return ActorCritic(
+        action_size=action_size(env.action_space),
+        is_continuous=isinstance(env.action_space, Box),
+        hidden_sizes=config.hidden_sizes,
+        activation=config.activation,
+        initial_log_std=config.initial_log_std,
+        encoder=make_encoder(config, env),
+    )
+
+
+class QNetwork(nn.Module):
+    """Action values: hidden layers with layer normalization or without it, and a plain or a dueling head.
+
+    A dueling head (Wang et al., "Dueling network architectures for deep reinforcement learning", 2016) computes
+    `V + A - mean A`, so that what all actions of a state have in common is learned once.
+
+    >>> network = QNetwork(3, hidden_sizes=(8,), activation="relu", layer_norm=True, is_dueling=True)
+    >>> network.init_with_output(jax.random.key(0), jnp.zeros((5, 4)))[0].shape
+    (5, 3)
+    """
+
+    num_actions: int
+    hidden_sizes: tuple[int, ...]
+    activation: Activation
+    layer_norm: bool
+    is_dueling: bool
+    encoder: nn.Module | None = None
+
+    @nn.compact
+    def __call__(self, features: Any) -> Float[Array, "*batch num_actions"]:
+        """Return the values of all actions."""
+        x = features if self.encoder is None else self.encoder(features)
+        for width in self.hidden_sizes:
+            x = nn.Dense(width, kernel_init=nn.initializers.he_normal())(x)
+            x = ACTIVATIONS[self.activation](nn.LayerNorm()(x) if self.layer_norm else x)
+        advantage = nn.Dense(self.num_actions)(x)
+        if not self.is_dueling:
+            return advantage
+        return nn.Dense(1)(x) + advantage - advantage.mean(-1, keepdims=True)
+
+
+def make_q_network(config: Any, env: AnyEnv) -> QNetwork:
+    """Return the default network of PQN and DQN for an environment's spaces."""
+    assert isinstance(env.action_space, Discrete)  # the configuration refuses all other spaces
+    return QNetwork(
+        num_actions=env.action_space.n,
+        hidden_sizes=config.hidden_sizes,
+        activation=config.activation,
+        layer_norm=config.layer_norm,
+        is_dueling=config.is_dueling,
+        encoder=make_encoder(config, env),
+    )
+
+
+def make_encoder(config: Any, env: AnyEnv) -> ImageEncoder | BoardEncoder | None:
+    """Return the encoder of images or boards; None for other observations."""
+    space = task_space(env.observation_space)
+    if is_image(space):
+        return ImageEncoder(config.patch_sizes, config.patch_channels)
+    return BoardEncoder(config.board_channels, config.board_strides) if is_board(space) else None
+
+
+def to_features(space: AnySpace, observation: Any) -> jax.Array:
+    """Convert an observation to what a network takes: a float vector, an image or a board `[height, width, channels]`.
+
+    A mask of legal actions is left out.
+    """
+    space, observation = task_space(space), task_observation(space, observation)
+    if is_board(space):
+        return jnp.asarray(observation)
+    return channels_last(observation) if is_image(space) else flatten(space, observation).astype(float)
+
+
+def to_feature_batch(space: AnySpace, observations: Any) -> jax.Array:
+    """Convert observations with a leading axis, as `to_features` converts one."""
+    return jax.vmap(functools.partial(to_features, space))(observations)
+
+
+def is_image(space: AnySpace) -> bool:
+    """Check whether members are uint8 images: `[height, width]`, `[height, width, channels]`, or stacked frames.
+
+    >>> is_image(Box(0, 255, (84, 84, 3), np.uint8)), is_image(Box(-1, 1, (84, 84)))
+    (True, False)
+    """
+    return isinstance(space, Box) and space.dtype == np.uint8 and 2 <= len(space.shape) <= 4
+
+
+def is_board(space: AnySpace) -> bool:
+    """Check whether members are boards: booleans `[height, width, planes]`.
+
+    >>> is_board(Box(False, True, (10, 10, 4), bool)), is_board(Box(False, True, (9,), bool))
+    (True, False)
+    """
+    return isinstance(space, Box) and space.dtype == bool and len(space.shape) == 3
+
+
+def channels_last(image: UInt8[Array, "..."]) -> UInt8[Array, "height width channels"]:
+    """Return an image with all its colours and frames as channels.
+
+    Three axes are `[height, width, channels]` if the last one is at most 4, and `[frames, height, width]` otherwise.
+
+    >>> shapes = (84, 84), (84, 84, 3), (2, 84, 84), (2, 84, 84, 3)
+    >>> [channels_last(jnp.zeros(shape, jnp.uint8)).shape[-1] for shape in shapes]
+    [1, 3, 2, 6]
+    """
+    if image.ndim == 2:
+        return image[..., None]
+    if image.ndim == 3:
+        return image if image.shape[-1] <= 4 else jnp.moveaxis(image, 0, -1)
+    return jnp.moveaxis(image, 0, 2).reshape(*image.shape[1:3], -1)
+
+
+def _patches(x: jax.Array, size: int) -> jax.Array:
+    """Cut `[..., height, width, n]` into `[..., height / size, width / size, size * size * n]`."""
+    *batch, height, width, channels = x.shape
+    rows, columns = -(-height // size), -(-width // size)
+    padding = [(0, 0)] * len(batch) + [(0, rows * size - height), (0, columns * size - width), (0, 0)]
+    x = jnp.pad(x, padding).reshape(*batch, rows, size, columns, size, channels)
+    return jnp.moveaxis(x, -3, -4).reshape(*batch, rows, columns, size * size * channels)
+
+
+def _windows(x: jax.Array, stride: int) -> jax.Array:
+    """Return the 3 x 3 cells around every `stride`-th cell of `[..., height, width, n]` as `[..., h, w, 9 n]`."""
+    height, width = x.shape[-3:-1]
+    padded = jnp.pad(x, [(0, 0)] * (x.ndim - 3) + [(1, 1), (1, 1), (0, 0)])
+    shifts = [padded[..., i : i + height : stride, j : j + width : stride, :] for i in range(3) for j in range(3)]
+    return jnp.concatenate(shifts, axis=-1)

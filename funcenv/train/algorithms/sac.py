@@ -1,0 +1,145 @@
+"""Soft actor-critic (SAC), in many environments and with n-step targets.
+
+Haarnoja et al., "Soft actor-critic algorithms and applications", 2018: two critics, and a temperature that is learned.
+
+    collect num_steps steps in num_envs environments with actions drawn from the policy, and add them to the buffer
+    num_gradient_steps times, draw a minibatch of n-step transitions and take steps of Adam on
+        critics      mean (Q_i(o, a) - target)^2 / 2, where a' is drawn from the policy in the next observation o' and
+                     target = rewards + discount (min_i Q'_i(o', a') - temperature log p(a'));
+                     the discount is 0 after termination, and a window ends where an episode ends
+        actor        mean (temperature log p(a) - min_i Q_i(o, a)), where a is drawn from the policy
+        temperature  log temperature (entropy of the policy - target entropy)
+    after each, move the parameters of the target critics Q' towards those of Q
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import optax
+from flax.typing import VariableDict
+
+from funcenv.checks import require_positive
+from funcenv.func_env import AnyEnv
+from funcenv.struct import PyTreeNode
+from funcenv.train.agents.agent import NetworkAgent
+from funcenv.train.agents.distributions import SquashedGaussian, action_size
+from funcenv.train.agents.networks import NetworkFunction, to_feature_batch
+from funcenv.train.algorithms import _off_policy
+from funcenv.train.algorithms._off_policy import ActorCriticsConfig, OffPolicyState, Sample, Scalars, critic_loss
+from funcenv.train.updates.gradients import mean_gradients
+from funcenv.train.updates.learned import Learned
+
+TrainState = OffPolicyState
+
+
+@dataclasses.dataclass(frozen=True)
+class Config(ActorCriticsConfig):
+    """The settings of an SAC run; each is a flag of `funcenv train`."""
+
+    n_step: int = 1
+    """rewards in a target, fewer where the episode ends; their entropy is not counted"""
+    initial_temperature: float = 1.0
+    """weight of the entropy at the beginning"""
+    target_entropy: float = 1.0
+    """entropy that the temperature aims at, in units of minus one nat for each element of the action"""
+    network: NetworkFunction = "funcenv.train.agents.actor_critics:make_gaussian_actor_critics"
+    """function (config, env) that returns the networks, as "module:function\""""
+
+    def __post_init__(self) -> None:
+        require_positive(initial_temperature=self.initial_temperature)
+        super().__post_init__()
+
+
+class Model(PyTreeNode):
+    """What gradient steps change."""
+
+    actor: Learned
+    critics: Learned
+    target_critics: VariableDict  # parameters that follow those of the critics
+    log_temperature: Learned
+
+
+class Agent(NetworkAgent):
+    """A policy whose network is the actor: `agent(observation, key) -> action`."""
+
+    def policy(self, features: Any) -> SquashedGaussian:
+        """Return the distribution over actions in (-1, 1)."""
+        policy: Any = self.network.apply(self.params, features)
+        return policy
+
+    def act(self, features: Any, legal: Any, key: jax.Array) -> jax.Array:
+        """Return an action in (-1, 1)."""
+        policy = self.policy(features)
+        return policy.sample(key)[0] if self.explore else policy.mode()
+
+
+def init(config: Config, env: AnyEnv, key: jax.Array) -> TrainState:
+    """Return a new train state for one seed."""
+    log_temperature = jnp.log(jnp.asarray(config.initial_temperature, float))
+    temperature = Learned.create(config.optimizer(), log_temperature)
+    return _off_policy.init_actor_critics(
+        config, env, key, lambda actor, critics: Model(actor, critics, critics.params, temperature)
+    )
+
+
+def make_agent(config: Config, env: AnyEnv, state: TrainState, explore: bool = False) -> Agent:
+    """Return the policy of a train state."""
+    actor = config.make_network(env).actor
+    return Agent(state.learned.actor.params, actor, env.observation_space, env.action_space, explore)
+
+
+def update(config: Config, env: AnyEnv, state: TrainState) -> tuple[TrainState, Scalars]:
+    """Collect steps and learn from the replay buffer; return the next state and the metrics of this update."""
+    agent = make_agent(config, env, state)
+
+    def act(observation: Any, noise: jax.Array) -> jax.Array:
+        return jax.vmap(lambda observation, noise: agent.policy(agent.features(observation)).transform(noise)[0])(
+            observation, noise
+        )
+
+    return _off_policy.update_actor_critics(config, env, state, act, functools.partial(_gradient_step, config, env))
+
+
+def _gradient_step(
+    config: Config, env: AnyEnv, model: Model, sample: Sample, key: jax.Array, number: jax.Array
+) -> tuple[Model, Scalars]:
+    del number
+    networks, optimizer, space = config.make_network(env), config.optimizer(), env.observation_space
+    sample_key, target_key, actor_key = jax.random.split(key, 3)
+    batch = sample(sample_key)
+    features, temperature = to_feature_batch(space, batch.observation), jnp.exp(model.log_temperature.params)
+    target_noise, actor_noise = (jax.random.normal(key, batch.action.shape) for key in (target_key, actor_key))
+
+    def loss_of_critics(params: VariableDict, rows: Any) -> tuple[jax.Array, Scalars]:
+        batch, features, noise = rows
+        next_features = to_feature_batch(space, batch.next_observation)
+        next_action, log_prob = networks.actor.apply(model.actor.params, next_features).transform(noise)
+        next_value = networks.critics.apply(model.target_critics, next_features, next_action).min(0)
+        target = batch.reward + batch.discount * (next_value - temperature * log_prob)
+        return critic_loss(networks.critics, params, features, batch.action, target)
+
+    gradient, losses = mean_gradients(loss_of_critics, model.critics.params, (batch, features, target_noise))
+    critics = model.critics.step(optimizer, gradient)
+
+    def loss_of_actor(params: VariableDict, rows: Any) -> tuple[jax.Array, Any]:
+        features, noise = rows
+        action, log_prob = networks.actor.apply(params, features).transform(noise)
+        value = networks.critics.apply(critics.params, features, action).min(0)
+        loss = (temperature * log_prob - value).mean()
+        return loss, ({"actor_loss": loss}, -log_prob.mean())
+
+    gradient, (actor_losses, entropy) = mean_gradients(loss_of_actor, model.actor.params, (features, actor_noise))
+    # The derivative of log temperature (entropy - target entropy) with respect to log temperature.
+    excess_entropy = entropy + config.target_entropy * action_size(env.action_space)
+    model = Model(
+        actor=model.actor.step(optimizer, gradient),
+        critics=critics,
+        target_critics=optax.incremental_update(critics.params, model.target_critics, config.target_rate),
+        log_temperature=model.log_temperature.step(optimizer, excess_entropy),
+    )
+    return model, losses | actor_losses | {"entropy": entropy, "temperature": temperature}

@@ -1,0 +1,155 @@
+"""Twin delayed deep deterministic policy gradient (TD3), in many environments and with n-step targets.
+
+Fujimoto et al., "Addressing function approximation error in actor-critic methods", 2018; many environments that explore
+with noise of different scales, as in Seo et al., "FastTD3", 2025, but without its distributional critics.
+
+    collect num_steps steps in num_envs environments with noise on the actions, and add them to the replay buffer
+    num_gradient_steps times, draw a minibatch of n-step transitions and take steps of Adam on
+        critics  mean (Q_i(o, a) - target)^2 / 2, where a' = pi'(o') + clipped noise in the next observation o' and
+                 target = rewards + discount min_i Q'_i(o', a');
+                 the discount is 0 after termination, and a window ends where an episode ends
+        actor    mean -Q_1(o, pi(o)), in every policy_delay-th gradient step
+    after each, move the parameters of the targets Q' and pi' towards those of Q and pi
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import optax
+from flax.typing import VariableDict
+from jaxtyping import Array, Float
+
+from funcenv.checks import require_at_least, require_ordered, require_size
+from funcenv.func_env import AnyEnv
+from funcenv.struct import PyTreeNode
+from funcenv.train.agents.agent import NetworkAgent
+from funcenv.train.agents.networks import NetworkFunction, to_feature_batch
+from funcenv.train.algorithms import _off_policy
+from funcenv.train.algorithms._off_policy import ActorCriticsConfig, OffPolicyState, Sample, Scalars, critic_loss
+from funcenv.train.devices import keep_whole
+from funcenv.train.updates.gradients import mean_gradients
+from funcenv.train.updates.learned import Learned
+
+TrainState = OffPolicyState
+
+
+@dataclasses.dataclass(frozen=True)
+class Config(ActorCriticsConfig):
+    """The settings of a TD3 run; each is a flag of `funcenv train`."""
+
+    num_envs: int = 32
+    """environments that are stepped in parallel"""
+    minibatch_size: int = 256
+    """transitions in a minibatch"""
+    policy_delay: int = 2
+    """gradient steps of the critics for each of the actor"""
+    min_noise: float = 0.05
+    """deviation of the exploration noise in the first environment, in units of half the action's range"""
+    max_noise: float = 0.5
+    """deviation of the exploration noise in the last environment; it rises evenly between them"""
+    target_noise: float = 0.2
+    """deviation of the noise on the actions of targets"""
+    target_noise_clip: float = 0.5
+    """bound of that noise"""
+    network: NetworkFunction = "funcenv.train.agents.actor_critics:make_deterministic_actor_critics"
+    """function (config, env) that returns the networks, as "module:function\""""
+
+    def __post_init__(self) -> None:
+        require_size("policy_delay", self.policy_delay)
+        require_at_least(0, "min_noise", self.min_noise, "0 for none")
+        require_ordered("min_noise", self.min_noise, "max_noise", self.max_noise)
+        super().__post_init__()
+
+
+class Model(PyTreeNode):
+    """What gradient steps change; the parameters of the targets follow those of actor and critics."""
+
+    actor: Learned
+    critics: Learned
+    target_actor: VariableDict
+    target_critics: VariableDict
+
+
+class Agent(NetworkAgent):
+    """A policy whose network is the actor, with noise of the deviation `noise` if it explores."""
+
+    noise: Float[Array, ""] | float = 0.0
+
+    def mode(self, features: Any) -> Float[Array, "*batch action_size"]:
+        """Return the action in (-1, 1), without noise."""
+        action: Any = self.network.apply(self.params, features)
+        return action
+
+    def act(self, features: Any, legal: Any, key: jax.Array) -> jax.Array:
+        """Return an action; with noise it may lie outside of (-1, 1), and is clipped later."""
+        mode = self.mode(features)
+        return mode + self.noise * jax.random.normal(key, mode.shape, mode.dtype) if self.explore else mode
+
+
+def init(config: Config, env: AnyEnv, key: jax.Array) -> TrainState:
+    """Return a new train state for one seed."""
+    return _off_policy.init_actor_critics(
+        config, env, key, lambda actor, critics: Model(actor, critics, actor.params, critics.params)
+    )
+
+
+def make_agent(config: Config, env: AnyEnv, state: TrainState, explore: bool = False) -> Agent:
+    """Return the policy of a train state; one that explores has the mean deviation of the environments."""
+    actor = config.make_network(env).actor
+    noise = jnp.asarray((config.min_noise + config.max_noise) / 2, float)
+    return Agent(state.learned.actor.params, actor, env.observation_space, env.action_space, explore, noise)
+
+
+def update(config: Config, env: AnyEnv, state: TrainState) -> tuple[TrainState, Scalars]:
+    """Collect steps and learn from the replay buffer; return the next state and the metrics of this update."""
+    agent = make_agent(config, env, state)
+    scale = keep_whole(jnp.linspace(config.min_noise, config.max_noise, config.num_envs)[:, None])
+
+    def act(observation: Any, noise: jax.Array) -> jax.Array:
+        mode = jax.vmap(lambda observation: agent.mode(agent.features(observation)))(observation)
+        return jnp.clip(mode + scale * noise, -1.0, 1.0)
+
+    return _off_policy.update_actor_critics(config, env, state, act, functools.partial(_gradient_step, config, env))
+
+
+def _gradient_step(
+    config: Config, env: AnyEnv, model: Model, sample: Sample, key: jax.Array, number: jax.Array
+) -> tuple[Model, Scalars]:
+    networks, optimizer, space = config.make_network(env), config.optimizer(), env.observation_space
+    sample_key, target_key = jax.random.split(key)
+    batch = sample(sample_key)
+    features, noise = to_feature_batch(space, batch.observation), jax.random.normal(target_key, batch.action.shape)
+
+    def loss_of_critics(params: VariableDict, rows: Any) -> tuple[jax.Array, Scalars]:
+        batch, features, noise = rows
+        next_features = to_feature_batch(space, batch.next_observation)
+        noise = jnp.clip(config.target_noise * noise, -config.target_noise_clip, config.target_noise_clip)
+        next_action = jnp.clip(networks.actor.apply(model.target_actor, next_features) + noise, -1.0, 1.0)
+        next_value = networks.critics.apply(model.target_critics, next_features, next_action).min(0)
+        target = batch.reward + batch.discount * next_value
+        return critic_loss(networks.critics, params, features, batch.action, target)
+
+    gradient, losses = mean_gradients(loss_of_critics, model.critics.params, (batch, features, noise))
+    critics = model.critics.step(optimizer, gradient)
+
+    def loss_of_actor(params: VariableDict, features: jax.Array) -> tuple[jax.Array, Scalars]:
+        action = networks.actor.apply(params, features)
+        loss = -networks.critics.apply(critics.params, features, action)[0].mean()
+        return loss, {"actor_loss": loss}
+
+    gradient, actor_losses = mean_gradients(loss_of_actor, model.actor.params, features)
+    is_turn = number % config.policy_delay == 0
+    actor = jax.tree.map(functools.partial(jnp.where, is_turn), model.actor.step(optimizer, gradient), model.actor)
+    follow = functools.partial(optax.incremental_update, step_size=config.target_rate)
+    model = Model(
+        actor=actor,
+        critics=critics,
+        target_actor=follow(actor.params, model.target_actor),
+        target_critics=follow(critics.params, model.target_critics),
+    )
+    return model, losses | actor_losses

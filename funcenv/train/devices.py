@@ -1,0 +1,342 @@
+"""Runs over several devices and several processes: who holds which environments, and what all of them agree on.
+
+The environments of a run are spread over a mesh of all devices, with an axis "env". Every process runs the same
+program on the part that its devices hold. What has been collected is then gathered, so that minibatches do not depend
+on the number of devices. Each device computes the gradients of its share of a minibatch, and one reduction averages
+them (`funcenv.train.updates.gradients`): parameters depend on the number of devices by rounding only.
+
+Where that is too much, `deterministic_reductions` lets every device compute all but the steps of the environments, by
+the same operations in the same order as a single device.
+
+The first process writes the files of a run and reports its progress; the others write their parts of checkpoints.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import dataclasses
+import math
+import os
+import socket
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import AxisType, Mesh, NamedSharding
+
+from funcenv._compile.options import plain_programs
+from funcenv._jax import PartitionSpec, Shape, constrain
+from funcenv.struct import NDArray, PyTreeNode
+
+Tree = TypeVar("Tree")
+
+ENV_AXIS = "env"
+"""The axis of the mesh that environments are spread over."""
+
+CONNECT_SECONDS = 120
+"""The time that processes have to find each other."""
+
+HEARTBEAT_SECONDS = 30
+"""The time after which a process that is not heard from counts as lost."""
+
+PER_ENV = {"per_env": True}
+"""The metadata of a field of a train state, or of a part of it, whose leaves have a leading axis of environments.
+
+These leaves are spread over the devices of a run; every device has all of the others.
+"""
+
+_deterministic = contextvars.ContextVar("_deterministic", default=False)
+
+
+class CoordinatorError(RuntimeError):
+    """The processes of a run do not find each other."""
+
+
+class ProcessLostError(RuntimeError):
+    """Another process of the run has stopped."""
+
+
+def connect(
+    coordinator: str | None = None,
+    num_processes: int | None = None,
+    process_id: int | None = None,
+    timeout_seconds: int = CONNECT_SECONDS,
+) -> None:
+    """Make this process one of several that train together; call it before anything else uses JAX.
+
+    Args:
+        coordinator: `"HOST:PORT"` of the first process. Left out, it and all other arguments are read from the
+            environment of SLURM, Open MPI, Kubernetes or a TPU pod.
+        num_processes: Number of processes.
+        process_id: Number of this process, from 0.
+        timeout_seconds: How long to wait for the others.
+
+    Raises:
+        ValueError: An argument is missing or out of range, or process 0 was given another number of processes.
+        CoordinatorError: The first process cannot be reached in time. If another one does not come, this process ends
+            with a message and the status 1.
+    """
+    given = {"coordinator": coordinator, "num_processes": num_processes, "process_id": process_id}
+    missing = [name for name, value in given.items() if value is None]
+    if 0 < len(missing) < len(given):
+        raise ValueError(
+            f"{', '.join(given)} belong together, {missing[0]} is missing; give all of them, or none under SLURM, "
+            "Open MPI, Kubernetes and on TPU pods"
+        )
+    if coordinator is not None and not coordinator.rpartition(":")[2].isdecimal():
+        raise ValueError(f"coordinator must be HOST:PORT, got {coordinator!r}; for example node1:12345")
+    if num_processes is not None and process_id is not None and not 0 <= process_id < num_processes:
+        raise ValueError(f"process_id must be at least 0 and below num_processes={num_processes}, got {process_id}")
+    if coordinator is not None and process_id:
+        _require_listener(coordinator, process_id, timeout_seconds)
+    # JAX aborts the process with a stack trace at its own time-out; this message comes before.
+    alarm = threading.Timer(timeout_seconds, _give_up, (coordinator, num_processes, timeout_seconds))
+    alarm.daemon = True
+    alarm.start()
+    try:
+        jax.distributed.initialize(
+            coordinator,
+            num_processes,
+            process_id,
+            initialization_timeout=timeout_seconds + HEARTBEAT_SECONDS,
+            heartbeat_timeout_seconds=HEARTBEAT_SECONDS,
+            shutdown_timeout_seconds=HEARTBEAT_SECONDS,
+        )
+    except ValueError as error:  # nothing tells the addresses
+        raise ValueError(
+            f"the processes of the run are not known ({error}); give coordinator, num_processes and process_id"
+        ) from error
+    finally:
+        alarm.cancel()
+    if num_processes is not None and jax.process_count() != num_processes:
+        raise ValueError(
+            f"num_processes is {jax.process_count()} for process 0 and {num_processes} for process {process_id}; "
+            "give all processes the same number"
+        )
+
+
+def _require_listener(coordinator: str, process_id: int, timeout_seconds: float) -> None:
+    """Wait until the first process listens, and raise `CoordinatorError` if it does not in time."""
+    host, _, port = coordinator.rpartition(":")
+    deadline = time.monotonic() + timeout_seconds
+    while True:
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), timeout=timeout_seconds).close()
+            return
+        except OSError as error:
+            if time.monotonic() >= deadline:
+                raise CoordinatorError(
+                    f"process {process_id} cannot reach process 0 at {coordinator} within {timeout_seconds} s "
+                    f"({error}); check that it runs there, that no firewall closes the port, and that this host can "
+                    "resolve the address"
+                ) from error
+        time.sleep(0.2)
+
+
+def _give_up(coordinator: str | None, num_processes: int | None, timeout_seconds: float) -> None:
+    """End the process, because the others have not come."""
+    print(
+        f"the {num_processes or ''} processes of the run did not all come to {coordinator or 'process 0'} within "
+        f"{timeout_seconds} s; check that every one was started, with the same address and number of processes",
+        file=sys.stderr,
+        flush=True,
+    )
+    os._exit(1)
+
+
+def is_first() -> bool:
+    """Return whether this process writes the files of the run."""
+    return jax.process_index() == 0
+
+
+def make_mesh(num_envs: int, devices: Sequence[jax.Device] | None = None) -> Mesh | None:
+    """Return a mesh of devices that environments are spread over, by default all; None if there is one device.
+
+    Raises:
+        ValueError: The environments cannot be divided evenly.
+    """
+    devices = jax.devices() if devices is None else devices
+    count = len(devices)
+    if count == 1:
+        return None
+    if num_envs % count:
+        raise ValueError(
+            f"num_envs must be a multiple of the {count} devices in {jax.process_count()} processes, got {num_envs}; "
+            "choose another number, or fewer devices by CUDA_VISIBLE_DEVICES"
+        )
+    return jax.make_mesh((count,), (ENV_AXIS,), axis_types=(AxisType.Auto,), devices=devices)
+
+
+def state_shardings(mesh: Mesh, state: Any, has_seeds: bool = True) -> Any:
+    """Return where the leaves of a train state lie: what is in a `PER_ENV` field on its device, all else on each.
+
+    Args:
+        mesh: The devices.
+        state: A train state, or its shapes.
+        has_seeds: Whether its leaves have leading axes `[num_seeds]`.
+    """
+    rows = NamedSharding(mesh, PartitionSpec(None, ENV_AXIS) if has_seeds else PartitionSpec(ENV_AXIS))
+
+    def place(node: Any) -> Any:
+        if not isinstance(node, PyTreeNode):
+            return whole(mesh, node)
+        placed = {}
+        for entry in dataclasses.fields(node):  # type: ignore[arg-type]  # every subclass is a dataclass
+            if entry.metadata.get("pytree_node", True):
+                part = getattr(node, entry.name)
+                is_per_env = entry.metadata.items() >= PER_ENV.items()
+                placed[entry.name] = jax.tree.map(lambda _: rows, part) if is_per_env else place(part)
+        return node.replace(**placed)
+
+    return place(state)
+
+
+@contextlib.contextmanager
+def deterministic_reductions(is_on: bool) -> Iterator[None]:
+    """Make programs, if `is_on`, whose results are the same on any number of devices, bit for bit."""
+    token = _deterministic.set(is_on)
+    try:
+        with plain_programs() if is_on else contextlib.nullcontext():
+            yield
+    finally:
+        _deterministic.reset(token)
+
+
+def is_deterministic() -> bool:
+    """Return whether the program that is being traced must not depend on the number of devices, bit for bit.
+
+    >>> with deterministic_reductions(True):
+    ...     is_deterministic()
+    True
+    """
+    return _deterministic.get()
+
+
+def num_shares(num_rows: int) -> int:
+    """Return the number of devices that share the gradients of a minibatch: all of the mesh, or 1 if each takes all.
+
+    >>> num_shares(8)
+    1
+    """
+    devices = jax.sharding.get_abstract_mesh().shape.get(ENV_AXIS, 1)
+    return 1 if is_deterministic() or num_rows % devices else devices
+
+
+def keep_whole(tree: Tree) -> Tree:
+    """Let every device compute all of a tree, or receive it; alone, a device does so anyway."""
+    if ENV_AXIS not in jax.sharding.get_abstract_mesh().axis_names:
+        return tree
+    kept: Tree = constrain(tree, PartitionSpec())
+    return kept
+
+
+def gather(tree: Tree, num_axes: int) -> Tree:
+    """Return what all devices hold a part of, whole on each of them; alone, a device keeps what it has.
+
+    All leaves travel as one array of 32-bit words, so that the program has one collective operation for them.
+
+    Args:
+        tree: Arrays whose environments are spread over the devices.
+        num_axes: The number of leading axes that all leaves have, those of steps and environments.
+    """
+    if ENV_AXIS not in jax.sharding.get_abstract_mesh().axis_names:
+        return tree
+    leaves, structure = jax.tree.flatten(tree)
+    parts = [_to_words(leaf, num_axes) for leaf in leaves]
+    words = keep_whole(jnp.concatenate(parts, axis=-1))
+    ends = np.cumsum([part.shape[-1] for part in parts])[:-1]
+    gathered = map(_from_words, jnp.split(words, ends, axis=-1), leaves)
+    whole: Tree = jax.tree.unflatten(structure, gathered)
+    return whole
+
+
+def _to_words(leaf: jax.Array, num_axes: int) -> jax.Array:
+    """Return the bits of a leaf as words, uint32 `[..., num_words]`; the last word may have bits to spare."""
+    rows = leaf.reshape(*leaf.shape[:num_axes], -1)
+    rows = rows.astype(jnp.uint8) if leaf.dtype == bool else rows
+    per_word = 4 // rows.dtype.itemsize
+    if per_word > 1:
+        rows = jnp.pad(rows, [(0, 0)] * num_axes + [(0, -rows.shape[-1] % per_word)])
+        rows = rows.reshape(*rows.shape[:-1], -1, per_word)
+    return jax.lax.bitcast_convert_type(rows, jnp.uint32).reshape(*leaf.shape[:num_axes], -1)
+
+
+def _from_words(words: jax.Array, like: jax.Array) -> jax.Array:
+    """Return the leaf of which `_to_words` made words."""
+    dtype = jnp.dtype(jnp.uint8) if like.dtype == bool else like.dtype
+    if dtype.itemsize > 4:
+        words = words.reshape(*words.shape[:-1], -1, dtype.itemsize // 4)
+    lead = words.shape[: words.ndim - (1 if dtype.itemsize <= 4 else 2)]
+    rows = jax.lax.bitcast_convert_type(words, dtype).reshape(*lead, -1)
+    size = math.prod(like.shape[len(lead) :])
+    return rows[..., :size].reshape(like.shape).astype(like.dtype)
+
+
+def with_shardings(shapes: Any, shardings: Any) -> Any:
+    """Return shapes that also say where their leaves lie."""
+    return jax.tree.map(lambda leaf, sharding: Shape(leaf.shape, leaf.dtype, sharding=sharding), shapes, shardings)
+
+
+def whole(mesh: Mesh, tree: Any) -> Any:
+    """Return where the leaves of a tree lie that every device holds whole."""
+    return jax.tree.map(lambda _: NamedSharding(mesh, PartitionSpec()), tree)
+
+
+def put_everywhere(mesh: Mesh | None, tree: Tree) -> Tree:
+    """Put what every process has for itself, and all have alike, whole on all devices; alone, leave it as it is."""
+    return tree if mesh is None else spread(tree, whole(mesh, tree))
+
+
+def spread(tree: Tree, shardings: Any) -> Tree:
+    """Put what every process has for itself, and all have alike, onto the devices where it shall lie."""
+
+    def put(leaf: Any, sharding: NamedSharding) -> jax.Array:
+        if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+            return jax.random.wrap_key_data(put(jax.random.key_data(leaf), sharding), impl=jax.random.key_impl(leaf))
+        values = np.asarray(leaf)
+        return jax.make_array_from_callback(values.shape, sharding, lambda index: values[index])
+
+    placed: Tree = jax.tree.map(put, tree, shardings)
+    return placed
+
+
+def agree(*values: float) -> NDArray:
+    """Return the values that each process brings, `[num_processes, len(values)]`, when all have called this."""
+    if jax.process_count() == 1:
+        return np.array([values])
+    from jax.experimental import multihost_utils
+
+    with lost_processes():
+        return np.asarray(multihost_utils.process_allgather(np.array(values)))
+
+
+def wait_for_all(name: str) -> None:
+    """Return when all processes have come to the same place."""
+    if jax.process_count() > 1:
+        from jax.experimental import multihost_utils
+
+        with lost_processes():
+            multihost_utils.sync_global_devices(name)
+
+
+@contextlib.contextmanager
+def lost_processes() -> Iterator[None]:
+    """Say that another process has stopped where a collective operation, or waiting for all, fails because of it."""
+    try:
+        yield
+    except ProcessLostError:
+        raise
+    except Exception as error:
+        is_lost = isinstance(error, jax.errors.JaxRuntimeError) or "barrier" in str(error).lower()
+        if jax.process_count() == 1 or not is_lost:
+            raise
+        raise ProcessLostError(
+            f"process {jax.process_index()} of {jax.process_count()} stops, because another one has stopped; see what "
+            f"that one printed, then start all of them again with --resume. JAX says: {str(error).splitlines()[0]}"
+        ) from error

@@ -1,0 +1,1 @@
+"""Comparisons of runs, and the pages and files that show them."""

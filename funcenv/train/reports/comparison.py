@@ -1,0 +1,226 @@
+"""Runs read for comparison: what they were, how their returns developed, and which of them differ in the seed alone."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+import os
+import pathlib
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from funcenv.registry import spec
+from funcenv.struct import NDArray
+from funcenv.train.reports.aggregate import bootstrap_interval, interquartile_mean, probability_of_improvement
+from funcenv.train.runs.folder import CONFIG_FILE, read_config
+from funcenv.train.runs.metrics import format_return, read_metrics, scores
+
+_SAME_METHOD = ("seed", "num_seeds")  # settings in which runs of one method may differ
+_MAX_SETTINGS_IN_LABEL = 3
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class RunRecord:
+    """One run, read from its folder."""
+
+    folder: pathlib.Path
+    algorithm: str
+    config: dict[str, Any]
+    description: dict[str, Any]  # all of config.json
+    threshold: float | None
+    env_steps: NDArray  # [num_points], of each agent
+    returns: NDArray  # [num_points, num_agents]: of evaluations, or else of recent episodes
+    is_evaluated: bool
+    wall_seconds: float
+    cpu_seconds: float
+    steps_per_second: float  # of all agents together, the median over updates
+
+    @property
+    def env_id(self) -> str:
+        """The environment."""
+        return str(self.config["env_id"])
+
+    @property
+    def final(self) -> NDArray:
+        """The last return of each agent, `[num_agents]`."""
+        return self.returns[-1]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Method:
+    """Runs that differ in nothing but their seeds."""
+
+    label: str
+    runs: tuple[RunRecord, ...]
+
+    @property
+    def env_id(self) -> str:
+        """The environment."""
+        return self.runs[0].env_id
+
+    @property
+    def final(self) -> NDArray:
+        """The last return of each agent of all runs, `[num_agents, 1]`."""
+        return np.concatenate([run.final for run in self.runs])[:, None]
+
+    def curve(self) -> tuple[NDArray, NDArray]:
+        """Return environment steps `[num_points]` and returns `[num_agents, 1, num_points]`.
+
+        The points are those of the shortest run, between which longer ones are interpolated.
+        """
+        steps = min((run.env_steps for run in self.runs), key=lambda steps: steps[-1])
+        curves = [np.interp(steps, run.env_steps, returns) for run in self.runs for returns in run.returns.T]
+        return steps, np.array(curves)[:, None]
+
+    def solved_at(self) -> int | None:
+        """Return the steps at which the last run had reached the threshold with all its agents, or None."""
+        reached = []
+        for run in self.runs:
+            is_solved = (run.returns >= (np.inf if run.threshold is None else run.threshold)).all(axis=1)
+            reached.append(int(run.env_steps[is_solved.argmax()]) if is_solved.any() else None)
+        return None if None in reached else max(one for one in reached if one is not None)
+
+
+def read_run(folder: str | os.PathLike[str]) -> RunRecord:
+    """Read a run.
+
+    Raises:
+        FileNotFoundError: The folder holds no run.
+        ValueError: `config.json` cannot be understood, or no episode has ended yet.
+    """
+    folder = pathlib.Path(folder)
+    algorithm, config, _ = read_config(folder)
+    rows = read_metrics(folder / "metrics.csv")
+    num_seeds = config.num_seeds
+    rows = rows[: len(rows) // num_seeds * num_seeds]
+    returns = scores(rows, num_seeds)
+    is_known = ~np.isnan(returns).any(axis=1)
+    if not is_known.any():
+        raise ValueError(f"{folder} has no returns yet, as no episode has ended; train it further, or leave it out")
+    description = json.loads((folder / CONFIG_FILE).read_text())
+    first = rows[::num_seeds]
+    return RunRecord(
+        folder=folder,
+        algorithm=algorithm,
+        config=description["config"],
+        description=description,
+        threshold=spec(config.env_id).reward_threshold,
+        env_steps=np.array([float(row["env_steps"]) for row in first])[is_known],
+        returns=returns[is_known],
+        is_evaluated="eval_return" in rows[0],
+        wall_seconds=float(rows[-1]["wall_seconds"]),
+        cpu_seconds=float(rows[-1]["cpu_seconds"]),
+        steps_per_second=float(np.median([float(row["steps_per_second"]) for row in first])),
+    )
+
+
+def group_runs(runs: Iterable[RunRecord]) -> list[Method]:
+    """Return the runs by methods: those that differ in their seeds alone belong together."""
+    groups: dict[str, list[RunRecord]] = {}
+    for run in runs:
+        groups.setdefault(json.dumps([run.algorithm, _settings(run)], sort_keys=True), []).append(run)
+    grouped = list(groups.values())
+    labels = _labels([group[0] for group in grouped])
+    return [Method(label, tuple(group)) for label, group in zip(labels, grouped, strict=True)]
+
+
+def differences(runs: Sequence[RunRecord]) -> dict[str, list[Any]]:
+    """Return the settings in which runs differ, with the value in each; None where an algorithm lacks a setting."""
+    settings = [{"algorithm": run.algorithm, **_settings(run)} for run in runs]
+    names = dict.fromkeys(itertools.chain.from_iterable(settings))
+    table = {name: [one.get(name) for one in settings] for name in names}
+    return {name: values for name, values in table.items() if any(value != values[0] for value in values)}
+
+
+def compare(methods: Sequence[Method]) -> dict[str, Any]:
+    """Return the figures that `funcenv compare` prints: of each method, and of each pair in the same environment."""
+    return {
+        "methods": [_figures(method) for method in methods],
+        "differences": differences([method.runs[0] for method in methods]),
+        "improvements": [
+            _improvement(one, other)
+            for one, other in itertools.combinations(methods, 2)
+            if one.env_id == other.env_id and one.runs[0].is_evaluated == other.runs[0].is_evaluated
+        ],
+    }
+
+
+def format_interval(interval: Sequence[float | None]) -> str:
+    """Return the text of an interval, empty if it is unknown.
+
+    >>> format_interval([474.2, 500.0]), format_interval([None, None])
+    ('[474.2, 500.0]', '')
+    """
+    low, high = interval
+    return "" if low is None or high is None else f"[{format_return(low)}, {format_return(high)}]"
+
+
+def improvement_text(one: dict[str, Any]) -> str:
+    """Return a sentence on the probability of an improvement.
+
+    >>> improvement_text({"of": "A", "over": "B", "env": "X-v0", "probability": 0.5, "interval": [0.25, 0.75]})
+    'A is better than B with probability 0.50 [0.25, 0.75]'
+    """
+    low, high = one["interval"]
+    return f"{one['of']} is better than {one['over']} with probability {one['probability']:.2f} [{low:.2f}, {high:.2f}]"
+
+
+def _figures(method: Method) -> dict[str, Any]:
+    run, final = method.runs[0], method.final
+    low, high = (None, None) if len(final) < 2 else map(float, bootstrap_interval(interquartile_mean, final))
+    return {
+        "label": method.label,
+        "runs": [str(one.folder) for one in method.runs],
+        "env": method.env_id,
+        "algorithm": run.algorithm,
+        "num_agents": len(final),
+        "env_steps": int(min(one.env_steps[-1] for one in method.runs)),
+        "judged_by": "evaluations" if run.is_evaluated else "the last 100 episodes",
+        "final_returns": final[:, 0].tolist(),
+        "interquartile_mean": float(interquartile_mean(final)),
+        "interval": [low, high],
+        "worst": float(final.min()),
+        "best": float(final.max()),
+        "threshold": run.threshold,
+        "solved_at": method.solved_at(),
+        "wall_seconds": sum(one.wall_seconds for one in method.runs),
+        "cpu_seconds": sum(one.cpu_seconds for one in method.runs),
+        "steps_per_second": float(np.median([one.steps_per_second for one in method.runs])),
+        "device": run.description["device"]["kind"],
+    }
+
+
+def _improvement(one: Method, other: Method) -> dict[str, Any]:
+    low, high = bootstrap_interval(probability_of_improvement, one.final, other.final)
+    return {
+        "of": one.label,
+        "over": other.label,
+        "env": one.env_id,
+        "probability": probability_of_improvement(one.final, other.final),
+        "interval": [float(low), float(high)],
+    }
+
+
+def _settings(run: RunRecord) -> dict[str, Any]:
+    return {name: value for name, value in run.config.items() if name not in _SAME_METHOD}
+
+
+def _labels(runs: Sequence[RunRecord]) -> list[str]:
+    """Return a label of each run, different from all others: what it differs in, if that is short, or its folder."""
+    table = differences(runs)
+    if not table:
+        return [f"{run.env_id}, {run.algorithm}" for run in runs]
+    kept = [name for name in ("env_id", "algorithm") if name in table]
+    others = [name for name in table if name not in kept]
+    if len(others) <= _MAX_SETTINGS_IN_LABEL:
+        labels = [
+            ", ".join([*(str(table[name][i]) for name in kept), *(f"{name} {table[name][i]}" for name in others)])
+            for i in range(len(runs))
+        ]
+        if len(set(labels)) == len(labels):
+            return labels
+    names = [run.folder.resolve().name for run in runs]
+    return names if len(set(names)) == len(names) else [str(run.folder) for run in runs]

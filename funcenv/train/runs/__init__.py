@@ -1,0 +1,1 @@
+"""Training runs: their folders, checkpoints, metrics, and the policies that come from them."""

@@ -1,0 +1,118 @@
+"""The outcome of a run, read from its metrics, and what there is to say of it."""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+from typing import Any
+
+import numpy as np
+
+from funcenv.struct import NDArray
+from funcenv.train.config import TrainConfig
+from funcenv.train.presets import PIXEL_PRESETS, PRESETS, preset
+from funcenv.train.runs.metrics import format_return, read_metrics, scores
+
+# Settings that a preset leaves open.
+_NOT_OF_THE_PRESET = ("seed", "num_seeds", "pixels", "eval_every", "eval_episodes", "stop_at_threshold")
+
+
+@dataclasses.dataclass(frozen=True)
+class RunResult:
+    """The outcome of a run."""
+
+    folder: pathlib.Path
+    state: Any  # the train state; every leaf has a leading axis [num_seeds]
+    config: Any
+    finished: bool  # False if a signal stopped the run
+    signal_number: int | None  # the signal that stopped it
+    threshold: float | None  # the mean return from which the task counts as solved
+    mean_return: float  # of the last evaluation, or else of recent episodes; mean over seeds; NaN before the first
+    best_return: float  # the largest mean return that the run has reached
+    env_steps: int  # environment steps of each seed
+    wall_seconds: float  # time spent compiling and training, in all parts of a run that was resumed
+    solved_at_steps: int | None  # environment steps at which the mean return of every seed reached the threshold
+    solved_after_seconds: float | None  # wall time at which it did
+
+    @property
+    def summary(self) -> str:
+        """One line that says whether the task is solved, and by how much."""
+        if np.isnan(self.mean_return):
+            remedy = "give it more --total-timesteps, or a time limit with --max-episode-steps"
+            return f"no episode ended in {self.env_steps:,} steps; {remedy}"
+        reached = f"mean return {format_return(self.mean_return)}"
+        if self.threshold is None:
+            steps = f"finished {self.env_steps:,} steps after {self.wall_seconds:.1f} s"
+            return f"{steps}: {reached}, best {format_return(self.best_return)}; {self.config.env_id} has no threshold"
+        threshold = f"threshold {self.threshold:g}"
+        if self.solved_at_steps is None:
+            best = f"best {format_return(self.best_return)}, {threshold}"
+            return f"not solved: {reached}, {best}; try {_advice(self.config, self.folder)}"
+        solved = f"solved at {self.solved_at_steps:,} steps after {self.solved_after_seconds:.1f} s"
+        if self.mean_return < self.threshold:
+            return (
+                f"{solved}, and lost again: {reached} at the end, best {format_return(self.best_return)}, {threshold}"
+            )
+        return f"{solved}: {reached}, {threshold}"
+
+
+def read_result(
+    folder: pathlib.Path, state: Any, config: Any, threshold: float | None, signals: list[int]
+) -> RunResult:
+    """Return the outcome of a run; its returns are read from the metrics file, which covers all of its parts.
+
+    Args:
+        folder: The folder of the run.
+        state: The newest train state.
+        config: The configuration of the run.
+        threshold: The mean return from which the task counts as solved, if it has one.
+        signals: The signals that stopped the run.
+    """
+    rows = read_metrics(folder / "metrics.csv")
+    returns = scores(rows, config.num_seeds)
+    is_solved = solved_updates(returns, threshold)
+    solved = rows[is_solved.argmax() * config.num_seeds] if is_solved.any() else None
+    means = returns.mean(axis=1)
+    means = means[~np.isnan(means)]
+    return RunResult(
+        folder=folder,
+        state=state,
+        config=config,
+        finished=not signals,
+        signal_number=signals[0] if signals else None,
+        threshold=threshold,
+        mean_return=float(means[-1]) if len(means) else float("nan"),
+        best_return=float(means.max()) if len(means) else float("nan"),
+        env_steps=int(rows[-1]["env_steps"]) if rows else 0,
+        wall_seconds=float(rows[-1]["wall_seconds"]) if rows else 0.0,
+        solved_at_steps=int(solved["env_steps"]) if solved else None,
+        solved_after_seconds=float(solved["wall_seconds"]) if solved else None,
+    )
+
+
+def solved_updates(returns: NDArray, threshold: float | None) -> NDArray:
+    """Return whether every seed has reached the threshold, `[num_updates]`, given returns `[num_updates, num_seeds]`.
+
+    >>> solved_updates(np.array([[470.0, 480.0], [475.0, 480.0], [np.nan, 480.0]]), 475.0)
+    array([False,  True, False])
+    """
+    is_reached: NDArray = np.all(returns >= (np.inf if threshold is None else threshold), axis=1)
+    return is_reached
+
+
+def ends_solved(rows: list[dict[str, str]], config: Any, threshold: float | None) -> bool:
+    """Return whether the last row of a metrics file is at the threshold."""
+    return bool(rows) and bool(solved_updates(scores(rows, config.num_seeds)[-1:], threshold)[0])
+
+
+def _advice(config: TrainConfig, folder: pathlib.Path) -> str:
+    """Return what to try where a task was not solved."""
+    longer = f"more steps: funcenv train --resume {folder} --total-timesteps {2 * config.total_timesteps}"
+    algorithm = type(config).__module__.rpartition(".")[2]
+    if (algorithm, config.env_id) not in (PIXEL_PRESETS if config.pixels else PRESETS):
+        return f"{longer}, or other settings"
+    left_open = {name: getattr(config, name) for name in _NOT_OF_THE_PRESET}
+    if config == dataclasses.replace(preset(config.env_id, algorithm, from_pixels=config.pixels > 0), **left_open):
+        return f"another --seed, or {longer}"
+    words = f"{config.env_id} --pixels {config.pixels}" if config.pixels else config.env_id
+    return f"the preset: funcenv train {words} without other flags, or {longer}"

@@ -1,0 +1,455 @@
+"""Training runs that report progress and write a folder from which they can be repeated, resumed and evaluated.
+
+    runs/CartPole-v1-ppo-.../
+        config.json           the algorithm, its configuration, and the versions and device of the run
+        metrics.csv           a row for each update of each seed
+        learning_curve.png
+        replay.html           episodes of the trained agent, if its environment has a scene
+        checkpoints/          the newest train states, and the best agents so far
+
+A run may be stopped at any moment and resumed. Its parameters and metrics are bit for bit those of a run that was never
+stopped.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import errno
+import os
+import pathlib
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jax
+import numpy as np
+from rich.console import Console
+
+from funcenv.interrupts import note_requests
+from funcenv.random import impl_name
+from funcenv.random import key as new_key
+from funcenv.registry import spec
+from funcenv.replay import can_draw
+from funcenv.train.algorithm import Algorithm, algorithm_of
+from funcenv.train.devices import agree, is_first, lost_processes, put_everywhere, wait_for_all
+from funcenv.train.loop import MAX_UPDATES_PER_CALL, Learner, Metrics
+from funcenv.train.runs import checkpoint
+from funcenv.train.runs.agent_replay import RecordOptions, record_agent
+from funcenv.train.runs.best import BestAgents, evaluate_agents, restore_best
+from funcenv.train.runs.folder import (
+    CHECKPOINTS,
+    CONFIG_FILE,
+    describe_run,
+    extend_config,
+    new_folder,
+    read_config,
+    remove_partial_files,
+    write_config,
+)
+from funcenv.train.runs.logs import NO_LOGS, Log, LogOptions
+from funcenv.train.runs.metrics import MetricsFile, draw_learning_curve, read_metrics, with_evaluation
+from funcenv.train.runs.progress import SHOWN_METRICS, ProgressReport
+from funcenv.train.runs.result import RunResult, ends_solved, read_result, solved_updates
+
+__all__ = [
+    "ConfigMismatchError",
+    "DiskFullError",
+    "RunResult",
+    "TrainingDivergedError",
+    "load",
+    "new_folder",
+    "read_config",
+    "resume",
+    "start",
+]
+
+SECONDS_PER_CALL = 0.5
+"""The target duration of one compiled call. Progress is reported, and signals are handled, between calls."""
+
+REPLAY_FILE = "replay.html"
+CURVE_FILE = "learning_curve.png"
+
+STOPPING = "stopping: this call is finished and the agent is saved; a second Ctrl-C stops at once"
+
+
+class TrainingDivergedError(RuntimeError):
+    """The loss became NaN or infinite."""
+
+
+class ConfigMismatchError(ValueError):
+    """A run is resumed with a configuration other than its own."""
+
+
+class DiskFullError(OSError):
+    """The disk has no space left for the files of a run."""
+
+
+def start(
+    config: Any,
+    folder: str | os.PathLike[str],
+    *,
+    algorithm: str | Algorithm | None = None,
+    checkpoint_seconds: float = 30.0,
+    replay_episodes: int = 3,
+    logs: LogOptions = NO_LOGS,
+    console: Console | None = None,
+) -> RunResult:
+    """Start a run and train to the end, or until SIGINT or SIGTERM.
+
+    Args:
+        config: A configuration, for example `funcenv.train.algorithms.ppo.Config(...)`.
+        folder: Where to write. It must be empty, or not exist.
+        algorithm: An `Algorithm` or its name; by default the module that defines the class of `config`.
+        checkpoint_seconds: Time between checkpoints. One is also written at the end and when the run is stopped.
+        replay_episodes: Number of episodes of the trained agent in `replay.html`, 0 for no replay.
+        logs: Where metrics are written beside `metrics.csv`.
+        console: Where progress is printed.
+
+    Raises:
+        FileExistsError: The folder is not empty.
+        ValueError: The algorithm, or a function in the configuration, cannot be found again by its name; or the run
+            should stop at a threshold that its environment has not.
+        TrainingDivergedError: The loss became NaN. The newest checkpoint holds the last finite state.
+        DiskFullError: The disk is full. Earlier checkpoints stay valid.
+        ImportError: A package that `logs` needs is missing.
+    """
+    folder, console = pathlib.Path(folder), _console(console)
+    logs.require()
+    if folder.exists() and any(folder.iterdir()):
+        raise FileExistsError(
+            f"{folder} exists already; choose another folder, or resume the run: funcenv train --resume {folder}"
+        )
+    algorithm = algorithm_of(config) if algorithm is None else algorithm
+    if config.stop_at_threshold and spec(config.env_id).reward_threshold is None:
+        raise ValueError(f"{config.env_id} has no threshold at which to stop; leave stop_at_threshold out")
+    learner, description = Learner(algorithm, config), describe_run(algorithm, config)  # check both before writing
+    wait_for_all("begin the run")  # all have seen that the folder is empty
+    if is_first():
+        with _disk_errors(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            write_config(folder, description)
+    key = new_key(config.seed)
+    return _train(learner, lambda: learner.init(key), key, folder, checkpoint_seconds, replay_episodes, logs, console)
+
+
+def resume(
+    folder: str | os.PathLike[str],
+    *,
+    config: Any = None,
+    checkpoint_seconds: float = 30.0,
+    replay_episodes: int = 3,
+    logs: LogOptions = NO_LOGS,
+    console: Console | None = None,
+) -> RunResult:
+    """Continue a run that was stopped, or give it more steps.
+
+    A finished run is not trained further; its learning curve and its replay are made if they are missing.
+
+    Args:
+        folder: The folder of the run.
+        config: If given, it must equal the configuration of the run, but for `total_timesteps`, which may be larger.
+            The learning rate is annealed over the new number of steps.
+        checkpoint_seconds: See `start`.
+        replay_episodes: See `start`.
+        logs: See `start`.
+        console: See `start`.
+
+    Raises:
+        ConfigMismatchError: `config` is not the configuration of the run.
+        FileNotFoundError: The folder holds no run.
+        funcenv.train.runs.checkpoint.NoCheckpointError: No checkpoint can be read.
+        DiskFullError: The disk is full. Earlier checkpoints stay valid.
+        ImportError: A package that `logs` needs is missing.
+    """
+    folder, console = pathlib.Path(folder), _console(console)
+    logs.require()
+    algorithm, saved, key = read_config(folder)
+    if config is not None:
+        _require_extension(folder, saved, config)
+    is_longer = config is not None and config.total_timesteps > saved.total_timesteps
+    if is_longer:
+        saved = dataclasses.replace(saved, total_timesteps=config.total_timesteps)
+    learner = Learner(algorithm, saved)
+    wait_for_all("resume the run")  # all have read the configuration
+    if is_longer and is_first():
+        with _disk_errors(folder):
+            extend_config(folder, saved)
+
+    def state() -> Any:
+        has_checkpoint = checkpoint.checkpoints(folder / CHECKPOINTS)
+        return _restore(learner, folder, key, console) if has_checkpoint else learner.init(key)
+
+    return _train(learner, state, key, folder, checkpoint_seconds, replay_episodes, logs, console)
+
+
+def load(folder: str | os.PathLike[str], console: Console | None = None) -> tuple[Learner, Any]:
+    """Return the learner and the newest train state of a run; `learner.agent(state)` is its trained agent."""
+    folder = pathlib.Path(folder)
+    algorithm, config, key = read_config(folder)
+    learner = Learner(algorithm, config)
+    return learner, _restore(learner, folder, key, console or Console())
+
+
+def _train(
+    learner: Learner,
+    get_state: Callable[[], Any],
+    key: jax.Array,
+    folder: pathlib.Path,
+    checkpoint_seconds: float,
+    replay_episodes: int,
+    logs: LogOptions,
+    console: Console,
+) -> RunResult:
+    """Train in compiled calls until the end of the run or a signal, then write the plot and the replay."""
+    config, threshold = learner.config, spec(learner.config.env_id).reward_threshold
+    title = f"{config.env_id} x {config.num_seeds} seeds" if config.num_seeds > 1 else config.env_id
+    has_replay = replay_episodes > 0 and can_draw(learner.env)
+    report = ProgressReport(title, config.num_updates * config.batch_size, console, config.num_seeds, threshold)
+    signals: list[int] = []
+    with _disk_errors(folder), lost_processes(), report:
+        if config.total_timesteps > report.total_steps:
+            report.say(
+                f"training {report.total_steps:,} of {config.total_timesteps:,} steps, "
+                f"in whole batches of {config.batch_size:,}"
+            )
+        report.enter("compiling")
+        if has_replay:  # report a mistake in the scene before training
+            jax.eval_shape(lambda key: learner.env.scene(learner.env.initial(key)), new_key(0))
+        wall, cpu = time.perf_counter(), time.process_time()
+        state = get_state()
+        done = learner.num_updates_done(state)
+        if is_first():
+            remove_partial_files(folder)
+        metrics_file = MetricsFile(folder / "metrics.csv", is_written=is_first())
+        metrics_file.keep_until(done)
+        wait_for_all("continue the metrics")
+        is_solved = config.stop_at_threshold and ends_solved(read_metrics(metrics_file.path), config, threshold)
+        must_train = done < config.num_updates and not is_solved
+        if must_train:
+            course = _Course(learner, key, folder, metrics_file, report, threshold, console)
+            state = learner.compile(state, course.donates)
+            course.begin(state)
+            metrics_file.add_time(time.perf_counter() - wall, time.process_time() - cpu)
+            course.logs = logs.open(folder, config, done * config.batch_size) if is_first() else []
+            with contextlib.closing(course), note_requests(lambda: report.say(STOPPING)) as signals:
+                state = _advance(course, state, checkpoint_seconds, signals)
+                report.enter("saving")
+                done, is_solved = learner.num_updates_done(state), course.is_solved
+                course.save(state)
+        wait_for_all("end the run")
+        rows, curve, replay = read_metrics(metrics_file.path), folder / CURVE_FILE, folder / REPLAY_FILE
+        if is_first() and rows and (must_train or not curve.exists()):
+            draw_learning_curve(curve, rows, title, threshold)
+        is_finished = done == config.num_updates or is_solved
+        agents = learner.agents(state) if has_replay and is_finished else None
+        if is_first() and agents is not None and (must_train or not replay.exists()):
+            report.enter(f"recording {replay_episodes} episodes")
+            partial = replay.with_suffix(".partial.html")
+            record_agent(learner, agents, RecordOptions(replay_episodes)).save(partial)
+            os.replace(partial, replay)
+        report.enter("finished" if is_finished else "stopped")
+    return read_result(folder, state, config, threshold, [] if is_finished else signals)
+
+
+class _Course:
+    """What a run keeps track of beside its train state.
+
+    Attributes:
+        best: The best agents so far.
+        logs: Where metrics are written beside the metrics file.
+        is_solved: Whether the run ends because the threshold is reached.
+    """
+
+    def __init__(
+        self,
+        learner: Learner,
+        key: jax.Array,
+        folder: pathlib.Path,
+        metrics_file: MetricsFile,
+        report: ProgressReport,
+        threshold: float | None,
+        console: Console,
+    ) -> None:
+        self.learner, self.key, self.folder, self.console = learner, key, folder, console
+        self.metrics_file, self.report, self.threshold = metrics_file, report, threshold
+        self.best: BestAgents
+        self.logs: list[Log] = []
+        self.is_solved, self._is_saved = False, True
+
+    def begin(self, state: Any) -> None:
+        """Read the best agents of a run that is resumed; those of a new run are not known yet."""
+        self.best = BestAgents.of(self.learner, state)
+        if checkpoint.checkpoints(self.folder / CHECKPOINTS, checkpoint.BEST):
+            try:
+                self.best, messages = restore_best(self.learner, self.folder / CHECKPOINTS, self.key)
+            except checkpoint.NoCheckpointError as error:  # training does not need them
+                messages = [str(error)]
+            _warn(self.console, messages)
+
+    def save(self, state: Any) -> None:
+        """Write checkpoints of the best agents, if they have changed, and of the train state."""
+        done = self.learner.num_updates_done(state)
+        if not self._is_saved:
+            checkpoint.save_best(self.folder / CHECKPOINTS, done, put_everywhere(self.learner.mesh, self.best))
+            self._is_saved = True
+        checkpoint.save(self.folder / CHECKPOINTS, done, state)
+
+    def close(self) -> None:
+        """Close the logs."""
+        for log in self.logs:
+            log.close()
+
+    def updates_to_evaluation(self, done: int) -> int:
+        """Return how many updates there are to the next evaluation, or to the end of the run."""
+        config = self.learner.config
+        interval = -(-config.eval_every // config.batch_size) if config.eval_every else config.num_updates
+        return min(interval - done % interval, config.num_updates - done)
+
+    @property
+    def donates(self) -> bool:
+        """Return whether calls write over the states before them: not where the run may have to go back to one."""
+        config = self.learner.config
+        return not config.stop_at_threshold or config.eval_every > 0
+
+    def up_to_threshold(self, before: Any, after: Any, metrics: Metrics) -> tuple[Any, Metrics]:
+        """Return the state and the metrics where a call first reached the threshold, if the run stops there.
+
+        The call is made again with fewer updates, so that the end of a run does not depend on the sizes of its calls.
+        """
+        if self.donates:
+            return after, metrics
+        is_solved = solved_updates(metrics["mean_return"], self.threshold)
+        if not is_solved.any():
+            return after, metrics
+        self.is_solved, count = True, int(is_solved.argmax()) + 1
+        return (after, metrics) if count == len(is_solved) else self.learner.advance(before, count)
+
+    def state_after(self, num_updates: int) -> Any:
+        """Return an earlier state once more, by training again from the newest checkpoint, or from the beginning."""
+        try:
+            state = _restore(self.learner, self.folder, self.key, self.console)
+        except checkpoint.NoCheckpointError:
+            state = self.learner.init(self.key)
+        while (done := self.learner.num_updates_done(state)) < num_updates:
+            state, _ = self.learner.advance(state, num_updates - done, self.donates)
+        return state
+
+    def judge(self, state: Any, metrics: Metrics, is_due: bool) -> Metrics:
+        """Return the metrics of a call with figures of an evaluation, and keep agents that are better than before."""
+        config, agents = self.learner.config, self.learner.agents(state)
+        score = metrics["mean_return"][-1]
+        if config.eval_every:
+            figures = evaluate_agents(self.learner, agents, self.key) if is_due else None
+            metrics = metrics | with_evaluation(metrics, figures)
+            score = metrics["eval_return"][-1]
+            if config.stop_at_threshold:
+                self.is_solved = bool(solved_updates(score[None], self.threshold)[0])
+        if (score > np.asarray(self.best.score)).any():
+            self.best = self.best.improved(agents, score, self.learner.num_updates_done(state))
+            self._is_saved = False
+        return metrics
+
+
+def _advance(course: _Course, state: Any, checkpoint_seconds: float, signals: list[int]) -> Any:
+    """Train until the end of the run, its threshold or a signal, and return the train state."""
+    learner, report = course.learner, course.report
+    report.enter("training")
+    done, num_updates, last_save = learner.num_updates_done(state), 1, time.perf_counter()
+    number = 0  # of a signal that all processes know of; each must do as many calls as the others
+    while done < learner.config.num_updates and not number and not course.is_solved:
+        wall, cpu = time.perf_counter(), time.process_time()
+        to_evaluation = course.updates_to_evaluation(done)
+        next_state, metrics = learner.advance(state, min(num_updates, to_evaluation), course.donates)
+        _require_finite(course, done, metrics)
+        next_state, metrics = course.up_to_threshold(state, next_state, metrics)
+        state, advanced = next_state, learner.num_updates_done(next_state) - done
+        seconds = time.perf_counter() - wall
+        metrics = course.judge(state, metrics, is_due=advanced == to_evaluation)
+        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+        speed = course.metrics_file.append(done + 1, metrics, wall, cpu)
+        for log in course.logs:
+            log.write(metrics)
+        means = {name: float(metrics[name][-1].mean()) for name in metrics if name in SHOWN_METRICS}
+        report.report(int(metrics["env_steps"][-1, 0]), **means, steps_per_second=speed)
+        num_updates = int(np.clip(advanced * SECONDS_PER_CALL / max(seconds, 1e-6), 1, MAX_UPDATES_PER_CALL))
+        done += advanced
+        # Clocks and signals differ between processes, which must do the same.
+        is_due = time.perf_counter() - last_save >= checkpoint_seconds
+        decisions = agree(num_updates, is_due, signals[0] if signals else 0)
+        num_updates, number = int(decisions[0, 0]), int(decisions[:, 2].max())
+        if number and not signals:
+            signals.append(number)
+        if decisions[0, 1]:
+            course.save(state)
+            last_save = time.perf_counter()
+    return state
+
+
+def _require_finite(course: _Course, done: int, metrics: Metrics) -> None:
+    """Raise if an update's loss is not finite, after saving the state before that update.
+
+    Args:
+        course: The run.
+        done: How many updates came before those of the metrics.
+        metrics: What a call returned.
+    """
+    if "loss" not in metrics or np.isfinite(metrics["loss"]).all():
+        return
+    is_bad = ~np.isfinite(metrics["loss"])
+    index = int(is_bad.any(axis=1).argmax())
+    seed = int(is_bad[index].argmax())
+    saved = checkpoint.save(course.folder / CHECKPOINTS, done + index, course.state_after(done + index))
+    raise TrainingDivergedError(
+        f"the loss is {metrics['loss'][index, seed]} at update {done + index + 1}, "
+        f"environment step {metrics['env_steps'][index, seed]}, seed {seed}; "
+        f"the state before it is kept in {saved}. Try a lower learning_rate or max_grad_norm"
+    )
+
+
+def _console(console: Console | None) -> Console:
+    """Return the console of a run; one of several processes reports."""
+    return (console or Console()) if is_first() else Console(quiet=True)
+
+
+def _restore(learner: Learner, folder: pathlib.Path, key: jax.Array, console: Console) -> Any:
+    state, messages = checkpoint.restore_latest(folder / CHECKPOINTS, learner.template(key), impl_name(key))
+    _warn(console, messages)
+    return state
+
+
+def _warn(console: Console, messages: list[str]) -> None:
+    for message in messages:
+        console.print(f"[yellow]warning:[/] {message}", highlight=False)
+
+
+def _require_extension(folder: pathlib.Path, saved: Any, config: Any) -> None:
+    """Raise unless a configuration differs from that of the run in a larger number of steps only."""
+    ours, theirs = saved.to_json(), config.to_json()
+    different = [name for name in {**ours, **theirs} if ours.get(name) != theirs.get(name)]
+    if different == ["total_timesteps"] and config.total_timesteps < saved.total_timesteps:
+        raise ConfigMismatchError(
+            f"total_timesteps of {folder} can only grow: it is {saved.total_timesteps}, got {config.total_timesteps}"
+        )
+    if different not in ([], ["total_timesteps"]):
+        differences = ", ".join(f"{name} is {ours.get(name)!r} there, {theirs.get(name)!r} here" for name in different)
+        raise ConfigMismatchError(
+            f"{folder} was started with another configuration: {differences}; leave these out, or start a new run"
+        )
+
+
+@contextlib.contextmanager
+def _disk_errors(folder: pathlib.Path) -> Iterator[None]:
+    """Say where a disk is full, and how to go on."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        saved = checkpoint.checkpoints(folder / CHECKPOINTS)
+        last = f"the last good checkpoint is {saved[-1]}" if saved else "there is no checkpoint yet"
+        again = "resume" if (folder / CONFIG_FILE).exists() else "run-dir"
+        raise DiskFullError(
+            f"no space is left on the disk of {folder}; {last}. Free some space and go on with: "
+            f"funcenv train --{again} {folder}"
+        ) from error

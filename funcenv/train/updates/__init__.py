@@ -1,0 +1,1 @@
+"""The parts that the updates of algorithms are made of."""

@@ -1,0 +1,103 @@
+"""The environments of a run: they are stepped together, and keep the statistics of their latest episodes."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Int
+
+from funcenv._compile.rollout import rollout_step
+from funcenv.checks import require_size
+from funcenv.func_env import AnyEnv
+from funcenv.struct import PyTreeNode, field
+from funcenv.train.config import TrainConfig
+from funcenv.train.devices import PER_ENV, gather, is_deterministic, keep_whole
+from funcenv.train.updates.recent_episodes import RecentEpisodes
+from funcenv.vector import FuncVectorEnv, VectorState, VectorTimestep
+
+
+@dataclasses.dataclass(frozen=True)
+class CollectorConfig(TrainConfig):
+    """The settings of every algorithm that steps environments in parallel."""
+
+    num_envs: int = 16
+    """environments that are stepped in parallel"""
+    num_steps: int = 64
+    """steps of each environment between updates"""
+
+    def __post_init__(self) -> None:
+        for name in ("num_envs", "num_steps"):
+            require_size(name, getattr(self, name))
+        super().__post_init__()
+
+    @property
+    def batch_size(self) -> int:
+        """Environment steps of each agent in one update."""
+        return self.num_envs * self.num_steps
+
+
+class Experience(NamedTuple):
+    """Steps that were taken; leading axes `[num_steps, num_envs]`."""
+
+    observation: Any  # before each step
+    extras: Any  # what else the policy returned, such as raw actions
+    timestep: VectorTimestep[Any]  # after each step, without info
+
+
+class Collector(PyTreeNode):
+    """Environments with their latest observations and episodes; a part of the state of every algorithm."""
+
+    vstate: VectorState[Any] = field(metadata=PER_ENV)
+    observation: Any = field(metadata=PER_ENV)  # the latest of each environment
+    episodes: RecentEpisodes
+
+    @classmethod
+    def start(cls, env: AnyEnv, num_envs: int, key: jax.Array) -> tuple[Collector, VectorTimestep[Any]]:
+        """Reset `num_envs` environments, and return them with their first time step."""
+        vstate, timestep = FuncVectorEnv(env, num_envs).reset(key)
+        return cls(vstate, timestep.observation, RecentEpisodes.empty()), timestep
+
+    def run(
+        self, env: AnyEnv, act: Callable[[Any, jax.Array], tuple[Any, Any]], num_steps: int
+    ) -> tuple[Collector, Experience]:
+        """Step all environments `num_steps` times.
+
+        Args:
+            env: One environment.
+            act: Maps the observations of all environments, `[num_envs, ...]`, and the index of the step to the actions
+                and to anything else that is to be kept.
+            num_steps: Number of steps of each environment.
+
+        Returns:
+            The environments after these steps, and the experience in the order of time: all of it on every device, if
+            environments are spread over several.
+        """
+        venv = FuncVectorEnv(env, self.vstate.done.shape[0])
+
+        def step(carry: Any, step_index: jax.Array) -> tuple[Any, Any]:
+            def act_and_keep(observation: Any) -> tuple[Any, Any]:
+                action, extras = _replicated_if_deterministic(
+                    act(_replicated_if_deterministic(observation), step_index)
+                )
+                return action, (observation, extras)
+
+            carry, (timestep, _, (observation, extras)) = rollout_step(venv, act_and_keep, carry, FuncVectorEnv.step)
+            return carry, Experience(observation, extras, timestep.replace(info={}, final_info={}))
+
+        carry = self.vstate, self.observation
+        (vstate, observation), experience = jax.lax.scan(step, carry, jnp.arange(num_steps))
+        experience = gather(experience, num_axes=2)
+        return Collector(vstate, observation, self.episodes.add_steps(experience.timestep)), experience
+
+    def metrics(self, config: CollectorConfig, update: Int[Array, ""]) -> dict[str, jax.Array]:
+        """Return the `REQUIRED_METRICS` of an algorithm after update number `update`, counted from 0."""
+        return {"env_steps": (update + 1) * config.batch_size, **self.episodes.metrics()}
+
+
+def _replicated_if_deterministic(tree: Any) -> Any:
+    """Let every device run the policy on all rows for deterministic reductions: a network rounds parts otherwise."""
+    return keep_whole(tree) if is_deterministic() else tree

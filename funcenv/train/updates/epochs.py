@@ -1,0 +1,75 @@
+"""Passes over a batch of experience in minibatches."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import jax
+import jax.numpy as jnp
+
+from funcenv.checks import require_size
+from funcenv.train.updates.collector import CollectorConfig
+from funcenv.train.updates.learned import Annealed
+
+Carry = TypeVar("Carry")
+
+
+@dataclasses.dataclass(frozen=True)
+class Minibatches(Annealed, CollectorConfig):
+    """The settings of algorithms that pass several times over each batch and then discard it."""
+
+    num_epochs: int = 4
+    """passes over each batch"""
+    num_minibatches: int = 4
+    """minibatches in a batch; divides num_envs * num_steps"""
+
+    def __post_init__(self) -> None:
+        for name in ("num_epochs", "num_minibatches"):
+            require_size(name, getattr(self, name))
+        if self.batch_size % self.num_minibatches:
+            raise ValueError(
+                f"num_minibatches must divide num_envs * num_steps, got {self.num_minibatches} for "
+                f"{self.num_envs} * {self.num_steps} = {self.batch_size}"
+            )
+        super().__post_init__()
+
+    @property
+    def optimizer_steps_per_update(self) -> int:
+        """Steps of the optimizer in one update."""
+        return self.num_epochs * self.num_minibatches
+
+    @property
+    def num_optimizer_steps(self) -> int:
+        """Steps of the optimizer in the whole run."""
+        return self.num_updates * self.optimizer_steps_per_update
+
+
+def scan_minibatches(
+    config: Minibatches,
+    step: Callable[[Carry, Any], tuple[Carry, dict[str, jax.Array]]],
+    carry: Carry,
+    batch: Any,
+    key: jax.Array,
+) -> tuple[Carry, dict[str, jax.Array]]:
+    """Pass `num_epochs` times over a batch, each time in a new order.
+
+    Args:
+        config: The configuration.
+        step: Learns from a minibatch: from what is learned and the minibatch to what is learned next, and scalars.
+        carry: What is learned before.
+        batch: A pytree whose leaves have the same leading axis. Minibatches are rows of it.
+        key: Determines the orders.
+
+    Returns:
+        What is learned after, and the means of the scalars.
+    """
+    num_rows = jax.tree.leaves(batch)[0].shape[0]
+    orders = jax.vmap(lambda key: jax.random.permutation(key, num_rows))(jax.random.split(key, config.num_epochs))
+
+    def step_rows(carry: Carry, rows: jax.Array) -> tuple[Carry, dict[str, jax.Array]]:
+        return step(carry, jax.tree.map(lambda leaf: leaf[rows], batch))
+
+    carry, scalars = jax.lax.scan(step_rows, carry, orders.reshape(config.optimizer_steps_per_update, -1))
+    return carry, jax.tree.map(jnp.mean, scalars)

@@ -1,0 +1,75 @@
+"""Parameters with the state of their optimizer, and the optimizers of all algorithms."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import optax
+
+from funcenv.struct import PyTreeNode
+from funcenv.train.config import TrainConfig
+
+
+class Learned(PyTreeNode):
+    """Parameters that an optimizer changes, and the state of that optimizer.
+
+    >>> import jax.numpy as jnp
+    >>> optimizer = optax.sgd(0.5)
+    >>> learned = Learned.create(optimizer, {"slope": jnp.ones(2)})
+    >>> learned.step(optimizer, {"slope": jnp.array([1.0, 2.0])}).params["slope"].tolist()
+    [0.5, 0.0]
+    """
+
+    params: Any
+    optimizer_state: optax.OptState
+
+    @classmethod
+    def create(cls, optimizer: optax.GradientTransformation, params: Any) -> Learned:
+        """Return new parameters with the first state of their optimizer."""
+        return cls(params, optimizer.init(params))
+
+    def step(self, optimizer: optax.GradientTransformation, gradient: Any) -> Learned:
+        """Return the parameters after a step along a gradient."""
+        updates, optimizer_state = optimizer.update(gradient, self.optimizer_state, self.params)
+        return Learned(optax.apply_updates(self.params, updates), optimizer_state)
+
+
+@dataclasses.dataclass(frozen=True)
+class Annealed(TrainConfig):
+    """The settings of an optimizer with a learning rate that falls, and clipped gradients."""
+
+    learning_rate: float = 1e-3
+    """step size of the optimizer"""
+    anneal_learning_rate: bool = True
+    """decrease the learning rate linearly to 0 over the run"""
+    max_grad_norm: float = 10.0
+    """global norm that gradients are clipped to"""
+
+    @property
+    def num_optimizer_steps(self) -> int:
+        """Steps of the optimizer in the whole run, over which the learning rate falls."""
+        raise NotImplementedError(f"{type(self).__name__} must define num_optimizer_steps")
+
+    def learning_rate_after(self, num_steps: Any) -> Any:
+        """Return the learning rate after some steps of the optimizer."""
+        if not self.anneal_learning_rate:
+            return self.learning_rate
+        return optax.linear_schedule(self.learning_rate, 0.0, self.num_optimizer_steps)(num_steps)
+
+
+def flat_optimizer(
+    rule: Callable[..., optax.GradientTransformation], learning_rate: Any, max_grad_norm: float | None = None
+) -> optax.GradientTransformation:
+    """Return an optimizer that works on all parameters as one long vector.
+
+    A dozen small kernels for each layer would take longer to compile and to run.
+
+    Args:
+        rule: Makes the optimizer from a learning rate, for example `optax.adam`.
+        learning_rate: A number, or a function of the number of steps such as `config.learning_rate_after`.
+        max_grad_norm: The global norm that gradients are clipped to; None for no bound.
+    """
+    clip = [] if max_grad_norm is None else [optax.clip_by_global_norm(max_grad_norm)]
+    return optax.flatten(optax.chain(*clip, rule(learning_rate)))

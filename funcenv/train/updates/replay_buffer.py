@@ -1,0 +1,109 @@
+"""A replay buffer: the latest steps of all environments, from which n-step transitions are drawn.
+
+The buffer is a pytree of arrays on the device. Within a compiled program it is updated in place. A checkpoint holds it,
+so that a run that is resumed draws the same transitions. Each step takes two observations, an action, and 6 bytes.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from funcenv.struct import PyTreeNode, field
+from funcenv.train.updates.collector import Experience
+from funcenv.train.updates.returns import n_step_return
+
+
+class Steps(NamedTuple):
+    """Steps of all environments; leading axes `[num_steps, num_envs]`."""
+
+    observation: Any  # before the step
+    action: jax.Array
+    reward: Float[Array, "num_steps num_envs"]
+    terminated: Bool[Array, "num_steps num_envs"]
+    done: Bool[Array, "num_steps num_envs"]
+    next_observation: Any  # after the step, before any reset
+
+    @classmethod
+    def of(cls, experience: Experience) -> Steps:
+        """Return what the buffer keeps of collected experience, whose extras are the actions."""
+        observation, action, timestep = experience
+        return cls(observation, action, timestep.reward, timestep.terminated, timestep.done, timestep.final_observation)
+
+
+class Transition(NamedTuple):
+    """What a target `reward + discount * value(next_observation)` of an action needs; a leading axis `[batch]`."""
+
+    observation: Any
+    action: jax.Array
+    reward: Float[Array, "batch"]  # discounted sum of the rewards of up to n steps
+    discount: Float[Array, "batch"]  # a power of gamma; 0 after termination
+    next_observation: Any  # after those steps, before any reset
+
+
+class ReplayBuffer(PyTreeNode):
+    """A ring buffer of the latest `capacity` steps of each environment."""
+
+    steps: Steps
+    count: Int[Array, ""]  # steps of each environment added so far
+    capacity: int = field(pytree_node=False)
+
+    @classmethod
+    def empty(cls, step: Steps, capacity: int) -> ReplayBuffer:
+        """Return a buffer without steps.
+
+        Args:
+            step: One step of all environments, `[num_envs, ...]`, or its shapes and dtypes.
+            capacity: The number of steps of each environment. Every later call of `add` adds a divisor of it.
+        """
+        steps = jax.tree.map(lambda leaf: jnp.zeros((capacity, *leaf.shape), leaf.dtype), step)
+        return cls(steps=steps, count=jnp.zeros((), jnp.int32), capacity=capacity)
+
+    @property
+    def size(self) -> Int[Array, ""]:
+        """The number of steps of each environment that the buffer holds."""
+        return jnp.minimum(self.count, self.capacity)
+
+    def add(self, steps: Steps) -> ReplayBuffer:
+        """Return the buffer with the next steps, which replace the oldest ones where it is full."""
+        num_steps, start = steps.done.shape[0], self.count % self.capacity
+        written = jax.tree.map(
+            lambda old, new: jax.lax.dynamic_update_slice_in_dim(old, new.astype(old.dtype), start, axis=0),
+            self.steps,
+            steps,
+        )
+        return self.replace(steps=written, count=self.count + num_steps)
+
+    def sample(self, key: jax.Array, batch_size: int, num_steps: int, gamma: float) -> Transition:
+        """Draw transitions of up to `num_steps` steps, each with the same probability.
+
+        A transition ends early where its episode ended. The buffer must hold `num_steps` steps.
+
+        >>> flags, rows = jnp.zeros((4, 1), bool), jnp.arange(4.0)[:, None]
+        >>> steps = Steps(rows, rows, reward=jnp.ones((4, 1)), terminated=flags, done=flags, next_observation=rows + 1)
+        >>> buffer = ReplayBuffer.empty(jax.tree.map(lambda leaf: leaf[0], steps), capacity=8).add(steps)
+        >>> drawn = buffer.sample(jax.random.key(0), batch_size=5, num_steps=2, gamma=0.5)
+        >>> bool((drawn.next_observation == drawn.observation + 2).all()), float(drawn.discount[0])
+        (True, 0.25)
+        """
+        start_key, env_key = jax.random.split(key)
+        oldest = jnp.where(self.count > self.capacity, self.count, 0)
+        num_starts = jnp.maximum(self.size - num_steps + 1, 1)
+        start = oldest + jax.random.randint(start_key, (batch_size,), 0, num_starts)
+        env = jax.random.randint(env_key, (batch_size,), 0, self.steps.done.shape[1])
+        window = (start[None] + jnp.arange(num_steps)[:, None]) % self.capacity  # [num_steps, batch]
+        steps, first = self.steps, window[0]
+        target = n_step_return(
+            steps.reward[window, env[None]], steps.terminated[window, env[None]], steps.done[window, env[None]], gamma
+        )
+        last = (start + target.last) % self.capacity
+        return Transition(
+            observation=jax.tree.map(lambda leaf: leaf[first, env], steps.observation),
+            action=steps.action[first, env],
+            reward=target.reward,
+            discount=target.discount,
+            next_observation=jax.tree.map(lambda leaf: leaf[last, env], steps.next_observation),
+        )

@@ -1,0 +1,39 @@
+"""The running scale of rewards."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from funcenv.moments import RunningMoments
+from funcenv.struct import PyTreeNode
+
+
+class RewardScale(PyTreeNode):
+    """The running standard deviation of the discounted return, which rewards are divided by.
+
+    Engstrom et al., "Implementation matters in deep policy gradients", 2020.
+    """
+
+    discounted_return: Float[Array, "num_envs"]  # every device has those of all environments
+    moments: RunningMoments
+
+    @classmethod
+    def empty(cls, reward: Float[Array, "num_envs"]) -> RewardScale:
+        """Return the scale before the first step, in the dtype of the rewards."""
+        return cls(jnp.zeros_like(reward), RunningMoments.empty(()))
+
+    def scale(
+        self, reward: Float[Array, "num_steps num_envs"], done: Bool[Array, "num_steps num_envs"], gamma: float
+    ) -> tuple[RewardScale, Float[Array, "num_steps num_envs"]]:
+        """Return the scale after some steps, and their rewards divided by it."""
+
+        def step(discounted_return: jax.Array, row: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+            reward, done = row
+            discounted_return = gamma * discounted_return + reward
+            return jnp.where(done, 0, discounted_return), discounted_return
+
+        discounted_return, returns = jax.lax.scan(step, self.discounted_return, (reward, done))
+        moments = self.moments.update(returns)
+        return RewardScale(discounted_return, moments), moments.scale(reward)
