@@ -24,7 +24,7 @@ import numpy as np
 import funcenv
 from funcenv.keyboard import parse_combination
 from funcenv.registry import load_entry_points
-from funcenv.train.aggregate import bootstrap_interval, interquartile_mean
+from funcenv.train.reports.aggregate import bootstrap_interval, interquartile_mean
 
 DOCS = pathlib.Path(__file__).parent
 RETURNS = DOCS / "returns.json"
@@ -105,7 +105,7 @@ def observation_table(env: Any, text: str, comments: dict[str, str]) -> str:
         env: the environment.
         text: the section Observation of its docstring, such as "float32 `[2]`: position [m], velocity [m/s]". A member
             of the list such as "velocities `[9]` [m/s]" stands for nine numbers.
-        comments: what the fields of the state mean.
+        comments: the meanings of the fields of the state.
     """
     if isinstance(env.observation_space, funcenv.spaces.Dict) or len(env.observation_space.shape or ()) > 1:
         return ""
@@ -187,7 +187,7 @@ def returns_table(page: EnvPage) -> str:
 
 
 def zoo(package: str = PACKAGE) -> str:
-    """Return a table of what the presets reach, with a row for each id or more; docs/measure_returns.py measures it."""
+    """Return a table of the results of presets, which docs/measure_returns.py measures; every id has a row or more."""
     measured = json.loads(RETURNS.read_text())
     head = "id | algorithm | agents | steps of each | return [95% interval] | goal | reached | compile | CPU-s"
     rows = [f"| {head} |", "|" + "---|" * len(head.split(" | "))]
@@ -204,9 +204,9 @@ def zoo_row(spec: funcenv.EnvSpec, measured: dict[str, Any], words: str = "") ->
 
     Args:
         spec: the id.
-        measured: what docs/measure_returns.py wrote of it: "trained", if its preset was measured, and "optimum", if it
+        measured: its figures in docs/returns.json: "trained", if its preset was measured, and "optimum", if it
             has a table of transitions.
-        words: what follows the id.
+        words: the text that follows the id.
     """
     trained, best, threshold = measured.get("trained"), measured.get("optimum"), spec.reward_threshold
     goal = " or ".join(
@@ -397,7 +397,7 @@ def _split_unit(part: str) -> tuple[str, str]:
 
 
 def _split_count(part: str) -> tuple[str, int]:
-    """Return the name of a member of a list, and for how many numbers it stands.
+    """Return the name of a member of a list, and its count of numbers.
 
     >>> _split_count("velocities `[9]` [m/s]"), _split_count("position [m]")
     (('velocities', 9), ('position', 1))
@@ -431,7 +431,7 @@ def _key_name(combination: Any) -> str:
 
 
 def _state_comments(build: Any) -> dict[str, str]:
-    """Return what the fields of an environment's state mean."""
+    """Return the meanings of the fields of an environment's state."""
     state = getattr(inspect.getmodule(build), f"{build.__name__}State", None)
     return {} if state is None else dict(_docstrings.field_comments(state))
 
@@ -480,7 +480,7 @@ def _parameters(build: Any) -> str:
 
 
 def _arguments(build: Any) -> dict[str, str]:
-    """Return what the `Args:` section of a class's docstring says, by parameter."""
+    """Return the entries of the `Args:` section of a class's docstring, by parameter."""
     _, found, listed = (inspect.getdoc(build) or "").partition("\nArgs:\n")
     text = re.split(r"^\S", listed, maxsplit=1, flags=re.MULTILINE)[0] if found else ""
     return {match[1]: " ".join(match[2].split()).rstrip(".") for match in _ARGUMENT.finditer(text)}

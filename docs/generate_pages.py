@@ -1,4 +1,4 @@
-"""Pages made from what is elsewhere: the help of the command line, the changelog, and the guide for contributors.
+"""Pages generated from other sources: the help of the command line, the changelog, and the guide for contributors.
 
 mkdocs calls `on_files` and `on_page_markdown` while it builds the site (`hooks:` in mkdocs.yml).
 """
@@ -16,16 +16,11 @@ from unittest import mock
 from funcenv import cli
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-WIDTH = "96"  # of the terminal that the help is written for
-
-
-def commands() -> list[str]:
-    """Return the names of the commands, in the order of the overview."""
-    return list(dict.fromkeys(re.findall(r"^  funcenv (\w+)", cli.USAGE, flags=re.MULTILINE)))
+WIDTH = "96"  # columns of the terminal for which the help is formatted
 
 
 def help_text(command: str) -> str:
-    """Return what `funcenv COMMAND --help` prints."""
+    """Return the output of `funcenv COMMAND --help`."""
     shown = io.StringIO()
     plain = {"COLUMNS": WIDTH, "NO_COLOR": "1", "TERM": "dumb"}
     with mock.patch.dict(os.environ, plain), contextlib.redirect_stdout(shown), contextlib.redirect_stderr(shown):
@@ -40,7 +35,19 @@ def help_text(command: str) -> str:
 
 def cli_reference() -> str:
     """Return a section for each command, with its help."""
-    return "\n\n".join(f"## funcenv {name}\n\n```text\n{help_text(name)}\n```" for name in commands())
+    return "\n\n".join(f"## funcenv {name}\n\n```text\n{help_text(name)}\n```" for name in cli.COMMANDS)
+
+
+def exit_statuses() -> str:
+    """Return a table of the exit statuses of all commands."""
+    rows = [f"| {status} | {meaning} |" for status, meaning in cli.EXIT_STATUSES.items()]
+    return "\n".join(["| status | meaning |", "|---|---|", *rows])
+
+
+def command_table() -> str:
+    """Return a table of the commands."""
+    rows = [f"| [`{one.usage}`](#funcenv-{one.name}) | {one.summary} |" for one in cli.COMMANDS.values()]
+    return "\n".join(["| command | what it does |", "|---|---|", *rows])
 
 
 def site_links(text: str) -> str:
@@ -64,6 +71,10 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, **kwargs: Any) -> str:
-    """Replace the marker of the page of the command line (called by mkdocs)."""
+    """Replace the markers of the page of the command line (called by mkdocs)."""
     del kwargs
-    return markdown.replace("<!-- commands -->", cli_reference()) if page.file.src_uri == "cli.md" else markdown
+    if page.file.src_uri == "cli.md":
+        made = {"table": command_table, "statuses": exit_statuses, "commands": cli_reference}
+        for name, text in made.items():
+            markdown = markdown.replace(f"<!-- {name} -->", text())
+    return markdown

@@ -17,7 +17,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from generate_environments import family_title  # of this folder
+from generate_environments import family_title  # a file of this folder
 
 import funcenv
 from funcenv.envs.toy_text.tabular import TabularEnv
@@ -33,7 +33,7 @@ DOCS = pathlib.Path(__file__).resolve().parent
 FOLDER = DOCS / "assets" / "gallery"
 README = DOCS.parent / "README.md"
 WIDTH = 320  # pixels
-MAX_SECONDS = 8.0  # of an animation
+MAX_SECONDS = 8.0  # duration of an animation
 FRAMES_PER_SECOND = 17.0  # approximately
 NUM_UPDATES_SHOWN = (0, 20, 195)  # updates of PPO after which the agent is shown; each has 1024 steps
 LEARNING_STEPS, LEARNING_WIDTH = 250, 560  # steps of that animation, and its pixels

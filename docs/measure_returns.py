@@ -30,17 +30,17 @@ from funcenv.envs.mujoco.mujoco_env import MujocoEnv
 from funcenv.registry import load_entry_points
 from funcenv.train import run
 from funcenv.train.algorithm import DEFAULT_ALGORITHM, algorithm_name, algorithm_of
-from funcenv.train.best import pick_agent
-from funcenv.train.metrics import read_metrics, scores
 from funcenv.train.presets import PIXEL_PRESETS, PRESETS, preset
-from funcenv.train.report_plots import format_steps
-from funcenv.train.result import solved_updates
+from funcenv.train.reports.plots import format_steps
+from funcenv.train.runs.best import pick_agent
+from funcenv.train.runs.metrics import read_metrics, scores
+from funcenv.train.runs.result import solved_updates
 
 DOCS = pathlib.Path(__file__).parent
 FILE, PICTURES = DOCS / "returns.json", DOCS / "assets" / "zoo"
 NUM_EPISODES = {"random": 1000, "random, slow": 100, "trained": 100, "trained, short": 1000}
-MAX_STEPS = 10_000  # of an episode
-NUM_POINTS = 60  # of a learning curve
+MAX_STEPS = 10_000  # bound on the length of an episode
+NUM_POINTS = 60  # points of a learning curve
 FROM_PIXELS = " from pixels"  # ends the name of a row: a run with images as observations
 _SEEDS = ("seed", "num_seeds")  # settings in which a run may differ from its preset
 PANELS = {
@@ -57,7 +57,7 @@ MAX_COLUMNS = 4  # the most panels that stand side by side in a picture
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Measure, and keep the figures that are not measured again."""
+    """Measure the chosen rows, and keep the figures of all others."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--train", nargs="*", metavar="ID", help="train with the presets of these ids, or of all")
     parser.add_argument("--runs", nargs="+", default=[], type=pathlib.Path, help="measure the agents of these runs")
@@ -99,7 +99,7 @@ def presets_of(env_id: str) -> dict[str, Any]:
 
 
 def row_name(config: Any) -> str:
-    """Return the name of the row of a run: the id, and where it differs from what `funcenv train ID` does.
+    """Return the name of the row of a run: the id, and its differences from `funcenv train ID`.
 
     >>> row_name(preset("CarRacing-v3")), row_name(preset("arcade/Pong-v0", from_pixels=True))
     ('CarRacing-v3', 'arcade/Pong-v0 from pixels')
@@ -157,7 +157,7 @@ def train(config: Any, folder: pathlib.Path, num_seeds: int) -> pathlib.Path:
 
 
 def measure_run(folder: pathlib.Path) -> dict[str, Any]:
-    """Return what a run reached: the mean return of each of its agents over whole episodes, its cost, and its curve.
+    """Return the results of a run: the mean return of each of its agents over whole episodes, its cost, and its curve.
 
     Args:
         folder: The folder of the run, which may have been stopped before its end.
@@ -221,7 +221,7 @@ def costs(rows: list[dict[str, str]]) -> tuple[float, float]:
 
 
 def read_rows() -> dict[str, dict[str, Any]]:
-    """Return what was measured, by the names of rows."""
+    """Return the measured figures, by the names of rows."""
     rows: dict[str, dict[str, Any]] = json.loads(FILE.read_text()) if FILE.exists() else {}
     return rows
 

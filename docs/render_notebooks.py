@@ -24,7 +24,7 @@ from typing import Any
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 CACHE = ROOT / ".cache" / "notebooks"
-TIMEOUT_SECONDS = 300  # of a cell
+TIMEOUT_SECONDS = 300  # time limit of a cell
 
 # Runs before the first cell: sharp plots without a background, in colours that can be read on white and on black.
 SETUP = """
@@ -124,7 +124,7 @@ def _as_text(text: str) -> str:
 
 
 def digest(path: pathlib.Path) -> str:
-    """Return a hash of everything that the outputs of a notebook depend on, but for installed packages."""
+    """Return a hash of everything that the outputs of a notebook depend on, except installed packages."""
     found = hashlib.sha256(sys.version.encode())
     sources = (file for folder in ("funcenv", "envs", "adapters") for file in sorted((ROOT / folder).rglob("*.py")))
     for file in (path, pathlib.Path(__file__), *sources):

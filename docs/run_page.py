@@ -20,6 +20,8 @@ import subprocess
 import sys
 import tempfile
 import types
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
 _FENCE = re.compile(r"^```([\w.-]*)[^\n]*\n(.*?)^```[ ]*$", flags=re.DOTALL | re.MULTILINE)
@@ -51,15 +53,23 @@ def markers(page: pathlib.Path) -> dict[str, str]:
     return {match[1]: match[2] for match in _MARKER.finditer(page.read_text())}
 
 
-def run_page(page: pathlib.Path) -> dict[str, Any]:
-    """Run every block of a page in the current folder, and return the names that its Python code defines."""
+def run_page(
+    page: pathlib.Path, around: Callable[[Block], AbstractContextManager[Any]] = lambda block: nullcontext()
+) -> dict[str, Any]:
+    """Run every block of a page in the current folder, and return the names that its Python code defines.
+
+    Args:
+        page: the page.
+        around: gives the context in which a block of plain Python runs.
+    """
     shell = markers(page).get("shell")
     module = sys.modules[_MODULE] = types.ModuleType(_MODULE)  # dataclasses look up their module
     names = vars(module)
     for block in blocks(page):
         if block.language == "python":
-            source = "\n" * (block.line - 1) + block.text  # so that a traceback has the page's line numbers
-            exec(compile(source, str(page), "exec"), names)
+            source = "\n" * (block.line - 1) + block.text  # a traceback then has the page's line numbers
+            with around(block):
+                exec(compile(source, str(page), "exec"), names)
         elif block.language == "pycon":
             _run_session(page, block, names)
         elif block.language == "sh":
