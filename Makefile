@@ -36,12 +36,11 @@ lint: $(VENV)/installed-dev
 	$(VENV)/bin/mypy
 
 bench: $(VENV)/installed-dev
-	$(VENV)/bin/python benchmarks/suite.py $(ARGS)
+	$(VENV)/bin/python benchmarks/run.py $(ARGS)
 
 bench-full: $(VENV)/installed-dev
-	$(VENV)/bin/python benchmarks/suite.py --full --write-docs $(ARGS)
-	$(VENV)/bin/python benchmarks/ppo.py
-	$(VENV)/bin/python benchmarks/import_time.py
+	$(VENV)/bin/python benchmarks/run.py --full --write-docs $(ARGS)
+	$(VENV)/bin/python benchmarks/run.py presets import --update
 
 docs: $(VENV)/installed-dev
 	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict $(ARGS)
