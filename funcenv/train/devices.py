@@ -1,4 +1,4 @@
-"""Runs over several devices and several processes: who holds which environments, and what all of them agree on.
+"""Training over several devices and processes: shardings of the train state, and collective operations.
 
 The environments of a run are spread over a mesh of all devices, with an axis "env". Every process runs the same
 program on the part that its devices hold. What has been collected is then gathered, so that minibatches do not depend
@@ -48,7 +48,7 @@ HEARTBEAT_SECONDS = 30
 PER_ENV = {"per_env": True}
 """The metadata of a field of a train state, or of a part of it, whose leaves have a leading axis of environments.
 
-These leaves are spread over the devices of a run; every device has all of the others.
+These leaves are sharded over the devices of a run; all others are replicated.
 """
 
 _deterministic = contextvars.ContextVar("_deterministic", default=False)
@@ -174,7 +174,7 @@ def make_mesh(num_envs: int, devices: Sequence[jax.Device] | None = None) -> Mes
 
 
 def state_shardings(mesh: Mesh, state: Any, has_seeds: bool = True) -> Any:
-    """Return where the leaves of a train state lie: what is in a `PER_ENV` field on its device, all else on each.
+    """Return the shardings of a train state: `PER_ENV` fields over the environments, all else replicated.
 
     Args:
         mesh: The devices.
@@ -185,7 +185,7 @@ def state_shardings(mesh: Mesh, state: Any, has_seeds: bool = True) -> Any:
 
     def place(node: Any) -> Any:
         if not isinstance(node, PyTreeNode):
-            return whole(mesh, node)
+            return replicated(mesh, node)
         placed = {}
         for entry in dataclasses.fields(node):  # type: ignore[arg-type]  # every subclass is a dataclass
             if entry.metadata.get("pytree_node", True):
@@ -228,32 +228,32 @@ def num_shares(num_rows: int) -> int:
     return 1 if is_deterministic() or num_rows % devices else devices
 
 
-def keep_whole(tree: Tree) -> Tree:
-    """Let every device compute all of a tree, or receive it; alone, a device does so anyway."""
+def replicate(tree: Tree) -> Tree:
+    """Constrain a tree to be replicated over the mesh; without a mesh, return it."""
     if ENV_AXIS not in jax.sharding.get_abstract_mesh().axis_names:
         return tree
     kept: Tree = constrain(tree, PartitionSpec())
     return kept
 
 
-def gather(tree: Tree, num_axes: int) -> Tree:
-    """Return what all devices hold a part of, whole on each of them; alone, a device keeps what it has.
+def all_gather(tree: Tree, num_axes: int) -> Tree:
+    """Replicate sharded arrays over the mesh; without a mesh, return them.
 
     All leaves travel as one array of 32-bit words, so that the program has one collective operation for them.
 
     Args:
-        tree: Arrays whose environments are spread over the devices.
+        tree: Arrays whose environments are sharded.
         num_axes: The number of leading axes that all leaves have, those of steps and environments.
     """
     if ENV_AXIS not in jax.sharding.get_abstract_mesh().axis_names:
         return tree
     leaves, structure = jax.tree.flatten(tree)
     parts = [_to_words(leaf, num_axes) for leaf in leaves]
-    words = keep_whole(jnp.concatenate(parts, axis=-1))
+    words = replicate(jnp.concatenate(parts, axis=-1))
     ends = np.cumsum([part.shape[-1] for part in parts])[:-1]
     gathered = map(_from_words, jnp.split(words, ends, axis=-1), leaves)
-    whole: Tree = jax.tree.unflatten(structure, gathered)
-    return whole
+    result: Tree = jax.tree.unflatten(structure, gathered)
+    return result
 
 
 def _to_words(leaf: jax.Array, num_axes: int) -> jax.Array:
@@ -279,22 +279,22 @@ def _from_words(words: jax.Array, like: jax.Array) -> jax.Array:
 
 
 def with_shardings(shapes: Any, shardings: Any) -> Any:
-    """Return shapes that also say where their leaves lie."""
+    """Return shapes with these shardings."""
     return jax.tree.map(lambda leaf, sharding: Shape(leaf.shape, leaf.dtype, sharding=sharding), shapes, shardings)
 
 
-def whole(mesh: Mesh, tree: Any) -> Any:
-    """Return where the leaves of a tree lie that every device holds whole."""
+def replicated(mesh: Mesh, tree: Any) -> Any:
+    """Return replicated shardings for the leaves of a tree."""
     return jax.tree.map(lambda _: NamedSharding(mesh, PartitionSpec()), tree)
 
 
-def put_everywhere(mesh: Mesh | None, tree: Tree) -> Tree:
-    """Put what every process has for itself, and all have alike, whole on all devices; alone, leave it as it is."""
-    return tree if mesh is None else spread(tree, whole(mesh, tree))
+def put_replicated(mesh: Mesh | None, tree: Tree) -> Tree:
+    """Place identical host-local arrays on all devices, replicated; without a mesh, return them."""
+    return tree if mesh is None else put_sharded(tree, replicated(mesh, tree))
 
 
-def spread(tree: Tree, shardings: Any) -> Tree:
-    """Put what every process has for itself, and all have alike, onto the devices where it shall lie."""
+def put_sharded(tree: Tree, shardings: Any) -> Tree:
+    """Place identical host-local arrays on devices according to `shardings`."""
 
     def put(leaf: Any, sharding: NamedSharding) -> jax.Array:
         if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
@@ -306,8 +306,8 @@ def spread(tree: Tree, shardings: Any) -> Tree:
     return placed
 
 
-def agree(*values: float) -> NDArray:
-    """Return the values that each process brings, `[num_processes, len(values)]`, when all have called this."""
+def all_gather_scalars(*values: float) -> NDArray:
+    """All-gather scalars over processes, `[num_processes, len(values)]`; block until every process has called this."""
     if jax.process_count() == 1:
         return np.array([values])
     from jax.experimental import multihost_utils
@@ -317,7 +317,7 @@ def agree(*values: float) -> NDArray:
 
 
 def wait_for_all(name: str) -> None:
-    """Return when all processes have come to the same place."""
+    """Block until every process has called this with the same name."""
     if jax.process_count() > 1:
         from jax.experimental import multihost_utils
 
@@ -327,7 +327,7 @@ def wait_for_all(name: str) -> None:
 
 @contextlib.contextmanager
 def lost_processes() -> Iterator[None]:
-    """Say that another process has stopped where a collective operation, or waiting for all, fails because of it."""
+    """Raise `ProcessLostError` where a collective operation fails because another process has stopped."""
     try:
         yield
     except ProcessLostError:

@@ -24,7 +24,7 @@ from funcenv.train.algorithm import MEANS_OF_EPISODES, REQUIRED_METRICS, Algorit
 from funcenv.train.devices import (
     deterministic_reductions,
     make_mesh,
-    spread,
+    put_sharded,
     state_shardings,
     with_shardings,
 )
@@ -73,7 +73,7 @@ class Learner:
         init = jax.jit(self._init, static_argnums=1, compiler_options=quick_options())
         with default_promotion(), deterministic_reductions(self.config.deterministic_reductions):
             state = init(np.asarray(jax.random.key_data(key)), impl_name(key))
-        return state if self.mesh is None else spread(state, state_shardings(self.mesh, state))
+        return state if self.mesh is None else put_sharded(state, state_shardings(self.mesh, state))
 
     def template(self, key: jax.Array) -> Any:
         """Return the shapes of a state, and where its leaves lie if there are several devices."""
@@ -107,6 +107,15 @@ class Learner:
             state, metrics = self._program(donate)(state, np.int32(0))
         jax.device_get(metrics)  # waits for the program
         return state
+
+    def lower(self, state: Any, donate: bool = False) -> Any:
+        """Return the lowered program of `advance`, as `jax.jit(...).lower` does: to read it, or to compile it.
+
+        Compiled, it takes a state and the number of updates as an int32, and returns the next state and metrics with
+        room for `MAX_UPDATES_PER_CALL` updates.
+        """
+        with self._context():
+            return self._program(donate).lower(state, np.int32(0))
 
     def num_updates_done(self, state: Any) -> int:
         """Return the number of updates that led to a state."""

@@ -177,7 +177,7 @@ def test_another_network_is_trained_and_resumed(tiny, network, tmp_path, console
     whole = run.start(config, tmp_path / "whole", replay_episodes=0, console=console)
     written = json.loads((whole.folder / "config.json").read_text())["config"]["network"]
     assert written == f"{make_wide.__module__}:make_wide"
-    assert whole.state.params["params"]["Dense_0"]["kernel"].shape == (2, 4, 24)
+    assert whole.state.network.params["params"]["Dense_0"]["kernel"].shape == (2, 4, 24)
     with monkeypatch.context() as patch:
         stop_after_a_call(patch)
         stopped = run.start(config, tmp_path / "run", replay_episodes=0, console=console)
@@ -192,7 +192,7 @@ def test_a_network_without_a_name_trains_but_cannot_be_stored(tiny, tmp_path):
     config = dataclasses.replace(tiny, network=lambda config, env: make_actor_critic(config, env))
     learner = Learner(ppo, config)
     ours, theirs = learner.init(funcenv.key(0)), Learner(ppo, tiny).init(funcenv.key(0))
-    same_states(ours.params, theirs.params)
+    same_states(ours.network.params, theirs.network.params)
     with pytest.raises(ValueError, match="lambda.* cannot be imported by name"):
         run.start(config, tmp_path / "run")
     assert not (tmp_path / "run").exists()

@@ -13,7 +13,6 @@ import funcenv
 from funcenv.train import dqn, pqn, q_learning, recurrent_ppo, reinforce, run, sac, td3
 from funcenv.train.algorithm import algorithm_names, find_algorithm
 from funcenv.train.loop import Learner, train
-from funcenv.train.supported_actions import SUPPORTED_ACTIONS
 from tests.support.rings import GAMMA, VALUES, register_rings, ring_id
 from tests.support.training import same_states, stop_after_a_call
 
@@ -60,17 +59,18 @@ def values(learner, state):
     """Return a function that estimates the value of an observation."""
     agent = learner.agent(state)
     if learner.algorithm is reinforce:
-        return lambda observation: agent.policy_and_value(observation)[1]
+        return lambda observation: agent.observe(observation)[1]
     if learner.algorithm is recurrent_ppo:
         return lambda observation: agent.value(agent.features(with_memory(agent, observation)))
     if learner.algorithm in (pqn, dqn, q_learning):
         return agent.values
     networks = learner.config.make_network(learner.env)
-    params = jax.tree.map(lambda leaf: leaf[0], state.learned.critic_params)
+    params = jax.tree.map(lambda leaf: leaf[0], state.learned.critics.params)
 
     def value(observation):
         # The action that the policy takes, and has learned about.
-        action = agent.policy(observation).mode() if learner.algorithm is sac else agent.mode(observation)
+        features = agent.features(observation)
+        action = agent.policy(features).mode() if learner.algorithm is sac else agent.mode(features)
         return networks.critics.apply(params, jax.nn.one_hot(observation, 3, dtype=float), action)
 
     return value
@@ -84,7 +84,7 @@ def with_memory(agent, observation):
 
 
 def test_these_tests_cover_every_algorithm():
-    assert set(TINY) | {"ppo"} == set(RINGS) | {"ppo"} == set(SUPPORTED_ACTIONS)
+    assert set(TINY) | {"ppo"} == set(RINGS) | {"ppo"} == set(algorithm_names())
 
 
 @pytest.mark.parametrize("name", VALUES)
@@ -160,14 +160,13 @@ def test_training_uses_no_key_twice_and_changes_parameters(algorithm):
 def test_updates_move_nothing_between_host_and_device(algorithm):
     learner = Learner(algorithm, TINY[algorithm])
     state, num_updates = learner.init(funcenv.key(0)), jax.device_put(np.int32(2))
-    with learner._context():
-        program = learner._advance.lower(state, num_updates)
-        # Calls of Python, which no guard notices.
-        words = ("callback", "infeed", "outfeed", "stablehlo.send", "stablehlo.recv")
-        assert not [word for word in words if word in program.as_text()]
-        advance = program.compile()
-        with jax.transfer_guard("disallow"):
-            state, _ = advance(state, num_updates)
+    program = learner.lower(state)
+    # Calls of Python, which no guard notices.
+    words = ("callback", "infeed", "outfeed", "stablehlo.send", "stablehlo.recv")
+    assert not [word for word in words if word in program.as_text()]
+    advance = program.compile()
+    with jax.transfer_guard("disallow"):
+        state, _ = advance(state, num_updates)
     assert learner.num_updates_done(state) == 2
 
 

@@ -120,7 +120,7 @@ def test_a_run_stops_at_its_threshold_whatever_the_sizes_of_its_calls(tmp_path, 
             result = run.start(config, folder, replay_episodes=0, console=console)
         assert result.finished and result.solved_at_steps == result.env_steps == (eval_every or 16)
     states = [run.load(folder)[1] for folder in folders]
-    jax.tree.map(np.testing.assert_array_equal, *(state.params for state in states))
+    jax.tree.map(np.testing.assert_array_equal, *(state.network.params for state in states))
     assert run.resume(folders[1], replay_episodes=0, console=console).env_steps == result.env_steps
 
 

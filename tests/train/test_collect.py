@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import funcenv
-from funcenv.train.updates.collector import collect
+from funcenv.train.updates.collector import Collector
 from funcenv.train.updates.replay_buffer import Steps
 
 NUM_ENVS, NUM_STEPS = 5, 60
@@ -19,11 +19,10 @@ def act(observation):
 
 @jax.jit
 def same_step(key):
-    """Return what `collect` gives the algorithms, whose environments are reset in the step that ends an episode."""
+    """Return what a `Collector` gives the algorithms, whose environments are reset in the step that ends an episode."""
     env = funcenv.make("CartPole-v1", max_episode_steps=11)
-    vstate, timestep = funcenv.FuncVectorEnv(env, NUM_ENVS).reset(key)
-    actions = lambda observation, step_index: (act(observation),) * 2  # noqa: E731
-    _, _, experience = collect(env, actions, vstate, timestep.observation, NUM_STEPS)
+    collector, _ = Collector.start(env, NUM_ENVS, key)
+    _, experience = collector.run(env, lambda observation, step_index: (act(observation),) * 2, NUM_STEPS)
     return Steps.of(experience)
 
 

@@ -1,7 +1,6 @@
 """The memory of the compiled loop: so many bytes for each step of each environment, and for each step in a buffer."""
 
 import jax
-import numpy as np
 import pytest
 
 import funcenv
@@ -15,9 +14,7 @@ def memory(algorithm, **settings):
     config = algorithm.Config(hidden_sizes=(8,), total_timesteps=10**6, **settings)
     learner = Learner(algorithm, config)
     state = jax.eval_shape(learner.init, funcenv.key(0))
-    with learner._context():
-        program = learner._advance.lower(state, np.int32(1)).compile(compiler_options=quick_options())
-    analysis = program.memory_analysis()
+    analysis = learner.lower(state).compile(compiler_options=quick_options()).memory_analysis()
     return analysis.argument_size_in_bytes, analysis.temp_size_in_bytes
 
 

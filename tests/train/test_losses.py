@@ -16,8 +16,10 @@ from funcenv.train import dqn, pqn, reinforce, sac, td3
 from funcenv.train.agents.distributions import Categorical, SquashedGaussian
 from funcenv.train.agents.networks import QNetwork
 from funcenv.train.agents.q_agent import QAgent, epsilon_greedy
-from funcenv.train.loop import Learner
+from funcenv.train.algorithms._off_policy import critic_loss, step_critics
+from funcenv.train.loop import Learner, train
 from funcenv.train.updates.collector import Experience
+from funcenv.train.updates.learned import Learned
 from funcenv.train.updates.replay_buffer import Transition
 
 VALUES = np.array([[1.0, 4.0], [3.0, 2.0], [0.0, 5.0]], np.float32)
@@ -28,7 +30,7 @@ def table_agent(values):
     """Return an agent whose action values are a table of three states and two actions."""
     params = {"params": {"Dense_0": {"kernel": jnp.asarray(values), "bias": jnp.zeros(2)}}}
     network = QNetwork(2, hidden_sizes=(), activation="relu", layer_norm=False, is_dueling=False)
-    return QAgent(params, jnp.zeros(()), network, Discrete(3), Discrete(2))
+    return QAgent(params, network, Discrete(3), Discrete(2))
 
 
 def transitions(observation, action, reward, discount, next_observation):
@@ -48,14 +50,15 @@ BATCH = transitions([0, 1, 2], [1, 0, 0], [1.0, 2.0, 3.0], [0.5, 0.25, 0.0], [1,
 )
 def test_dqn_chooses_by_one_network_and_evaluates_by_the_other(is_double, target):
     agent, target_agent = table_agent(VALUES), table_agent(OTHERS)
-    found = dqn._target(dqn.Config(is_double=is_double), agent, target_agent, BATCH)
-    np.testing.assert_allclose(found, target)
+    loss, _ = dqn.q_loss(dqn.Config(is_double=is_double), agent, target_agent, agent.params, BATCH)
+    errors = np.abs(np.array([4.0, 3.0, 0.0]) - target)
+    np.testing.assert_allclose(loss, (errors - 0.5).mean(), rtol=1e-6)  # all errors exceed 1
 
 
 def test_the_loss_of_dqn_is_that_of_huber():
     agent = table_agent(VALUES)
     batch = BATCH._replace(reward=jnp.array([4.5, 1.0, 0.0]), discount=jnp.zeros(3))  # values are 4, 3, 0
-    loss, metrics = dqn._loss(dqn.Config(), agent, agent, agent.params, batch)
+    loss, metrics = dqn.q_loss(dqn.Config(), agent, agent, agent.params, batch)
     np.testing.assert_allclose(loss, (0.5 * 0.5**2 + (2 - 0.5) + 0) / 3)
     np.testing.assert_allclose(metrics["mean_value"], 7 / 3, rtol=1e-6)
 
@@ -63,7 +66,7 @@ def test_the_loss_of_dqn_is_that_of_huber():
 def test_the_loss_of_pqn_is_half_the_squared_error():
     agent = table_agent(VALUES)
     batch = pqn.Batch(jnp.array([0, 1, 2]), jnp.array([1, 0, 0]), jnp.array([6.0, 3.0, 1.0]))
-    np.testing.assert_allclose(pqn._loss(agent, agent.params, batch)[0], 0.5 * (4 + 0 + 1) / 3, rtol=1e-6)
+    np.testing.assert_allclose(pqn.q_loss(agent, agent.params, batch)[0], 0.5 * (4 + 0 + 1) / 3, rtol=1e-6)
 
 
 def test_a_dueling_head_adds_what_all_actions_share():
@@ -90,27 +93,48 @@ def products(deviation):
     return types.SimpleNamespace(actor=types.SimpleNamespace(apply=act), critics=types.SimpleNamespace(apply=values))
 
 
+FEATURES = jnp.array([[0.5], [-1.0], [2.0]])
+NOISE = jax.random.normal(jax.random.key(0), (3, 1))
+
+
+def sac_model(critics):
+    learned = lambda params: Learned(jnp.asarray(params, jnp.float32), None)  # noqa: E731
+    return sac.Model(learned(0.0), learned(critics), jnp.array([2.0, 3.0]), learned(math.log(0.1)))
+
+
 def test_sac_counts_the_entropy_of_the_next_action_and_the_lower_critic():
-    networks, features = products(-20.0), jnp.array([[0.5], [-1.0], [2.0]])  # a deviation of e^-20 draws the mean
-    learned = types.SimpleNamespace(actor_params=jnp.float32(0.0), target_params=jnp.array([2.0, 3.0]))
-    noise, temperature = jax.random.normal(jax.random.key(0), (3, 1)), jnp.float32(0.1)
-    target = sac._target(networks, learned, BATCH, features, temperature, noise)
-    noise = noise[:, 0]
-    log_prob = -0.5 * noise**2 + 20 - 0.5 * math.log(2 * math.pi) - np.log(1 - np.tanh(features[:, 0]) ** 2)
-    next_value = 2 * features[:, 0] * np.tanh(features[:, 0])
-    np.testing.assert_allclose(target, BATCH.reward + BATCH.discount * (next_value - 0.1 * log_prob), rtol=1e-3)
+    networks = products(-20.0)  # a deviation of e^-20 draws the mean
+    found = sac.bootstrap(networks, sac_model([0.0, 0.0]), FEATURES, NOISE)
+    mean, noise = FEATURES[:, 0], NOISE[:, 0]
+    log_prob = -0.5 * noise**2 + 20 - 0.5 * math.log(2 * math.pi) - np.log(1 - np.tanh(mean) ** 2)
+    np.testing.assert_allclose(found, 2 * mean * np.tanh(mean) - 0.1 * log_prob, rtol=1e-3)
 
 
 def test_the_losses_of_sac_are_those_of_the_paper():
-    networks, features, action = products(-20.0), jnp.array([[0.5], [-1.0], [2.0]]), jnp.array([[1.0], [1.0], [0.5]])
-    loss, _ = sac._critic_loss(jnp.array([2.0, 4.0]), networks, features, action, jnp.array([1.0, 0.0, 2.0]))
+    networks, action = products(-20.0), jnp.array([[1.0], [1.0], [0.5]])
+    value = networks.critics.apply(jnp.array([2.0, 4.0]), FEATURES, action)
+    loss, _ = critic_loss(value, jnp.array([1.0, 0.0, 2.0]))
     np.testing.assert_allclose(loss, 0.5 * (0 + 4 + 0) / 3 + 0.5 * (1 + 16 + 4) / 3, rtol=1e-6)
-    noise = jax.random.normal(jax.random.key(0), (3, 1))
-    loss, (_, entropy) = sac._actor_loss(
-        networks, jnp.array([2.0, 4.0]), jnp.float32(0.1), jnp.float32(0.0), (features, noise)
-    )
-    value = 2 * features[:, 0] * np.tanh(features[:, 0])
+    loss, (_, entropy) = sac.actor_loss(networks, sac_model([2.0, 4.0]), jnp.float32(0.0), (FEATURES, NOISE))
+    value = 2 * FEATURES[:, 0] * np.tanh(FEATURES[:, 0])
     np.testing.assert_allclose(loss, -0.1 * entropy - value.mean(), rtol=1e-4)
+
+
+def test_critics_learn_the_rewards_and_the_discounted_value_of_the_next_state():
+    """The target is the sum of rewards, plus what `bootstrap` says of the next observation, discounted."""
+    config = sac.Config(env_id="Pendulum-v1", hidden_sizes=(4,))
+    env = config.make_env()
+    state = sac.init(config, env, funcenv.key(0))
+    observation = jax.vmap(env.observation_space.sample)(jax.random.split(funcenv.key(1), 3))
+    batch = transitions(observation, jnp.zeros((3, 1)), [0.0] * 3, [0.5, 0.25, 0.0], observation)
+    critics = state.learned.critics
+    value = config.make_network(env).critics.apply(critics.params, observation, batch.action)
+    batch = batch._replace(reward=jnp.array([1.0, 2.0, 3.0]))
+    bootstrap = lambda features, noise: features[:, 0] + noise[:, 0]  # noqa: E731
+    with jax.numpy_dtype_promotion("standard"):  # as in training
+        _, losses = step_critics(config, env, critics, batch, NOISE, bootstrap)
+    target = batch.reward + batch.discount * (observation[:, 0] + NOISE[:, 0])
+    np.testing.assert_allclose(losses["loss"], (0.5 * (value - target) ** 2).mean(1).sum(), rtol=1e-5)
 
 
 def test_squashed_samples_have_the_density_that_they_claim():
@@ -129,23 +153,17 @@ def test_a_fraction_of_the_actions_is_random():
 
 
 def test_td3_takes_the_lower_target_critic_of_the_target_actor():
-    values = products(0.0).critics
-    networks = types.SimpleNamespace(actor=types.SimpleNamespace(apply=lambda p, x: jnp.tanh(p * x)), critics=values)
-    features, config = jnp.array([[0.5], [-1.0], [2.0]]), td3.Config(target_noise=0.0)
-    learned = types.SimpleNamespace(target_actor_params=jnp.float32(2.0), target_critic_params=jnp.array([3.0, 2.0]))
-    noise = jax.random.normal(jax.random.key(0), (3, 1))
-    target = td3._target(config, networks, learned, BATCH, features, noise)
-    next_value = 2 * features[:, 0] * np.tanh(2 * features[:, 0])
-    np.testing.assert_allclose(target, BATCH.reward + BATCH.discount * next_value, rtol=1e-6)
-    noisy = td3._target(
-        td3.Config(target_noise=100.0, target_noise_clip=0.25), networks, learned, BATCH, features, noise
-    )
-    reached = np.asarray((noisy - BATCH.reward) / BATCH.discount / 2 / features[:, 0])[
-        :2
-    ]  # the discount of the third is 0
-    expected = np.clip(np.tanh(2 * features[:2, 0])[:, None] + np.array([[-0.25, 0.25]]), -1, 1)
-    assert (np.abs(reached[:, None] - expected).min(1) < 1e-5).all()
-    loss, _ = td3._actor_loss(networks, jnp.array([3.0, 2.0]), jnp.float32(2.0), features)
+    critics = products(0.0).critics
+    networks = types.SimpleNamespace(actor=types.SimpleNamespace(apply=lambda p, x: jnp.tanh(p * x)), critics=critics)
+    model = td3.Model(None, None, target_actor=jnp.float32(2.0), target_critics=jnp.array([3.0, 2.0]))
+    found = td3.bootstrap(td3.Config(target_noise=0.0), networks, model, FEATURES, NOISE)
+    next_value = 2 * FEATURES[:, 0] * np.tanh(2 * FEATURES[:, 0])
+    np.testing.assert_allclose(found, next_value, rtol=1e-6)
+    noisy = td3.bootstrap(td3.Config(target_noise=100.0, target_noise_clip=0.25), networks, model, FEATURES, NOISE)
+    expected = np.clip(np.tanh(2 * FEATURES[:, 0])[:, None] + np.array([[-0.25, 0.25]]), -1, 1)
+    lower = np.minimum(2 * FEATURES * expected, 3 * FEATURES * expected)
+    assert (np.abs(np.asarray(noisy)[:, None] - lower).min(1) < 1e-5).all()
+    loss, _ = td3.actor_loss(networks, jnp.array([3.0, 2.0]), jnp.float32(2.0), FEATURES)
     np.testing.assert_allclose(loss, -1.5 * next_value.mean(), rtol=1e-6)
 
 
@@ -156,8 +174,21 @@ def test_the_actor_of_td3_learns_every_second_step():
     states = [learner.init(funcenv.key(0))]
     for _ in range(4):
         states.append(learner.advance(states[-1], 1)[0])
-    kernels = [np.asarray(state.learned.actor_params["params"]["Dense_0"]["kernel"]) for state in states]
+    kernels = [np.asarray(state.learned.actor.params["params"]["Dense_0"]["kernel"]) for state in states]
     assert [(a != b).any() for a, b in itertools.pairwise(kernels)] == [True, False, True, False]
+
+
+def test_the_learning_rate_of_dqn_ends_at_zero():
+    """Steps of the optimizer are counted from the first update that learns."""
+    config = dqn.Config(num_envs=2, num_steps=2, buffer_size=32, minibatch_size=4, learning_starts=8, n_step=1)
+    config = dataclasses.replace(config, hidden_sizes=(4,), num_gradient_steps=3, total_timesteps=4 * 5)
+    state, metrics = train(dqn, config, funcenv.key(0))
+    learning = metrics["loss"][:, 0] != 0
+    assert learning.tolist() == [False, True, True, True, True]
+    counts = {int(leaf[0]) for leaf in jax.tree.leaves(state.learned.q.optimizer_state) if leaf.dtype == jnp.int32}
+    assert counts == {config.num_optimizer_steps} == {3 * learning.sum()}
+    assert float(config.schedule(config.num_optimizer_steps)) == 0
+    assert float(config.schedule(config.num_optimizer_steps - 1)) > 0
 
 
 def test_the_loss_of_reinforce_is_the_policy_gradient_and_the_error_of_the_baseline():
@@ -166,7 +197,7 @@ def test_the_loss_of_reinforce_is_the_policy_gradient_and_the_error_of_the_basel
     network = types.SimpleNamespace(apply=lambda params, x: (Categorical(x @ params), x @ jnp.array([1.0, 2.0])))
     agent = reinforce.Agent(logits, network, Discrete(2), Discrete(2))
     batch = Experience(jnp.array([[0, 1]]), jnp.array([[1, 0]]), None)
-    loss, parts = reinforce._loss(config, agent, logits, (batch, returns))
+    loss, parts = reinforce.policy_gradient_loss(config, agent, logits, (batch, returns))
     log_probs = np.log([np.e / (1 + np.e), np.e**2 / (1 + np.e**2)])
     np.testing.assert_allclose(parts["policy_loss"], -np.mean(log_probs * [3 - 1, 5 - 2]), rtol=1e-5)
     np.testing.assert_allclose(parts["value_loss"], 0.5 * (4 + 9) / 2, rtol=1e-6)

@@ -85,7 +85,7 @@ def test_boards_reach_a_convolution_unless_there_is_none():
     assert isinstance(config.make_network(config.make_env()).encoder, BoardEncoder)
     flat = dataclasses.replace(config, board_channels=(), board_strides=())
     shapes = {
-        name: {leaf.shape for leaf in jax.tree.leaves(Learner(ppo, one).init(jax.random.key(0)).params)}
+        name: {leaf.shape for leaf in jax.tree.leaves(Learner(ppo, one).init(jax.random.key(0)).network.params)}
         for name, one in {"board": config, "flat": flat}.items()
     }
     assert (1, 9 * 4, 16) in shapes["board"] and (1, 5 * 5 * 16, 64) in shapes["board"]

@@ -57,7 +57,7 @@ def test_a_pendulum_is_held_up():
 def test_a_seed_learns_the_same_alone_and_beside_others(tiny):
     both, _ = train(ppo, dataclasses.replace(tiny, num_seeds=2), funcenv.key(0))
     alone, _ = train(ppo, dataclasses.replace(tiny, num_seeds=1), funcenv.key(0))
-    for a, b in zip(jax.tree.leaves(both.params), jax.tree.leaves(alone.params), strict=True):
+    for a, b in zip(jax.tree.leaves(both.network.params), jax.tree.leaves(alone.network.params), strict=True):
         np.testing.assert_allclose(a[0], b[0], rtol=1e-3, atol=1e-4)
         assert a.shape[0] == 2 and (a[0] != a[1]).any() or a.ndim == 2  # biases start equal
 
@@ -86,7 +86,7 @@ def test_the_result_does_not_depend_on_how_it_is_cut_into_calls(tiny):
         state, part = learner.advance(state, num_updates)
         rows.append(part)
     assert learner.num_updates_done(state) == learner.num_updates_done(whole) == 12
-    for a, b in zip(jax.tree.leaves(whole.params), jax.tree.leaves(state.params), strict=True):
+    for a, b in zip(jax.tree.leaves(whole.network.params), jax.tree.leaves(state.network.params), strict=True):
         np.testing.assert_array_equal(a, b)
     for name, values in metrics.items():
         np.testing.assert_array_equal(values, np.concatenate([part[name] for part in rows]))

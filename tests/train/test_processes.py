@@ -12,8 +12,9 @@ import jax
 import numpy as np
 import pytest
 
-from funcenv.train import dqn, ppo, pqn, q_learning, recurrent_ppo, reinforce, run, sac
+from funcenv.train import dqn, ppo, pqn, q_learning, recurrent_ppo, reinforce, run, sac, td3
 from funcenv.train.devices import CoordinatorError, connect
+from funcenv.train.runs import checkpoint
 from funcenv.train.runs.metrics import read_metrics
 from tests.support.training import same_states
 
@@ -49,19 +50,19 @@ name, folder = sys.argv[1], pathlib.Path(sys.argv[2])
 config = find_algorithm(name).Config.from_json(json.loads(sys.argv[3]))
 key, ends = funcenv.key(0), []
 
-def spread(learner, state):  # the environments lie on all devices
-    shape = state.vstate.done.shape
-    return state.vstate.done.sharding.shard_shape(shape)[1] * len(learner.mesh.devices) == shape[1]
+def is_sharded(learner, state):
+    done = state.collector.vstate.done
+    return done.sharding.shard_shape(done.shape)[1] * len(learner.mesh.devices) == done.shape[1]
 
 for count in (1, 2, 8):
     learner = Learner(name, config, devices=jax.devices()[:count])
     half, metrics = learner.advance(learner.init(key), config.num_updates // 2)
-    assert count == 1 or spread(learner, half)
+    assert count == 1 or is_sharded(learner, half)
     if count == 2:
         checkpoint.save(folder, 1, half)
     if count == 8:  # eight devices go on with what two have saved
         half, _ = checkpoint.restore_latest(folder, learner.template(key), impl_name(key))
-        assert spread(learner, half)
+        assert is_sharded(learner, half)
     end, _ = learner.advance(half, config.num_updates)
     ends.append((end, learner.agents(end)))
     same_states(ends[-1], ends[0])
@@ -111,11 +112,10 @@ def agents(learner):
     state, _ = learner.advance(learner.init(funcenv.key(0)), config.num_updates)
     return learner.agents(state)
 
-spread = Learner(name, config)
-with spread._context():
-    program = spread._advance.lower(spread.init(funcenv.key(0)), np.int32(1)).compile().as_text()
+sharded = Learner(name, config)
+program = sharded.lower(sharded.init(funcenv.key(0))).compile().as_text()
 found = re.findall(r" (all-reduce|all-gather|all-to-all|collective-permute|reduce-scatter)(?:-start)?[(]", program)
-alone, *others = [agents(Learner(name, config, devices=jax.devices()[:count])) for count in (1, 2)] + [agents(spread)]
+alone, *others = [agents(Learner(name, config, devices=jax.devices()[:count])) for count in (1, 2)] + [agents(sharded)]
 for other in others:
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5), other, alone)
 print(found.count("all-reduce"), len(found))
@@ -257,9 +257,10 @@ CLUSTERS = {
 
 FIND_OTHERS = """
 import jax
-from funcenv.train.devices import agree, connect
+from funcenv.train.devices import all_gather_scalars, connect
 connect(timeout_seconds=60)
-print("process", jax.process_index(), "of", jax.process_count(), "hears", agree(jax.process_index()).ravel().tolist())
+heard = all_gather_scalars(jax.process_index())
+print("process", jax.process_index(), "of", jax.process_count(), "hears", heard.ravel().tolist())
 """
 
 

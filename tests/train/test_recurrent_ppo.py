@@ -73,8 +73,8 @@ def test_sequences_are_replayed_as_they_were_collected(cell):
     assert metrics["episodes"][-1, 0] >= 16 * 11
     np.testing.assert_allclose(metrics["approx_kl"], 0, atol=1e-6)
     assert (metrics["entropy"] < np.log(2)).all() and (metrics["clip_fraction"] == 0).all()
-    memory = np.asarray(state.observation["memory"][0])
-    is_new = np.asarray(state.vstate.episode_length[0]) == 0
+    memory = np.asarray(state.collector.observation["memory"][0])
+    is_new = np.asarray(state.collector.vstate.episode_length[0]) == 0
     assert (memory[is_new] == 0).all() and (memory[~is_new] != 0).any()
 
 
@@ -89,7 +89,7 @@ def test_gradients_go_back_through_time_to_where_an_episode_begins():
 
         def last_value(features, memory):
             batch = recurrent_ppo.Batch(features, None, *(ones for _ in range(5)), is_first=is_first, memory=memory)
-            return recurrent_ppo._replay(agent, batch)[1][0, -1]
+            return recurrent_ppo.replay(agent, batch)[1][0, -1]
 
         features = jax.random.normal(funcenv.key(1), (1, 4, 2))
         return jax.grad(last_value, argnums=(0, 1))(features, jnp.full((1, 16), 0.1))

@@ -74,8 +74,7 @@ def test_an_update_does_not_copy_the_buffer(num_gradient_steps):
     """A compiled call copies what is not donated; the loop over updates writes to the buffer in place."""
     config = dqn.Config(buffer_size=8 * 333, num_gradient_steps=num_gradient_steps, hidden_sizes=(8,))
     learner = Learner(dqn, config)
-    with learner._context():
-        program = learner._advance.lower(learner.init(funcenv.key(0)), np.int32(1)).compile().as_text()
+    program = learner.lower(learner.init(funcenv.key(0))).compile().as_text()
     loops = program.split("\nENTRY ")[0]
     assert "[333,8]{1,0} fusion(" in loops, "the loop writes to the buffer"
     assert not re.findall(r"\[333,8.* copy\(", loops)

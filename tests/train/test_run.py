@@ -351,7 +351,7 @@ def test_a_loss_that_is_not_finite_stops_the_run_and_keeps_the_last_finite_state
         run.start(config, tmp_path / "run", checkpoint_seconds=checkpoint_seconds, console=console)
     learner, state = run.load(tmp_path / "run")
     assert 0 < (done := learner.num_updates_done(state)) < 12
-    assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(state.params))
+    assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(state.network.params))
     same_states(state, learner.advance(learner.init(funcenv.key(config.seed)), done)[0])
 
 

@@ -28,7 +28,9 @@ def test_a_sample_learns_what_a_run_with_its_values_does(swept):
     state, metrics = train(ppo, config, funcenv.key(3))
     for name, values in metrics.items():
         np.testing.assert_allclose(swept.metrics[name][:, 1], values, rtol=2e-4, atol=1e-4, err_msg=name)
-    for ours, theirs in zip(jax.tree.leaves(swept.state.params), jax.tree.leaves(state.params), strict=True):
+    for ours, theirs in zip(
+        jax.tree.leaves(swept.state.network.params), jax.tree.leaves(state.network.params), strict=True
+    ):
         np.testing.assert_allclose(ours[1], theirs, rtol=1e-3, atol=1e-4)
     assert not np.allclose(swept.metrics["loss"][-1, 0], swept.metrics["loss"][-1, 1])
     agent = swept.agent(1, seed=1)

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from funcenv.func_env import AnyEnv
+from funcenv.train.agents.agent import NetworkAgent
 from funcenv.train.agents.distributions import SquashedGaussian, action_size
 from funcenv.train.agents.networks import ACTIVATIONS, Activation, make_encoder
 
@@ -127,3 +128,33 @@ def make_deterministic_actor_critics(config: Any, env: AnyEnv) -> ActorCritics:
 def _parts(config: Any, env: AnyEnv) -> tuple[int, nn.Module, nn.Module | None]:
     torso = Torso(config.hidden_sizes, config.activation, config.layer_norm)
     return action_size(env.action_space), torso, make_encoder(config, env)
+
+
+class GaussianActorAgent(NetworkAgent):
+    """A policy whose network is an actor that returns a squashed Gaussian: `agent(observation, key) -> action`."""
+
+    def policy(self, features: Any) -> SquashedGaussian:
+        """Return the distribution over actions in (-1, 1)."""
+        policy: Any = self.network.apply(self.params, features)
+        return policy
+
+    def act(self, features: Any, legal: Any, key: jax.Array) -> jax.Array:
+        """Return an action in (-1, 1)."""
+        policy = self.policy(features)
+        return policy.sample(key)[0] if self.explore else policy.mode()
+
+
+class DeterministicActorAgent(NetworkAgent):
+    """A policy whose network is an actor that returns an action; noise of deviation `noise` is added if it explores."""
+
+    noise: Float[Array, ""] | float = 0.0
+
+    def mode(self, features: Any) -> Float[Array, "*batch action_size"]:
+        """Return the action in (-1, 1), without noise."""
+        action: Any = self.network.apply(self.params, features)
+        return action
+
+    def act(self, features: Any, legal: Any, key: jax.Array) -> jax.Array:
+        """Return an action; with noise it may lie outside of (-1, 1), and is clipped later."""
+        mode = self.mode(features)
+        return mode + self.noise * jax.random.normal(key, mode.shape, mode.dtype) if self.explore else mode

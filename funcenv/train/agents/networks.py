@@ -27,6 +27,7 @@ from funcenv.spaces import Box, Discrete, flatdim, flatten
 from funcenv.spaces.space import AnySpace
 from funcenv.train.agents.distributions import Categorical, Distribution, Gaussian, action_size
 from funcenv.train.agents.observations import task_observation, task_space
+from funcenv.train.config import TrainConfig
 from funcenv.train.import_path import import_object
 from funcenv.train.updates.collector import CollectorConfig
 from funcenv.wrappers.action_mask_observation import ActionMaskObservation, gives_action_mask
@@ -94,6 +95,20 @@ class NetworkConfig(CollectorConfig):
         """Return the network of the agent; `funcenv.train.agents.networks` says what it must compute."""
         make = import_object(self.network) if isinstance(self.network, str) else self.network
         return make(self, env)
+
+
+@dataclasses.dataclass(frozen=True)
+class QNetworkConfig(TrainConfig):
+    """The settings of a network of action values; name it before `NetworkConfig`, whose defaults it replaces."""
+
+    network: NetworkFunction = "funcenv.train.agents.networks:make_q_network"
+    """function (config, env) that returns the network, as "module:function\""""
+    activation: Activation = "relu"
+    """activation function of the hidden layers"""
+    layer_norm: bool = False
+    """normalize the inputs of each activation function"""
+    is_dueling: bool = False
+    """learn the value of a state and the advantages of its actions apart"""
 
 
 class ImageEncoder(nn.Module):

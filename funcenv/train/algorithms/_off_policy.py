@@ -27,6 +27,7 @@ from funcenv.train.agents.distributions import action_size, to_env_actions
 from funcenv.train.agents.networks import Activation, NetworkConfig, to_feature_batch
 from funcenv.train.config import require_fraction
 from funcenv.train.updates.collector import Collector
+from funcenv.train.updates.gradients import mean_gradients
 from funcenv.train.updates.learned import Learned, flat_optimizer
 from funcenv.train.updates.noise import correlated_noise
 from funcenv.train.updates.replay_buffer import ReplayBuffer, Steps, Transition
@@ -268,10 +269,41 @@ def update_actor_critics(
     return update(config, env, state.replace(noise=noise[-1], key=key), explore, gradient_step, learn_key)
 
 
+def step_critics(
+    config: ActorCriticsConfig,
+    env: AnyEnv,
+    critics: Learned,
+    batch: Transition,
+    noise: jax.Array,
+    bootstrap: Callable[[Any, jax.Array], Float[Array, "batch"]],
+) -> tuple[Learned, Scalars]:
+    """Take a step of Adam on the squared errors of the critics.
+
+    Args:
+        config: The configuration.
+        env: The environment.
+        critics: The critics before.
+        batch: The minibatch.
+        noise: Standard normal numbers, a row for each transition.
+        bootstrap: Maps the features of the next observations, and the noise, to the values of the next states.
+    """
+
+    def loss(params: VariableDict, rows: tuple[Transition, jax.Array]) -> tuple[jax.Array, Scalars]:
+        batch, noise = rows
+        features, next_features = (
+            to_feature_batch(env.observation_space, observation)
+            for observation in (batch.observation, batch.next_observation)
+        )
+        target = batch.reward + batch.discount * bootstrap(next_features, noise)
+        return critic_loss(config.make_network(env).critics.apply(params, features, batch.action), target)
+
+    gradient, losses = mean_gradients(loss, critics.params, (batch, noise))
+    return critics.step(config.optimizer(), gradient), losses
+
+
 def critic_loss(
-    critics: Any, params: VariableDict, features: jax.Array, action: jax.Array, target: Float[Array, "batch"]
-) -> tuple[jax.Array, Scalars]:
-    """Return the squared error of several critics, and what to report of them."""
-    value = critics.apply(params, features, action)
+    value: Float[Array, "num_critics batch"], target: Float[Array, "batch"]
+) -> tuple[Float[Array, ""], Scalars]:
+    """Return the squared errors of several critics, added up, and what to report of them."""
     loss = 0.5 * jnp.square(value - target[None]).mean(1).sum()
     return loss, {"loss": loss, "mean_value": value.mean()}

@@ -26,7 +26,7 @@ from flax.typing import VariableDict
 
 from funcenv.func_env import AnyEnv
 from funcenv.struct import PyTreeNode
-from funcenv.train.agents.networks import Activation, NetworkFunction, to_feature_batch
+from funcenv.train.agents.networks import QNetworkConfig, to_feature_batch
 from funcenv.train.agents.q_agent import EpsilonGreedy, QAgent, value_of
 from funcenv.train.algorithms import _off_policy
 from funcenv.train.algorithms._off_policy import OffPolicyConfig, OffPolicyState, Sample, Scalars
@@ -39,25 +39,17 @@ TrainState = OffPolicyState
 
 
 @dataclasses.dataclass(frozen=True)
-class Config(EpsilonGreedy, OffPolicyConfig, Annealed):
+class Config(EpsilonGreedy, QNetworkConfig, OffPolicyConfig, Annealed):
     """The settings of a DQN run; each is a flag of `funcenv train`."""
 
     is_double: bool = True
     """choose the next action by the network itself, and evaluate it by the target network"""
-    network: NetworkFunction = "funcenv.train.agents.networks:make_q_network"
-    """function (config, env) that returns the network, as "module:function\""""
-    hidden_sizes: tuple[int, ...] = (64, 64)
-    """widths of the hidden layers; none for values that are linear in the features"""
-    activation: Activation = "relu"
-    """activation function of the hidden layers"""
-    layer_norm: bool = False
-    """normalize the inputs of each activation function"""
     is_dueling: bool = True
     """learn the value of a state and the advantages of its actions apart"""
 
     def optimizer(self) -> optax.GradientTransformation:
         """Return Adam with the annealed learning rate."""
-        return flat_optimizer(optax.adam, self.learning_rate_after, self.max_grad_norm)
+        return flat_optimizer(optax.adam, self.schedule, self.max_grad_norm)
 
 
 class Model(PyTreeNode):
@@ -100,15 +92,16 @@ def _gradient_step(
     config: Config, agent: QAgent, model: Model, sample: Sample, key: jax.Array, number: jax.Array
 ) -> tuple[Model, Scalars]:
     del number
-    loss = functools.partial(_loss, config, agent.replace(params=model.q.params), agent.replace(params=model.target))
+    loss = functools.partial(q_loss, config, agent.replace(params=model.q.params), agent.replace(params=model.target))
     gradient, losses = mean_gradients(loss, model.q.params, sample(key))
     q = model.q.step(config.optimizer(), gradient)
     return Model(q, optax.incremental_update(q.params, model.target, config.target_rate)), losses
 
 
-def _loss(
+def q_loss(
     config: Config, agent: QAgent, target_agent: QAgent, params: VariableDict, batch: Transition
 ) -> tuple[jax.Array, Scalars]:
+    """Return the Huber loss of a minibatch, and what to report of it."""
     next_values = jax.vmap(target_agent.values)(batch.next_observation)
     chooser = jax.vmap(agent.values)(batch.next_observation) if config.is_double else next_values
     target = batch.reward + batch.discount * value_of(next_values, chooser.argmax(-1))

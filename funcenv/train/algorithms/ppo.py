@@ -75,7 +75,7 @@ class Config(Minibatches, NetworkConfig):
 
     def optimizer(self) -> optax.GradientTransformation:
         """Return Adam with the annealed learning rate."""
-        return flat_optimizer(functools.partial(optax.adam, eps=1e-5), self.learning_rate_after, self.max_grad_norm)
+        return flat_optimizer(functools.partial(optax.adam, eps=1e-5), self.schedule, self.max_grad_norm)
 
 
 class TrainState(PyTreeNode):
@@ -168,7 +168,7 @@ def learn(
         **state.collector.metrics(config, state.update),
         **losses,
         "explained_variance": 1 - jnp.var(batch.target - batch.value) / (jnp.var(batch.target) + 1e-8),
-        "learning_rate": jnp.asarray(config.learning_rate_after(state.update * config.optimizer_steps_per_update)),
+        "learning_rate": config.learning_rate_in(state.update),
     }
     return state.replace(network=network, update=state.update + 1), metrics
 

@@ -24,7 +24,7 @@ from jaxtyping import Array, Float, Int, Key
 from funcenv.func_env import AnyEnv
 from funcenv.struct import PyTreeNode
 from funcenv.train.agents.distributions import to_env_actions
-from funcenv.train.agents.networks import Activation, NetworkConfig, NetworkFunction, to_feature_batch
+from funcenv.train.agents.networks import NetworkConfig, QNetworkConfig, to_feature_batch
 from funcenv.train.agents.q_agent import EpsilonGreedy, QAgent, value_of
 from funcenv.train.config import require_fraction
 from funcenv.train.updates.collector import Collector
@@ -35,7 +35,7 @@ from funcenv.train.updates.returns import lambda_returns
 
 
 @dataclasses.dataclass(frozen=True)
-class Config(EpsilonGreedy, Minibatches, NetworkConfig):
+class Config(EpsilonGreedy, QNetworkConfig, Minibatches, NetworkConfig):
     """The settings of a PQN run; each is a flag of `funcenv train`."""
 
     num_envs: int = 32
@@ -52,16 +52,10 @@ class Config(EpsilonGreedy, Minibatches, NetworkConfig):
     """lambda of the Q(lambda) targets, in [0, 1]"""
     reward_scale: float = 1.0
     """factor of the rewards that are learned from"""
-    network: NetworkFunction = "funcenv.train.agents.networks:make_q_network"
-    """function (config, env) that returns the network, as "module:function\""""
     hidden_sizes: tuple[int, ...] = (128, 128)
     """widths of the hidden layers; none for values that are linear in the features"""
-    activation: Activation = "relu"
-    """activation function of the hidden layers"""
     layer_norm: bool = True
     """normalize the inputs of each activation function"""
-    is_dueling: bool = False
-    """learn the value of a state and the advantages of its actions apart"""
 
     def __post_init__(self) -> None:
         for name in ("gamma", "q_lambda"):
@@ -70,7 +64,7 @@ class Config(EpsilonGreedy, Minibatches, NetworkConfig):
 
     def optimizer(self) -> optax.GradientTransformation:
         """Return rectified Adam with the annealed learning rate."""
-        return flat_optimizer(optax.radam, self.learning_rate_after, self.max_grad_norm)
+        return flat_optimizer(optax.radam, self.schedule, self.max_grad_norm)
 
 
 class TrainState(PyTreeNode):
@@ -111,7 +105,7 @@ def update(config: Config, env: AnyEnv, state: TrainState) -> tuple[TrainState, 
     collector, batch = _collect(config, env, agent, state.collector, collect_key)
 
     def step(q: Learned, minibatch: Batch) -> tuple[Learned, dict[str, jax.Array]]:
-        gradient, losses = mean_gradients(lambda params, rows: _loss(agent, params, rows), q.params, minibatch)
+        gradient, losses = mean_gradients(lambda params, rows: q_loss(agent, params, rows), q.params, minibatch)
         return q.step(config.optimizer(), gradient), losses
 
     q, losses = scan_minibatches(config, step, state.q, batch, learn_key)
@@ -137,7 +131,8 @@ def _collect(
     return collector, jax.tree.map(lambda leaf: leaf.reshape(config.batch_size, *leaf.shape[2:]), batch)
 
 
-def _loss(agent: QAgent, params: VariableDict, batch: Batch) -> tuple[jax.Array, dict[str, jax.Array]]:
+def q_loss(agent: QAgent, params: VariableDict, batch: Batch) -> tuple[jax.Array, dict[str, jax.Array]]:
+    """Return half the mean squared error of the chosen action values, and what to report."""
     value = value_of(jax.vmap(agent.replace(params=params).values)(batch.observation), batch.action)
     loss = 0.5 * jnp.mean((value - batch.target) ** 2)
     return loss, {"loss": loss, "mean_value": value.mean()}

@@ -198,10 +198,10 @@ def _collect(config: Config, env: AnyEnv, agent: Agent, state: TrainState, key: 
 
 
 def _loss(config: Config, agent: Agent, params: VariableDict, batch: Batch) -> tuple[jax.Array, dict[str, jax.Array]]:
-    return ppo.clipped_loss(config, *_replay(agent.replace(params=params), batch), batch)
+    return ppo.clipped_loss(config, *replay(agent.replace(params=params), batch), batch)
 
 
-def _replay(agent: Agent, batch: Batch) -> tuple[Distribution, Float[Array, "num_envs num_steps"]]:
+def replay(agent: Agent, batch: Batch) -> tuple[Distribution, Float[Array, "num_envs num_steps"]]:
     """Run the network over the sequences, and return the policies and values of all steps."""
 
     def step(memory: jax.Array, inputs: Any) -> tuple[jax.Array, Any]:

@@ -100,16 +100,17 @@ def update(config: Config, env: AnyEnv, state: TrainState) -> tuple[TrainState, 
     timestep = batch.timestep
     _, next_value = jax.vmap(jax.vmap(agent.observe))(timestep.final_observation)
     returns = lambda_returns(timestep.reward, next_value, timestep.terminated, timestep.done, config.gamma, 1.0)
-    loss = functools.partial(_loss, config, agent)
+    loss = functools.partial(policy_gradient_loss, config, agent)
     gradient, losses = mean_gradients(loss, state.network.params, (batch, returns), axis=1)
     network = state.network.step(config.optimizer(), gradient)
     metrics = {**collector.metrics(config, state.update), **losses}
     return TrainState(network, collector, key, state.update + 1), metrics
 
 
-def _loss(
+def policy_gradient_loss(
     config: Config, agent: Agent, params: VariableDict, rows: tuple[Experience, Float[Array, "num_steps num_envs"]]
 ) -> tuple[jax.Array, dict[str, jax.Array]]:
+    """Return the loss and its parts, given the experience and the returns that followed each step."""
     batch, returns = rows
     policy, value = jax.vmap(jax.vmap(agent.replace(params=params).observe))(batch.observation)
     advantage = returns - jax.lax.stop_gradient(value)

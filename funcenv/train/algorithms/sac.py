@@ -22,23 +22,25 @@ import jax
 import jax.numpy as jnp
 import optax
 from flax.typing import VariableDict
+from jaxtyping import Array, Float
 
 from funcenv.checks import require_positive
 from funcenv.func_env import AnyEnv
 from funcenv.struct import PyTreeNode
-from funcenv.train.agents.agent import NetworkAgent
-from funcenv.train.agents.distributions import SquashedGaussian, action_size
+from funcenv.train.agents.actor_critics import GaussianActorAgent
+from funcenv.train.agents.distributions import action_size
 from funcenv.train.agents.networks import NetworkFunction, to_feature_batch
 from funcenv.train.algorithms import _off_policy
-from funcenv.train.algorithms._off_policy import ActorCriticsConfig, OffPolicyState, Sample, Scalars, critic_loss
+from funcenv.train.algorithms._off_policy import Sample, Scalars
 from funcenv.train.updates.gradients import mean_gradients
 from funcenv.train.updates.learned import Learned
 
-TrainState = OffPolicyState
+Agent = GaussianActorAgent
+TrainState = _off_policy.OffPolicyState
 
 
 @dataclasses.dataclass(frozen=True)
-class Config(ActorCriticsConfig):
+class Config(_off_policy.ActorCriticsConfig):
     """The settings of an SAC run; each is a flag of `funcenv train`."""
 
     n_step: int = 1
@@ -64,27 +66,11 @@ class Model(PyTreeNode):
     log_temperature: Learned
 
 
-class Agent(NetworkAgent):
-    """A policy whose network is the actor: `agent(observation, key) -> action`."""
-
-    def policy(self, features: Any) -> SquashedGaussian:
-        """Return the distribution over actions in (-1, 1)."""
-        policy: Any = self.network.apply(self.params, features)
-        return policy
-
-    def act(self, features: Any, legal: Any, key: jax.Array) -> jax.Array:
-        """Return an action in (-1, 1)."""
-        policy = self.policy(features)
-        return policy.sample(key)[0] if self.explore else policy.mode()
-
-
 def init(config: Config, env: AnyEnv, key: jax.Array) -> TrainState:
     """Return a new train state for one seed."""
-    log_temperature = jnp.log(jnp.asarray(config.initial_temperature, float))
-    temperature = Learned.create(config.optimizer(), log_temperature)
-    return _off_policy.init_actor_critics(
-        config, env, key, lambda actor, critics: Model(actor, critics, critics.params, temperature)
-    )
+    temperature = Learned.create(config.optimizer(), jnp.log(jnp.asarray(config.initial_temperature, float)))
+    make_model = lambda actor, critics: Model(actor, critics, critics.params, temperature)  # noqa: E731
+    return _off_policy.init_actor_critics(config, env, key, make_model)
 
 
 def make_agent(config: Config, env: AnyEnv, state: TrainState, explore: bool = False) -> Agent:
@@ -98,9 +84,7 @@ def update(config: Config, env: AnyEnv, state: TrainState) -> tuple[TrainState, 
     agent = make_agent(config, env, state)
 
     def act(observation: Any, noise: jax.Array) -> jax.Array:
-        return jax.vmap(lambda observation, noise: agent.policy(agent.features(observation)).transform(noise)[0])(
-            observation, noise
-        )
+        return agent.policy(jax.vmap(agent.features)(observation)).transform(noise)[0]
 
     return _off_policy.update_actor_critics(config, env, state, act, functools.partial(_gradient_step, config, env))
 
@@ -109,37 +93,42 @@ def _gradient_step(
     config: Config, env: AnyEnv, model: Model, sample: Sample, key: jax.Array, number: jax.Array
 ) -> tuple[Model, Scalars]:
     del number
-    networks, optimizer, space = config.make_network(env), config.optimizer(), env.observation_space
+    networks, optimizer = config.make_network(env), config.optimizer()
     sample_key, target_key, actor_key = jax.random.split(key, 3)
     batch = sample(sample_key)
-    features, temperature = to_feature_batch(space, batch.observation), jnp.exp(model.log_temperature.params)
     target_noise, actor_noise = (jax.random.normal(key, batch.action.shape) for key in (target_key, actor_key))
 
-    def loss_of_critics(params: VariableDict, rows: Any) -> tuple[jax.Array, Scalars]:
-        batch, features, noise = rows
-        next_features = to_feature_batch(space, batch.next_observation)
-        next_action, log_prob = networks.actor.apply(model.actor.params, next_features).transform(noise)
-        next_value = networks.critics.apply(model.target_critics, next_features, next_action).min(0)
-        target = batch.reward + batch.discount * (next_value - temperature * log_prob)
-        return critic_loss(networks.critics, params, features, batch.action, target)
+    next_value = functools.partial(bootstrap, networks, model)
+    critics, losses = _off_policy.step_critics(config, env, model.critics, batch, target_noise, next_value)
+    model = model.replace(critics=critics)
 
-    gradient, losses = mean_gradients(loss_of_critics, model.critics.params, (batch, features, target_noise))
-    critics = model.critics.step(optimizer, gradient)
-
-    def loss_of_actor(params: VariableDict, rows: Any) -> tuple[jax.Array, Any]:
-        features, noise = rows
-        action, log_prob = networks.actor.apply(params, features).transform(noise)
-        value = networks.critics.apply(critics.params, features, action).min(0)
-        loss = (temperature * log_prob - value).mean()
-        return loss, ({"actor_loss": loss}, -log_prob.mean())
-
-    gradient, (actor_losses, entropy) = mean_gradients(loss_of_actor, model.actor.params, (features, actor_noise))
+    loss = functools.partial(actor_loss, networks, model)
+    features = to_feature_batch(env.observation_space, batch.observation)
+    gradient, (actor_losses, entropy) = mean_gradients(loss, model.actor.params, (features, actor_noise))
     # The derivative of log temperature (entropy - target entropy) with respect to log temperature.
     excess_entropy = entropy + config.target_entropy * action_size(env.action_space)
-    model = Model(
+    scalars = losses | actor_losses | {"entropy": entropy, "temperature": jnp.exp(model.log_temperature.params)}
+    model = model.replace(
         actor=model.actor.step(optimizer, gradient),
-        critics=critics,
         target_critics=optax.incremental_update(critics.params, model.target_critics, config.target_rate),
         log_temperature=model.log_temperature.step(optimizer, excess_entropy),
     )
-    return model, losses | actor_losses | {"entropy": entropy, "temperature": temperature}
+    return model, scalars
+
+
+def bootstrap(networks: Any, model: Model, features: Any, noise: jax.Array) -> Float[Array, "batch"]:
+    """Return the values of states and the entropy of the actions that the policy takes there with some noise."""
+    action, log_prob = networks.actor.apply(model.actor.params, features).transform(noise)
+    value = networks.critics.apply(model.target_critics, features, action).min(0)
+    return value - jnp.exp(model.log_temperature.params) * log_prob
+
+
+def actor_loss(
+    networks: Any, model: Model, params: VariableDict, rows: tuple[Any, jax.Array]
+) -> tuple[jax.Array, tuple[Scalars, jax.Array]]:
+    """Return the loss of an actor in minibatch `rows`: features and noise; and what to report, and the entropy."""
+    features, noise = rows
+    action, log_prob = networks.actor.apply(params, features).transform(noise)
+    value = networks.critics.apply(model.critics.params, features, action).min(0)
+    loss = (jnp.exp(model.log_temperature.params) * log_prob - value).mean()
+    return loss, ({"actor_loss": loss}, -log_prob.mean())

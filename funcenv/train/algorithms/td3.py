@@ -27,19 +27,21 @@ from jaxtyping import Array, Float
 from funcenv.checks import require_at_least, require_ordered, require_size
 from funcenv.func_env import AnyEnv
 from funcenv.struct import PyTreeNode
-from funcenv.train.agents.agent import NetworkAgent
+from funcenv.train.agents.actor_critics import DeterministicActorAgent
 from funcenv.train.agents.networks import NetworkFunction, to_feature_batch
 from funcenv.train.algorithms import _off_policy
-from funcenv.train.algorithms._off_policy import ActorCriticsConfig, OffPolicyState, Sample, Scalars, critic_loss
-from funcenv.train.devices import keep_whole
+from funcenv.train.algorithms._off_policy import Sample, Scalars
+from funcenv.train.devices import replicate
 from funcenv.train.updates.gradients import mean_gradients
 from funcenv.train.updates.learned import Learned
+from funcenv.trees import select
 
-TrainState = OffPolicyState
+Agent = DeterministicActorAgent
+TrainState = _off_policy.OffPolicyState
 
 
 @dataclasses.dataclass(frozen=True)
-class Config(ActorCriticsConfig):
+class Config(_off_policy.ActorCriticsConfig):
     """The settings of a TD3 run; each is a flag of `funcenv train`."""
 
     num_envs: int = 32
@@ -75,22 +77,6 @@ class Model(PyTreeNode):
     target_critics: VariableDict
 
 
-class Agent(NetworkAgent):
-    """A policy whose network is the actor, with noise of the deviation `noise` if it explores."""
-
-    noise: Float[Array, ""] | float = 0.0
-
-    def mode(self, features: Any) -> Float[Array, "*batch action_size"]:
-        """Return the action in (-1, 1), without noise."""
-        action: Any = self.network.apply(self.params, features)
-        return action
-
-    def act(self, features: Any, legal: Any, key: jax.Array) -> jax.Array:
-        """Return an action; with noise it may lie outside of (-1, 1), and is clipped later."""
-        mode = self.mode(features)
-        return mode + self.noise * jax.random.normal(key, mode.shape, mode.dtype) if self.explore else mode
-
-
 def init(config: Config, env: AnyEnv, key: jax.Array) -> TrainState:
     """Return a new train state for one seed."""
     return _off_policy.init_actor_critics(
@@ -108,11 +94,10 @@ def make_agent(config: Config, env: AnyEnv, state: TrainState, explore: bool = F
 def update(config: Config, env: AnyEnv, state: TrainState) -> tuple[TrainState, Scalars]:
     """Collect steps and learn from the replay buffer; return the next state and the metrics of this update."""
     agent = make_agent(config, env, state)
-    scale = keep_whole(jnp.linspace(config.min_noise, config.max_noise, config.num_envs)[:, None])
+    scale = replicate(jnp.linspace(config.min_noise, config.max_noise, config.num_envs)[:, None])
 
     def act(observation: Any, noise: jax.Array) -> jax.Array:
-        mode = jax.vmap(lambda observation: agent.mode(agent.features(observation)))(observation)
-        return jnp.clip(mode + scale * noise, -1.0, 1.0)
+        return jnp.clip(agent.mode(jax.vmap(agent.features)(observation)) + scale * noise, -1.0, 1.0)
 
     return _off_policy.update_actor_critics(config, env, state, act, functools.partial(_gradient_step, config, env))
 
@@ -120,36 +105,35 @@ def update(config: Config, env: AnyEnv, state: TrainState) -> tuple[TrainState, 
 def _gradient_step(
     config: Config, env: AnyEnv, model: Model, sample: Sample, key: jax.Array, number: jax.Array
 ) -> tuple[Model, Scalars]:
-    networks, optimizer, space = config.make_network(env), config.optimizer(), env.observation_space
+    networks = config.make_network(env)
     sample_key, target_key = jax.random.split(key)
     batch = sample(sample_key)
-    features, noise = to_feature_batch(space, batch.observation), jax.random.normal(target_key, batch.action.shape)
+    noise = jax.random.normal(target_key, batch.action.shape)
 
-    def loss_of_critics(params: VariableDict, rows: Any) -> tuple[jax.Array, Scalars]:
-        batch, features, noise = rows
-        next_features = to_feature_batch(space, batch.next_observation)
-        noise = jnp.clip(config.target_noise * noise, -config.target_noise_clip, config.target_noise_clip)
-        next_action = jnp.clip(networks.actor.apply(model.target_actor, next_features) + noise, -1.0, 1.0)
-        next_value = networks.critics.apply(model.target_critics, next_features, next_action).min(0)
-        target = batch.reward + batch.discount * next_value
-        return critic_loss(networks.critics, params, features, batch.action, target)
+    next_value = functools.partial(bootstrap, config, networks, model)
+    critics, losses = _off_policy.step_critics(config, env, model.critics, batch, noise, next_value)
 
-    gradient, losses = mean_gradients(loss_of_critics, model.critics.params, (batch, features, noise))
-    critics = model.critics.step(optimizer, gradient)
-
-    def loss_of_actor(params: VariableDict, features: jax.Array) -> tuple[jax.Array, Scalars]:
-        action = networks.actor.apply(params, features)
-        loss = -networks.critics.apply(critics.params, features, action)[0].mean()
-        return loss, {"actor_loss": loss}
-
-    gradient, actor_losses = mean_gradients(loss_of_actor, model.actor.params, features)
+    loss = functools.partial(actor_loss, networks, critics.params)
+    features = to_feature_batch(env.observation_space, batch.observation)
+    gradient, actor_losses = mean_gradients(loss, model.actor.params, features)
     is_turn = number % config.policy_delay == 0
-    actor = jax.tree.map(functools.partial(jnp.where, is_turn), model.actor.step(optimizer, gradient), model.actor)
+    actor = select(is_turn, model.actor.step(config.optimizer(), gradient), model.actor)
+
     follow = functools.partial(optax.incremental_update, step_size=config.target_rate)
-    model = Model(
-        actor=actor,
-        critics=critics,
-        target_actor=follow(actor.params, model.target_actor),
-        target_critics=follow(critics.params, model.target_critics),
-    )
-    return model, losses | actor_losses
+    targets = follow(actor.params, model.target_actor), follow(critics.params, model.target_critics)
+    return Model(actor, critics, *targets), losses | actor_losses
+
+
+def bootstrap(config: Config, networks: Any, model: Model, features: Any, noise: jax.Array) -> Float[Array, "batch"]:
+    """Return the values of states for the actions of the target actor, to which clipped noise is added."""
+    noise = jnp.clip(config.target_noise * noise, -config.target_noise_clip, config.target_noise_clip)
+    action = jnp.clip(networks.actor.apply(model.target_actor, features) + noise, -1.0, 1.0)
+    return networks.critics.apply(model.target_critics, features, action).min(0)
+
+
+def actor_loss(
+    networks: Any, critics: VariableDict, params: VariableDict, features: Any
+) -> tuple[Float[Array, ""], Scalars]:
+    """Return the loss of an actor: minus the value that the first critic gives to its actions."""
+    loss = -networks.critics.apply(critics, features, networks.actor.apply(params, features))[0].mean()
+    return loss, {"actor_loss": loss}

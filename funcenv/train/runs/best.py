@@ -16,7 +16,7 @@ from funcenv._compile.options import quick_options
 from funcenv.random import impl_name
 from funcenv.rollout import MAX_EVALUATION_STEPS, evaluate
 from funcenv.struct import PyTreeNode
-from funcenv.train.devices import agree, deterministic_reductions, whole, with_shardings
+from funcenv.train.devices import all_gather_scalars, deterministic_reductions, replicated, with_shardings
 from funcenv.train.loop import Learner, Metrics
 from funcenv.train.runs import checkpoint
 
@@ -75,7 +75,7 @@ def restore_best(
     """
     template = jax.eval_shape(lambda key: BestAgents.of(learner, learner.init(key), explore), key)
     if learner.mesh is not None:
-        template = with_shardings(template, whole(learner.mesh, template))
+        template = with_shardings(template, replicated(learner.mesh, template))
     best, messages = checkpoint.restore_latest(folder, template, impl_name(key), checkpoint.BEST)
     return learner.local(best), messages
 
@@ -100,7 +100,9 @@ def evaluate_agents(learner: Learner, agents: Any, key: jax.Array) -> Metrics:
         returns, lengths = np.asarray(result.episode_return), np.asarray(result.episode_length)
         figures.append((returns.mean(), returns.std(), lengths.mean(dtype=returns.dtype)))
     means, deviations, lengths = np.array(figures, returns.dtype).T
-    figures = agree(*means, *deviations, *lengths)[0].reshape(3, -1)  # those of the first process, if there are several
+    figures = all_gather_scalars(*means, *deviations, *lengths)[0].reshape(
+        3, -1
+    )  # those of the first process, if there are several
     means, deviations, lengths = figures.astype(returns.dtype)
     return {"eval_return": means, "eval_std": deviations, "eval_length": lengths}
 

@@ -32,7 +32,7 @@ from funcenv.random import key as new_key
 from funcenv.registry import spec
 from funcenv.replay import can_draw
 from funcenv.train.algorithm import Algorithm, algorithm_of
-from funcenv.train.devices import agree, is_first, lost_processes, put_everywhere, wait_for_all
+from funcenv.train.devices import all_gather_scalars, is_first, lost_processes, put_replicated, wait_for_all
 from funcenv.train.loop import MAX_UPDATES_PER_CALL, Learner, Metrics
 from funcenv.train.runs import checkpoint
 from funcenv.train.runs.agent_replay import RecordOptions, record_agent
@@ -291,7 +291,7 @@ class _Course:
         """Write checkpoints of the best agents, if they have changed, and of the train state."""
         done = self.learner.num_updates_done(state)
         if not self._is_saved:
-            checkpoint.save_best(self.folder / CHECKPOINTS, done, put_everywhere(self.learner.mesh, self.best))
+            checkpoint.save_best(self.folder / CHECKPOINTS, done, put_replicated(self.learner.mesh, self.best))
             self._is_saved = True
         checkpoint.save(self.folder / CHECKPOINTS, done, state)
 
@@ -376,7 +376,7 @@ def _advance(course: _Course, state: Any, checkpoint_seconds: float, signals: li
         done += advanced
         # Clocks and signals differ between processes, which must do the same.
         is_due = time.perf_counter() - last_save >= checkpoint_seconds
-        decisions = agree(num_updates, is_due, signals[0] if signals else 0)
+        decisions = all_gather_scalars(num_updates, is_due, signals[0] if signals else 0)
         num_updates, number = int(decisions[0, 0]), int(decisions[:, 2].max())
         if number and not signals:
             signals.append(number)

@@ -15,7 +15,7 @@ from funcenv.checks import require_size
 from funcenv.func_env import AnyEnv
 from funcenv.struct import PyTreeNode, field
 from funcenv.train.config import TrainConfig
-from funcenv.train.devices import PER_ENV, gather, is_deterministic, keep_whole
+from funcenv.train.devices import PER_ENV, all_gather, is_deterministic, replicate
 from funcenv.train.updates.recent_episodes import RecentEpisodes
 from funcenv.vector import FuncVectorEnv, VectorState, VectorTimestep
 
@@ -90,7 +90,7 @@ class Collector(PyTreeNode):
 
         carry = self.vstate, self.observation
         (vstate, observation), experience = jax.lax.scan(step, carry, jnp.arange(num_steps))
-        experience = gather(experience, num_axes=2)
+        experience = all_gather(experience, num_axes=2)
         return Collector(vstate, observation, self.episodes.add_steps(experience.timestep)), experience
 
     def metrics(self, config: CollectorConfig, update: Int[Array, ""]) -> dict[str, jax.Array]:
@@ -100,4 +100,4 @@ class Collector(PyTreeNode):
 
 def _replicated_if_deterministic(tree: Any) -> Any:
     """Let every device run the policy on all rows for deterministic reductions: a network rounds parts otherwise."""
-    return keep_whole(tree) if is_deterministic() else tree
+    return replicate(tree) if is_deterministic() else tree

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
 
 from funcenv.checks import require_size
 from funcenv.train.updates.collector import CollectorConfig
@@ -44,6 +45,11 @@ class Minibatches(Annealed, CollectorConfig):
     def num_optimizer_steps(self) -> int:
         """Steps of the optimizer in the whole run."""
         return self.num_updates * self.optimizer_steps_per_update
+
+    def learning_rate_in(self, update: Int[Array, ""]) -> Float[Array, ""]:
+        """Return the learning rate at the beginning of update number `update`, counted from 0."""
+        schedule = self.schedule
+        return jnp.asarray(schedule(update * self.optimizer_steps_per_update) if callable(schedule) else schedule)
 
 
 def scan_minibatches(

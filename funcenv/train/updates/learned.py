@@ -52,15 +52,18 @@ class Annealed(TrainConfig):
         """Steps of the optimizer in the whole run, over which the learning rate falls."""
         raise NotImplementedError(f"{type(self).__name__} must define num_optimizer_steps")
 
-    def learning_rate_after(self, num_steps: Any) -> Any:
-        """Return the learning rate after some steps of the optimizer."""
+    @property
+    def schedule(self) -> optax.ScalarOrSchedule:
+        """The learning rate, or what maps a number of steps of the optimizer to it."""
         if not self.anneal_learning_rate:
             return self.learning_rate
-        return optax.linear_schedule(self.learning_rate, 0.0, self.num_optimizer_steps)(num_steps)
+        return optax.linear_schedule(self.learning_rate, 0.0, self.num_optimizer_steps)
 
 
 def flat_optimizer(
-    rule: Callable[..., optax.GradientTransformation], learning_rate: Any, max_grad_norm: float | None = None
+    rule: Callable[..., optax.GradientTransformation],
+    learning_rate: optax.ScalarOrSchedule,
+    max_grad_norm: float | None = None,
 ) -> optax.GradientTransformation:
     """Return an optimizer that works on all parameters as one long vector.
 
@@ -68,7 +71,7 @@ def flat_optimizer(
 
     Args:
         rule: Makes the optimizer from a learning rate, for example `optax.adam`.
-        learning_rate: A number, or a function of the number of steps such as `config.learning_rate_after`.
+        learning_rate: A number, or a function of the number of steps such as `config.schedule`.
         max_grad_norm: The global norm that gradients are clipped to; None for no bound.
     """
     clip = [] if max_grad_norm is None else [optax.clip_by_global_norm(max_grad_norm)]

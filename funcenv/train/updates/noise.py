@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax
 from jaxtyping import Array, Float
 
-from funcenv.train.devices import keep_whole
+from funcenv.train.devices import replicate
 
 
 def correlated_noise(
@@ -35,4 +35,4 @@ def correlated_noise(
         return noise, noise
 
     # On every device, as XLA would otherwise divide the noise of all environments and gather it again.
-    return keep_whole(jax.lax.scan(step, noise, fresh)[1])
+    return replicate(jax.lax.scan(step, noise, fresh)[1])
