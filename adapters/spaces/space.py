@@ -193,7 +193,8 @@ class GeneratorSpace(Space[T]):
     def from_jsonable(self, sample_n: Any) -> list[Any]:
         """Return the members that `to_jsonable` converted.
 
-        >>> Space(Box(0, 1, (2,)).pure).from_jsonable([[0.0, 0.5]])
+        >>> from funcenv.spaces import Box
+        >>> Space(Box(0, 1, (2,))).from_jsonable([[0.0, 0.5]])
         [array([0. , 0.5], dtype=float32)]
         """
         return jsonable.from_jsonable(self.pure, sample_n)

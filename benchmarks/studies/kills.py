@@ -28,11 +28,10 @@ import numpy as np
 from rich.console import Console
 
 from funcenv.train import run
-from funcenv.train.algorithm import find_algorithm
+from funcenv.train.algorithm import algorithm_names, find_algorithm
 from funcenv.train.loop import Learner
 from funcenv.train.runs import checkpoint
 from funcenv.train.runs.metrics import CLOCK_COLUMNS, read_metrics
-from funcenv.train.supported_actions import SUPPORTED_ACTIONS
 
 BEFORE_TRAINING = 0.2
 """The part of the kills that come while the process starts and compiles."""
@@ -188,7 +187,7 @@ def compare(folder: pathlib.Path, expected: tuple[str, list[list[str]]]) -> None
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--algorithms", nargs="+", choices=list(SUPPORTED_ACTIONS), default=list(SUPPORTED_ACTIONS))
+    parser.add_argument("--algorithms", nargs="+", choices=algorithm_names(), default=algorithm_names())
     parser.add_argument("--kills", type=int, default=7, help="kills of each algorithm")
     parser.add_argument("--seed", type=int, default=0, help="seed of the moments")
     arguments = parser.parse_args()

@@ -187,7 +187,7 @@ def sweepable(config: Any) -> list[str]:
 
     >>> from funcenv.train import ppo
     >>> sweepable(ppo.Config())[:3]
-    ['learning_rate', 'gamma', 'gae_lambda']
+    ['learning_rate', 'max_grad_norm', 'gamma']
     """
     return [name for name, kind in typing.get_type_hints(type(config)).items() if kind is float]
 

@@ -1,5 +1,7 @@
 """Programs for a GPU: the options that XLA knows, and what happens where they cannot be used."""
 
+import importlib
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,6 +11,7 @@ import funcenv
 from funcenv import FuncVectorEnv
 from funcenv._compile import cuda_graph
 from funcenv._compile.cuda_graph import CudaGraphJit, graph_options
+from funcenv._compile.host_jit import HostJit
 
 
 def add_up(numbers, times):
@@ -89,16 +92,23 @@ def test_errors_of_the_function_come_through(gpu):
         CudaGraphJit(lambda number: jnp.add(number))(1.0)
 
 
-def test_rollouts_and_evaluations_are_captured(gpu, captured, monkeypatch):
+def roll_out(env, policy, key):
+    return funcenv.rollout(FuncVectorEnv(env, 3), policy, key, 12, collect=lambda timestep, action: action)[1]
+
+
+def evaluate(env, policy, key):
+    return funcenv.evaluate(env, policy, 3, key).episode_length
+
+
+@pytest.mark.parametrize("play", [roll_out, evaluate])
+def test_rollouts_and_evaluations_are_captured(gpu, captured, monkeypatch, play):
+    module = importlib.import_module("funcenv._compile.rollout.play")  # the package has a function of that name
+    fresh = HostJit(module.plain_program.__wrapped__, static_argnames=("accumulator", "num_steps", "collect"))
+    monkeypatch.setattr(module, "plain_program", fresh)
     env = funcenv.make("CartPole-v1", max_episode_steps=9)
-    venv, policy, key = FuncVectorEnv(env, 3), funcenv.random_policy(env), funcenv.key(0)
-
-    def play():
-        _, kept, _ = funcenv.rollout(venv, policy, key, 12, collect=lambda timestep, action: action)
-        return kept, funcenv.evaluate(env, policy, 3, key).episode_length
-
-    ours = play()
-    assert len(captured) == 2
+    policy, key = funcenv.random_policy(env), funcenv.key(0)
+    ours = play(env, policy, key)
+    assert len(captured) == 1
     monkeypatch.setenv("FUNCENV_NO_FAST_PATH", "1")
-    jax.tree.map(np.testing.assert_array_equal, ours, play())
-    assert len(captured) == 2
+    jax.tree.map(np.testing.assert_array_equal, ours, play(env, policy, key))
+    assert len(captured) == 1

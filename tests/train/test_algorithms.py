@@ -198,11 +198,9 @@ def test_an_algorithm_says_which_others_take_the_actions(algorithm, env_id, mess
 
 
 def test_installed_packages_offer_algorithms_by_name(monkeypatch):
-    offered = [
-        importlib.metadata.EntryPoint(*entry, "funcenv.algorithms")
-        for entry in [("ours", "funcenv.train.algorithms.pqn")]
-    ]
-    monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: offered)
+    installed = importlib.metadata.entry_points(group="funcenv.algorithms")
+    ours = importlib.metadata.EntryPoint("ours", "funcenv.train.algorithms.pqn", "funcenv.algorithms")
+    monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: [*installed, ours])
     assert {"ours", "ppo", "dqn"} <= set(algorithm_names())
     assert find_algorithm("ours") is pqn and find_algorithm("dqn") is dqn
 

@@ -134,7 +134,7 @@ def test_critics_learn_the_rewards_and_the_discounted_value_of_the_next_state():
     with jax.numpy_dtype_promotion("standard"):  # as in training
         _, losses = step_critics(config, env, critics, batch, NOISE, bootstrap)
     target = batch.reward + batch.discount * (observation[:, 0] + NOISE[:, 0])
-    np.testing.assert_allclose(losses["loss"], (0.5 * (value - target) ** 2).mean(1).sum(), rtol=1e-5)
+    np.testing.assert_allclose(losses["loss"], (0.5 * (value - target[None]) ** 2).mean(1).sum(), rtol=1e-5)
 
 
 def test_squashed_samples_have_the_density_that_they_claim():

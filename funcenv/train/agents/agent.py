@@ -18,7 +18,7 @@ from funcenv.train.agents.networks import to_features
 from funcenv.train.agents.observations import adapt_env, legal_actions
 
 
-class Agent(PyTreeNode):
+class Agent(PyTreeNode, eq=False):
     """A policy, `agent(observation, key) -> action`, whose leaves are its parameters.
 
     `funcenv.rollout` and `funcenv.evaluate` therefore compile once for all agents that differ only in parameters.
