@@ -7,25 +7,13 @@ import threading
 import warnings
 import weakref
 from collections.abc import Callable
-from typing import Any, NamedTuple
-
-import jax
-import jax.numpy as jnp
-import numpy as np
+from typing import Any
 
 from funcenv.adapters.engine.lifecycle import acquire, exclusive
-from funcenv.adapters.engine.parameters import (
-    TransitionDict,
-    attribute_names,
-    has_attribute,
-    read_attribute,
-    with_parameters,
-)
-from funcenv.adapters.engine.programs_single import EnvPrograms, env_programs
-from funcenv.adapters.engine.reset_options import with_options
+from funcenv.adapters.engine.parameters import attribute_names, has_attribute, read_attribute
 from funcenv.adapters.engine.seeding import draw_key
-from funcenv.adapters.engine.single_actions import action_encoder
-from funcenv.adapters.engine.snapshot import Snapshot, innermost, same_shapes, same_structure
+from funcenv.adapters.engine.session import Conversions, Face, Session, plain_conversions, whole
+from funcenv.adapters.engine.snapshot import Snapshot
 from funcenv.adapters.env import ActType, Env, ObsType, require_func_env
 from funcenv.adapters.errors import ResetNeeded
 from funcenv.adapters.rendering.frames import require_frame_size
@@ -34,39 +22,13 @@ from funcenv.adapters.rendering.renderer import Renderer, RenderInput
 from funcenv.adapters.rendering.window import window_title
 from funcenv.adapters.spaces.space import Space
 from funcenv.adapters.unwrapped_env import UnwrappedEnv
-from funcenv.envs.toy_text.tabular import TabularEnv
 from funcenv.func_env import AnyEnv
-from funcenv.random import default_impl, find_impl, impl_name
 from funcenv.registry import EnvSpec
 from funcenv.wrappers.base import layers
 
-
-class PendingFrame(NamedTuple):
-    """The content of a frame that is not drawn yet."""
-
-    func_env: AnyEnv
-    packed: Any
-    action: Any
-
-
-# The attributes that a pickled environment keeps as they are.
-_PICKLED: tuple[str, ...] = (
-    "func_env",
-    "render_mode",
-    "_render_size",
-    "spec",
-    "closed",
-    "action_space",
-    "observation_space",
-    "_episode_env",
-    "_np_random",
-    "_np_random_seed",
-    "_is_playing",
-    "_key_is_stale",
-    "_impl_name",
-    "_action",
-    "_inside",
-)
+# The attributes that `_set_up` makes, or that are read again.
+_NOT_PICKLED = {"_face", "metadata", "_renderer", "_renders_each_call", "_in_window", "_lock", "_constants"}
+_NOT_PICKLED |= {"_unwrapped_ref"}
 
 
 class FunctionalEnv(Env[ObsType, ActType]):
@@ -119,8 +81,8 @@ class FunctionalEnv(Env[ObsType, ActType]):
     (1.6, 1.6)
     """
 
-    _inside: bool = False  # whether the last call was one of `unwrapped`
     _unwrapped_ref: weakref.ref[UnwrappedEnv[Any, Any]] | None = None
+    _conversions: Conversions = staticmethod(plain_conversions)
 
     def __init__(
         self,
@@ -133,57 +95,36 @@ class FunctionalEnv(Env[ObsType, ActType]):
     ) -> None:
         require_func_env(type(self).__name__, func_env)
         self._check_mode(render_mode, func_env)
-        self.func_env = func_env
-        self.render_mode = render_mode
+        self._session = Session(func_env)
+        self._set_spaces()
+        self._key_is_stale = True
         self._render_size = require_frame_size(render_height, render_width)
-        self.spec = spec
-        self.closed = self._inside = False
+        self.render_mode, self.spec, self.closed = render_mode, spec, False
+        self._frames: list[Callable[[], RenderInput]] = []  # since the last `render` or `reset`
         self._set_up()
 
     def _check_mode(self, render_mode: str | None, func_env: AnyEnv) -> None:
         """Raise an error for a render mode that the environment lacks, or that does not work on this machine."""
         require_mode(render_mode, render_modes(func_env), func_env)
 
+    def _set_spaces(self) -> None:
+        """Set the spaces of the present parameters."""
+        self.observation_space = Space(self.func_env.observation_space)
+        self.action_space = Space(self.func_env.action_space)
+
     def _set_up(self) -> None:
-        """Set everything that follows from the arguments, also after unpickling."""
-        self._set_up_spaces()
-        self._compiled_env = self.func_env  # whose parameters are constants of the compiled programs
-        self._episode_env: AnyEnv | None = None  # the environment of this episode, if it has other parameters
-        self._impl_name: str | None = None  # of the present key
-        self._packed: jax.Array | None = None  # the result of the last call
-        self._is_playing = False  # between reset and the end of the episode
-        self._key_is_stale = True
+        """Set everything that is not pickled."""
+        self._face = Face(self._session, whole, self._conversions)
         self.metadata = metadata(self.func_env, render_modes(self.func_env))
         self._renderer = Renderer(window_title(self), self.metadata.get("render_fps", 30), *self._render_size)
         self._renders_each_call = self.render_mode == "human" or (self.render_mode or "").endswith(LIST_SUFFIX)
-        self._action: Any = None  # the last action of this episode
-        self._frames: list[PendingFrame] = []  # since the last `render` or `reset`
-        self._in_window: jax.Array | None = None  # the result that the window shows
+        self._in_window: Any = None  # the result that the window shows
         self._lock = threading.Lock()
 
-    def _set_up_spaces(self) -> None:
-        """Set the spaces, and the conversions of their members."""
-        self.observation_space = Space(self.func_env.observation_space)
-        self.action_space = Space(self.func_env.action_space)
-        self._set_up_conversions()
-
-    def _set_up_conversions(self) -> None:
-        """Set how actions and observations are converted, inside all wrappers or outside of them."""
-        func_env = self.func_env.unwrapped if self._inside else self.func_env
-        self._encode = action_encoder(func_env.action_space)
-        self._decode: Callable[[Any], Any] = func_env.observation_space.decode
-
-    @functools.cached_property
-    def _programs(self) -> EnvPrograms:
-        """The compiled functions, made when first used: until then no backend starts, so a process may still fork."""
-        impl = find_impl(self._impl_name) if self._impl_name else default_impl()
-        return env_programs(self._compiled_env, impl, self._inside)
-
-    def _use_impl_of(self, key: jax.Array) -> None:
-        """Use the programs for keys of this PRNG implementation, on which the layout of results depends."""
-        if self._impl_name != impl_name(key):
-            self._impl_name = impl_name(key)
-            vars(self).pop("_programs", None)
+    @property
+    def func_env(self) -> AnyEnv:
+        """The functional environment, with its wrappers and present parameters."""
+        return self._session.func_env
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -201,33 +142,22 @@ class FunctionalEnv(Env[ObsType, ActType]):
             ValueError: an option is not a parameter, or the environment refuses its value.
             ClosedEnvironment: after `close`.
         """
-        return self._reset(seed, options, inside=False)
+        return self._reset(self._face, seed, options)
 
     @exclusive
-    def _reset(self, seed: int | None, options: dict[str, Any] | None, inside: bool) -> tuple[ObsType, dict[str, Any]]:
-        """Reset as `reset` does; if `inside`, return what the environment inside all wrappers returns."""
-        episode_env = None if self.func_env is self._compiled_env else self.func_env
-        if options:
-            episode_env = with_options(self.func_env, options)
+    def _reset(self, face: Face, seed: int | None, options: dict[str, Any] | None) -> tuple[Any, dict[str, Any]]:
+        """Start an episode, and return what a face of the session returns."""
+        session = self._session
+        episode_env = session.env_of_episode(options)
         if seed is not None:
             self._set_seed(seed)
-        self._enter(inside)
-        if self._key_is_stale or self._packed is None:
-            key, num_calls = draw_key(self.np_random), jnp.zeros((), jnp.uint32)
-            self._use_impl_of(key)
-            self._packed = self._programs.first_reset(episode_env or self.func_env, key, num_calls)
-            self._key_is_stale = False
-        elif episode_env is None:
-            self._packed = self._programs.reset(self._packed)
-        else:
-            self._packed = self._programs.reset_with(episode_env, self._packed)
-        self._episode_env, self._is_playing = episode_env, True
-        self._action = None
-        _, _, _, observation, info = self._read_result()
+        is_new = self._key_is_stale or session.packed is None
+        returned = face.reset(episode_env, draw_key(self.np_random) if is_new else None)
+        self._key_is_stale = False
         if self._renders_each_call:
             self._frames.clear()
             self._render_call()
-        return observation, info
+        return returned
 
     def step(self, action: ActType) -> tuple[ObsType, float, bool, bool, dict[str, Any]]:
         """Take an action.
@@ -241,28 +171,16 @@ class FunctionalEnv(Env[ObsType, ActType]):
             ConcurrentUse: another thread is inside a call.
             ClosedEnvironment: after `close`.
         """
-        return self._step(action, inside=False)
+        return self._step(self._face, action)
 
-    def _step(self, action: Any, inside: bool) -> tuple[ObsType, float, bool, bool, dict[str, Any]]:
-        """Step as `step` does; if `inside`, step the environment inside all wrappers."""
+    def _step(self, face: Face, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Take an action, and return what a face of the session returns."""
         acquire(self)  # not `exclusive`, which takes a thirtieth of a step
         try:
-            if inside is not self._inside:
-                self._enter(inside)
-            if not self._is_playing or self._packed is None:
-                raise ResetNeeded("call reset() before the first step, and after an episode's end")
-            encoded = self._encode(action)
-            fields = self.__dict__  # written directly, because `__setattr__` takes a tenth of a step
-            if self._episode_env is None:
-                fields["_packed"] = self._programs.step(self._packed, encoded)
-            else:
-                fields["_packed"] = self._programs.step_with(self._episode_env, self._packed, encoded)
-            reward, terminated, truncated, observation, info = self._read_result()
-            fields["_is_playing"] = not (terminated or truncated)
-            fields["_action"] = action
+            returned = face.step(action)
             if self._renders_each_call:
                 self._render_call()
-            return observation, reward, terminated, truncated, info
+            return returned
         finally:
             self._lock.release()
 
@@ -284,15 +202,15 @@ class FunctionalEnv(Env[ObsType, ActType]):
             )
             warnings.warn(f"render() draws nothing: {self} has no render mode; {remedy}", UserWarning, stacklevel=3)
             return None
-        if self._packed is None:
+        if self._session.packed is None:
             raise ResetNeeded("call reset() before render(): there is nothing to draw yet")
         if mode.endswith(LIST_SUFFIX):
             frames, self._frames = self._frames, []
-            return [self._renderer.draw(mode.removesuffix(LIST_SUFFIX), self._render_input(frame)) for frame in frames]
+            return [self._renderer.draw(mode.removesuffix(LIST_SUFFIX), frame()) for frame in frames]
         if mode == "human":
             self._show_window()
             return None
-        return self._renderer.draw(mode, self._render_input(self._pending_frame()))
+        return self._renderer.draw(mode, self._session.frame()())
 
     @property
     def state(self) -> Snapshot:
@@ -305,50 +223,22 @@ class FunctionalEnv(Env[ObsType, ActType]):
             ResetNeeded: before the first `reset`.
             ValueError: a vector of another length than the state's.
         """
-        if self._packed is None:
-            raise ResetNeeded("call reset() first: there is no state yet")
-        return self._programs.snapshot(self._packed)
+        return self._session.snapshot
 
     @state.setter
     def state(self, value: Any) -> None:
-        snapshot = value if isinstance(value, Snapshot) else self.state.with_vector(value)
-        self._use_impl_of(snapshot.key)
-        packed = self._programs.restore(self._present_env, snapshot)
-        _, terminated, truncated = self._programs.read_scalars(np.asarray(packed))
-        self._packed, self._is_playing, self._key_is_stale = packed, not (terminated or truncated), False
-        self._action = None
+        self._restore(self._face, value)
 
-    @property
-    def s(self) -> int:
-        """The number of the present state, for environments with numbered states; setting it moves the agent there."""
-        return int(self._tabular_env("s").encode(innermost(self.state.env_state)))
-
-    @s.setter
-    def s(self, number: int) -> None:
-        state = self._tabular_env("s").decode(int(number))
-        self.state = self.state.with_innermost(jax.tree.map(jnp.asarray, state))
-
-    @property
-    def lastaction(self) -> Any:
-        """The last action of this episode, None after `reset`, for environments with numbered states."""
-        self._tabular_env("lastaction")
-        return self._action
-
-    @property
-    def _present_env(self) -> AnyEnv:
-        return self._episode_env or self.func_env
-
-    def _tabular_env(self, name: str) -> TabularEnv[Any]:
-        env = self.func_env.unwrapped
-        if not isinstance(env, TabularEnv):
-            raise AttributeError(f"{type(env).__name__} has no attribute {name!r}")
-        return env
+    def _restore(self, face: Face, value: Any) -> None:
+        """Return to a state, which a face of the session tells whether it ends the episode."""
+        face.restore(value if isinstance(value, Snapshot) else self.state.with_vector(value))
+        self._key_is_stale = False
 
     @property
     def reward_range(self) -> tuple[float, float]:
         """Bounds of the reward of a step, with the options of this episode, until they are set."""
         own: tuple[float, float] | None = vars(self).get("_reward_range")
-        return self._present_env.reward_range if own is None else own
+        return self._session.present_env.reward_range if own is None else own
 
     @reward_range.setter
     def reward_range(self, bounds: tuple[float, float]) -> None:
@@ -367,25 +257,36 @@ class FunctionalEnv(Env[ObsType, ActType]):
 
     def __getattr__(self, name: str) -> Any:
         """Return an attribute of the functional environment or of a wrapper inside, such as `gravity` or `P`."""
-        func_env = self.__dict__.get("func_env")
-        if name in ("ale", "_frameskip", "_obs_type") and func_env is not None:
-            read = getattr(func_env.unwrapped, "stateful_attribute", None)
-            if read is not None:
-                return read(name, lambda: innermost(self.state.env_state))
-        if func_env is None or name.startswith("_"):
+        session = self.__dict__.get("_session")
+        added = {} if session is None else session.func_env.unwrapped.stateful_attributes
+        if name in added:
+            return self._constant(name) if added[name].is_constant else added[name].read(session)
+        if session is None or name.startswith("_"):
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
-        if name == "P" and has_attribute(func_env, name):
-            return self._transition_dict()
-        return read_attribute(func_env, name)
+        return read_attribute(session.func_env, name)
+
+    def _constant(self, name: str) -> Any:
+        """Return what an attribute is for the present parameters, which is read once."""
+        func_env, values = vars(self).get("_constants", (None, {}))
+        if func_env is not self.func_env:
+            self._constants: tuple[AnyEnv, dict[str, Any]] = (self.func_env, {})
+            values = self._constants[1]
+        if name not in values:
+            values[name] = read_attribute(self.func_env, name)
+        return values[name]
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Set a parameter of the functional environment, or else an attribute of this object."""
-        func_env: Any = self.__dict__.get("func_env")
-        is_own = func_env is None or name.startswith("_") or name in self.__dict__ or hasattr(type(self), name)
-        if is_own or not has_attribute(func_env, name):
+        """Set a parameter of the functional environment, or its state by a name of its own, or else an attribute."""
+        session: Any = self.__dict__.get("_session")
+        is_own = session is None or name.startswith("_") or name in self.__dict__ or hasattr(type(self), name)
+        if is_own or not has_attribute(session.func_env, name):
             super().__setattr__(name, value)
-        else:
+            return
+        added = session.func_env.unwrapped.stateful_attributes.get(name)
+        if added is None or added.write is None:
             self._set_parameters({name: value})
+        else:
+            self.state = session.snapshot.with_innermost(added.write(value))
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *attribute_names(self.func_env)})
@@ -404,98 +305,41 @@ class FunctionalEnv(Env[ObsType, ActType]):
 
     @exclusive
     def _set_parameters(self, changes: dict[str, Any]) -> None:
-        old, func_env = self.func_env, with_parameters(self.func_env, changes)
-        episode_env = with_parameters(self._present_env, changes)
-        if same_structure(func_env, self._compiled_env):
-            self.func_env, self._episode_env = func_env, episode_env
-        else:
-            self._compile_for(func_env, None if self._episode_env is None else episode_env)
-        if (func_env.observation_space, func_env.action_space) != (old.observation_space, old.action_space):
+        old = self.func_env
+        self._session.set_parameters(changes)
+        new = self.func_env
+        if (new.observation_space, new.action_space) != (old.observation_space, old.action_space):
             generators = self.observation_space._np_random, self.action_space._np_random
-            self._set_up_spaces()
+            self._set_spaces()
             self.observation_space._np_random, self.action_space._np_random = generators
-
-    def _compile_for(self, func_env: AnyEnv, episode_env: AnyEnv | None) -> None:
-        """Go on with another environment, from the present state if it has such states, or else from the next reset."""
-        snapshot = None if self._packed is None else self.state
-        self.func_env = self._compiled_env = func_env
-        self._episode_env = episode_env
-        self._change_programs(snapshot)
-
-    def _enter(self, inside: bool) -> None:
-        """Use the programs that step the environment inside all wrappers, or those that step the whole."""
-        if inside is not self._inside:
-            snapshot = None if self._packed is None else self.state
-            self._inside = inside
-            self._set_up_conversions()
-            self._change_programs(snapshot)
-
-    def _change_programs(self, snapshot: Snapshot | None) -> None:
-        vars(self).pop("_programs", None)
-        self._frames.clear()  # which the former programs stored
-        if snapshot is None:
-            return
-        key_is_stale, action = self._key_is_stale, self._action
-        if same_shapes(jax.eval_shape(self.func_env.initial, snapshot.key), snapshot.env_state):
-            self.state = snapshot
-            self._key_is_stale, self._action = key_is_stale, action
-        else:
-            self._packed, self._is_playing = None, False
-
-    def _transition_dict(self) -> TransitionDict:
-        """Return `P`, built for the present parameters when it is first read."""
-        func_env, table = vars(self).get("_table", (None, None))
-        if func_env is not self.func_env:
-            table = read_attribute(self.func_env, "P")
-            self._table = self.func_env, table
-        return table
 
     def close(self) -> None:
         """Close the window and refuse later calls; calling it again does nothing."""
         self.closed = True
         self._renderer.close()
 
-    def _read_result(self) -> tuple[float, bool, bool, ObsType, dict[str, Any]]:
-        words, programs = np.array(self._packed), self._programs  # a copy, which the arrays below are views of
-        reward, terminated, truncated = programs.read_scalars(words)
-        info = programs.read_info(words) if programs.has_info else {}
-        return reward, terminated != 0, truncated != 0, self._decode(programs.read_observation(words)), info
-
     def _render_call(self) -> None:
         """Show or store the frame of the present call."""
         if self.render_mode == "human":
             self._show_window()
         else:
-            self._frames.append(self._pending_frame())
+            self._frames.append(self._session.frame())
 
     def _show_window(self) -> None:
-        if self._in_window is self._packed:
+        if self._in_window is self._session.packed:
             self._renderer.refresh()
             return
         self.close_by_itself()
-        self._renderer.show(self._render_input(self._pending_frame()))
-        self._in_window = self._packed
-
-    def _pending_frame(self) -> PendingFrame:
-        return PendingFrame(self._present_env, self._packed, self._action)
-
-    def _render_input(self, frame: PendingFrame) -> RenderInput:
-        env_state = self._programs.read_env_state(np.array(frame.packed))
-        return RenderInput(frame.func_env, env_state, frame.action)
+        self._renderer.show(self._session.frame()())
+        self._in_window = self._session.packed
 
     def __getstate__(self) -> dict[str, Any]:
-        state = {name: self.__dict__.get(name) for name in _PICKLED}
-        state["_frames"] = [frame._replace(packed=np.array(frame.packed)) for frame in self._frames]
-        state["_packed"] = None if self._packed is None else np.array(self._packed)
-        return state
+        state = {name: value for name, value in vars(self).items() if name not in _NOT_PICKLED}
+        return state | {"_frames": [functools.partial(RenderInput, *frame()) for frame in self._frames]}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        for name in ("func_env", "render_mode", "_render_size", "spec", "_inside"):
-            setattr(self, name, state[name])
+        vars(self).update(state)
         self._set_up()
-        packed = state.pop("_packed")
-        self.__dict__.update(state)
-        self._packed = None if packed is None else jnp.asarray(packed)
 
     def __str__(self) -> str:
         names = [type(layer).__name__ for layer in layers(self.func_env)]

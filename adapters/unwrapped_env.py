@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from funcenv.adapters.engine.innermost import Innermost
 from funcenv.adapters.engine.parameters import has_attribute, read_attribute
+from funcenv.adapters.engine.session import Face, plain_conversions
 from funcenv.adapters.env import ActType, Env, ObsType
 from funcenv.adapters.spaces.space import Space
 from funcenv.func_env import AnyEnv
@@ -39,17 +41,17 @@ class UnwrappedEnv(Env[ObsType, ActType]):
     _np_random: Any = _of_outer("_np_random", "Generator, or None before the first use.")
 
     def __init__(self, outer: Any) -> None:
-        vars(self)["outer"] = outer
+        vars(self).update(outer=outer, _face=Face(outer._session, Innermost, plain_conversions))
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[ObsType, dict[str, Any]]:
         """Start an episode, as `FunctionalEnv.reset` does."""
-        return self.outer._reset(seed, options, inside=True)
+        return self.outer._reset(self._face, seed, options)
 
     def step(self, action: ActType) -> tuple[ObsType, float, bool, bool, dict[str, Any]]:
         """Take an action, without the wrappers."""
-        return self.outer._step(action, inside=True)
+        return self.outer._step(self._face, action)
 
     def render(self) -> Any:
         """Return what `render_mode` names."""
@@ -99,15 +101,16 @@ class UnwrappedEnv(Env[ObsType, ActType]):
         """Return an attribute of the innermost environment, or of the one with its wrappers."""
         if "outer" not in vars(self):
             raise AttributeError(name)
-        if has_attribute(self.func_env, name) and name != "P":
-            return read_attribute(self.func_env, name)
-        return getattr(self.outer, name)
+        if name in self.func_env.stateful_attributes or not has_attribute(self.func_env, name):
+            return getattr(self.outer, name)
+        return read_attribute(self.func_env, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Set a parameter or another attribute, which both environments have."""
         if name == "state":
-            self.outer._enter(inside=True)
-        setattr(self.outer, name, value)
+            self.outer._restore(self._face, value)
+        else:
+            setattr(self.outer, name, value)
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *dir(self.outer)})

@@ -28,6 +28,7 @@ from funcenv.random import require_typed_key
 from funcenv.scene import Scene
 from funcenv.sharding import vary_over, varying_axes
 from funcenv.spaces import Space
+from funcenv.stateful import StatefulAttribute
 from funcenv.struct import NDArray, PyTreeNode, parameter_ndim
 
 State = TypeVar("State")
@@ -268,6 +269,11 @@ class FuncEnv(PyTreeNode, Generic[State, Action, Obs]):
         `calls_host = True` can set it.
         """
         return False
+
+    @property
+    def stateful_attributes(self) -> dict[str, StatefulAttribute]:
+        """The attributes that only stateful environments have, such as Gymnasium's `P` and `s`; none by default."""
+        return {}
 
     @property
     def unwrapped(self) -> AnyEnv:

@@ -1,29 +1,35 @@
 """Attributes and parameters of the functional environment behind a stateful one.
 
 A stateful environment shows the public attributes of its functional environment, and of the wrappers around it, as
-Gymnasium's environments show theirs: numbers and arrays of NumPy, and for environments with numbered states the
-attributes `P`, `desc`, `nS`, `nA`, `encode`, `decode` and `action_mask` in Gymnasium's form.
+Gymnasium's environments show theirs: numbers and arrays of NumPy. It also has the environment's `stateful_attributes`.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import jax
 import numpy as np
 
-from funcenv.envs.toy_text.tabular import TabularEnv, TabularState
 from funcenv.func_env import AnyEnv
 from funcenv.struct import parameter_ndim
 from funcenv.wrappers.base import Wrapper, layer_with, layers
 
-TransitionDict = dict[int, dict[int, list[tuple[float, int, float, bool]]]]
+
+class NoState:
+    """Stands for a stateful environment where there is none, for the attributes that need one."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"the attribute needs the {name} of a single stateful environment, made by make(id)")
+
+
+NO_STATE = NoState()
 
 
 def has_attribute(func_env: AnyEnv, name: str) -> bool:
-    """Return whether the environment, a wrapper around it, or Gymnasium's form of it has a public attribute.
+    """Return whether the environment or a wrapper around it has a public attribute, or the stateful interface adds one.
 
     >>> import funcenv
     >>> env = funcenv.make("CartPole-v1")
@@ -32,18 +38,22 @@ def has_attribute(func_env: AnyEnv, name: str) -> bool:
     >>> read_attribute(env, "action_names")
     ('push left', 'push right')
     """
-    return _owner(func_env, name) is not None or name in _tabular_readers(func_env)
+    return _owner(func_env, name) is not None or name in func_env.unwrapped.stateful_attributes
 
 
 def attribute_names(func_env: AnyEnv) -> set[str]:
     """Return the names for which `has_attribute` is true, without those in capitals."""
-    return {name for layer in layers(func_env) for name in dir(layer) if has_attribute(func_env, name)} | set(
-        _tabular_readers(func_env)
-    )
+    names = [*(name for layer in layers(func_env) for name in dir(layer)), *func_env.unwrapped.stateful_attributes]
+    return {name for name in names if not name.startswith("_") and has_attribute(func_env, name)}
 
 
-def read_attribute(func_env: AnyEnv, name: str) -> Any:
+def read_attribute(func_env: AnyEnv, name: str, view: Any = NO_STATE) -> Any:
     """Return an attribute of the outermost layer that has it, with NumPy arrays in place of JAX arrays.
+
+    Args:
+        func_env: Environment with its wrappers.
+        name: Name of the attribute.
+        view: What the environment's `stateful_attributes` read, a `StatefulView`.
 
     Raises:
         AttributeError: No layer has the attribute.
@@ -54,9 +64,9 @@ def read_attribute(func_env: AnyEnv, name: str) -> Any:
     >>> read_attribute(funcenv.make("FrozenLake-v1", is_slippery=False), "P")[14][2]
     [(1.0, 15, 1.0, True)]
     """
-    readers = _tabular_readers(func_env)
-    if name in readers:
-        return readers[name](func_env.unwrapped)
+    attributes = func_env.unwrapped.stateful_attributes
+    if name in attributes:
+        return attributes[name].read(view)
     owner = _owner(func_env, name)
     if owner is None:
         raise AttributeError(f"{type(func_env.unwrapped).__name__} has no attribute {name!r}")
@@ -143,29 +153,6 @@ def as_parameter(layer: AnyEnv, name: str, value: Any, num_envs: int | None = No
     return np.asarray(value, dtype) if dtype.kind == "f" and np.asarray(value).dtype.kind in "biu" else value
 
 
-def transition_dict(env: TabularEnv[Any]) -> TransitionDict:
-    """Return the table `P` in Gymnasium's form, `P[state][action] -> [(probability, next_state, reward, terminated)]`.
-
-    The numbers are Python's. Outcomes of probability 0, which pad the pure table, are left out.
-
-    >>> from funcenv.envs import CliffWalking
-    >>> transition_dict(CliffWalking())[36][1]
-    [(1.0, 36, -100.0, False)]
-    """
-    with jax.enable_x64(True):
-        table = jax.jit(lambda: env.P)()
-    columns = [
-        np.asarray(part).tolist() for part in (table.probability, table.next_state, table.reward, table.terminated)
-    ]
-    return {
-        state: {
-            action: [outcome for outcome in zip(*outcomes, strict=True) if outcome[0] > 0]
-            for action, outcomes in enumerate(zip(*rows, strict=True))
-        }
-        for state, rows in enumerate(zip(*columns, strict=True))
-    }
-
-
 def _owner(func_env: AnyEnv, name: str) -> AnyEnv | None:
     """Return the outermost layer that adds a public attribute to those of every environment."""
     if name.startswith("_") or name in _COMMON:
@@ -188,46 +175,4 @@ def _is_numeric(value: Any) -> bool:
     )
 
 
-def _tabular_readers(func_env: AnyEnv) -> dict[str, Callable[[Any], Any]]:
-    env = func_env.unwrapped
-    if not isinstance(env, TabularEnv):
-        return {}
-    return {name: read for name, read in _TABULAR.items() if hasattr(env, _NEEDED.get(name, "P"))}
-
-
-def _encode(env: TabularEnv[Any]) -> Callable[..., int]:
-    def encode(*numbers: Any) -> int:
-        """Return the number of the state with these parts, in the order of the state's fields."""
-        if len(numbers) == 1 and isinstance(numbers[0], TabularState):
-            return int(env.encode(numbers[0]))
-        parts = dict(zip(_number_fields(env), map(int, numbers), strict=True))
-        return int(env.encode(env.decode(0).replace(**parts)))
-
-    return encode
-
-
-def _decode(env: TabularEnv[Any]) -> Callable[[Any], tuple[int, ...]]:
-    def decode(number: Any) -> tuple[int, ...]:
-        """Return the parts of the state with a number."""
-        state = env.decode(int(number))
-        return tuple(int(getattr(state, name)) for name in _number_fields(env))
-
-    return decode
-
-
-def _number_fields(env: TabularEnv[Any]) -> list[str]:
-    """Return the names of the integer fields of a state, such as row and column."""
-    return [name for name, leaf in vars(env.decode(0)).items() if np.asarray(leaf).dtype.kind == "i"]
-
-
 _COMMON = frozenset([*dir(Wrapper), "env"]) - {"action_names"}  # what every environment or wrapper has
-_NEEDED = {"desc": "tiles", "action_mask": "action_mask"}  # attributes without which an environment lacks the former
-_TABULAR: dict[str, Callable[[Any], Any]] = {
-    "P": transition_dict,
-    "nS": lambda env: env.observation_space.n,
-    "nA": lambda env: env.action_space.n,
-    "encode": _encode,
-    "decode": _decode,
-    "desc": lambda env: np.array([list(row) for row in env.tiles], "S1"),
-    "action_mask": lambda env: lambda number: np.asarray(env.action_mask(env.decode(int(number)))),
-}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import struct
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -13,10 +13,10 @@ import numpy as np
 
 from funcenv._compile.sharing import share_programs
 from funcenv._compile.single_kernel import SingleKernel
-from funcenv.adapters.engine.innermost import Innermost
 from funcenv.adapters.engine.packing import Packing, Reader
 from funcenv.adapters.engine.snapshot import Snapshot
 from funcenv.func_env import AnyEnv, Timestep
+from funcenv.random import default_impl, find_impl
 from funcenv.random._counter_based import Style
 from funcenv.random.generators import with_style
 from funcenv.struct import NDArray
@@ -39,13 +39,13 @@ class EnvPrograms:
 
     Args:
         func_env: the environment.
-        impl: the PRNG implementation of its keys.
-        inside: whether to step the environment inside all wrappers.
+        impl_name: the name of the PRNG implementation of its keys; None for the default.
+        stepped: returns the environment that is stepped, from this one or one with other parameters.
     """
 
-    def __init__(self, func_env: AnyEnv, impl: Hashable, inside: bool = False) -> None:
-        self._env, self._inside = func_env, inside
-        key = jax.random.key(0, impl=impl)
+    def __init__(self, func_env: AnyEnv, impl_name: str | None, stepped: Callable[[AnyEnv], AnyEnv]) -> None:
+        self._env, self._impl_name, self._stepped = func_env, impl_name, stepped
+        key = jax.random.key(0, impl=find_impl(impl_name) if impl_name else default_impl())
         example = jax.eval_shape(self._reset_result, func_env, key, jnp.zeros((), jnp.uint32))
         example = example._replace(snapshot=example.snapshot._replace(key=key))
         self._layout = Packing(example)
@@ -67,6 +67,13 @@ class EnvPrograms:
         self.step_with = jax.jit(self._step)
         self.snapshot = jax.jit(lambda packed: self._layout.unpack(packed).snapshot)
         self.restore = jax.jit(self._restore)
+
+    def are_for(self, func_env: AnyEnv, impl_name: str | None, stepped: Callable[[AnyEnv], AnyEnv]) -> bool:
+        """Return whether these programs were made of the same arguments, and of this very environment."""
+        return self._env is func_env and (self._impl_name, self._stepped) == (impl_name, stepped)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _find, (self._env, self._impl_name, self._stepped)
 
     def _single_kernel(self, function: Callable[..., Any]) -> SingleKernel:
         """Compile `function(env, packed, ...)` for this environment, with generators that suit a single kernel."""
@@ -95,11 +102,13 @@ class EnvPrograms:
         env_state, timestep = self._stepped(env).reset(call_key(key, num_calls), after=last)
         return _result(timestep, Snapshot(env_state, key, num_calls + np.uint32(1)))
 
-    def _stepped(self, env: AnyEnv) -> AnyEnv:
-        return Innermost(env) if self._inside else env
-
 
 env_programs = share_programs(EnvPrograms)
+
+
+def _find(*args: Any) -> EnvPrograms:
+    """Return the programs of pickled arguments."""
+    return env_programs(*args)
 
 
 def _result(timestep: Timestep[Any], snapshot: Snapshot) -> _Result:

@@ -8,6 +8,7 @@ from typing import Any
 
 import gymnasium
 
+from funcenv.adapters.engine.session import plain_conversions
 from funcenv.adapters.env import ActType, ObsType
 from funcenv.adapters.functional_env import FunctionalEnv
 from funcenv.adapters.gymnasium.member_conversion import has_own_form, member_decoder
@@ -16,6 +17,17 @@ from funcenv.adapters.rendering.display import NO_DISPLAY, can_open_window
 from funcenv.adapters.rendering.modes import render_modes, require_mode
 from funcenv.func_env import AnyEnv
 from funcenv.keyboard import key_code, parse_combination
+from funcenv.spaces.space import AnySpace
+
+
+def _member_conversions(
+    action_space: AnySpace, observation_space: AnySpace
+) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
+    """Return the conversions from and to members of Gymnasium's spaces."""
+    encode, _ = plain_conversions(action_space, observation_space)
+    if has_own_form(action_space):
+        return lambda action: encode(action_space.pack(action)), member_decoder(observation_space)
+    return encode, member_decoder(observation_space)
 
 
 class GymnasiumEnv(FunctionalEnv[ObsType, ActType], gymnasium.Env[ObsType, ActType]):  # type: ignore[misc]  # it has two specs
@@ -49,6 +61,7 @@ class GymnasiumEnv(FunctionalEnv[ObsType, ActType], gymnasium.Env[ObsType, ActTy
 
     reopens = True
     _said_no_display = False
+    _conversions = staticmethod(_member_conversions)
 
     def _check_mode(self, render_mode: str | None, func_env: AnyEnv) -> None:
         if render_mode is not None and not render_modes(func_env):
@@ -66,15 +79,9 @@ class GymnasiumEnv(FunctionalEnv[ObsType, ActType], gymnasium.Env[ObsType, ActTy
             self._said_no_display = True
             warnings.warn(f"{self} shows no window: {NO_DISPLAY}", UserWarning, stacklevel=2)
 
-    def _set_up_spaces(self) -> None:
-        super()._set_up_spaces()
-        observation_space, action_space = self.func_env.observation_space, self.func_env.action_space
-        self.observation_space = to_gymnasium(observation_space)
-        self.action_space = to_gymnasium(action_space)
-        self._decode = member_decoder(observation_space)
-        if has_own_form(action_space):
-            encode = self._encode
-            self._encode = lambda action: encode(action_space.pack(action))
+    def _set_spaces(self) -> None:
+        self.observation_space = to_gymnasium(self.func_env.observation_space)
+        self.action_space = to_gymnasium(self.func_env.action_space)
 
     @property
     def seed(self) -> Any:

@@ -11,7 +11,6 @@ from it. Sticky actions and the random number of skipped frames are drawn from t
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -30,6 +29,7 @@ from funcenv.host import host_call
 from funcenv.scene import Camera, Scene, Sprite, rgba
 from funcenv.scene.color import pack_words, unpack_words
 from funcenv.spaces import Box, Discrete
+from funcenv.stateful import StatefulAttribute, constant
 from funcenv.struct import NDArray, PyTreeNode, field
 
 _OBS_TYPES = ("rgb", "grayscale", "ram")
@@ -170,23 +170,14 @@ class Atari(FuncEnv[AtariState, Array, Array]):
         actions = [_push(meaning) for meaning in meanings] if self.continuous else range(len(meanings))
         return dict(zip(keys, actions, strict=True))
 
-    def stateful_attribute(self, name: str, read_state: Callable[[], AtariState]) -> Any:
-        """Return an attribute that code for Gymnasium's `AtariEnv` reads from a stateful environment.
-
-        Args:
-            name: "ale", "_frameskip" or "_obs_type".
-            read_state: returns the current state, with NumPy arrays.
-
-        Raises:
-            AttributeError: there is no such attribute.
-        """
-        if name == "ale":
-            return AleView(self, read_state)
-        if name in ("_frameskip", "_obs_type"):
-            return getattr(self, name[1:])
-        raise AttributeError(
-            f"{type(self).__name__} has no attribute {name!r} for stateful environments; read self.state"
-        )
+    @property
+    def stateful_attributes(self) -> dict[str, StatefulAttribute]:
+        """What code for Gymnasium's `AtariEnv` reads: `ale`, `_frameskip` and `_obs_type`."""
+        return {
+            "ale": StatefulAttribute(lambda view: AleView(self, lambda: view.state)),
+            "_frameskip": constant(lambda: self.frameskip),
+            "_obs_type": constant(lambda: self.obs_type),
+        }
 
     @property
     def render_fps(self) -> float:

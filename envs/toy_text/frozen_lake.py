@@ -24,6 +24,7 @@ from funcenv.envs.toy_text.tabular import TabularEnv, TabularState, compass_move
 from funcenv.func_env import reward_bounds
 from funcenv.scene import Scene
 from funcenv.spaces import Discrete
+from funcenv.stateful import StatefulAttribute, constant
 from funcenv.struct import NDArray, field
 
 _ICE, _HOLE, _GOAL = range(3)  # kinds of tiles; a start is ice
@@ -196,6 +197,12 @@ class FrozenLake(TabularEnv[FrozenLakeState]):
         goal, hole, ice = self.reward_schedule
         has_hole = any("H" in row for row in self.tiles)
         return reward_bounds(goal, ice, *([hole] if has_hole else []))
+
+    @property
+    def stateful_attributes(self) -> dict[str, StatefulAttribute]:
+        """Those of all environments with numbered states, and Gymnasium's map `desc`, bytes `[nrow, ncol]`."""
+        desc = constant(lambda: np.array([list(row) for row in self.tiles], "S1"))
+        return {**super().stateful_attributes, "desc": desc}
 
     def get_keys_to_action(self) -> dict[Any, Any]:
         """Return the actions of the arrow keys."""

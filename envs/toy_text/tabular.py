@@ -12,9 +12,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from funcenv.envs.toy_text.stateful_attributes import tabular_attributes
 from funcenv.envs.toy_text.transition_table import TransitionTable, stack_outcomes
 from funcenv.func_env import FuncEnv
 from funcenv.spaces import Discrete
+from funcenv.stateful import StatefulAttribute
 from funcenv.struct import PyTreeNode
 
 
@@ -107,6 +109,11 @@ class TabularEnv(FuncEnv[TabularStateT, Int[Array, ""], Int[Array, ""]]):
         numbers = jnp.arange(self.observation_space.n, dtype=jnp.int32)
         actions = jnp.arange(self.action_space.n, dtype=jnp.int32)
         return jax.vmap(jax.vmap(row, in_axes=(None, 0)), in_axes=(0, None))(numbers, actions)
+
+    @property
+    def stateful_attributes(self) -> dict[str, StatefulAttribute]:
+        """The attributes of Gymnasium's toy text environments, in their form."""
+        return tabular_attributes(self)
 
     @property
     def initial_state_distrib(self) -> Float[Array, "num_states"]:

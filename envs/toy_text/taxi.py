@@ -32,6 +32,7 @@ from funcenv.envs.toy_text.taxi_scene import draw_taxi
 from funcenv.func_env import reward_bounds
 from funcenv.scene import Scene
 from funcenv.spaces import Discrete
+from funcenv.stateful import StatefulAttribute, constant
 from funcenv.struct import field
 
 _STANDS = ((0, 0), (0, 4), (4, 0), (4, 3))  # R G Y B: row, column
@@ -248,6 +249,12 @@ class Taxi(TabularEnv[TaxiState]):
     def reward_range(self) -> tuple[float, float]:
         """Bounds of the reward."""
         return reward_bounds(self.step_reward, self.delivery_reward, self.illegal_reward)
+
+    @property
+    def stateful_attributes(self) -> dict[str, StatefulAttribute]:
+        """Those of all environments with numbered states, and the function `action_mask` of such a number."""
+        mask = constant(lambda: lambda number: np.asarray(self.action_mask(self.decode(int(number)))))
+        return {**super().stateful_attributes, "action_mask": mask}
 
     def get_keys_to_action(self) -> dict[Any, Any]:
         """Return the actions of the keys: the arrows drive, P picks up, D drops off."""

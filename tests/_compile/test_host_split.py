@@ -9,6 +9,7 @@ import funcenv
 from funcenv import adapters
 from funcenv._compile.host_split import DirectProgram, SplitProgram, split_host_call
 from funcenv.host import host_call
+from tests.support.programs import programs_of
 from tests.test_host import RESULT, SpringEnv, SpringState, step_springs
 
 SCALAR = jax.ShapeDtypeStruct((), np.float32)
@@ -102,6 +103,6 @@ def test_stateful_environments_call_the_host_directly(make, monkeypatch):
         found, expected = (each.step(np.float32(force)) for each in (env, whole))
         np.testing.assert_array_equal(found[0], expected[0])
         assert found[1:4] == expected[1:4]
-    assert (env._programs.step.is_divided, whole._programs.step.is_divided) == (True, False)
+    assert (programs_of(env).step.is_divided, programs_of(whole).step.is_divided) == (True, False)
     assert env.step(np.float32(0.0))[3]
     env.reset()

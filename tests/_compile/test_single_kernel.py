@@ -12,6 +12,7 @@ import pytest
 import funcenv
 from funcenv._compile.single_kernel import MAX_EQUATIONS, SingleKernel
 from funcenv.adapters import FunctionalEnv
+from tests.support.programs import programs_of
 
 pytestmark = pytest.mark.fast_path
 
@@ -33,7 +34,7 @@ def test_a_step_and_a_reset_of_every_environment_are_single_kernels(id):
     env.reset(seed=0)
     env.step(env.action_space.sample())
     env.reset()
-    step, reset = env._programs.step, env._programs.reset
+    step, reset = programs_of(env).step, programs_of(env).reset
     assert step.is_divided or (step.refusal, reset.refusal) == (None, None)
 
 

@@ -18,6 +18,7 @@ from funcenv.adapters.errors import ClosedEnvironment, ConcurrentUse, ResetNeede
 from funcenv.envs import CartPole
 from funcenv.spaces import Box
 from funcenv.wrappers import FlattenObservation, TimeLimit
+from tests.support.programs import programs_of
 
 CARTPOLE = TimeLimit(CartPole(), max_episode_steps=12)
 
@@ -148,16 +149,16 @@ def test_it_lives_as_the_pure_vector_environment_given_the_same_key(env):
 def test_step_is_compiled_once(env):
     env.reset(seed=0)
     env.step(0)
-    before = env._programs.step.num_compilations()
+    before = programs_of(env).step.num_compilations()
     trace(env, ACTIONS)
     env.reset(seed=1)
     trace(env, [np.int64(1), np.array(0), 1])
-    assert env._programs.step.num_compilations() == before == 1
+    assert programs_of(env).step.num_compilations() == before == 1
 
 
 def test_equal_environments_share_compiled_code(env):
-    assert FunctionalEnv(TimeLimit(CartPole(), 12))._programs is env._programs
-    assert FunctionalEnv(TimeLimit(CartPole(gravity=1.6), 12))._programs is not env._programs
+    assert programs_of(FunctionalEnv(TimeLimit(CartPole(), 12))) is programs_of(env)
+    assert programs_of(FunctionalEnv(TimeLimit(CartPole(gravity=1.6), 12))) is not programs_of(env)
 
 
 def test_calls_out_of_order_are_refused(env):

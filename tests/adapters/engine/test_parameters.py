@@ -11,6 +11,7 @@ from funcenv import adapters
 from funcenv.adapters import FunctionalEnv
 from funcenv.envs import CartPole
 from funcenv.wrappers import TimeLimit
+from tests.support.programs import programs_of
 
 
 @pytest.fixture
@@ -38,13 +39,13 @@ def test_parameters_of_all_layers_are_attributes(env):
 @pytest.mark.fast_path
 def test_setting_a_number_compiles_nothing_again(env):
     env.step(0)
-    programs = env._programs
+    programs = programs_of(env)
     for gravity in (1.6, 2, np.float32(3.5), np.array(4)):
         env.gravity = gravity
         assert type(env.gravity) is float and env.gravity == gravity == env.func_env.unwrapped.gravity
         env.step(0)
         env.reset()
-    assert env._programs is programs
+    assert programs_of(env) is programs
     assert programs.step_with._cache_size() == programs.reset_with._cache_size() == 1
     assert programs.step.num_compilations() == 1
 

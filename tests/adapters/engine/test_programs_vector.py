@@ -11,6 +11,7 @@ from funcenv.adapters.engine.programs_vector import VectorPrograms, vector_progr
 from funcenv.adapters.functional_vector_env import FunctionalVectorEnv
 from funcenv.envs import CartPole
 from funcenv.wrappers import TimeLimit
+from tests.support.programs import programs_of
 from tests.support.tiny_envs import Walk
 from tests.test_host import SpringEnv
 
@@ -80,7 +81,7 @@ def test_what_cannot_be_fused_runs_as_an_ordinary_program():
         vstate, timestep = jax.jit(pure.step)(vstate, jnp.zeros(4, jnp.int32))
         observations, *_ = envs.step(np.zeros(4, int))
         np.testing.assert_allclose(observations, timestep.observation, atol=1e-6)
-    assert envs._programs.step.refusal is not None
+    assert programs_of(envs).step.refusal is not None
 
 
 @pytest.mark.parametrize("output", ["numpy", "jax"])
