@@ -17,7 +17,7 @@ for folder in "envs", "adapters":  # a source distribution cannot hold the links
         link.symlink_to(pathlib.Path("..") / folder)
 
 # Scripts that need packages of their own, and a module that imports torchrl; benchmarks/studies/trainers.py tests it.
-collect_ignore_glob = ["tests/reference/*", "*/funcenv/interop/torchrl/env.py"]
+collect_ignore_glob = ["tests/reference/*", "funcenv/interop/torchrl/env.py"]
 
 pytest.register_assert_rewrite("tests.support")
 

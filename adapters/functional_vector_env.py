@@ -2,42 +2,48 @@
 
 from __future__ import annotations
 
-import functools
 import threading
+import warnings
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
-from funcenv.adapters.engine.batch_actions import Encode, batch_encoder, block_length
+from funcenv.adapters.engine.attributes import attribute_of_each, joined_values
+from funcenv.adapters.engine.batch_actions import Encode, batch_encoder
 from funcenv.adapters.engine.batch_seeding import batch_np_random, parse_seeds, require_mask, seeds_to_key_words
 from funcenv.adapters.engine.lifecycle import acquire, exclusive
-from funcenv.adapters.engine.outputs import DeviceOutput, NumpyOutput, StepResult, jax_output, torch_output
-from funcenv.adapters.engine.parameters import with_parameters
-from funcenv.adapters.engine.programs_vector import Result, VectorPrograms, vector_programs
-from funcenv.adapters.engine.reset_options import batch_parameters, with_batched_options
+from funcenv.adapters.engine.outputs import StepResult, torch_output
+from funcenv.adapters.engine.programs_vector import Result
 from funcenv.adapters.engine.seeding import draw_key_words, np_random
-from funcenv.adapters.engine.sending import SendingVectorEnv
-from funcenv.adapters.engine.snapshot import same_shapes, same_structure
+from funcenv.adapters.engine.sending import XlaFunctions, in_order, xla_functions
+from funcenv.adapters.engine.vector_session import VectorSession, encode_block
 from funcenv.adapters.env import ActType, ObsType, require_func_env
 from funcenv.adapters.errors import ResetNeeded
+from funcenv.adapters.rendering.batch import BatchRenderer, PresentFrame, require_drawable
+from funcenv.adapters.rendering.frames import Frame, require_frame_size
+from funcenv.adapters.rendering.modes import metadata, render_modes, require_mode
+from funcenv.adapters.rendering.window import window_title
 from funcenv.adapters.spaces.space import Space
+from funcenv.adapters.vector_env import VectorEnv
 from funcenv.func_env import AnyEnv
-from funcenv.random import default_impl, find_impl, impl_name, words_in_key
+from funcenv.random import words_in_key
 from funcenv.registry import EnvSpec
 from funcenv.spaces import batch_space
 from funcenv.spaces.space import AnySpace
 from funcenv.struct import NDArray
-from funcenv.vector import AnyVectorEnv, AutoresetMode, FuncVectorEnv, VectorState
+from funcenv.vector import AnyVectorEnv, AutoresetMode, VectorState
 
 _OUTPUTS = ("numpy", "jax", "torch")
-# The attributes that follow from the others, or that are pickled in another form.
-_NOT_PICKLED = {"_venv", "_impl", "_programs", "_output", "_encode", "_checks_ends", "_lock", "_usual", "_window"}
-_NOT_PICKLED |= {"_key_words", "_packed_state"}
+# Attributes of a single environment that the vector environment has under these names.
+_OF_EACH = {
+    "observation_space": "single_observation_space",
+    "action_space": "single_action_space",
+    **{name: name for name in ("metadata", "render_mode", "spec")},
+}
+_NOT_PICKLED = {"_encode", "_lock"}
 
 
-class FunctionalVectorEnv(SendingVectorEnv[ObsType, ActType]):
+class FunctionalVectorEnv(VectorEnv[ObsType, ActType]):
     """Gymnasium's vector interface to any `FuncEnv`.
 
     After `reset(seed=s)`, environment i behaves as `FunctionalEnv` does after `reset(seed=s + i)`, and as environment i
@@ -114,16 +120,19 @@ class FunctionalVectorEnv(SendingVectorEnv[ObsType, ActType]):
             raise ValueError(f"output must be one of {', '.join(_OUTPUTS)}, got {output!r}")
         if output == "torch":
             torch_output()  # raises if torch is missing
-        self.func_env = func_env
-        self.num_envs = num_envs
-        self._mode = AutoresetMode(autoreset_mode)
-        self.autoreset_mode: Any = self._mode
-        self.output = output
-        self._set_up_rendering(render_mode, render_height, render_width)
-        self.spec = spec
-        self.metadata = {**self.metadata, "jax": True, "autoreset_mode": self._mode}
+        mode, modes = AutoresetMode(autoreset_mode), render_modes(func_env)
+        require_mode(render_mode, modes, func_env)
+        size = require_frame_size(render_height, render_width)
+        self._session = VectorSession(func_env, num_envs, mode, output)
+        self.num_envs, self.output, self.render_mode, self.spec = num_envs, output, render_mode, spec
+        self.autoreset_mode: Any = mode
+        self.metadata = {**metadata(func_env, modes), "jax": True, "autoreset_mode": mode}
+        fps = self.metadata.get("render_fps", 30)
+        self._renderer = BatchRenderer(render_mode, num_envs, window_title(self), fps, size)
+        self._last_actions: Any = None  # with whether they are a block of several steps; None after a reset
+        self._key_is_stale = False
         self._set_up()
-        self._set_spaces(self._venv)
+        self._set_spaces(self._session.venv)
 
     def _set_spaces(self, venv: AnyVectorEnv) -> None:
         self.single_observation_space = Space(venv.single_observation_space)
@@ -132,21 +141,17 @@ class FunctionalVectorEnv(SendingVectorEnv[ObsType, ActType]):
         self.action_space = Space(batch_space(venv.single_action_space, self.num_envs))
 
     def _set_up(self) -> None:
-        """Set everything that follows from the arguments, also after unpickling."""
-        self._venv = self._func_vector_env()  # whose parameters are constants of the compiled programs
-        self._impl = default_impl()
-        self._encode = self._action_encoder(self._venv.single_action_space)
-        self._checks_ends = self.output == "numpy" and self._mode is AutoresetMode.DISABLED
-        self._key_words: jax.Array | None = None  # [num_envs, words_in_key]
-        self._packed_state: jax.Array | None = None  # from the last call; None before the first reset
-        self._parameters: Any = None  # [num_envs] environments, while there may be episodes with other parameters
-        self._ended: NDArray | None = None  # [num_envs], in DISABLED mode
-        self._pending: Result | None = None  # of the step that step_async started
-        self._key_is_stale = False
+        """Set everything that is not pickled."""
+        self._encode = self._action_encoder(self._session.venv.single_action_space)
         self._lock = threading.Lock()
 
     def _action_encoder(self, space: AnySpace) -> Encode:
         return batch_encoder(space)
+
+    @property
+    def func_env(self) -> AnyEnv:
+        """The functional environment, or a batch of `num_envs`, with its present parameters."""
+        return self._session.func_env
 
     @exclusive
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[ObsType, dict[str, Any]]:
@@ -168,30 +173,20 @@ class FunctionalVectorEnv(SendingVectorEnv[ObsType, ActType]):
             TypeError: a seed is not an integer, or a mask is not bool.
             ResetNeeded: the first reset has a mask.
         """
-        self._require_nothing_pending("reset")
+        self._session.require_nothing_pending("reset")
         result, mask = self._start_reset(seed, dict(options or {}))
-        observation, _, terminated, truncated, infos = self._output.reset(result, mask)
+        observation, _, terminated, truncated, infos = self._session.results.reset(result, mask)
         self._after_call(terminated, truncated, None, moved=mask)
         return observation, infos
 
     def _start_reset(self, seed: Any, options: dict[str, Any]) -> tuple[Result, NDArray]:
         """Start episodes, and return their result and the mask of the environments that were reset."""
-        partial = "reset_mask" in options
+        session, partial = self._session, "reset_mask" in options
         mask = require_mask(options.pop("reset_mask"), self.num_envs) if partial else np.ones(self.num_envs, bool)
-        if partial and self._packed_state is None:
+        if partial and session.packed is None:
             raise ResetNeeded("call reset() without a reset_mask first: there are no episodes to keep")
-        parameters = self._with_options(options, mask)
-        key_words, seeded = self._new_key_words(seed, mask, partial)
-        env = self.func_env if parameters is None else parameters
-        if self._packed_state is None or self._key_words is None:
-            self._key_words = jnp.asarray(key_words)
-            result = self._programs.first_reset(env, self._key_words)
-        else:
-            if seeded.any():
-                self._key_words = jnp.asarray(np.where(seeded[:, None], key_words, np.asarray(self._key_words)))
-            result = self._programs.reset(env, self._key_words, self._packed_state, seeded, mask)
-        self._parameters, self._packed_state = parameters, result[1]
-        return result, mask
+        parameters = session.envs_of_episodes(options, mask)
+        return session.reset(parameters, *self._new_key_words(seed, mask, partial), mask), mask
 
     def step(self, actions: ActType) -> tuple[ObsType, Any, Any, Any, dict[str, Any]]:
         """Take an action in each environment.
@@ -218,7 +213,7 @@ class FunctionalVectorEnv(SendingVectorEnv[ObsType, ActType]):
     @exclusive
     def step_async(self, actions: ActType) -> None:
         """Start a step, and return while it is computed. `step_wait` returns the results. Errors are as in `step`."""
-        self._pending = self._start_step(actions)
+        self._session.pending = self._start_step(actions)
 
     @exclusive
     def step_wait(self) -> tuple[ObsType, Any, Any, Any, dict[str, Any]]:
@@ -227,9 +222,9 @@ class FunctionalVectorEnv(SendingVectorEnv[ObsType, ActType]):
         Raises:
             RuntimeError: no step was started.
         """
-        if self._pending is None:
+        result, self._session.pending = self._session.pending, None
+        if result is None:
             raise RuntimeError("step_wait() has nothing to wait for; call step_async(actions) or send(actions) first")
-        result, self._pending = self._pending, None
         return self._finish_step(result)
 
     @exclusive
@@ -249,19 +244,83 @@ class FunctionalVectorEnv(SendingVectorEnv[ObsType, ActType]):
             ValueError: an action is outside of the space, or there are none.
             ResetNeeded: as for `step`.
         """
-        packed = self._require_ready("rollout")
-        encoded = self._encode(actions, (block_length(actions), self.num_envs))
-        programs = self._programs
-        if self._parameters is None:
-            result = programs.rollout(self._key_words, packed, encoded)
-        else:
-            result, self._parameters = programs.rollout_with(
-                self._usual, self._parameters, self._key_words, packed, encoded
-            )
-        self._packed_state = result[1]
-        returned = self._output.rollout(result[0])
+        self._session.require_ready("rollout")
+        encoded = encode_block(self._encode, actions, self.num_envs)
+        returned = self._session.rollout(encoded)
         self._after_call(returned[2][-1], returned[3][-1], (encoded, True), skips_frames=True)
         return returned
+
+    @exclusive
+    def async_reset(self) -> None:
+        """Start new episodes everywhere, and return while they are computed. `recv` returns the first observations.
+
+        >>> import funcenv.adapters
+        >>> envs = funcenv.adapters.make_vec("CartPole-v1", num_envs=3)
+        >>> envs.async_reset()
+        >>> for _ in range(20):
+        ...     observations, rewards, terminations, truncations, infos = envs.recv()
+        ...     envs.send((observations[:, 2] > 0).astype(int), infos["env_id"])
+        """
+        self._session.require_nothing_pending("async_reset")
+        self._last_actions = None
+        self._session.pending = self._start_reset(None, {})[0]
+
+    def send(self, actions: ActType, env_id: Any = None) -> None:
+        """Start a step, and return while it is computed.
+
+        Args:
+            actions: a batch of actions, `[num_envs, ...]`.
+            env_id: the environment of each action; all of them are stepped together. By default they are in order.
+
+        Raises:
+            ValueError: `env_id` does not name every environment once; and what `step` raises.
+            RuntimeError: the results of the last `send` were not received.
+        """
+        self.step_async(in_order(actions, env_id, self.num_envs))
+
+    def recv(self) -> tuple[ObsType, Any, Any, Any, dict[str, Any]]:
+        """Return the results of the last `send` or `async_reset`, those of `step`; rewards of a reset are 0.
+
+        `infos["env_id"]` holds the number of each environment, `[num_envs]`; they are always in order.
+
+        Raises:
+            RuntimeError: nothing was sent.
+        """
+        *results, infos = self.step_wait()
+        return (*results, {**infos, "env_id": np.arange(self.num_envs, dtype=np.int32)})
+
+    def xla(self) -> XlaFunctions:
+        """Return a handle, and pure functions for compiled loops: `recv`, `send` and `step`.
+
+        `recv(handle)` returns a handle and the results, `send(handle, actions, env_id=None)` a handle, and
+        `step(handle, actions, env_id=None)` both. Observations have the form of functional environments. Unlike
+        EnvPool's, the handle is a value, the state at the call of `xla`: it can be used again, and `jax.vmap` maps over
+        handles.
+
+        Raises:
+            RuntimeError: actions were sent and their results not received, or present episodes have other parameters
+                because of `reset(options=...)` or `set_attr`.
+
+        >>> import jax, funcenv.adapters
+        >>> envs = funcenv.adapters.make_vec("CartPole-v1", num_envs=3)
+        >>> handle, recv, send, step = envs.xla()
+        >>> def actor_step(index, loop_state):
+        ...     handle, (observations, *_) = loop_state
+        ...     return step(handle, (observations[:, 2] > 0).astype(int))
+        >>> run = jax.jit(lambda handle: jax.lax.fori_loop(0, 20, actor_step, recv(handle)))
+        >>> handle, (observations, rewards, terminations, truncations, infos) = run(handle)
+        >>> observations.shape, infos["env_id"].tolist()
+        ((3, 4), [0, 1, 2])
+        """
+        self._session.require_nothing_pending("xla")
+        if self._session.packed is None:
+            self.reset()
+        if self._session.parameters is not None:
+            raise RuntimeError(
+                "xla() steps environments with the parameters that they were made with, but present episodes have "
+                "others; make the environment with them, or call reset() without options"
+            )
+        return xla_functions(self._session.venv, self.state)
 
     @property
     def state(self) -> VectorState[Any]:
@@ -273,44 +332,116 @@ class FunctionalVectorEnv(SendingVectorEnv[ObsType, ActType]):
         Raises:
             ResetNeeded: before the first `reset`.
         """
-        if self._packed_state is None:
-            raise ResetNeeded("call reset() first: there is no state yet")
-        vstate: VectorState[Any] = self._programs.vstate(self._key_words, self._packed_state)
-        return vstate
+        return self._session.state
 
     @state.setter
     def state(self, vstate: VectorState[Any]) -> None:
-        self._require_nothing_pending("state")
-        impl = find_impl(impl_name(vstate.key))
-        if impl != self._impl:  # which other programs take
-            self._impl = impl
-            for name in ("_programs", "_output"):
-                vars(self).pop(name, None)
-        self._key_words, self._packed_state = jax.random.key_data(vstate.key), self._programs.pack_vstate(vstate)
-        self._ended = np.asarray(vstate.done) if self._checks_ends else None
+        self._session.restore(vstate)
         self._key_is_stale, self._last_actions = False, None
+
+    def get_attr(self, name: str) -> tuple[Any, ...]:
+        """Return an attribute of each environment, such as a parameter.
+
+        Raises:
+            AttributeError: the environments do not have the attribute.
+
+        >>> from funcenv.adapters import make_vec
+        >>> make_vec("CartPole-v1", 2).get_attr("gravity")
+        (9.8, 9.8)
+        """
+        if name in _OF_EACH:
+            return (getattr(self, _OF_EACH[name]),) * self.num_envs
+        return attribute_of_each(self.func_env, self.num_envs, name)
+
+    def set_attr(self, name: str, values: Any) -> None:
+        """Set a parameter, from the next step on, and also in later episodes.
+
+        This does not compile again, unless the parameter is static. Episodes go on, unless their states have other
+        shapes with the new value; then `reset` must come next.
+
+        Args:
+            name: a parameter of the environments, or of a wrapper such as `TimeLimit`.
+            values: one value for all, or a list, tuple or array with one for each environment.
+
+        Raises:
+            AttributeError: there is no such parameter.
+            ValueError: there are more or fewer values than environments, values of a static parameter differ, or the
+                environment rejects one.
+
+        >>> from funcenv.adapters import make_vec
+        >>> envs = make_vec("CartPole-v1", 2)
+        >>> envs.set_attr("gravity", [9.8, 1.6])
+        >>> [float(gravity) for gravity in envs.get_attr("gravity")]
+        [9.8, 1.6]
+        """
+        self._set_parameters({name: joined_values(self.func_env, self.num_envs, name, values)})
+
+    def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """Call a method of each environment with these arguments, and return the results.
+
+        As in Gymnasium, attributes that are not functions are returned. `call("render")` returns what `render` does.
+
+        Raises:
+            AttributeError: the environments do not have the attribute. `reset` and `step` are those of the batch.
+        """
+        if name == "render":
+            frames = self.render(*args, **kwargs)
+            return frames if isinstance(frames, tuple) else (frames,) * self.num_envs
+        attributes = self.get_attr(name)
+        return tuple(one(*args, **kwargs) if callable(one) else one for one in attributes)
+
+    @exclusive
+    def render(self) -> Any:
+        """Return a tuple with an image, a string or a list of these for each environment; None if the mode is "human".
+
+        Without a mode this warns and returns None.
+
+        Raises:
+            ResetNeeded: before the first `reset`.
+            ClosedEnvironment: after `close`.
+        """
+        if self.render_mode is None:
+            warnings.warn(
+                f"render() draws nothing: {self} has no render mode; say which when you make it, as in "
+                'make_vec(..., render_mode="rgb_array")',
+                UserWarning,
+                stacklevel=3,
+            )
+            return None
+        return self._renderer.render(self._present_frame)
+
+    @exclusive
+    def render_mosaic(self, height: int | None = None, width: int | None = None, columns: int | None = None) -> Frame:
+        """Return one image with a tile for each environment, in any render mode.
+
+        Args:
+            height: rows of the image. By default the aspect ratio is that of the grid, and the longer side has 900
+                pixels, or as many as the other side requires.
+            width: columns of the image, with the same default.
+            columns: the number of environments in a row; by default the grid is about square.
+
+        Returns:
+            uint8 `[height, width, 3]`, a fresh array.
+
+        Raises:
+            ResetNeeded: before the first `reset`.
+            ValueError: a size is below 1, or the environment draws nothing.
+        """
+        size = require_frame_size(height, width)
+        require_drawable(self.func_env)
+        return self._renderer.mosaic(self._present_frame(), *size, columns)
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """Close the window."""
+        self._renderer.close()
 
     @exclusive
     def _set_parameters(self, changes: dict[str, Any]) -> None:
         """Replace parameters, each one value or one per environment, in the present episodes and in later ones."""
-        self._require_nothing_pending("set_attr")
-        func_env = with_parameters(self.func_env, changes, self.num_envs)
-        present = self._usual if self._parameters is None else self._parameters
-        present = batch_parameters(with_parameters(present, changes, self.num_envs), self.num_envs)
-        vstate = None if self._packed_state is None else self.state
-        self.func_env = func_env
-        vars(self).pop("_usual", None)
-        venv = self._func_vector_env()
-        if not same_structure(venv, self._venv):
-            self._venv = venv
-            for name in ("_programs", "_output"):
-                vars(self).pop(name, None)
-            shapes = jax.eval_shape(venv.reset, jax.random.key(0))[0].env_state
-            if vstate is not None and same_shapes(shapes, vstate.env_state):
-                self._packed_state = self._programs.pack_vstate(vstate)
-            elif vstate is not None:  # the next reset begins new episodes
-                self._packed_state, self._key_words, self._key_is_stale = None, None, True
-        self._parameters = None if self._packed_state is None else present
+        self._session.require_nothing_pending("set_attr")
+        if not self._session.set_parameters(changes):
+            self._key_is_stale = True  # the next reset begins new episodes
+        venv = self._session.vector_env()
         self._encode = self._action_encoder(venv.single_action_space)
         generators = [space._np_random for space in self._spaces]
         self._set_spaces(venv)
@@ -321,24 +452,14 @@ class FunctionalVectorEnv(SendingVectorEnv[ObsType, ActType]):
     def _spaces(self) -> tuple[Any, ...]:
         return self.single_observation_space, self.single_action_space, self.observation_space, self.action_space
 
-    def _func_vector_env(self) -> AnyVectorEnv:
-        return FuncVectorEnv(self.func_env, self.num_envs, self._mode)
-
     def _start_step(self, actions: Any) -> Result:
-        packed = self._require_ready("step")
+        self._session.require_ready("step")
         encoded = self._encode(actions, (self.num_envs,))
         self._last_actions = encoded, False
-        if self._parameters is None:
-            result: Result = self._programs.step(self._key_words, packed, encoded)
-        else:
-            result, self._parameters = self._programs.step_with(
-                self._usual, self._parameters, self._key_words, packed, encoded
-            )
-        self._packed_state = result[1]
-        return result
+        return self._session.step(encoded)
 
     def _finish_step(self, result: Result) -> StepResult:
-        returned = self._output.step(result)
+        returned = self._session.results.step(result)
         self._after_call(returned[2], returned[3], self._last_actions)
         return returned
 
@@ -352,88 +473,40 @@ class FunctionalVectorEnv(SendingVectorEnv[ObsType, ActType]):
         skips_frames: bool = False,
     ) -> None:
         self._last_actions = last_actions
-        if self._checks_ends:
-            self._ended = terminated | truncated
-        if self._renders_each_call:
-            self._render_call(np.ones(self.num_envs, bool) if moved is None else moved, skips_frames=skips_frames)
+        self._session.note_ends(terminated, truncated)
+        if self._renderer.renders_each_call:
+            self._renderer.render_call(self._present_frame(moved), skips_frames=skips_frames)
 
-    def _present(self) -> tuple[Any, VectorState[Any]]:
-        return self._usual if self._parameters is None else self._parameters, self.state
-
-    def _require_ready(self, method: str) -> jax.Array:
-        if self._packed_state is None:
-            raise ResetNeeded(f"call reset() before the first {method}")
-        self._require_nothing_pending(method)
-        if self._ended is not None and self._ended.any():
-            raise ResetNeeded(
-                f"the episodes of environments {np.flatnonzero(self._ended).tolist()} are over; in DISABLED mode call "
-                'reset(options={"reset_mask": terminations | truncations}) first'
-            )
-        return self._packed_state
-
-    def _require_nothing_pending(self, method: str) -> None:
-        if self._pending is not None:
-            raise RuntimeError(f"the results of a call are pending; call step_wait() or recv() before {method}")
+    def _present_frame(self, moved: NDArray | None = None) -> PresentFrame:
+        vstate = self.state
+        moved = np.ones(self.num_envs, bool) if moved is None else moved
+        return PresentFrame(
+            self._session.present_envs, vstate.env_state, vstate.episode_length, self._last_actions, moved
+        )
 
     def _new_key_words(self, seed: Any, mask: NDArray, partial: bool) -> tuple[NDArray, NDArray]:
         """Return the words of new keys `[num_envs, words_in_key]`, and the mask of the environments that take them."""
-        num_words = words_in_key(self._impl)
+        num_words = words_in_key(self._session.impl)
         if seed is None and self._key_is_stale:
             self._key_is_stale = False
             return np.stack([draw_key_words(self.np_random, num_words) for _ in range(self.num_envs)]), mask
-        if seed is None and self._packed_state is None:
+        if seed is None and self._session.packed is None:
             seeds = parse_seeds(self.np_random_seed, self.num_envs)
         elif seed is None:
             return np.zeros((self.num_envs, num_words), np.uint32), np.zeros(self.num_envs, bool)
         else:
             seeds = parse_seeds(seed, self.num_envs)
-            if self._packed_state is None:
+            if self._session.packed is None:
                 seeds = [np_random()[1] if one is None else one for one in seeds]
             if not partial and None not in seeds:
                 self._np_random, self._np_random_seed = batch_np_random(seed, seeds)
                 self._key_is_stale = False
         seeded = np.array([one is not None for one in seeds]) & mask
-        return seeds_to_key_words(seeds, self._impl), seeded
-
-    def _with_options(self, options: dict[str, Any], mask: NDArray) -> Any:
-        """Return the batched environments of the present episodes, or None for the usual ones."""
-        if not options and (mask.all() or self._parameters is None):
-            return None if self.func_env is self._venv.env else self._usual
-        present = self._usual if self._parameters is None else self._parameters
-        return with_batched_options(self.func_env, self.num_envs, present, options, mask)
-
-    @functools.cached_property
-    def _usual(self) -> Any:
-        """The usual environments, in which every parameter has a leading axis."""
-        return batch_parameters(self.func_env, self.num_envs)
-
-    @functools.cached_property
-    def _programs(self) -> VectorPrograms:
-        return vector_programs(self._venv, self._impl, self.output == "numpy")
-
-    @functools.cached_property
-    def _output(self) -> NumpyOutput | DeviceOutput:
-        if self.output == "numpy":
-            return NumpyOutput(self._programs, self._venv.single_observation_space)
-        return jax_output() if self.output == "jax" else torch_output()
+        return seeds_to_key_words(seeds, self._session.impl), seeded
 
     def __getstate__(self) -> dict[str, Any]:
-        self._require_nothing_pending("a copy")
-        state = {name: value for name, value in vars(self).items() if name not in _NOT_PICKLED}
-        if self._packed_state is not None and self._key_words is not None:
-            vstate = self.state
-            state["vstate"] = jax.tree.map(np.asarray, vstate.replace(key=jax.random.key_data(vstate.key)))
-            state["impl"] = impl_name(vstate.key)
-        state["_parameters"] = jax.tree.map(np.asarray, self._parameters)
-        return state
+        return {name: value for name, value in vars(self).items() if name not in _NOT_PICKLED}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vstate, impl = state.pop("vstate", None), state.pop("impl", None)
         vars(self).update(state)
-        kept = self._parameters, self._ended, self._key_is_stale, self._last_actions
         self._set_up()
-        if vstate is not None:
-            key = jax.random.wrap_key_data(jnp.asarray(vstate.key), impl=find_impl(impl))
-            self.state = jax.tree.map(jnp.asarray, vstate.replace(key=None)).replace(key=key)
-        parameters, self._ended, self._key_is_stale, self._last_actions = kept
-        self._parameters = jax.tree.map(jnp.asarray, parameters)

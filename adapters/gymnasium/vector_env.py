@@ -60,7 +60,7 @@ class GymnasiumVectorEnv(  # type: ignore[misc]  # it has two specs, one of each
         if isinstance(autoreset_mode, gymnasium.vector.AutoresetMode):
             autoreset_mode = autoreset_mode.value
         super().__init__(func_env, num_envs, autoreset_mode=autoreset_mode, output=output, **rendering)
-        self.autoreset_mode = gymnasium.vector.AutoresetMode(self._mode.value)
+        self.autoreset_mode = gymnasium.vector.AutoresetMode(self._session.mode.value)
         self.metadata = {**self.metadata, "jax": output == "jax", "autoreset_mode": self.autoreset_mode}
 
     def _set_spaces(self, venv: AnyVectorEnv) -> None:
@@ -71,7 +71,7 @@ class GymnasiumVectorEnv(  # type: ignore[misc]  # it has two specs, one of each
 
     def _set_up(self) -> None:
         super()._set_up()
-        observation_space = self._venv.single_observation_space
+        observation_space = self._session.venv.single_observation_space
         self._decode_batch = member_decoder(batch_space(observation_space, self.num_envs))
         self._decode_single = member_decoder(observation_space)
 

@@ -316,7 +316,7 @@ def test_order_of_calls(envs):
     disabled.reset(seed=0)
     with pytest.raises(ResetNeeded, match="DISABLED"):
         play(disabled)
-    disabled.reset(options={"reset_mask": disabled._ended})
+    disabled.reset(options={"reset_mask": disabled.state.done})
     disabled.step(ACTIONS[0])
     envs.close()
     envs.close()

@@ -12,6 +12,7 @@ import funcenv
 from funcenv.adapters.gymnasium import register_envs
 from funcenv.adapters.rendering.display import load_pygame
 from tests.support import environments
+from tests.support.programs import window_of
 
 IDS = sorted({funcenv.spec("CartPole-v1").id, *funcenv.registry})
 MODES = [None, "human", "rgb_array", "ansi", "rgb_array_list", "ansi_list"]
@@ -103,10 +104,10 @@ def test_the_window_opens_again_after_close():
     env = gymnasium.make("funcenv/CartPole-v1", render_mode="human", render_height=48).unwrapped
     for _ in range(2):
         env.reset(seed=0)
-        assert not env.closed and env._renderer._window.is_open
+        assert not env.closed and window_of(env).is_open
         env.close()
         env.close()
-        assert env.closed and env._renderer._window is None
+        assert env.closed and window_of(env) is None
     env.step(0)  # as stable-baselines3's checker does
     env.close()
 

@@ -13,6 +13,7 @@ import funcenv.adapters.gymnasium  # noqa: F401  (it registers)
 from funcenv import spaces
 from funcenv.adapters.gymnasium import GymnasiumVectorEnv
 from funcenv.envs import CartPole
+from tests.support.programs import window_of
 from tests.support.tiny_envs import Echo
 
 MODES = [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP]
@@ -147,5 +148,5 @@ def test_it_can_be_used_after_close_as_gymnasiums(monkeypatch):
         one.close()
         assert one.closed
     assert_alike(envs.step(np.ones(3, int)), other.step(np.ones(3, int)))
-    assert envs._window is not None and not envs._window.was_closed
+    assert window_of(envs) is not None and not window_of(envs).was_closed
     envs.close()

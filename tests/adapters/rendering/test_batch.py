@@ -11,6 +11,7 @@ from funcenv.adapters import FunctionalEnv, FunctionalVectorEnv, ResetNeeded
 from funcenv.adapters.errors import ClosedEnvironment
 from funcenv.adapters.rendering.display import load_pygame
 from funcenv.wrappers import TimeLimit
+from tests.support.programs import window_of
 
 MODES = ["human", "rgb_array", "ansi", "rgb_array_list", "ansi_list"]
 
@@ -134,7 +135,7 @@ def test_the_window_shows_the_mosaic_after_every_call(dot):
     envs.reset(seed=0)
 
     def is_shown():
-        shown, mosaic = envs._window.pixels(), envs.render_mosaic()
+        shown, mosaic = window_of(envs).pixels(), envs.render_mosaic()
         return shown.shape == mosaic.shape and (shown == mosaic).all()
 
     assert is_shown() and envs.render() is None
@@ -147,14 +148,14 @@ def test_the_window_shows_the_mosaic_after_every_call(dot):
     assert is_shown()
     again = pickle.loads(pickle.dumps(envs))
     again.step(np.array([1, 0, 1]))
-    assert again._window is not envs._window
+    assert window_of(again) is not window_of(envs)
     again.close()
     assert is_shown()
     pygame = load_pygame()
     pygame.event.post(pygame.event.Event(pygame.QUIT))
     envs.step(np.array([1, 1, 1]))
     envs.step(np.array([1, 1, 1]))
-    assert envs._window.was_closed
+    assert window_of(envs).was_closed
     envs.close()
     envs.close()
 

@@ -21,6 +21,7 @@ from funcenv.adapters.wrappers import RenderCollection
 from funcenv.envs import CartPole
 from funcenv.scene import rasterize
 from funcenv.wrappers import TimeLimit
+from tests.support.programs import window_of
 
 ALL = ["human", "rgb_array", "ansi", "rgb_array_list", "ansi_list"]
 
@@ -28,10 +29,6 @@ ALL = ["human", "rgb_array", "ansi", "rgb_array_list", "ansi_list"]
 def drawn(env, height, width):
     """Draw the current state with the rasterizer alone."""
     return np.asarray(jax.jit(lambda state: rasterize(env.func_env.scene(state), height, width))(env.state.env_state))
-
-
-def window_of(env):
-    return env._renderer._window
 
 
 class NoScene(CartPole):
