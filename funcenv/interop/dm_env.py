@@ -44,13 +44,14 @@ class DmEnv(dm_env.Environment):  # type: ignore[misc, name-defined]  # It is im
         observation, self.info = self.env.reset(seed=self._seed)
         self._seed = None
         self._is_playing = True
-        return dm_env.restart(observation)
+        return dm_env.restart(_as_specified(self.env.observation_space, observation))
 
     def step(self, action: Any) -> Any:
         """Perform an action, or begin an episode if there is none, and return a `dm_env.TimeStep`."""
         if not self._is_playing:
             return self.reset()
         observation, reward, terminated, truncated, self.info = self.env.step(action)
+        observation = _as_specified(self.env.observation_space, observation)
         self._is_playing = not (terminated or truncated)
         if terminated:
             return dm_env.termination(reward, observation)
@@ -67,6 +68,7 @@ class DmEnv(dm_env.Environment):  # type: ignore[misc, name-defined]  # It is im
     def reward_spec(self) -> Any:
         """Return the spec of rewards, with bounds if the environment states them."""
         low, high = self.env.reward_range
+        low, high = min(low, float(np.float32(low))), max(high, float(np.float32(high)))  # as float32 rounds rewards
         return _array_spec((), np.dtype(float), low, high, "reward")
 
     def close(self) -> None:
@@ -149,6 +151,15 @@ def _(space: Dict, name: str) -> Any:
 @spec_of.register
 def _(space: Tuple, name: str) -> Any:
     return tuple(spec_of(part, f"{name}_{i}") for i, part in enumerate(space.spaces))
+
+
+def _as_specified(space: Any, observation: Any) -> Any:
+    """Return an observation whose integers have the dtype of their specs, where the stateful interface has Python's."""
+    if isinstance(space, Dict):
+        return {name: _as_specified(part, observation[name]) for name, part in space.spaces.items()}
+    if isinstance(space, Tuple):
+        return tuple(_as_specified(*pair) for pair in zip(space.spaces, observation, strict=True))
+    return space.dtype.type(observation) if isinstance(space, Discrete) else observation
 
 
 def _array_spec(shape: Any, dtype: Any, low: Any, high: Any, name: str) -> Any:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
+import math
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool
 
@@ -192,7 +194,7 @@ class GymnaxEnv:
         return space_to_gymnax((self.default_params if params is None else params).action_space)
 
     def _step(self, key: jax.Array, state: Any, action: Any, params: GymnaxParams) -> tuple[Any, ...]:
-        state, timestep = params.step(state, action, typed_key(key))
+        state, timestep = params.step(state, _in_shape(params.action_space, action), typed_key(key))
         flags = timestep.terminated, timestep.truncated
         return timestep.observation, state, timestep.reward, *flags, timestep.info
 
@@ -225,6 +227,13 @@ def to_gymnax(env: AnyEnv | str, *, api: str | None = None, **arguments: Any) ->
         api = "0.0" if importlib.metadata.version("gymnax").startswith("0.") else "1.0"
     converted = GymnaxEnv(made, api)
     return converted, converted.default_params
+
+
+def _in_shape(space: AnySpace, action: Any) -> Any:
+    """Return an action of the right size in the space's shape, because Rejax squeezes actions of one number."""
+    if space.shape is None or np.size(action) != math.prod(space.shape):
+        return action
+    return jnp.reshape(action, space.shape)
 
 
 def _with_discount(info: dict[str, Any], terminated: Bool[Array, ""]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import importlib
 import sys
+import unittest
 
 import numpy as np
 import pytest
@@ -11,24 +12,34 @@ from dm_env import specs, test_utils
 from funcenv import adapters, to_dm_env
 from funcenv.interop.dm_env import DmEnv, spec_of
 from funcenv.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Text, Tuple
+from tests.support.environments import by_class, ids
 
 
-class CartPoleTest(test_utils.EnvironmentTestMixin, absltest.TestCase):
-    """The tests that dm_env offers to environments."""
+def dm_env_failures(id, num_steps=30, **arguments):
+    """Run the tests that dm_env offers to environments, and return what failed."""
 
-    def make_object_under_test(self):
-        return to_dm_env("CartPole-v1", seed=0)
+    class MixinTest(test_utils.EnvironmentTestMixin, absltest.TestCase):
+        def make_object_under_test(self):
+            return to_dm_env(id, seed=0, **arguments)
 
-    def make_action_sequence(self):
-        rng = np.random.default_rng(0)
-        return [rng.integers(2) for _ in range(100)]
+        def make_action_sequence(self):
+            space = self.environment.env.action_space
+            space.seed(0)
+            return [space.sample() for _ in range(num_steps)]
+
+    result = unittest.TestResult()
+    unittest.defaultTestLoader.loadTestsFromTestCase(MixinTest).run(result)
+    assert result.testsRun > 3 and not result.skipped
+    return result.failures + result.errors
 
 
-class PendulumTest(test_utils.EnvironmentTestMixin, absltest.TestCase):
-    """The same for real-valued actions and a time limit."""
+@pytest.mark.parametrize("id", by_class(ids()))
+def test_dm_env_accepts_every_id(id):
+    assert dm_env_failures(id) == []
 
-    def make_object_under_test(self):
-        return to_dm_env("Pendulum-v1", seed=0, max_episode_steps=30)
+
+def test_dm_env_accepts_ends_by_time():
+    assert dm_env_failures("Pendulum-v1", max_episode_steps=7) == []
 
 
 def test_truncation_has_a_discount_of_1_and_termination_of_0():

@@ -72,6 +72,25 @@ def pushes(env, params, num_steps, key):
     return jax.jit(lambda state, keys: jax.lax.scan(step, state, keys)[1])(state, jax.random.split(key, num_steps))
 
 
+def test_gymnax_takes_a_squeezed_action_and_refuses_another_size():
+    env, params = to_gymnax("Pendulum-v1", api="0.0")
+    _, state = env.reset(jax.random.PRNGKey(0), params)
+
+    @jax.jit
+    def squeezed_step(action):  # Rejax's algorithms for continuous actions squeeze what they pass on
+        return env.step(jax.random.PRNGKey(1), state, jnp.squeeze(action), params)
+
+    @jax.jit
+    def step(action):
+        return env.step(jax.random.PRNGKey(1), state, action, params)
+
+    action = jnp.float32([0.7])
+    jax.tree.map(np.testing.assert_array_equal, squeezed_step(action), step(action))
+    jax.tree.map(np.testing.assert_array_equal, step(action[None]), step(action))
+    with pytest.raises(ValueError, match=r"has shape \(1,\), got shape \(2,\)"):
+        step(jnp.zeros(2))
+
+
 def test_gymnax_steps_are_ours_and_episodes_follow_each_other():
     env, params = to_gymnax("CartPole-v1", api="1.0")
     key = jax.random.PRNGKey(3)
