@@ -12,18 +12,13 @@ import pytest
 import funcenv
 from funcenv._compile.single_kernel import MAX_EQUATIONS, SingleKernel
 from funcenv.adapters import FunctionalEnv
+from tests.support import environments
 from tests.support.programs import programs_of
 
 pytestmark = pytest.mark.fast_path
 
 
-funcenv.spec("CartPole-v1")  # the registry fills when it is first asked
-
-
-TOO_LARGE = ("LunarLander", "CarRacing", "BipedalWalker")  # rigid bodies
-
-
-@pytest.mark.parametrize("id", [id for id in funcenv.registry if not id.startswith(TOO_LARGE)])
+@pytest.mark.parametrize("id", environments.sampled([id for id in environments.ids() if not environments.is_heavy(id)]))
 def test_a_step_and_a_reset_of_every_environment_are_single_kernels(id):
     """They compare themselves with the plain ones, and would not be chosen if they differed.
 

@@ -58,7 +58,7 @@ def compare(function, *args, monkeypatch):
     return ours
 
 
-@pytest.mark.parametrize("id", environments.rotating(IDS, environments.representatives()))
+@pytest.mark.parametrize("id", environments.sampled(IDS))
 def test_a_step_in_a_loop_is_a_kernel(id, choices, monkeypatch):
     venv = FuncVectorEnv(funcenv.make(id, max_episode_steps=9), 10)
     vstate, _ = venv.reset(funcenv.key(0))
@@ -106,6 +106,7 @@ def test_seeds_by_vmap_become_one_batch(choices, monkeypatch):
     assert tried(choices) == {3: None, 12: None}
 
 
+@pytest.mark.dear
 def test_derivatives_are_those_of_the_plain_program(choices, monkeypatch):
     venv = FuncVectorEnv(TimeLimit(Pendulum(), 9), 2)
     vstate, _ = venv.reset(funcenv.key(0))

@@ -134,6 +134,7 @@ def test_evaluate_says_that_episodes_did_not_end(trained, capsys):
     assert "3 of 3 episodes did not end within 4 steps" in out and "3 unfinished" in out
 
 
+@pytest.mark.dear
 def test_a_run_on_a_class_is_evaluated_from_another_folder(tmp_path, monkeypatch, capsys):
     (tmp_path / "ship.py").write_text("from funcenv.envs import Pendulum\nclass Ship(Pendulum):\n    'A ship.'\n")
     (tmp_path / "elsewhere").mkdir()

@@ -1,8 +1,8 @@
 """Which environments the contract tests visit, all by the registry: see `tests.support.environments`.
 
-- `case`: every environment that differs from the others, in every variant; of heavy classes one, and the others rotate.
-- `compiled_case`: one of each light class; the other cases rotate, deep stacks among them. A heavy class has one case.
-- `recording`: a recorded run of each class; those of heavy classes rotate.
+- `case`: one id of each light class; the other environments and their variants rotate, and so do heavy classes.
+- `compiled_case`: one id of each family; the other cases rotate, deep stacks among them. A heavy class has one case.
+- `recording`: a recorded run of one id of each family; those of all other classes rotate.
 - `env_id`: every id.
 """
 
@@ -15,15 +15,14 @@ from tests.support.recording import record
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     names = set(metafunc.fixturenames)
     if "case" in names:
-        metafunc.parametrize("case", environments.by_weight(environments.cases()))
+        metafunc.parametrize("case", environments.as_made(environments.cases()))
     if "compiled_case" in names:
-        first = [id for id in environments.first_of_each_class() if not environments.is_heavy(id)]
-        always = [environments.Case(id, "made") for id in first]
+        always = [environments.Case(id, "made") for id in environments.samples()]
         made = [environments.Case(id, "made") for id in environments.first_of_each_class()]
         cases = [case for case in environments.cases() if case in made or not environments.is_heavy(case.id)]
         metafunc.parametrize("compiled_case", environments.rotating(cases, always))
     if "recording" in names:
-        recorded = environments.heavy_rotating(environments.first_of_each_class())
+        recorded = environments.sampled(environments.first_of_each_class())
         metafunc.parametrize("recording", recorded, indirect=True)
     if "env_id" in names:
         metafunc.parametrize("env_id", environments.ids())

@@ -20,6 +20,7 @@ def package(tmp_path):
         yield package
 
 
+@pytest.mark.dear
 def test_contract_and_scene_tests_visit_it(package):
     assert package.env_id in environments.ids()
     assert {case.variant for case in environments.cases() if case.id == package.env_id} == set(environments.VARIANTS)

@@ -150,6 +150,12 @@ def wrapped(request):
     return env
 
 
+def test_tracing_finds_nothing(wrapped):
+    """Key reuse, strict promotion, 64 bits, kinds that scan can carry, parameters in batches, the scene, pickling."""
+    assert find_problems(wrapped, funcenv.key(0), run=False) == []
+
+
+@pytest.mark.exhaustive
 def test_checker_finds_nothing(wrapped):
     findings = find_problems(wrapped, funcenv.key(0))
     assert findings == [], "\n".join(map(str, findings))
@@ -228,6 +234,7 @@ def test_repeats_in_repeats_have_different_keys():
     assert len(jnp.unique(received[:count], axis=0)) == count
 
 
+@pytest.mark.dear
 def test_all_at_once():
     """Loops inside loops, draws, frames and resets: the stack that is hardest to get right."""
     env = wrappers.StickyAction(wrappers.EpisodeStatistics(limited(CartPole())), 0.25)

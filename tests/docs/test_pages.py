@@ -22,10 +22,13 @@ def name(page):
     return str(page.relative_to(ROOT))
 
 
+DEAR = ("<!-- shell: run -->", "<!-- environment: ", "total_timesteps")
+
+
 def dear(page):
-    """Mark a page that trains an agent in a shell, or runs in a process of its own."""
+    """Mark a page that trains an agent, or runs in a process of its own."""
     text = page.read_text()
-    marks = [pytest.mark.dear] if "<!-- shell: run -->" in text or "<!-- environment: " in text else []
+    marks = [pytest.mark.dear] if any(word in text for word in DEAR) else []
     return pytest.param(page, marks=marks, id=name(page))
 
 

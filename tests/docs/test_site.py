@@ -23,6 +23,7 @@ def site(tmp_path_factory):
     return folder
 
 
+@pytest.mark.dear
 def test_nothing_is_fetched_when_a_page_is_read(site):
     for page in site.rglob("*.html"):
         text = page.read_text()

@@ -10,7 +10,7 @@ import pytest
 
 import funcenv
 from funcenv.scene import require_same_structure
-from tests.support.environments import bare, first_of_each_class, heavy_rotating
+from tests.support.environments import bare, first_of_each_class, sampled
 from tests.support.frames import draw_frames, member
 
 
@@ -27,7 +27,7 @@ MAX_SHAPES = 12  # each is painted again for every member of a batch
 STILL = ("camera", "backdrop", "background")
 
 
-@pytest.fixture(params=heavy_rotating(list(ENVS)), scope="module")
+@pytest.fixture(params=sampled(list(ENVS)), scope="module")
 def env(request: pytest.FixtureRequest) -> Any:
     return ENVS[request.param]
 

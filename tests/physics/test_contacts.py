@@ -39,6 +39,7 @@ def world_of(*bodies, **settings):
     return World(bodies, **({"max_contacts": 6, "is_continuous": False} | settings))
 
 
+@pytest.mark.dear
 def test_a_stack_of_boxes_stands_and_falls_asleep():
     states = simulate(world_of(ground(), *(box((0.0, 0.5 + 1.02 * i)) for i in range(3))))
     assert not states.is_awake[-1].any()
@@ -123,6 +124,7 @@ def test_filters_keep_fixtures_apart():
     assert (initial_state(world_of(ground(), box((0.0, 0.5)))).contacts.pair >= 0).sum() == 1
 
 
+@pytest.mark.dear
 def test_worlds_of_a_batch_move_as_each_does_alone():
     def boxes(height):
         world = world_of(ground(), box((0.0, 0.6)), box((0.2, 3.0)))

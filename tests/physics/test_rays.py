@@ -58,6 +58,7 @@ def _fall(world):
     return jax.lax.scan(lambda state, _: (step(world, state, 1 / 60, 10, 10),) * 2, state, length=60)[1]
 
 
+@pytest.mark.dear
 def test_boxes_hold_what_polygons_hold():
     shapes = [
         (Fixture(Boxes(*np.array([[-2.0, 1.0], [-1.0, -1.0], [1.0, 2.0], [0.0, 0.5]], np.float32))),),

@@ -28,6 +28,7 @@ def _bounce(height, gravity, is_grounded=False):
 
 
 @pytest.mark.fast_path
+@pytest.mark.dear
 def test_a_batch_of_stacks_steps_as_one_does():
     """The bodies may collide with each other; the first pass takes worlds without contacts."""
     ground = Body((Fixture(Edges(*np.array([[-5.0], [0.0], [5.0], [0.0]], np.float32))),), is_static=True)
@@ -45,6 +46,7 @@ def test_a_batch_of_stacks_steps_as_one_does():
 
 
 @pytest.mark.fast_path
+@pytest.mark.dear
 def test_a_batch_of_batches_is_one_larger_batch():
     """Some heights vary with the inner batch and some gravities with the outer one, as seeds of a training do."""
     heights, gravities = jnp.linspace(0.6, 3.0, 6), jnp.array([-10.0, -5.0])
@@ -57,6 +59,7 @@ def test_a_batch_of_batches_is_one_larger_batch():
 
 
 @pytest.mark.fast_path
+@pytest.mark.dear
 def test_a_batch_of_worlds_on_the_ground_needs_one_pass():
     heights = jnp.linspace(0.6, 3.0, 6)
     grounded, either = (

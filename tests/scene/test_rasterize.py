@@ -199,6 +199,7 @@ def test_up_is_up_and_right_is_right():
     assert np.unravel_index(np.argmin(image), image.shape) == (0, 8)
 
 
+@pytest.mark.dear
 def test_gradients_are_finite():
     """Of the mean brightness, with respect to every number in the scene, where edges touch pixel middles too."""
 

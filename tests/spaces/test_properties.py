@@ -7,6 +7,7 @@ import functools
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
@@ -56,6 +57,7 @@ def composites(children):
 
 @settings(PROFILE, max_examples=15)
 @given(st.recursive(leaves(), composites, max_leaves=4), SEEDS)
+@pytest.mark.dear
 def test_nested_spaces(space, seed):
     """Members of any nesting are drawn inside, flatten, and come back bit by bit, one by one and stacked."""
 

@@ -1,8 +1,9 @@
 """Which environments the generic tests visit. All follow from the registry; there is no list to join.
 
 Every id is visited as `make` gives it; each class of environments also bare and in a deep stack of wrappers. What only
-tracing shows is tested for all of these. What must be compiled is tested once a class, and the other cases rotate: they
-have the mark `exhaustive`. Heavy classes, by the measure of `count_operations`, rotate as well, with the mark `dear`.
+tracing shows is tested in every run for an id of each light class, and what must be compiled for an id of each family.
+The other cases rotate: they have the mark `exhaustive`. Heavy classes, by the measure of `count_operations`, also have
+the mark `dear`.
 """
 
 import functools
@@ -121,32 +122,21 @@ def kernel_ids() -> list[str]:
     return [case.id for case in cases() if case.variant == "made" and not is_heavy(case.id) and _step(case.id)[2]]
 
 
-def representatives() -> list[str]:
-    """Return a few light ids whose steps contain every primitive that the steps of all light ids do."""
-    light = [id for id in first_of_each_class() if not is_heavy(id)]
-    chosen: list[str] = []
-    missing = frozenset().union(*(_step(id)[1] for id in light))
-    while missing:
-        best = max(light, key=lambda id: (len(_step(id)[1] & missing), -_step(id)[0]))
-        chosen.append(best)
-        missing -= _step(best)[1]
-    return chosen
+def samples() -> list[str]:
+    """Return one light id of each family of environments: that with the smallest step."""
+    light = sorted((id for id in first_of_each_class() if not is_heavy(id)), key=lambda id: _step(id)[0])
+    families = [type(bare(id)).__module__.rpartition(".")[0] for id in light]
+    return [id for i, id in enumerate(light) if families.index(families[i]) == i]
 
 
-def by_weight(values: list[Case]) -> list[Any]:
-    """Return cases for `pytest.mark.parametrize`: of a heavy class, all but the first id, as made, rotate."""
-    first = [Case(id, "made") for id in first_of_each_class()]
-    return rotating(values, [case for case in values if case in first or not is_heavy(case.id)])
+def as_made(values: list[Case]) -> list[Any]:
+    """Return cases for `pytest.mark.parametrize`, of which the first id of each light class, as made, always runs."""
+    return rotating(values, [Case(id, "made") for id in first_of_each_class() if not is_heavy(id)])
 
 
-def heavy_rotating(values: list[str]) -> list[Any]:
-    """Return ids for `pytest.mark.parametrize`, of which the heavy ones rotate."""
-    return rotating(values, [id for id in values if not is_heavy(id)])
-
-
-def by_class(values: list[str]) -> list[Any]:
-    """Return ids for `pytest.mark.parametrize`, of which all but the first of each light class rotate."""
-    return rotating(values, [id for id in first_of_each_class() if not is_heavy(id)])
+def sampled(values: list[str]) -> list[Any]:
+    """Return ids for `pytest.mark.parametrize`, of which all but those of `samples` rotate."""
+    return rotating(values, samples())
 
 
 def rotating(values: list[Any], always: list[Any]) -> list[Any]:

@@ -1,4 +1,4 @@
-"""A pytest plugin that runs a quarter of the tests with the mark `exhaustive`, which the commit's hash chooses.
+"""A pytest plugin that runs a quarter of the tests with the mark `exhaustive` or `dear`, which the commit chooses.
 
 `--exhaustive=all` runs all of them, as does naming a test (`file.py::test`). The header names the quarter, and the
 summary counts the tests that were left out.
@@ -41,9 +41,7 @@ def pytest_report_header(config):
 def pytest_collection_modifyitems(config, items):
     if config.getoption("--exhaustive") == "all" or any("::" in arg for arg in config.args):
         return
-    left_out = [
-        item for item in items if (mark := item.get_closest_marker("exhaustive")) and not _is_chosen(item, mark)
-    ]
+    left_out = [item for item in items if (mark := _rotates(item)) and not _is_chosen(item, mark)]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in set(left_out)]
@@ -51,6 +49,16 @@ def pytest_collection_modifyitems(config, items):
 
 
 NUM_LEFT_OUT = pytest.StashKey()
+
+
+def rotated(values, always=()):
+    """Return values for `pytest.mark.parametrize`, of which all but those in `always` rotate."""
+    return [value if value in always else pytest.param(value, marks=pytest.mark.exhaustive) for value in values]
+
+
+def _rotates(item):
+    """Return the mark that lets a test rotate, or None; that of a product of cases may name a group."""
+    return item.get_closest_marker("exhaustive") or item.get_closest_marker("dear")
 
 
 def _is_chosen(item, mark):

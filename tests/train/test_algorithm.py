@@ -172,6 +172,7 @@ def test_an_update_without_the_required_metrics_is_refused(random_search, monkey
 
 
 @pytest.mark.parametrize("network", [make_wide, f"{__name__}:make_wide"], ids=["function", "name"])
+@pytest.mark.dear
 def test_another_network_is_trained_and_resumed(tiny, network, tmp_path, console, monkeypatch):
     config = dataclasses.replace(tiny, network=network)
     whole = run.start(config, tmp_path / "whole", replay_episodes=0, console=console)

@@ -14,6 +14,7 @@ from funcenv.train import dqn, pqn, q_learning, recurrent_ppo, reinforce, run, s
 from funcenv.train.algorithm import algorithm_names, find_algorithm
 from funcenv.train.loop import Learner, train
 from tests.support.rings import GAMMA, VALUES, register_rings, ring_id
+from tests.support.rotation import rotated
 from tests.support.training import same_states, stop_after_a_call
 
 register_rings()
@@ -33,6 +34,9 @@ TINY = {
     "td3": td3.Config(**OFF_POLICY, env_id="Pendulum-v1", total_timesteps=8 * 12),
 }
 """Configurations of a few updates, of which those with a replay buffer fill it and learn in most."""
+
+ALWAYS = ("pqn", "td3")
+"""One algorithm that learns from each batch once, and one with a replay buffer; the others rotate."""
 
 OFF_POLICY_RING = {"learning_rate": 2e-2, "target_rate": 0.05, "num_gradient_steps": 4, "total_timesteps": 8 * 400}
 RINGS = {
@@ -88,7 +92,7 @@ def test_these_tests_cover_every_algorithm():
 
 
 @pytest.mark.parametrize("name", VALUES)
-@pytest.mark.parametrize("algorithm", RINGS)
+@pytest.mark.parametrize("algorithm", rotated(RINGS, ALWAYS))
 def test_truncation_bootstraps_and_termination_does_not(algorithm, name):
     env_id = ring_id(name, is_continuous=TINY[algorithm].env_id == "Pendulum-v1")
     config = dataclasses.replace(TINY[algorithm], env_id=env_id, gamma=GAMMA, **RINGS[algorithm])
@@ -101,7 +105,7 @@ def test_truncation_bootstraps_and_termination_does_not(algorithm, name):
         np.testing.assert_allclose(estimate(jnp.int32(observation)), value, rtol=0.03)
 
 
-@pytest.mark.parametrize("algorithm", TINY)
+@pytest.mark.parametrize("algorithm", rotated(TINY, ALWAYS))
 def test_the_best_action_is_found(algorithm):
     is_continuous = TINY[algorithm].env_id == "Pendulum-v1"
     env_id = ring_id("Choice", is_continuous)
@@ -116,7 +120,7 @@ def test_the_best_action_is_found(algorithm):
         np.testing.assert_allclose(action, [1] if is_continuous else 1, atol=0.25 if is_continuous else 0)
 
 
-@pytest.mark.parametrize("algorithm", TINY)
+@pytest.mark.parametrize("algorithm", rotated(TINY, ALWAYS))
 def test_a_seed_learns_the_same_alone_and_beside_others(algorithm):
     one, two = (dataclasses.replace(TINY[algorithm], num_seeds=num_seeds) for num_seeds in (1, 2))
     both, _ = train(algorithm, two, funcenv.key(0))
@@ -128,7 +132,7 @@ def test_a_seed_learns_the_same_alone_and_beside_others(algorithm):
     assert any((a != b).any() for a, b in zip(*map(jax.tree.leaves, (agents[0], other)), strict=True))
 
 
-@pytest.mark.parametrize("algorithm", TINY)
+@pytest.mark.parametrize("algorithm", rotated(TINY, ALWAYS))
 def test_a_run_that_was_stopped_and_resumed_is_bitwise_the_same(algorithm, tmp_path, console, monkeypatch):
     config = TINY[algorithm]
     whole = run.start(config, tmp_path / "whole", replay_episodes=0, console=console)
@@ -141,7 +145,7 @@ def test_a_run_that_was_stopped_and_resumed_is_bitwise_the_same(algorithm, tmp_p
     same_states(resumed.state, whole.state)
 
 
-@pytest.mark.parametrize("algorithm", TINY)
+@pytest.mark.parametrize("algorithm", rotated(TINY, ALWAYS))
 def test_training_uses_no_key_twice_and_changes_parameters(algorithm):
     with jax.debug_key_reuse(True):
         learner = Learner(algorithm, TINY[algorithm])
@@ -156,7 +160,7 @@ def test_training_uses_no_key_twice_and_changes_parameters(algorithm):
     assert learner.env.action_space.contains(action)
 
 
-@pytest.mark.parametrize("algorithm", TINY)
+@pytest.mark.parametrize("algorithm", rotated(TINY, ALWAYS))
 def test_updates_move_nothing_between_host_and_device(algorithm):
     learner = Learner(algorithm, TINY[algorithm])
     state, num_updates = learner.init(funcenv.key(0)), jax.device_put(np.int32(2))

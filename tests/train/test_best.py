@@ -108,6 +108,7 @@ def test_a_run_without_evaluation_keeps_the_best_as_well(tmp_path, console, monk
 
 
 @pytest.mark.parametrize("eval_every", [0, 64])
+@pytest.mark.dear
 def test_a_run_stops_at_its_threshold_whatever_the_sizes_of_its_calls(tmp_path, console, monkeypatch, eval_every):
     config = dataclasses.replace(
         SHORT, env_id="test/Reached-v0", num_steps=4, total_timesteps=8 * 64, stop_at_threshold=True

@@ -2,6 +2,7 @@
 
 import jax
 import jax.numpy as jnp
+import pytest
 
 import funcenv
 from funcenv.train.runs import checkpoint
@@ -18,6 +19,7 @@ def test_keys_and_arrays_without_elements_are_restored(tmp_path):
     same_states(restored, state)
 
 
+@pytest.mark.dear
 def test_states_of_every_environment_can_be_saved(tmp_path):
     """The states are zeros, because their structure and shapes decide; BipedalWalker's have no boxes on grass."""
     shapes = {id: jax.eval_shape(funcenv.make(id).reset, funcenv.key(0)) for id in first_of_each_class()}

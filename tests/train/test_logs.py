@@ -44,6 +44,7 @@ def rows_of(folder, seed):
         return [row for row in csv.DictReader(file) if row["seed"] == str(seed)]
 
 
+@pytest.mark.dear
 def test_event_files_hold_what_the_metrics_file_holds(tmp_path, monkeypatch):
     advance, calls = Learner.advance, []
 

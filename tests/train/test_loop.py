@@ -18,12 +18,14 @@ def memory(algorithm, **settings):
     return analysis.argument_size_in_bytes, analysis.temp_size_in_bytes
 
 
+@pytest.mark.dear
 def test_an_update_of_ppo_needs_memory_in_proportion_to_its_steps():
     sizes = [memory(ppo, num_envs=e, num_steps=t, num_minibatches=4)[1] for e, t in ((64, 64), (128, 64), (64, 128))]
     assert sizes[1] == pytest.approx(2 * sizes[0], rel=0.05) and sizes[2] == pytest.approx(2 * sizes[0], rel=0.05)
     assert sizes[0] < 1500 * 64 * 64
 
 
+@pytest.mark.dear
 def test_a_replay_buffer_needs_two_observations_an_action_and_six_bytes_for_each_step():
     small, large = (memory(dqn, buffer_size=size) for size in (10_000, 20_000))
     assert large[0] - small[0] == 10_000 * (2 * 4 * 4 + 4 + 6)

@@ -21,6 +21,7 @@ from funcenv.wrappers import (
     RepeatAction,
     ResizeObservation,
 )
+from tests.support.rotation import rotated
 from tests.support.tiny_envs import Tiny
 
 
@@ -158,6 +159,7 @@ CONFIG = ppo.Config(
 )
 
 
+@pytest.mark.dear
 def test_ppo_learns_from_the_image():
     """Learn to get 8; an agent without the image gets 4."""
     learner = Learner(ppo, CONFIG)
@@ -226,7 +228,7 @@ CONFIGS = {
 }
 
 
-@pytest.mark.parametrize("algorithm", CONFIGS)
+@pytest.mark.parametrize("algorithm", rotated(CONFIGS, ("pqn",)))
 def test_every_algorithm_learns_from_the_image(algorithm):
     """Learn to get 8; an agent without the image gets 4."""
     learner = Learner(algorithm, CONFIGS[algorithm])

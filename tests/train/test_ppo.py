@@ -48,6 +48,7 @@ def test_cartpole_is_solved():
     assert evaluation.mean_return >= 475
 
 
+@pytest.mark.dear
 def test_a_pendulum_is_held_up():
     config = dataclasses.replace(preset("Pendulum-v1"), total_timesteps=150_000)
     _, metrics = train(ppo, config, funcenv.key(0))

@@ -80,6 +80,7 @@ def test_an_update_does_not_copy_the_buffer(num_gradient_steps):
     assert not re.findall(r"\[333,8.* copy\(", loops)
 
 
+@pytest.mark.dear
 def test_a_donated_train_state_is_updated_in_place():
     learner = Learner(dqn, dqn.Config(buffer_size=8 * 333, hidden_sizes=(8,)))
     state = learner.compile(learner.init(funcenv.key(0)), donate=True)

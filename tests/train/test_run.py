@@ -143,6 +143,7 @@ def _save_once_then(save, crash):
     return saving
 
 
+@pytest.mark.dear
 def test_kill_9_leaves_a_run_that_can_be_resumed(uninterrupted, tiny, tmp_path, console):
     code = f"""
 import json, pathlib, sys
@@ -255,6 +256,7 @@ def test_a_disk_that_is_full_from_the_start_is_named(tiny, tmp_path, monkeypatch
         run.start(tiny, tmp_path / "run")
 
 
+@pytest.mark.dear
 def test_when_it_was_solved_survives_a_resume(tmp_path, console, monkeypatch):
     config = ppo.Config(
         env_id="test/Easy-v0", num_envs=4, num_steps=16, total_timesteps=64 * 8, hidden_sizes=(8,), num_minibatches=2
@@ -341,6 +343,7 @@ def test_a_damaged_config_is_named(tmp_path, text):
 
 
 @pytest.mark.parametrize("checkpoint_seconds", [0.0, 30.0])
+@pytest.mark.dear
 def test_a_loss_that_is_not_finite_stops_the_run_and_keeps_the_last_finite_state(
     checkpoint_seconds, tiny, tmp_path, console
 ):

@@ -22,6 +22,7 @@ def swept():
     return sweep(CONFIG, SAMPLES, seeds=2)
 
 
+@pytest.mark.dear
 def test_a_sample_learns_what_a_run_with_its_values_does(swept):
     config = dataclasses.replace(CONFIG, learning_rate=1e-2, gamma=0.99, num_seeds=2)
     assert swept.config_of(1) == dataclasses.replace(config, num_seeds=1)

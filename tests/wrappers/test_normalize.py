@@ -248,6 +248,7 @@ def test_training_goes_on_from_a_pickle_and_evaluation_does_not_compile_again():
 
 
 @pytest.mark.fast_path
+@pytest.mark.dear
 def test_the_fast_path_gives_the_same():
     venv = funcenv.FuncVectorEnv(both(CartPole()), 16)
     policy = funcenv.random_policy(venv)

@@ -88,6 +88,7 @@ class Board(Walk):
         return state.at[action].set(jax.random.uniform(key, (), jnp.float32, 0, 3.2))
 
 
+@pytest.mark.dear
 def test_what_cannot_be_one_function_runs_as_before():
     (_, observations, _), refusal = played(FuncVectorEnv(Sorted(), 5), num_steps=3, collect=observation_of)
     assert refusal == "a kernel cannot hold the operation sort"

@@ -46,7 +46,7 @@ def assert_same(ours, theirs):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("id", environments.rotating(IDS, environments.representatives()))
+@pytest.mark.parametrize("id", environments.sampled(IDS))
 def test_a_rollout_in_jit_is_the_one_from_python(id, choices):
     venv = FuncVectorEnv(funcenv.make(id, max_episode_steps=9), NUM_ENVS)
 
@@ -60,6 +60,7 @@ def test_a_rollout_in_jit_is_the_one_from_python(id, choices):
 
 
 @pytest.mark.parametrize("mode", AutoresetMode)
+@pytest.mark.dear
 def test_seeds_by_vmap_become_one_batch(mode, choices):
     gravities = np.linspace(5, 15, 3, dtype=np.float32)
     venv = FuncVectorEnv(TimeLimit(CartPole(gravity=gravities), 9), 3, mode)
@@ -77,6 +78,7 @@ def test_seeds_by_vmap_become_one_batch(mode, choices):
     assert tried(choices) == {3: None, 12: None}
 
 
+@pytest.mark.dear
 def test_constants_of_the_program_around_it(choices):
     """XLA aborts the process where it moves a large constant into a kernel."""
     num_envs = 4096
@@ -101,6 +103,7 @@ def test_an_evaluation_in_jit_over_parameters(choices):
     assert tried(choices) == {4: None, 12: None}
 
 
+@pytest.mark.dear
 def test_derivatives_are_those_of_the_plain_program(choices, monkeypatch):
     def total(mass):
         env = TimeLimit(Pendulum(m=mass), 9)

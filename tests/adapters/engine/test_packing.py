@@ -104,6 +104,7 @@ def test_nothing_packs_to_nothing(num_envs):
     assert Packing({}, num_envs).pack({}).shape == (0,)
 
 
+@pytest.mark.dear
 def test_some_environments_are_replaced_and_the_others_and_other_leaves_are_not():
     tree, new = example(DTYPES), example(DTYPES, num_envs=2)
     layout = Packing(tree, NUM_ENVS)

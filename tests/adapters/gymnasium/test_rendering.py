@@ -35,7 +35,7 @@ def no_waiting(monkeypatch):
 @pytest.mark.filterwarnings("ignore:.*For Box action spaces")
 @pytest.mark.filterwarnings("ignore:.*is out of date:DeprecationWarning")
 @pytest.mark.dear  # rigid bodies
-@pytest.mark.parametrize("id", environments.rotating(IDS, environments.representatives()))
+@pytest.mark.parametrize("id", environments.sampled(IDS))
 def test_check_env_with_frames_in_every_mode(id):
     if "/" in id:  # one that another test registered
         return

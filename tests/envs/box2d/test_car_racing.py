@@ -168,6 +168,7 @@ def test_tracks_are_closed_loops_of_equal_steps():
         np.testing.assert_array_equal(corners[i, 4:, 0], corners[i, :4, count - 1])
 
 
+@pytest.mark.dear
 def test_colors(first):
     """They are drawn for each episode, unless they stay from one to the next."""
     np.testing.assert_array_equal(first.colors, DEFAULT_COLORS)
@@ -193,6 +194,7 @@ def test_bad_parameters():
         CarRacing(engine_power=0.0)
 
 
+@pytest.mark.dear
 def test_the_heuristic_drives(env):
     """It visits tiles in the first three seconds, and stays on the road."""
 

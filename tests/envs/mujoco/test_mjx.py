@@ -53,6 +53,7 @@ def error(found, expected, step):
     return (np.abs(found - expected) / scale)[: step + 1].max()
 
 
+@pytest.mark.dear
 def test_mjx_computes_what_the_library_computes():
     """In 64 bits, also with other friction, masses, damping, gear, gravity and sizes in each environment."""
     with jax.enable_x64(True):
@@ -67,6 +68,7 @@ def test_mjx_computes_what_the_library_computes():
     assert len(np.unique(states.qvel[-1, :, 0])) == len(FACTORS)
 
 
+@pytest.mark.dear
 def test_32_bits_are_as_near_as_they_can_be():
     (expected_states, _), (states, timesteps) = both("InvertedPendulum")
     assert states.physics.dtype == timesteps.observation.dtype == np.float32
