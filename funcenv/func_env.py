@@ -240,6 +240,13 @@ class FuncEnv(PyTreeNode, Generic[State, Action, Obs]):
         """
         return ()
 
+    def get_keys_to_action(self) -> dict[Any, Any]:
+        """Return the keys with which a person plays the actions, such as `{("left",): 0}`; none by default.
+
+        A key is a letter, or a tuple of names of keys that are held together; `()` stands for no key.
+        """
+        return {}
+
     @property
     def fixed_start(self) -> bool:
         """True if every episode is meant to start alike, so that `initial` may ignore its key.

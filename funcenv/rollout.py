@@ -37,6 +37,7 @@ from funcenv._compile.rollout import Accumulator, as_policy, play
 from funcenv.checks import require_size
 from funcenv.func_env import AnyEnv, FuncEnv, require_env
 from funcenv.parameters import parameter_axes
+from funcenv.policy import Policy, adapted
 from funcenv.random import indexed_key, require_typed_key
 from funcenv.spaces.space import AnySpace
 from funcenv.statistics import EPISODE_TOTALS, RolloutStatistics
@@ -54,7 +55,6 @@ __all__ = [
     "rollout",
 ]
 
-Policy = Callable[[Any, jax.Array], Any]
 Collect = Callable[[VectorTimestep[Any], Any], Any]
 
 
@@ -232,12 +232,6 @@ def evaluate(
     if max_steps is None and not isinstance(evaluation.finished, jax.core.Tracer):
         _warn_of_unfinished(evaluation, limit)
     return evaluation
-
-
-def adapted(env: AnyEnv, policy: Policy) -> AnyEnv:
-    """Return the environment that a policy asks for: with the observations that it was trained on."""
-    adapt: Callable[[AnyEnv], AnyEnv] | None = getattr(policy, "adapt_env", None)
-    return env if adapt is None else adapt(env)
 
 
 def _warn_of_unfinished(evaluation: Evaluation, limit: int) -> None:

@@ -175,4 +175,5 @@ def _is_numeric(value: Any) -> bool:
     )
 
 
-_COMMON = frozenset([*dir(Wrapper), "env"]) - {"action_names"}  # what every environment or wrapper has
+# What every environment or wrapper has, but for what players read.
+_COMMON = frozenset([*dir(Wrapper), "env"]) - {"action_names", "get_keys_to_action"}

@@ -99,8 +99,10 @@ class GymnasiumEnv(FunctionalEnv[ObsType, ActType], gymnasium.Env[ObsType, ActTy
 
         Environments that nobody has given keys do not have it, as in Gymnasium.
         """
-        names_to_action: Callable[[], dict[Any, Any]] = self.func_env.get_keys_to_action  # type: ignore[attr-defined]  # if it has it
+        actions = self.func_env.get_keys_to_action()
+        if not actions:
+            raise AttributeError("get_keys_to_action")
         return lambda: {
             tuple(sorted(map(key_code, parse_combination(combination)))) if combination else (): action
-            for combination, action in names_to_action().items()
+            for combination, action in actions.items()
         }

@@ -162,12 +162,13 @@ def default_keys(env: Any) -> dict[Any, Any]:
     Raises:
         ValueError: The environment has no such mapping.
     """
-    if not env.has_wrapper_attr("get_keys_to_action"):
+    keys = dict(env.get_wrapper_attr("get_keys_to_action")()) if env.has_wrapper_attr("get_keys_to_action") else {}
+    if not keys:
         raise ValueError(
             f"{env} does not say which keys play which action (it has no get_keys_to_action()); "
             'pass play(env, keys_to_action={("left",): 0, ...})'
         )
-    return dict(env.get_wrapper_attr("get_keys_to_action")())
+    return keys
 
 
 def _changed_speed(speed: float, keys: frozenset[str]) -> float:

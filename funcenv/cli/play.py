@@ -99,6 +99,6 @@ def is_turn_based(env: AnyEnv) -> bool:
     >>> [is_turn_based(funcenv.make(name)) for name in ("Blackjack-v1", "Pendulum-v1", "arcade/Pong-v0")]
     [True, False, False]
     """
-    keys: dict[Any, Any] = getattr(env.unwrapped, "get_keys_to_action", dict)()
+    keys = env.unwrapped.get_keys_to_action()
     leaves = jax.tree.leaves(env.unwrapped.observation_space.abstract_member())
     return () not in keys and not any(jnp.issubdtype(leaf.dtype, jnp.floating) for leaf in leaves)

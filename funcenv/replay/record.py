@@ -15,11 +15,11 @@ from funcenv._compile.rollout import as_policy, policy_actions, rollout_step
 from funcenv.checks import require_size
 from funcenv.func_env import AnyEnv, require_env
 from funcenv.parameters import map_batched
+from funcenv.policy import Policy, adapted
 from funcenv.random import require_typed_key
 from funcenv.replay.episode import Episode
 from funcenv.replay.replay import Replay, replay_of, require_destination
 from funcenv.replay.scene_stack import draw_states
-from funcenv.rollout import Policy, adapted
 from funcenv.vector import AnyVectorEnv, AutoresetMode, FuncVectorEnv, VectorState
 from funcenv.vector_step import rollout_keys
 from funcenv.wrappers import PolicyMemory

@@ -185,6 +185,10 @@ class Wrapper(FuncEnv[State, Action, Obs]):
         """Effect of each action; empty for a subclass that overrides `action_space` but not this."""
         return self.env.action_names if type(self).action_space is Wrapper.action_space else ()
 
+    def get_keys_to_action(self) -> dict[Any, Any]:
+        """Return the keys of the actions; none for a subclass that overrides `action_space` but not this."""
+        return self.env.get_keys_to_action() if type(self).action_space is Wrapper.action_space else {}
+
     def initial(self, key: jax.Array) -> State:
         """Return the first state of an episode."""
         return self.env.initial(key)

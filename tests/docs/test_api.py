@@ -83,6 +83,8 @@ MODULES = {
         "require_probability",
         "require_size",
     ),
+    "funcenv.policy": ("AdaptsEnv", "DerivesKeys", "Policy"),
+    "funcenv.stateful": ("StatefulAttribute", "StatefulView", "constant"),
     "funcenv.host": ("Pool", "from_words", "host_call", "to_words"),
     "funcenv.vector": ("call_key",),
     "funcenv._compile.cuda_graph": ("CudaGraphJit", "graph_options"),

@@ -13,8 +13,8 @@ import jax
 
 from funcenv._compile import lazy_reset
 from funcenv._jax import Partial, Shape
+from funcenv.policy import key_of_step
 from funcenv.vector import AnyVectorEnv, AutoresetMode, VectorState, VectorTimestep
-from funcenv.vector_step import call_key
 
 Act = Callable[[Any], tuple[Any, Any]]
 Step = Callable[[AnyVectorEnv, VectorState[Any], Any], tuple[VectorState[Any], VectorTimestep[Any]]]
@@ -58,7 +58,7 @@ def policy_actions(policy: Any, policy_keys: jax.Array, step_index: jax.Array, o
 
 def _act(policy: Any, step_index: jax.Array, observation: Any, policy_key: jax.Array) -> Any:
     function = policy.func if isinstance(policy, jax.tree_util.Partial) else policy
-    key = getattr(function, "key_of_step", call_key)(policy_key, step_index)
+    key = key_of_step(function, policy_key, step_index)
     try:
         return policy(observation, key)
     except Exception as error:

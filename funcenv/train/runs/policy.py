@@ -12,8 +12,8 @@ import numpy as np
 from rich.console import Console
 
 from funcenv._compile.rollout.step import as_policy
+from funcenv.policy import Policy
 from funcenv.random import key as new_key
-from funcenv.rollout import Policy
 from funcenv.train.loop import Learner
 from funcenv.train.runs import checkpoint
 from funcenv.train.runs.best import pick_agent, restore_best
