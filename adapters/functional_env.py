@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import threading
 import warnings
 import weakref
@@ -10,15 +9,15 @@ from collections.abc import Callable
 from typing import Any
 
 from funcenv.adapters.engine.lifecycle import acquire, exclusive
-from funcenv.adapters.engine.parameters import attribute_names, has_attribute, read_attribute
+from funcenv.adapters.engine.parameters import attribute_names, has_attribute
 from funcenv.adapters.engine.seeding import draw_key
 from funcenv.adapters.engine.session import Conversions, Face, Session, plain_conversions, whole
 from funcenv.adapters.engine.snapshot import Snapshot
 from funcenv.adapters.env import ActType, Env, ObsType, require_func_env
 from funcenv.adapters.errors import ResetNeeded
 from funcenv.adapters.rendering.frames import require_frame_size
-from funcenv.adapters.rendering.modes import LIST_SUFFIX, metadata, render_modes, require_mode
-from funcenv.adapters.rendering.renderer import Renderer, RenderInput
+from funcenv.adapters.rendering.modes import metadata, render_modes, require_mode
+from funcenv.adapters.rendering.renderer import CallRenderer, PendingFrame
 from funcenv.adapters.rendering.window import window_title
 from funcenv.adapters.spaces.space import Space
 from funcenv.adapters.unwrapped_env import UnwrappedEnv
@@ -26,9 +25,7 @@ from funcenv.func_env import AnyEnv
 from funcenv.registry import EnvSpec
 from funcenv.wrappers.base import layers
 
-# The attributes that `_set_up` makes, or that are read again.
-_NOT_PICKLED = {"_face", "metadata", "_renderer", "_renders_each_call", "_in_window", "_lock", "_constants"}
-_NOT_PICKLED |= {"_unwrapped_ref"}
+_NOT_PICKLED = {"_face", "_lock", "_unwrapped_ref"}
 
 
 class FunctionalEnv(Env[ObsType, ActType]):
@@ -95,12 +92,13 @@ class FunctionalEnv(Env[ObsType, ActType]):
     ) -> None:
         require_func_env(type(self).__name__, func_env)
         self._check_mode(render_mode, func_env)
+        size = require_frame_size(render_height, render_width)
         self._session = Session(func_env)
         self._set_spaces()
         self._key_is_stale = True
-        self._render_size = require_frame_size(render_height, render_width)
         self.render_mode, self.spec, self.closed = render_mode, spec, False
-        self._frames: list[Callable[[], RenderInput]] = []  # since the last `render` or `reset`
+        self.metadata = metadata(func_env, render_modes(func_env))
+        self._renderer = CallRenderer(render_mode, window_title(self), self.metadata.get("render_fps", 30), size)
         self._set_up()
 
     def _check_mode(self, render_mode: str | None, func_env: AnyEnv) -> None:
@@ -115,11 +113,9 @@ class FunctionalEnv(Env[ObsType, ActType]):
     def _set_up(self) -> None:
         """Set everything that is not pickled."""
         self._face = Face(self._session, whole, self._conversions)
-        self.metadata = metadata(self.func_env, render_modes(self.func_env))
-        self._renderer = Renderer(window_title(self), self.metadata.get("render_fps", 30), *self._render_size)
-        self._renders_each_call = self.render_mode == "human" or (self.render_mode or "").endswith(LIST_SUFFIX)
-        self._in_window: Any = None  # the result that the window shows
         self._lock = threading.Lock()
+        if self.render_mode == "human":
+            self.close_by_itself()
 
     @property
     def func_env(self) -> AnyEnv:
@@ -154,9 +150,9 @@ class FunctionalEnv(Env[ObsType, ActType]):
         is_new = self._key_is_stale or session.packed is None
         returned = face.reset(episode_env, draw_key(self.np_random) if is_new else None)
         self._key_is_stale = False
-        if self._renders_each_call:
-            self._frames.clear()
-            self._render_call()
+        if self._renderer.renders_each_call:
+            self._renderer.forget_frames()
+            self._render(self._renderer.render_call)
         return returned
 
     def step(self, action: ActType) -> tuple[ObsType, float, bool, bool, dict[str, Any]]:
@@ -178,8 +174,8 @@ class FunctionalEnv(Env[ObsType, ActType]):
         acquire(self)  # not `exclusive`, which takes a thirtieth of a step
         try:
             returned = face.step(action)
-            if self._renders_each_call:
-                self._render_call()
+            if self._renderer.renders_each_call:
+                self._render(self._renderer.render_call)
             return returned
         finally:
             self._lock.release()
@@ -204,13 +200,11 @@ class FunctionalEnv(Env[ObsType, ActType]):
             return None
         if self._session.packed is None:
             raise ResetNeeded("call reset() before render(): there is nothing to draw yet")
-        if mode.endswith(LIST_SUFFIX):
-            frames, self._frames = self._frames, []
-            return [self._renderer.draw(mode.removesuffix(LIST_SUFFIX), frame()) for frame in frames]
-        if mode == "human":
-            self._show_window()
-            return None
-        return self._renderer.draw(mode, self._session.frame()())
+        return self._render(lambda frame: self._renderer.render(mode, frame))
+
+    def _render(self, render: Callable[[PendingFrame], Any]) -> Any:
+        """Let a method of the renderer draw the present state."""
+        return render(self._session.frame())
 
     @property
     def state(self) -> Snapshot:
@@ -259,21 +253,9 @@ class FunctionalEnv(Env[ObsType, ActType]):
         """Return an attribute of the functional environment or of a wrapper inside, such as `gravity` or `P`."""
         session = self.__dict__.get("_session")
         added = {} if session is None else session.func_env.unwrapped.stateful_attributes
-        if name in added:
-            return self._constant(name) if added[name].is_constant else added[name].read(session)
-        if session is None or name.startswith("_"):
+        if session is None or (name.startswith("_") and name not in added):
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
-        return read_attribute(session.func_env, name)
-
-    def _constant(self, name: str) -> Any:
-        """Return what an attribute is for the present parameters, which is read once."""
-        func_env, values = vars(self).get("_constants", (None, {}))
-        if func_env is not self.func_env:
-            self._constants: tuple[AnyEnv, dict[str, Any]] = (self.func_env, {})
-            values = self._constants[1]
-        if name not in values:
-            values[name] = read_attribute(self.func_env, name)
-        return values[name]
+        return session.read_attribute(name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Set a parameter of the functional environment, or its state by a name of its own, or else an attribute."""
@@ -318,24 +300,8 @@ class FunctionalEnv(Env[ObsType, ActType]):
         self.closed = True
         self._renderer.close()
 
-    def _render_call(self) -> None:
-        """Show or store the frame of the present call."""
-        if self.render_mode == "human":
-            self._show_window()
-        else:
-            self._frames.append(self._session.frame())
-
-    def _show_window(self) -> None:
-        if self._in_window is self._session.packed:
-            self._renderer.refresh()
-            return
-        self.close_by_itself()
-        self._renderer.show(self._session.frame()())
-        self._in_window = self._session.packed
-
     def __getstate__(self) -> dict[str, Any]:
-        state = {name: value for name, value in vars(self).items() if name not in _NOT_PICKLED}
-        return state | {"_frames": [functools.partial(RenderInput, *frame()) for frame in self._frames]}
+        return {name: value for name, value in vars(self).items() if name not in _NOT_PICKLED}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)

@@ -13,13 +13,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from funcenv.adapters.engine.parameters import with_parameters
+from funcenv.adapters.engine.parameters import read_attribute, with_parameters
 from funcenv.adapters.engine.programs_single import EnvPrograms, env_programs
 from funcenv.adapters.engine.reset_options import with_options
 from funcenv.adapters.engine.single_actions import action_encoder
 from funcenv.adapters.engine.snapshot import Snapshot, innermost, same_shapes, same_structure
 from funcenv.adapters.errors import ResetNeeded
-from funcenv.adapters.rendering.renderer import RenderInput
+from funcenv.adapters.rendering.renderer import PendingFrame
 from funcenv.func_env import AnyEnv
 from funcenv.random import impl_name
 from funcenv.spaces.space import AnySpace
@@ -52,6 +52,7 @@ class Session:
         self.programs: Any = None
         self.is_playing = False
         self.action: Any = None
+        self._constants: tuple[Any, dict[str, Any]] = None, {}  # attributes that are read once, and their environment
 
     @property
     def present_env(self) -> AnyEnv:
@@ -102,10 +103,29 @@ class Session:
         if self.impl_name != impl_name(key):
             self.impl_name, self.version = impl_name(key), object()
 
-    def frame(self) -> Callable[[], RenderInput]:
-        """Return a function that returns what is to be drawn of the present state; it reads the state when called."""
-        func_env, programs, packed, action = self.present_env, self.programs, self.packed, self.action
-        return lambda: RenderInput(func_env, programs.read_env_state(np.array(packed)), action)
+    def frame(self) -> PendingFrame:
+        """Return the frame of the present state, which is not drawn yet."""
+        return PendingFrame(self.present_env, self.programs.read_env_state, self.packed, self.action)
+
+    def read_attribute(self, name: str) -> Any:
+        """Return an attribute of the environment or of a wrapper inside. One that is constant is read once.
+
+        Raises:
+            AttributeError: There is no such attribute.
+        """
+        added = self.func_env.unwrapped.stateful_attributes.get(name)
+        if added is None or not added.is_constant:
+            return read_attribute(self.func_env, name) if added is None else added.read(self)
+        func_env, values = self._constants
+        if func_env is not self.func_env:
+            values = {}
+            self._constants = self.func_env, values
+        if name not in values:
+            values[name] = read_attribute(self.func_env, name)
+        return values[name]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"_constants": (None, {})}
 
 
 class Face:

@@ -15,6 +15,7 @@ from funcenv.adapters.gymnasium.member_conversion import has_own_form, member_de
 from funcenv.adapters.gymnasium.spaces import to_gymnasium
 from funcenv.adapters.rendering.display import NO_DISPLAY, can_open_window
 from funcenv.adapters.rendering.modes import render_modes, require_mode
+from funcenv.adapters.rendering.renderer import PendingFrame
 from funcenv.func_env import AnyEnv
 from funcenv.keyboard import key_code, parse_combination
 from funcenv.spaces.space import AnySpace
@@ -72,12 +73,13 @@ class GymnasiumEnv(FunctionalEnv[ObsType, ActType], gymnasium.Env[ObsType, ActTy
             )
         require_mode(render_mode, render_modes(func_env), func_env, on_display=False)
 
-    def _show_window(self) -> None:
-        if can_open_window():
-            super()._show_window()
-        elif not self._said_no_display:
+    def _render(self, render: Callable[[PendingFrame], Any]) -> Any:
+        if self.render_mode != "human" or can_open_window():
+            return super()._render(render)
+        if not self._said_no_display:
             self._said_no_display = True
             warnings.warn(f"{self} shows no window: {NO_DISPLAY}", UserWarning, stacklevel=2)
+        return None
 
     def _set_spaces(self) -> None:
         self.observation_space = to_gymnasium(self.func_env.observation_space)

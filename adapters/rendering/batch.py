@@ -49,7 +49,7 @@ class BatchRenderer:
     ) -> None:
         self.renders_each_call = mode == "human" or (mode or "").endswith(LIST_SUFFIX)
         self._mode, self._num_envs, self._caption, self._fps, self._size = mode, num_envs, caption, fps, size
-        self._window: Window | None = None
+        self.window: Window | None = None
         self._aspect: float | None = None
         self._collected: list[PresentFrame] = []
         self._first_of = np.zeros(num_envs, int)  # the first collected frame of each environment's episode
@@ -93,9 +93,9 @@ class BatchRenderer:
 
     def close(self) -> None:
         """Close the window, which the next frame opens again; a second call does nothing."""
-        if self._window is not None:
-            self._window.close()
-            self._window = None
+        if self.window is not None:
+            self.window.close()
+            self.window = None
 
     def _take_collected(self) -> tuple[list[Any], ...]:
         """Return a list of frames for each environment, of its present episode since the last call."""
@@ -139,13 +139,13 @@ class BatchRenderer:
         return self._aspect
 
     def _show_window(self, frame: PresentFrame) -> None:
-        if self._window is None:
-            self._window = Window(self._caption, self._fps)
-        if not self._window.was_closed:
-            self._window.show(self.mosaic(frame, None, None, None))
+        if self.window is None:
+            self.window = Window(self._caption, self._fps)
+        if not self.window.was_closed:
+            self.window.show(self.mosaic(frame, None, None, None))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_window": None}
+        return {**vars(self), "window": None}
 
 
 def require_drawable(func_env: AnyEnv) -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import shutil
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
+import numpy as np
 
 from funcenv.adapters.rendering.frames import draw_frame, draw_scene, scene_aspect
-from funcenv.adapters.rendering.modes import has_text
+from funcenv.adapters.rendering.modes import LIST_SUFFIX, has_text
 from funcenv.adapters.rendering.terminal import frame_size_in_terminal, half_blocks
 from funcenv.adapters.rendering.window import Window
 from funcenv.func_env import AnyEnv
@@ -21,6 +25,20 @@ class RenderInput(NamedTuple):
     func_env: AnyEnv
     env_state: Any  # NumPy arrays
     action: Any  # None after a reset
+
+
+@dataclasses.dataclass(frozen=True)
+class PendingFrame:
+    """A state to render that is read when it is drawn, so that a frame that nobody asks for costs nothing."""
+
+    func_env: AnyEnv
+    read: Callable[[Any], Any]  # returns the state of a packed result
+    packed: Any
+    action: Any
+
+    def __call__(self) -> RenderInput:
+        """Read the state."""
+        return RenderInput(self.func_env, self.read(np.array(self.packed)), self.action)
 
 
 class Renderer:
@@ -43,7 +61,10 @@ class Renderer:
         self._caption, self._fps = caption, fps
         self._requested_size = height, width
         self._size: tuple[int, int] | None = None
-        self._window: Window | None = None
+        self.window: Window | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"window": None}
 
     def draw(self, mode: str, what: RenderInput) -> Any:
         """Return a frame for mode "rgb_array" and a string for "ansi"; for "human", show the window and return None."""
@@ -53,21 +74,21 @@ class Renderer:
 
     def show(self, what: RenderInput) -> None:
         """Show a frame in the window, unless the user has closed it."""
-        if self._window is None:
-            self._window = Window(self._caption, self._fps)
-        if not self._window.was_closed:
-            self._window.show(self._draw_frame(what))
+        if self.window is None:
+            self.window = Window(self._caption, self._fps)
+        if not self.window.was_closed:
+            self.window.show(self._draw_frame(what))
 
     def refresh(self) -> None:
         """Process the window's events without drawing."""
-        if self._window is not None:
-            self._window.events()
+        if self.window is not None:
+            self.window.events()
 
     def close(self) -> None:
         """Close the window, which the next `show` opens again; a second call does nothing."""
-        if self._window is not None:
-            self._window.close()
-            self._window = None
+        if self.window is not None:
+            self.window.close()
+            self.window = None
 
     def _draw_frame(self, what: RenderInput) -> Any:
         return draw_frame(what.func_env, what.env_state, self._frame_size(what))
@@ -89,3 +110,65 @@ class Renderer:
                 aspect = scene_aspect(what.func_env, what.env_state)
             self._size = frame_size(aspect, height, width)
         return self._size
+
+
+class CallRenderer:
+    """A renderer of the calls of one stateful environment.
+
+    Args:
+        mode: Render mode of the environment, or None, which decides what is done at every call.
+        caption: Title of the window.
+        fps: Maximum frames per second in the window.
+        size: Rows and columns of a frame; None where they follow from the scene.
+
+    Attributes:
+        renders_each_call: True if every call is shown or collected.
+    """
+
+    def __init__(self, mode: str | None, caption: str, fps: float, size: tuple[int | None, int | None]) -> None:
+        self.renders_each_call = mode == "human" or (mode or "").endswith(LIST_SUFFIX)
+        self._shows_each_call, self._renderer = mode == "human", Renderer(caption, fps, *size)
+        self._collected: list[Callable[[], RenderInput]] = []  # since the last `render` or `forget_frames`
+        self._shown: Any = None  # packed result that the window shows
+
+    @property
+    def window(self) -> Window | None:
+        """The window, or None if none is open."""
+        return self._renderer.window
+
+    def render(self, mode: str, present: PendingFrame) -> Any:
+        """Return an image, a string or a list of these, as a mode wants it; None if that is "human"."""
+        if mode == "human":
+            self._show(present)
+            return None
+        single = mode.removesuffix(LIST_SUFFIX)
+        if single == mode:
+            return self._renderer.draw(single, present())
+        frames, self._collected = self._collected, []
+        return [self._renderer.draw(single, frame()) for frame in frames]
+
+    def render_call(self, frame: PendingFrame) -> None:
+        """Show or collect the frame of a call."""
+        if self._shows_each_call:
+            self._show(frame)
+        else:
+            self._collected.append(frame)
+
+    def forget_frames(self) -> None:
+        """Drop the collected frames, as a new episode does."""
+        self._collected.clear()
+
+    def close(self) -> None:
+        """Close the window, which the next frame opens again; a second call does nothing."""
+        self._renderer.close()
+
+    def _show(self, frame: PendingFrame) -> None:
+        if self._shown is frame.packed:
+            self._renderer.refresh()
+            return
+        self._renderer.show(frame())
+        self._shown = frame.packed
+
+    def __getstate__(self) -> dict[str, Any]:
+        collected = [functools.partial(RenderInput, *frame()) for frame in self._collected]
+        return vars(self) | {"_collected": collected, "_shown": None}

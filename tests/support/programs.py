@@ -8,4 +8,4 @@ def programs_of(env):
 
 def window_of(env):
     """Return the window of an environment, or None if none is open."""
-    return env._renderer._window
+    return env._renderer.window

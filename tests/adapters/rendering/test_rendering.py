@@ -190,6 +190,23 @@ def test_lists_are_what_collecting_every_frame_gives(dot, mode, assert_same_fram
     assert lengths == [2, 2, 1, 3, 0]
 
 
+@pytest.mark.parametrize("mode", ["rgb_array", "ansi"])
+def test_lists_hold_the_steps_inside_of_the_wrappers(dot, mode):
+    collecting = FunctionalEnv(TimeLimit(dot(), 9), f"{mode}_list", render_width=60)
+    single = FunctionalEnv(TimeLimit(dot(), 9), mode, render_width=60)
+    frames = []
+    for face in ("reset", "outer", "inner", "outer", "inner"):
+        for env in (collecting, single):
+            if face == "reset":
+                env.reset(seed=0)
+            else:
+                (env if face == "outer" else env.unwrapped).step(1)
+        frames.append(single.render())
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(collecting)).render(), frames)
+    np.testing.assert_array_equal(collecting.unwrapped.render(), frames)
+    assert collecting.render() == []
+
+
 def test_frames_nobody_asks_for_are_not_drawn(dot, monkeypatch):
     calls = []
     original = renderer.draw_frame
