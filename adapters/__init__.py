@@ -3,14 +3,14 @@
 if __name__ != "funcenv.adapters":
     raise ImportError("import funcenv.adapters")
 
-from funcenv.adapters import spaces, utils, vector, wrappers
+from funcenv.adapters import envs, error, logger, spaces, utils, vector, wrappers
 from funcenv.adapters.checking.env_checker import check_env
 from funcenv.adapters.compat.listing import pprint_registry
 from funcenv.adapters.compat.results import step_api_compatibility
 from funcenv.adapters.engine.seeding import seed_to_key
 from funcenv.adapters.engine.snapshot import Snapshot
 from funcenv.adapters.env import Env
-from funcenv.adapters.errors import ClosedEnvironment, ConcurrentUse, ForkedProcess, ResetNeeded
+from funcenv.adapters.error import ClosedEnvironment, ConcurrentUse, ForkedProcess, ResetNeeded
 from funcenv.adapters.functional_env import FunctionalEnv
 from funcenv.adapters.functional_vector_env import FunctionalVectorEnv
 from funcenv.adapters.playing import PlayPlot, play, play_in_terminal
@@ -58,6 +58,9 @@ __all__ = [
     "Wrapper",
     "WrapperSpec",
     "check_env",
+    "envs",
+    "error",
+    "logger",
     "make",
     "make_vec",
     "play",

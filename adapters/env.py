@@ -66,10 +66,10 @@ class Env(HasGenerator, ClosesAtExit, Generic[ObsType, ActType]):
             setattr(cls, name, with_generator(vars(cls)[name]))
 
     def __class_getitem__(cls, types: Any) -> Any:
-        """Accept the type of observations alone, as Gymnasium does: `Env[np.ndarray]` is `Env[np.ndarray, Any]`."""
-        parameters = getattr(cls, "__parameters__", ())
-        is_partial = len(parameters) == 2 and not isinstance(types, tuple)
-        return super().__class_getitem__((types, Any) if is_partial else types)  # type: ignore[misc]  # of Generic
+        """Accept fewer types than parameters, as Gymnasium does: `Env[np.ndarray]` is `Env[np.ndarray, Any]`."""
+        given = types if isinstance(types, tuple) else (types,)
+        missing = len(getattr(cls, "__parameters__", ())) - len(given)
+        return super().__class_getitem__((*given, *[Any] * missing))  # type: ignore[misc]  # of Generic
 
     def step(self, action: ActType) -> tuple[ObsType, float, bool, bool, dict[str, Any]]:
         """Take an action, and return observation, reward, terminated, truncated and info."""

@@ -9,12 +9,12 @@ from collections.abc import Callable
 from typing import Any
 
 from funcenv.adapters.engine.lifecycle import acquire, exclusive
-from funcenv.adapters.engine.parameters import attribute_names, has_attribute
+from funcenv.adapters.engine.parameters import attribute_names, has_attribute, read_attribute
 from funcenv.adapters.engine.seeding import draw_key
 from funcenv.adapters.engine.session import Conversions, Face, Session, plain_conversions, whole
 from funcenv.adapters.engine.snapshot import Snapshot
 from funcenv.adapters.env import ActType, Env, ObsType, require_func_env
-from funcenv.adapters.errors import ResetNeeded
+from funcenv.adapters.error import ResetNeeded
 from funcenv.adapters.rendering.frames import require_frame_size
 from funcenv.adapters.rendering.modes import metadata, render_modes, require_mode
 from funcenv.adapters.rendering.renderer import CallRenderer, PendingFrame
@@ -237,6 +237,16 @@ class FunctionalEnv(Env[ObsType, ActType]):
     @reward_range.setter
     def reward_range(self, bounds: tuple[float, float]) -> None:
         self._reward_range = bounds
+
+    @property
+    def _max_episode_steps(self) -> int | None:
+        """The time limit, by the name of the attribute of Gymnasium's `TimeLimit`, which programs read and set."""
+        limit: int | None = read_attribute(self.func_env, "max_episode_steps")
+        return limit
+
+    @_max_episode_steps.setter
+    def _max_episode_steps(self, limit: int) -> None:
+        self._set_parameters({"max_episode_steps": limit})
 
     @property
     def unwrapped(self) -> Env[Any, Any]:

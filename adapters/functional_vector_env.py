@@ -18,7 +18,7 @@ from funcenv.adapters.engine.seeding import draw_key_words, np_random
 from funcenv.adapters.engine.sending import XlaFunctions, in_order, xla_functions
 from funcenv.adapters.engine.vector_session import VectorSession, encode_block
 from funcenv.adapters.env import ActType, ObsType, require_func_env
-from funcenv.adapters.errors import ResetNeeded
+from funcenv.adapters.error import ResetNeeded
 from funcenv.adapters.rendering.batch import BatchRenderer, PresentFrame, require_drawable
 from funcenv.adapters.rendering.frames import Frame, require_frame_size
 from funcenv.adapters.rendering.modes import metadata, render_modes, require_mode

@@ -33,6 +33,10 @@ _ID = re.compile(r"(?:(?P<namespace>[\w:.-]+)/)?(?P<name>[\w:.-]+?)(?:-v(?P<vers
 _UNSET: Any = object()
 
 
+class UnregisteredEnv(ValueError):
+    """Raised when no environment, or no longer one, is registered under an id."""
+
+
 @dataclasses.dataclass(frozen=True)
 class EnvSpec:
     """A registered id, and how to build its environment.
@@ -258,13 +262,14 @@ def spec(id: str) -> EnvSpec:
 
     Raises:
         TypeError: the id is not a string.
-        ValueError: a malformed or unknown id (the message suggests the closest one), or an unknown version (the message
-            lists the known ones).
+        UnregisteredEnv: an unknown id (the message suggests the closest one), or an unknown version (the message lists
+            the known ones).
+        ValueError: a malformed id.
 
     >>> spec("CartPoel-v1")
     Traceback (most recent call last):
         ...
-    ValueError: no environment is registered as 'CartPoel-v1'; did you mean CartPole-v1?
+    funcenv.registry.UnregisteredEnv: no environment is registered as 'CartPoel-v1'; did you mean CartPole-v1?
     """
     if not isinstance(id, str):
         raise TypeError(f"an environment id is a string such as 'CartPole-v1', got {id!r}")
@@ -292,13 +297,15 @@ def spec(id: str) -> EnvSpec:
         warnings.warn(f"{id} names no version; using the newest, {newest.id}", UserWarning, stacklevel=2)
         return newest
     if versions and version is not None and version < min(versions):
-        raise ValueError(f"{id} is deprecated and has no implementation here; use {versions[max(versions)].id}")
+        raise UnregisteredEnv(f"{id} is deprecated and has no implementation here; use {versions[max(versions)].id}")
     if imported is not None and not versions and version is None:
         names = getattr(imported, "__all__", vars(imported))  # a package may import what it exports on request
         own = [f"{module}:{name}" for name in names if _is_env_class(getattr(imported, name))]
-        raise ValueError(f"the module {module} has no class {id}; its environments are: {', '.join(own) or 'none'}")
+        raise UnregisteredEnv(
+            f"the module {module} has no class {id}; its environments are: {', '.join(own) or 'none'}"
+        )
     suggestion = _suggest_id(id, [versions[number].id for number in sorted(versions)])
-    raise ValueError(f"no environment is registered as {id!r}; {suggestion}")
+    raise UnregisteredEnv(f"no environment is registered as {id!r}; {suggestion}")
 
 
 def make(id: str, *, max_episode_steps: int | None = _UNSET, **params: Any) -> AnyEnv:

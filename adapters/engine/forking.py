@@ -12,7 +12,7 @@ from typing import cast
 
 import jax
 
-from funcenv.adapters.errors import ForkedProcess
+from funcenv.adapters.error import ForkedProcess
 
 
 class _History:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from funcenv.adapters.engine.forking import require_threads
-from funcenv.adapters.errors import ClosedEnvironment, ConcurrentUse
+from funcenv.adapters.error import ClosedEnvironment, ConcurrentUse
 
 P = ParamSpec("P")
 R = TypeVar("R")

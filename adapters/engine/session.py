@@ -18,7 +18,7 @@ from funcenv.adapters.engine.programs_single import EnvPrograms, env_programs
 from funcenv.adapters.engine.reset_options import with_options
 from funcenv.adapters.engine.single_actions import action_encoder
 from funcenv.adapters.engine.snapshot import Snapshot, innermost, same_shapes, same_structure
-from funcenv.adapters.errors import ResetNeeded
+from funcenv.adapters.error import ResetNeeded
 from funcenv.adapters.rendering.renderer import PendingFrame
 from funcenv.func_env import AnyEnv
 from funcenv.random import impl_name

@@ -15,7 +15,7 @@ from funcenv.adapters.engine.parameters import with_parameters
 from funcenv.adapters.engine.programs_vector import Result, VectorPrograms, vector_programs
 from funcenv.adapters.engine.reset_options import batch_parameters, with_batched_options
 from funcenv.adapters.engine.snapshot import same_shapes, same_structure
-from funcenv.adapters.errors import ResetNeeded
+from funcenv.adapters.error import ResetNeeded
 from funcenv.func_env import AnyEnv
 from funcenv.random import default_impl, find_impl, impl_name
 from funcenv.struct import NDArray

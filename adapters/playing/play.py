@@ -124,7 +124,7 @@ def play_in_terminal(
         run(env, screen, keymap, seed, callback, wait_on_player, wait_for_start, policy)
 
 
-class _InMode(Wrapper[Any, Any]):
+class _InMode(Wrapper[Any, Any, Any, Any]):
     """A wrapper that renders an environment without a render mode in a given one."""
 
     render_mode: str | None = None

@@ -1,5 +1,16 @@
 """Tools under the names of `gymnasium.utils`, so that import lines of its pages need another package only."""
 
-from funcenv.adapters.utils import env_checker, play, save_video, seeding, step_api_compatibility
+from funcenv.adapters.utils import env_checker, ezpickle, play, save_video, seeding, step_api_compatibility
+from funcenv.adapters.utils.colorize import colorize
+from funcenv.adapters.utils.ezpickle import EzPickle
 
-__all__ = ["env_checker", "play", "save_video", "seeding", "step_api_compatibility"]
+__all__ = [
+    "EzPickle",
+    "colorize",
+    "env_checker",
+    "ezpickle",
+    "play",
+    "save_video",
+    "seeding",
+    "step_api_compatibility",
+]

@@ -4,7 +4,9 @@ from typing import NoReturn
 
 from funcenv import wrappers as _pure
 from funcenv.adapters.wrappers.compatibility import EnvCompatibility, StepAPICompatibility, StepCompatibility
+from funcenv.adapters.wrappers.frame_stack_observation import FrameStackObservation
 from funcenv.adapters.wrappers.human_rendering import HumanRendering
+from funcenv.adapters.wrappers.normalize import NormalizeObservation, NormalizeReward
 from funcenv.adapters.wrappers.order_enforcing import OrderEnforcing
 from funcenv.adapters.wrappers.passive_env_checker import PassiveEnvChecker
 from funcenv.adapters.wrappers.record_episode_statistics import RecordEpisodeStatistics
@@ -29,7 +31,10 @@ __all__ = [
     "ClipReward",
     "EnvCompatibility",
     "FlattenObservation",
+    "FrameStackObservation",
     "HumanRendering",
+    "NormalizeObservation",
+    "NormalizeReward",
     "ObservationWrapper",
     "OrderEnforcing",
     "PassiveEnvChecker",

@@ -20,7 +20,7 @@ from funcenv.adapters.env import ActType, Env, ObsType
 from funcenv.adapters.wrappers.wrapper import Wrapper
 
 
-class StepCompatibility(Wrapper[ObsType, ActType]):
+class StepCompatibility(Wrapper[ObsType, ActType, ObsType, ActType]):
     """A wrapper with the interface of old Gym, around an environment with today's interface or one of old Gym's.
 
     Attributes of the inner environment can be read and set through it. Wrappers of `funcenv.adapters` around it keep
@@ -46,6 +46,17 @@ class StepCompatibility(Wrapper[ObsType, ActType]):
         super().__init__(env)
         self._return_two_dones = return_two_dones
         self._next_seed: int | None = None
+        self._inside: StepCompatibility[Any, Any] | None = None  # what is `unwrapped`
+
+    @property
+    def _max_episode_steps(self) -> int | None:
+        """The time limit, by the name that programs for old Gym read and set."""
+        limit: int | None = getattr(self.env, "_max_episode_steps")  # noqa: B009  # not an attribute of every Env
+        return limit
+
+    @_max_episode_steps.setter
+    def _max_episode_steps(self, limit: int | None) -> None:
+        setattr(self.env, "_max_episode_steps", limit)  # noqa: B010
 
     def seed(self, seed: int | None = None) -> list[int]:
         """Seed the next `reset`, by default with entropy of the system, and return a list with the seed.
@@ -95,7 +106,11 @@ class StepCompatibility(Wrapper[ObsType, ActType]):
     def unwrapped(self) -> Env[Any, Any]:
         """The environment inside all wrappers, with this interface."""
         inner = self.env.unwrapped
-        return self if inner is self.env else StepCompatibility(inner, self._return_two_dones)
+        if inner is self.env:
+            return self
+        if self._inside is None or self._inside.env is not inner:
+            self._inside = StepCompatibility(inner, self._return_two_dones)
+        return self._inside
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or "env" not in vars(self):
@@ -103,11 +118,11 @@ class StepCompatibility(Wrapper[ObsType, ActType]):
         return getattr(self.env, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        is_own = name.startswith("_") or name == "env" or hasattr(type(self), name)
+        is_own = name.startswith("_") or name == "env" or (hasattr(type(self), name) and name != "reward_range")
         super().__setattr__(name, value) if is_own else setattr(self.env, name, value)
 
 
-class EnvCompatibility(Wrapper[ObsType, ActType]):
+class EnvCompatibility(Wrapper[ObsType, ActType, ObsType, ActType]):
     """A wrapper with today's interface, Gymnasium's, around an environment that was written for old Gym.
 
     `make(id, apply_api_compatibility=True)` puts it around a registered one.
@@ -167,7 +182,7 @@ class EnvCompatibility(Wrapper[ObsType, ActType]):
             self.render()
 
 
-class StepAPICompatibility(Wrapper[ObsType, ActType]):
+class StepAPICompatibility(Wrapper[ObsType, ActType, ObsType, ActType]):
     """A wrapper whose `step` returns five values, or four, and which changes nothing else.
 
     Args:

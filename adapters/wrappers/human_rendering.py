@@ -10,7 +10,7 @@ from funcenv.adapters.rendering.window import Window, window_title
 from funcenv.adapters.wrappers.wrapper import Wrapper
 
 
-class HumanRendering(Wrapper[ObsType, ActType]):
+class HumanRendering(Wrapper[ObsType, ActType, ObsType, ActType]):
     """A wrapper that renders the environment in a window after every `reset` and `step`.
 
     It is Gymnasium's wrapper of this name, for handwritten environments that return frames but have no window. A

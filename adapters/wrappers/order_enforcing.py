@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from funcenv.adapters.env import ActType, Env, ObsType
-from funcenv.adapters.errors import ResetNeeded
+from funcenv.adapters.error import ResetNeeded
 from funcenv.adapters.wrappers.wrapper import Wrapper
 
 
-class OrderEnforcing(Wrapper[ObsType, ActType]):
+class OrderEnforcing(Wrapper[ObsType, ActType, ObsType, ActType]):
     """A wrapper that raises an error if `step` or `render` precedes `reset`, or if `step` follows an episode's end.
 
     It is meant for handwritten environments; a `FunctionalEnv` enforces the order itself.
@@ -28,7 +28,7 @@ class OrderEnforcing(Wrapper[ObsType, ActType]):
     >>> OrderEnforcing(adapters.make("CartPole-v1")).step(0)
     Traceback (most recent call last):
         ...
-    funcenv.adapters.errors.ResetNeeded: call reset() before the first step, and after an episode's end
+    funcenv.adapters.error.ResetNeeded: call reset() before the first step, and after an episode's end
     """
 
     def __init__(self, env: Env[Any, Any], disable_render_order_enforcing: bool = False) -> None:

@@ -13,7 +13,7 @@ from funcenv.adapters.wrappers.wrapper import Wrapper
 from funcenv.checker.findings import EnvCheckError
 
 
-class PassiveEnvChecker(Wrapper[ObsType, ActType]):
+class PassiveEnvChecker(Wrapper[ObsType, ActType, ObsType, ActType]):
     """A wrapper that checks the spaces, and the first result of each of `reset`, `step` and `render`.
 
     Results that work but are probably unintended cause a `UserWarning`. `check_env` checks more, but it resets and

@@ -12,7 +12,7 @@ from funcenv.adapters.wrappers.wrapper import Wrapper
 from funcenv.checks import require_size
 
 
-class RecordEpisodeStatistics(Wrapper[ObsType, ActType]):
+class RecordEpisodeStatistics(Wrapper[ObsType, ActType, ObsType, ActType]):
     """A wrapper that adds the return `"r"`, length `"l"` and duration `"t"` of an episode to the last step's `info`.
 
     The entries are in `info["episode"]`, as with Gymnasium's wrapper of this name. Queues hold the same figures of the

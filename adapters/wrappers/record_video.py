@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import os
 import warnings
@@ -10,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from funcenv.adapters.compat.results import call_render
 from funcenv.adapters.env import ActType, Env, ObsType
 from funcenv.adapters.rendering.modes import RGB_MODES
 from funcenv.adapters.wrappers.wrapper import Wrapper
@@ -26,7 +28,7 @@ def capped_cubic_video_schedule(episode_id: int) -> bool:
     return round(episode_id ** (1 / 3)) ** 3 == episode_id if episode_id < 1000 else episode_id % 1000 == 0
 
 
-class RecordVideo(Wrapper[ObsType, ActType]):
+class RecordVideo(Wrapper[ObsType, ActType, ObsType, ActType]):
     """A wrapper that records episodes, or pieces of `video_length` frames, as MP4 files.
 
     It is Gymnasium's wrapper of this name (1.4.0), with its triggers and file names: `rl-video-episode-0.mp4` for a
@@ -39,7 +41,8 @@ class RecordVideo(Wrapper[ObsType, ActType]):
     complete.
 
     Args:
-        env: Environment with the render mode "rgb_array" or "rgb_array_list".
+        env: Environment with the render mode "rgb_array" or "rgb_array_list"; or one with old Gym's interface, whose
+            `render` takes the mode.
         video_folder: Folder of the files, created if it does not exist.
         episode_trigger: Function that tells whether to start a video with an episode, counted from 0. The default is
             `capped_cubic_video_schedule` if there is no `step_trigger`.
@@ -84,13 +87,15 @@ class RecordVideo(Wrapper[ObsType, ActType]):
         disable_logger: bool = True,
     ) -> None:
         super().__init__(env)
-        if env.render_mode not in RGB_MODES:
+        self._mode = "rgb_array" if _render_takes_mode(env) else None
+        if self._mode is None and env.render_mode not in RGB_MODES:
             raise ValueError(
                 f"RecordVideo needs an environment whose render_mode is one of {', '.join(RGB_MODES)}, got "
                 f'{env.render_mode!r}; make it with render_mode="rgb_array"'
             )
         require_at_least(0, "video_length", video_length, remedy="0 records whole episodes")
-        self.frames_per_sec = env.metadata.get("render_fps", 30) if fps is None else fps
+        own_fps = env.metadata.get("render_fps", env.metadata.get("video.frames_per_second", 30))  # old Gym's name
+        self.frames_per_sec = own_fps if fps is None else fps
         require_positive(fps=self.frames_per_sec)
         require_ffmpeg()
         folder = require_folder(video_folder)
@@ -158,7 +163,7 @@ class RecordVideo(Wrapper[ObsType, ActType]):
             self.start_recording(f"{self.name_prefix}-{unit}-{index}")
         if self._video is None:
             return
-        frame = self.env.render()
+        frame = call_render(self.env, self._mode)
         if isinstance(frame, list):
             self._collected += frame
             frame = frame[-1] if frame else None
@@ -174,3 +179,13 @@ class RecordVideo(Wrapper[ObsType, ActType]):
         self._video.add(frame)
         if self._video.num_frames >= self.video_length:
             self.stop_recording()
+
+
+def _render_takes_mode(env: Env[Any, Any]) -> bool:
+    """Return whether an environment has no mode of its own, and `render(mode)` of old Gym's interface instead."""
+    inside = env
+    while isinstance(inside, Wrapper) and type(inside).render is Wrapper.render:
+        inside = inside.env
+    modes = [*env.metadata.get("render_modes", []), *env.metadata.get("render.modes", [])]
+    takes_mode = "mode" in inspect.signature(inside.render).parameters
+    return env.render_mode is None and takes_mode and "rgb_array" in modes

@@ -9,7 +9,7 @@ from funcenv.adapters.rendering.modes import LIST_SUFFIX, add_render_mode
 from funcenv.adapters.wrappers.wrapper import Wrapper
 
 
-class RenderCollection(Wrapper[ObsType, ActType]):
+class RenderCollection(Wrapper[ObsType, ActType, ObsType, ActType]):
     """A wrapper that renders after every `reset` and `step`, and whose `render` returns the list of frames.
 
     It is Gymnasium's wrapper of this name. It turns a render mode into the mode with the suffix `_list`, for

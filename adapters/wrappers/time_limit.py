@@ -10,7 +10,7 @@ from funcenv.adapters.wrappers.wrapper import Wrapper
 from funcenv.checks import require_size
 
 
-class TimeLimit(Wrapper[ObsType, ActType]):
+class TimeLimit(Wrapper[ObsType, ActType, ObsType, ActType]):
     """A wrapper that truncates an episode at step number `max_episode_steps`.
 
     It is meant for handwritten environments; `funcenv.wrappers.TimeLimit` is compiled with a functional environment.
@@ -40,6 +40,15 @@ class TimeLimit(Wrapper[ObsType, ActType]):
         """Specification of the inner environment, with this limit."""
         spec = self.env.spec
         return None if spec is None else dataclasses.replace(spec, max_episode_steps=self.max_episode_steps)
+
+    @property
+    def _max_episode_steps(self) -> int:
+        """The limit, by the name of the attribute of Gymnasium's wrapper, which programs read and set."""
+        return self.max_episode_steps
+
+    @_max_episode_steps.setter
+    def _max_episode_steps(self, limit: int) -> None:
+        self.max_episode_steps = require_size("max_episode_steps", limit)
 
     def _after_reset(self, result: Any) -> Any:
         self._elapsed_steps = 0

@@ -16,14 +16,19 @@ import numpy as np
 
 from funcenv import wrappers as pure
 from funcenv.adapters.env import ActType, Env, ObsType
-from funcenv.adapters.spaces.space import GeneratorSpace, plain_member
-from funcenv.adapters.wrappers.wrapper import ActionWrapper, ObservationWrapper, RewardWrapper
-from funcenv.func_env import FuncEnv
+from funcenv.adapters.spaces.space import plain_member
+from funcenv.adapters.wrappers.described import described
+from funcenv.adapters.wrappers.wrapper import (
+    ActionWrapper,
+    ObservationWrapper,
+    RewardWrapper,
+    WrapperActType,
+    WrapperObsType,
+)
 from funcenv.spaces.space import AnySpace
-from funcenv.struct import field
 
 
-class TransformObservation(ObservationWrapper[ObsType, ActType]):
+class TransformObservation(ObservationWrapper[WrapperObsType, ObsType, ActType]):
     """A wrapper that applies a function to every observation.
 
     Args:
@@ -48,7 +53,7 @@ class TransformObservation(ObservationWrapper[ObsType, ActType]):
         return self.func(observation)
 
 
-class FlattenObservation(ObservationWrapper[ObsType, ActType]):
+class FlattenObservation(ObservationWrapper[WrapperObsType, ObsType, ActType]):
     """A wrapper that flattens observations to vectors, as `funcenv.wrappers.FlattenObservation` does.
 
     Args:
@@ -62,7 +67,7 @@ class FlattenObservation(ObservationWrapper[ObsType, ActType]):
 
     def __init__(self, env: Env[Any, Any]) -> None:
         super().__init__(env)
-        flat: pure.FlattenObservation[Any, Any] = pure.FlattenObservation(_described(self, env))
+        flat: pure.FlattenObservation[Any, Any] = pure.FlattenObservation(described(self, env))
         self.observation_space = flat.observation_space
         self._flatten = _compiled(flat.outer_observation, flat.env.observation_space, flat.observation_space)
 
@@ -71,7 +76,7 @@ class FlattenObservation(ObservationWrapper[ObsType, ActType]):
         return self._flatten(observation)
 
 
-class TimeAwareObservation(ObservationWrapper[ObsType, ActType]):
+class TimeAwareObservation(ObservationWrapper[WrapperObsType, ObsType, ActType]):
     """A wrapper that adds the number of steps since the episode began to the observation.
 
     It is `funcenv.wrappers.TimeAwareObservation` for stateful environments.
@@ -110,7 +115,7 @@ class TimeAwareObservation(ObservationWrapper[ObsType, ActType]):
             limit = env.spec.max_episode_steps
         if limit is None:
             raise ValueError("TimeAwareObservation needs a TimeLimit inside: TimeAwareObservation(TimeLimit(env, 500))")
-        limited: pure.TimeLimit[Any, Any] = pure.TimeLimit(_described(self, env), max_episode_steps=limit)
+        limited: pure.TimeLimit[Any, Any] = pure.TimeLimit(described(self, env), max_episode_steps=limit)
         aware: pure.TimeAwareObservation[Any] = pure.TimeAwareObservation(
             limited, flatten, normalize_time, dict_time_key=dict_time_key
         )
@@ -141,7 +146,7 @@ class TimeAwareObservation(ObservationWrapper[ObsType, ActType]):
         return super()._after_step(result)
 
 
-class TransformAction(ActionWrapper[ObsType, ActType]):
+class TransformAction(ActionWrapper[ObsType, WrapperActType, ActType]):
     """A wrapper that applies a function to every action.
 
     Args:
@@ -167,7 +172,7 @@ class TransformAction(ActionWrapper[ObsType, ActType]):
         return self.func(action)
 
 
-class ClipAction(ActionWrapper[ObsType, ActType]):
+class ClipAction(ActionWrapper[ObsType, WrapperActType, ActType]):
     """A wrapper that accepts any real vector as an action, and clips it to the bounds of the environment's `Box`.
 
     Args:
@@ -184,7 +189,7 @@ class ClipAction(ActionWrapper[ObsType, ActType]):
 
     def __init__(self, env: Env[Any, Any]) -> None:
         super().__init__(env)
-        self.action_space = pure.ClipAction(_described(self, env)).action_space
+        self.action_space = pure.ClipAction(described(self, env)).action_space
 
     def action(self, action: Any) -> Any:
         """Clip the action to the bounds, in the dtype of the space."""
@@ -192,7 +197,7 @@ class ClipAction(ActionWrapper[ObsType, ActType]):
         return np.clip(np.asarray(action, inside.dtype), inside.low, inside.high)
 
 
-class RescaleAction(ActionWrapper[ObsType, ActType]):
+class RescaleAction(ActionWrapper[ObsType, WrapperActType, ActType]):
     """A wrapper that maps actions from `[min_action, max_action]` to the bounds of the environment's `Box`.
 
     It is `funcenv.wrappers.RescaleAction` for stateful environments; it computes with 32 bits.
@@ -215,7 +220,7 @@ class RescaleAction(ActionWrapper[ObsType, ActType]):
 
     def __init__(self, env: Env[Any, Any], min_action: Any, max_action: Any) -> None:
         super().__init__(env)
-        inside = _described(self, env)
+        inside = described(self, env)
         rescaled: Any = pure.RescaleAction(inside, min_action=min_action, max_action=max_action)
         self.action_space = rescaled.action_space
         self._rescale = _compiled(rescaled.inner_action, rescaled.action_space, rescaled.env.action_space)
@@ -269,37 +274,12 @@ class ClipReward(RewardWrapper[ObsType, ActType]):
 
     def __init__(self, env: Env[Any, Any], min_reward: float | None = None, max_reward: float | None = None) -> None:
         super().__init__(env)
-        self.reward_range = pure.ClipReward(_described(self, env), min_reward, max_reward).reward_range
+        self.reward_range = pure.ClipReward(described(self, env), min_reward, max_reward).reward_range
         self.min_reward, self.max_reward = min_reward, max_reward
 
     def reward(self, reward: float) -> float:
         """Clip the reward."""
         return float(np.clip(reward, self.min_reward, self.max_reward))
-
-
-class _Described(FuncEnv[Any, Any, Any]):
-    """The environment inside a pure wrapper: it has spaces, and an observation, which is the state."""
-
-    observation_space: Any = field(pytree_node=False, default=None)
-    action_space: Any = field(pytree_node=False, default=None)
-    reward_range: Any = field(pytree_node=False, default=None)
-
-    def observation(self, state: Any, key: jax.Array) -> Any:
-        """Return the state."""
-        del key
-        return state
-
-
-def _described(wrapper: Env[Any, Any], env: Env[Any, Any]) -> _Described:
-    spaces = {}
-    for name in ("observation_space", "action_space"):
-        space = getattr(env, name)
-        if type(space) is not GeneratorSpace:
-            raise TypeError(
-                f"{type(wrapper).__name__} needs an {name} made of those in funcenv.adapters.spaces, got {space!r}"
-            )
-        spaces[name] = space.pure
-    return _Described(**spaces, reward_range=env.reward_range)
 
 
 def _compiled(function: Callable[[Any], Any], source: AnySpace, target: AnySpace) -> Callable[[Any], Any]:

@@ -6,7 +6,7 @@ environment. These classes are for what needs state outside of it: files, window
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -29,13 +29,21 @@ def _inherited(name: str, doc: str, may_be_set: bool = True) -> Any:
     return property(get, set if may_be_set else None, doc=doc)
 
 
-class Wrapper(Env[ObsType, ActType]):
+WrapperObsType = TypeVar("WrapperObsType")
+WrapperActType = TypeVar("WrapperActType")
+
+
+class Wrapper(Env[WrapperObsType, WrapperActType], Generic[WrapperObsType, WrapperActType, ObsType, ActType]):
     """An environment around another one, with the same behavior; a subclass overrides what it changes.
 
     The semantics are Gymnasium's (`gymnasium.Wrapper`, 1.4.0): `spec`, `render_mode`, `np_random` and `np_random_seed`
     are always those of the inner environment. So are `action_space`, `observation_space`, `metadata` and
     `reward_range`, until they are set on the wrapper. A subclass that has an `__init__` calls `super().__init__(env)`.
     Around an environment with old Gym's interface, a wrapper has that interface too.
+
+    The type parameters are those of Gymnasium: `Wrapper[WrapperObsType, WrapperActType, ObsType, ActType]`, of the
+    wrapper and of the inner environment; `ObservationWrapper[WrapperObsType, ObsType, ActType]`,
+    `ActionWrapper[ObsType, WrapperActType, ActType]` and `RewardWrapper[ObsType, ActType]`.
 
     Attributes:
         env: The inner environment.
@@ -56,7 +64,7 @@ class Wrapper(Env[ObsType, ActType]):
     (<Counting<TimeLimit<CartPole<CartPole-v1>>>>, 1, Discrete(2))
     """
 
-    env: Env[Any, Any]
+    env: Env[ObsType, ActType]
 
     action_space: Any = _inherited("action_space", "Space of actions.")
     observation_space: Any = _inherited("observation_space", "Space of observations.")
@@ -65,20 +73,21 @@ class Wrapper(Env[ObsType, ActType]):
     spec: Any = _inherited("spec", "Specification from which the inner environment was made.", may_be_set=False)
     render_mode: Any = _inherited("render_mode", "Render mode of the inner environment.", may_be_set=False)
 
-    def __init__(self, env: Env[Any, Any]) -> None:
+    def __init__(self, env: Env[ObsType, ActType]) -> None:
         require_env(type(self).__name__, env)
         self.env = env
 
-    def step(self, action: ActType) -> tuple[ObsType, float, bool, bool, dict[str, Any]]:
+    def step(self, action: WrapperActType) -> tuple[WrapperObsType, float, bool, bool, dict[str, Any]]:
         """Play one action."""
-        result = self.env.step(action)
+        inner_action: Any = action  # of the inner environment, unless a subclass converts it
+        result: Any = self.env.step(inner_action)
         if len(result) == 5:
             return self._after_step(result)
         return step_api_compatibility(self._after_step(step_api_compatibility(result)), False)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None, return_info: bool | None = None
-    ) -> tuple[ObsType, dict[str, Any]]:
+    ) -> tuple[WrapperObsType, dict[str, Any]]:
         """Start an episode; `return_info` is for environments with old Gym's interface."""
         result = call_reset(self.env, seed, options, return_info)
         if returns_info(result):
@@ -160,7 +169,7 @@ class Wrapper(Env[ObsType, ActType]):
         return f"<{type(self).__name__}{self.env}>"
 
 
-class ObservationWrapper(Wrapper[ObsType, ActType]):
+class ObservationWrapper(Wrapper[WrapperObsType, ActType, ObsType, ActType]):
     """A wrapper that changes observations: a subclass defines `observation`, and `observation_space` if it changes.
 
     >>> from funcenv import adapters
@@ -171,7 +180,7 @@ class ObservationWrapper(Wrapper[ObsType, ActType]):
     True
     """
 
-    def observation(self, observation: Any) -> ObsType:
+    def observation(self, observation: ObsType) -> WrapperObsType:
         """Return what the agent observes for an observation of the inner environment."""
         raise NotImplementedError(f"{type(self).__name__} must define observation(observation)")
 
@@ -184,7 +193,7 @@ class ObservationWrapper(Wrapper[ObsType, ActType]):
         return (self.observation(observation), *rest)
 
 
-class RewardWrapper(Wrapper[ObsType, ActType]):
+class RewardWrapper(Wrapper[ObsType, ActType, ObsType, ActType]):
     """A wrapper that changes rewards: a subclass defines `reward`.
 
     `reward_range` is unbounded until the subclass sets it.
@@ -209,7 +218,7 @@ class RewardWrapper(Wrapper[ObsType, ActType]):
         return (observation, self.reward(reward), *rest)
 
 
-class ActionWrapper(Wrapper[ObsType, ActType]):
+class ActionWrapper(Wrapper[ObsType, WrapperActType, ObsType, ActType]):
     """A wrapper that changes actions: a subclass defines `action`, and `action_space` if it changes.
 
     >>> from funcenv import adapters
@@ -221,13 +230,14 @@ class ActionWrapper(Wrapper[ObsType, ActType]):
     True
     """
 
-    def action(self, action: ActType) -> Any:
+    def action(self, action: WrapperActType) -> ActType:
         """Return the action of the inner environment for an action of the agent."""
         raise NotImplementedError(f"{type(self).__name__} must define action(action)")
 
-    def step(self, action: ActType) -> tuple[ObsType, float, bool, bool, dict[str, Any]]:
+    def step(self, action: WrapperActType) -> tuple[ObsType, float, bool, bool, dict[str, Any]]:
         """Play one action."""
-        return super().step(self.action(action))
+        inner_action: Any = self.action(action)
+        return super().step(inner_action)
 
 
 def require_env(name: str, env: Any) -> None:

@@ -14,7 +14,7 @@ import funcenv
 from funcenv import AutoresetMode, FuncVectorEnv
 from funcenv.adapters import FunctionalEnv
 from funcenv.adapters.engine.seeding import np_random, seed_to_key
-from funcenv.adapters.errors import ClosedEnvironment, ConcurrentUse, ResetNeeded
+from funcenv.adapters.error import ClosedEnvironment, ConcurrentUse, ResetNeeded
 from funcenv.envs import CartPole
 from funcenv.spaces import Box
 from funcenv.wrappers import FlattenObservation, TimeLimit

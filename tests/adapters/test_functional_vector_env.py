@@ -16,7 +16,7 @@ import funcenv
 from funcenv import AutoresetMode, FuncVectorEnv
 from funcenv.adapters import FunctionalEnv, make_vec
 from funcenv.adapters.engine.seeding import np_random, seed_to_key
-from funcenv.adapters.errors import ClosedEnvironment, ConcurrentUse, ResetNeeded
+from funcenv.adapters.error import ClosedEnvironment, ConcurrentUse, ResetNeeded
 from funcenv.adapters.functional_vector_env import FunctionalVectorEnv
 from funcenv.adapters.vector_env import VectorEnv
 from funcenv.envs import CartPole

@@ -24,7 +24,7 @@ import pytest
 from funcenv import adapters as gym
 from funcenv.adapters import gym as old
 from funcenv.adapters import spaces
-from funcenv.adapters.errors import ClosedEnvironment, ResetNeeded
+from funcenv.adapters.error import ClosedEnvironment, ResetNeeded
 from funcenv.adapters.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Tuple
 from tests.support.documented_envs import GridWorldEnv, PointEnv
 
@@ -80,7 +80,12 @@ def _():
         action_space, observation_space = Discrete(2), Box(-1, 1, (2,))
 
     assert isinstance(MyEnv(), gym.Env) and isinstance(gym.make("CartPole-v1"), gym.Env)
-    assert gym.Env[np.ndarray].__args__ == (np.ndarray, Any) and gym.Wrapper[np.ndarray, int].__args__[1] is int
+    assert (
+        gym.Env[np.ndarray].__args__ == (np.ndarray, Any)
+        and gym.Wrapper[np.ndarray, int, np.ndarray, int].__args__[1] is int
+    )
+    assert gym.ObservationWrapper[np.ndarray, np.ndarray, int] and gym.ActionWrapper[np.ndarray, int, int]
+    assert gym.RewardWrapper[np.ndarray, int]
 
 
 @item(ENV, "the loop of the front page")
@@ -630,14 +635,31 @@ def _():
     json.loads(spec.to_json())
 
 
+@item(MAKE, "`from gymnasium.envs.registration import register, registry, spec, EnvSpec`")
+def _():
+    from funcenv.adapters.envs.registration import EnvSpec, register, registry, spec
+
+    register("items/Grid-v6", GridWorldEnv)
+    assert isinstance(spec("items/Grid-v6"), EnvSpec) and "items/Grid-v6" in registry
+    assert gym.envs.registration.registry is registry
+
+
+@item(MAKE, "`parse_env_id`, `get_env_id`, `find_highest_version`")
+def _():
+    from funcenv.adapters.envs.registration import find_highest_version, get_env_id, parse_env_id
+
+    for id in "ALE/Pong-v5", "CartPole", "lab/Maze":
+        assert get_env_id(*parse_env_id(id)) == id
+    assert parse_env_id("ALE/Pong-v5") == ("ALE", "Pong", 5)
+    assert find_highest_version(None, "CartPole") == 1 and find_highest_version("items", "CartPole") is None
+
+
 @item(
-    MAKE,
-    "`gym.envs.registration`: `register`, `parse_env_id` and others",
-    "the functions are in `funcenv.adapters`; `EnvSpec` has `namespace`, `name` and `version`",
+    MAKE, "`registration.namespace`, `.load_env_creator`", "`EnvSpec.load` imports the class; ids are written in full"
 )
 def _():
-    spec = gym.spec("CartPole-v1")
-    assert (spec.namespace, spec.name, spec.version) == (None, "CartPole", 1) and not hasattr(gym, "envs")
+    assert gym.spec("CartPole-v1").load().__name__ == "CartPole"
+    assert not hasattr(gym.envs.registration, "namespace")
 
 
 # Gymnasium: wrappers
@@ -841,16 +863,32 @@ def _():
     env.close()
 
 
+@item(WRAP, "`FrameStackObservation(env, stack_size)` around any environment")
+def _():
+    env = gym.wrappers.FrameStackObservation(GridWorldEnv(), 3, padding_type="zero")
+    observation, _ = env.reset(seed=0)
+    assert observation in env.observation_space and not observation["agent"][:2].any()
+    assert gym.wrappers.FrameStackObservation(gym.make("FrozenLake-v1"), 2).reset(seed=0)[0].tolist() == [0, 0]
+
+
+@item(WRAP, "`NormalizeObservation(env)`, `NormalizeReward(env)` around any environment")
+def _():
+    env = gym.wrappers.NormalizeReward(gym.wrappers.NormalizeObservation(PointEnv()))
+    env.reset(seed=0)
+    env.step(env.action_space.sample())
+    assert round(env.env.obs_rms.count) == 2 and round(env.return_rms.count) == 1
+
+
 @item(
     WRAP,
-    "`AddRenderObservation`, `FrameStackObservation`, `NormalizeObservation` and the others around any environment",
+    "`AddRenderObservation`, `GrayscaleObservation`, `DelayObservation` and the others around any environment",
     "they are functional wrappers, compiled inside `FunctionalEnv`; Gymnasium's go around `gymnasium.make`",
 )
 def _():
     import funcenv
 
-    env = gym.FunctionalEnv(funcenv.wrappers.FrameStackObservation(funcenv.make("CartPole-v1"), 4))
-    assert env.reset(seed=0)[0].shape == (4, 4)
+    env = gym.FunctionalEnv(funcenv.wrappers.DelayObservation(funcenv.make("CartPole-v1"), 4))
+    assert env.reset(seed=0)[0].shape == (4,) and not hasattr(gym.wrappers, "DelayObservation")
 
 
 # Gymnasium: spaces
@@ -960,13 +998,14 @@ def _():
     assert spaces.unflatten(space, flat)["a"] == member["a"]
 
 
-@item(
-    SPACE,
-    "`from gymnasium.spaces.utils import ...`",
-    "the functions are in `funcenv.adapters.spaces`, as in `gymnasium.spaces`",
-)
+@item(SPACE, "`from gymnasium.spaces.utils import ...`")
 def _():
-    assert not hasattr(spaces, "utils")
+    from funcenv.adapters.spaces.utils import flatdim, flatten, flatten_space, unflatten
+
+    space = Dict(a=Discrete(3), b=Box(0, 1, (2,)))
+    member = space.sample()
+    assert flatdim(space) == 5 and flatten(space, member) in flatten_space(space)
+    assert unflatten(space, flatten(space, member)) in space
 
 
 # Gymnasium: create an environment
@@ -1187,10 +1226,50 @@ def _():
     assert seed == 7 and 0 <= generator.random() < 1
 
 
-@item(UTILS, "`EzPickle`, `RecordConstructorArgs`", "environments are pickled as they are")
+class PickledGrid(gym.utils.EzPickle, GridWorldEnv):
+    """An environment that is pickled by its arguments."""
+
+    def __init__(self, size):
+        gym.utils.EzPickle.__init__(self, size=size)
+        GridWorldEnv.__init__(self, size=size)
+
+
+@item(UTILS, "`from gymnasium.utils import EzPickle`, `from gymnasium.utils.ezpickle import EzPickle`")
 def _():
-    env = pickle.loads(pickle.dumps(made()))
-    assert len(env.step(0)) == 5
+    assert pickle.loads(pickle.dumps(PickledGrid(7))).size == 7
+    assert importlib.import_module("funcenv.adapters.utils.ezpickle").EzPickle is gym.utils.EzPickle
+
+
+@item(UTILS, "`RecordConstructorArgs`", "specs list the wrappers of `register(additional_wrappers=...)` alone")
+def _():
+    assert not hasattr(gym.utils, "RecordConstructorArgs")
+
+
+@item(UTILS, "`from gymnasium import error, logger`")
+def _():
+    from funcenv.adapters import error, logger
+
+    with pytest.raises(error.NameNotFound, match="did you mean CartPole-v1"):
+        gym.make("CartPoel-v1")
+    with pytest.raises(error.ResetNeeded):
+        gym.make("CartPole-v1").step(0)
+    with pytest.warns(UserWarning, match="WARN: 3 steps"):
+        logger.warn("%d steps", 3)
+
+
+@item(UTILS, "`logger.set_level(logger.ERROR)`, `.deprecation`, `.error`")
+def _():
+    logger = gym.logger
+    logger.set_level(logger.ERROR)
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            for show in logger.debug, logger.info, logger.warn, logger.deprecation, logger.error:
+                show("one")
+        assert ["ERROR: one" in str(one.message) for one in caught] == [True]
+        assert caught[0].filename == __file__
+    finally:
+        logger.set_level(logger.WARN)
 
 
 @item(UTILS, "`gymnasium.utils.performance`", "`funcenv bench` measures, and `funcenv.bench` in Python")
@@ -1227,9 +1306,93 @@ class OldPointEnv(old.Env):
         return np.zeros((4, 6, 3), np.uint8) if mode == "rgb_array" else None
 
 
-@item(GYM, "`import gym`", "`from funcenv.adapters import gym`; the rest of a script stays as it is")
+@item(GYM, "`import gym`, as `from funcenv.adapters import gym`")
 def _():
     assert old.make("CartPole-v0").spec.id == "CartPole-v0"
+
+
+@item(GYM, "`from gym import error, spaces, utils` and `from gym.utils import seeding`")
+def _():
+    from funcenv.adapters.gym import error, utils
+    from funcenv.adapters.gym import spaces as old_spaces
+    from funcenv.adapters.gym.spaces import Box as OldBox
+    from funcenv.adapters.gym.spaces.utils import flatdim
+    from funcenv.adapters.gym.utils import EzPickle, colorize, seeding
+
+    assert old_spaces.Box is OldBox is Box and flatdim(OldBox(0, 1, (2,))) == 2
+    assert error.ResetNeeded is ResetNeeded and utils.seeding is seeding and seeding.np_random(1)[1] == 1
+    assert EzPickle is gym.utils.EzPickle and "step" in colorize("step", "green")
+
+
+@item(GYM, "`from gym.envs.registration import register`")
+def _():
+    from funcenv.adapters.gym.envs.registration import register, spec
+
+    register(id="items/OldPoint-v1", entry_point=OldPointEnv, max_episode_steps=3)
+    assert spec("items/OldPoint-v1").max_episode_steps == 3
+    assert len(old.envs.registration.make("CartPole-v1").reset()) == 4
+
+
+@item(GYM, "`from gym import logger, wrappers, vector`; `from gym.wrappers import ...`")
+def _():
+    from funcenv.adapters.gym import logger, vector, wrappers
+    from funcenv.adapters.gym.wrappers import FrameStack, RecordVideo, TimeLimit
+
+    assert TimeLimit is gym.wrappers.TimeLimit is wrappers.TimeLimit and RecordVideo is gym.wrappers.RecordVideo
+    assert issubclass(FrameStack, gym.wrappers.FrameStackObservation) and vector.SyncVectorEnv is gym.SyncVectorEnv
+    assert logger.set_level is gym.logger.set_level
+
+
+@item(GYM, "`from gym.utils.env_checker import check_env`, of an environment of `gym.make` and of one's own")
+def _():
+    from funcenv.adapters.gym.utils.env_checker import check_env
+
+    for env in old.make("CartPole-v1"), OldPointEnv(), PointEnv():
+        check_env(env, warn=False)
+    with pytest.raises(gym.EnvCheckError, match="observation of reset"):
+        check_env(gym.wrappers.TransformObservation(OldPointEnv(), lambda observation: observation + 9), warn=False)
+    assert old.check_env is check_env
+
+
+@item(GYM, "`env._max_episode_steps`, read and set")
+def _():
+    for make in old.make, gym.make:
+        env = make("CartPole-v1")
+        assert env._max_episode_steps == 500
+        env._max_episode_steps = 2
+        env.reset()
+        env.step(0)
+        assert True in env.step(0)[2:4]
+    assert not hasattr(gym.make("Blackjack-v1"), "_max_episode_steps")
+
+
+@item(GYM, "`env.unwrapped.reward_range = ...`")
+def _():
+    for make in old.make, gym.make:
+        env = make("CartPole-v1")
+        env.unwrapped.reward_range = (-2.0, 2.0)
+        assert env.reward_range == env.unwrapped.reward_range == (-2.0, 2.0)
+
+
+@item(GYM, "`FrameStack(env, 4)`, `NormalizeObservation(env)`, `NormalizeReward(env)` around old environments")
+def _():
+    for env in old.make("CartPole-v1"), OldPointEnv():
+        env = old.wrappers.NormalizeReward(old.wrappers.NormalizeObservation(env))
+        stacked = old.wrappers.FrameStack(env, 4)
+        assert stacked.reset() in stacked.observation_space
+        observation, reward, done, info = stacked.step(1)
+        assert observation in stacked.observation_space and not done and reward > 0
+
+
+@item(GYM, "`RecordVideo(env, folder)` around `render(mode)`")
+def _():
+    for env in old.make("CartPole-v1", render_width=64), OldPointEnv():
+        with tempfile.TemporaryDirectory() as folder:
+            env = old.wrappers.RecordVideo(env, folder)
+            env.reset()
+            env.step(0)
+            env.close()
+            assert os.listdir(folder) == ["rl-video-episode-0.mp4"]
 
 
 @item(GYM, "the agent-environment loop with `return_info=True`")
@@ -1465,9 +1628,10 @@ def _():
     assert steps[0] == (1.0, False)
 
 
-@item(GYM, "`gym.vector.make(id, num_envs=3)`", "`make_vec(id, num_envs=3)` returns five values")
+@item(GYM, "`gym.vector.make(id, num_envs=3)`", "`step` returns five values, and `reset` an info, as in Gym 0.26")
 def _():
-    assert not hasattr(old, "vector") and gym.make_vec("CartPole-v1", num_envs=3).num_envs == 3
+    envs = old.vector.make("CartPole-v1", num_envs=3, wrappers=gym.wrappers.RecordEpisodeStatistics)
+    assert envs.reset(seed=0)[0].shape == (3, 4) and len(envs.step([0, 1, 0])) == 5
 
 
 # Articles on Gym

@@ -10,7 +10,7 @@ import funcenv
 from funcenv.adapters.engine.innermost import Innermost
 from funcenv.adapters.engine.seeding import seed_to_key
 from funcenv.adapters.engine.session import Face, Session, plain_conversions, whole
-from funcenv.adapters.errors import ResetNeeded
+from funcenv.adapters.error import ResetNeeded
 from funcenv.vector import call_key
 from funcenv.wrappers import TimeLimit
 from tests.support.tiny_envs import Counter

@@ -8,7 +8,7 @@ import pytest
 import funcenv
 from funcenv import adapters
 from funcenv.adapters import FunctionalEnv, FunctionalVectorEnv, ResetNeeded
-from funcenv.adapters.errors import ClosedEnvironment
+from funcenv.adapters.error import ClosedEnvironment
 from funcenv.adapters.rendering.display import load_pygame
 from funcenv.wrappers import TimeLimit
 from tests.support.programs import window_of

@@ -12,7 +12,7 @@ import pytest
 import funcenv
 from funcenv import adapters
 from funcenv.adapters import FunctionalEnv, ResetNeeded
-from funcenv.adapters.errors import ClosedEnvironment
+from funcenv.adapters.error import ClosedEnvironment
 from funcenv.adapters.rendering import renderer
 from funcenv.adapters.rendering.display import load_pygame
 from funcenv.adapters.rendering.terminal import half_blocks
