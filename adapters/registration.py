@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-import importlib
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -25,6 +24,7 @@ from funcenv.adapters.wrappers.render_collection import RenderCollection
 from funcenv.adapters.wrappers.time_limit import TimeLimit
 from funcenv.checks import takes_numbers
 from funcenv.func_env import AnyEnv, FuncEnv
+from funcenv.names import import_object
 from funcenv.registry import EnvSpec as FuncEnvSpec
 from funcenv.registry import load_entry_points
 from funcenv.registry import register as register_func_env
@@ -118,6 +118,18 @@ class EnvSpec(FuncEnvSpec):
             return text
         print(text)
         return None
+
+    @classmethod
+    def registered(cls, id: str) -> Any:
+        """Return the specification that is registered under an id."""
+        return spec(id)
+
+    @classmethod
+    def _names_of_code(cls, fields: dict[str, Any]) -> dict[str, str]:
+        wrappers = (
+            {"additional_wrappers": str(fields["additional_wrappers"])} if fields.get("additional_wrappers") else {}
+        )
+        return super()._names_of_code(fields) | wrappers
 
     def make(self, render_mode: str | None = _UNSET, **arguments: Any) -> Env[Any, Any]:  # type: ignore[override]  # returns a stateful environment
         """Build the environment; the arguments are those of `make`, with the recorded values as defaults."""
@@ -379,8 +391,7 @@ def _spec_of(id: str | FuncEnvSpec | AnyEnv) -> EnvSpec:
 def _load(entry_point: str | Callable[..., Any]) -> Any:
     if callable(entry_point):
         return entry_point
-    module, _, attribute = entry_point.partition(":")
-    return getattr(importlib.import_module(module), attribute)
+    return import_object(entry_point)
 
 
 def _build(

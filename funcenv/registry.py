@@ -10,7 +10,6 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import functools
-import importlib
 import importlib.metadata
 import json
 import math
@@ -23,6 +22,7 @@ from typing import Any, NamedTuple, Self
 
 from funcenv.checks import require_size
 from funcenv.func_env import AnyEnv, FuncEnv
+from funcenv.names import import_module, import_object, require_builder, require_trusted
 from funcenv.struct import unannotated_values
 from funcenv.wrappers.time_limit import TimeLimit
 
@@ -74,8 +74,8 @@ class EnvSpec:
         """Import the class or function that builds the environment."""
         if callable(self.entry_point):
             return self.entry_point
-        module, _, attribute = self.entry_point.partition(":")
-        return getattr(importlib.import_module(module), attribute)
+        found: Callable[..., AnyEnv] = import_object(self.entry_point)
+        return found
 
     def build(self, **params: Any) -> Any:
         """Build the environment without a time limit."""
@@ -110,17 +110,42 @@ class EnvSpec:
         return json.dumps({**dataclasses.asdict(dataclasses.replace(self, kwargs={})), "kwargs": kwargs})
 
     @classmethod
-    def from_json(cls, text: str) -> Self:
+    def from_json(cls, text: str, *, trust_code: bool = False) -> Self:
         """Restore a spec from the output of `to_json`.
+
+        Args:
+            text: the JSON.
+            trust_code: accept entry points that are not those of a registered id; `make` will import and call them.
 
         Raises:
             ValueError: the text is not JSON, or not that of a spec.
+            funcenv.names.UntrustedCodeError: the spec names code that is not registered.
         """
         fields = json.loads(text, object_hook=_from_json)
         names = [entry.name for entry in dataclasses.fields(cls)]
         if not isinstance(fields, dict) or not {"id", "entry_point"} <= fields.keys() <= set(names):
             raise ValueError(f"a spec in JSON is an object with the fields {', '.join(names)}, got {text}")
+        require_trusted("the spec", cls._names_of_code(fields), trust_code)
         return cls(**fields)
+
+    @classmethod
+    def _names_of_code(cls, fields: dict[str, Any]) -> dict[str, str]:
+        """Return the names in the fields of a spec that would be imported, other than those of its registered id."""
+        id, kwargs = str(fields["id"]), fields.get("kwargs", {})
+        try:
+            known: Any = None if ":" in id else cls.registered(id)
+        except ValueError:
+            known = None
+        names = {f"kwargs.{name}": value for name, value in kwargs.items() if isinstance(value, str) and ":" in value}
+        for name, value in fields.items():
+            if name.endswith("entry_point") and value is not None and value != getattr(known, name, None):
+                names[name] = str(value)
+        return names
+
+    @classmethod
+    def registered(cls, id: str) -> Any:
+        """Return the spec that is registered under an id."""
+        return spec(id)
 
     def pprint(self) -> str:
         """Format the spec as lines of text, without fields that have their default.
@@ -274,7 +299,7 @@ def spec(id: str) -> EnvSpec:
     if not isinstance(id, str):
         raise TypeError(f"an environment id is a string such as 'CartPole-v1', got {id!r}")
     module, _, id = id.rpartition(":")
-    imported = importlib.import_module(module) if module else None
+    imported = import_module(module) if module else None
     load_entry_points()
     if id in _specs:
         return _specs[id]
@@ -282,6 +307,7 @@ def spec(id: str) -> EnvSpec:
     if id in known_specs:
         return known_specs[id]
     if callable(getattr(imported, id, None)):
+        require_builder(f"{module}:{id}", getattr(imported, id))
         return EnvSpec(f"{module}:{id}", f"{module}:{id}")
     namespace, name, version = parse_id(id)
     if namespace in _namespaces:

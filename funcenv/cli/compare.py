@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from funcenv.cli.flags import Word, read
+from funcenv.cli.flags import TrustsCode, Word, read
 from funcenv.train.reports.comparison import (
     compare,
     format_interval,
@@ -29,7 +29,7 @@ PIPE_COLUMNS = 200
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(TrustsCode):
     """Print the final returns of runs with their intervals. Runs that differ only in seed are pooled."""
 
     runs: Annotated[tuple[str, ...], Word("RUN")]

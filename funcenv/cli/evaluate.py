@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from funcenv.checks import require_size
-from funcenv.cli.flags import Threads, Word, read
+from funcenv.cli.flags import Threads, TrustsCode, Word, read
 from funcenv.random import key
 from funcenv.rollout import Evaluation, evaluate
 from funcenv.train.runs.best import pick_agent
@@ -21,7 +21,7 @@ from funcenv.train.runs.policy import load_agents
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Options(Threads):
+class Options(Threads, TrustsCode):
     """Play whole episodes with the newest agents of a run, or its best."""
 
     run: Annotated[str, Word("RUN")]

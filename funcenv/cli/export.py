@@ -8,7 +8,7 @@ import pathlib
 from collections.abc import Sequence
 from typing import Annotated
 
-from funcenv.cli.flags import Word, read
+from funcenv.cli.flags import TrustsCode, Word, read
 from funcenv.train.runs.best import pick_agent
 from funcenv.train.runs.exported import policy_spec, save_safetensors, save_stablehlo
 from funcenv.train.runs.folder import read_config
@@ -19,7 +19,7 @@ SUFFIXES = {".safetensors": "its parameters", ".mlir": "a program in StableHLO"}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(TrustsCode):
     """Write a policy of a run to FILE.safetensors (its parameters) or FILE.mlir (a program in StableHLO)."""
 
     run: Annotated[str, Word("RUN")]

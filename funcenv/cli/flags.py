@@ -48,6 +48,14 @@ class Threads:
     """threads that XLA may use on a CPU, 0 for all; more threads cost CPU time and do not speed up small networks"""
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TrustsCode:
+    """The option of commands that read runs."""
+
+    trust_code: bool = False
+    """import what the run names, although somebody else made it; see docs/security.md"""
+
+
 @dataclasses.dataclass(frozen=True)
 class Reading:
     """How the value of a flag is read.
@@ -232,6 +240,10 @@ def prepare(command: str, options: type, given: dict[str, Any], arguments: Seque
     threads = given.get("threads", Threads.threads)
     if threads and issubclass(options, Threads):
         os.environ.setdefault("PJRT_NPROC", str(threads))  # read by XLA's CPU client when it starts
+    if given.get("trust_code"):
+        from funcenv.train.runs.trust import trust_all_code
+
+        trust_all_code()
     if not given.pop("no_compile_cache", False) and COMMANDS[command].keeps_programs:
         _keep_programs()
     if COMMANDS[command].imports_from_here and any(":" in word for word in arguments):

@@ -11,14 +11,14 @@ import jax.numpy as jnp
 
 from funcenv.adapters.playing.play import play, play_in_terminal
 from funcenv.adapters.registration import make
-from funcenv.cli.flags import Word, read
+from funcenv.cli.flags import TrustsCode, Word, read
 from funcenv.cli.settings import DEFAULT_ENV
 from funcenv.cli.table import UsageError, require_train_packages
 from funcenv.func_env import AnyEnv
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(TrustsCode):
     """Play with the keyboard, until the window is closed or escape is pressed."""
 
     env: Annotated[str | None, Word("ENV")] = None

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Annotated
 
 from funcenv.checks import require_positive
-from funcenv.cli.flags import Threads, Word, read
+from funcenv.cli.flags import Threads, TrustsCode, Word, read
 from funcenv.display import has_display
 from funcenv.replay.replay import Replay, require_destination
 from funcenv.train.runs.agent_replay import RecordOptions, record_agent
@@ -19,7 +19,7 @@ from funcenv.train.runs.run import REPLAY_FILE
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Options(RecordOptions, Threads):
+class Options(RecordOptions, Threads, TrustsCode):
     """Record episodes with the newest agents of a run, or its best, and open them in a browser."""
 
     run: Annotated[str, Word("RUN")]

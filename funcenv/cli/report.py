@@ -10,7 +10,7 @@ import webbrowser
 from collections.abc import Sequence
 from typing import Annotated
 
-from funcenv.cli.flags import Threads, Word, read
+from funcenv.cli.flags import Threads, TrustsCode, Word, read
 from funcenv.display import has_display
 from funcenv.random import key
 from funcenv.replay import can_draw
@@ -23,7 +23,7 @@ from funcenv.train.runs.policy import load_agents
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Options(Threads):
+class Options(Threads, TrustsCode):
     """Write one page on runs: learning curves, differences, cost, and the best and worst episodes."""
 
     runs: Annotated[tuple[str, ...], Word("RUN")]

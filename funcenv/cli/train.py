@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar
 
-from funcenv.cli.flags import Threads
+from funcenv.cli.flags import Threads, TrustsCode
 from funcenv.cli.settings import find_algorithm, read_config, read_options
 from funcenv.cli.table import UsageError
 from funcenv.interrupts import leave_at_once
@@ -62,7 +62,7 @@ class Folder:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Options(Processes, Logs, Folder):
+class Options(Processes, Logs, Folder, TrustsCode):
     """Train an agent, and write the run to a folder."""
 
     section: ClassVar[str] = "run"

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import base64
 import functools
+import hashlib
 import html
 import importlib.resources
 import json
@@ -41,13 +42,30 @@ _TYPES = {"f": "<f4", "i": "<i4", "u": "<u2", "b": "<u1"}  # the same as in play
 def build_html(episodes: Sequence[Episode], fps: float, title: str) -> str:
     """Return the whole page."""
     parts = {
+        "policy": content_policy(),
         "title": html.escape(title),
         "style": _asset("player.css"),
-        "script": "\n".join(_asset(name) for name in _SCRIPTS),
+        "script": _script(),
         "data": _escape_json(_data(episodes, fps, title)),
     }
     before, *rest = _asset("player.html").split("{{")
     return before + "".join(parts[name] + text for name, text in (part.split("}}", 1) for part in rest))
+
+
+@functools.cache
+def content_policy() -> str:
+    """Return the content-security policy of pages with a player: its script, styles, embedded images, and nothing else.
+
+    Scripts that the data of a run might bring are not run, because their hash is another.
+    """
+    script = _asset("player.html").partition("<script>")[2].partition("</script>")[0]
+    script = script.replace("{{script}}", _script())
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; img-src data:"
+
+
+def _script() -> str:
+    return "\n".join(_asset(name) for name in _SCRIPTS)
 
 
 def _data(episodes: Sequence[Episode], fps: float, title: str) -> dict[str, Any]:

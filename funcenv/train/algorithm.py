@@ -19,7 +19,7 @@ import jax
 from jaxtyping import Array, Int
 
 from funcenv.func_env import AnyEnv
-from funcenv.train.import_path import import_object, import_path
+from funcenv.names import import_object, import_path
 
 DEFAULT_ALGORITHM = "ppo"
 ENTRY_POINTS = "funcenv.algorithms"

@@ -8,9 +8,9 @@ from typing import Any, ClassVar, Self
 
 from funcenv.checks import require_size
 from funcenv.func_env import AnyEnv
+from funcenv.names import import_path
 from funcenv.registry import make
 from funcenv.train.actions import ALL_ACTIONS, require_actions
-from funcenv.train.import_path import import_path
 from funcenv.wrappers.observe_pixels import observe_pixels
 from funcenv.wrappers.repeat_action import RepeatAction
 

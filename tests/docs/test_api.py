@@ -83,6 +83,7 @@ MODULES = {
         "require_probability",
         "require_size",
     ),
+    "funcenv.names": ("UntrustedCodeError",),
     "funcenv.policy": ("AdaptsEnv", "DerivesKeys", "Policy"),
     "funcenv.stateful": ("StatefulAttribute", "StatefulView", "constant"),
     "funcenv.host": ("Pool", "from_words", "host_call", "to_words"),

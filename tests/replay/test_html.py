@@ -1,6 +1,7 @@
 """The page as text: what is in it, and that the numbers come back."""
 
 import base64
+import hashlib
 import json
 import re
 
@@ -125,3 +126,12 @@ def test_numbers_that_are_not_finite_do_not_break_the_page():
 def test_something_that_is_no_shape_is_refused():
     with pytest.raises(TypeError, match="a scene is made of shapes from funcenv.scene, got ndarray among them"):
         Replay.from_scenes([Scene(Camera((0.0, 0.0), 2.0, 2.0), (np.zeros(2),))]).to_html()
+
+
+def test_only_the_script_of_the_player_may_run():
+    env = TimeLimit(CartPole(), 3)
+    page = record(env, funcenv.random_policy(env), funcenv.key(0)).to_html()
+    (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)
+    (script,) = re.findall(r"<script>(.*?)</script>", page, re.S)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert policy == f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; img-src data:"

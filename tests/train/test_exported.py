@@ -110,3 +110,13 @@ def test_without_safetensors_its_extra_is_named(trained, tmp_path, monkeypatch, 
     monkeypatch.setattr("funcenv.cli.table.require_train_packages", lambda *arguments: None)
     assert main(["export", str(trained), str(tmp_path / "policy.safetensors")]) == 1
     assert 'pip install "funcenv[export]"' in capsys.readouterr().err
+
+
+def test_a_number_that_was_changed_is_noticed(trained, tmp_path):
+    path = tmp_path / "policy.safetensors"
+    assert main(["export", str(trained), str(path)]) == 0
+    written = bytearray(path.read_bytes())
+    written[-1] ^= 1
+    path.write_bytes(written)
+    with pytest.raises(ValueError, match="is damaged: its parameters have another digest than it says"):
+        funcenv.load_policy(path)

@@ -23,12 +23,12 @@ import numpy as np
 from jaxtyping import Array, Float, UInt8
 
 from funcenv.func_env import AnyEnv
+from funcenv.names import import_object
 from funcenv.spaces import Box, Discrete, flatdim, flatten
 from funcenv.spaces.space import AnySpace
 from funcenv.train.agents.distributions import Categorical, Distribution, Gaussian, action_size
 from funcenv.train.agents.observations import task_observation, task_space
 from funcenv.train.config import TrainConfig
-from funcenv.train.import_path import import_object
 from funcenv.train.updates.collector import CollectorConfig
 from funcenv.wrappers.action_mask_observation import ActionMaskObservation, gives_action_mask
 

@@ -7,6 +7,7 @@ import importlib.resources
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from funcenv.replay.html import content_policy
 from funcenv.replay.replay import Replay
 from funcenv.train.reports.comparison import (
     Method,
@@ -44,7 +45,6 @@ def build_report(methods: Sequence[Method], replays: Sequence[tuple[str, Replay]
         _section("Best and worst episodes", "".join(_player(*one) for one in replays)) if replays else "",
     ]
     style = (importlib.resources.files("funcenv.train.reports") / "report.css").read_text(encoding="utf-8")
-    policy = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -52,7 +52,7 @@ def build_report(methods: Sequence[Method], replays: Sequence[tuple[str, Replay]
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta name="generator" content="funcenv">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta http-equiv="Content-Security-Policy" content="{content_policy()}">
 <link rel="icon" href="data:,">
 <title>{html.escape(title)}</title>
 <style>

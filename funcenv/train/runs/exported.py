@@ -6,9 +6,12 @@ builds the policy again. The same specification is written beside every file as 
 
 from __future__ import annotations
 
+import hashlib
+import importlib.metadata
 import importlib.util
 import json
 import pathlib
+import warnings
 from typing import Any
 
 import jax
@@ -20,6 +23,7 @@ from funcenv.func_env import AnyEnv
 from funcenv.random import key as new_key
 from funcenv.struct import NDArray
 from funcenv.train.algorithm import find_algorithm
+from funcenv.train.runs.trust import is_own, require_trusted_settings, signed
 
 FORMAT = "funcenv policy 1"
 """The version of the specification, under "format"."""
@@ -40,7 +44,18 @@ def policy_spec(algorithm: str, config: Any, env: AnyEnv, agent: Any) -> dict[st
         "action_space": str(env.action_space),
         "action_names": list(env.action_names),
         "parameters": parameters,
+        "sha256": _digest(named_leaves(agent)),
+        "versions": {package: importlib.metadata.version(package) for package in ("funcenv", "jax")},
     }
+
+
+def _digest(leaves: dict[str, NDArray]) -> str:
+    """Return a digest of all parameters with their names."""
+    digest = hashlib.sha256()
+    for name, leaf in sorted(leaves.items()):
+        digest.update(name.encode())
+        digest.update(np.ascontiguousarray(leaf).tobytes())
+    return digest.hexdigest()
 
 
 def named_leaves(agent: Any) -> dict[str, NDArray]:
@@ -58,7 +73,7 @@ def save_safetensors(path: pathlib.Path, agent: Any, spec: dict[str, Any]) -> No
     _require_safetensors()
     from safetensors.numpy import save
 
-    path.write_bytes(save(named_leaves(agent), metadata={"spec": json.dumps(spec)}))
+    path.write_bytes(save(named_leaves(agent), metadata={"spec": json.dumps(signed(spec))}))
 
 
 def load_safetensors(path: pathlib.Path, explore: bool = False) -> Any:
@@ -79,6 +94,11 @@ def load_safetensors(path: pathlib.Path, explore: bool = False) -> Any:
         raise ValueError(f"{path} cannot be read: {error}; export the policy again") from error
     if spec.get("format") != FORMAT:
         raise ValueError(f"{path} holds no policy of funcenv; name a file that funcenv export wrote")
+    try:
+        require_trusted_settings(str(path), spec["algorithm"], spec["config"], is_own(spec))
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"{path} cannot be read: {error}; export the policy again") from error
+    _warn_of_another_version(path, spec)
     algorithm = find_algorithm(spec["algorithm"])
     config = algorithm.Config.from_json(spec["config"])
     env = config.make_env()
@@ -95,6 +115,8 @@ def load_safetensors(path: pathlib.Path, explore: bool = False) -> Any:
         )
         if wanted != found:
             raise ValueError(f"{path} has {found} as {name} where {wanted} is needed; export the policy again")
+    if spec.get("sha256") != _digest(leaves):
+        raise ValueError(f"{path} is damaged: its parameters have another digest than it says; export the policy again")
     return jax.tree.unflatten(structure, [jnp.asarray(leaves[name]) for name in names])
 
 
@@ -117,6 +139,12 @@ def export_program(agent: Any, env: AnyEnv) -> Any:
     )
     act = jax.jit(jax.vmap(lambda observation: agent(observation, new_key(0))))
     return export.export(act, platforms=_PLATFORMS)(observations)
+
+
+def _warn_of_another_version(path: pathlib.Path, spec: dict[str, Any]) -> None:
+    written, present = spec.get("versions", {}).get("funcenv"), importlib.metadata.version("funcenv")
+    if written != present:
+        warnings.warn(f"{path} was written by funcenv {written}, and this is {present}", UserWarning, stacklevel=3)
 
 
 def _require_safetensors() -> None:

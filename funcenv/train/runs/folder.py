@@ -18,9 +18,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from funcenv.names import UntrustedCodeError
 from funcenv.random import impl_name
 from funcenv.random import key as new_key
 from funcenv.train.algorithm import Algorithm, algorithm_name, algorithm_of, find_algorithm
+from funcenv.train.runs.trust import is_own, require_trusted_settings, signed
 
 CONFIG_FILE = "config.json"
 CHECKPOINTS = "checkpoints"
@@ -42,17 +44,21 @@ def read_config(folder: pathlib.Path) -> tuple[str, Any, jax.Array]:
     Raises:
         FileNotFoundError: The folder holds no run.
         ValueError: `config.json` cannot be understood, or a module of the run is gone.
+        funcenv.names.UntrustedCodeError: The run names code, and was not made by this user on this machine.
     """
     path = folder / CONFIG_FILE
     if not path.exists():
         raise FileNotFoundError(f"{folder} is not a run: it has no config.json; name a folder that funcenv train wrote")
     try:
         written = json.loads(path.read_text())
-        for module, file in written.get("sources", {}).items():
-            _make_importable(module, pathlib.Path(file))
         algorithm = written["algorithm"]
+        require_trusted_settings(str(path), algorithm, written["config"], is_own(written))
+        for module, file in written.get("sources", {}).items():
+            _make_importable(module, pathlib.Path(file), folder)
         config = find_algorithm(algorithm).Config.from_json(written["config"])
         return algorithm, config, new_key(config.seed, written["key"]["impl"])
+    except UntrustedCodeError:
+        raise
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{path} cannot be understood: {error}; restore it, or start a new run") from error
 
@@ -60,7 +66,7 @@ def read_config(folder: pathlib.Path) -> tuple[str, Any, jax.Array]:
 def write_config(folder: pathlib.Path, description: dict[str, Any]) -> None:
     """Write `config.json`, which is complete or absent if the process is killed."""
     partial = folder / f"{CONFIG_FILE}.partial"
-    partial.write_text(json.dumps(description, indent=2) + "\n")
+    partial.write_text(json.dumps(signed(description), indent=2) + "\n")
     os.replace(partial, folder / CONFIG_FILE)
 
 
@@ -120,10 +126,12 @@ def _sources(names: list[str]) -> dict[str, str]:
     return found
 
 
-def _make_importable(module: str, file: pathlib.Path) -> None:
+def _make_importable(module: str, file: pathlib.Path, folder: pathlib.Path) -> None:
     """Append the folder of a module to `sys.path`, if the module cannot be found without it."""
     if module in sys.modules or importlib.util.find_spec(module) is not None:
         return
+    if file.resolve().is_relative_to(folder.resolve()):
+        raise ValueError(f"the module {module} lies in the folder of the run, {file}; a run holds data and no code")
     if not file.exists():
         raise ValueError(f"the run needs the module {module}, which was {file}; put its folder on PYTHONPATH")
     sys.path.append(str(file.parent.parent if file.name == "__init__.py" else file.parent))

@@ -20,9 +20,17 @@ from funcenv.train.runs.best import pick_agent, restore_best
 from funcenv.train.runs.exported import load_safetensors
 from funcenv.train.runs.folder import CHECKPOINTS, read_config
 from funcenv.train.runs.run import load
+from funcenv.train.runs.trust import trusting_code
 
 
-def load_policy(run: str | os.PathLike[str], *, agent: int = 0, best: bool = False, explore: bool = False) -> Any:
+def load_policy(
+    run: str | os.PathLike[str],
+    *,
+    agent: int = 0,
+    best: bool = False,
+    explore: bool = False,
+    trust_code: bool = False,
+) -> Any:
     """Return a trained agent of a run: a policy, `policy(observation, key) -> action`, and a pytree of its parameters.
 
     It goes wherever a policy is expected, and `stateful_policy` makes it a function of NumPy observations.
@@ -32,10 +40,12 @@ def load_policy(run: str | os.PathLike[str], *, agent: int = 0, best: bool = Fal
         agent: Which agent, if the run trained several seeds.
         best: Take the best agent of the run instead of the newest.
         explore: Sample actions from the policy instead of taking the most likely ones.
+        trust_code: Let a run or file that somebody else made name code of its own, which is then imported.
 
     Raises:
         FileNotFoundError: The folder holds no run.
         ValueError: There is no such agent.
+        funcenv.names.UntrustedCodeError: The run or file names code, and was not made by this user on this machine.
         funcenv.train.runs.checkpoint.NoCheckpointError: No checkpoint can be read.
 
     >>> import tempfile, funcenv
@@ -52,8 +62,10 @@ def load_policy(run: str | os.PathLike[str], *, agent: int = 0, best: bool = Fal
     if pathlib.Path(run).suffix == ".safetensors":
         if agent or best:
             raise ValueError(f"{run} holds one agent; leave agent and best out, and name them where it is exported")
-        return load_safetensors(pathlib.Path(run), explore)
-    learner, agents = load_agents(run, best=best, explore=explore)
+        with trusting_code(trust_code):
+            return load_safetensors(pathlib.Path(run), explore)
+    with trusting_code(trust_code):
+        learner, agents = load_agents(run, best=best, explore=explore)
     return pick_agent(learner, agents, agent)
 
 
