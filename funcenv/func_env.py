@@ -9,13 +9,15 @@
 
 An environment defines these functions and its two spaces. `reset` and `step` are composed from them in this file, and
 nowhere else. Everything works for one environment and one state; `jax.vmap` makes batches.
+
+All other members have defaults. Here are `state_info` and `transition_info`, `initial_after` and `stateful_attributes`.
+`funcenv/traits.py` has what programs ask of an environment, and `funcenv/drawable.py` what people see of it.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import functools
-import math
 from typing import Any, Generic, TypeAlias, TypeVar, final
 
 import jax
@@ -24,12 +26,13 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from funcenv.checks import Function, explain_calls, require_numeric, takes_numbers
+from funcenv.drawable import Drawable
 from funcenv.random import require_typed_key
-from funcenv.scene import Scene
 from funcenv.sharding import vary_over, varying_axes
 from funcenv.spaces import Space
 from funcenv.stateful import StatefulAttribute
-from funcenv.struct import NDArray, PyTreeNode, parameter_ndim
+from funcenv.struct import PyTreeNode, parameter_ndim
+from funcenv.traits import Traits
 
 State = TypeVar("State")
 Action = TypeVar("Action")
@@ -87,7 +90,7 @@ class Timestep(PyTreeNode, Generic[Obs]):
         return self.terminated | self.truncated
 
 
-class FuncEnv(PyTreeNode, Generic[State, Action, Obs]):
+class FuncEnv(Traits, Drawable[State, Action], PyTreeNode, Generic[State, Action, Obs]):
     """An environment whose fields are its parameters.
 
     A subclass is a frozen dataclass and a pytree: `env.replace(gravity=1.6)` is another environment,
@@ -97,6 +100,8 @@ class FuncEnv(PyTreeNode, Generic[State, Action, Obs]):
 
     The state is a `PyTreeNode` of arrays whose shapes and dtypes never change. Randomness enters only through the keys
     of `initial`, `transition` and `observation`.
+
+    The inherited members are optional: `Traits` declares what programs and checks ask, and `Drawable` what people see.
 
     >>> import funcenv
     >>> class Walk(FuncEnv[jax.Array, jax.Array, jax.Array]):
@@ -185,97 +190,6 @@ class FuncEnv(PyTreeNode, Generic[State, Action, Obs]):
         """Return extra arrays about a transition, by name, for `Timestep.info`; none by default."""
         del state, action, next_state
         return {}
-
-    def scene(self, state: State) -> Scene:
-        """Return a drawing of the state, with the same number of shapes for every state so that it can be traced."""
-        del state
-        raise NotImplementedError(f"{type(self).__name__} draws nothing: define scene(state) to draw it")
-
-    def host_image(self, state: State, size: tuple[int, int]) -> NDArray | None:
-        """Return an image that a library draws in place of the scene, or None for the scene; it is never traced.
-
-        Args:
-            state: a state whose leaves are NumPy arrays.
-            size: height and width of the image, uint8 `[height, width, 3]`.
-        """
-        del state, size
-        return None
-
-    @property
-    def image_size(self) -> tuple[int, int] | None:
-        """Height and width of images for which no size is asked; None if they follow from the scene."""
-        return None
-
-    def text(self, state: State, action: Action | None = None) -> str:
-        """Return a text rendering of the state for a terminal, where characters suit the environment.
-
-        This is the one function that is never traced.
-
-        Args:
-            state: a state whose leaves are NumPy arrays.
-            action: the action that led to the state, None after `reset`.
-        """
-        del state, action
-        raise NotImplementedError(f"{type(self).__name__} has no text: define text(state, action) to give it one")
-
-    @property
-    def reward_range(self) -> tuple[float, float]:
-        """The lowest and the highest reward of a step with an action in `action_space`; unbounded by default.
-
-        It is computed on the host from concrete parameters. A batch of environments has the loosest bounds. The bounds
-        are those of exact arithmetic, which a computed reward may exceed by a rounding error.
-        """
-        return -math.inf, math.inf
-
-    @property
-    def render_fps(self) -> float:
-        """The number of steps a second that a window or a video shows. A class attribute can set it."""
-        return 30
-
-    @property
-    def action_names(self) -> tuple[str, ...]:
-        """The meanings of the actions of a `Discrete` space, or of the numbers of a `Box` action; empty by default.
-
-        `funcenv play` and replays show these names. A class attribute `action_names = ("left", "right")` can set it.
-        """
-        return ()
-
-    def get_keys_to_action(self) -> dict[Any, Any]:
-        """Return the keys with which a person plays the actions, such as `{("left",): 0}`; none by default.
-
-        A key is a letter, or a tuple of names of keys that are held together; `()` stands for no key.
-        """
-        return {}
-
-    @property
-    def fixed_start(self) -> bool:
-        """True if every episode is meant to start alike, so that `initial` may ignore its key.
-
-        `check_func_env` reads this. A class attribute `fixed_start = True` can set it.
-        """
-        return False
-
-    @property
-    def remembers(self) -> bool:
-        """True if an episode depends on the one before it, by `initial_after`; automatic resets then call that."""
-        return False
-
-    @property
-    def differentiable(self) -> bool | None:
-        """True if a step is meant to have finite gradients, or None if the environment does not say.
-
-        `check_func_env` reads this. A class attribute such as `differentiable = False` can set it.
-        """
-        return None
-
-    @property
-    def calls_host(self) -> bool:
-        """True if a step calls a simulator on the host (`funcenv.host`), so that no single kernel can compute it.
-
-        Programs then compile in half of the time; the results are equal to rounding. A class attribute
-        `calls_host = True` can set it.
-        """
-        return False
 
     @property
     def stateful_attributes(self) -> dict[str, StatefulAttribute]:

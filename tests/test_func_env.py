@@ -57,6 +57,20 @@ def test_reset_and_step_have_one_structure_and_no_weak_types():
     assert not any(leaf.weak_type for leaf in jax.tree.leaves((state, first)))
 
 
+def test_an_environment_defines_six_functions_and_two_spaces_and_the_rest_has_defaults():
+    contract = {"initial", "transition", "observation", "reward", "terminal", "truncated"}
+    contract |= {"observation_space", "action_space"}
+    composed = {"reset", "step", "observe"}
+    optional = {"state_info", "transition_info", "initial_after", "stateful_attributes", "unwrapped"}
+    own = {name for name in vars(funcenv.FuncEnv) if not name.startswith("_")}
+    assert own - {"replace"} == contract | composed | optional
+    env = Count()
+    traits = env.fixed_start, env.differentiable, env.calls_host, env.remembers, env.reward_range
+    assert traits == (False, None, False, False, (-np.inf, np.inf))
+    assert env.stateful_attributes == {} and env.unwrapped is env
+    assert (env.render_fps, env.action_names, env.get_keys_to_action(), env.image_size) == (30, (), {}, None)
+
+
 def test_reset_has_no_reward_and_ends_nothing():
     _, timestep = Count().reset(funcenv.key(0))
     assert timestep.reward == 0 and not timestep.terminated and not timestep.truncated and not timestep.info["moved"]

@@ -166,6 +166,16 @@ class Wrapper(FuncEnv[State, Action, Obs]):
         return self.env.unwrapped
 
     @property
+    def fixed_start(self) -> bool:
+        """True if every episode of the wrapped environment is meant to start alike."""
+        return self.env.fixed_start
+
+    @property
+    def differentiable(self) -> bool | None:
+        """True if a step of the wrapped environment is meant to have finite gradients, None if it does not say."""
+        return self.env.differentiable
+
+    @property
     def calls_host(self) -> bool:
         """True if a step of the wrapped environment calls a simulator on the host."""
         return self.env.calls_host

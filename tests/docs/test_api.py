@@ -84,6 +84,8 @@ MODULES = {
         "require_size",
     ),
     "funcenv.names": ("UntrustedCodeError",),
+    "funcenv.traits": ("Traits",),
+    "funcenv.drawable": ("Drawable",),
     "funcenv.policy": ("AdaptsEnv", "DerivesKeys", "Policy"),
     "funcenv.stateful": ("StatefulAttribute", "StatefulView", "constant"),
     "funcenv.host": ("Pool", "from_words", "host_call", "to_words"),

@@ -11,7 +11,9 @@ import pytest
 
 import funcenv
 from funcenv import wrappers
-from funcenv.envs import CartPole
+from funcenv.drawable import Drawable
+from funcenv.envs import CartPole, CliffWalking
+from funcenv.traits import Traits
 from funcenv.wrappers import TimeLimit, Wrapper, layers
 from tests.support.tiny_envs import Counter
 
@@ -42,6 +44,26 @@ def test_forwards_everything():
     assert wrapped.action_space == plain.action_space
     assert wrapped.unwrapped is wrapped.env
     assert TimeLimit(Pictured(), 9).scene(wrapped.initial(funcenv.key(0))) == "a picture"
+
+
+@pytest.mark.parametrize("name", [name for name in {**vars(Traits), **vars(Drawable)} if not name.startswith("_")])
+def test_every_optional_member_is_forwarded(name):
+    assert name in vars(Wrapper)
+
+
+def test_traits_are_those_of_the_environment_inside():
+    cartpole, cliff = TimeLimit(CartPole(), 9), TimeLimit(CliffWalking(), 9)
+    assert (cartpole.differentiable, cartpole.fixed_start) == (True, False)
+    assert (cliff.differentiable, cliff.fixed_start, cliff.reward_range) == (None, True, (-100.0, -1.0))
+
+
+def test_what_is_drawn_is_that_of_the_environment_inside():
+    plain, wrapped = CliffWalking(), Wrapper(CliffWalking())
+    state = jax.device_get(plain.initial(funcenv.key(0)))
+    assert wrapped.text(state) == plain.text(state) and wrapped.host_image(state, (4, 4)) is None
+    for name in "render_fps", "action_names", "image_size":
+        assert getattr(wrapped, name) == getattr(plain, name)
+    assert wrapped.get_keys_to_action() == plain.get_keys_to_action() != {}
 
 
 def test_parameters_are_read_through_wrappers():

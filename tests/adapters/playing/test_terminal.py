@@ -59,6 +59,7 @@ def terminal(monkeypatch):
         stream.close()
     for one in made:
         one.program.close()
+        one.thread.join(timeout=10)  # else it reads from the next terminal, which gets the same file descriptor
         os.close(one.person)
 
 
