@@ -268,7 +268,12 @@ class FunctionalEnv(Env[ObsType, ActType]):
         return session.read_attribute(name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Set a parameter of the functional environment, or its state by a name of its own, or else an attribute."""
+        """Set a parameter of the functional environment, or its state by a name of its own, or else an attribute.
+
+        Raises:
+            AttributeError: the attribute follows from the parameters.
+            ValueError: the environment rejects the value.
+        """
         session: Any = self.__dict__.get("_session")
         is_own = session is None or name.startswith("_") or name in self.__dict__ or hasattr(type(self), name)
         if is_own or not has_attribute(session.func_env, name):
@@ -282,18 +287,6 @@ class FunctionalEnv(Env[ObsType, ActType]):
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *attribute_names(self.func_env)})
-
-    def set_wrapper_attr(self, name: str, value: Any, *, force: bool = True) -> bool:
-        """Set an attribute or parameter that exists, or any attribute if `force`, and return whether it was set.
-
-        A parameter of the functional environment takes effect with the next call. Programs are compiled again only if
-        the parameter is static.
-
-        Raises:
-            AttributeError: the attribute follows from the parameters.
-            ValueError: the environment rejects the value.
-        """
-        return super().set_wrapper_attr(name, value, force=force)
 
     @exclusive
     def _set_parameters(self, changes: dict[str, Any]) -> None:

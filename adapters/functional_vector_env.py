@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from funcenv.adapters.engine.attributes import attribute_of_each, joined_values
-from funcenv.adapters.engine.batch_actions import Encode, batch_encoder
+from funcenv.adapters.engine.batch_actions import Encode, batch_encoder, block_length
 from funcenv.adapters.engine.batch_seeding import batch_np_random, parse_seeds, require_mask, seeds_to_key_words
 from funcenv.adapters.engine.lifecycle import acquire, exclusive
 from funcenv.adapters.engine.outputs import StepResult, torch_output
 from funcenv.adapters.engine.programs_vector import Result
 from funcenv.adapters.engine.seeding import draw_key_words, np_random
 from funcenv.adapters.engine.sending import XlaFunctions, in_order, xla_functions
-from funcenv.adapters.engine.vector_session import VectorSession, encode_block
+from funcenv.adapters.engine.vector_session import VectorSession
 from funcenv.adapters.env import ActType, ObsType, require_func_env
 from funcenv.adapters.error import ResetNeeded
 from funcenv.adapters.rendering.batch import BatchRenderer, PresentFrame, require_drawable
@@ -245,7 +245,7 @@ class FunctionalVectorEnv(VectorEnv[ObsType, ActType]):
             ResetNeeded: as for `step`.
         """
         self._session.require_ready("rollout")
-        encoded = encode_block(self._encode, actions, self.num_envs)
+        encoded = self._encode(actions, (block_length(actions), self.num_envs))
         returned = self._session.rollout(encoded)
         self._after_call(returned[2][-1], returned[3][-1], (encoded, True), skips_frames=True)
         return returned

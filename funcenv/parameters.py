@@ -65,3 +65,13 @@ def map_batched(env: AnyEnv, num_envs: int, pick: Callable[[Any], Any]) -> Any:
     return jax.tree.map(
         lambda axis, leaf: leaf if axis is None else pick(leaf), axes, env, is_leaf=lambda axis: axis is None
     )
+
+
+def single_env(env: AnyEnv, num_envs: int, i: int) -> Any:
+    """Return environment i of a batch, with its own parameters as NumPy values.
+
+    >>> from funcenv.envs import CartPole
+    >>> single_env(CartPole(gravity=np.array([9.8, 1.5])), 2, 1).gravity.item()
+    1.5
+    """
+    return map_batched(env, num_envs, lambda leaf: np.asarray(leaf)[i])

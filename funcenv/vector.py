@@ -19,7 +19,7 @@ from funcenv._compile import traced_step
 from funcenv._compile.lazy_reset import choose_strategy
 from funcenv.checks import explain_calls, require_size
 from funcenv.func_env import RESULT_ORDER, Action, FuncEnv, Obs, State, Timestep, require_env
-from funcenv.parameters import map_batched, parameter_axes
+from funcenv.parameters import map_batched, parameter_axes, single_env
 from funcenv.random import require_typed_key
 from funcenv.spaces import Space
 from funcenv.struct import PyTreeNode, field
@@ -218,12 +218,8 @@ class FuncVectorEnv(PyTreeNode, Generic[State, Action, Obs]):
     def _loosest(self, name: str) -> Any:
         if not jax.tree.leaves(parameter_axes(self.env, self.num_envs)):
             return getattr(self.env, name)
-        spaces = [getattr(self._row(i), name) for i in range(self.num_envs)]
+        spaces = [getattr(single_env(self.env, self.num_envs, i), name) for i in range(self.num_envs)]
         return functools.reduce(lambda loosest, space: loosest if loosest == space else loosest.union(space), spaces)
-
-    def _row(self, i: int) -> Any:
-        """Return environment i, with its own parameters as numpy values."""
-        return map_batched(self.env, self.num_envs, lambda leaf: np.asarray(leaf)[i])
 
 
 AnyVectorEnv: TypeAlias = FuncVectorEnv[Any, Any, Any]

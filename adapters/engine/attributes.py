@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
@@ -10,7 +9,7 @@ import numpy as np
 
 from funcenv.adapters.engine.parameters import is_parameter, read_attribute
 from funcenv.func_env import AnyEnv
-from funcenv.parameters import map_batched, parameter_axes
+from funcenv.parameters import single_env
 
 
 def attribute_of_each(func_env: AnyEnv, num_envs: int, name: str) -> tuple[Any, ...]:
@@ -23,7 +22,7 @@ def attribute_of_each(func_env: AnyEnv, num_envs: int, name: str) -> tuple[Any, 
     >>> attribute_of_each(CartPole(), 2, "gravity")
     (9.8, 9.8)
     """
-    return tuple(read_attribute(env, name) for env in _single_envs(func_env, num_envs))
+    return tuple(read_attribute(single_env(func_env, num_envs, i), name) for i in range(num_envs))
 
 
 def joined_values(func_env: AnyEnv, num_envs: int, name: str, values: Any) -> Any:
@@ -55,17 +54,6 @@ def joined_values(func_env: AnyEnv, num_envs: int, name: str, values: Any) -> An
             "make a batch for each of its values"
         )
     return np.asarray(values)
-
-
-def _single_envs(func_env: AnyEnv, num_envs: int) -> Iterator[AnyEnv]:
-    """Yield each environment with its own parameters."""
-    is_batched = bool(jax.tree.leaves(parameter_axes(func_env, num_envs)))
-    for i in range(num_envs):
-        yield map_batched(func_env, num_envs, _picker(i)) if is_batched else func_env
-
-
-def _picker(i: int) -> Callable[[Any], Any]:
-    return lambda leaf: np.asarray(leaf)[i]
 
 
 def _is_leaf(func_env: AnyEnv, name: str) -> bool:

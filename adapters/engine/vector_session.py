@@ -9,7 +9,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from funcenv.adapters.engine.batch_actions import Encode, block_length
 from funcenv.adapters.engine.outputs import DeviceOutput, NumpyOutput, StepResult, jax_output, torch_output
 from funcenv.adapters.engine.parameters import with_parameters
 from funcenv.adapters.engine.programs_vector import Result, VectorPrograms, vector_programs
@@ -210,8 +209,3 @@ class VectorSession:
             key = jax.random.wrap_key_data(jnp.asarray(state["vstate"].key), impl=find_impl(state["impl"]))
             self.restore(jax.tree.map(jnp.asarray, state["vstate"].replace(key=None)).replace(key=key))
         self.parameters, self.ended = jax.tree.map(jnp.asarray, state["parameters"]), state["ended"]
-
-
-def encode_block(encode: Encode, actions: Any, num_envs: int) -> Any:
-    """Return a block of actions, `[num_steps, num_envs, ...]`, as compiled code takes it."""
-    return encode(actions, (block_length(actions), num_envs))

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from funcenv.adapters.rendering.frames import Frame, draw_frames, draw_mosaic, scene_aspect
+from funcenv.adapters.rendering.frames import Frame, draw_frames, draw_mosaic, row_of, scene_aspect
 from funcenv.adapters.rendering.modes import LIST_SUFFIX, render_modes
 from funcenv.adapters.rendering.renderer import Renderer, RenderInput
 from funcenv.adapters.rendering.window import Window
@@ -126,7 +126,7 @@ class BatchRenderer:
             actions = jax.tree.map(lambda leaf: leaf[-1], actions) if is_block else actions
         # Indexing costs nothing on the host.
         batch = jax.device_get((frame.func_envs, frame.env_state, actions, frame.episode_length))
-        rows = (_row(batch, i) for i in range(self._num_envs))
+        rows = (row_of(batch, i) for i in range(self._num_envs))
         return tuple(
             renderer.draw("ansi", RenderInput(func_env, env_state, action if length else None))
             for func_env, env_state, action, length in rows
@@ -135,7 +135,7 @@ class BatchRenderer:
     def _frame_aspect(self, frame: PresentFrame) -> float:
         """Return width over height of the first environment's first frame, which all frames keep."""
         if self._aspect is None:
-            self._aspect = scene_aspect(*_row((frame.func_envs, frame.env_state), 0))
+            self._aspect = scene_aspect(*row_of((frame.func_envs, frame.env_state), 0))
         return self._aspect
 
     def _show_window(self, frame: PresentFrame) -> None:
@@ -152,7 +152,3 @@ def require_drawable(func_env: AnyEnv) -> None:
     """Raise `ValueError` unless an environment, or a batch of it, has images."""
     if "rgb_array" not in render_modes(func_env):
         raise ValueError(f"{type(func_env.unwrapped).__name__} draws nothing until it defines scene(state)")
-
-
-def _row(batch: Any, i: int) -> Any:
-    return jax.tree.map(lambda leaf: leaf[i], batch)

@@ -63,7 +63,7 @@ def draw_frames(func_envs: AnyEnv, env_states: Any, size: tuple[int, int]) -> Fr
     if type(func_envs.unwrapped).host_image is not FuncEnv.host_image:
         envs, states = jax.device_get((func_envs, env_states))
         rows = range(len(jax.tree.leaves(states)[0]))
-        return np.stack([draw_frame(_row(envs, i), _row(states, i), size) for i in rows])
+        return np.stack([draw_frame(row_of(envs, i), row_of(states, i), size) for i in rows])
     return np.array(_draw_batch(func_envs, env_states, size))
 
 
@@ -72,7 +72,8 @@ def draw_mosaic(func_envs: AnyEnv, env_states: Any, size: tuple[int, int], colum
     return np.array(_draw_mosaic(func_envs, env_states, size, columns))
 
 
-def _row(batch: Any, i: int) -> Any:
+def row_of(batch: Any, i: int) -> Any:
+    """Return one row of a batch of pytrees."""
     return jax.tree.map(lambda leaf: leaf[i], batch)
 
 
