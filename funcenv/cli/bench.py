@@ -19,6 +19,7 @@ from funcenv.bench.measure import Measurement, measure
 from funcenv.checker.check import resolve
 from funcenv.checks import require_size
 from funcenv.cli.flags import Threads, Word, read
+from funcenv.files import write_text
 from funcenv.programs import Choice, explain
 from funcenv.registry import make
 
@@ -73,7 +74,7 @@ def run(arguments: Sequence[str]) -> int:
     programs = explain(env, max(options.num_envs)) if options.programs else []
     _print(options.env, measurements, breakdown, programs)
     if out is not None:
-        out.write_text(json.dumps(_report(options.env, measurements, breakdown, programs), indent=2) + "\n")
+        write_text(out, json.dumps(_report(options.env, measurements, breakdown, programs), indent=2) + "\n")
         print(f"written to {out}")
     return 0
 

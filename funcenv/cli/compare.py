@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from funcenv.cli.flags import TrustsCode, Word, read
+from funcenv.files import write_text
 from funcenv.train.reports.comparison import (
     compare,
     format_interval,
@@ -49,13 +50,13 @@ def run(arguments: Sequence[str]) -> int:
     methods = group_runs(read_run(folder) for folder in options.runs)
     figures = compare(methods)
     if options.marl_eval is not None:
-        pathlib.Path(options.marl_eval).write_text(json.dumps(marl_eval_data(agent_curves(methods)), indent=1) + "\n")
+        write_text(options.marl_eval, json.dumps(marl_eval_data(agent_curves(methods)), indent=1) + "\n")
     if options.json == "-":
         print(json.dumps(figures, indent=2))
         return 0
     _print(figures, _console())
     if options.json is not None:
-        pathlib.Path(options.json).write_text(json.dumps(figures, indent=2) + "\n")
+        write_text(options.json, json.dumps(figures, indent=2) + "\n")
     return 0
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from funcenv.checks import require_size
 from funcenv.cli.flags import Threads, TrustsCode, Word, read
+from funcenv.files import write_text
 from funcenv.random import key
 from funcenv.rollout import Evaluation, evaluate
 from funcenv.train.runs.best import pick_agent
@@ -100,7 +101,7 @@ def evaluate_run(options: Options) -> dict[str, Any]:
     if options.json == "-":
         print(json.dumps(report, indent=2))
     elif options.json is not None:
-        pathlib.Path(options.json).write_text(json.dumps(report, indent=2) + "\n")
+        write_text(options.json, json.dumps(report, indent=2) + "\n")
         print(f"written to {options.json}")
     return report
 

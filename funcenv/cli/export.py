@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Annotated
 
 from funcenv.cli.flags import TrustsCode, Word, read
+from funcenv.files import write_text
 from funcenv.train.runs.best import pick_agent
 from funcenv.train.runs.exported import policy_spec, save_safetensors, save_stablehlo
 from funcenv.train.runs.folder import read_config
@@ -50,6 +51,6 @@ def run(arguments: Sequence[str]) -> int:
     else:
         save_stablehlo(path, agent, learner.env)
     described = path.with_suffix(".json")
-    described.write_text(json.dumps(spec, indent=2) + "\n")
+    write_text(described, json.dumps(spec, indent=2) + "\n")
     print(f"exported {SUFFIXES[path.suffix]} of agent {options.agent} to {path}, and its specification to {described}")
     return 0

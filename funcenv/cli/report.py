@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 import pathlib
 import sys
 import webbrowser
@@ -12,6 +11,7 @@ from typing import Annotated
 
 from funcenv.cli.flags import Threads, TrustsCode, Word, read
 from funcenv.display import has_display
+from funcenv.files import write_text
 from funcenv.random import key
 from funcenv.replay import can_draw
 from funcenv.replay.record import record
@@ -66,9 +66,7 @@ def write_report(options: Options) -> pathlib.Path:
         )
         replays.append((method.label, _extreme_episodes(method, options)))
     text = build_report(methods, [(label, replay) for label, replay in replays if replay is not None])
-    partial = path.with_suffix(".partial.html")
-    partial.write_text(text, encoding="utf-8")
-    os.replace(partial, path)
+    write_text(path, text)
     print(f"report on {len(options.runs)} runs: {path}")
     if options.open and has_display():
         webbrowser.open(path.resolve().as_uri())

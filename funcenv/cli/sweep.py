@@ -13,6 +13,7 @@ from typing import Annotated, Any, ClassVar
 from funcenv.cli.flags import Threads
 from funcenv.cli.settings import find_algorithm, read_config, read_options
 from funcenv.cli.table import UsageError
+from funcenv.files import write_text
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -60,9 +61,9 @@ def run(arguments: Sequence[str]) -> int:
     if options.json is not None:
         table = [{key: _known(value) for key, value in row.items()} for row in result.rows()]
         written = {"algorithm": name, "config": config.to_json(), "samples": table}
-        pathlib.Path(options.json).write_text(json.dumps(written, indent=2) + "\n")
+        write_text(options.json, json.dumps(written, indent=2) + "\n")
     if options.marl_eval is not None:
-        pathlib.Path(options.marl_eval).write_text(json.dumps(result.marl_eval(), indent=1) + "\n")
+        write_text(options.marl_eval, json.dumps(result.marl_eval(), indent=1) + "\n")
     values = [word for key in samples for word in (f"--{key.replace('_', '-')}", f"{getattr(result.best, key):g}")]
     algo = [] if options.algo is None else ["--algo", name]
     print("train the best again, with other seeds:", shlex.join(["funcenv", "train", *typed.rest, *algo, *values]))

@@ -16,6 +16,7 @@ import jax
 import numpy as np
 
 from funcenv.checks import require_positive, require_size
+from funcenv.files import replaced_file
 from funcenv.func_env import AnyEnv
 from funcenv.replay import scene_stack, video
 from funcenv.replay.episode import Episode
@@ -213,7 +214,7 @@ class Replay:
             OSError: the folder does not exist or cannot be written to.
         """
         path = require_destination(path)
-        with _temporary_file(path) as temporary:
+        with replaced_file(path) as temporary:
             if path.suffix.lower() == ".html":
                 temporary.write_text(self.to_html(), encoding="utf-8")
             else:
@@ -222,7 +223,6 @@ class Replay:
                 if progress is not None:
                     frames = _reported(frames, -(-self.num_steps // every) + 1, progress)
                 video.write_video(temporary, frames, self.fps / every)
-            os.replace(temporary, path)
 
     def to_html(self) -> str:
         """Return the page that plays the episodes, as one document that loads nothing from the network."""

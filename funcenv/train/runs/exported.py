@@ -19,6 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from funcenv._jax import Shape
+from funcenv.files import write_bytes
 from funcenv.func_env import AnyEnv
 from funcenv.random import key as new_key
 from funcenv.struct import NDArray
@@ -73,7 +74,7 @@ def save_safetensors(path: pathlib.Path, agent: Any, spec: dict[str, Any]) -> No
     _require_safetensors()
     from safetensors.numpy import save
 
-    path.write_bytes(save(named_leaves(agent), metadata={"spec": json.dumps(signed(spec))}))
+    write_bytes(path, save(named_leaves(agent), metadata={"spec": json.dumps(signed(spec))}))
 
 
 def load_safetensors(path: pathlib.Path, explore: bool = False) -> Any:
@@ -122,7 +123,7 @@ def load_safetensors(path: pathlib.Path, explore: bool = False) -> Any:
 
 def save_stablehlo(path: pathlib.Path, agent: Any, env: AnyEnv) -> None:
     """Write the program of `export_program` as MLIR bytecode in StableHLO, which compilers other than JAX's read."""
-    path.write_bytes(export_program(agent, env).mlir_module_serialized)
+    write_bytes(path, export_program(agent, env).mlir_module_serialized)
 
 
 def export_program(agent: Any, env: AnyEnv) -> Any:

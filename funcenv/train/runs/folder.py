@@ -18,6 +18,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from funcenv.files import write_text
 from funcenv.names import UntrustedCodeError
 from funcenv.random import impl_name
 from funcenv.random import key as new_key
@@ -65,9 +66,7 @@ def read_config(folder: pathlib.Path) -> tuple[str, Any, jax.Array]:
 
 def write_config(folder: pathlib.Path, description: dict[str, Any]) -> None:
     """Write `config.json`, which is complete or absent if the process is killed."""
-    partial = folder / f"{CONFIG_FILE}.partial"
-    partial.write_text(json.dumps(signed(description), indent=2) + "\n")
-    os.replace(partial, folder / CONFIG_FILE)
+    write_text(folder / CONFIG_FILE, json.dumps(signed(description), indent=2) + "\n")
 
 
 def extend_config(folder: pathlib.Path, config: Any) -> None:
@@ -77,6 +76,11 @@ def extend_config(folder: pathlib.Path, config: Any) -> None:
     before = description["config"]["total_timesteps"]
     extended = [*description.get("extended", []), {"from": before, "to": config.total_timesteps, "at": now}]
     write_config(folder, {**description, "config": config.to_json(), "extended": extended})
+
+
+def holds_files(folder: pathlib.Path) -> bool:
+    """Return whether a folder holds anything but files that a killed process has begun to write."""
+    return any(".partial" not in path.name for path in folder.iterdir())
 
 
 def remove_partial_files(folder: pathlib.Path) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import csv
-import os
 import pathlib
 from typing import Any
 
 import numpy as np
 
+from funcenv.files import replaced_file
 from funcenv.struct import NDArray
 from funcenv.train.algorithm import REQUIRED_METRICS
 from funcenv.train.loop import Metrics
@@ -35,14 +35,12 @@ class MetricsFile:
         if not self.is_written or not self.path.exists():
             return
         rows = [row for row in read_metrics(self.path) if int(row["update"]) <= num_updates]
-        partial = self.path.with_suffix(".partial")
-        with open(partial, "w", newline="") as file:
+        with replaced_file(self.path) as partial, open(partial, "w", newline="") as file:
             if rows:
                 writer = csv.DictWriter(file, fieldnames=list(rows[0]))
                 writer.writeheader()
                 writer.writerows(rows)
                 self.wall_seconds, self.cpu_seconds = float(rows[-1]["wall_seconds"]), float(rows[-1]["cpu_seconds"])
-        os.replace(partial, self.path)
 
     def add_time(self, wall_seconds: float, cpu_seconds: float) -> None:
         """Count time that no update took, such as that of a compilation."""
@@ -152,9 +150,8 @@ def draw_learning_curve(path: pathlib.Path, rows: list[dict[str, str]], title: s
     axes.grid(alpha=0.25, linewidth=0.6)
     axes.spines[["top", "right"]].set_visible(False)
     axes.margins(x=0.01)
-    partial = path.with_suffix(".partial.png")
-    figure.savefig(partial)
-    os.replace(partial, path)
+    with replaced_file(path) as partial:
+        figure.savefig(partial)
 
 
 def _exact(value: Any) -> str:

@@ -42,6 +42,7 @@ from funcenv.train.runs.folder import (
     CONFIG_FILE,
     describe_run,
     extend_config,
+    holds_files,
     new_folder,
     read_config,
     remove_partial_files,
@@ -116,7 +117,7 @@ def start(
     """
     folder, console = pathlib.Path(folder), _console(console)
     logs.require()
-    if folder.exists() and any(folder.iterdir()):
+    if folder.exists() and holds_files(folder):
         raise FileExistsError(
             f"{folder} exists already; choose another folder, or resume the run: funcenv train --resume {folder}"
         )
@@ -245,9 +246,7 @@ def _train(
         agents = learner.agents(state) if has_replay and is_finished else None
         if is_first() and agents is not None and (must_train or not replay.exists()):
             report.enter(f"recording {replay_episodes} episodes")
-            partial = replay.with_suffix(".partial.html")
-            record_agent(learner, agents, RecordOptions(replay_episodes)).save(partial)
-            os.replace(partial, replay)
+            record_agent(learner, agents, RecordOptions(replay_episodes)).save(replay)
         report.enter("finished" if is_finished else "stopped")
     return read_result(folder, state, config, threshold, [] if is_finished else signals)
 
