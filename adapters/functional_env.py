@@ -40,8 +40,8 @@ class FunctionalEnv(Env[ObsType, ActType]):
 
     The parameters and the other public attributes of the functional environment are attributes of this object:
     `env.gravity` reads one, and `env.gravity = 1.6` sets one for all later calls, without compiling again unless the
-    parameter is static. Environments with numbered states have `P`, `s`, `nS`, `nA`, `encode` and `decode` in
-    Gymnasium's form. Any other name that is set becomes an ordinary attribute of this object.
+    parameter is static. The environment's `stateful_attributes` are attributes as well, such as Gymnasium's `P` and `s`
+    of toy text. Any other name that is set becomes an ordinary attribute of this object.
 
     The render modes, of which `metadata["render_modes"]` lists those that the environment has:
 

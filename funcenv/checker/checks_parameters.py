@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import difflib
 import pickle
 from collections.abc import Iterator
 from typing import Any
@@ -23,9 +24,11 @@ from funcenv.checker.trace import (
     leaves_by_path,
     same_structure,
 )
+from funcenv.drawable import Drawable
 from funcenv.func_env import AnyEnv, FuncEnv
 from funcenv.parameters import parameter_axes
 from funcenv.struct import unannotated_values
+from funcenv.traits import Traits
 from funcenv.wrappers import RandomizeParameters
 
 
@@ -76,12 +79,19 @@ def check_parameters(tested: EnvUnderTest) -> Iterator[Finding]:
                 seen = "a real number is declared static: each value compiles again, and vmap and grad cannot see it"
                 yield warning("parameter-static", level, entry.name, seen, "make it an ordinary field")
         for name, value in unannotated_values(type(level)).items():
-            seen = f"{name} = {value} has no annotation, so it is a constant of the class and no parameter"
-            remedy = f"write {name}: float = {value}, or {name.upper()} for a constant"
-            yield warning("parameter-unannotated", level, name, seen, remedy)
+            yield _without_annotation(level, name, value)
     if tested.traced_parameters:
         yield from _unbatchable(tested)
         yield from _unused(tested)
+
+
+def _without_annotation(level: AnyEnv, name: str, value: Any) -> Finding:
+    """Return the finding about a class attribute that is meant as a parameter, or as an optional member."""
+    seen = f"{name} = {value} has no annotation, so it is a constant of the class and no parameter"
+    remedy = f"write {name}: float = {value}, or {name.upper()} for a constant"
+    for member in difflib.get_close_matches(name, [*vars(Traits), *vars(Drawable)], n=1, cutoff=0.8):
+        remedy = f"did you mean {member} = {value}? Otherwise {remedy}"
+    return warning("parameter-unannotated", level, name, seen, remedy)
 
 
 def _derived_fields(tested: EnvUnderTest, level: AnyEnv) -> Iterator[Finding]:

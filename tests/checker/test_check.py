@@ -40,6 +40,12 @@ def test_warnings_are_returned():
     assert [(finding.code, finding.severity) for finding in findings] == [("key-ignored", Severity.WARNING)]
 
 
+def test_a_misspelled_trait_is_named():
+    (misspelled,) = find_problems(broken_envs.parameters.MisspelledTrait(), funcenv.key(0), run=False)
+    (forgotten,) = find_problems(broken_envs.parameters.ForgottenAnnotation(), funcenv.key(0), run=False)
+    assert "did you mean differentiable = True?" in misspelled.remedy and "did you mean" not in forgotten.remedy
+
+
 def test_declared_gradients_turn_a_warning_into_an_error():
     (warned,) = find_problems(broken_envs.runs.RootOfZero(), funcenv.key(0))
     (failed,) = find_problems(broken_envs.runs.PromisesGradients(), funcenv.key(0))

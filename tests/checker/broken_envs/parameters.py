@@ -163,6 +163,13 @@ class LambdaField(Line):
 
 
 @expect("parameter-unannotated")
+class MisspelledTrait(Line):
+    """A class attribute that is nearly the name of a trait."""
+
+    diferentiable = True
+
+
+@expect("parameter-unannotated")
 class ForgottenAnnotation(Line):
     """A class attribute that looks like a parameter."""
 
