@@ -15,7 +15,14 @@ from funcenv.adapters.engine.lifecycle import acquire, exclusive
 from funcenv.adapters.engine.outputs import StepResult, torch_output
 from funcenv.adapters.engine.programs_vector import Result
 from funcenv.adapters.engine.seeding import draw_key_words, np_random
-from funcenv.adapters.engine.sending import XlaFunctions, in_order, xla_functions
+from funcenv.adapters.engine.sending import (
+    XlaFunctions,
+    in_order,
+    mask_of,
+    rows_of,
+    with_envpool_infos,
+    xla_functions,
+)
 from funcenv.adapters.engine.vector_session import VectorSession
 from funcenv.adapters.env import ActType, ObsType, require_func_env
 from funcenv.adapters.error import ResetNeeded
@@ -61,7 +68,8 @@ class FunctionalVectorEnv(VectorEnv[ObsType, ActType]):
     `get_attr(name)`, `set_attr(name, values)` and `call(name, ...)` are those of Gymnasium's `SyncVectorEnv`. A
     parameter that is set, one value or one per environment, takes effect with the next step, without compiling again.
 
-    `async_reset`, `send`, `recv` and `xla` are those of EnvPool.
+    `async_reset`, `send`, `recv`, `xla`, `config`, `all_env_ids`, `len`, `step(actions, env_id)` and `reset(env_id)`
+    are those of EnvPool.
 
     Args:
         func_env: the functional environment with its wrappers; or a batch of `num_envs`, whose parameters have a
@@ -154,10 +162,14 @@ class FunctionalVectorEnv(VectorEnv[ObsType, ActType]):
         return self._session.func_env
 
     @exclusive
-    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[ObsType, dict[str, Any]]:
+    def reset(
+        self, env_id: Any = None, *, seed: Any = None, options: dict[str, Any] | None = None
+    ) -> tuple[ObsType, dict[str, Any]]:
         """Start episodes.
 
         Args:
+            env_id: the numbers of the environments to reset, of which alone observations and infos are returned, as
+                EnvPool does. By default all are reset.
             seed: an integer, which gives environment i the seed `seed + i`; or a sequence with a seed for each
                 environment, or None where the randomness continues. By default it continues everywhere.
             options: `"reset_mask"`, a bool array `[num_envs]`, selects the environments to reset; the others return
@@ -174,10 +186,16 @@ class FunctionalVectorEnv(VectorEnv[ObsType, ActType]):
             ResetNeeded: the first reset has a mask.
         """
         self._session.require_nothing_pending("reset")
-        result, mask = self._start_reset(seed, dict(options or {}))
+        options = dict(options or {})
+        if env_id is not None:
+            options["reset_mask"] = mask_of(env_id, self.num_envs)
+        result, mask = self._start_reset(seed, options)
         observation, _, terminated, truncated, infos = self._session.results.reset(result, mask)
         self._after_call(terminated, truncated, None, moved=mask)
-        return observation, infos
+        if env_id is None:
+            return observation, infos
+        returned: tuple[ObsType, dict[str, Any]] = rows_of((observation, self._envpool_infos(infos)), env_id)
+        return returned
 
     def _start_reset(self, seed: Any, options: dict[str, Any]) -> tuple[Result, NDArray]:
         """Start episodes, and return their result and the mask of the environments that were reset."""
@@ -188,11 +206,13 @@ class FunctionalVectorEnv(VectorEnv[ObsType, ActType]):
         parameters = session.envs_of_episodes(options, mask)
         return session.reset(parameters, *self._new_key_words(seed, mask, partial), mask), mask
 
-    def step(self, actions: ActType) -> tuple[ObsType, Any, Any, Any, dict[str, Any]]:
+    def step(self, actions: ActType, env_id: Any = None) -> tuple[ObsType, Any, Any, Any, dict[str, Any]]:
         """Take an action in each environment.
 
         Args:
             actions: a batch of actions, `[num_envs, ...]`.
+            env_id: the environment of each action, as for EnvPool; results have the same order, and EnvPool's infos.
+                All environments are stepped together. By default actions are in order.
 
         Returns:
             Observations, rewards (float32, or float64 under x64), terminations, truncations and infos.
@@ -204,6 +224,8 @@ class FunctionalVectorEnv(VectorEnv[ObsType, ActType]):
             ConcurrentUse: another thread is inside a call.
             ClosedEnvironment: after `close`.
         """
+        if env_id is not None:
+            return self._step_in_order(actions, env_id)
         acquire(self)  # not `exclusive`, which takes a thirtieth of a step
         try:
             return self._finish_step(self._start_step(actions))
@@ -281,13 +303,35 @@ class FunctionalVectorEnv(VectorEnv[ObsType, ActType]):
     def recv(self) -> tuple[ObsType, Any, Any, Any, dict[str, Any]]:
         """Return the results of the last `send` or `async_reset`, those of `step`; rewards of a reset are 0.
 
-        `infos["env_id"]` holds the number of each environment, `[num_envs]`; they are always in order.
+        `infos["env_id"]` and `infos["players"]["env_id"]` hold the number of each environment, `[num_envs]`, which are
+        always in order, and `infos["elapsed_step"]` the number of steps of its episode.
 
         Raises:
             RuntimeError: nothing was sent.
         """
         *results, infos = self.step_wait()
-        return (*results, {**infos, "env_id": np.arange(self.num_envs, dtype=np.int32)})
+        return (*results, self._envpool_infos(infos))
+
+    @property
+    def all_env_ids(self) -> NDArray:
+        """The numbers of all environments, int32 `[num_envs]`."""
+        return np.arange(self.num_envs, dtype=np.int32)
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """EnvPool's settings, as far as they apply."""
+        limit = getattr(self.func_env, "max_episode_steps", None)
+        return {
+            "num_envs": self.num_envs,
+            "batch_size": self.num_envs,
+            "max_num_players": 1,
+            "seed": self.np_random_seed,
+            "max_episode_steps": limit,
+            "reward_threshold": None if self.spec is None else self.spec.reward_threshold,
+        }
+
+    def __len__(self) -> int:
+        return self.num_envs
 
     def xla(self) -> XlaFunctions:
         """Return a handle, and pure functions for compiled loops: `recv`, `send` and `step`.
@@ -451,6 +495,16 @@ class FunctionalVectorEnv(VectorEnv[ObsType, ActType]):
     @property
     def _spaces(self) -> tuple[Any, ...]:
         return self.single_observation_space, self.single_action_space, self.observation_space, self.action_space
+
+    def _step_in_order(self, actions: Any, env_id: Any) -> StepResult:
+        """Take a step with actions in the order of `env_id`, and return the results in the same order."""
+        *results, infos = self.step(in_order(actions, env_id, self.num_envs))
+        returned: StepResult = rows_of((*results, self._envpool_infos(infos)), env_id)
+        return returned
+
+    def _envpool_infos(self, infos: dict[str, Any]) -> dict[str, Any]:
+        lengths = self._session.state.episode_length
+        return with_envpool_infos(infos, self.all_env_ids, np.asarray(lengths) if self.output == "numpy" else lengths)
 
     def _start_step(self, actions: Any) -> Result:
         self._session.require_ready("step")

@@ -38,7 +38,7 @@ def xla_functions(venv: AnyVectorEnv, vstate: VectorState[Any]) -> XlaFunctions:
 
     def recv(handle: XlaHandle) -> tuple[XlaHandle, Any]:
         timestep = handle.timestep
-        infos = {**timestep.info, "env_id": jnp.arange(num_envs, dtype=jnp.int32)}
+        infos = with_envpool_infos(timestep.info, jnp.arange(num_envs, dtype=jnp.int32), handle.vstate.episode_length)
         results = timestep.observation, timestep.reward, timestep.terminated, timestep.truncated, infos
         return handle, results
 
@@ -73,6 +73,37 @@ def in_order(actions: Any, env_id: Any, num_envs: int) -> Any:
         return actions
     order = np.argsort(_require_all(env_id, num_envs))
     return jax.tree.map(lambda leaf: np.asarray(leaf)[order], actions)
+
+
+def with_envpool_infos(infos: dict[str, Any], env_id: Any, elapsed_step: Any) -> dict[str, Any]:
+    """Return infos with EnvPool's: the number of each environment, also as that of its player, and the steps so far."""
+    return {**infos, "env_id": env_id, "players": {"env_id": env_id}, "elapsed_step": elapsed_step.astype(np.int32)}
+
+
+def rows_of(results: Any, env_id: Any) -> Any:
+    """Return the rows of some environments, in the order of `env_id`.
+
+    >>> rows_of((np.array([1.0, 2.0]), {"env_id": np.array([0, 1])}), [1])
+    (array([2.]), {'env_id': array([1])})
+    """
+    return jax.tree.map(lambda leaf: leaf[np.asarray(env_id)], results)
+
+
+def mask_of(env_id: Any, num_envs: int) -> NDArray:
+    """Return which environments `env_id` names, `[num_envs]`.
+
+    Raises:
+        ValueError: `env_id` names none, or one twice, or one that does not exist.
+
+    >>> mask_of([2, 0], 3)
+    array([ True, False,  True])
+    """
+    ids = np.asarray(env_id)
+    if ids.ndim != 1 or ids.dtype.kind not in "iu" or not 0 < len(np.unique(ids)) == len(ids) <= num_envs:
+        raise ValueError(f"env_id must be a vector of different numbers below {num_envs}, got {ids.tolist()}")
+    if ids.min() < 0 or ids.max() >= num_envs:
+        raise ValueError(f"env_id must name environments from 0 to {num_envs - 1}, got {ids.tolist()}")
+    return np.isin(np.arange(num_envs), ids)
 
 
 def _require_all(env_id: Any, num_envs: int) -> NDArray:

@@ -82,9 +82,11 @@ class GymnasiumVectorEnv(  # type: ignore[misc]  # it has two specs, one of each
         pack = member_encoder(batch_space(space, self.num_envs))
         return lambda actions, leading: encode(pack(actions), leading)
 
-    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[ObsType, dict[str, Any]]:
+    def reset(
+        self, env_id: Any = None, *, seed: Any = None, options: dict[str, Any] | None = None
+    ) -> tuple[ObsType, dict[str, Any]]:
         """Reset environments as `FunctionalVectorEnv.reset` does."""
-        observations, infos = super().reset(seed=seed, options=options)
+        observations, infos = super().reset(env_id, seed=seed, options=options)
         return (self._decode_batch(observations) if self.output == "numpy" else observations), infos
 
     def _finish_step(self, output: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:

@@ -102,3 +102,45 @@ def test_calls_out_of_order_are_errors():
     envs.reset(options={"gravity": 1.6})
     with pytest.raises(RuntimeError, match="present episodes have others"):
         envs.xla()
+
+
+def test_step_takes_actions_in_any_order_and_returns_the_same_order():
+    one, other = (make_vec("CartPole-v1", num_envs=4, max_episode_steps=2) for _ in range(2))
+    for envs in one, other:
+        envs.reset(seed=3)
+    ids, actions = np.array([3, 1, 0, 2]), np.array([1, 0, 1, 0])
+    for step in range(1, 4):
+        ours, theirs = one.step(actions[ids], ids), other.step(actions)
+        for a, b in zip(ours[:4], theirs[:4], strict=True):
+            np.testing.assert_array_equal(a, b[ids])
+        infos = ours[4]
+        assert infos["env_id"].tolist() == infos["players"]["env_id"].tolist() == ids.tolist()
+        assert infos["elapsed_step"].tolist() == [step % 3] * 4  # the third call resets
+    with pytest.raises(ValueError, match=r"env_id must name each of the 4 environments once"):
+        one.step(actions[:2], np.array([0, 1]))
+
+
+def test_reset_takes_numbers_of_environments_and_returns_their_rows():
+    envs, other = (make_vec("CartPole-v1", num_envs=4) for _ in range(2))
+    for one in envs, other:
+        one.reset(seed=3)
+        one.step(np.ones(4, int))
+    observation, infos = envs.reset(np.array([2, 1]))
+    expected, _ = other.reset(options={"reset_mask": np.array([False, True, True, False])})
+    np.testing.assert_array_equal(observation, expected[[2, 1]])
+    np.testing.assert_array_equal(envs.step(np.ones(4, int))[0], other.step(np.ones(4, int))[0])
+    assert infos["env_id"].tolist() == [2, 1] and infos["elapsed_step"].tolist() == [0, 0]
+    for wrong in [], [0, 0], [4], [-1], [0.5]:
+        with pytest.raises(ValueError, match="env_id must"):
+            envs.reset(np.array(wrong))
+
+
+def test_settings_and_numbers_are_envpools():
+    envs = make_vec("CartPole-v1", num_envs=4)
+    envs.async_reset()
+    infos = envs.recv()[4]
+    assert len(envs) == 4 and envs.all_env_ids.tolist() == infos["players"]["env_id"].tolist() == [0, 1, 2, 3]
+    assert infos["elapsed_step"].tolist() == [0] * 4 and infos["elapsed_step"].dtype == np.int32
+    config = envs.config
+    assert (config["num_envs"], config["batch_size"], config["max_episode_steps"]) == (4, 4, 500)
+    assert config["reward_threshold"] == 475.0
