@@ -9,10 +9,11 @@ import importlib
 import importlib.metadata
 from collections.abc import Hashable, Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, UInt
 
 from funcenv._compile.options import default_promotion
@@ -85,8 +86,8 @@ class ImportedState(PyTreeNode):
 class ImportedEnv(FuncEnv[ImportedState, Any, Any]):
     """The environment that the functions `from_...` of this package return.
 
-    `initial` and `transition` pass their keys on, so that the library's own functions with the same keys give the same
-    bits. States keep the shapes and dtypes that a step does not change, observations have those of their space, rewards
+    `initial` and `transition` pass their keys on to the library's own functions. Integers, keys and flags are those of
+    the library bit for bit; so are floats where XLA fuses the same arithmetic alike, and to rounding elsewhere. States keep the shapes and dtypes that a step does not change, observations have those of their space, rewards
     are floats. The library's functions run under JAX's default rules of promotion.
 
     Args:
@@ -108,6 +109,20 @@ class ImportedEnv(FuncEnv[ImportedState, Any, Any]):
     def action_space(self) -> AnySpace:
         """The space of actions."""
         return self.source.action_space
+
+    def replace(self, **changes: Any) -> Self:
+        """Return a copy with other `params`, which have the library's own parameters.
+
+        Raises:
+            TypeError: a change names one of the library's parameters, or nothing.
+        """
+        own = next((name for name in changes if name not in ("params", "source") and hasattr(self.params, name)), None)
+        if own is not None:
+            raise TypeError(
+                f"{own} is a parameter of {self.source}, which are in `params`; write "
+                f"env.replace(params=env.params.replace({own}={changes[own]!r}))"
+            )
+        return super().replace(**changes)
 
     def initial(self, key: jax.Array) -> ImportedState:
         """Return the state after a reset of the library's environment."""
@@ -154,12 +169,35 @@ class ImportedEnv(FuncEnv[ImportedState, Any, Any]):
     def _state(self, outcome: Outcome, like: Outcome) -> ImportedState:
         return ImportedState(
             state=_without_keys(conform(outcome.state, like.state)),
-            observation=conform(outcome.observation, self.observation_space.abstract_member()),
+            observation=conform(self._declared(outcome.observation), self.observation_space.abstract_member()),
             reward=jax.tree.map(lambda one: jnp.asarray(one).astype(float).reshape(()), outcome.reward),
             terminated=jax.tree.map(lambda one: jnp.asarray(one).astype(bool).reshape(()), outcome.terminated),
             truncated=jnp.asarray(outcome.truncated).astype(bool).reshape(()),
             info=conform(outcome.info or {}, like.info),
         )
+
+    def _declared(self, observation: Any) -> Any:
+        """Return an observation, if its shapes fit those of the space that the library declares.
+
+        Raises:
+            ValueError: a shape does not fit.
+        """
+
+        def require_shape(path: Any, leaf: Any, like: Any) -> Any:
+            shape = np.shape(leaf)
+            fits = len(shape) <= len(like.shape) and all(
+                one in (1, other) for one, other in zip(shape[::-1], like.shape[::-1], strict=False)
+            )
+            if not fits:
+                library = type(self.source.env).__module__.partition(".")[0]
+                entry = f" at {jax.tree_util.keystr(path)}" if path else ""
+                raise ValueError(
+                    f"{self.source} of {library} declares observations of shape {like.shape}{entry} and returns "
+                    f"{shape}, which is a fault of {library}; mend its observation space, or override it in a subclass"
+                )
+            return leaf
+
+        return jax.tree_util.tree_map_with_path(require_shape, observation, self.observation_space.abstract_member())
 
 
 class _Key(PyTreeNode):

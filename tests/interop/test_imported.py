@@ -358,3 +358,32 @@ class State(funcenv.PyTreeNode):
     done: jax.Array
     info: dict
     metrics: dict
+
+
+def test_a_parameter_of_the_library_is_replaced_in_its_params():
+    @dataclasses.dataclass(frozen=True)
+    class Params:
+        pace: float = 0.5
+
+    env = ImportedEnv(Params(), Walk(None, Box(-jnp.inf, jnp.inf, (2,)), Discrete(2), "walk"))
+    remedy = r"pace is a parameter of NoneType, .*; write env.replace\(params=env.params.replace\(pace=2.0\)\)"
+    with pytest.raises(TypeError, match=remedy):
+        env.replace(pace=2.0)
+    with pytest.raises(TypeError, match="has no field 'gravity'"):
+        env.replace(gravity=2.0)
+    assert env.replace(params=Params(2.0)).params.pace == 2.0
+
+
+def test_a_library_that_returns_another_shape_than_it_declares_is_named():
+    library_env = type("Kitchen", (), {"__module__": "kitchens.overcooked"})()
+
+    def env(shape):
+        return ImportedEnv({"pace": 0.5}, Walk(library_env, Box(-jnp.inf, jnp.inf, shape), Discrete(2), "kitchen"))
+
+    fault = (
+        r"Kitchen of kitchens declares observations of shape \(3,\) and returns \(2,\), which is a fault of kitchens; "
+        "mend its observation space"
+    )
+    with pytest.raises(ValueError, match=fault):
+        env((3,)).reset(funcenv.key(0))
+    assert env((2,)).reset(funcenv.key(0))[1].observation.shape == (2,)
