@@ -87,8 +87,9 @@ class ImportedEnv(FuncEnv[ImportedState, Any, Any]):
     """The environment that the functions `from_...` of this package return.
 
     `initial` and `transition` pass their keys on to the library's own functions. Integers, keys and flags are those of
-    the library bit for bit; so are floats where XLA fuses the same arithmetic alike, and to rounding elsewhere. States keep the shapes and dtypes that a step does not change, observations have those of their space, rewards
-    are floats. The library's functions run under JAX's default rules of promotion.
+    the library bit for bit; so are floats where XLA fuses the same arithmetic alike, and to rounding elsewhere. States
+    keep the shapes and dtypes that a step does not change, observations have those of their space, rewards are floats.
+    The library's functions run under JAX's default rules of promotion.
 
     Args:
         params: the library's own parameters, which can be batched; None if it has none.
