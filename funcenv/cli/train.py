@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import pathlib
@@ -99,10 +100,10 @@ def run(arguments: Sequence[str]) -> int:
         "replay_episodes": options.replay_episodes,
         "logs": LogOptions(options.tensorboard, options.wandb),
     }
-    folder = pathlib.Path(options.resume or options.run_dir or run.new_folder(options.runs, config, algorithm))
-    advice = f"funcenv train: interrupted; what is saved is in {folder}; go on with: funcenv train --resume {folder}"
+    named = options.resume or options.run_dir
+    folder = run.make_folder(options.runs, config, algorithm) if named is None else pathlib.Path(named)
     try:
-        with leave_at_once(lambda: advice):
+        with leave_at_once(lambda: _interrupted(folder)):
             if options.resume is not None:
                 result = run.resume(folder, config=config, **shared)
             else:
@@ -111,8 +112,19 @@ def run(arguments: Sequence[str]) -> int:
         print(f"funcenv train: {error}", file=sys.stderr, flush=True)
         sys.stdout.flush()
         os._exit(1)
+    finally:
+        if named is None:
+            with contextlib.suppress(OSError):  # it stays where something is in it
+                folder.rmdir()
     _print_outcome(result)
     return 0 if result.signal_number is None else 128 + int(result.signal_number)
+
+
+def _interrupted(folder: pathlib.Path) -> str:
+    """Return what is said of a run that ends at once."""
+    if not (folder / "config.json").exists():
+        return "funcenv train: interrupted; nothing is saved yet"
+    return f"funcenv train: interrupted; what is saved is in {folder}; go on with: funcenv train --resume {folder}"
 
 
 def _print_outcome(result: Any) -> None:

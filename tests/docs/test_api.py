@@ -59,7 +59,7 @@ MODULES = {
     ),
     "funcenv.train.algorithm": ("Algorithm", "REQUIRED_METRICS", "TrainState", "algorithm_names", "find_algorithm"),
     "funcenv.train.loop": ("Learner", "MAX_UPDATES_PER_CALL", "train"),
-    "funcenv.train.runs.run": ("RunResult", "load", "new_folder", "read_config", "resume", "start"),
+    "funcenv.train.runs.run": ("RunResult", "load", "make_folder", "new_folder", "read_config", "resume", "start"),
     "funcenv.train": ("load_policy", "stateful_policy"),
     "funcenv.train.runs.policy": ("load_agents",),
     "funcenv.train.reports.aggregate": (

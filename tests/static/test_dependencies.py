@@ -49,8 +49,8 @@ OFFERED = {
     "jumanji",
     "jax-envelope",
 }
-# chex is declared for users, jaxlib because jax needs it, filelock because jax bounds its cache with it
-BASE_ALONE = {"chex", "filelock", "jaxlib"}
+# chex is declared for users, jaxlib because jax needs it
+BASE_ALONE = {"chex", "jaxlib"}
 
 
 def declared(requirements):

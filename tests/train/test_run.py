@@ -90,6 +90,7 @@ def test_a_run_leaves_its_folder(uninterrupted, tiny):
         "learning_curve.png",
         "replay.html",
         "checkpoints",
+        ".lock",
     }
     written = json.loads((uninterrupted.folder / "config.json").read_text())
     assert ppo.Config.from_json(written["config"]) == tiny

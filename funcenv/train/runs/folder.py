@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import importlib.metadata
 import importlib.util
+import itertools
 import json
 import os
 import pathlib
@@ -23,6 +25,7 @@ from funcenv.names import UntrustedCodeError
 from funcenv.random import impl_name
 from funcenv.random import key as new_key
 from funcenv.train.algorithm import Algorithm, algorithm_name, algorithm_of, find_algorithm
+from funcenv.train.runs.lock import LOCK_FILE
 from funcenv.train.runs.trust import is_own, require_trusted_settings, signed
 
 CONFIG_FILE = "config.json"
@@ -30,10 +33,25 @@ CHECKPOINTS = "checkpoints"
 
 
 def new_folder(root: str | os.PathLike[str], config: Any, algorithm: str | Algorithm | None = None) -> pathlib.Path:
-    """Return a descriptive name for the folder of a run: `CartPole-v1-ppo-seed0-20260131-120000` in `root`."""
+    """Return a descriptive name for the folder of a run: `CartPole-v1-ppo-seed0-20260131-120000` in `root`.
+
+    Nothing is written, so two runs that start in the same second have the same name; `make_folder` tells them apart.
+    """
     now = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
     name = algorithm_name(algorithm_of(config) if algorithm is None else algorithm)
     return pathlib.Path(root) / re.sub("[/:]", "-", f"{config.env_id}-{name}-seed{config.seed}-{now}")
+
+
+def make_folder(root: str | os.PathLike[str], config: Any, algorithm: str | Algorithm | None = None) -> pathlib.Path:
+    """Make an empty folder for a run, named as by `new_folder`, with `-2`, `-3`, ... where that name is taken."""
+    name = new_folder(root, config, algorithm)
+    name.parent.mkdir(parents=True, exist_ok=True)
+    folder, numbers = name, itertools.count(2)
+    while True:
+        with contextlib.suppress(FileExistsError):
+            folder.mkdir()
+            return folder
+        folder = name.with_name(f"{name.name}-{next(numbers)}")
 
 
 def read_config(folder: pathlib.Path) -> tuple[str, Any, jax.Array]:
@@ -79,8 +97,8 @@ def extend_config(folder: pathlib.Path, config: Any) -> None:
 
 
 def holds_files(folder: pathlib.Path) -> bool:
-    """Return whether a folder holds anything but files that a killed process has begun to write."""
-    return any(".partial" not in path.name for path in folder.iterdir())
+    """Return whether a folder holds more than a lock and files that a killed process has begun to write."""
+    return any(".partial" not in path.name and not path.name.startswith(LOCK_FILE) for path in folder.iterdir())
 
 
 def remove_partial_files(folder: pathlib.Path) -> None:

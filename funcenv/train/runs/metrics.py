@@ -96,12 +96,38 @@ def scores(rows: list[dict[str, str]], num_seeds: int) -> NDArray:
 
 
 def read_metrics(path: pathlib.Path) -> list[dict[str, str]]:
-    """Return the rows of a metrics file, without a last row that is incomplete, or none if there is no file."""
+    """Return the rows of a metrics file, without a last row that is incomplete, or none if there is no file.
+
+    Raises:
+        ValueError: Another row is incomplete, or rows are not in the order of updates and seeds.
+    """
     if not path.exists():
         return []
     with open(path, newline="") as file:
-        rows = list(csv.DictReader(file, restval=None))
-    return [row for row in rows if None not in row.values()]
+        reader = csv.reader(file)
+        header, numbered = next(reader, []), [(reader.line_num, fields) for fields in reader]
+    if numbered and len(numbered[-1][1]) < len(header):
+        numbered.pop()
+    rows, last = [], (0, -1)
+    for line, fields in numbered:
+        row = dict(zip(header, fields, strict=False))
+        place = _place(row) if len(fields) == len(header) else None
+        if place is None or place <= last:
+            raise ValueError(
+                f"line {line} of {path} does not follow the line before it; several processes have written to the "
+                "file, or it was changed; remove the lines that do not belong, or start the run again"
+            )
+        rows.append(row)
+        last = place
+    return rows
+
+
+def _place(row: dict[str, str]) -> tuple[int, int] | None:
+    """Return the update and the seed of a row, or None where they are no integers."""
+    try:
+        return int(row["update"]), int(row["seed"])
+    except (KeyError, ValueError):
+        return None
 
 
 def format_return(value: float) -> str:

@@ -43,11 +43,13 @@ from funcenv.train.runs.folder import (
     describe_run,
     extend_config,
     holds_files,
+    make_folder,
     new_folder,
     read_config,
     remove_partial_files,
     write_config,
 )
+from funcenv.train.runs.lock import RunLockedError, locked
 from funcenv.train.runs.logs import NO_LOGS, Log, LogOptions
 from funcenv.train.runs.metrics import MetricsFile, draw_learning_curve, read_metrics, with_evaluation
 from funcenv.train.runs.progress import SHOWN_METRICS, ProgressReport
@@ -56,9 +58,11 @@ from funcenv.train.runs.result import RunResult, ends_solved, read_result, solve
 __all__ = [
     "ConfigMismatchError",
     "DiskFullError",
+    "RunLockedError",
     "RunResult",
     "TrainingDivergedError",
     "load",
+    "make_folder",
     "new_folder",
     "read_config",
     "resume",
@@ -109,6 +113,7 @@ def start(
 
     Raises:
         FileExistsError: The folder is not empty.
+        RunLockedError: Another process writes to the folder.
         ValueError: The algorithm, or a function in the configuration, cannot be found again by its name; or the run
             should stop at a threshold that its environment has not.
         TrainingDivergedError: The loss became NaN. The newest checkpoint holds the last finite state.
@@ -117,21 +122,22 @@ def start(
     """
     folder, console = pathlib.Path(folder), _console(console)
     logs.require()
-    if folder.exists() and holds_files(folder):
-        raise FileExistsError(
-            f"{folder} exists already; choose another folder, or resume the run: funcenv train --resume {folder}"
-        )
+    _require_empty(folder)
     algorithm = algorithm_of(config) if algorithm is None else algorithm
     if config.stop_at_threshold and spec(config.env_id).reward_threshold is None:
         raise ValueError(f"{config.env_id} has no threshold at which to stop; leave stop_at_threshold out")
     learner, description = Learner(algorithm, config), describe_run(algorithm, config)  # check both before writing
     wait_for_all("begin the run")  # all have seen that the folder is empty
-    if is_first():
-        with _disk_errors(folder):
-            folder.mkdir(parents=True, exist_ok=True)
-            write_config(folder, description)
     key = new_key(config.seed)
-    return _train(learner, lambda: learner.init(key), key, folder, checkpoint_seconds, replay_episodes, logs, console)
+    with _owned(folder):
+        if is_first():
+            _require_empty(folder)  # another process may have finished a run there since
+            with _disk_errors(folder):
+                remove_partial_files(folder)
+                write_config(folder, description)
+        return _train(
+            learner, lambda: learner.init(key), key, folder, checkpoint_seconds, replay_episodes, logs, console
+        )
 
 
 def resume(
@@ -159,6 +165,7 @@ def resume(
     Raises:
         ConfigMismatchError: `config` is not the configuration of the run.
         FileNotFoundError: The folder holds no run.
+        RunLockedError: Another process writes to the folder.
         funcenv.train.runs.checkpoint.NoCheckpointError: No checkpoint can be read.
         DiskFullError: The disk is full. Earlier checkpoints stay valid.
         ImportError: A package that `logs` needs is missing.
@@ -173,15 +180,16 @@ def resume(
         saved = dataclasses.replace(saved, total_timesteps=config.total_timesteps)
     learner = Learner(algorithm, saved)
     wait_for_all("resume the run")  # all have read the configuration
-    if is_longer and is_first():
-        with _disk_errors(folder):
-            extend_config(folder, saved)
 
     def state() -> Any:
         has_checkpoint = checkpoint.checkpoints(folder / CHECKPOINTS)
         return _restore(learner, folder, key, console) if has_checkpoint else learner.init(key)
 
-    return _train(learner, state, key, folder, checkpoint_seconds, replay_episodes, logs, console)
+    with _owned(folder):
+        if is_longer and is_first():
+            with _disk_errors(folder):
+                extend_config(folder, saved)
+        return _train(learner, state, key, folder, checkpoint_seconds, replay_episodes, logs, console)
 
 
 def load(folder: str | os.PathLike[str], console: Console | None = None) -> tuple[Learner, Any]:
@@ -435,6 +443,24 @@ def _require_extension(folder: pathlib.Path, saved: Any, config: Any) -> None:
         raise ConfigMismatchError(
             f"{folder} was started with another configuration: {differences}; leave these out, or start a new run"
         )
+
+
+def _require_empty(folder: pathlib.Path) -> None:
+    if folder.exists() and holds_files(folder):
+        raise FileExistsError(
+            f"{folder} exists already; choose another folder, or resume the run: funcenv train --resume {folder}"
+        )
+
+
+@contextlib.contextmanager
+def _owned(folder: pathlib.Path) -> Iterator[None]:
+    """Make the folder of a run and hold its lock; the first of several processes does."""
+    with contextlib.ExitStack() as stack:
+        if is_first():
+            with _disk_errors(folder):
+                folder.mkdir(parents=True, exist_ok=True)
+                stack.enter_context(locked(folder))
+        yield
 
 
 @contextlib.contextmanager
