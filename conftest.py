@@ -36,6 +36,12 @@ MAX_MEMORY_BYTES = 2**30  # of a test process between two files; a file adds up 
 STATM = pathlib.Path("/proc/self/statm")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def data_folder(tmp_path_factory):
+    """Keep the key that signs runs out of the user's data folder."""
+    os.environ["XDG_DATA_HOME"] = str(tmp_path_factory.mktemp("data"))
+
+
 @pytest.fixture(autouse=True)
 def fast_path(request, monkeypatch):
     """Switch the fast paths on for tests with the mark of this name, and off for all others."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import inspect
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -35,6 +36,7 @@ from funcenv.wrappers.base import layers
 from funcenv.wrappers.time_limit import TimeLimit as PureTimeLimit
 
 _UNSET: Any = object()
+_PURE_WRAPPER = re.compile(r"funcenv\.wrappers:[A-Z]\w*", re.ASCII)
 
 
 class VectorizeMode(enum.Enum):
@@ -91,6 +93,18 @@ class EnvSpec(FuncEnvSpec):
         wrappers = [WrapperSpec(**one) if isinstance(one, dict) else one for one in self.additional_wrappers]
         object.__setattr__(self, "additional_wrappers", tuple(wrappers))
 
+    def _code_names(self) -> dict[str, str]:
+        """Return what the spec names beyond what is registered under its id, and pure wrappers, by the fields."""
+        names, known = super()._code_names(), _registered.get(self.id)
+        for i, wrapper in enumerate(self.additional_wrappers):
+            is_known = known is not None and wrapper in known.additional_wrappers
+            if not is_known and not _PURE_WRAPPER.fullmatch(str(wrapper.entry_point)):
+                names[f"additional_wrappers[{i}]"] = str(wrapper.entry_point)
+        entry_point = self.vector_entry_point
+        if entry_point is not None and (known is None or entry_point != known.vector_entry_point):
+            names["vector_entry_point"] = str(entry_point)
+        return names
+
     @property
     def rendering(self) -> dict[str, Any]:
         """The recorded arguments of rendering."""
@@ -118,18 +132,6 @@ class EnvSpec(FuncEnvSpec):
             return text
         print(text)
         return None
-
-    @classmethod
-    def registered(cls, id: str) -> Any:
-        """Return the specification that is registered under an id."""
-        return spec(id)
-
-    @classmethod
-    def _names_of_code(cls, fields: dict[str, Any]) -> dict[str, str]:
-        wrappers = (
-            {"additional_wrappers": str(fields["additional_wrappers"])} if fields.get("additional_wrappers") else {}
-        )
-        return super()._names_of_code(fields) | wrappers
 
     def make(self, render_mode: str | None = _UNSET, **arguments: Any) -> Env[Any, Any]:  # type: ignore[override]  # returns a stateful environment
         """Build the environment; the arguments are those of `make`, with the recorded values as defaults."""

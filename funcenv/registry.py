@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, Self
 
 from funcenv.checks import require_size
 from funcenv.func_env import AnyEnv, FuncEnv
-from funcenv.names import import_module, import_object, require_builder, require_trusted
+from funcenv.names import import_module, import_object, require_builder, require_trust
 from funcenv.struct import unannotated_values
 from funcenv.wrappers.time_limit import TimeLimit
 
@@ -71,11 +71,17 @@ class EnvSpec:
         return parse_id(self.id)[2]
 
     def load(self) -> Callable[..., AnyEnv]:
-        """Import the class or function that builds the environment."""
+        """Import the class or function that builds the environment.
+
+        Raises:
+            TypeError: The entry point is neither, such as `os:system`; it is not called.
+            ValueError: There is no such module or attribute.
+        """
         if callable(self.entry_point):
             return self.entry_point
-        found: Callable[..., AnyEnv] = import_object(self.entry_point)
-        return found
+        builder = import_object(self.entry_point)
+        require_builder(self.entry_point, builder)
+        return builder
 
     def build(self, **params: Any) -> Any:
         """Build the environment without a time limit."""
@@ -113,39 +119,36 @@ class EnvSpec:
     def from_json(cls, text: str, *, trust_code: bool = False) -> Self:
         """Restore a spec from the output of `to_json`.
 
+        The text is data: it may name an id that is registered here, and no code besides.
+
         Args:
-            text: the JSON.
-            trust_code: accept entry points that are not those of a registered id; `make` will import and call them.
+            text: JSON.
+            trust_code: Also import code that the text names; for texts of people whom you trust.
 
         Raises:
             ValueError: the text is not JSON, or not that of a spec.
-            funcenv.names.UntrustedCodeError: the spec names code that is not registered.
+            funcenv.names.UntrustedCodeError: the text names code that is not registered under its id.
         """
         fields = json.loads(text, object_hook=_from_json)
         names = [entry.name for entry in dataclasses.fields(cls)]
         if not isinstance(fields, dict) or not {"id", "entry_point"} <= fields.keys() <= set(names):
             raise ValueError(f"a spec in JSON is an object with the fields {', '.join(names)}, got {text}")
-        require_trusted("the spec", cls._names_of_code(fields), trust_code)
-        return cls(**fields)
+        if not (isinstance(fields["id"], str) and isinstance(fields.get("kwargs", {}), dict)):
+            raise ValueError(
+                f"a spec in JSON is an object with the fields id, a text, and kwargs, an object; got {text}"
+            )
+        found = cls(**fields)
+        require_trust("the specification", found._code_names(), trust_code)
+        return found
 
-    @classmethod
-    def _names_of_code(cls, fields: dict[str, Any]) -> dict[str, str]:
-        """Return the names in the fields of a spec that would be imported, other than those of its registered id."""
-        id, kwargs = str(fields["id"]), fields.get("kwargs", {})
-        try:
-            known: Any = None if ":" in id else cls.registered(id)
-        except ValueError:
-            known = None
-        names = {f"kwargs.{name}": value for name, value in kwargs.items() if isinstance(value, str) and ":" in value}
-        for name, value in fields.items():
-            if name.endswith("entry_point") and value is not None and value != getattr(known, name, None):
-                names[name] = str(value)
+    def _code_names(self) -> dict[str, str]:
+        """Return what the spec names beyond the entry point that is registered under its id, by the fields."""
+        known = _known_spec(self.id)
+        registered = None if known is None else known.entry_point
+        names = {} if self.entry_point == registered else {"entry_point": str(self.entry_point)}
+        if known is None or self.kwargs != known.kwargs:
+            names |= _texts_with_colon("kwargs", self.kwargs)
         return names
-
-    @classmethod
-    def registered(cls, id: str) -> Any:
-        """Return the spec that is registered under an id."""
-        return spec(id)
 
     def pprint(self) -> str:
         """Format the spec as lines of text, without fields that have their default.
@@ -307,7 +310,6 @@ def spec(id: str) -> EnvSpec:
     if id in known_specs:
         return known_specs[id]
     if callable(getattr(imported, id, None)):
-        require_builder(f"{module}:{id}", getattr(imported, id))
         return EnvSpec(f"{module}:{id}", f"{module}:{id}")
     namespace, name, version = parse_id(id)
     if namespace in _namespaces:
@@ -432,6 +434,30 @@ def _load_entry_point(entry: importlib.metadata.EntryPoint) -> None:
 @functools.cache
 def _entry_points() -> importlib.metadata.EntryPoints:
     return importlib.metadata.entry_points(group=ENTRY_POINT_GROUP)
+
+
+def _known_spec(id: Any) -> EnvSpec | None:
+    """Return the spec that is registered under an id without a module, or None."""
+    if not isinstance(id, str) or ":" in id:
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return spec(id)
+        except ValueError:
+            return None
+
+
+def _texts_with_colon(where: str, value: Any) -> dict[str, str]:
+    """Return the texts in parameters that could name code, such as an id with a module, by where they are."""
+    if isinstance(value, str):
+        return {where: value} if ":" in value else {}
+    if isinstance(value, (list, tuple)):
+        value = dict(enumerate(value))
+    found: dict[str, str] = {}
+    for name, inner in value.items() if isinstance(value, Mapping) else ():
+        found |= _texts_with_colon(f"{where}[{name!r}]", inner)
+    return found
 
 
 def _is_redefined(old: EnvSpec, new: EnvSpec) -> bool:

@@ -1,201 +1,309 @@
-"""Files are data: no run folder, policy or specification runs code that it names, unless its reader says so."""
+"""Run folders, policies and specifications are data: no way in runs code that they name. The tables list the ways."""
 
 import json
+import os
 import subprocess
 import sys
+import types
+from collections.abc import Mapping
 
+import numpy as np
 import pytest
 from rich.console import Console
+from safetensors.numpy import save_file
 
 import funcenv
 from funcenv import adapters
 from funcenv.cli import main
 from funcenv.names import UntrustedCodeError
-from funcenv.registry import EnvSpec
+from funcenv.replay.html import build_html
+from funcenv.signatures import is_signed, key_path, sign
 from funcenv.train import ppo, run
-from funcenv.train.runs import exported, trust
-from funcenv.train.runs.folder import read_config
-from funcenv.train.runs.policy import load_agents
+from funcenv.train.reports.comparison import read_run
+from funcenv.train.runs import exported
+from funcenv.train.runs.folder import SIGNED_AS, extend_config, is_own, read_config
+from funcenv.train.runs.progress import print_warnings
 
 CANARY = """
 import pathlib
-import funcenv.envs
-pathlib.Path(__file__).with_name("it_ran").touch()
-from funcenv.train.agents.networks import make_actor_critic
-from funcenv.train.algorithms.ppo import *
-class Env(funcenv.envs.CartPole): pass
+(pathlib.Path(__file__).parent / "ran").touch()
+from funcenv.envs import CartPole
+class Env(CartPole): ...
+def make(*arguments, **more): ...
 """
-# What a hostile run may write into its configuration, by the fields that could name code.
+
+SHELL = {"command": "touch ran"}
 WAYS = {
-    "a built-in function as environment": {"env_id": "os:system", "env_params": {"command": "touch it_ran"}},
-    "a class of a module": {"env_id": "canary:Env"},
-    "an id of a module": {"env_id": "canary:CartPole-v1"},
-    "an id of a module in a namespace": {"env_id": "gymnasium/canary:Env-v0"},
-    "a module in a parameter of an id": {"env_id": "gymnasium/CartPole-v1", "env_params": {"id": "canary:Env-v0"}},
-    "a network": {"network": "canary:make_actor_critic"},
-    "a network in a package that is installed": {"network": "os:system"},
-    "an algorithm by module": {"algorithm": "canary"},
-    "an algorithm by attribute": {"algorithm": "canary:Algorithm"},
-    "a module beside the files of the run": {"env_id": "beside:Env", "sources": {"beside": "beside.py"}},
-    "a module above the run": {"env_id": "canary:Env", "sources": {"canary": "../canary.py"}},
-    "a list as environment": {"env_id": ["canary:Env"]},
-    "an object as parameter": {"env_params": {"gravity": {"canary": "Env"}}},
+    "an environment of a module": {"env_id": "canary:Env"},
+    "an environment by its id in a module": {"env_id": "canary:Env-v0"},
+    "a function of Python": {"env_id": "os:system", "env_params": SHELL},
+    "a builtin": {"env_id": "builtins:exec", "env_params": {"source": "open('ran', 'w')"}},
+    "a relative module": {"env_id": ".canary:Env"},
+    "a module within an id with a namespace": {"env_id": "gymnasium/canary:Env"},
     "control characters in the id": {"env_id": "\x1b]0;title\x07CartPole-v1"},
-    "control characters in the algorithm": {"algorithm": "ppo\x1b[2J"},
+    "a path": {"env_id": "../canary:Env"},
+    "a parameter that names code": {"env_id": "gymnasium/GymV26Environment-v0", "env_params": {"env_id": "canary:Env"}},
+    "a parameter that is a list": {"env_params": {"gravity": ["canary"]}},
+    "a parameter that is an object": {"env_params": {"gravity": {"__tuple__": ["canary"]}}},
+    "a network": {"network": "canary:make"},
+    "a network that is a module": {"network": "canary"},
+    "a network of Python": {"network": "os:system"},
+    "a network within the package": {"network": "funcenv.train.agents.networks:jax"},
+    "a setting that does not exist": {"wrappers": ["canary:make"]},
+    "settings of another kind": ["canary:make"],
+    "an environment that is no text": {"env_id": ["canary:Env"]},
+    "parameters that are no object": {"env_params": ["canary:Env"]},
+}
+FIELDS = {
+    "an algorithm that is a module": {"algorithm": "canary"},
+    "an algorithm of a module": {"algorithm": "canary:make"},
+    "an algorithm of Python": {"algorithm": "os"},
+    "an algorithm that is no text": {"algorithm": ["canary"]},
+    "a generator": {"key": {"seed": 0, "impl": "canary:make"}},
+    "control characters": {"algorithm": "ppo\x1b[2J"},
+    "a forged signature": {"algorithm": "canary", "signature": "0" * 64},
+    "a signature that is no text": {"algorithm": "canary", "signature": ["0"]},
+}
+READERS = {
+    "evaluate": lambda path: main(["evaluate", path]),
+    "compare": lambda path: main(["compare", path]),
+    "report": lambda path: main(["report", path, "--no-open"]),
+    "replay": lambda path: main(["replay", path, "--no-open"]),
+    "export": lambda path: main(["export", path, "policy.mlir"]),
+    "play": lambda path: main(["play", "--watch", path, "--terminal"]),
+    "resume": lambda path: main(["train", "--resume", path]),
+    "load_policy": funcenv.load_policy,
+    "the best agent": lambda path: funcenv.load_policy(path, best=True),
+    "run.load": run.load,
+    "run.resume": run.resume,
+    "read_run": read_run,
 }
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """Train a tiny agent, and return the folder of its run."""
-    folder = tmp_path_factory.mktemp("security") / "run"
-    config = ppo.Config(num_envs=2, num_steps=8, total_timesteps=64, num_minibatches=1, hidden_sizes=(4,))
-    run.start(config, folder, replay_episodes=0, console=Console(quiet=True))
-    return folder
-
-
 @pytest.fixture
-def canary(tmp_path, monkeypatch):
-    """Put a module that leaves a trace into the current folder; return where the trace would be."""
-    monkeypatch.chdir(tmp_path)
+def here(tmp_path, monkeypatch):
+    """Return the current folder, whose module `canary` can be imported and leaves the file `ran`."""
     (tmp_path / "canary.py").write_text(CANARY)
+    monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "canary", raising=False)
-    yield tmp_path / "it_ran"
+    yield tmp_path
     sys.modules.pop("canary", None)
 
 
-def hostile(made, folder, changes):
-    """Return a copy of a run, as somebody else could send it, with other names in its configuration."""
-    folder.mkdir()
-    for path in made.iterdir():
-        (folder / path.name).symlink_to(path)
-    (folder / "config.json").unlink()
-    (folder / "beside.py").write_text(CANARY)
-    written = json.loads((made / "config.json").read_text())
-    if "sources" in changes:
-        written["sources"] = {name: str(folder / path) for name, path in changes["sources"].items()}
-    written["algorithm"] = changes.get("algorithm", written["algorithm"])
-    written["config"] |= {name: value for name, value in changes.items() if name not in ("sources", "algorithm")}
-    (folder / "config.json").write_text(json.dumps(written))
-    return folder
+@pytest.fixture
+def write_run(here):
+    """Return a function that writes the folder of a run that somebody else made."""
+
+    def write(config=types.MappingProxyType({}), **fields):
+        settings = {**ppo.Config().to_json(), **config} if isinstance(config, Mapping) else config
+        contents = {
+            "algorithm": "ppo", "config": settings, "key": {"seed": 0, "impl": "philox4x32"},
+            "sources": {"canary": str(here / "canary.py")}, "versions": {"funcenv": "0.1.0"}, **fields,
+        }  # fmt: skip
+        (here / "run").mkdir(exist_ok=True)
+        (here / "run" / "config.json").write_text(json.dumps(contents))
+        (here / "run" / "canary.py").write_text(CANARY)
+        return str(here / "run"), contents
+
+    return write
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_a_run_of_somebody_else_runs_no_code(way, made, canary, tmp_path, capsys):
-    folder = hostile(made, tmp_path / "sent", WAYS[way])
-    for read in (read_config, run.load, load_agents, funcenv.load_policy, run.resume):
-        with pytest.raises(ValueError, match="names code that is not registered|cannot be understood"):
-            read(folder)
-    commands = [[name, str(folder)] for name in ("evaluate", "compare", "report", "replay")]
-    commands += [["export", str(folder), "policy.safetensors"], ["play", "--watch", str(folder), "--terminal"]]
-    for command in [*commands, ["train", "--resume", str(folder)]]:
-        assert main(command) in (1, 2)
-        assert "\x1b" not in capsys.readouterr().err
-    assert not canary.exists() and not (folder / "it_ran").exists()
+def refused(read, path):
+    """Return whether a reader refuses a file: it exits with an error, or raises one."""
+    try:
+        return read(path) != 0
+    except (ValueError, TypeError):
+        return True
 
 
-@pytest.mark.parametrize("way", [way for way in WAYS if "sources" not in WAYS[way]])
-def test_a_policy_of_somebody_else_runs_no_code(way, made, canary, tmp_path):
-    learner, agents = load_agents(made)
-    agent = exported.named_leaves(agents)
-    del agent
-    policy = funcenv.load_policy(made)
-    spec = exported.policy_spec("ppo", learner.config, learner.env, policy)
-    spec["algorithm"] = WAYS[way].get("algorithm", "ppo")
-    spec["config"] |= {name: value for name, value in WAYS[way].items() if name != "algorithm"}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(exported, "signed", lambda spec: spec)  # somebody else has another key
-        exported.save_safetensors(tmp_path / "policy.safetensors", policy, spec)
-    with pytest.raises(ValueError, match="names code that is not registered|control characters|must be"):
-        funcenv.load_policy(tmp_path / "policy.safetensors")
-    assert not canary.exists()
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("way", [*WAYS, *FIELDS])
+def test_no_reader_runs_the_code_of_a_run_that_somebody_else_made(write_run, here, way, reader):
+    path, _ = write_run(WAYS[way]) if way in WAYS else write_run(**FIELDS[way])
+    assert refused(READERS[reader], path)
+    assert not list(here.rglob("ran")) and "canary" not in sys.modules
 
 
-@pytest.mark.parametrize("kind", [EnvSpec, adapters.EnvSpec])
+@pytest.mark.parametrize("way", [*WAYS, *(way for way in FIELDS if "generator" not in way and "sign" not in way)])
+def test_a_policy_file_runs_no_code(here, way):
+    config = WAYS.get(way, {})
+    settings = {**ppo.Config().to_json(), **config} if isinstance(config, dict) else config
+    agent, env = {"w": np.zeros(2, np.float32)}, funcenv.make("CartPole-v1")
+    stored = types.SimpleNamespace(to_json=lambda: settings)
+    algorithm = FIELDS.get(way, {}).get("algorithm", "ppo")
+    exported.save_safetensors(here / "x.safetensors", agent, exported.policy_spec(algorithm, stored, env, agent))
+    with pytest.raises(ValueError, match="x.safetensors|must be|is an object|has the form"):
+        funcenv.load_policy(here / "x.safetensors")
+    assert not (here / "ran").exists()
+
+
+def test_a_changed_policy_file_is_refused(here):
+    agent, env = {"w": np.arange(64, dtype=np.float32)}, funcenv.make("CartPole-v1")
+    path = here / "x.safetensors"
+    exported.save_safetensors(path, agent, exported.policy_spec("ppo", ppo.Config(), env, agent))
+    whole = path.read_bytes()
+    for bit in range(0, 64 * 32, 67):
+        changed = bytearray(whole)
+        changed[-1 - bit // 8] ^= 1 << bit % 8
+        path.write_bytes(changed)
+        with pytest.raises(ValueError, match="another digest than it says"):
+            funcenv.load_policy(path)
+    save_file({"w": agent["w"]}, path, metadata={"spec": json.dumps({"format": exported.FORMAT})})
+    with pytest.raises(ValueError, match="another digest than it says"):
+        funcenv.load_policy(path)
+
+
+SPECS = [
+    {"id": "CartPole-v1", "entry_point": "os:system", "kwargs": SHELL},
+    {"id": "X-v0", "entry_point": "canary:Env"},
+    {"id": "canary:Env", "entry_point": "canary:Env"},
+    {"id": "CartPole-v1", "entry_point": "canary:Env"},
+    {"id": ["canary:Env"], "entry_point": "canary:Env"},
+    {"id": "gymnasium/CartPole-v1", "entry_point": "funcenv.adapters.gymnasium.from_env:from_gymnasium",
+     "kwargs": {"env": "canary:Env"}},
+]  # fmt: skip
+STATEFUL_SPECS = [
+    {"vector_entry_point": "canary:make"},
+    {"additional_wrappers": [{"name": "x", "entry_point": "canary:make"}]},
+    {"additional_wrappers": [{"name": "x", "entry_point": "os:system"}]},
+    {"additional_wrappers": [{"name": "x", "entry_point": "funcenv.adapters.wrappers:RecordVideo"}]},
+]
+
+
+@pytest.mark.parametrize("fields", [*SPECS, *STATEFUL_SPECS])
+def test_a_specification_in_json_runs_no_code(here, fields):
+    known = json.loads(funcenv.spec("CartPole-v1").to_json())
+    for kind in (funcenv.EnvSpec, adapters.EnvSpec):
+        with pytest.raises(ValueError, match="names code|is an object with the fields"):
+            kind.from_json(json.dumps({**known, **fields})).make()
+    assert not (here / "ran").exists()
+
+
+def test_a_trusted_specification_imports_what_it_says(here, capsys):
+    fields = {"id": "X-v0", "entry_point": "canary:Env"}
+    env = funcenv.EnvSpec.from_json(json.dumps(fields), trust_code=True).make()
+    assert type(env).__name__ == "Env" and "entry_point 'canary:Env'" in capsys.readouterr().err
+
+
+def test_runs_of_ones_own_need_no_flag_and_changed_ones_do(write_run, here):
+    path, contents = write_run({"env_id": "canary:Env"})
+    del contents["sources"]
+    own = sign(SIGNED_AS, contents)
+    (here / "run" / "config.json").write_text(json.dumps(own))
+    assert read_config(here / "run")[1].env_id == "canary:Env"
+    for changed in ({**own, "algorithm": "canary"}, {**own, "config": {**own["config"], "env_id": "canary:Other"}}):
+        (here / "run" / "config.json").write_text(json.dumps(changed))
+        with pytest.raises(UntrustedCodeError, match="--trust-code"):
+            read_config(here / "run")
+    assert not is_signed("policy", own)
+
+
+def test_a_run_of_ones_own_code_is_evaluated_and_exported_and_resumed_without_a_flag(here, capsys):
+    network = {"network": "canary_networks:make", "hidden_sizes": (4,)}
+    (here / "canary_networks.py").write_text("from funcenv.train.agents.networks import make_actor_critic as make")
+    tiny = {"num_envs": 2, "num_steps": 8, "total_timesteps": 64, "num_minibatches": 1}
+    config = ppo.Config(env_id="canary:Env", **tiny, **network)
+    folder = run.start(config, here / "own", replay_episodes=0, console=Console(quiet=True)).folder
+    assert main(["export", str(folder), "own.safetensors"]) == 0
+    assert funcenv.load_policy(here / "own.safetensors") is not None
+    longer = ppo.Config(env_id="canary:Env", **{**tiny, "total_timesteps": 128}, **network)
+    assert run.resume(folder, config=longer, replay_episodes=0, console=Console(quiet=True)).finished
+    assert run.load(folder)[0].config == longer and "importing" not in capsys.readouterr().err
+
+
+def test_a_run_of_somebody_else_stays_theirs_when_it_is_extended(write_run, here):
+    write_run()
+    extend_config(here / "run", ppo.Config(total_timesteps=10**6))
+    assert not is_own(here / "run")
+
+
+def test_trust_says_what_it_imports(write_run, here, capsys):
+    path, _ = write_run({"env_id": "canary:Env"})
+    assert read_config(here / "run", trust_code=True)[1].make_env().unwrapped.gravity == pytest.approx(9.8)
+    assert "importing and running env_id 'canary:Env'" in capsys.readouterr().err and (here / "ran").exists()
+
+
+@pytest.mark.parametrize("place", ["run/hidden.py", "link.py", "run/../hidden.py", "hidden.py"])
+def test_sources_are_no_files_of_the_run_no_links_and_no_relative_paths(write_run, here, place):
+    for file in (here / "run", here):
+        file.mkdir(exist_ok=True)
+        (file / "hidden.py").write_text(CANARY)
+    (here / "link.py").symlink_to(here / "hidden.py")
+    file = place if place == "hidden.py" else f"{here}/{place}"
+    _, contents = write_run({"env_id": "no_such_module:Env"}, sources={"no_such_module": file})
+    (here / "run" / "config.json").write_text(json.dumps(sign(SIGNED_AS, contents)))
+    with pytest.raises(ValueError, match="may not come from"):
+        read_config(here / "run")
+
+
+def test_the_key_is_private_and_nothing_is_signed_without_one(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    assert not is_signed("run", {"signature": "x"}) and not key_path().exists()
+    signed = sign("run", {"a": (1, 2.5)})
+    assert is_signed("run", json.loads(json.dumps(signed))) and sign("run", {"a": (1, 2.5)}) == signed
+    assert key_path().stat().st_mode & 0o777 == 0o600 and [key_path()] == list(key_path().parent.iterdir())
+    key_path().chmod(0o644)
+    assert not is_signed("run", signed)
+    monkeypatch.setenv("XDG_DATA_HOME", "/dev/null")
+    assert sign("run", {"a": 1}) == {"a": 1}
+
+
+@pytest.mark.parametrize("name", ["sys:exit", "os:system", "os:abort", "subprocess:run", "builtins:exec", "json:loads"])
+def test_functions_of_python_are_refused_before_they_are_called(name, capsys):
+    for build in (funcenv.make, adapters.make):
+        with pytest.raises(TypeError, match="is not an environment: it is a .* of Python itself"):
+            build(name)
+    with pytest.raises(TypeError, match="is not a network"):
+        ppo.Config(network=name).make_network(funcenv.make("CartPole-v1"))
+    for command in ("check", "bench"):
+        assert main([command, name]) == 1 and "of Python itself" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
-    "fields",
+    ("source", "words"),
     [
-        {"entry_point": "canary:Env"},
-        {"id": "sent/New-v0", "entry_point": "os:system", "kwargs": {"command": "touch it_ran"}},
-        {"id": "canary:Env", "entry_point": "canary:Env"},
-        {"kwargs": {"gravity": "canary:Env"}},
+        ("def f(:\n", ["SyntaxError", "line 1: def f(:"]),
+        ("x = {}['gravity']\n", ["KeyError: 'gravity'", "line 1: x = {}['gravity']"]),
+        ("raise SystemExit(3)\n", ["SystemExit: 3", "line 1"]),
+        ("def Env(**more):\n    return {}['gravity']\n", ["KeyError: 'gravity'", "line 2: return {}['gravity']"]),
     ],
 )
-def test_a_specification_of_somebody_else_runs_no_code(kind, fields, canary):
-    written = json.loads(
-        adapters.spec("CartPole-v1").to_json() if kind is adapters.EnvSpec else funcenv.spec("CartPole-v1").to_json()
-    )
-    with pytest.raises(UntrustedCodeError, match="names code that is not registered"):
-        kind.from_json(json.dumps(written | fields))
-    assert not canary.exists()
+def test_a_mistake_in_a_users_module_gives_its_line(here, capsys, source, words):
+    (here / "mistaken.py").write_text(source)
+    for arguments in (["check"], ["bench"], ["play", "--terminal"], ["train", "--total-timesteps", "2000"]):
+        sys.modules.pop("mistaken", None)
+        assert main([arguments[0], "mistaken:Env", *arguments[1:]]) == 1
+        message = capsys.readouterr().err.strip().splitlines()[-1]
+        assert all(word in message for word in ["mistaken.py", *words]), message
 
 
-def test_a_wrapper_in_a_specification_is_code(canary):
-    written = json.loads(adapters.spec("CartPole-v1").to_json())
-    wrapper = {"name": "sent", "entry_point": "canary:Env", "kwargs": {}}
-    with pytest.raises(UntrustedCodeError, match="additional_wrappers"):
-        adapters.EnvSpec.from_json(json.dumps(written | {"additional_wrappers": [wrapper]}))
+def test_commands_import_nothing_from_the_current_folder(tmp_path):
+    for name in ("rich", "tyro", "matplotlib", "optax", "orbax"):
+        (tmp_path / f"{name}.py").write_text(CANARY)
+    command = [sys.executable, "-m", "funcenv", "compare", "no_such_run"]
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert "no_such_run is not a run" in done.stderr and not (tmp_path / "ran").exists()
 
 
-def test_what_is_trusted_runs_and_is_named(made, canary, tmp_path, capsys):
-    folder = hostile(made, tmp_path / "sent", {"network": "canary:make_actor_critic"})
-    assert funcenv.load_policy(folder, trust_code=True) is not None
-    assert "importing what" in capsys.readouterr().err and canary.exists()
-    with pytest.raises(UntrustedCodeError):  # trust ends with the call
-        funcenv.load_policy(folder)
+def test_pages_escape_titles_and_name_their_scripts_by_hash():
+    page = build_html([], 30.0, "</title><script>alert(1)</script>")
+    assert "<script>alert" not in page and "script-src 'sha256-" in page and "unsafe-inline" not in page
 
 
-def test_ones_own_runs_need_no_flag(canary, tmp_path):
-    config = ppo.Config(env_id="canary:Env", num_envs=2, num_steps=8, total_timesteps=64, num_minibatches=1)
-    result = run.start(config, tmp_path / "own", replay_episodes=0, console=Console(quiet=True))
-    assert run.load(result.folder)[0].config.env_id == "canary:Env"
-    spec = exported.policy_spec("ppo", config, config.make_env(), funcenv.load_policy(result.folder))
-    exported.save_safetensors(tmp_path / "own.safetensors", funcenv.load_policy(result.folder), spec)
-    assert funcenv.load_policy(tmp_path / "own.safetensors") is not None
+def test_terminals_get_no_escapes_and_no_markup(here, capsys):
+    console = Console(file=(here / "out").open("w"), force_terminal=False, width=200)
+    print_warnings(console, ["m[red]x[/bold] \x1b[2J\u202e is damaged"])
+    console.file.close()
+    assert (here / "out").read_text() == "warning: m[red]x[/bold] \\x1b[2J\\u202e is damaged\n"
+    for command in ("evaluate", "compare", "report", "replay", "export", "train"):
+        arguments = ["--resume", "m[red]\x1b[2Jx"] if command == "train" else ["m[red]\x1b[2Jx"]
+        assert main([command, *arguments, *(["x.mlir"] if command == "export" else [])]) == 1
+        message = capsys.readouterr()
+        assert "\x1b" not in message.err + message.out and "m[red]\\x1b[2Jx" in message.err
 
 
-def test_a_changed_file_is_not_ones_own(made, canary):
-    written = json.loads((made / "config.json").read_text())
-    assert trust.is_own(written)
-    assert not trust.is_own(written | {"algorithm": "canary"})
-    assert not trust.is_own({name: value for name, value in written.items() if name != "signature"})
-
-
-def test_the_key_is_the_users_alone(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    first = trust.signed({"a": 1})
-    assert trust.key_file().stat().st_mode & 0o777 == 0o600 and trust.is_own(first)
-    assert [path.name for path in trust.key_file().parent.iterdir()] == [trust.key_file().name]
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "another"))
-    assert not trust.is_own(first)
-
-
-def test_a_key_that_cannot_be_made_leaves_runs_unsigned(tmp_path, monkeypatch):
-    (tmp_path / "file").touch()
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "file"))
-    assert trust.signed({"a": 1}) == {"a": 1}
-
-
-@pytest.mark.parametrize("id", ["os:system", "sys:exit", "builtins:print"])
-def test_builtin_functions_build_no_environment(id):
-    with pytest.raises(TypeError, match="builds no environment; name a class or a function"):
-        funcenv.make(id)
-
-
-@pytest.mark.parametrize(
-    ("text", "found"), [("1 +", "SyntaxError"), ("{}['x']", "KeyError"), ("raise SystemExit", "SystemExit")]
-)
-def test_a_module_with_a_mistake_is_named_with_its_line(text, found, tmp_path, monkeypatch):
-    (tmp_path / "mistaken.py").write_text(f"import math\n{text}\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(ValueError, match=rf"the module mistaken cannot be imported: .*mistaken.py:2: {found}"):
-        funcenv.make("mistaken:Env")
-
-
-def test_a_command_runs_no_file_of_the_current_folder(tmp_path):
-    for name in ("rich", "optax", "matplotlib"):
-        (tmp_path / f"{name}.py").write_text("open('it_ran', 'w')")
-    command = [sys.executable, "-m", "funcenv", "evaluate", "nowhere"]
-    subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert not (tmp_path / "it_ran").exists()
+def test_a_run_or_policy_of_another_version_warns(write_run, here):
+    path, _ = write_run(versions={"funcenv": "0.0.1\x1b[2J"})
+    with pytest.warns(UserWarning, match=r"funcenv 0\.0\.1.* wrote .*, and this is"):
+        read_config(here / "run")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterator
 
 import jax
@@ -11,6 +10,7 @@ from funcenv.checker import checks_kinds, checks_parameters, checks_play, checks
 from funcenv.checker.findings import EnvCheckError, Finding, Severity, format_findings
 from funcenv.checker.trace import EnvUnderTest
 from funcenv.func_env import AnyEnv, FuncEnv, require_env
+from funcenv.names import import_module, require_builder
 from funcenv.random import key as new_key
 from funcenv.random import require_typed_key
 
@@ -160,11 +160,13 @@ def resolve(target: str, make: Callable[[str], AnyEnv] | None = None) -> AnyEnv:
     'CartPole'
     """
     module, _, attribute = target.rpartition(":")
-    found = getattr(importlib.import_module(module), attribute, None) if module else None
+    found = getattr(import_module(module), attribute, None) if module else None
     if found is None:
         if make is None:
             raise ValueError(f"{target!r} names no environment; write it as module:EnvClass")
         return make(target)
+    if callable(found):
+        require_builder(target, found)
     try:
         env = found() if callable(found) else found
     except TypeError as missing:

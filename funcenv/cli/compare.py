@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from funcenv.cli.flags import TrustsCode, Word, read
+from funcenv.cli.flags import TrustCode, Word, read
 from funcenv.files import write_text
 from funcenv.train.reports.comparison import (
     compare,
@@ -30,7 +30,7 @@ PIPE_COLUMNS = 200
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Options(TrustsCode):
+class Options(TrustCode):
     """Print the final returns of runs with their intervals. Runs that differ only in seed are pooled."""
 
     runs: Annotated[tuple[str, ...], Word("RUN")]
@@ -47,7 +47,7 @@ def run(arguments: Sequence[str]) -> int:
     for flag, file in (("--json", options.json), ("--marl-eval", options.marl_eval)):
         if file not in (None, "-") and not pathlib.Path(str(file)).parent.is_dir():
             raise FileNotFoundError(f"{flag}: there is no folder {pathlib.Path(str(file)).parent}; make it first")
-    methods = group_runs(read_run(folder) for folder in options.runs)
+    methods = group_runs(read_run(folder, trust_code=options.trust_code) for folder in options.runs)
     figures = compare(methods)
     if options.marl_eval is not None:
         write_text(options.marl_eval, json.dumps(marl_eval_data(agent_curves(methods)), indent=1) + "\n")

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 
 from funcenv.cli.table import COMMANDS, Command, UsageError, find_command
 from funcenv.interrupts import Interrupted, leave_at_once, raise_interrupted
+from funcenv.origin import describe_error, user_line
+from funcenv.printable import printable
 
 SIGPIPE_STATUS = 141
 """The exit status of a process that SIGPIPE ends."""
@@ -72,12 +74,17 @@ def _main(arguments: list[str]) -> int:
     try:
         return _run(find_command(name), arguments[1:])
     except UsageError as error:
-        print(f"funcenv {name}: {error}", file=sys.stderr)
+        print(printable(f"funcenv {name}: {error}"), file=sys.stderr)
         return 2
     except BrokenPipeError:
         raise
     except (ValueError, TypeError, ImportError, OSError, RuntimeError) as error:  # mistakes of the user
-        print(f"funcenv {name}: {error}", file=sys.stderr)
+        print(printable(f"funcenv {name}: {error}"), file=sys.stderr)
+        return 1
+    except Exception as error:
+        if user_line(error) is None:  # a mistake of this package, whose traceback is of use
+            raise
+        print(printable(f"funcenv {name}: {describe_error(error)}"), file=sys.stderr)
         return 1
 
 

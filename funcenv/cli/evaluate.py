@@ -12,8 +12,9 @@ from typing import Annotated, Any
 import numpy as np
 
 from funcenv.checks import require_size
-from funcenv.cli.flags import Threads, TrustsCode, Word, read
+from funcenv.cli.flags import Threads, TrustCode, Word, read
 from funcenv.files import write_text
+from funcenv.printable import printable
 from funcenv.random import key
 from funcenv.rollout import Evaluation, evaluate
 from funcenv.train.runs.best import pick_agent
@@ -22,7 +23,7 @@ from funcenv.train.runs.policy import load_agents
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Options(Threads, TrustsCode):
+class Options(Threads, TrustCode):
     """Play whole episodes with the newest agents of a run, or its best."""
 
     run: Annotated[str, Word("RUN")]
@@ -61,9 +62,11 @@ def evaluate_run(options: Options) -> dict[str, Any]:
     require_size("num_episodes", options.num_episodes)
     if options.json not in (None, "-") and not pathlib.Path(options.json).parent.is_dir():
         raise FileNotFoundError(f"--json: there is no folder {pathlib.Path(options.json).parent}; make it first")
-    learner, agents = load_agents(folder, best=options.best, explore=options.explore)
+    learner, agents = load_agents(folder, best=options.best, explore=options.explore, trust_code=options.trust_code)
     config, text = learner.config, sys.stderr if options.json == "-" else sys.stdout
-    print(f"evaluating {options.num_episodes} episodes of each agent of {folder}", file=sys.stderr, flush=True)
+    print(
+        printable(f"evaluating {options.num_episodes} episodes of each agent of {folder}"), file=sys.stderr, flush=True
+    )
     results = []
     for index in range(config.num_seeds):
         agent = pick_agent(learner, agents, index)
@@ -102,7 +105,7 @@ def evaluate_run(options: Options) -> dict[str, Any]:
         print(json.dumps(report, indent=2))
     elif options.json is not None:
         write_text(options.json, json.dumps(report, indent=2) + "\n")
-        print(f"written to {options.json}")
+        print(printable(f"written to {options.json}"))
     return report
 
 

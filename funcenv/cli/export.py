@@ -8,11 +8,12 @@ import pathlib
 from collections.abc import Sequence
 from typing import Annotated
 
-from funcenv.cli.flags import TrustsCode, Word, read
+from funcenv.cli.flags import TrustCode, Word, read
 from funcenv.files import write_text
+from funcenv.printable import printable
 from funcenv.train.runs.best import pick_agent
 from funcenv.train.runs.exported import policy_spec, save_safetensors, save_stablehlo
-from funcenv.train.runs.folder import read_config
+from funcenv.train.runs.folder import is_own, read_config
 from funcenv.train.runs.policy import load_agents
 
 SUFFIXES = {".safetensors": "its parameters", ".mlir": "a program in StableHLO"}
@@ -20,7 +21,7 @@ SUFFIXES = {".safetensors": "its parameters", ".mlir": "a program in StableHLO"}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Options(TrustsCode):
+class Options(TrustCode):
     """Write a policy of a run to FILE.safetensors (its parameters) or FILE.mlir (a program in StableHLO)."""
 
     run: Annotated[str, Word("RUN")]
@@ -42,15 +43,16 @@ def run(arguments: Sequence[str]) -> int:
         raise ValueError(f"a policy is exported as {kinds}, got {str(path)!r}; choose one of these suffixes")
     if not path.parent.is_dir():
         raise FileNotFoundError(f"the folder {path.parent} does not exist; create it first")
-    algorithm, config, _ = read_config(pathlib.Path(options.run))
-    learner, agents = load_agents(options.run, best=options.best)
+    algorithm, config, _ = read_config(pathlib.Path(options.run), options.trust_code)
+    learner, agents = load_agents(options.run, best=options.best, trust_code=options.trust_code)
     agent = pick_agent(learner, agents, options.agent)
-    spec = policy_spec(algorithm, config, learner.env, agent)
+    spec = policy_spec(algorithm, config, learner.env, agent, is_own=is_own(pathlib.Path(options.run)))
     if path.suffix == ".safetensors":
         save_safetensors(path, agent, spec)
     else:
         save_stablehlo(path, agent, learner.env)
     described = path.with_suffix(".json")
     write_text(described, json.dumps(spec, indent=2) + "\n")
-    print(f"exported {SUFFIXES[path.suffix]} of agent {options.agent} to {path}, and its specification to {described}")
+    places = printable(f"{path}, and its specification to {described}")
+    print(f"exported {SUFFIXES[path.suffix]} of agent {options.agent} to {places}")
     return 0

@@ -28,6 +28,7 @@ from funcenv.cli.table import COMMANDS, UsageError
 MAX_COLUMNS = 110
 """The widest help text."""
 
+_NAMES_CODE = re.compile(r"(?:^|=)[^\W\d][\w.]*:[^\W\d][\w/.-]*$")  # module:Name, also after --flag=
 _NEGATIVE = re.compile(r"-[\d.]+e[+-]?\d+", re.IGNORECASE)  # which argparse takes for a flag
 
 
@@ -46,14 +47,6 @@ class Threads:
 
     threads: int = 1
     """threads that XLA may use on a CPU, 0 for all; more threads cost CPU time and do not speed up small networks"""
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class TrustsCode:
-    """The option of commands that read runs."""
-
-    trust_code: bool = False
-    """import what the run names, although somebody else made it; see docs/security.md"""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -208,6 +201,17 @@ class Parser(argparse.ArgumentParser):
         return given
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TrustCode:
+    """Whether code that a file of somebody else names is imported."""
+
+    section: ClassVar[str] = "trust"
+
+    trust_code: bool = False
+    """import the environment, algorithm or network that RUN names as module:name, although somebody else made RUN;
+    runs of yours on this machine need no flag"""
+
+
 def read(command: str, options: type, arguments: Sequence[str]) -> Any:
     """Return the options of a command, after preparing the process as they say.
 
@@ -240,13 +244,9 @@ def prepare(command: str, options: type, given: dict[str, Any], arguments: Seque
     threads = given.get("threads", Threads.threads)
     if threads and issubclass(options, Threads):
         os.environ.setdefault("PJRT_NPROC", str(threads))  # read by XLA's CPU client when it starts
-    if given.get("trust_code"):
-        from funcenv.train.runs.trust import trust_all_code
-
-        trust_all_code()
     if not given.pop("no_compile_cache", False) and COMMANDS[command].keeps_programs:
         _keep_programs()
-    if COMMANDS[command].imports_from_here and any(":" in word for word in arguments):
+    if COMMANDS[command].imports_from_here and any(map(_NAMES_CODE.search, arguments)):
         import_from_here()
 
 

@@ -11,14 +11,14 @@ import jax.numpy as jnp
 
 from funcenv.adapters.playing.play import play, play_in_terminal
 from funcenv.adapters.registration import make
-from funcenv.cli.flags import TrustsCode, Word, read
+from funcenv.cli.flags import TrustCode, Word, read
 from funcenv.cli.settings import DEFAULT_ENV
 from funcenv.cli.table import UsageError, require_train_packages
 from funcenv.func_env import AnyEnv
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Options(TrustsCode):
+class Options(TrustCode):
     """Play with the keyboard, until the window is closed or escape is pressed."""
 
     env: Annotated[str | None, Word("ENV")] = None
@@ -66,7 +66,7 @@ def run(arguments: Sequence[str]) -> int:
                 f"--watch {options.watch} plays the environment of the run; leave ENV and --env-params out"
             )
         require_train_packages("play --watch")
-        watched, policy = _watched(options.watch, options.agent, options.best)
+        watched, policy = _watched(options)
     with make(watched, render_mode="ansi" if options.terminal else "rgb_array", **options.env_params) as env:
         is_slow = policy is None and is_turn_based(env.get_wrapper_attr("func_env"))
         wait = is_slow if options.wait is None else options.wait
@@ -81,13 +81,13 @@ def run(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _watched(run: str, agent: int, best: bool) -> tuple[AnyEnv, Callable[[Any], Any]]:
+def _watched(options: Options) -> tuple[AnyEnv, Callable[[Any], Any]]:
     """Return the environment of a run, and the policy of one of its agents."""
     from funcenv.train.runs.best import pick_agent
     from funcenv.train.runs.policy import load_agents, stateful_policy
 
-    learner, agents = load_agents(run, best=best)
-    return learner.env, stateful_policy(pick_agent(learner, agents, agent))
+    learner, agents = load_agents(str(options.watch), best=options.best, trust_code=options.trust_code)
+    return learner.env, stateful_policy(pick_agent(learner, agents, options.agent))
 
 
 def is_turn_based(env: AnyEnv) -> bool:

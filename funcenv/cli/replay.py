@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from typing import Annotated
 
 from funcenv.checks import require_positive
-from funcenv.cli.flags import Threads, TrustsCode, Word, read
+from funcenv.cli.flags import Threads, TrustCode, Word, read
 from funcenv.display import has_display
+from funcenv.printable import printable
 from funcenv.replay.replay import Replay, require_destination
 from funcenv.train.runs.agent_replay import RecordOptions, record_agent
 from funcenv.train.runs.policy import load_agents
@@ -19,7 +20,7 @@ from funcenv.train.runs.run import REPLAY_FILE
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Options(RecordOptions, Threads, TrustsCode):
+class Options(RecordOptions, Threads, TrustCode):
     """Record episodes with the newest agents of a run, or its best, and open them in a browser."""
 
     run: Annotated[str, Word("RUN")]
@@ -50,16 +51,16 @@ def replay_run(options: Options) -> Replay:
         ValueError: There is no such agent, the file's suffix is not supported, or a size or rate is not above 0.
     """
     folder = pathlib.Path(options.run)
-    learner, agents = load_agents(folder, best=options.best, explore=options.explore)
+    learner, agents = load_agents(folder, best=options.best, explore=options.explore, trust_code=options.trust_code)
     path = require_destination(folder / REPLAY_FILE if options.save is None else options.save)
     require_positive(fps=options.fps)
-    print(f"recording {options.num_episodes} episodes of {folder}", file=sys.stderr, flush=True)
+    print(printable(f"recording {options.num_episodes} episodes of {folder}"), file=sys.stderr, flush=True)
     replay = record_agent(learner, agents, options)
     if options.fps is not None:
         replay = dataclasses.replace(replay, fps=options.fps)
     replay.save(path, width=options.width, every=options.every, progress=_show_progress)
     returns = ", ".join(f"{value:.1f}" for value in replay.episode_return)
-    print(f"{replay.title}: returns {returns}; {path}")
+    print(printable(f"{replay.title}: returns {returns}; {path}"))
     if options.open and path.suffix.lower() == ".html" and has_display():
         webbrowser.open(path.resolve().as_uri())
     return replay

@@ -9,9 +9,10 @@ import webbrowser
 from collections.abc import Sequence
 from typing import Annotated
 
-from funcenv.cli.flags import Threads, TrustsCode, Word, read
+from funcenv.cli.flags import Threads, TrustCode, Word, read
 from funcenv.display import has_display
 from funcenv.files import write_text
+from funcenv.printable import printable
 from funcenv.random import key
 from funcenv.replay import can_draw
 from funcenv.replay.record import record
@@ -23,7 +24,7 @@ from funcenv.train.runs.policy import load_agents
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Options(Threads, TrustsCode):
+class Options(Threads, TrustCode):
     """Write one page on runs: learning curves, differences, cost, and the best and worst episodes."""
 
     runs: Annotated[tuple[str, ...], Word("RUN")]
@@ -58,7 +59,7 @@ def write_report(options: Options) -> pathlib.Path:
     path = pathlib.Path(options.output)
     if not path.parent.is_dir():
         raise FileNotFoundError(f"--output: there is no folder {path.parent}; make it first")
-    methods = group_runs(read_run(folder) for folder in options.runs)
+    methods = group_runs(read_run(folder, trust_code=options.trust_code) for folder in options.runs)
     replays = []
     for method in methods if options.replay_episodes else ():
         print(
@@ -67,7 +68,7 @@ def write_report(options: Options) -> pathlib.Path:
         replays.append((method.label, _extreme_episodes(method, options)))
     text = build_report(methods, [(label, replay) for label, replay in replays if replay is not None])
     write_text(path, text)
-    print(f"report on {len(options.runs)} runs: {path}")
+    print(printable(f"report on {len(options.runs)} runs: {path}"))
     if options.open and has_display():
         webbrowser.open(path.resolve().as_uri())
     return path
@@ -75,7 +76,7 @@ def write_report(options: Options) -> pathlib.Path:
 
 def _extreme_episodes(method: Method, options: Options) -> Replay | None:
     """Return the best and the worst episode of the agents of a method's first run, or None if there is no scene."""
-    learner, agents = load_agents(method.runs[0].folder, best=options.best)
+    learner, agents = load_agents(method.runs[0].folder, best=options.best, trust_code=options.trust_code)
     if not can_draw(learner.env):
         return None
     episodes = []

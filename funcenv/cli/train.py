@@ -10,10 +10,11 @@ import sys
 from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar
 
-from funcenv.cli.flags import Threads, TrustsCode
+from funcenv.cli.flags import Threads, TrustCode
 from funcenv.cli.settings import find_algorithm, read_config, read_options
 from funcenv.cli.table import UsageError
 from funcenv.interrupts import leave_at_once
+from funcenv.printable import printable
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -63,7 +64,7 @@ class Folder:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Options(Processes, Logs, Folder, TrustsCode):
+class Options(Processes, Logs, Folder, TrustCode):
     """Train an agent, and write the run to a folder."""
 
     section: ClassVar[str] = "run"
@@ -84,16 +85,17 @@ def run(arguments: Sequence[str]) -> int:
         _connect(options)
 
     from funcenv.train.algorithm import DEFAULT_ALGORITHM
+    from funcenv.train.algorithm import find_algorithm as find_stored
     from funcenv.train.devices import ProcessLostError
     from funcenv.train.runs import run
     from funcenv.train.runs.logs import LogOptions
 
     name, saved = options.algo or DEFAULT_ALGORITHM, None
     if options.resume is not None:
-        name, saved, _ = run.read_config(pathlib.Path(options.resume))
+        name, saved, _ = run.read_config(pathlib.Path(options.resume), options.trust_code)
         if options.algo not in (None, name):
             raise UsageError(f"{options.resume} was started with --algo {name}, not {options.algo}; leave --algo out")
-    algorithm = find_algorithm(name)
+    algorithm = find_algorithm(name) if saved is None else find_stored(name)
     config = read_config(typed, algorithm, name, saved)
     shared: dict[str, Any] = {
         "checkpoint_seconds": options.checkpoint_seconds,
@@ -105,7 +107,7 @@ def run(arguments: Sequence[str]) -> int:
     try:
         with leave_at_once(lambda: _interrupted(folder)):
             if options.resume is not None:
-                result = run.resume(folder, config=config, **shared)
+                result = run.resume(folder, config=config, trust_code=options.trust_code, **shared)
             else:
                 result = run.start(config, folder, algorithm=algorithm, **shared)
     except ProcessLostError as error:  # at the end of Python, JAX would wait for that process and then abort
@@ -135,12 +137,12 @@ def _print_outcome(result: Any) -> None:
     if not is_first():
         return
     if result.signal_number is not None:
-        print(f"stopped and saved; resume it with: funcenv train --resume {result.folder}")
+        print(printable(f"stopped and saved; resume it with: funcenv train --resume {result.folder}"))
         return
-    print(f"everything is in {result.folder}")
+    print(printable(f"everything is in {result.folder}"))
     if (result.folder / REPLAY_FILE).exists():
-        print(f"watch it: {result.folder / REPLAY_FILE}")
-    print(f"evaluate it over 100 more episodes: funcenv evaluate {result.folder}")
+        print(printable(f"watch it: {result.folder / REPLAY_FILE}"))
+    print(printable(f"evaluate it over 100 more episodes: funcenv evaluate {result.folder}"))
     print(result.summary)
 
 

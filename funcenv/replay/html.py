@@ -42,30 +42,49 @@ _TYPES = {"f": "<f4", "i": "<i4", "u": "<u2", "b": "<u1"}  # the same as in play
 def build_html(episodes: Sequence[Episode], fps: float, title: str) -> str:
     """Return the whole page."""
     parts = {
-        "policy": content_policy(),
+        "policy": security_policy([player_script()], [player_style()]),
         "title": html.escape(title),
-        "style": _asset("player.css"),
-        "script": _script(),
+        "style": player_style(),
+        "script": player_script(),
         "data": _escape_json(_data(episodes, fps, title)),
     }
     before, *rest = _asset("player.html").split("{{")
     return before + "".join(parts[name] + text for name, text in (part.split("}}", 1) for part in rest))
 
 
-@functools.cache
-def content_policy() -> str:
-    """Return the content-security policy of pages with a player: its script, styles, embedded images, and nothing else.
+def security_policy(scripts: Sequence[str], styles: Sequence[str], allows_attributes: bool = False) -> str:
+    """Return a content security policy under which a page runs and loads nothing but these inline elements.
 
-    Scripts that the data of a run might bring are not run, because their hash is another.
+    Args:
+        scripts: The texts of script elements.
+        styles: The texts of style elements.
+        allows_attributes: Whether elements may have a `style` attribute, as those of SVG images do.
+
+    >>> security_policy([], [])
+    "default-src 'none'; script-src 'none'; style-src 'none'; img-src data:; base-uri 'none'; form-action 'none'"
     """
-    script = _asset("player.html").partition("<script>")[2].partition("</script>")[0]
-    script = script.replace("{{script}}", _script())
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; img-src data:"
+    allowed = {"script-src": scripts, "style-src": styles}
+    hashes = {name: " ".join(map(_hash, texts)) or "'none'" for name, texts in allowed.items()}
+    sources = "; ".join(f"{name} {value}" for name, value in hashes.items())
+    sources += "; style-src-attr 'unsafe-inline'" if allows_attributes else ""
+    return f"default-src 'none'; {sources}; img-src data:; base-uri 'none'; form-action 'none'"
 
 
-def _script() -> str:
-    return "\n".join(_asset(name) for name in _SCRIPTS)
+@functools.cache
+def player_script() -> str:
+    """Return the text of the page's script element."""
+    return '"use strict";\n(() => {\n' + "\n".join(_asset(name) for name in _SCRIPTS) + "\n})();\n"
+
+
+@functools.cache
+def player_style() -> str:
+    """Return the text of the page's style element."""
+    return _asset("player.css")
+
+
+def _hash(text: str) -> str:
+    """Return how a policy names the text of an inline element."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 def _data(episodes: Sequence[Episode], fps: float, title: str) -> dict[str, Any]:

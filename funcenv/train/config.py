@@ -8,9 +8,10 @@ from typing import Any, ClassVar, Self
 
 from funcenv.checks import require_size
 from funcenv.func_env import AnyEnv
-from funcenv.names import import_path
+from funcenv.names import import_path, require_trust
 from funcenv.registry import make
 from funcenv.train.actions import ALL_ACTIONS, require_actions
+from funcenv.train.stored_names import config_code
 from funcenv.wrappers.observe_pixels import observe_pixels
 from funcenv.wrappers.repeat_action import RepeatAction
 
@@ -109,12 +110,19 @@ class TrainConfig:
         return {name: import_path(value) if callable(value) else value for name, value in values.items()}
 
     @classmethod
-    def from_json(cls, values: dict[str, Any]) -> Self:
+    def from_json(cls, values: dict[str, Any], *, trust_code: bool = False) -> Self:
         """Return the configuration that `to_json` described.
+
+        Args:
+            values: Settings as JSON values.
+            trust_code: Also accept the names of code outside of the package, for settings of people whom you trust.
 
         Raises:
             ValueError: This configuration has no such setting.
+            funcenv.names.UntrustedCodeError: The settings name code.
         """
+        if not trust_code:  # whoever says so has announced what is imported
+            require_trust("the configuration", config_code(values, cls), trust_code)
         unknown = sorted(set(values) - set(typing.get_type_hints(cls)))
         if unknown:
             raise ValueError(f"{cls.__name__} has no setting {unknown[0]!r}; the file was written by another version")

@@ -49,7 +49,7 @@ def test_the_specification_says_what_the_file_holds(trained, tmp_path):
     path = tmp_path / "policy.safetensors"
     assert main(["export", str(trained), str(path)]) == 0
     spec, parameters = json.loads((tmp_path / "policy.json").read_text()), load_file(path)
-    assert spec["format"] == "funcenv policy 1" and spec["algorithm"] == "ppo"
+    assert spec["format"] == "funcenv policy 2" and spec["algorithm"] == "ppo"
     assert spec["action_space"] == "Discrete(2)" and spec["observation_space"].startswith("Box(")
     assert ppo.Config.from_json(spec["config"]) == CONFIG
     assert {name: (list(one.shape), str(one.dtype)) for name, one in parameters.items()} == {
@@ -89,7 +89,7 @@ def test_mistakes_are_reported(trained, tmp_path, monkeypatch, arguments, messag
 def test_files_that_are_no_policy_are_named(trained, tmp_path):
     path = tmp_path / "policy.safetensors"
     save_file({"x": np.zeros(2, np.float32)}, path)
-    with pytest.raises(ValueError, match="holds no policy of funcenv"):
+    with pytest.raises(ValueError, match="holds no policy in the format"):
         funcenv.load_policy(path)
     path.write_bytes(b"\\x80\\x04pickle")
     with pytest.raises(ValueError, match="cannot be read: .*; export the policy again"):
@@ -101,7 +101,7 @@ def test_files_that_are_no_policy_are_named(trained, tmp_path):
     parameters = load_file(path)
     name = next(name for name in parameters if name.endswith("kernel"))
     save_file({**parameters, name: parameters[name][:1]}, path, metadata={"spec": json.dumps(spec)})
-    with pytest.raises(ValueError, match=f"has float32.* as {name} where float32.* is needed"):
+    with pytest.raises(ValueError, match="is damaged: it has another digest"):
         funcenv.load_policy(path)
 
 
@@ -118,5 +118,5 @@ def test_a_number_that_was_changed_is_noticed(trained, tmp_path):
     written = bytearray(path.read_bytes())
     written[-1] ^= 1
     path.write_bytes(written)
-    with pytest.raises(ValueError, match="is damaged: its parameters have another digest than it says"):
+    with pytest.raises(ValueError, match="is damaged: it has another digest than it says"):
         funcenv.load_policy(path)

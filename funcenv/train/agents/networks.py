@@ -23,7 +23,7 @@ import numpy as np
 from jaxtyping import Array, Float, UInt8
 
 from funcenv.func_env import AnyEnv
-from funcenv.names import import_object
+from funcenv.names import import_object, require_builder
 from funcenv.spaces import Box, Discrete, flatdim, flatten
 from funcenv.spaces.space import AnySpace
 from funcenv.train.agents.distributions import Categorical, Distribution, Gaussian, action_size
@@ -94,6 +94,8 @@ class NetworkConfig(CollectorConfig):
     def make_network(self, env: AnyEnv) -> Any:
         """Return the network of the agent; `funcenv.train.agents.networks` says what it must compute."""
         make = import_object(self.network) if isinstance(self.network, str) else self.network
+        if isinstance(self.network, str):
+            require_builder(self.network, make, "network")
         return make(self, env)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from funcenv.printable import printable
 from funcenv.registry import spec
 from funcenv.struct import NDArray
 from funcenv.train.reports.aggregate import bootstrap_interval, interquartile_mean, probability_of_improvement
@@ -84,15 +85,15 @@ class Method:
         return None if None in reached else max(one for one in reached if one is not None)
 
 
-def read_run(folder: str | os.PathLike[str]) -> RunRecord:
-    """Read a run.
+def read_run(folder: str | os.PathLike[str], *, trust_code: bool = False) -> RunRecord:
+    """Read a run; code that a run of somebody else names is imported only if `trust_code` is true.
 
     Raises:
         FileNotFoundError: The folder holds no run.
         ValueError: `config.json` cannot be understood, or no episode has ended yet.
     """
     folder = pathlib.Path(folder)
-    algorithm, config, _ = read_config(folder)
+    algorithm, config, _ = read_config(folder, trust_code)
     rows = read_metrics(folder / "metrics.csv")
     num_seeds = config.num_seeds
     rows = rows[: len(rows) // num_seeds * num_seeds]
@@ -123,7 +124,7 @@ def group_runs(runs: Iterable[RunRecord]) -> list[Method]:
     for run in runs:
         groups.setdefault(json.dumps([run.algorithm, _settings(run)], sort_keys=True), []).append(run)
     grouped = list(groups.values())
-    labels = _labels([group[0] for group in grouped])
+    labels = [printable(label) for label in _labels([group[0] for group in grouped])]
     return [Method(label, tuple(group)) for label, group in zip(labels, grouped, strict=True)]
 
 

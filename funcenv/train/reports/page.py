@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import html
 import importlib.resources
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from funcenv.replay.html import content_policy
+from funcenv.replay.html import player_script, player_style, security_policy
 from funcenv.replay.replay import Replay
 from funcenv.train.reports.comparison import (
     Method,
@@ -45,6 +46,12 @@ def build_report(methods: Sequence[Method], replays: Sequence[tuple[str, Replay]
         _section("Best and worst episodes", "".join(_player(*one) for one in replays)) if replays else "",
     ]
     style = (importlib.resources.files("funcenv.train.reports") / "report.css").read_text(encoding="utf-8")
+    body = "".join(sections)
+    styles = dict.fromkeys([style, *re.findall(r"<style[^>]*>(.*?)</style>", body, re.DOTALL)])  # curves have some
+    if replays:  # the policy also holds in an iframe's `srcdoc`
+        policy = security_policy([player_script()], [*styles, player_style()], allows_attributes=True)
+    else:
+        policy = security_policy([], [*styles], allows_attributes=True)
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -52,17 +59,15 @@ def build_report(methods: Sequence[Method], replays: Sequence[tuple[str, Replay]
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta name="generator" content="funcenv">
-<meta http-equiv="Content-Security-Policy" content="{content_policy()}">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
 <link rel="icon" href="data:,">
 <title>{html.escape(title)}</title>
-<style>
-{style}
-</style>
+<style>{style}</style>
 </head>
 <body>
 <header><h1>{html.escape(title)}</h1></header>
 <main>
-{"".join(sections)}
+{body}
 </main>
 </body>
 </html>

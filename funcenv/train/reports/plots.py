@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import io
 import re
 from collections.abc import Callable, Sequence
@@ -127,7 +128,10 @@ def _themed(text: str, title: str) -> str:
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     text = re.sub(
-        r'<svg [^>]*?viewBox="([^"]+)"[^>]*>', rf'<svg role="img" aria-label="{title}" viewBox="\1">', text, count=1
+        r'<svg [^>]*?viewBox="([^"]+)"[^>]*>',
+        lambda found: f'<svg role="img" aria-label="{html.escape(title)}" viewBox="{found[1]}">',
+        text,
+        count=1,
     )
     text = re.sub(r"font: ([\d.]+px)[^;\"]*", r"font: \1 system-ui, sans-serif", text)
     for placeholder, name in _VARIABLES.items():

@@ -11,7 +11,6 @@ import importlib.metadata
 import importlib.util
 import json
 import pathlib
-import warnings
 from typing import Any
 
 import jax
@@ -21,42 +20,47 @@ import numpy as np
 from funcenv._jax import Shape
 from funcenv.files import write_bytes
 from funcenv.func_env import AnyEnv
+from funcenv.names import require_trust
 from funcenv.random import key as new_key
+from funcenv.signatures import FIELD as SIGNATURE
+from funcenv.signatures import is_signed, sign
 from funcenv.struct import NDArray
 from funcenv.train.algorithm import find_algorithm
-from funcenv.train.runs.trust import is_own, require_trusted_settings, signed
+from funcenv.train.runs.versions import warn_of_other_version
+from funcenv.train.stored_names import stored_code
 
-FORMAT = "funcenv policy 1"
+FORMAT = "funcenv policy 2"
 """The version of the specification, under "format"."""
+
+SIGNED_AS = "policy"
+"""The kind under which specifications are signed."""
+
+DIGEST = "sha256"
+"""The field of the digest of everything else in a file."""
 
 _PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
 
 
-def policy_spec(algorithm: str, config: Any, env: AnyEnv, agent: Any) -> dict[str, Any]:
-    """Return the specification of a policy: what it takes and returns, its parameters, and how it was trained."""
-    parameters = {
-        name: {"shape": list(leaf.shape), "dtype": str(leaf.dtype)} for name, leaf in named_leaves(agent).items()
-    }
-    return {
+def policy_spec(algorithm: str, config: Any, env: AnyEnv, agent: Any, is_own: bool = False) -> dict[str, Any]:
+    """Return the specification of a policy: what it takes and returns, its parameters, and how it was trained.
+
+    It has a digest of itself and the parameters. It is signed by this user if `is_own` is true, which says that the
+    user made the run on this machine.
+    """
+    leaves = named_leaves(agent)
+    parameters = {name: {"shape": list(leaf.shape), "dtype": str(leaf.dtype)} for name, leaf in leaves.items()}
+    spec = {
         "format": FORMAT,
+        "versions": {"funcenv": importlib.metadata.version("funcenv")},
         "algorithm": algorithm,
         "config": config.to_json(),
         "observation_space": str(env.observation_space),
         "action_space": str(env.action_space),
         "action_names": list(env.action_names),
         "parameters": parameters,
-        "sha256": _digest(named_leaves(agent)),
-        "versions": {package: importlib.metadata.version(package) for package in ("funcenv", "jax")},
     }
-
-
-def _digest(leaves: dict[str, NDArray]) -> str:
-    """Return a digest of all parameters with their names."""
-    digest = hashlib.sha256()
-    for name, leaf in sorted(leaves.items()):
-        digest.update(name.encode())
-        digest.update(np.ascontiguousarray(leaf).tobytes())
-    return digest.hexdigest()
+    spec[DIGEST] = _digest(leaves, spec)
+    return sign(SIGNED_AS, spec) if is_own else spec
 
 
 def named_leaves(agent: Any) -> dict[str, NDArray]:
@@ -74,15 +78,17 @@ def save_safetensors(path: pathlib.Path, agent: Any, spec: dict[str, Any]) -> No
     _require_safetensors()
     from safetensors.numpy import save
 
-    write_bytes(path, save(named_leaves(agent), metadata={"spec": json.dumps(signed(spec))}))
+    write_bytes(path, save(named_leaves(agent), metadata={"spec": json.dumps(spec)}))
 
 
-def load_safetensors(path: pathlib.Path, explore: bool = False) -> Any:
+def load_safetensors(path: pathlib.Path, explore: bool = False, trust_code: bool = False) -> Any:
     """Return the policy that `save_safetensors` wrote.
 
     Raises:
         ImportError: The package safetensors is missing.
-        ValueError: The file holds no policy of funcenv, or other parameters than its specification asks for.
+        ValueError: The file holds no policy of funcenv, is damaged, or holds other parameters than its specification
+            asks for.
+        funcenv.names.UntrustedCodeError: The file names code, and somebody else made it.
     """
     _require_safetensors()
     from safetensors import SafetensorError, safe_open
@@ -93,15 +99,18 @@ def load_safetensors(path: pathlib.Path, explore: bool = False) -> Any:
             leaves = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # it is no dictionary
     except (SafetensorError, ValueError) as error:
         raise ValueError(f"{path} cannot be read: {error}; export the policy again") from error
-    if spec.get("format") != FORMAT:
-        raise ValueError(f"{path} holds no policy of funcenv; name a file that funcenv export wrote")
-    try:
-        require_trusted_settings(str(path), spec["algorithm"], spec["config"], is_own(spec))
-    except (KeyError, TypeError) as error:
-        raise ValueError(f"{path} cannot be read: {error}; export the policy again") from error
-    _warn_of_another_version(path, spec)
+    if not isinstance(spec, dict) or spec.get("format") != FORMAT:
+        raise ValueError(
+            f"{path} holds no policy in the format {FORMAT!r}; name a file that funcenv export wrote, or export the "
+            "policy again with this version"
+        )
+    if spec.get(DIGEST) != _digest(leaves, spec):
+        raise ValueError(f"{path} is damaged: it has another digest than it says; export the policy again")
+    if not is_signed(SIGNED_AS, spec):
+        require_trust(str(path), stored_code(spec["algorithm"], spec["config"]), trust_code)
+    warn_of_other_version(path, spec.get("versions"))
     algorithm = find_algorithm(spec["algorithm"])
-    config = algorithm.Config.from_json(spec["config"])
+    config = algorithm.Config.from_json(spec["config"], trust_code=True)
     env = config.make_env()
 
     def make(key: jax.Array) -> Any:
@@ -116,8 +125,6 @@ def load_safetensors(path: pathlib.Path, explore: bool = False) -> Any:
         )
         if wanted != found:
             raise ValueError(f"{path} has {found} as {name} where {wanted} is needed; export the policy again")
-    if spec.get("sha256") != _digest(leaves):
-        raise ValueError(f"{path} is damaged: its parameters have another digest than it says; export the policy again")
     return jax.tree.unflatten(structure, [jnp.asarray(leaves[name]) for name in names])
 
 
@@ -142,10 +149,15 @@ def export_program(agent: Any, env: AnyEnv) -> Any:
     return export.export(act, platforms=_PLATFORMS)(observations)
 
 
-def _warn_of_another_version(path: pathlib.Path, spec: dict[str, Any]) -> None:
-    written, present = spec.get("versions", {}).get("funcenv"), importlib.metadata.version("funcenv")
-    if written != present:
-        warnings.warn(f"{path} was written by funcenv {written}, and this is {present}", UserWarning, stacklevel=3)
+def _digest(leaves: dict[str, NDArray], spec: dict[str, Any]) -> str:
+    """Return the SHA-256 digest of parameters and their specification, as far as it is neither digest nor signature."""
+    plain = {name: value for name, value in spec.items() if name not in (DIGEST, SIGNATURE)}
+    digest = hashlib.sha256(json.dumps(json.loads(json.dumps(plain)), sort_keys=True).encode())
+    for name in sorted(leaves):
+        leaf = np.ascontiguousarray(leaves[name])
+        digest.update(json.dumps([name, str(leaf.dtype), list(leaves[name].shape)]).encode())
+        digest.update(leaf.tobytes())
+    return digest.hexdigest()
 
 
 def _require_safetensors() -> None:

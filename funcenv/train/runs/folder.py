@@ -21,15 +21,19 @@ import jax
 import jax.numpy as jnp
 
 from funcenv.files import write_text
-from funcenv.names import UntrustedCodeError
+from funcenv.names import UntrustedCodeError, require_trust
 from funcenv.random import impl_name
 from funcenv.random import key as new_key
+from funcenv.signatures import is_signed, sign
 from funcenv.train.algorithm import Algorithm, algorithm_name, algorithm_of, find_algorithm
 from funcenv.train.runs.lock import LOCK_FILE
-from funcenv.train.runs.trust import is_own, require_trusted_settings, signed
+from funcenv.train.runs.versions import warn_of_other_version
+from funcenv.train.stored_names import stored_code
 
 CONFIG_FILE = "config.json"
 CHECKPOINTS = "checkpoints"
+SIGNED_AS = "run"
+"""The kind under which the contents of `config.json` are signed."""
 
 
 def new_folder(root: str | os.PathLike[str], config: Any, algorithm: str | Algorithm | None = None) -> pathlib.Path:
@@ -54,27 +58,35 @@ def make_folder(root: str | os.PathLike[str], config: Any, algorithm: str | Algo
         folder = name.with_name(f"{name.name}-{next(numbers)}")
 
 
-def read_config(folder: pathlib.Path) -> tuple[str, Any, jax.Array]:
+def read_config(folder: pathlib.Path, trust_code: bool = False) -> tuple[str, Any, jax.Array]:
     """Return the name of the algorithm, the configuration and the root key of a run.
 
-    A module that the configuration names, and that cannot be found otherwise, is looked up in the folder from which the
-    run imported it.
+    A run is data. Code that it names is imported if this user made the run on this machine; a module that cannot be
+    found otherwise is then looked up in the folder from which the run imported it.
+
+    Args:
+        folder: The folder of the run.
+        trust_code: Also import the code that a run of somebody else names.
 
     Raises:
         FileNotFoundError: The folder holds no run.
+        funcenv.names.UntrustedCodeError: The run names code, and somebody else made it.
         ValueError: `config.json` cannot be understood, or a module of the run is gone.
-        funcenv.names.UntrustedCodeError: The run names code, and was not made by this user on this machine.
     """
     path = folder / CONFIG_FILE
     if not path.exists():
         raise FileNotFoundError(f"{folder} is not a run: it has no config.json; name a folder that funcenv train wrote")
     try:
         written = json.loads(path.read_text())
-        algorithm = written["algorithm"]
-        require_trusted_settings(str(path), algorithm, written["config"], is_own(written))
-        for module, file in written.get("sources", {}).items():
-            _make_importable(module, pathlib.Path(file), folder)
-        config = find_algorithm(algorithm).Config.from_json(written["config"])
+        algorithm, is_own = written["algorithm"], is_signed(SIGNED_AS, written)
+        names = stored_code(algorithm, written["config"])
+        if is_own:
+            for module, file in written.get("sources", {}).items():
+                _make_importable(module, pathlib.Path(file), folder)
+        else:
+            require_trust(str(path), names, trust_code)
+        config = find_algorithm(algorithm).Config.from_json(written["config"], trust_code=True)
+        warn_of_other_version(path, written.get("versions"))
         return algorithm, config, new_key(config.seed, written["key"]["impl"])
     except UntrustedCodeError:
         raise
@@ -82,9 +94,14 @@ def read_config(folder: pathlib.Path) -> tuple[str, Any, jax.Array]:
         raise ValueError(f"{path} cannot be understood: {error}; restore it, or start a new run") from error
 
 
+def is_own(folder: pathlib.Path) -> bool:
+    """Return whether this user made a run on this machine."""
+    return is_signed(SIGNED_AS, json.loads((folder / CONFIG_FILE).read_text()))
+
+
 def write_config(folder: pathlib.Path, description: dict[str, Any]) -> None:
     """Write `config.json`, which is complete or absent if the process is killed."""
-    write_text(folder / CONFIG_FILE, json.dumps(signed(description), indent=2) + "\n")
+    write_text(folder / CONFIG_FILE, json.dumps(description, indent=2) + "\n")
 
 
 def extend_config(folder: pathlib.Path, config: Any) -> None:
@@ -93,7 +110,8 @@ def extend_config(folder: pathlib.Path, config: Any) -> None:
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     before = description["config"]["total_timesteps"]
     extended = [*description.get("extended", []), {"from": before, "to": config.total_timesteps, "at": now}]
-    write_config(folder, {**description, "config": config.to_json(), "extended": extended})
+    changed = {**description, "config": config.to_json(), "extended": extended}
+    write_config(folder, sign(SIGNED_AS, changed) if is_signed(SIGNED_AS, description) else changed)
 
 
 def holds_files(folder: pathlib.Path) -> bool:
@@ -110,11 +128,11 @@ def remove_partial_files(folder: pathlib.Path) -> None:
 
 
 def describe_run(algorithm: str | Algorithm, config: Any) -> dict[str, Any]:
-    """Return the contents of `config.json`."""
+    """Return the contents of `config.json`, signed by this user."""
     device = jax.devices()[0]
     packages = ("funcenv", "jax", "jaxlib", "flax", "optax", "orbax-checkpoint", "numpy")
     name, settings = algorithm_name(algorithm), config.to_json()
-    return {
+    contents = {
         "algorithm": name,
         "config": settings,
         "sources": _sources([name, *(value for value in settings.values() if isinstance(value, str))]),
@@ -132,6 +150,7 @@ def describe_run(algorithm: str | Algorithm, config: Any) -> dict[str, Any]:
         "x64": jnp.zeros(()).dtype == "float64",
         "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     }
+    return sign(SIGNED_AS, contents)
 
 
 def _sources(names: list[str]) -> dict[str, str]:
@@ -149,11 +168,18 @@ def _sources(names: list[str]) -> dict[str, str]:
 
 
 def _make_importable(module: str, file: pathlib.Path, folder: pathlib.Path) -> None:
-    """Append the folder of a module to `sys.path`, if the module cannot be found without it."""
+    """Append the folder of a module to `sys.path`, if the module cannot be found without it.
+
+    The module may not be part of the run: others could have put it there after the run was signed.
+    """
     if module in sys.modules or importlib.util.find_spec(module) is not None:
         return
-    if file.resolve().is_relative_to(folder.resolve()):
-        raise ValueError(f"the module {module} lies in the folder of the run, {file}; a run holds data and no code")
+    resolved = file.resolve()
+    if not file.is_absolute() or resolved != file or resolved.is_relative_to(folder.resolve()):
+        raise ValueError(
+            f"the module {module} may not come from {file}, which is a link, a relative path or part of the run; put "
+            "its folder on PYTHONPATH"
+        )
     if not file.exists():
         raise ValueError(f"the run needs the module {module}, which was {file}; put its folder on PYTHONPATH")
     sys.path.append(str(file.parent.parent if file.name == "__init__.py" else file.parent))

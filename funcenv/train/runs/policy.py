@@ -19,8 +19,8 @@ from funcenv.train.runs import checkpoint
 from funcenv.train.runs.best import pick_agent, restore_best
 from funcenv.train.runs.exported import load_safetensors
 from funcenv.train.runs.folder import CHECKPOINTS, read_config
+from funcenv.train.runs.progress import print_warnings
 from funcenv.train.runs.run import load
-from funcenv.train.runs.trust import trusting_code
 
 
 def load_policy(
@@ -40,12 +40,13 @@ def load_policy(
         agent: Which agent, if the run trained several seeds.
         best: Take the best agent of the run instead of the newest.
         explore: Sample actions from the policy instead of taking the most likely ones.
-        trust_code: Let a run or file that somebody else made name code of its own, which is then imported.
+        trust_code: Also import the code that a run or file of somebody else names: an environment, algorithm or
+            network that no installed package offers.
 
     Raises:
         FileNotFoundError: The folder holds no run.
-        ValueError: There is no such agent.
-        funcenv.names.UntrustedCodeError: The run or file names code, and was not made by this user on this machine.
+        ValueError: There is no such agent, or the file is damaged.
+        funcenv.names.UntrustedCodeError: The run or file names code, and somebody else made it.
         funcenv.train.runs.checkpoint.NoCheckpointError: No checkpoint can be read.
 
     >>> import tempfile, funcenv
@@ -62,15 +63,18 @@ def load_policy(
     if pathlib.Path(run).suffix == ".safetensors":
         if agent or best:
             raise ValueError(f"{run} holds one agent; leave agent and best out, and name them where it is exported")
-        with trusting_code(trust_code):
-            return load_safetensors(pathlib.Path(run), explore)
-    with trusting_code(trust_code):
-        learner, agents = load_agents(run, best=best, explore=explore)
+        return load_safetensors(pathlib.Path(run), explore, trust_code)
+    learner, agents = load_agents(run, best=best, explore=explore, trust_code=trust_code)
     return pick_agent(learner, agents, agent)
 
 
 def load_agents(
-    run: str | os.PathLike[str], *, best: bool = False, explore: bool = False, console: Console | None = None
+    run: str | os.PathLike[str],
+    *,
+    best: bool = False,
+    explore: bool = False,
+    console: Console | None = None,
+    trust_code: bool = False,
 ) -> tuple[Learner, Any]:
     """Return the learner of a run and all of its agents, whose leaves have a leading axis `[num_seeds]`.
 
@@ -79,24 +83,25 @@ def load_agents(
         best: Take the best agents of the run instead of the newest.
         explore: Sample actions.
         console: Where damaged checkpoints are reported.
+        trust_code: As for `load_policy`.
 
     Raises:
         FileNotFoundError: The folder holds no run.
+        funcenv.names.UntrustedCodeError: The run names code, and somebody else made it.
         funcenv.train.runs.checkpoint.NoCheckpointError: No checkpoint can be read.
     """
     folder, console = pathlib.Path(run), console or Console(stderr=True)
     if not best:
-        learner, state = load(folder, console)
+        learner, state = load(folder, console, trust_code=trust_code)
         return learner, learner.agents(state, explore)
-    algorithm, config, key = read_config(folder)
+    algorithm, config, key = read_config(folder, trust_code)
     learner = Learner(algorithm, config)
     if not checkpoint.checkpoints(folder / CHECKPOINTS, checkpoint.BEST):
         raise checkpoint.NoCheckpointError(
             f"{folder} holds no best agents, because no episode ended, or an earlier version wrote it; take the newest"
         )
     found, messages = restore_best(learner, folder / CHECKPOINTS, key, explore)
-    for message in messages:
-        console.print(f"[yellow]warning:[/] {message}", highlight=False)
+    print_warnings(console, messages)
     return learner, found.agents
 
 

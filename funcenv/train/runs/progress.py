@@ -12,6 +12,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from funcenv.printable import printable
 from funcenv.train.runs.metrics import format_return
 
 MAX_PLAIN_LINES = 20
@@ -142,6 +143,12 @@ class ProgressReport:
     def _print(self, line: str) -> None:
         self.console.print(line, highlight=False, markup=False, soft_wrap=True)
         self.console.file.flush()
+
+
+def print_warnings(console: Console, messages: list[str]) -> None:
+    """Print warnings, whose text may hold names of files and is no markup."""
+    for message in messages:
+        console.print(Text.assemble(("warning:", "yellow"), f" {printable(message)}"), soft_wrap=True)
 
 
 def _lines(facts: list[str], width: int) -> list[str]:

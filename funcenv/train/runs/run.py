@@ -52,7 +52,7 @@ from funcenv.train.runs.folder import (
 from funcenv.train.runs.lock import RunLockedError, locked
 from funcenv.train.runs.logs import NO_LOGS, Log, LogOptions
 from funcenv.train.runs.metrics import MetricsFile, draw_learning_curve, read_metrics, with_evaluation
-from funcenv.train.runs.progress import SHOWN_METRICS, ProgressReport
+from funcenv.train.runs.progress import SHOWN_METRICS, ProgressReport, print_warnings
 from funcenv.train.runs.result import RunResult, ends_solved, read_result, solved_updates
 
 __all__ = [
@@ -148,6 +148,7 @@ def resume(
     replay_episodes: int = 3,
     logs: LogOptions = NO_LOGS,
     console: Console | None = None,
+    trust_code: bool = False,
 ) -> RunResult:
     """Continue a run that was stopped, or give it more steps.
 
@@ -161,8 +162,10 @@ def resume(
         replay_episodes: See `start`.
         logs: See `start`.
         console: See `start`.
+        trust_code: Also import the code that a run of somebody else names.
 
     Raises:
+        funcenv.names.UntrustedCodeError: The run names code, and somebody else made it.
         ConfigMismatchError: `config` is not the configuration of the run.
         FileNotFoundError: The folder holds no run.
         RunLockedError: Another process writes to the folder.
@@ -172,7 +175,7 @@ def resume(
     """
     folder, console = pathlib.Path(folder), _console(console)
     logs.require()
-    algorithm, saved, key = read_config(folder)
+    algorithm, saved, key = read_config(folder, trust_code)
     if config is not None:
         _require_extension(folder, saved, config)
     is_longer = config is not None and config.total_timesteps > saved.total_timesteps
@@ -192,10 +195,15 @@ def resume(
         return _train(learner, state, key, folder, checkpoint_seconds, replay_episodes, logs, console)
 
 
-def load(folder: str | os.PathLike[str], console: Console | None = None) -> tuple[Learner, Any]:
-    """Return the learner and the newest train state of a run; `learner.agent(state)` is its trained agent."""
+def load(
+    folder: str | os.PathLike[str], console: Console | None = None, *, trust_code: bool = False
+) -> tuple[Learner, Any]:
+    """Return the learner and the newest train state of a run; `learner.agent(state)` is its trained agent.
+
+    Code that a run of somebody else names is imported only if `trust_code` is true.
+    """
     folder = pathlib.Path(folder)
-    algorithm, config, key = read_config(folder)
+    algorithm, config, key = read_config(folder, trust_code)
     learner = Learner(algorithm, config)
     return learner, _restore(learner, folder, key, console or Console())
 
@@ -292,7 +300,7 @@ class _Course:
                 self.best, messages = restore_best(self.learner, self.folder / CHECKPOINTS, self.key)
             except checkpoint.NoCheckpointError as error:  # training does not need them
                 messages = [str(error)]
-            _warn(self.console, messages)
+            print_warnings(self.console, messages)
 
     def save(self, state: Any) -> None:
         """Write checkpoints of the best agents, if they have changed, and of the train state."""
@@ -421,13 +429,8 @@ def _console(console: Console | None) -> Console:
 
 def _restore(learner: Learner, folder: pathlib.Path, key: jax.Array, console: Console) -> Any:
     state, messages = checkpoint.restore_latest(folder / CHECKPOINTS, learner.template(key), impl_name(key))
-    _warn(console, messages)
+    print_warnings(console, messages)
     return state
-
-
-def _warn(console: Console, messages: list[str]) -> None:
-    for message in messages:
-        console.print(f"[yellow]warning:[/] {message}", highlight=False)
 
 
 def _require_extension(folder: pathlib.Path, saved: Any, config: Any) -> None:
