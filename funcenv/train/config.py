@@ -11,6 +11,7 @@ from funcenv.func_env import AnyEnv
 from funcenv.names import import_path, require_trust
 from funcenv.registry import make
 from funcenv.train.actions import ALL_ACTIONS, require_actions
+from funcenv.train.settings import require_settings
 from funcenv.train.stored_names import config_code
 from funcenv.wrappers.observe_pixels import observe_pixels
 from funcenv.wrappers.repeat_action import RepeatAction
@@ -55,6 +56,7 @@ class TrainConfig:
     """give the same result bit for bit on any number of devices, each of which then learns from all of a batch"""
 
     def __post_init__(self) -> None:
+        require_settings(self)
         for name in ("frames", "action_repeat", "num_seeds", "total_timesteps", "eval_episodes"):
             require_size(name, getattr(self, name))
         if self.pixels < 0:

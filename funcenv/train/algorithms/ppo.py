@@ -24,6 +24,7 @@ import optax
 from flax.typing import VariableDict
 from jaxtyping import Array, Bool, Float, Int, Key
 
+from funcenv.checks import require_at_least, require_positive
 from funcenv.func_env import AnyEnv
 from funcenv.moments import RunningMoments
 from funcenv.struct import PyTreeNode
@@ -69,6 +70,9 @@ class Config(Minibatches, NetworkConfig):
     """log standard deviation of a new policy over continuous actions, in units of half the action's range"""
 
     def __post_init__(self) -> None:
+        require_positive(clip_epsilon=self.clip_epsilon)
+        for name in ("entropy_coefficient", "value_coefficient"):
+            require_at_least(0, name, getattr(self, name), remedy="0 leaves the term out")
         for name in ("gamma", "gae_lambda"):
             require_fraction(name, getattr(self, name))
         super().__post_init__()

@@ -8,6 +8,7 @@ from typing import Any
 
 import optax
 
+from funcenv.checks import require_positive
 from funcenv.struct import PyTreeNode
 from funcenv.train.config import TrainConfig
 
@@ -46,6 +47,10 @@ class Annealed(TrainConfig):
     """decrease the learning rate linearly to 0 over the run"""
     max_grad_norm: float = 10.0
     """global norm that gradients are clipped to"""
+
+    def __post_init__(self) -> None:
+        require_positive(learning_rate=self.learning_rate, max_grad_norm=self.max_grad_norm)
+        super().__post_init__()
 
     @property
     def num_optimizer_steps(self) -> int:
