@@ -97,12 +97,12 @@ def require_probability(**parameters: Any) -> None:
     >>> require_probability(success_rate=1.5)
     Traceback (most recent call last):
         ...
-    ValueError: success_rate must be a probability, from 0 to 1, got 1.5
+    ValueError: success_rate must lie in [0, 1], got 1.5
     """
     for name, value in parameters.items():
         numbers = _concrete(value)
         if numbers is not None and not np.all((numbers >= 0) & (numbers <= 1)):
-            raise ValueError(f"{name} must be a probability, from 0 to 1, got {value}")
+            raise ValueError(f"{name} must lie in [0, 1], got {value}")
 
 
 def require_below_one(**parameters: Any) -> None:

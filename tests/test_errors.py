@@ -350,7 +350,7 @@ TABLE = [
     (lambda: FrozenLake(map_name="16x16"), ValueError, "must be one of 4x4", "'16x16'", "pass other maps as desc"),
     (lambda: FrozenLake(desc=["SF", "G"]), ValueError, "must have the same length", "2 and 1 letters", ""),
     (lambda: FrozenLake(desc=["SX", "FG"]), ValueError, "holds the letters S (start)", "'X'", ""),
-    (lambda: FrozenLake(success_rate=1.5), ValueError, "must be a probability, from 0 to 1", "1.5", ""),
+    (lambda: FrozenLake(success_rate=1.5), ValueError, "must lie in", "1.5", ""),
     (lambda: generate_random_map(size=1), ValueError, "a size of at least 2", "got 1", ""),
     # the stateful interface
     (lambda: adapters.make("CartPole-v1").step(0), adapters.ResetNeeded, "before the first step", "", "call reset()"),

@@ -132,15 +132,3 @@ class TrainConfig:
             name: tuple(value) if isinstance(value, list) else value for name, value in values.items()
         }
         return cls(**fields)
-
-
-def require_fraction(name: str, value: float) -> None:
-    """Raise `ValueError` unless `0 <= value <= 1`.
-
-    >>> require_fraction("gamma", 1.5)
-    Traceback (most recent call last):
-        ...
-    ValueError: gamma must lie in [0, 1], got 1.5
-    """
-    if not 0 <= value <= 1:
-        raise ValueError(f"{name} must lie in [0, 1], got {value}")

@@ -293,7 +293,7 @@ def test_under_64_bits_and_checks_of_keys():
 def test_wrong_arguments_are_refused():
     with pytest.raises(ValueError, match="epsilon must be a finite number above 0, got 0"):
         NormalizeObservation(CartPole(), 0)
-    with pytest.raises(ValueError, match="gamma must be a probability, from 0 to 1, got 1.5"):
+    with pytest.raises(ValueError, match=r"gamma must lie in \[0, 1\], got 1.5"):
         NormalizeReward(CartPole(), 1.5)
     timed = TimeAwareObservation(TimeLimit(CartPole(), 5), flatten=False)
     with pytest.raises(ValueError, match=r"needs observations that are one array, got Dict.*FlattenObservation inside"):

@@ -9,12 +9,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from funcenv.checks import require_positive
+from funcenv.checks import require_positive, require_probability
 from funcenv.func_env import AnyEnv
 from funcenv.train.actions import DISCRETE
 from funcenv.train.agents.agent import NetworkAgent
 from funcenv.train.agents.observations import hide_illegal
-from funcenv.train.config import TrainConfig, require_fraction
+from funcenv.train.config import TrainConfig
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,8 +32,9 @@ class EpsilonGreedy(TrainConfig):
 
     def __post_init__(self) -> None:
         require_positive(epsilon_fraction=self.epsilon_fraction)
-        for name in ("epsilon_start", "epsilon_end", "epsilon_fraction"):
-            require_fraction(name, getattr(self, name))
+        require_probability(
+            epsilon_start=self.epsilon_start, epsilon_end=self.epsilon_end, epsilon_fraction=self.epsilon_fraction
+        )
         super().__post_init__()
 
     def epsilon(self, update: Int[Array, ""] | int) -> Float[Array, ""]:

@@ -19,13 +19,12 @@ import optax
 from flax.typing import VariableDict
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from funcenv.checks import require_below_one, require_size
+from funcenv.checks import require_below_one, require_probability, require_size
 from funcenv.func_env import AnyEnv
 from funcenv.struct import PyTreeNode
 from funcenv.train.actions import BOUNDED
 from funcenv.train.agents.distributions import action_size, to_env_actions
 from funcenv.train.agents.networks import Activation, NetworkConfig, to_feature_batch
-from funcenv.train.config import require_fraction
 from funcenv.train.updates.collector import Collector
 from funcenv.train.updates.gradients import mean_gradients
 from funcenv.train.updates.learned import Learned, flat_optimizer
@@ -66,8 +65,7 @@ class OffPolicyConfig(NetworkConfig):
     def __post_init__(self) -> None:
         for name in ("num_envs", "num_steps", "num_gradient_steps", "minibatch_size", "n_step"):
             require_size(name, getattr(self, name))
-        for name in ("gamma", "target_rate"):
-            require_fraction(name, getattr(self, name))
+        require_probability(gamma=self.gamma, target_rate=self.target_rate)
         steps_before = self.num_steps * -(-self.learning_starts // self.batch_size)
         if not self.n_step <= steps_before <= self.buffer_steps:
             raise ValueError(

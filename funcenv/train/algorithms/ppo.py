@@ -24,14 +24,13 @@ import optax
 from flax.typing import VariableDict
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from funcenv.checks import require_at_least, require_positive
+from funcenv.checks import require_at_least, require_positive, require_probability
 from funcenv.func_env import AnyEnv
 from funcenv.moments import RunningMoments
 from funcenv.struct import PyTreeNode
 from funcenv.train.agents.agent import ActorCriticAgent
 from funcenv.train.agents.distributions import Distribution, to_env_actions
 from funcenv.train.agents.networks import NetworkConfig, to_feature_batch
-from funcenv.train.config import require_fraction
 from funcenv.train.updates.advantages import generalized_advantages
 from funcenv.train.updates.collector import Collector, Experience
 from funcenv.train.updates.epochs import Minibatches, scan_minibatches
@@ -73,8 +72,7 @@ class Config(Minibatches, NetworkConfig):
         require_positive(clip_epsilon=self.clip_epsilon)
         for name in ("entropy_coefficient", "value_coefficient"):
             require_at_least(0, name, getattr(self, name), remedy="0 leaves the term out")
-        for name in ("gamma", "gae_lambda"):
-            require_fraction(name, getattr(self, name))
+        require_probability(gamma=self.gamma, gae_lambda=self.gae_lambda)
         super().__post_init__()
 
     def optimizer(self) -> optax.GradientTransformation:

@@ -21,12 +21,12 @@ import optax
 from flax.typing import VariableDict
 from jaxtyping import Array, Float, Int, Key
 
+from funcenv.checks import require_probability
 from funcenv.func_env import AnyEnv
 from funcenv.struct import PyTreeNode
 from funcenv.train.agents.distributions import to_env_actions
 from funcenv.train.agents.networks import NetworkConfig, QNetworkConfig, to_feature_batch
 from funcenv.train.agents.q_agent import EpsilonGreedy, QAgent, value_of
-from funcenv.train.config import require_fraction
 from funcenv.train.updates.collector import Collector
 from funcenv.train.updates.epochs import Minibatches, scan_minibatches
 from funcenv.train.updates.gradients import mean_gradients
@@ -58,8 +58,7 @@ class Config(EpsilonGreedy, QNetworkConfig, Minibatches, NetworkConfig):
     """normalize the inputs of each activation function"""
 
     def __post_init__(self) -> None:
-        for name in ("gamma", "q_lambda"):
-            require_fraction(name, getattr(self, name))
+        require_probability(gamma=self.gamma, q_lambda=self.q_lambda)
         super().__post_init__()
 
     def optimizer(self) -> optax.GradientTransformation:

@@ -17,13 +17,13 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
+from funcenv.checks import require_probability
 from funcenv.func_env import AnyEnv
 from funcenv.spaces import Discrete
 from funcenv.struct import PyTreeNode, field
 from funcenv.train.agents.agent import Agent as AnyAgent
 from funcenv.train.agents.distributions import to_env_action, to_env_actions
 from funcenv.train.agents.q_agent import EpsilonGreedy, epsilon_greedy
-from funcenv.train.config import require_fraction
 from funcenv.train.updates.collector import Collector, CollectorConfig
 from funcenv.vector import FuncVectorEnv
 
@@ -48,8 +48,7 @@ class Config(EpsilonGreedy, CollectorConfig):
     """part of the run over which that probability falls, in (0, 1]"""
 
     def __post_init__(self) -> None:
-        for name in ("learning_rate", "gamma"):
-            require_fraction(name, getattr(self, name))
+        require_probability(learning_rate=self.learning_rate, gamma=self.gamma)
         super().__post_init__()
 
     def make_env(self) -> AnyEnv:

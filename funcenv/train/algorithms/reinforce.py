@@ -23,12 +23,12 @@ import optax
 from flax.typing import VariableDict
 from jaxtyping import Array, Float, Int, Key
 
+from funcenv.checks import require_probability
 from funcenv.func_env import AnyEnv
 from funcenv.struct import PyTreeNode
 from funcenv.train.agents.agent import ActorCriticAgent
 from funcenv.train.agents.distributions import to_env_actions
 from funcenv.train.agents.networks import NetworkConfig, to_feature_batch
-from funcenv.train.config import require_fraction
 from funcenv.train.updates.collector import Collector, Experience
 from funcenv.train.updates.gradients import mean_gradients
 from funcenv.train.updates.learned import Learned, flat_optimizer
@@ -55,7 +55,7 @@ class Config(NetworkConfig):
     """log standard deviation of a new policy over continuous actions, in units of half the action's range"""
 
     def __post_init__(self) -> None:
-        require_fraction("gamma", self.gamma)
+        require_probability(gamma=self.gamma)
         super().__post_init__()
 
     def optimizer(self) -> optax.GradientTransformation:

@@ -90,10 +90,10 @@ def test_parameters_can_be_batched() -> None:
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"success_rate": 1.1}, ValueError, "success_rate must be a probability, from 0 to 1, got 1.1"),
+        ({"success_rate": 1.1}, ValueError, r"success_rate must lie in \[0, 1\], got 1.1"),
         ({"success_rate": -0.1}, ValueError, "got -0.1"),
         ({"success_rate": float("nan")}, ValueError, "got nan"),
-        ({"success_rate": np.array([0.5, 1.5])}, ValueError, "must be a probability"),
+        ({"success_rate": np.array([0.5, 1.5])}, ValueError, "must lie in"),
         ({"map_name": "5x5"}, ValueError, "must be one of 4x4, 8x8, got '5x5'; pass other maps as desc"),
         ({"desc": ["SFF", "FG"]}, ValueError, "same length"),
         ({"desc": ["FFF", "FFG"]}, ValueError, "at least one start"),

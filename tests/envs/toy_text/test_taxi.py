@@ -127,5 +127,5 @@ def test_parameters_can_be_batched() -> None:
 
 @pytest.mark.parametrize("name", ["rainy_probability", "fickle_probability"])
 def test_a_probability_beyond_0_to_1_is_refused(name: str) -> None:
-    with pytest.raises(ValueError, match=f"{name} must be a probability, from 0 to 1, got 1.2"):
+    with pytest.raises(ValueError, match=rf"{name} must lie in \[0, 1\], got 1.2"):
         Taxi(**{name: 1.2})
