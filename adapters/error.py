@@ -1,5 +1,6 @@
 """Errors of the stateful interfaces, also under the names of `gymnasium.error`."""
 
+from funcenv.forking import ForkedProcess
 from funcenv.registry import UnregisteredEnv
 
 
@@ -17,10 +18,6 @@ class ClosedEnvironment(Error, RuntimeError):
 
 class ConcurrentUse(Error, RuntimeError):
     """Raised when two threads use one environment at the same time."""
-
-
-class ForkedProcess(Error, RuntimeError):
-    """Raised when an environment is used in a process that was forked after JAX had started."""
 
 
 # Gymnasium's names for the errors that are raised here in the same situations

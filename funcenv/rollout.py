@@ -35,6 +35,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from funcenv._compile.rollout import Accumulator, as_policy, play
 from funcenv.checks import require_size
+from funcenv.forking import require_threads
 from funcenv.func_env import AnyEnv, FuncEnv, require_env
 from funcenv.parameters import parameter_axes
 from funcenv.policy import Policy, adapted
@@ -173,6 +174,7 @@ def rollout(
         ValueError: `num_steps` is below 1, or the policy returns an action of another shape than those of the space.
         TypeError: `venv` is not a `FuncVectorEnv`, the key is a legacy key, or the policy returns floats where the
             action space holds integers. What the policy itself raises has a note that says how it is called.
+        funcenv.adapters.ForkedProcess: this process was forked after JAX had started.
 
     >>> import funcenv
     >>> env = funcenv.make("CartPole-v1")
@@ -187,6 +189,7 @@ def rollout(
         raise TypeError(f"rollout takes a FuncVectorEnv, got {shown}; write funcenv.FuncVectorEnv(env, num_envs=...)")
     num_steps = require_size("num_steps", num_steps)
     require_typed_key(key)
+    require_threads()
     result = play(EPISODE_TOTALS, venv, as_policy(policy), key, vstate, num_steps, collect)
     return result.vstate, result.collected, result.totals
 
@@ -226,6 +229,7 @@ def evaluate(
     num_episodes = require_size("num_episodes", num_episodes)
     limit = MAX_EVALUATION_STEPS if max_steps is None else require_size("max_steps", max_steps)
     require_typed_key(key)
+    require_threads()
     parameter_axes(env, num_episodes, "num_episodes")
     venv = FuncVectorEnv(adapted(env, policy), num_episodes, AutoresetMode.DISABLED)
     evaluation: Evaluation = play(_WHOLE_EPISODES, venv, as_policy(policy), key, None, limit).totals

@@ -9,8 +9,8 @@ import weakref
 from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from funcenv.adapters.engine.forking import require_threads
 from funcenv.adapters.error import ClosedEnvironment, ConcurrentUse
+from funcenv.forking import require_threads
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -10,9 +10,9 @@ import jax
 import numpy as np
 
 from funcenv._compile.sharing import share_programs
-from funcenv.adapters.engine.forking import require_threads
 from funcenv.adapters.engine.seeding import HasGenerator, draw_key, draw_key_words
 from funcenv.adapters.spaces import jsonable
+from funcenv.forking import require_threads
 from funcenv.random import default_impl, require_seed, words_in_key
 from funcenv.spaces import Space as PureSpace
 from funcenv.spaces.space import AnySpace, in_declared_dtype

@@ -10,6 +10,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "register_at_fork"), reason="thi
 
 FORKED = """
 import multiprocessing, pickle, sys, warnings
+import funcenv
 from funcenv import adapters
 import funcenv.adapters.gymnasium, gymnasium
 warnings.simplefilter("ignore")  # JAX warns of a fork
@@ -36,6 +37,8 @@ id = "CliffWalking-v1"
 print(in_child(lambda: adapters.make(id).reset(seed=0)))
 env, envs = adapters.make(id), adapters.make_vec(id, 2)
 env.reset(seed=0), envs.reset(seed=0)
+venv, key = funcenv.FuncVectorEnv(funcenv.make(id), 2), funcenv.key(0)
+policy = funcenv.random_policy(venv)
 for call in (
     lambda: adapters.make(id).reset(seed=0),
     lambda: adapters.make_vec(id, 2).reset(seed=0),
@@ -46,6 +49,8 @@ for call in (
     lambda: envs.step_async([0, 0]),
     lambda: env.action_space.sample(),
     lambda: env.render(),
+    lambda: funcenv.rollout(venv, policy, key, 2),
+    lambda: funcenv.evaluate(venv.env, policy, 2, key),
 ):
     print(in_child(call))
 try:
@@ -82,7 +87,7 @@ def test_a_process_forked_after_jax_started_raises_at_its_first_call(tmp_path):
     assert result.returncode == 0, result.stderr
     before, *after = result.stdout.splitlines()
     assert before == "done"  # JAX had not started yet
-    assert len(after) == 10
+    assert len(after) == 12
     for line in after:
         assert line.startswith("ForkedProcess: ") and all(word in line for word in ("spawn", "forkserver", "make_vec"))
 

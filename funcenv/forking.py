@@ -12,7 +12,9 @@ from typing import cast
 
 import jax
 
-from funcenv.adapters.error import ForkedProcess
+
+class ForkedProcess(RuntimeError):
+    """Raised when something is computed in a process that was forked after JAX had started."""
 
 
 class _History:
