@@ -155,7 +155,7 @@ def as_parameter(layer: AnyEnv, name: str, value: Any, num_envs: int | None = No
 
 def _owner(func_env: AnyEnv, name: str) -> AnyEnv | None:
     """Return the outermost layer that adds a public attribute to those of every environment."""
-    if name.startswith("_") or name in _COMMON:
+    if name.startswith("_") or name in _COMMON or (name == "get_keys_to_action" and not func_env.get_keys_to_action()):
         return None
     return layer_with(func_env, name) or (layer_with(func_env, name.lower()) if name.isupper() else None)
 

@@ -56,7 +56,7 @@ class IndexList(NamedTuple):
         if mask.size < _BITS_PER_WORD:
 
             def visit(row: jax.Array, listed: IndexList) -> IndexList:
-                indices, _ = listed.append(first + row.astype(jnp.int32))
+                indices, _ = listed.append(first + jnp.asarray(row, jnp.int32))
                 return IndexList(indices, listed.length + mask[row].astype(jnp.int32))
 
             return jax.lax.fori_loop(0, mask.size, visit, self)

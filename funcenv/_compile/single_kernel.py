@@ -18,7 +18,14 @@ import jax.numpy as jnp
 
 from funcenv._compile.host_split import DirectProgram, SplitProgram, split_host_call
 from funcenv._compile.jaxpr import iter_eqns
-from funcenv._compile.options import is_enabled, is_tracing, quick_options, require_backend, single_kernel_options
+from funcenv._compile.options import (
+    is_debugging,
+    is_enabled,
+    is_tracing,
+    quick_options,
+    require_backend,
+    single_kernel_options,
+)
 from funcenv._compile.verified import Choice, Refusal, VerifiedProgram, agree, record
 from funcenv._jax import optimization_barrier, set_xla_metadata
 from funcenv.random._counter_based import Style
@@ -100,7 +107,7 @@ class SingleKernel:
 
     def _first_result(self, args: tuple[Any, ...]) -> Any:
         """Return the result for arguments of new shapes, for which the kernel is verified first."""
-        if is_tracing():  # Nothing can be compared.
+        if is_tracing() or is_debugging():  # Nothing can be compared, or each operation is to be examined.
             return self._plain(*args)
         lowered = self._plain.lower(*args)  # Errors of the function itself are raised here.
 

@@ -94,6 +94,7 @@ class RecurrentActorCritic(nn.Module):
         self, features: Any, memory: Float[Array, "*batch memory_floats"]
     ) -> tuple[Distribution, Float[Array, "*batch"], Float[Array, "*batch memory_floats"]]:
         """Return the policy, the value, and the memory after these features."""
+        dtype = memory.dtype  # that of the memory's space, also where parameters have 64 bits
         x = features if self.encoder is None else self.encoder(features)
         x = nn.Dense(self.memory_size, kernel_init=nn.initializers.orthogonal(2**0.5))(x)
         x = ACTIVATIONS[self.heads.activation](x)
@@ -103,7 +104,7 @@ class RecurrentActorCritic(nn.Module):
             cell, hidden = jnp.split(memory, 2, axis=-1)
             halves, x = nn.OptimizedLSTMCell(self.memory_size)((cell, hidden), x)
             memory = jnp.concatenate(halves, axis=-1)
-        return (*self.heads(x), memory)
+        return (*self.heads(x), memory.astype(dtype))
 
 
 def make_recurrent_actor_critic(config: Any, env: AnyEnv) -> RecurrentActorCritic:
