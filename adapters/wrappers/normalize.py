@@ -100,8 +100,8 @@ class NormalizeReward(Wrapper[ObsType, ActType, ObsType, ActType]):
     >>> from funcenv import adapters
     >>> env = NormalizeReward(adapters.make("CartPole-v1"))
     >>> _ = env.reset(seed=0)
-    >>> 0 < env.step(0)[1] < 10
-    True
+    >>> [round(env.step(0)[1], 1) for _ in range(3)]
+    [70.7, 2.0, 1.2]
     """
 
     reward_range: Any = Env.reward_range
