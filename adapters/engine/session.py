@@ -29,7 +29,7 @@ Conversions = Callable[[AnySpace, AnySpace], tuple[Callable[[Any], Any], Callabl
 
 
 class Session:
-    """What a stateful environment remembers between two calls.
+    """The memory of a stateful environment between two calls.
 
     Attributes:
         func_env: The environment of later episodes.
@@ -139,7 +139,7 @@ class Face:
 
     def __init__(self, session: Session, stepped: Callable[[AnyEnv], AnyEnv], conversions: Conversions) -> None:
         self.session, self._stepped, self._conversions = session, stepped, conversions
-        self._version: Any = None  # of the session, which the conversions follow
+        self._version: Any = None  # the session's version that the conversions belong to
         self._programs: Any = None
         self._wanted: tuple[Any, ...] = (None,)  # the arguments of these programs
 

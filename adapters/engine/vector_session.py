@@ -22,7 +22,7 @@ from funcenv.vector import AnyVectorEnv, AutoresetMode, FuncVectorEnv, VectorSta
 
 
 class VectorSession:
-    """What a stateful vector environment remembers between two calls.
+    """The memory of a stateful vector environment between two calls.
 
     Attributes:
         func_env: The environment of later episodes, or a batch of `num_envs`.
@@ -71,7 +71,7 @@ class VectorSession:
         """Return to a state."""
         self.require_nothing_pending("state")
         impl = find_impl(impl_name(vstate.key))
-        if impl != self.impl:  # which other programs take
+        if impl != self.impl:  # another implementation takes other programs
             self.impl = impl
             self._forget_programs()
         self.key_words, self.packed = jax.random.key_data(vstate.key), self._programs.pack_vstate(vstate)
@@ -177,7 +177,7 @@ class VectorSession:
 
     @functools.cached_property
     def results(self) -> NumpyOutput | DeviceOutput:
-        """What makes the returned arrays and infos of packed results."""
+        """The conversion of packed results to the returned arrays and infos."""
         if self.output == "numpy":
             return NumpyOutput(self._programs, self.venv.single_observation_space)
         return jax_output() if self.output == "jax" else torch_output()

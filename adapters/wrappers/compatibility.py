@@ -46,7 +46,7 @@ class StepCompatibility(Wrapper[ObsType, ActType, ObsType, ActType]):
         super().__init__(env)
         self._return_two_dones = return_two_dones
         self._next_seed: int | None = None
-        self._inside: StepCompatibility[Any, Any] | None = None  # what is `unwrapped`
+        self._inside: StepCompatibility[Any, Any] | None = None  # the environment that is `unwrapped`
 
     @property
     def _max_episode_steps(self) -> int | None:

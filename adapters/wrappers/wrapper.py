@@ -79,7 +79,7 @@ class Wrapper(Env[WrapperObsType, WrapperActType], Generic[WrapperObsType, Wrapp
 
     def step(self, action: WrapperActType) -> tuple[WrapperObsType, float, bool, bool, dict[str, Any]]:
         """Play one action."""
-        inner_action: Any = action  # of the inner environment, unless a subclass converts it
+        inner_action: Any = action  # the action of the inner environment, unless a subclass converts it
         result: Any = self.env.step(inner_action)
         if len(result) == 5:
             return self._after_step(result)

@@ -172,7 +172,7 @@ class Atari(FuncEnv[AtariState, Array, Array]):
 
     @property
     def stateful_attributes(self) -> dict[str, StatefulAttribute]:
-        """What code for Gymnasium's `AtariEnv` reads: `ale`, `_frameskip` and `_obs_type`."""
+        """The attributes that code for Gymnasium's `AtariEnv` reads: `ale`, `_frameskip` and `_obs_type`."""
         return {
             "ale": StatefulAttribute(lambda view: AleView(self, lambda: view.state)),
             "_frameskip": constant(lambda: self.frameskip),

@@ -200,7 +200,7 @@ class FrozenLake(TabularEnv[FrozenLakeState]):
 
     @property
     def stateful_attributes(self) -> dict[str, StatefulAttribute]:
-        """Those of all environments with numbered states, and Gymnasium's map `desc`, bytes `[nrow, ncol]`."""
+        """The attributes of all environments with numbered states, and Gymnasium's map `desc`, bytes `[nrow, ncol]`."""
         desc = constant(lambda: np.array([list(row) for row in self.tiles], "S1"))
         return {**super().stateful_attributes, "desc": desc}
 

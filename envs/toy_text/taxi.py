@@ -252,7 +252,7 @@ class Taxi(TabularEnv[TaxiState]):
 
     @property
     def stateful_attributes(self) -> dict[str, StatefulAttribute]:
-        """Those of all environments with numbered states, and the function `action_mask` of such a number."""
+        """The attributes of all environments with numbered states, and the function `action_mask` of such a number."""
         mask = constant(lambda: lambda number: np.asarray(self.action_mask(self.decode(int(number)))))
         return {**super().stateful_attributes, "action_mask": mask}
 
