@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, UInt8
+from jaxtyping import Array, Float, Int, UInt8
 
+from funcenv._jax import optimization_barrier
 from funcenv.checks import require_size
 from funcenv.func_env import Action, State
 from funcenv.scene._materialize import materialize
@@ -16,13 +18,14 @@ from funcenv.struct import NDArray, field
 from funcenv.wrappers._spaces import first_env, require_image
 from funcenv.wrappers.transform_observation import ObservationWrapper
 
+_ONE = 2048  # fixed-point unit of OpenCV's weights of interpolation
+
 
 class ResizeObservation(ObservationWrapper[State, Action, UInt8[Array, "..."]]):
     """Resizes images by averaging areas.
 
-    A pixel of a smaller image is the average over its area in the original. If a side grows, pixels are interpolated
-    linearly. Both are what OpenCV's `INTER_AREA` does, which Gymnasium uses. Smaller images are equal to those of
-    OpenCV, and in larger ones rounding may differ by one grey level.
+    A pixel of a smaller image is the average over its area in the original. If a side grows, both sides are
+    interpolated linearly. Images are equal, bit for bit, to those of OpenCV's `INTER_AREA`, which Gymnasium uses.
 
     Put it outside the wrapper that makes images. `PixelObservation(height, width)` draws at the final size, which is
     faster and sharper.
@@ -69,16 +72,23 @@ def resize(image: UInt8[Array, "..."], shape: tuple[int, int]) -> UInt8[Array, "
     >>> resize(jnp.array([[0, 10, 20, 30]], jnp.uint8), (1, 2)).tolist()
     [[5, 25]]
     """
-    old = image.shape[:2]
-    if any(after > before for before, after in zip(old, shape, strict=True)):
-        rows, columns = (_linear_weights(before, after) for before, after in zip(old, shape, strict=True))
-        pixels = jnp.tensordot(jnp.asarray(rows), image.astype(jnp.float32), 1)
-        pixels = jnp.moveaxis(jnp.tensordot(jnp.asarray(columns), pixels, ((1,), (1,))), 0, 1)
-    elif old[0] % shape[0] == old[1] % shape[1] == 0:
+    sides = list(zip(image.shape, shape, strict=False))
+    if any(new > old for old, new in sides):
+        return _interpolate(image, shape)
+    if all(_is_whole_factor(old, new) for old, new in sides):
         return _average_blocks(image, shape)
-    else:
-        pixels = _average(_average(image.astype(jnp.float32), 1, shape[1]), 0, shape[0])
+    pixels = _average(_average(image.astype(jnp.float32), 1, shape[1]), 0, shape[0])
     return jnp.clip(jnp.round(pixels), 0, 255).astype(jnp.uint8)
+
+
+def _is_whole_factor(old: int, new: int) -> bool:
+    """Return whether OpenCV averages blocks of pixels; it takes a few whole factors, such as 49, for fractions.
+
+    >>> _is_whole_factor(98, 49), _is_whole_factor(98, 2), _is_whole_factor(98, 3)
+    (True, False, False)
+    """
+    factor = 1 / (new / old)
+    return abs(factor - round(factor)) < sys.float_info.epsilon
 
 
 def _average_blocks(image: UInt8[Array, "..."], shape: tuple[int, int]) -> UInt8[Array, "..."]:
@@ -96,12 +106,14 @@ def _average(pixels: Float[Array, "..."], axis: int, new: int) -> Float[Array, "
 
     The terms are added in OpenCV's order, each with a rounding of its own, so that sums halfway between two levels are
     rounded as by OpenCV. XLA would contract a product and a sum into one operation, but does not see through a choice.
+    The barrier hides the choice from it even if the whole image is known when it compiles.
     """
     total: Any = 0
+    bound = optimization_barrier(jnp.float32(1e9))
     for old, weight in zip(*_area_weights(pixels.shape[axis], new), strict=True):
         weight = weight.reshape([-1 if number == axis else 1 for number in range(pixels.ndim)])
         term = jnp.take(pixels, old, axis) * weight
-        total = total + jnp.where(term < 1e9, term, 0.0)
+        total = total + jnp.where(term < bound, term, 0.0)
     return total
 
 
@@ -124,13 +136,36 @@ def _area_weights(old: int, new: int) -> tuple[NDArray, NDArray]:
     return np.minimum(pixels, old - 1)[used], shares[used].astype(np.float32)
 
 
-def _linear_weights(old: int, new: int) -> NDArray:
-    """Return the weights with which OpenCV interpolates an image that grows by `INTER_AREA`."""
+def _interpolate(image: UInt8[Array, "..."], shape: tuple[int, int]) -> UInt8[Array, "..."]:
+    """Return the image at a size with a longer side, by OpenCV's integer arithmetic with weights in units of 1/2048."""
+    rows, row_weights = _linear_taps(image.shape[0], shape[0])
+    columns, column_weights = _linear_taps(image.shape[1], shape[1])
+    column_weights[:, columns[0] == columns[1]] = np.array([[_ONE], [0]])  # OpenCV does so for columns only
+    pixels = image.astype(jnp.int32)
+    left, right = (_weigh(pixels, 1, *tap) for tap in zip(columns, column_weights, strict=True))
+    pixels = (left + right) >> 4
+    above, below = (_weigh(pixels, 0, *tap) >> 16 for tap in zip(rows, row_weights, strict=True))
+    return ((above + below + 2) >> 2).astype(jnp.uint8)
+
+
+def _weigh(pixels: Int[Array, "..."], axis: int, old: NDArray, weights: NDArray) -> Int[Array, "..."]:
+    """Return the pixels `old` along an axis, each times its weight."""
+    return jnp.take(pixels, old, axis) * weights.reshape([-1 if number == axis else 1 for number in range(pixels.ndim)])
+
+
+def _linear_taps(old: int, new: int) -> tuple[NDArray, NDArray]:
+    """Return the two old pixels between which each new one lies, `[2, new]`, and their weights, in units of 1/2048.
+
+    The factor is the inverse of an inverse in float64 and the share is rounded to float32, as in OpenCV: it takes
+    `floor(128 * (1 / (256 / 210)))`, which is 104, for row 128 of 256, not `floor(128 * 210 / 256)`, which is 105.
+
+    >>> [part.tolist() for part in _linear_taps(2, 3)]
+    [[[0, 0, 1], [1, 1, 1]], [[2048, 1024, 2048], [0, 1024, 0]]]
+    """
+    growth = new / old
     number = np.arange(new)
-    first = number * old // new
-    second_share = (number + 1) - (first + 1) * (new / old)
-    second_share = np.where(second_share <= 0, 0.0, second_share - np.floor(second_share))
-    weights = np.zeros((new, old))
-    weights[number, first] += 1 - second_share
-    weights[number, np.minimum(first + 1, old - 1)] += second_share
-    return weights.astype(np.float32)
+    first = np.floor(number * (1 / growth)).astype(np.int32)
+    share = ((number + 1) - (first + 1) * growth).astype(np.float32)
+    share = np.where(share <= 0, np.float32(0), share - np.floor(share))
+    weights = np.round(np.stack([1 - share, share]) * np.float32(_ONE)).astype(np.int32)
+    return np.minimum(np.stack([first, first + 1]), old - 1), weights

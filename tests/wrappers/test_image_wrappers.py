@@ -1,6 +1,4 @@
-"""Wrappers of image observations, against Gymnasium's and against images that OpenCV resized."""
-
-import zlib
+"""Wrappers of image observations, against Gymnasium's."""
 
 import gymnasium
 import gymnasium.wrappers as reference
@@ -25,7 +23,6 @@ from funcenv.wrappers import (
     TimeAwareObservation,
     TimeLimit,
 )
-from funcenv.wrappers.resize_observation import resize
 from tests.support.tiny_envs import Counter
 
 
@@ -87,65 +84,6 @@ def test_grayscale_of_every_colour():
         assert set(np.unique(below)) <= {0, 1}
         different += below.sum()
     assert different == 63
-
-
-# cv2.resize(image, (width, height), interpolation=cv2.INTER_AREA)[..., 0] of OpenCV 5.0.0, for the image below.
-RESIZED = {
-    (3, 4): [[107, 73, 160, 156], [94, 99, 110, 121], [160, 143, 177, 98]],
-    (2, 11): [
-        [74, 87, 104, 30, 47, 121, 140, 141, 100, 161, 207],
-        [162, 175, 194, 50, 80, 215, 154, 126, 108, 82, 63],
-    ],
-    (9, 10): [
-        [95, 165, 188, 15, 158, 224, 248, 95, 127, 205],
-        [88, 140, 156, 16, 136, 192, 214, 98, 133, 205],
-        [61, 43, 28, 19, 48, 65, 81, 114, 158, 208],
-        [62, 57, 54, 62, 80, 84, 79, 126, 146, 163],
-        [64, 78, 94, 127, 128, 113, 76, 143, 129, 95],
-        [137, 155, 151, 51, 153, 171, 116, 119, 98, 71],
-        [186, 205, 189, 1, 170, 210, 143, 103, 78, 55],
-        [99, 162, 202, 152, 146, 165, 220, 116, 104, 112],
-        [77, 152, 205, 190, 140, 154, 240, 120, 111, 126],
-    ],
-    (1, 1): [[125]],
-}
-
-
-@pytest.mark.parametrize("shape", RESIZED)
-def test_resized_as_by_opencv(shape):
-    image = noise_image((5, 7, 3))
-    env = ResizeObservation(Screen(CartPole(), image), shape)
-    ours = observed(env)
-    assert ours.shape == env.observation_space.shape == (*shape, 3)
-    grows = shape[0] > 5 or shape[1] > 7
-    assert np.abs(ours[..., 0].astype(int) - RESIZED[shape]).max() <= int(grows)
-    gray = ResizeObservation(GrayscaleObservation(Screen(CartPole(), image)), shape)
-    assert gray.observation_space == Box(0, 255, shape, np.uint8) and observed(gray).shape == shape
-
-
-# zlib.crc32 of cv2.resize(image, (width, height), interpolation=cv2.INTER_AREA), for the image below
-SCREEN_CHECKSUMS = {
-    (84, 84): 1926468747,
-    (64, 48): 1861778065,
-    (105, 80): 2627280077,
-    (70, 40): 3924287490,
-    (210, 84): 1031577630,
-}
-
-
-@pytest.mark.parametrize("shape", SCREEN_CHECKSUMS)
-def test_screens_are_resized_as_by_opencv_bit_for_bit(shape):
-    """This image has few levels, so that many averages lie halfway between two."""
-    image = noise_image((210, 160)) // 64 * 16
-    assert zlib.crc32(np.asarray(jax.jit(resize, static_argnums=1)(image, shape))) == SCREEN_CHECKSUMS[shape]
-
-
-def test_resizing_by_a_whole_factor_is_a_mean_and_to_the_same_size_changes_nothing():
-    image = noise_image((8, 12, 3))
-    np.testing.assert_array_equal(observed(ResizeObservation(Screen(CartPole(), image), (8, 12))), image)
-    means = image.reshape(4, 2, 4, 3, 3).mean((1, 3))
-    half = observed(ResizeObservation(Screen(CartPole(), image), (4, 4)))
-    assert np.abs(half - means).max() <= 0.5 + 1e-4
 
 
 def test_an_image_with_the_observation_as_gymnasium(same_space):
