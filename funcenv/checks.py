@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import functools
+import numbers
 import operator
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
@@ -15,10 +16,12 @@ from typing import Any, TypeVar
 import jax
 import numpy as np
 
+from funcenv._jax import uses_64_bits
 from funcenv.struct import NDArray
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+_NO_NUMBERS = ("U", "S", "O", "M", "m")  # kinds of NumPy's dtypes: text, objects and dates
 _NUMERIC = (bool, int, float, np.generic, np.ndarray, jax.Array)
 
 
@@ -58,8 +61,8 @@ def require_at_least(minimum: float, name: str, value: Any, remedy: str) -> None
         ...
     ValueError: max_episode_steps must be at least 1, got 0; leave it out for no limit
     """
-    numbers = _concrete(value)
-    if numbers is not None and not np.all(numbers >= minimum):
+    values = _concrete(value)
+    if values is not None and not np.all(values >= minimum):
         raise ValueError(f"{name} must be at least {minimum}, got {value}; {remedy}")
 
 
@@ -72,8 +75,8 @@ def require_positive(**parameters: Any) -> None:
     ValueError: length must be a finite number above 0, got -0.5
     """
     for name, value in parameters.items():
-        numbers = _concrete(value)
-        if numbers is not None and not np.all((numbers > 0) & np.isfinite(numbers)):
+        values = _concrete(value)
+        if values is not None and not np.all((values > 0) & np.isfinite(values)):
             raise ValueError(f"{name} must be a finite number above 0, got {value}")
 
 
@@ -86,8 +89,8 @@ def require_finite(**parameters: Any) -> None:
     ValueError: gravity must be a finite number, got nan
     """
     for name, value in parameters.items():
-        numbers = _concrete(value)
-        if numbers is not None and not np.all(np.isfinite(numbers)):
+        values = _concrete(value)
+        if values is not None and not np.all(np.isfinite(values)):
             raise ValueError(f"{name} must be a finite number, got {value}")
 
 
@@ -100,8 +103,8 @@ def require_probability(**parameters: Any) -> None:
     ValueError: success_rate must lie in [0, 1], got 1.5
     """
     for name, value in parameters.items():
-        numbers = _concrete(value)
-        if numbers is not None and not np.all((numbers >= 0) & (numbers <= 1)):
+        values = _concrete(value)
+        if values is not None and not np.all((values >= 0) & (values <= 1)):
             raise ValueError(f"{name} must lie in [0, 1], got {value}")
 
 
@@ -114,8 +117,8 @@ def require_below_one(**parameters: Any) -> None:
     ValueError: repeat_action_probability must be at least 0 and below 1, got 1.0
     """
     for name, value in parameters.items():
-        numbers = _concrete(value)
-        if numbers is not None and not np.all((numbers >= 0) & (numbers < 1)):
+        values = _concrete(value)
+        if values is not None and not np.all((values >= 0) & (values < 1)):
             raise ValueError(f"{name} must be at least 0 and below 1, got {value}")
 
 
@@ -130,8 +133,9 @@ def require_one_of(name: str, value: Any, choices: Iterable[str], remedy: str | 
     names = list(choices)
     if value in names:
         return
-    similar = difflib.get_close_matches(str(value), names, n=1)
-    remedy = f"try {similar[0]!r}" if remedy is None and similar else remedy
+    lowered = {name.casefold(): name for name in names}
+    similar = difflib.get_close_matches(str(value).casefold(), lowered, n=1)
+    remedy = f"try {lowered[similar[0]]!r}" if remedy is None and similar else remedy
     raise ValueError(f"{name} must be one of {', '.join(names)}, got {value!r}" + (f"; {remedy}" if remedy else ""))
 
 
@@ -146,6 +150,19 @@ def require_ordered(low_name: str, low: Any, high_name: str, high: Any) -> None:
     lows, highs = _concrete(low), _concrete(high)
     if lows is not None and highs is not None and not np.all(lows <= highs):
         raise ValueError(f"{low_name} must not exceed {high_name}, got {low_name}={low} and {high_name}={high}")
+
+
+def require_flag(name: str, value: Any) -> bool:
+    """Return a flag of any type as a `bool`.
+
+    >>> require_flag("pop_frames", "yes")
+    Traceback (most recent call last):
+        ...
+    TypeError: pop_frames must be True or False, got 'yes'
+    """
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name} must be True or False, got {value!r}")
+    return bool(value)
 
 
 def require_integer(name: str, value: Any) -> int:
@@ -187,7 +204,7 @@ def takes_numbers(entry: dataclasses.Field[Any]) -> bool:
 
 
 def require_numeric(owner: str, entry: dataclasses.Field[Any], value: Any) -> None:
-    """Raise `ValueError` if the value of a parameter that holds a number or an array is text or a container.
+    """Raise `ValueError` if the value of a parameter is no real number or array that JAX can hold, or no flag.
 
     Everything that JAX may put in place of a number is accepted: arrays, traced values, placeholders.
 
@@ -202,14 +219,33 @@ def require_numeric(owner: str, entry: dataclasses.Field[Any], value: Any) -> No
         ...
     ValueError: gravity of CartPole must be a number or an array, got [9.8, 1.6]; write jnp.array([9.8, 1.6])
     """
-    if isinstance(entry.default, bool) and isinstance(value, (str, bytes)):
-        raise ValueError(f"{entry.name} of {owner} must be True or False, got {value!r}")
+    name, is_static = f"{entry.name} of {owner}", not entry.metadata.get("pytree_node", True)
+    not_a_flag = not isinstance(value, (bool, np.bool_)) if is_static else isinstance(value, (str, bytes))
+    if isinstance(entry.default, bool) and not_a_flag:
+        raise ValueError(f"{name} must be True or False, got {value!r}")
     if isinstance(value, (list, tuple)):
-        raise ValueError(
-            f"{entry.name} of {owner} must be a number or an array, got {value!r}; write jnp.array({list(value)!r})"
-        )
-    if isinstance(value, (str, bytes, dict, set)):
-        raise ValueError(f"{entry.name} of {owner} must be a number, got {value!r}")
+        raise ValueError(f"{name} must be a number or an array, got {value!r}; write jnp.array({list(value)!r})")
+    dtype = getattr(value, "dtype", None)
+    kind = dtype.kind if isinstance(dtype, np.dtype) else None
+    if isinstance(value, complex) or kind == "c":
+        raise ValueError(f"{name} must be a real number, got {value!r}")
+    is_number = isinstance(value, (int, float, np.generic))
+    if not is_number and isinstance(value, numbers.Number):
+        raise ValueError(f"{name} must be a number, got {value!r}; write float({value!r})")
+    if value is None or callable(value) or isinstance(value, (str, bytes, dict, set)) or kind in _NO_NUMBERS:
+        raise ValueError(f"{name} must be a number, got {value!r}")
+    if isinstance(value, int) or (isinstance(value, (np.generic, np.ndarray)) and kind in ("i", "u")):
+        _require_integers_of_jax(name, value)
+
+
+def _require_integers_of_jax(name: str, value: Any) -> None:
+    """Raise `ValueError` if integers have more bits than those of JAX."""
+    bits = 64 if uses_64_bits() else 32
+    limits = np.iinfo(f"uint{bits}" if getattr(value, "dtype", np.dtype(int)).kind == "u" else f"int{bits}")
+    if np.all((limits.min <= value) & (value <= limits.max)):
+        return
+    remedy = f"float({value!r})" if np.ndim(value) == 0 else "value.astype(float)"
+    raise ValueError(f"{name} must be an integer of {bits} bits or a float, got {value!r}; write {remedy}")
 
 
 def _concrete(value: Any) -> NDArray | None:

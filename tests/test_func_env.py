@@ -1,5 +1,7 @@
 """`reset` and `step` are composed from the six functions, and refuse results of the wrong kind."""
 
+import decimal
+import functools
 import inspect
 
 import jax
@@ -11,6 +13,7 @@ import funcenv
 from funcenv import adapters
 from funcenv.envs import CartPole
 from funcenv.spaces import Box, Discrete
+from funcenv.wrappers import TimeAwareObservation, TimeLimit
 from tests.support.tiny_envs import Tiny
 
 
@@ -178,6 +181,51 @@ def test_a_parameter_that_is_no_number_is_refused_however_it_is_set(make):
         make(gravity="x")
     with pytest.raises(ValueError, match="sutton_barto_reward of CartPole must be True or False, got 'no'"):
         make(sutton_barto_reward="no")
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (None, "must be a number, got None"),
+        (1j, "must be a real number, got 1j"),
+        (np.complex64(1), "must be a real number, got "),
+        (jnp.ones((), jnp.complex64), "must be a real number, got "),
+        (decimal.Decimal(1), r"must be a number, got Decimal\('1'\); write float\(Decimal\('1'\)\)"),
+        (abs, "must be a number, got <built-in function abs>"),
+        (np.array(["low"]), "must be a number, got array"),
+        (10**40, "must be an integer of 32 bits or a float, got 1000.*; write float"),
+        (2**31, "must be an integer of 32 bits or a float, got 2147483648"),
+        (-(2**31) - 1, "must be an integer of 32 bits or a float, got -2147483649"),
+        (np.int64(2**31), "must be an integer of 32 bits or a float"),
+        (np.array([1, 2**40]), "must be an integer of 32 bits or a float"),
+    ],
+)
+def test_a_parameter_is_a_real_number_that_jax_can_hold(value, message):
+    for make in (CartPole, CartPole().replace):
+        with pytest.raises(ValueError, match=f"^gravity of CartPole {message}"):
+            make(gravity=value)
+
+
+def test_the_largest_integers_and_all_that_jax_puts_in_place_of_numbers_are_parameters():
+    for value in (2**31 - 1, -(2**31), np.float64(1), np.ones(3), jnp.ones(()), jax.ShapeDtypeStruct((), "float32")):
+        assert CartPole(gravity=value).replace(length=1).gravity is value
+    assert jax.jit(lambda gravity: CartPole(gravity=gravity).gravity)(2.0) == 2.0
+    with jax.enable_x64(True):
+        assert CartPole(gravity=2**40).gravity == 2**40
+        with pytest.raises(ValueError, match="gravity of CartPole must be an integer of 64 bits or a float"):
+            CartPole(gravity=2**63)
+
+
+@pytest.mark.parametrize("value", [None, 1, 0.0, "yes", [True], np.ones(1, bool)])
+def test_a_flag_of_an_environment_or_wrapper_is_true_or_false(value):
+    for make, name in (
+        (CartPole, "sutton_barto_reward of CartPole"),
+        (functools.partial(funcenv.make, "FrozenLake-v1"), "is_slippery of FrozenLake"),
+        (functools.partial(TimeAwareObservation, TimeLimit(CartPole(), 3)), "normalize_time of TimeAwareObservation"),
+    ):
+        with pytest.raises(ValueError, match=f"{name} must be True or False, got "):
+            make(**{name.partition(" ")[0]: value})
+    assert CartPole(sutton_barto_reward=np.True_).sutton_barto_reward
 
 
 def test_a_list_is_no_array():

@@ -7,6 +7,7 @@ from typing import Any
 from funcenv.adapters import wrappers
 from funcenv.adapters.env import Env
 from funcenv.adapters.wrappers import *  # noqa: F403  # every public name
+from funcenv.checks import require_flag
 
 __all__ = [*wrappers.__all__, "FrameStack"]
 
@@ -25,5 +26,5 @@ class FrameStack(wrappers.FrameStackObservation[Any, Any, Any]):
     """
 
     def __init__(self, env: Env[Any, Any], num_stack: int, lz4_compress: bool = False) -> None:
-        del lz4_compress
+        require_flag("lz4_compress", lz4_compress)
         super().__init__(env, num_stack)

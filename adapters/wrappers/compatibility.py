@@ -18,6 +18,7 @@ from funcenv.adapters.compat.results import call_reset, observation_and_info, st
 from funcenv.adapters.engine.seeding import np_random
 from funcenv.adapters.env import ActType, Env, ObsType
 from funcenv.adapters.wrappers.wrapper import Wrapper
+from funcenv.checks import require_flag
 
 
 class StepCompatibility(Wrapper[ObsType, ActType, ObsType, ActType]):
@@ -44,7 +45,7 @@ class StepCompatibility(Wrapper[ObsType, ActType, ObsType, ActType]):
 
     def __init__(self, env: Env[Any, Any], return_two_dones: bool = False) -> None:
         super().__init__(env)
-        self._return_two_dones = return_two_dones
+        self._return_two_dones = require_flag("return_two_dones", return_two_dones)
         self._next_seed: int | None = None
         self._inside: StepCompatibility[Any, Any] | None = None  # the environment that is `unwrapped`
 
@@ -198,7 +199,7 @@ class StepAPICompatibility(Wrapper[ObsType, ActType, ObsType, ActType]):
 
     def __init__(self, env: Env[Any, Any], output_truncation_bool: bool = True) -> None:
         super().__init__(env)
-        self.output_truncation_bool = output_truncation_bool
+        self.output_truncation_bool = require_flag("output_truncation_bool", output_truncation_bool)
 
     def step(self, action: ActType) -> Any:
         """Play one action, and return observation, reward, one flag or two, and info."""

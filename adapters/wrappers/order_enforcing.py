@@ -7,6 +7,7 @@ from typing import Any
 from funcenv.adapters.env import ActType, Env, ObsType
 from funcenv.adapters.error import ResetNeeded
 from funcenv.adapters.wrappers.wrapper import Wrapper
+from funcenv.checks import require_flag
 
 
 class OrderEnforcing(Wrapper[ObsType, ActType, ObsType, ActType]):
@@ -33,7 +34,7 @@ class OrderEnforcing(Wrapper[ObsType, ActType, ObsType, ActType]):
 
     def __init__(self, env: Env[Any, Any], disable_render_order_enforcing: bool = False) -> None:
         super().__init__(env)
-        self._may_render = disable_render_order_enforcing
+        self._may_render = require_flag("disable_render_order_enforcing", disable_render_order_enforcing)
         self.has_reset = self._is_playing = False
 
     def step(self, action: ActType) -> tuple[ObsType, float, bool, bool, dict[str, Any]]:

@@ -11,6 +11,7 @@ from funcenv.adapters.checking.space_rules import check_spaces
 from funcenv.adapters.env import ActType, Env, ObsType
 from funcenv.adapters.wrappers.wrapper import Wrapper
 from funcenv.checker.findings import EnvCheckError
+from funcenv.checks import require_flag
 
 
 class PassiveEnvChecker(Wrapper[ObsType, ActType, ObsType, ActType]):
@@ -33,7 +34,7 @@ class PassiveEnvChecker(Wrapper[ObsType, ActType, ObsType, ActType]):
 
     def __init__(self, env: Env[Any, Any], warn: bool = False) -> None:
         super().__init__(env)
-        self._warns = warn
+        self._warns = require_flag("warn", warn)
         list(check_spaces(env))  # its advice is for `check_env`; here only faults count
         self._unchecked = {"reset", "step", "render"}
 

@@ -15,7 +15,7 @@ from funcenv.adapters.compat.results import call_render
 from funcenv.adapters.env import ActType, Env, ObsType
 from funcenv.adapters.rendering.modes import RGB_MODES
 from funcenv.adapters.wrappers.wrapper import Wrapper
-from funcenv.checks import require_at_least, require_positive
+from funcenv.checks import require_at_least, require_flag, require_positive
 from funcenv.replay.mp4 import VideoWriter, require_ffmpeg, require_folder
 
 
@@ -108,7 +108,7 @@ class RecordVideo(Wrapper[ObsType, ActType, ObsType, ActType]):
             episode_trigger = capped_cubic_video_schedule
         self.episode_trigger, self.step_trigger = episode_trigger, step_trigger
         self.video_length = video_length or math.inf
-        self.disable_logger = disable_logger
+        self.disable_logger = require_flag("disable_logger", disable_logger)
         self.episode_id = self.step_id = -1
         self._video: VideoWriter | None = None
         self._collected: list[Any] = []  # recorded frames of a "_list" mode that `render` still has to return

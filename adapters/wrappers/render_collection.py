@@ -7,6 +7,7 @@ from typing import Any
 from funcenv.adapters.env import ActType, Env, ObsType
 from funcenv.adapters.rendering.modes import LIST_SUFFIX, add_render_mode
 from funcenv.adapters.wrappers.wrapper import Wrapper
+from funcenv.checks import require_flag
 
 
 class RenderCollection(Wrapper[ObsType, ActType, ObsType, ActType]):
@@ -41,7 +42,8 @@ class RenderCollection(Wrapper[ObsType, ActType, ObsType, ActType]):
                 "RenderCollection needs an environment whose render_mode gives one frame, such as 'rgb_array', got "
                 f"{env.render_mode!r}"
             )
-        self.pop_frames, self.reset_clean = pop_frames, reset_clean
+        self.pop_frames = require_flag("pop_frames", pop_frames)
+        self.reset_clean = require_flag("reset_clean", reset_clean)
         self.frame_list: list[Any] = []
         self.metadata = add_render_mode(env.metadata, self.render_mode)
 

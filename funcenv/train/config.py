@@ -21,7 +21,8 @@ from funcenv.wrappers.repeat_action import RepeatAction
 class TrainConfig:
     """The task and the budget of a run; each algorithm adds its own settings in a subclass.
 
-    A subclass must define `batch_size`, and `actions` if it takes only some. Functions in its fields are stored as
+    A subclass must define `batch_size`, and `actions` if it takes only some. The annotation of a field is checked here;
+    a subclass checks ranges in `__post_init__`, after that of its base. Functions in its fields are stored as
     `"module:function"`.
     """
 
@@ -69,7 +70,7 @@ class TrainConfig:
             require_size("max_episode_steps", self.max_episode_steps)
         if self.seed < 0:
             raise ValueError(f"seed must be at least 0, got {self.seed}")
-        if self.num_updates < 1:
+        if self.batch_size > 0 and self.num_updates < 1:  # Subclasses check what a batch is made of.
             raise ValueError(
                 f"total_timesteps must be at least one batch, {self.batch_size} steps, got {self.total_timesteps}"
             )

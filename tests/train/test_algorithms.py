@@ -214,7 +214,7 @@ def test_installed_packages_offer_algorithms_by_name(monkeypatch):
     [
         ("pqn", {"num_minibatches": 3}, r"num_minibatches must divide num_envs \* num_steps, got 3"),
         ("pqn", {"q_lambda": 1.5}, r"q_lambda must lie in \[0, 1\]"),
-        ("pqn", {"hidden_sizes": (0,)}, "hidden_sizes must be widths"),
+        ("pqn", {"hidden_sizes": (0,)}, "hidden_sizes must hold numbers of at least 1"),
         ("pqn", {"epsilon_fraction": 0.0}, "epsilon_fraction must be a finite number above 0"),
         ("recurrent_ppo", {"num_minibatches": 32}, "num_minibatches must divide num_envs, got 32 for 16"),
         ("recurrent_ppo", {"cell": "rnn"}, "cell must be one of gru, lstm, got 'rnn'"),

@@ -160,7 +160,7 @@ def test_a_linear_policy_finds_the_way_past_the_cliff():
         ({"num_seeds": 0}, "num_seeds must be at least 1"),
         ({"total_timesteps": 10}, "total_timesteps must be at least one batch"),
         ({"gamma": 1.5}, r"gamma must lie in \[0, 1\], got 1.5"),
-        ({"hidden_sizes": (8, 0)}, "hidden_sizes must be widths"),
+        ({"hidden_sizes": (8, 0)}, "hidden_sizes must hold numbers of at least 1"),
         ({"activation": "gelu"}, "activation must be one of tanh, relu"),
         ({"seed": -1}, "seed must be at least 0"),
     ],

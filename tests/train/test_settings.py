@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from funcenv.train import dqn, ppo
+from funcenv.train import dqn, ppo, pqn, recurrent_ppo, reinforce, sac, td3
 
 BAD = [
     ("learning_rate", -0.5, ValueError),
@@ -40,3 +40,73 @@ def test_negative_weights_and_clips_of_ppo_are_refused(name):
 def test_integers_are_numbers_and_numpy_scalars_are_settings():
     config = dataclasses.replace(ppo.Config(), gamma=1, learning_rate=np.float64(0.1), seed=np.int64(3))
     assert config.gamma == 1 and config.seed == 3
+
+
+NO_SUCH_CHOICE = [(ppo, "activation", "tnah", "tanh, relu"), (recurrent_ppo, "cell", "GRU", "gru, lstm")]
+
+
+@pytest.mark.parametrize(("algorithm", "name", "value", "choices"), NO_SUCH_CHOICE)
+def test_a_choice_is_one_of_those_declared(algorithm, name, value, choices):
+    with pytest.raises(ValueError, match=rf"^{name} must be one of {choices}, got '{value}'; try "):
+        algorithm.Config(**{name: value})
+    for other in (None, 3, ["tanh"]):
+        with pytest.raises(ValueError, match=rf"^{name} must be one of {choices}, got "):
+            algorithm.Config(**{name: other})
+
+
+@pytest.mark.parametrize("algorithm", [ppo, sac])
+@pytest.mark.parametrize("value", [None, 64, "64", [64, 64], (64, 1.5), (64, True), (64, None), {64}])
+def test_sizes_are_a_tuple_of_integers(algorithm, value):
+    with pytest.raises(TypeError, match=r"^hidden_sizes must be a tuple of integers, such as \(64, 64\), got "):
+        algorithm.Config(hidden_sizes=value)
+
+
+@pytest.mark.parametrize("name", ["hidden_sizes", "patch_sizes", "patch_channels", "board_channels", "board_strides"])
+def test_each_size_is_at_least_one(name):
+    with pytest.raises(ValueError, match=rf"^{name} must hold numbers of at least 1, got \(4, 0\)"):
+        ppo.Config(**{name: (4, 0)})
+
+
+def test_no_hidden_layers_are_allowed():
+    assert ppo.Config(hidden_sizes=()).hidden_sizes == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("env_id", None), ("env_id", 3), ("network", None), ("env_params", None), ("env_params", [("gravity", 1)])],
+)
+def test_names_and_parameters_of_environments_have_their_kinds(name, value):
+    with pytest.raises(TypeError, match=rf"^{name} must be "):
+        ppo.Config(**{name: value})
+
+
+def test_a_time_limit_is_an_integer_or_none():
+    assert ppo.Config(max_episode_steps=None).max_episode_steps is None
+    for value in (1.5, "7", True):
+        with pytest.raises(TypeError, match=r"^max_episode_steps must be an integer or None, got "):
+            ppo.Config(max_episode_steps=value)
+
+
+RANGES = [
+    (reinforce, "learning_rate", 0.0, 1e-9),
+    (reinforce, "max_grad_norm", 0.0, 1e-9),
+    (reinforce, "entropy_coefficient", -1e-9, 0.0),
+    (reinforce, "value_coefficient", -1e-9, 0.0),
+    (sac, "learning_rate", 0.0, 1e-9),
+    (sac, "initial_temperature", 0.0, 1e-9),
+    (sac, "noise_correlation", 1.0, 0.0),
+    (td3, "learning_rate", -1.0, 1e-9),
+    (td3, "min_noise", -1e-9, 0.0),
+    (td3, "max_noise", 0.01, 0.05),
+    (td3, "target_noise", -1e-9, 0.0),
+    (td3, "target_noise_clip", -1e-9, 0.0),
+    (td3, "policy_delay", 0, 1),
+    (pqn, "reward_scale", 0.0, 1e-9),
+]
+
+
+@pytest.mark.parametrize(("algorithm", "name", "outside", "inside"), RANGES)
+def test_ranges_end_where_they_are_declared(algorithm, name, outside, inside):
+    assert getattr(algorithm.Config(**{name: inside}), name) == inside
+    with pytest.raises(ValueError, match=rf"{name}.*{outside}"):
+        algorithm.Config(**{name: outside})

@@ -14,7 +14,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 import flax.linen as nn
 import jax
@@ -63,10 +63,10 @@ class NetworkConfig(CollectorConfig):
     """take legal actions only, where the `info` of the environment has an `action_mask`"""
 
     def __post_init__(self) -> None:
-        if any(width < 1 for width in self.hidden_sizes):
-            raise ValueError(f"hidden_sizes must be widths of at least 1, got {self.hidden_sizes}")
-        if self.activation not in get_args(Activation):
-            raise ValueError(f"activation must be one of {', '.join(get_args(Activation))}, got {self.activation!r}")
+        super().__post_init__()
+        for name in ("hidden_sizes", "patch_sizes", "patch_channels", "board_channels", "board_strides"):
+            if any(size < 1 for size in getattr(self, name)):
+                raise ValueError(f"{name} must hold numbers of at least 1, got {getattr(self, name)}")
         if len(self.patch_sizes) != len(self.patch_channels):
             raise ValueError(
                 "patch_sizes and patch_channels must have one number for each convolution, "
@@ -77,7 +77,6 @@ class NetworkConfig(CollectorConfig):
                 "board_channels and board_strides must have one number for each convolution, "
                 f"got {self.board_channels} and {self.board_strides}"
             )
-        super().__post_init__()
 
     def make_env(self) -> AnyEnv:
         """Return the environment of the run as the agent sees it, and check that a network can be made for its spaces.

@@ -31,11 +31,11 @@ class EpsilonGreedy(TrainConfig):
     """part of the run over which that probability falls, in (0, 1]"""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         require_positive(epsilon_fraction=self.epsilon_fraction)
         require_probability(
             epsilon_start=self.epsilon_start, epsilon_end=self.epsilon_end, epsilon_fraction=self.epsilon_fraction
         )
-        super().__post_init__()
 
     def epsilon(self, update: Int[Array, ""] | int) -> Float[Array, ""]:
         """Return the probability of a random action in update number `update`, counted from 0."""

@@ -19,7 +19,7 @@ import optax
 from flax.typing import VariableDict
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from funcenv.checks import require_below_one, require_probability, require_size
+from funcenv.checks import require_below_one, require_positive, require_probability, require_size
 from funcenv.func_env import AnyEnv
 from funcenv.struct import PyTreeNode
 from funcenv.train.actions import BOUNDED
@@ -63,6 +63,7 @@ class OffPolicyConfig(NetworkConfig):
     """how far the target network moves towards the network after each gradient step, in [0, 1]"""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for name in ("num_envs", "num_steps", "num_gradient_steps", "minibatch_size", "n_step"):
             require_size(name, getattr(self, name))
         require_probability(gamma=self.gamma, target_rate=self.target_rate)
@@ -73,7 +74,6 @@ class OffPolicyConfig(NetworkConfig):
                 f"{self.learning_starts} for n_step={self.n_step}, num_envs={self.num_envs} and "
                 f"buffer_size={self.buffer_size}"
             )
-        super().__post_init__()
 
     @property
     def buffer_steps(self) -> int:
@@ -113,8 +113,9 @@ class ActorCriticsConfig(OffPolicyConfig):
     """normalize the inputs of each activation function"""
 
     def __post_init__(self) -> None:
-        require_below_one(noise_correlation=self.noise_correlation)
         super().__post_init__()
+        require_positive(learning_rate=self.learning_rate)
+        require_below_one(noise_correlation=self.noise_correlation)
 
     def optimizer(self) -> optax.GradientTransformation:
         """Return the optimizer of everything that is learned."""

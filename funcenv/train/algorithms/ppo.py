@@ -69,11 +69,11 @@ class Config(Minibatches, NetworkConfig):
     """log standard deviation of a new policy over continuous actions, in units of half the action's range"""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         require_positive(clip_epsilon=self.clip_epsilon)
         for name in ("entropy_coefficient", "value_coefficient"):
             require_at_least(0, name, getattr(self, name), remedy="0 leaves the term out")
         require_probability(gamma=self.gamma, gae_lambda=self.gae_lambda)
-        super().__post_init__()
 
     def optimizer(self) -> optax.GradientTransformation:
         """Return Adam with the annealed learning rate."""

@@ -21,7 +21,7 @@ import optax
 from flax.typing import VariableDict
 from jaxtyping import Array, Float, Int, Key
 
-from funcenv.checks import require_probability
+from funcenv.checks import require_positive, require_probability
 from funcenv.func_env import AnyEnv
 from funcenv.struct import PyTreeNode
 from funcenv.train.agents.distributions import to_env_actions
@@ -58,8 +58,9 @@ class Config(EpsilonGreedy, QNetworkConfig, Minibatches, NetworkConfig):
     """normalize the inputs of each activation function"""
 
     def __post_init__(self) -> None:
-        require_probability(gamma=self.gamma, q_lambda=self.q_lambda)
         super().__post_init__()
+        require_positive(reward_scale=self.reward_scale)
+        require_probability(gamma=self.gamma, q_lambda=self.q_lambda)
 
     def optimizer(self) -> optax.GradientTransformation:
         """Return rectified Adam with the annealed learning rate."""

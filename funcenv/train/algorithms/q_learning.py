@@ -48,8 +48,8 @@ class Config(EpsilonGreedy, CollectorConfig):
     """part of the run over which that probability falls, in (0, 1]"""
 
     def __post_init__(self) -> None:
-        require_probability(learning_rate=self.learning_rate, gamma=self.gamma)
         super().__post_init__()
+        require_probability(learning_rate=self.learning_rate, gamma=self.gamma)
 
     def make_env(self) -> AnyEnv:
         """Return the environment of the run, and check that a table can be made for its observations."""

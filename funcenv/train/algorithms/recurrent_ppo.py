@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -50,10 +50,8 @@ class Config(ppo.Config):
     """width of the recurrent layer"""
 
     def __post_init__(self) -> None:
-        require_size("memory_size", self.memory_size)
-        if self.cell not in get_args(Cell):
-            raise ValueError(f"cell must be one of {', '.join(get_args(Cell))}, got {self.cell!r}")
         super().__post_init__()
+        require_size("memory_size", self.memory_size)
         if self.num_envs % self.num_minibatches:
             raise ValueError(
                 f"num_minibatches must divide num_envs, got {self.num_minibatches} for {self.num_envs}; "

@@ -23,7 +23,7 @@ import optax
 from flax.typing import VariableDict
 from jaxtyping import Array, Float, Int, Key
 
-from funcenv.checks import require_probability
+from funcenv.checks import require_at_least, require_positive, require_probability
 from funcenv.func_env import AnyEnv
 from funcenv.struct import PyTreeNode
 from funcenv.train.agents.agent import ActorCriticAgent
@@ -55,8 +55,11 @@ class Config(NetworkConfig):
     """log standard deviation of a new policy over continuous actions, in units of half the action's range"""
 
     def __post_init__(self) -> None:
-        require_probability(gamma=self.gamma)
         super().__post_init__()
+        require_positive(learning_rate=self.learning_rate, max_grad_norm=self.max_grad_norm)
+        for name in ("entropy_coefficient", "value_coefficient"):
+            require_at_least(0, name, getattr(self, name), remedy="0 leaves the term out")
+        require_probability(gamma=self.gamma)
 
     def optimizer(self) -> optax.GradientTransformation:
         """Return Adam."""

@@ -53,8 +53,8 @@ class Config(_off_policy.ActorCriticsConfig):
     """function (config, env) that returns the networks, as "module:function\""""
 
     def __post_init__(self) -> None:
-        require_positive(initial_temperature=self.initial_temperature)
         super().__post_init__()
+        require_positive(initial_temperature=self.initial_temperature)
 
 
 class Model(PyTreeNode):

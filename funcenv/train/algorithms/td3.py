@@ -62,10 +62,11 @@ class Config(_off_policy.ActorCriticsConfig):
     """function (config, env) that returns the networks, as "module:function\""""
 
     def __post_init__(self) -> None:
-        require_size("policy_delay", self.policy_delay)
-        require_at_least(0, "min_noise", self.min_noise, "0 for none")
-        require_ordered("min_noise", self.min_noise, "max_noise", self.max_noise)
         super().__post_init__()
+        require_size("policy_delay", self.policy_delay)
+        for name in ("min_noise", "target_noise", "target_noise_clip"):
+            require_at_least(0, name, getattr(self, name), remedy="0 is for no noise")
+        require_ordered("min_noise", self.min_noise, "max_noise", self.max_noise)
 
 
 class Model(PyTreeNode):

@@ -30,9 +30,9 @@ class CollectorConfig(TrainConfig):
     """steps of each environment between updates"""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for name in ("num_envs", "num_steps"):
             require_size(name, getattr(self, name))
-        super().__post_init__()
 
     @property
     def batch_size(self) -> int:

@@ -27,6 +27,7 @@ class Minibatches(Annealed, CollectorConfig):
     """minibatches in a batch; divides num_envs * num_steps"""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for name in ("num_epochs", "num_minibatches"):
             require_size(name, getattr(self, name))
         if self.batch_size % self.num_minibatches:
@@ -34,7 +35,6 @@ class Minibatches(Annealed, CollectorConfig):
                 f"num_minibatches must divide num_envs * num_steps, got {self.num_minibatches} for "
                 f"{self.num_envs} * {self.num_steps} = {self.batch_size}"
             )
-        super().__post_init__()
 
     @property
     def optimizer_steps_per_update(self) -> int:

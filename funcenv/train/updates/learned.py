@@ -49,8 +49,8 @@ class Annealed(TrainConfig):
     """global norm that gradients are clipped to"""
 
     def __post_init__(self) -> None:
-        require_positive(learning_rate=self.learning_rate, max_grad_norm=self.max_grad_norm)
         super().__post_init__()
+        require_positive(learning_rate=self.learning_rate, max_grad_norm=self.max_grad_norm)
 
     @property
     def num_optimizer_steps(self) -> int:

@@ -1,6 +1,7 @@
 """The base classes of stateful wrappers, and the wrappers without rendering."""
 
 import copy
+import functools
 import gc
 import pickle
 import subprocess
@@ -12,7 +13,7 @@ import pytest
 
 from funcenv import adapters, spaces
 from funcenv import wrappers as pure
-from funcenv.adapters import FunctionalEnv, ResetNeeded, Space
+from funcenv.adapters import FunctionalEnv, ResetNeeded, Space, gym
 from funcenv.adapters.wrappers import (
     ActionWrapper,
     ObservationWrapper,
@@ -23,6 +24,24 @@ from funcenv.adapters.wrappers import (
     Wrapper,
 )
 from funcenv.envs import CartPole, Pendulum
+
+FLAGS = {
+    "return_two_dones": adapters.wrappers.StepCompatibility,
+    "output_truncation_bool": adapters.wrappers.StepAPICompatibility,
+    "disable_render_order_enforcing": OrderEnforcing,
+    "warn": PassiveEnvChecker,
+    "pop_frames": adapters.wrappers.RenderCollection,
+    "reset_clean": adapters.wrappers.RenderCollection,
+    "disable_logger": functools.partial(adapters.wrappers.RecordVideo, video_folder="videos"),
+    "lz4_compress": functools.partial(gym.wrappers.FrameStack, num_stack=2),
+}
+
+
+@pytest.mark.parametrize("name", FLAGS)
+def test_a_flag_is_true_or_false(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(TypeError, match=f"^{name} must be True or False, got 'yes'"):
+        FLAGS[name](adapters.make("CartPole-v1", render_mode="rgb_array"), **{name: "yes"})
 
 
 class Line(adapters.Env):
