@@ -19,8 +19,9 @@ its policy multiplies matrices. `jax.vmap` over rollouts makes one batch of all 
 
 The first call of a kind verifies the kernel against the plain program. The plain program runs if the results differ, if
 XLA cannot compile a single kernel, on other devices, over several devices, and with the environment variable
-`FUNCENV_NO_FAST_PATH=1`. Keys, integers and flags are the same in every case. Floats are the same where XLA contracts
-a*b+c alike, and else differ by a unit or two in the last place at each step.
+`FUNCENV_NO_FAST_PATH=1`. Keys are the same in every case. Floats are the same where XLA contracts a*b+c alike, and else
+differ by a unit or two in the last place at each step. Integers and flags are the same unless such a difference moves a
+float across a threshold, as it does in long episodes of rigid bodies.
 """
 
 from __future__ import annotations
@@ -203,7 +204,8 @@ def evaluate(
 ) -> Evaluation:
     """Play whole episodes, all at once, as one compiled program, and report each one's return.
 
-    Every episode counts once, however short; episodes that end early wait for the others.
+    Every episode counts once, however short. Episodes that end early wait for the others; on a CPU, large batches are
+    played in chunks, so that few episodes wait for the longest one.
 
     Args:
         env: the environment; or a batch of `num_episodes`, whose parameters have a leading axis: episode i is then
@@ -211,7 +213,7 @@ def evaluate(
         policy: `policy(observation, key) -> action`. If it has a method `adapt_env(env)`, as trained agents have, the
             environment that this returns is played.
         num_episodes: at least 1.
-        key: episode i depends on the key and i alone.
+        key: episode i depends on the key and i alone, up to rounding.
         max_steps: where to stop even if episodes have not ended, which an environment without end needs. `finished`
             is False for such episodes. By default 100,000, with a warning if it is reached.
 

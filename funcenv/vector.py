@@ -1,8 +1,9 @@
 """Many environments in one pure function.
 
-`FuncVectorEnv` batches an environment; `funcenv.vector_step` holds the laws of its keys and resets. Keys, integers and
-flags do not depend on `num_envs`, bit for bit. Floats do not either where XLA compiles the same arithmetic for another
-batch size; elsewhere they agree up to rounding.
+`FuncVectorEnv` batches an environment; `funcenv.vector_step` holds the laws of its keys and resets. Keys do not depend
+on `num_envs`, bit for bit. Floats do not either where XLA compiles the same arithmetic for another batch size, and
+elsewhere agree up to rounding. Integers and flags are equal unless rounding moves a float across a threshold, as it
+does in long episodes of rigid bodies.
 """
 
 from __future__ import annotations

@@ -8,7 +8,8 @@ call. Call number c uses
     call_key(env_key, c) = fold_in(env_key, c)
 
 and `FuncEnv.reset` and `FuncEnv.step` split that key among their functions. An environment therefore lives the same
-life for any `num_envs`, next to any neighbours and in every autoreset mode, and a plain loop reproduces it:
+life for any `num_envs`, next to any neighbours and in every autoreset mode, up to the rounding of floats, and a plain
+loop reproduces it:
 
     state, timestep = env.reset(call_key(env_key, 0))
     state, timestep = env.step(state, action, call_key(env_key, 1))     # suppose that this ends an episode

@@ -5,6 +5,9 @@ Experiments", arXiv:1903.03176, 2019. Each game is played on 10 x 10 cells, and 
 kind of object. The games are written from their rules, and every step was compared with the package `minatar` 1.0.15
 from the same state, with the same random numbers. The package itself, which is under the GPL-3.0, is not used.
 
+One thing differs from the package: its `reset` keeps the last action, which a sticky action may repeat in the first
+step of the next episode. Here an episode begins with "noop" as the last action.
+
 A game defines `start`, `play`, `cells` and the names of its channels and actions. Sticky actions are here.
 """
 

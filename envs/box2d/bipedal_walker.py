@@ -223,7 +223,7 @@ class BipedalWalker(FuncEnv[BipedalWalkerState, Any, Float[Array, "24"]]):
         leg = [math.pi, 5.0, math.pi, 5.0, 5.0]
         high = [math.pi, 5.0, 5.0, 5.0, *leg, *leg, *[1.0] * NUM_RAYS]
         low = [-bound for bound in high]
-        low[8] = low[13] = 0.0
+        low[8] = low[13] = -0.0
         return Box(low, high)
 
     @property

@@ -210,7 +210,7 @@ class LunarLander(FuncEnv[LunarLanderState, Any, Float[Array, "8"]]):
     def observation_space(self) -> Box:
         """Gymnasium's bounds."""
         high = [2.5, 2.5, 10.0, 10.0, 2 * math.pi, 10.0, 1.0, 1.0]
-        return Box([*(-bound for bound in high[:6]), 0.0, 0.0], high)
+        return Box([*(-bound for bound in high[:6]), -0.0, -0.0], high)
 
     @property
     def action_space(self) -> Discrete | Box:

@@ -33,6 +33,9 @@ SCALED_FIELDS = {
 _MIN_ENVS_PER_THREAD = 8
 _MAX_SIMULATIONS = 128  # bound on a batch with contact forces; each one takes several MB of address space
 _UNSTABLE = ("mjWARN_BADQPOS", "mjWARN_BADQVEL", "mjWARN_BADQACC")
+# Count of these warnings in a simulation that has not diverged. MuJoCo prints the first one of each kind, and writes it
+# to a file in the working directory; it resets a simulation that diverges, with a count of 1 or 0.
+_QUIET = 2
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,7 +95,11 @@ def advance(
 def begin(
     simulation: Simulation, out: dict[str, Any], qpos: NDArray, qvel: NDArray, scales: NDArray | None = None
 ) -> None:
-    """Write what `advance` writes for a simulation that was reset, and moved to these positions and velocities."""
+    """Write what `advance` writes for a simulation that was reset, and moved to these positions and velocities.
+
+    An unstable row keeps these numbers, so that a step from it is unstable, too. Its outputs are those of the model's
+    default pose.
+    """
     _in_batches(_Rows.begin, simulation, out, (qpos, qvel), scales)
 
 
@@ -129,10 +136,12 @@ class _Rows:
     def _reset(self) -> None:
         """Reset all simulations to the model's defaults, without computing anything; `Batch.forward` follows."""
         self.batch.reset()
-        self._note_warnings()
+        self._silence()
 
-    def _note_warnings(self) -> None:
-        self._seen, self._num_seen = self.batch.warning_bytes(), self.batch.warnings.copy()
+    def _silence(self) -> None:
+        """Count warnings from `_QUIET`."""
+        self.batch.warnings[:, self._kinds] = _QUIET
+        self._seen = self.batch.warning_bytes()
 
     def scale(self, scales: NDArray) -> None:
         """Scale the fields of the models."""
@@ -169,6 +178,8 @@ class _Rows:
         self._qpos[:], self._qvel[:] = qpos, qvel
         self.batch.forward()
         unstable = self._unstable()
+        if unstable is not None:  # MuJoCo has moved these to the model's default pose.
+            self._qpos[unstable], self._qvel[unstable] = qpos[unstable], qvel[unstable]
         out["displacement"][:], out["unstable"][:] = 0, unstable is not None and unstable
         self._write(out, self._point())
 
@@ -197,8 +208,8 @@ class _Rows:
         """Return which simulations have diverged since the last call, bool `[num]`; None for none."""
         if self.batch.warning_bytes() == self._seen:
             return None
-        unstable: NDArray = np.any((self.batch.warnings > self._num_seen)[:, self._kinds], axis=1)
-        self._note_warnings()
+        unstable: NDArray = np.any(self.batch.warnings[:, self._kinds] != _QUIET, axis=1)
+        self._silence()
         return unstable if unstable.any() else None
 
 

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from funcenv._compile.chunks import MAX_CHUNK_ENVS
 from funcenv._compile.host_jit import HostJit
 from funcenv._compile.lazy_reset import is_large, require_fitting
 from funcenv._compile.options import (
@@ -20,6 +21,7 @@ from funcenv._compile.options import (
     require_no_debugging,
     single_kernel_options,
 )
+from funcenv._compile.rollout.episodes import unfinished_steps
 from funcenv._compile.rollout.program import (
     RolloutArgs,
     RolloutResult,
@@ -118,6 +120,8 @@ def _play_plainly(call: _Call) -> RolloutResult:
     if vstate is None and applies_to("cpu", (venv, policy, key)) and is_large(venv.env, venv.num_envs):
         reset_key, key = rollout_keys(key)
         vstate = reset_program()(venv, reset_key)
+        if accumulator.is_finished is not None and venv.num_envs > MAX_CHUNK_ENVS:
+            return unfinished_program(venv, policy, key, vstate, accumulator, num_steps, MAX_CHUNK_ENVS)
     result: RolloutResult = plain_program(venv, policy, key, vstate, accumulator, num_steps, collect)
     return result._replace(collected=spread_alike(result.vstate.num_calls, result.collected))
 
@@ -135,6 +139,21 @@ def plain_program(
     """Play by steps of several kernels, in any program."""
     args = rollout_args(venv, policy, key, vstate)
     return _summarized(accumulator, plain_steps(accumulator, args, vstate, num_steps, collect))
+
+
+@functools.partial(HostJit, static_argnames=("accumulator", "num_steps", "chunk"))
+def unfinished_program(
+    venv: AnyVectorEnv,
+    policy: Any,
+    key: jax.Array,
+    vstate: VectorState[Any],
+    accumulator: Accumulator,
+    num_steps: int,
+    chunk: int,
+) -> RolloutResult:
+    """Play whole episodes by `unfinished_steps`."""
+    args = rollout_args(venv, policy, key, vstate)
+    return _summarized(accumulator, unfinished_steps(accumulator, args, vstate, num_steps, chunk))
 
 
 def _summarized(accumulator: Accumulator, result: RolloutResult) -> RolloutResult:

@@ -185,3 +185,10 @@ def test_a_probability_may_be_an_integer():
     env = Breakout(sticky_action_probability=0)
     state = jax.jit(env.transition)(env.initial(jax.random.key(0)), 1, jax.random.key(0))
     assert state.last_action == env.actions[1]
+
+
+@pytest.mark.parametrize("game", GAMES.values())
+def test_an_episode_begins_without_the_last_action_of_the_one_before(game):
+    """The package's `reset` keeps it, and a sticky action may repeat it."""
+    last = game().initial(jax.random.key(0)).replace(last_action=jnp.int32(game().actions[1]))
+    assert not game().remembers and game().initial_after(last, jax.random.key(1)).last_action == 0

@@ -152,3 +152,8 @@ def test_impossible_parameters_are_refused():
         BipedalWalker(lidar_range=0.0)
     with pytest.raises(ValueError, match="gravity"):
         BipedalWalker(gravity=np.inf)
+
+
+def test_lower_bounds_of_0_print_as_gymnasiums():
+    space = BipedalWalker().observation_space
+    assert np.signbit(space.low).all() and " -0. " in repr(space)

@@ -112,3 +112,8 @@ def test_the_heuristic_does_what_gymnasiums_does():
         expected = 2 if climb > abs(tilt) and climb > 0.05 else 3 if tilt < -0.05 else 1 if tilt > 0.05 else 0
         assert action == expected
         np.testing.assert_allclose(throttle, np.clip([climb * 20 - 1, -tilt * 20], -1, 1), atol=1e-5)
+
+
+def test_lower_bounds_of_0_print_as_gymnasiums():
+    space = LunarLander().observation_space
+    assert np.signbit(space.low).all() and " -0. " in repr(space)

@@ -69,7 +69,7 @@ def test_an_episode_goes_on_from_a_stored_state():
 
 def test_a_simulation_that_diverges_ends_its_episode_alone(capfd, monkeypatch, tmp_path):
     """The physics stays as it was, `info` tells, and the others go on as if nothing had happened."""
-    monkeypatch.chdir(tmp_path)  # where MuJoCo writes a log
+    monkeypatch.chdir(tmp_path)
     env = funcenv.wrappers.TimeLimit(Hopper(terminate_when_unhealthy=False), 100)
     states = started(env, 3)
     actions, key = jnp.asarray(random_actions(env, 3)), jax.random.key(0)
@@ -83,10 +83,31 @@ def test_a_simulation_that_diverges_ends_its_episode_alone(capfd, monkeypatch, t
     np.testing.assert_array_equal(found.env_state.physics[1], far[1])
     np.testing.assert_array_equal(found.env_state.physics[::2], expected.env_state.physics[::2])
     assert np.isfinite(timestep.reward).all()
-    capfd.readouterr()  # MuJoCo's own warning
+    assert capfd.readouterr() == ("", "") and not list(tmp_path.iterdir())  # where MuJoCo would write a log
     again, timestep = step(states, actions, key)
     assert not timestep.info["unstable"].any()
     np.testing.assert_array_equal(again.env_state.physics, expected.env_state.physics)
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, 1e11])
+@pytest.mark.parametrize("part", ["qpos", "qvel"])
+def test_a_first_state_that_diverges_stays_as_it_is_and_so_do_its_steps(part, number, capfd, monkeypatch, tmp_path):
+    """MuJoCo would go on from the default pose; its neighbours are not disturbed."""
+    monkeypatch.chdir(tmp_path)
+    env = Ant()
+    start = {"qpos": jnp.tile(env.init_qpos, (2, 1)), "qvel": jnp.zeros((2, env.model.mjmodel.nv))}
+    fine = jax.vmap(env.state_at)(**start)
+    start[part] = start[part].at[0, 3].set(number)
+    state = jax.vmap(env.state_at)(**start)
+    step = jax.vmap(env.transition, (0, None, None))
+    later = step(state, jnp.zeros(8), jax.random.key(0))
+    for found in (state, later):
+        assert found.unstable.tolist() == jax.vmap(env.terminal)(found).tolist() == [True, False]
+        np.testing.assert_array_equal(getattr(found, part)[0], start[part][0])
+        np.testing.assert_array_equal(found.physics[0], state.physics[0])
+    np.testing.assert_array_equal(later.physics[1], step(fine, jnp.zeros(8), jax.random.key(0)).physics[1])
+    np.testing.assert_array_equal(later.displacement[0], 0)
+    assert capfd.readouterr() == ("", "") and not list(tmp_path.iterdir())
 
 
 def simulate(mjmodel, state, env, actions):
