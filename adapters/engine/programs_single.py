@@ -8,15 +8,15 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
+from funcenv._compile.options import host_options
 from funcenv._compile.sharing import share_programs
 from funcenv._compile.single_kernel import SingleKernel
 from funcenv.adapters.engine.packing import Packing, Reader
 from funcenv.adapters.engine.snapshot import Snapshot
 from funcenv.func_env import AnyEnv, Timestep
-from funcenv.random import default_impl, find_impl
+from funcenv.random import default_impl, find_impl, words_in_key
 from funcenv.random._counter_based import Style
 from funcenv.random.generators import with_style
 from funcenv.struct import NDArray
@@ -45,8 +45,9 @@ class EnvPrograms:
 
     def __init__(self, func_env: AnyEnv, impl_name: str | None, stepped: Callable[[AnyEnv], AnyEnv]) -> None:
         self._env, self._impl_name, self._stepped = func_env, impl_name, stepped
-        key = jax.random.key(0, impl=find_impl(impl_name) if impl_name else default_impl())
-        example = jax.eval_shape(self._reset_result, func_env, key, jnp.zeros((), jnp.uint32))
+        impl = find_impl(impl_name) if impl_name else default_impl()
+        key = jax.random.wrap_key_data(jax.device_put(np.zeros(words_in_key(impl), np.uint32)), impl=impl)
+        example = jax.eval_shape(self._reset_result, func_env, key, np.uint32(0))
         example = example._replace(snapshot=example.snapshot._replace(key=key))
         self._layout = Packing(example)
         readers = self._layout.readers()
@@ -59,7 +60,8 @@ class EnvPrograms:
         self.read_env_state = _tree_reader(readers.snapshot.env_state)
         self.has_info = bool(readers.info)
         self.first_reset = jax.jit(
-            lambda env, key, num_calls: self._layout.pack(self._reset_result(env, key, num_calls))
+            lambda env, key, num_calls: self._layout.pack(self._reset_result(env, key, num_calls)),
+            compiler_options=host_options(),  # It runs once for each seed.
         )
         self.reset = self._single_kernel(self._reset)
         self.reset_with = jax.jit(self._reset)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from funcenv.random import default_impl, require_seed, words_in_key
@@ -84,7 +83,7 @@ def draw_key(generator: np.random.Generator) -> jax.Array:
     Array(True, dtype=bool)
     """
     impl = default_impl()
-    return jax.random.wrap_key_data(jnp.asarray(draw_key_words(generator, words_in_key(impl))), impl=impl)
+    return jax.random.wrap_key_data(jax.device_put(draw_key_words(generator, words_in_key(impl))), impl=impl)
 
 
 def seed_to_key(seed: int) -> jax.Array:

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from funcenv.adapters.engine.parameters import read_attribute, with_parameters
@@ -165,7 +164,7 @@ class Face:
         session = self.session
         if key is not None:
             session.use_impl_of(key)
-            packed = self.programs.first_reset(episode_env or session.func_env, key, jnp.zeros((), jnp.uint32))
+            packed = self.programs.first_reset(episode_env or session.func_env, key, jax.device_put(np.uint32(0)))
             session.packed, session.programs = packed, self._programs
         else:
             packed = self._take_over()

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from funcenv.adapters.engine.actions import array_encoder, dict_encoder, tuple_encoder
@@ -51,7 +50,7 @@ def _discrete_encoder(space: Discrete) -> Callable[[Any], Any]:
             return known
         member = int(space.encode_action(action))
         if member not in scalars:
-            scalars[member] = jnp.asarray(member, space.dtype)
+            scalars[member] = jax.device_put(np.asarray(member, space.dtype))  # Only this compiles nothing.
         return scalars[member]
 
     return encode

@@ -109,12 +109,14 @@ class SingleKernel:
         """Return the result for arguments of new shapes, for which the kernel is verified first."""
         if is_tracing() or is_debugging():  # Nothing can be compared, or each operation is to be examined.
             return self._plain(*args)
-        lowered = self._plain.lower(*args)  # Errors of the function itself are raised here.
+        traced = self._plain.trace(*args)  # Errors of the function itself are raised here.
+        lowered = traced.lower()
 
         def reference(*args: Any) -> Any:
             return lowered.compile(compiler_options=quick_options())(*args)
 
         try:
+            _require_no_host_call(traced.jaxpr.jaxpr)
             result = self._verified(self._compiled_kernel, reference).get(*args)(*args)
         except Refusal as refusal:
             self.refusal = str(refusal)
@@ -122,11 +124,10 @@ class SingleKernel:
         else:
             self._num_verified = self.kernel._cache_size()
             return result
-        expected = self._plain(*args)
-        if self._splits:
+        if self._splits and _calls_host(traced.jaxpr.jaxpr):
             with contextlib.suppress(Refusal):  # The plain program is left whole.
-                self._plain = self._verified(self._split_program, lambda *_: expected).get(*args)
-        return expected
+                self._plain = self._verified(self._split_program, reference).get(*args)
+        return self._plain(*args)
 
     def _verified(self, make: Callable[..., Any], reference: Callable[..., Any]) -> VerifiedProgram[Any]:
         return VerifiedProgram(
@@ -253,12 +254,20 @@ def require_supported(jaxpr: Any) -> None:
     funcenv._compile.verified.Refusal: a kernel cannot hold the operation sort
     """
     names = [eqn.primitive.name for eqn in iter_eqns(jaxpr)]
-    if any("callback" in name for name in names):
-        raise Refusal("the program calls the host")
+    _require_no_host_call(jaxpr)
     if len(names) > MAX_EQUATIONS:
         raise Refusal(f"the program has {len(names):,} operations, more than the {MAX_EQUATIONS:,} of a kernel")
     if unsupported := sorted(_UNSUPPORTED.intersection(names)):
         raise Refusal(f"a kernel cannot hold the operation {unsupported[0]}")
+
+
+def _require_no_host_call(jaxpr: Any) -> None:
+    if _calls_host(jaxpr):
+        raise Refusal("the program calls the host")
+
+
+def _calls_host(jaxpr: Any) -> bool:
+    return any("callback" in eqn.primitive.name for eqn in iter_eqns(jaxpr))
 
 
 _UNSUPPORTED = frozenset(
