@@ -63,10 +63,12 @@ __all__ = [
     "wrappers",
 ]
 
+_PACKAGES = "adapters", "checker", "envs", "multi_agent", "replay", "scene", "train"
+
 
 def __getattr__(name: str) -> Any:
     """Import what is not needed for stepping when it is first used, which keeps `import funcenv` fast."""
-    if name in ("adapters", "checker", "envs", "replay", "train"):
+    if name in _PACKAGES:
         return importlib.import_module(f"{__name__}.{name}")
     modules = {
         "check_func_env": "checker",
@@ -85,3 +87,7 @@ def __getattr__(name: str) -> Any:
     if module is None or not hasattr(found := importlib.import_module(f"{__name__}.{module}"), name):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(found, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_PACKAGES})

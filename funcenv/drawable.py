@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from funcenv.scene import Scene
 from funcenv.struct import NDArray
+
+if TYPE_CHECKING:
+    from funcenv.scene import Scene
 
 State = TypeVar("State")
 Action = TypeVar("Action")

@@ -9,15 +9,17 @@ wrappers that change actions, nothing is run before the call.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import numpy as np
-from jax.extend.core import ClosedJaxpr, Literal, jaxpr_as_fun
 
-from funcenv._compile.jaxpr import inner_jaxprs, iter_eqns
+from funcenv._compile.jaxpr import inner_jaxprs, is_literal, iter_eqns
 from funcenv.host import Field, HostFunction, Pool, split_words
 from funcenv.struct import NDArray
+
+if TYPE_CHECKING:
+    from jax.extend.core import ClosedJaxpr
 
 _CALLS = {"jit": "jaxpr", "pjit": "jaxpr", "custom_jvp_call": "call_jaxpr"}  # and the parameter that is called
 
@@ -166,7 +168,7 @@ def _needed(eqns: list[Any], result: Any) -> list[Any]:
     needed, kept = {result}, []
     for eqn in reversed(eqns):
         if needed.intersection(eqn.outvars):
-            needed.update(atom for atom in eqn.invars if not isinstance(atom, Literal))
+            needed.update(atom for atom in eqn.invars if not is_literal(atom))
             kept.append(eqn)
     return kept[::-1]
 
@@ -208,7 +210,7 @@ def _moved(
 def _is_move(eqn: Any) -> bool:
     """Return whether an equation moves numbers and does not change them, or calls such equations."""
     if eqn.primitive.name == "dynamic_slice":
-        return all(isinstance(start, Literal) for start in eqn.invars[1:])
+        return all(is_literal(start) for start in eqn.invars[1:])
     return eqn.primitive.name in _MOVES
 
 
@@ -234,6 +236,8 @@ class _Flat(NamedTuple):
 
     def program(self, closed: ClosedJaxpr, inputs: list[Any], eqns: list[Any], outvars: list[Any]) -> Any:
         """Return a function from some variables to others; the compiler removes what it does not need."""
+        from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
+
         parts: dict[str, Any] = {"constvars": list(self.constants), "invars": inputs, "eqns": eqns, "outvars": outvars}
         return jaxpr_as_fun(ClosedJaxpr(closed.jaxpr.replace(**parts), list(self.constants.values())))
 
@@ -275,4 +279,4 @@ def _calls_host(eqn: Any) -> bool:
 
 
 def _renamed(atom: Any, names: dict[Any, Any]) -> Any:
-    return atom if isinstance(atom, Literal) else names.get(atom, atom)
+    return atom if is_literal(atom) else names.get(atom, atom)

@@ -9,10 +9,12 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
-from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
+
+if TYPE_CHECKING:
+    from jax.extend.core import Jaxpr
 
 _ASSUMED_ITERATIONS = 16  # trips of a loop whose length depends on data
 _CALLBACK_OPERATIONS = 100_000.0  # cost of a call to the host, beside its own work: about 0.1 ms
@@ -54,9 +56,16 @@ def iter_eqns(jaxpr: Jaxpr) -> Iterator[Any]:
 
 def broadcast_literal(eqn: Any) -> Any | None:
     """Return the literal that an equation fills an array with, or None if the equation does anything else."""
-    if eqn is not None and eqn.primitive.name == "broadcast_in_dim" and isinstance(eqn.invars[0], Literal):
+    if eqn is not None and eqn.primitive.name == "broadcast_in_dim" and is_literal(eqn.invars[0]):
         return eqn.invars[0].val
     return None
+
+
+def is_literal(atom: Any) -> bool:
+    """Return whether an argument of an equation, or an output of a program, is a number rather than a variable."""
+    from jax.extend.core import Literal  # Its package takes longer to import than this one.
+
+    return isinstance(atom, Literal)
 
 
 def count_jaxpr(jaxpr: Jaxpr) -> float:
@@ -91,6 +100,8 @@ def _size(variable: Any) -> int:
 
 def inner_jaxprs(value: Any) -> list[Jaxpr]:
     """Return the programs inside a parameter of an equation: the body of a loop, the branches of a condition."""
+    from jax.extend.core import ClosedJaxpr, Jaxpr
+
     if isinstance(value, ClosedJaxpr):
         return [value.jaxpr]
     if isinstance(value, Jaxpr):

@@ -9,11 +9,10 @@ time, so that the cost follows the number of episodes that end. They are `Replac
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
-from jax.extend.core import Jaxpr
 from jaxtyping import Array, Bool
 
 from funcenv._compile import single_kernel
@@ -33,6 +32,9 @@ from funcenv.vector_step import (
     step_before_reset,
     take,
 )
+
+if TYPE_CHECKING:
+    from jax.extend.core import Jaxpr
 
 _MAX_SELECT_RESET_STEPS = 4.0  # A reset that costs more steps than this is done lazily,
 _MAX_SELECT_RESET_OPERATIONS = 50_000.0  # and so is one with more operations, such as drawing an image.

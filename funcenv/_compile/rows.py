@@ -12,10 +12,9 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.extend.core import Literal, jaxpr_as_fun
 from jaxtyping import Array, Bool, Int
 
-from funcenv._compile.jaxpr import broadcast_literal
+from funcenv._compile.jaxpr import broadcast_literal, is_literal
 from funcenv._jax import Shape
 from funcenv.vector_step import Fresh
 
@@ -118,11 +117,13 @@ def split_constants(fresh: Fresh, block: int) -> tuple[Any, Fresh]:
     >>> constants["row"], float(constants["steps"]), rest(jnp.array([3, 4]))
     (None, 0.0, {'row': Array([3, 4], dtype=int32), 'steps': None})
     """
+    from jax.extend.core import jaxpr_as_fun
+
     rows = Shape((block,), jnp.int32)
     closed, shapes = jax.make_jaxpr(fresh, return_shape=True)(rows)
     literals = {eqn.outvars[0]: broadcast_literal(eqn) for eqn in closed.jaxpr.eqns}
     structure: Any = jax.tree.structure(shapes)
-    constants = [None if isinstance(out, Literal) else literals.get(out) for out in closed.jaxpr.outvars]
+    constants = [None if is_literal(out) else literals.get(out) for out in closed.jaxpr.outvars]
 
     def rest(rows: jax.Array | None) -> Any:
         leaves = jaxpr_as_fun(closed)(rows)

@@ -12,7 +12,6 @@ from collections.abc import Hashable
 from typing import Any
 
 import jax
-import jax.extend.random
 import jax.numpy as jnp
 from jaxtyping import Array, Key, UInt
 
@@ -143,11 +142,13 @@ _styles: dict[Hashable, Style] = {}
 
 @functools.cache
 def _define_threefry(name: str, style: Style | None = None) -> Hashable:
+    from jax.extend.random import define_prng_impl  # Its package takes longer to import than this one.
+
     num_words, seed = (3, threefry.seed_indexed) if name == INDEXED_THREEFRY else (2, threefry.seed)
     split, random_bits = threefry.split, threefry.random_bits
     if style is not None:  # Keys of the default style can be pickled, because all their functions are of a module.
         split, random_bits = (functools.partial(function, style=style) for function in (split, random_bits))
-    impl: Hashable = jax.extend.random.define_prng_impl(
+    impl: Hashable = define_prng_impl(
         key_shape=(num_words,),
         seed=seed,
         split=split,

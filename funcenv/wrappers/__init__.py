@@ -19,44 +19,83 @@ an error. The recommended order, from the inside out:
    `Autoreset`.
 """
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from funcenv.moments import RunningMoments, SharedMoments, share_moments
-from funcenv.wrappers.action_mask_observation import ActionMaskObservation, gives_action_mask
-from funcenv.wrappers.add_render_observation import AddRenderObservation
-from funcenv.wrappers.atari_preprocessing import AtariPreprocessing, AtariPreprocessingState
-from funcenv.wrappers.autoreset import Autoreset, AutoresetState
 from funcenv.wrappers.base import StatefulWrapper, Wrapper, layers
-from funcenv.wrappers.delay_observation import DelayObservation
-from funcenv.wrappers.discretize import DiscretizeAction, DiscretizeObservation
-from funcenv.wrappers.dtype_observation import DtypeObservation
-from funcenv.wrappers.episode_statistics import EpisodeStatistics, EpisodeStatisticsState
-from funcenv.wrappers.filter_observation import FilterObservation
-from funcenv.wrappers.fire_reset import FireReset
-from funcenv.wrappers.flatten_observation import FlattenObservation
-from funcenv.wrappers.frame_stack_observation import FrameBufferState, FrameStackObservation
-from funcenv.wrappers.grayscale_observation import GrayscaleObservation
-from funcenv.wrappers.image_noise import AddWhiteNoise, ObstructView
-from funcenv.wrappers.max_and_skip_observation import MaxAndSkipObservation, MaxAndSkipObservationState
-from funcenv.wrappers.normalize import (
-    NormalizeObservation,
-    NormalizeObservationState,
-    NormalizeReward,
-    NormalizeRewardState,
-    freeze_moments,
-)
-from funcenv.wrappers.one_agent import OneAgent, OneAgentState
-from funcenv.wrappers.pixel_observation import PixelObservation
-from funcenv.wrappers.policy_memory import PolicyMemory, PolicyMemoryState
-from funcenv.wrappers.randomize_parameters import RandomizeParameters, RandomizeParametersState
-from funcenv.wrappers.repeat_action import RepeatAction, RepeatActionState
-from funcenv.wrappers.rescale import RescaleAction, RescaleObservation
-from funcenv.wrappers.reshape_observation import ReshapeObservation
-from funcenv.wrappers.resize_observation import ResizeObservation
-from funcenv.wrappers.sticky_action import StickyAction, StickyActionState
-from funcenv.wrappers.time_aware_observation import TimeAwareObservation
-from funcenv.wrappers.time_limit import StepCounterState, TimeLimit
-from funcenv.wrappers.transform_action import ActionWrapper, ClipAction, TransformAction
-from funcenv.wrappers.transform_observation import ObservationWrapper, TransformObservation
-from funcenv.wrappers.transform_reward import ClipReward, RewardWrapper, TransformReward
+
+if TYPE_CHECKING:
+    from funcenv.wrappers.action_mask_observation import ActionMaskObservation, gives_action_mask
+    from funcenv.wrappers.add_render_observation import AddRenderObservation
+    from funcenv.wrappers.atari_preprocessing import AtariPreprocessing, AtariPreprocessingState
+    from funcenv.wrappers.autoreset import Autoreset, AutoresetState
+    from funcenv.wrappers.delay_observation import DelayObservation
+    from funcenv.wrappers.discretize import DiscretizeAction, DiscretizeObservation
+    from funcenv.wrappers.dtype_observation import DtypeObservation
+    from funcenv.wrappers.episode_statistics import EpisodeStatistics, EpisodeStatisticsState
+    from funcenv.wrappers.filter_observation import FilterObservation
+    from funcenv.wrappers.fire_reset import FireReset
+    from funcenv.wrappers.flatten_observation import FlattenObservation
+    from funcenv.wrappers.frame_stack_observation import FrameBufferState, FrameStackObservation
+    from funcenv.wrappers.grayscale_observation import GrayscaleObservation
+    from funcenv.wrappers.image_noise import AddWhiteNoise, ObstructView
+    from funcenv.wrappers.max_and_skip_observation import MaxAndSkipObservation, MaxAndSkipObservationState
+    from funcenv.wrappers.normalize import (
+        NormalizeObservation,
+        NormalizeObservationState,
+        NormalizeReward,
+        NormalizeRewardState,
+        freeze_moments,
+    )
+    from funcenv.wrappers.one_agent import OneAgent, OneAgentState
+    from funcenv.wrappers.pixel_observation import PixelObservation
+    from funcenv.wrappers.policy_memory import PolicyMemory, PolicyMemoryState
+    from funcenv.wrappers.randomize_parameters import RandomizeParameters, RandomizeParametersState
+    from funcenv.wrappers.repeat_action import RepeatAction, RepeatActionState
+    from funcenv.wrappers.rescale import RescaleAction, RescaleObservation
+    from funcenv.wrappers.reshape_observation import ReshapeObservation
+    from funcenv.wrappers.resize_observation import ResizeObservation
+    from funcenv.wrappers.sticky_action import StickyAction, StickyActionState
+    from funcenv.wrappers.time_aware_observation import TimeAwareObservation
+    from funcenv.wrappers.time_limit import StepCounterState, TimeLimit
+    from funcenv.wrappers.transform_action import ActionWrapper, ClipAction, TransformAction
+    from funcenv.wrappers.transform_observation import ObservationWrapper, TransformObservation
+    from funcenv.wrappers.transform_reward import ClipReward, RewardWrapper, TransformReward
+
+# The names that each module exports; it is imported when one of them is first used.
+_NAMES = {
+    "action_mask_observation": "ActionMaskObservation gives_action_mask",
+    "add_render_observation": "AddRenderObservation",
+    "atari_preprocessing": "AtariPreprocessing AtariPreprocessingState",
+    "autoreset": "Autoreset AutoresetState",
+    "delay_observation": "DelayObservation",
+    "discretize": "DiscretizeAction DiscretizeObservation",
+    "dtype_observation": "DtypeObservation",
+    "episode_statistics": "EpisodeStatistics EpisodeStatisticsState",
+    "filter_observation": "FilterObservation",
+    "fire_reset": "FireReset",
+    "flatten_observation": "FlattenObservation",
+    "frame_stack_observation": "FrameBufferState FrameStackObservation",
+    "grayscale_observation": "GrayscaleObservation",
+    "image_noise": "AddWhiteNoise ObstructView",
+    "max_and_skip_observation": "MaxAndSkipObservation MaxAndSkipObservationState",
+    "normalize": "NormalizeObservation NormalizeObservationState NormalizeReward NormalizeRewardState freeze_moments",
+    "one_agent": "OneAgent OneAgentState",
+    "pixel_observation": "PixelObservation",
+    "policy_memory": "PolicyMemory PolicyMemoryState",
+    "randomize_parameters": "RandomizeParameters RandomizeParametersState",
+    "repeat_action": "RepeatAction RepeatActionState",
+    "rescale": "RescaleAction RescaleObservation",
+    "reshape_observation": "ReshapeObservation",
+    "resize_observation": "ResizeObservation",
+    "sticky_action": "StickyAction StickyActionState",
+    "time_aware_observation": "TimeAwareObservation",
+    "time_limit": "StepCounterState TimeLimit",
+    "transform_action": "ActionWrapper ClipAction TransformAction",
+    "transform_observation": "ObservationWrapper TransformObservation",
+    "transform_reward": "ClipReward RewardWrapper TransformReward",
+}
 
 __all__ = [
     "ActionMaskObservation",
@@ -120,3 +159,19 @@ __all__ = [
     "layers",
     "share_moments",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a module, or the module of a name, when it is first used, which keeps `import funcenv` fast."""
+    if name in _NAMES:
+        return importlib.import_module(f"{__name__}.{name}")
+    module = next((module for module, names in _NAMES.items() if name in names.split()), None)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(importlib.import_module(f"{__name__}.{module}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_NAMES, *__all__})

@@ -8,16 +8,18 @@ import difflib
 import math
 import zlib
 from collections.abc import Iterable, Iterator
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import jax
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from funcenv.func_env import Action, AnyEnv, FuncEnv, Obs, State
-from funcenv.scene import Scene
 from funcenv.spaces import Space
 from funcenv.struct import NDArray
+
+if TYPE_CHECKING:
+    from funcenv.scene import Scene
 
 _EXTRA_KEYS = 2**31  # beyond the numbers of draws and splits, which coincide with `fold_in` in JAX's generators
 

@@ -8,6 +8,7 @@ import pytest
 import funcenv
 from funcenv import adapters
 from funcenv._compile.host_split import DirectProgram, SplitProgram, split_host_call
+from funcenv._compile.single_kernel import SingleKernel
 from funcenv.host import host_call
 from tests.support.programs import programs_of
 from tests.test_host import RESULT, SpringEnv, SpringState, step_springs
@@ -87,6 +88,16 @@ class DirectSpringEnv(SpringEnv):
 
     def _step(self, words, force):
         return SpringState(*host_call(step_springs, RESULT, words, force))
+
+
+@pytest.mark.fast_path
+def test_the_first_call_returns_what_the_divided_program_returns():
+    """The undivided program is compiled quickly and only compared, so that its rounding is never seen."""
+    program = SingleKernel(lambda x, y: jnp.sin(x) * y + root(x) * y, splits=True)
+    args = np.float32(2), np.float32(0.3)
+    first = program(*args)
+    assert program.is_divided
+    np.testing.assert_array_equal(program(*args), first)
 
 
 @pytest.mark.fast_path

@@ -9,6 +9,7 @@ import tomllib
 import pytest
 
 import funcenv
+from funcenv import wrappers
 from tests.support.sources import ROOT, sources
 
 HEAVY = ("flax", "optax", "orbax", "chex", "matplotlib", "pygame", "gymnasium", "rich", "PIL")
@@ -32,6 +33,22 @@ def test_every_public_name_is_there():
     assert all(getattr(funcenv, name) is not None for name in funcenv.__all__)
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         funcenv.nothing  # noqa: B018
+
+
+def test_what_stepping_does_not_need_is_imported_when_it_is_used():
+    """Importing jax.extend, the drawing code and every wrapper takes longer than importing all the rest."""
+    loaded = run("import funcenv, sys; print(*sys.modules)").split()
+    assert not {"jax.extend", "funcenv.scene", "funcenv.wrappers.normalize", "funcenv.multi_agent"} & set(loaded)
+    run("import funcenv; funcenv.scene.Circle; funcenv.wrappers.normalize.NormalizeReward; funcenv.multi_agent")
+    assert {"scene", "multi_agent", *funcenv.__all__} <= set(dir(funcenv))
+
+
+def test_every_wrapper_is_imported_by_its_name():
+    for name in wrappers.__all__:
+        assert getattr(wrappers, name).__name__ == name and name in dir(wrappers)
+    assert {name for name in vars(wrappers) if name[0].isupper()} <= {*wrappers.__all__, "TYPE_CHECKING", "Any"}
+    with pytest.raises(AttributeError, match="has no attribute 'Nothing'"):
+        wrappers.Nothing  # noqa: B018
 
 
 def test_listing_and_making_environments_starts_no_backend():
