@@ -62,7 +62,8 @@ def array_encoder(space: AnySpace, sampler: str) -> Encode:
             inside = np.maximum.reduce(actions.view(unsigned[kind]), None) <= unsigned_high
         else:
             require_kind(space, actions.dtype)
-            inside = ((actions >= low) & (actions <= high)).all()  # false for NaN
+            # False for NaN; the search takes half the time of `all`.
+            inside = 0 not in ((actions >= low) & (actions <= high)).tobytes()
         if not inside:
             look_at(actions, ~((actions >= low) & (actions <= high)), len(batch_shape))
         return actions.astype(dtype)

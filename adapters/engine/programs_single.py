@@ -81,7 +81,7 @@ class EnvPrograms:
         """Compile `function(env, packed, ...)` for this environment, with generators that suit a single kernel."""
 
         def styled(*args: Any) -> Any:
-            return function(self._env, *args, style=Style.SINGLE_KERNEL)
+            return function(self._env, *args, style=Style.STATEFUL)
 
         return SingleKernel(styled, self._layout.read, functools.partial(function, self._env), splits=True)
 

@@ -184,7 +184,7 @@ def refusals_of_the_compiler() -> Iterator[None]:
 
 def _compile_quickly(function: Callable[..., Any], *args: Any) -> Any:
     """Compile a function to a single kernel if XLA can, or else as usual; the caller verifies the result."""
-    kernel = jax.jit(mark_single_kernel(function, Style.SINGLE_KERNEL), compiler_options=single_kernel_options())
+    kernel = jax.jit(mark_single_kernel(function, Style.STATEFUL), compiler_options=single_kernel_options())
     try:
         require_supported(kernel.trace(*args).jaxpr.jaxpr)
         with refusals_of_the_compiler():

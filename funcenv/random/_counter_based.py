@@ -18,6 +18,13 @@ from funcenv._jax import optimization_barrier
 MAX_BLOCKS = 2**32
 """The number of blocks that one key can produce, because the counters here have 32 bits."""
 
+MAX_LOOPED_ELEMENTS = 64
+"""The largest number of elements that a program of one environment computes one after another.
+
+XLA's CPU backend runs a program on the calling thread if it counts fewer than 1000 operations, and it counts the body
+of a loop once. The handover to another thread takes longer than the operations.
+"""
+
 MAX_UNROLLED_ELEMENTS = 8
 """The largest number of elements, such as the keys of one split, that are computed one by one.
 
@@ -36,6 +43,7 @@ class Style(enum.Enum):
 
     CPU = "a program of several kernels on a CPU"
     SINGLE_KERNEL = "a program that becomes a single kernel"
+    STATEFUL = "a program of one environment that becomes a single kernel"
     BATCHED_SINGLE_KERNEL = "a program that maps over environments and becomes a single kernel"
     GPU = "a program on an accelerator"
 
@@ -73,6 +81,8 @@ def split_elementwise(
 ) -> jax.Array:
     """Compute the keys of a split, `[*shape, words]`, from the blocks 0, 1, ... in row-major order.
 
+    In a program of one environment a loop computes them (`MAX_LOOPED_ELEMENTS`).
+
     Args:
         key_at: maps the index of a block to the words of its key.
         shape: the shape of the array of keys.
@@ -81,6 +91,9 @@ def split_elementwise(
     >>> split_elementwise(lambda index: (index, index), (2,), Style.CPU).tolist()
     [[0, 0], [1, 1]]
     """
+    if style is Style.STATEFUL and 1 < math.prod(shape) <= MAX_LOOPED_ELEMENTS:
+        words = lax.map(lambda index: stack_words(key_at(index), 0), element_indices(shape).reshape(-1))
+        return words.reshape(*shape, words.shape[-1])
     if 0 < math.prod(shape) <= MAX_UNROLLED_ELEMENTS:
         keys = _one_by_one(key_at, math.prod(shape))
         few = _stack_nested([word for key in keys for word in key], (*shape, len(keys[0])))
@@ -94,7 +107,8 @@ def draw_elementwise(draw: Callable[[jax.Array], Any], shape: tuple[int, ...], s
     On a GPU, a few elements are drawn one by one: XLA then moves each into the kernel that needs it. In a single kernel
     that maps over environments they are drawn in a loop, one after another for all environments at once, because an
     axis of size 4 fills no vector register. XLA counts the operations of a loop's body once, and asynchronous dispatch
-    depends on that count (`funcenv.adapters.engine.chunks`).
+    depends on that count (`funcenv.adapters.engine.chunks`). A program of one environment has such loops for the second
+    reason alone (`MAX_LOOPED_ELEMENTS`).
 
     Args:
         draw: an elementwise function of the indices.
@@ -106,7 +120,8 @@ def draw_elementwise(draw: Callable[[jax.Array], Any], shape: tuple[int, ...], s
     """
     indices = element_indices(shape)
     is_few = 1 < indices.size <= MAX_UNROLLED_ELEMENTS
-    if is_few and style is Style.BATCHED_SINGLE_KERNEL:
+    is_looped = style is Style.STATEFUL and 1 < indices.size <= MAX_LOOPED_ELEMENTS
+    if is_looped or (is_few and style is Style.BATCHED_SINGLE_KERNEL):
         return jax.tree.map(lambda leaf: leaf.reshape(shape), lax.map(draw, indices.reshape(-1)))
     if not is_few or style is not Style.GPU:
         return draw(indices)
