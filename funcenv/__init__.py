@@ -8,6 +8,9 @@
 (100, 4, 4)
 """
 
+from funcenv import _command  # noqa: F401  # before all others, which it says why
+
+# isort: split
 import importlib
 from typing import TYPE_CHECKING, Any
 

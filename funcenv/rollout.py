@@ -42,7 +42,7 @@ from funcenv.parameters import parameter_axes
 from funcenv.policy import Policy, adapted
 from funcenv.random import indexed_key, require_typed_key
 from funcenv.spaces.space import AnySpace
-from funcenv.statistics import EPISODE_TOTALS, RolloutStatistics
+from funcenv.statistics import RolloutStatistics, episode_totals, marked_missing
 from funcenv.struct import PyTreeNode, field
 from funcenv.vector import AnyVectorEnv, AutoresetMode, FuncVectorEnv, VectorState, VectorTimestep
 
@@ -191,8 +191,8 @@ def rollout(
     num_steps = require_size("num_steps", num_steps)
     require_typed_key(key)
     require_threads()
-    result = play(EPISODE_TOTALS, venv, as_policy(policy), key, vstate, num_steps, collect)
-    return result.vstate, result.collected, result.totals
+    result = play(episode_totals(), venv, as_policy(policy), key, vstate, num_steps, collect)
+    return result.vstate, result.collected, marked_missing(result.totals)
 
 
 MAX_EVALUATION_STEPS = 100_000

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from funcenv._compile.rollout.step import Accumulator
+from funcenv._jax import config
 from funcenv.struct import PyTreeNode
 from funcenv.trees import select
 from funcenv.vector import AnyVectorEnv, AutoresetMode, VectorState, VectorTimestep
@@ -17,7 +20,8 @@ from funcenv.vector import AnyVectorEnv, AutoresetMode, VectorState, VectorTimes
 class RolloutStatistics(PyTreeNode):
     """Statistics of the episodes that ended in a rollout.
 
-    A figure is NaN if it needs at least one episode and none ended.
+    A figure is NaN if it needs at least one episode and none ended. Inside a function that is traced while
+    `jax_debug_nans` is set it is 0, because that option refuses every program that returns NaN.
     """
 
     count: Int[Array, ""]
@@ -61,20 +65,23 @@ class Moments(PyTreeNode):
             largest=jnp.maximum(self.largest, number),
         )
 
-    def combine(self, counts: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
-        """Compute mean, standard deviation, minimum and maximum over all environments."""
+    def combine(self, counts: jax.Array, missing: float) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
+        """Compute mean, standard deviation, minimum and maximum over all environments; `missing` without numbers."""
         count = counts.astype(self.total.dtype)
         number = count.sum()
-        weight = jnp.where(count > 0, count / number, 0)
+        weight = count / jnp.maximum(number, 1)
         shift = self.total / jnp.maximum(count, 1)
         means = self.first + shift
         within = jnp.maximum(self.squares / jnp.maximum(count, 1) - shift**2, 0)
         # Distances are taken to a number near the mean, so that equal means have a spread of exactly 0.
-        centre = jnp.where(count > 0, means, -jnp.inf).max()
+        centre = jnp.where(number > 0, jnp.where(count > 0, means, -jnp.inf).max(), 0)
         mean = centre + (weight * (means - centre)).sum()
         variance = (weight * (within + (means - mean) ** 2)).sum()
-        nan = jnp.where(number > 0, 0, jnp.nan).astype(mean.dtype)
-        return mean + nan, jnp.sqrt(variance) + nan, self.smallest.min() + nan, self.largest.max() + nan
+        mean, deviation, smallest, largest = (
+            jnp.where(number > 0, figure, missing)
+            for figure in (mean, jnp.sqrt(variance), self.smallest.min(), self.largest.max())
+        )
+        return mean, deviation, smallest, largest
 
 
 class EpisodeTotals(PyTreeNode):
@@ -109,10 +116,10 @@ class EpisodeTotals(PyTreeNode):
         updated: EpisodeTotals = select(ended, more, self)
         return updated
 
-    def statistics(self) -> RolloutStatistics:
-        """Compute the statistics over all environments."""
+    def statistics(self, missing: float = jnp.nan) -> RolloutStatistics:
+        """Compute the statistics over all environments; a figure is `missing` if it needs an episode and none ended."""
         both = jax.tree.map(lambda *leaves: jnp.stack(leaves), self.returns, self.lengths)
-        combined = jax.vmap(Moments.combine, in_axes=(0, None))(both, self.counts)
+        combined = jax.vmap(Moments.combine, in_axes=(0, None, None))(both, self.counts, missing)
         figures = {
             f"{figure}_{quantity}": values[i]
             for figure, values in zip(("mean", "std", "min", "max"), combined, strict=True)
@@ -128,3 +135,18 @@ EPISODE_TOTALS = Accumulator(
     changes_only_at_ends=True,
     summary=EpisodeTotals.statistics,
 )
+_WITHOUT_NAN = EPISODE_TOTALS._replace(summary=functools.partial(EpisodeTotals.statistics, missing=0.0))
+
+
+def episode_totals() -> Accumulator:
+    """Return the accumulator of `RolloutStatistics`, whose program computes no NaN if `jax_debug_nans` is set."""
+    return _WITHOUT_NAN if config.jax_debug_nans else EPISODE_TOTALS
+
+
+def marked_missing(statistics: RolloutStatistics) -> RolloutStatistics:
+    """Return statistics with the NaN that `jax_debug_nans` keeps programs from computing, unless they are traced."""
+    if not config.jax_debug_nans or isinstance(statistics.count, jax.core.Tracer) or statistics.count > 0:
+        return statistics
+    nan = jax.device_put(np.full((), np.nan, statistics.mean_return.dtype))
+    nans: RolloutStatistics = jax.tree.map(lambda _: nan, statistics)
+    return nans.replace(count=statistics.count)

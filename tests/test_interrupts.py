@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+import sysconfig
 
 import pytest
 
@@ -50,6 +51,14 @@ def stopped(arguments, until, *numbers):
 def assert_quiet(text, lines_after):
     assert "Traceback" not in text and "Error" not in text and "Fatal" not in text
     assert len(text.splitlines()) <= lines_after, text
+
+
+@pytest.mark.parametrize("command", [[sys.executable, "-m", "funcenv"], [f"{sysconfig.get_path('scripts')}/funcenv"]])
+def test_an_interrupt_during_the_import_of_the_package_is_one_line(tmp_path, command):
+    (tmp_path / "jax.py").write_text("import signal, time\nsignal.raise_signal(signal.SIGINT)\ntime.sleep(60)\n")
+    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+    done = subprocess.run([*command, "list"], env=environment, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "funcenv: interrupted\n")
 
 
 @pytest.mark.parametrize(

@@ -278,7 +278,7 @@ def test_a_mistake_in_a_users_module_gives_its_line(here, capsys, source, words)
 
 
 def test_commands_import_nothing_from_the_current_folder(tmp_path):
-    for name in ("rich", "tyro", "matplotlib", "optax", "orbax"):
+    for name in ("jax", "numpy", "signal", "typing", "rich", "tyro", "matplotlib", "optax", "orbax"):
         (tmp_path / f"{name}.py").write_text(CANARY)
     command = [sys.executable, "-m", "funcenv", "compare", "no_such_run"]
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}

@@ -22,6 +22,7 @@ from funcenv.adapters.rendering.renderer import PendingFrame
 from funcenv.func_env import AnyEnv
 from funcenv.random import impl_name
 from funcenv.spaces.space import AnySpace
+from funcenv.transfers import transferred
 
 Conversions = Callable[[AnySpace, AnySpace], tuple[Callable[[Any], Any], Callable[[Any], Any]]]
 """Returns how actions become arguments of compiled code, and how observations are returned, from their two spaces."""
@@ -164,12 +165,15 @@ class Face:
         session = self.session
         if key is not None:
             session.use_impl_of(key)
-            packed = self.programs.first_reset(episode_env or session.func_env, key, jax.device_put(np.uint32(0)))
+            env = transferred(episode_env or session.func_env)
+            packed = self.programs.first_reset(env, key, jax.device_put(np.uint32(0)))
             session.packed, session.programs = packed, self._programs
         else:
             packed = self._take_over()
             programs = self._programs
-            session.packed = programs.reset(packed) if episode_env is None else programs.reset_with(episode_env, packed)
+            session.packed = (
+                programs.reset(packed) if episode_env is None else programs.reset_with(transferred(episode_env), packed)
+            )
         session.episode_env, session.is_playing, session.action = episode_env, True, None
         _, _, _, observation, info = self._read()
         return observation, info
@@ -188,11 +192,11 @@ class Face:
             self._take_over()
         if not session.is_playing:
             raise ResetNeeded("call reset() before the first step, and after an episode's end")
-        encoded, programs = self._encode(action), self._programs
+        encoded, programs = transferred(self._encode(action)), self._programs
         if session.episode_env is None:
             session.packed = programs.step(session.packed, encoded)
         else:
-            session.packed = programs.step_with(session.episode_env, session.packed, encoded)
+            session.packed = programs.step_with(transferred(session.episode_env), session.packed, encoded)
         session.action = action
         reward, terminated, truncated, observation, info = self._read()
         session.is_playing = not (terminated or truncated)
@@ -203,7 +207,7 @@ class Face:
         session = self.session
         session.use_impl_of(snapshot.key)
         programs = self.programs
-        packed = programs.restore(session.present_env, snapshot)
+        packed = programs.restore(transferred(session.present_env), snapshot)
         _, terminated, truncated = programs.read_scalars(np.asarray(packed))
         session.packed, session.programs = packed, programs
         session.is_playing, session.action = not (terminated or truncated), None

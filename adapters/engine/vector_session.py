@@ -18,6 +18,7 @@ from funcenv.adapters.error import ResetNeeded
 from funcenv.func_env import AnyEnv
 from funcenv.random import default_impl, find_impl, impl_name
 from funcenv.struct import NDArray
+from funcenv.transfers import transferred
 from funcenv.vector import AnyVectorEnv, AutoresetMode, FuncVectorEnv, VectorState
 
 
@@ -98,17 +99,20 @@ class VectorSession:
         """
         env = self.func_env if parameters is None else parameters
         if self.packed is None or self.key_words is None:
-            self.key_words = jnp.asarray(key_words)
-            result: Result = self._programs.first_reset(env, self.key_words)
+            self.key_words = jnp.asarray(transferred(key_words))
+            result: Result = self._programs.first_reset(transferred(env), self.key_words)
         else:
             if seeded.any():
-                self.key_words = jnp.asarray(np.where(seeded[:, None], key_words, np.asarray(self.key_words)))
-            result = self._programs.reset(env, self.key_words, self.packed, seeded, mask)
+                self.key_words = jnp.asarray(
+                    transferred(np.where(seeded[:, None], key_words, np.asarray(self.key_words)))
+                )
+            result = self._programs.reset(transferred(env), self.key_words, self.packed, *transferred((seeded, mask)))
         self.parameters, self.packed = parameters, result[1]
         return result
 
     def step(self, encoded: Any) -> Result:
         """Step all environments with encoded actions."""
+        encoded = transferred(encoded)
         if self.parameters is None:
             result: Result = self._programs.step(self.key_words, self.packed, encoded)
         else:
@@ -120,6 +124,7 @@ class VectorSession:
 
     def rollout(self, encoded: Any) -> StepResult:
         """Step all environments with a block of encoded actions, and return the results of all steps."""
+        encoded = transferred(encoded)
         if self.parameters is None:
             result: Any = self._programs.rollout(self.key_words, self.packed, encoded)
         else:

@@ -17,6 +17,7 @@ from funcenv.checks import require_size
 from funcenv.func_env import AnyEnv, FuncEnv
 from funcenv.scene import rasterize
 from funcenv.scene.grid import mosaic
+from funcenv.transfers import transferred
 
 Frame = UInt8[np.ndarray, "height width 3"]
 Frames = UInt8[np.ndarray, "num_envs height width 3"]
@@ -37,7 +38,7 @@ def require_frame_size(height: int | None, width: int | None) -> tuple[int | Non
 
 def scene_aspect(func_env: AnyEnv, env_state: Any) -> float:
     """Return the width of a scene's camera view divided by its height."""
-    width, height = jax.device_get(_camera_size(func_env, env_state))
+    width, height = jax.device_get(_camera_size(*transferred((func_env, env_state))))
     return float(width) / float(height)
 
 
@@ -49,7 +50,7 @@ def draw_frame(func_env: AnyEnv, env_state: Any, size: tuple[int, int]) -> Frame
 
 def draw_scene(func_env: AnyEnv, env_state: Any, size: tuple[int, int]) -> Frame:
     """Draw the scene of a state as a new array of `size` (height, width)."""
-    return np.array(_draw(func_env, env_state, size))
+    return np.array(_draw(*transferred((func_env, env_state)), size))
 
 
 def draw_frames(func_envs: AnyEnv, env_states: Any, size: tuple[int, int]) -> Frames:
@@ -64,7 +65,7 @@ def draw_frames(func_envs: AnyEnv, env_states: Any, size: tuple[int, int]) -> Fr
         envs, states = jax.device_get((func_envs, env_states))
         rows = range(len(jax.tree.leaves(states)[0]))
         return np.stack([draw_frame(row_of(envs, i), row_of(states, i), size) for i in rows])
-    return np.array(_draw_batch(func_envs, env_states, size))
+    return np.array(_draw_batch(*transferred((func_envs, env_states)), size))
 
 
 def draw_mosaic(func_envs: AnyEnv, env_states: Any, size: tuple[int, int], columns: int | None) -> Frame:

@@ -26,7 +26,7 @@ def to_jsonable(space: AnySpace, members: Iterable[Any]) -> Any:
     if isinstance(space, Tuple):
         return [to_jsonable(part, [one[i] for one in members]) for i, part in enumerate(space.spaces)]
     if isinstance(space, OneOf):
-        return [[int(i), to_jsonable(space.spaces[int(i)], [value])[0]] for i, value in members]
+        return [[int(i), _one_to_jsonable(space.spaces[int(i)], value)] for i, value in members]
     if isinstance(space, Sequence):
         return [_items_to_jsonable(space.feature_space, one, space.stack) for one in members]
     if isinstance(space, Graph):
@@ -50,7 +50,7 @@ def from_jsonable(space: AnySpace, values: Any) -> list[Any]:
         parts = [from_jsonable(part, column) for part, column in zip(space.spaces, values, strict=True)]
         return list(zip(*parts, strict=True))
     if isinstance(space, OneOf):
-        return [(int(i), from_jsonable(space.spaces[int(i)], [value])[0]) for i, value in values]
+        return [(int(i), _one_from_jsonable(space.spaces[int(i)], value)) for i, value in values]
     if isinstance(space, Sequence):
         return [_items_from_jsonable(space.feature_space, one, space.stack) for one in values]
     if isinstance(space, Graph):
@@ -60,13 +60,30 @@ def from_jsonable(space: AnySpace, values: Any) -> list[Any]:
     return [np.asarray(one, space.dtype)[()] for one in values]
 
 
+def _one_to_jsonable(space: AnySpace, member: Any) -> Any:
+    """Convert one member; a `Dict` gives a dict, and a `Tuple` a list, of the entries of this member alone."""
+    if isinstance(space, Dict):
+        return {name: _one_to_jsonable(part, member[name]) for name, part in space.spaces.items()}
+    if isinstance(space, Tuple):
+        return [_one_to_jsonable(part, entry) for part, entry in zip(space.spaces, member, strict=True)]
+    return to_jsonable(space, [member])[0]
+
+
+def _one_from_jsonable(space: AnySpace, value: Any) -> Any:
+    if isinstance(space, Dict):
+        return {name: _one_from_jsonable(part, value[name]) for name, part in space.spaces.items()}
+    if isinstance(space, Tuple):
+        return tuple(_one_from_jsonable(part, entry) for part, entry in zip(space.spaces, value, strict=True))
+    return from_jsonable(space, [value])[0]
+
+
 def _items_to_jsonable(space: AnySpace, items: Any, stacked: bool) -> Any:
-    return to_jsonable(batch_space(space, _length(items)), [items])[0] if stacked else to_jsonable(space, items)
+    return _one_to_jsonable(batch_space(space, _length(items)), items) if stacked else to_jsonable(space, items)
 
 
 def _items_from_jsonable(space: AnySpace, values: Any, stacked: bool) -> Any:
     if stacked:
-        return from_jsonable(batch_space(space, len(values)), [values])[0]
+        return _one_from_jsonable(batch_space(space, 1), values)  # the batch of any size has these kinds
     return tuple(from_jsonable(space, values))
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from funcenv.checks import require_integer
 from funcenv.random.generators import default_impl, find_impl, words_in_key
+from funcenv.transfers import transferred
 
 
 def key(seed: int, impl: str | None = None) -> jax.Array:
@@ -45,9 +46,10 @@ def key(seed: int, impl: str | None = None) -> jax.Array:
     """
     number, found = require_seed(seed), default_impl() if impl is None else find_impl(impl)
     if number < 2**32:
-        return jax.random.key(np.uint32(number), impl=found)
+        with jax.transfer_guard_host_to_device("allow"):  # A seed lies on the host.
+            return jax.random.key(np.uint32(number), impl=found)
     words = np.random.SeedSequence(number).generate_state(words_in_key(found))
-    return jax.random.wrap_key_data(jnp.asarray(words), impl=found)
+    return jax.random.wrap_key_data(jnp.asarray(transferred(words)), impl=found)
 
 
 def require_seed(seed: Any) -> int:

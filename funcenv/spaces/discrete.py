@@ -138,9 +138,9 @@ class Discrete(IntegerSpace):
         """Check an integer on the host, and convert it to an array of the space's dtype.
 
         Raises:
-            ValueError: `x` is out of range or not an integer; a bool is none.
+            ValueError: `x` is out of range or not an integer. A Python bool is one, but a bool of NumPy is none.
         """
-        if isinstance(x, bool) or not (isinstance(x, int) or is_array(x, "iu", ())):
+        if not (isinstance(x, int) or is_array(x, "iu", ())):
             raise self.refuse_action(x)
         if not self.start <= int(x) <= self._last:
             raise self.refuse_action(int(x))

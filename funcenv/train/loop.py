@@ -28,6 +28,7 @@ from funcenv.train.devices import (
     state_shardings,
     with_shardings,
 )
+from funcenv.transfers import transferred
 
 Metrics = dict[str, NDArray]
 
@@ -72,7 +73,7 @@ class Learner:
         # On one device, because the parameters of a program for several differ in the last digit.
         init = jax.jit(self._init, static_argnums=1, compiler_options=quick_options())
         with default_promotion(), deterministic_reductions(self.config.deterministic_reductions):
-            state = init(np.asarray(jax.random.key_data(key)), impl_name(key))
+            state = init(transferred(np.asarray(jax.random.key_data(key))), impl_name(key))
         return state if self.mesh is None else put_sharded(state, state_shardings(self.mesh, state))
 
     def template(self, key: jax.Array) -> Any:
@@ -95,7 +96,7 @@ class Learner:
         """
         num_updates = min(num_updates, MAX_UPDATES_PER_CALL, self.config.num_updates - self.num_updates_done(state))
         with self._context():
-            state, metrics = self._program(donate)(state, np.int32(num_updates))
+            state, metrics = self._program(donate)(state, transferred(np.int32(num_updates)))
         rows = {name: values[:num_updates] for name, values in jax.device_get(metrics).items()}
         # Not inside the program, where jax_debug_nans would take it for a mistake.
         means = {name: np.where(rows["episodes"] > 0, rows[name], np.nan) for name in MEANS_OF_EPISODES}
@@ -104,7 +105,7 @@ class Learner:
     def compile(self, state: Any, donate: bool = False) -> Any:
         """Compile `advance`, which the first call does otherwise, and return the same state."""
         with self._context():
-            state, metrics = self._program(donate)(state, np.int32(0))
+            state, metrics = self._program(donate)(state, transferred(np.int32(0)))
         jax.device_get(metrics)  # waits for the program
         return state
 

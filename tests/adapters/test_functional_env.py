@@ -5,6 +5,7 @@ import pickle
 import threading
 
 import cloudpickle
+import gymnasium
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -175,13 +176,22 @@ def test_calls_out_of_order_are_refused(env):
     env.step(0)
 
 
-@pytest.mark.parametrize("action", [2, -1, 0.5, 1.0, "left", None, np.array([1]), True, np.float32(1)])
+@pytest.mark.parametrize("action", [2, -1, 0.5, 1.0, "left", None, np.array([1]), np.True_, np.float32(1)])
 def test_actions_outside_a_discrete_space_are_refused_and_change_nothing(env, action):
     env.reset(seed=0)
     twin = copy.deepcopy(env)
     with pytest.raises(ValueError, match=r"is not in Discrete\(2\)"):
         env.step(action)
     assert trace(env, ACTIONS) == trace(twin, ACTIONS)
+
+
+def test_a_bool_is_an_integer_as_gymnasium_has_it(env):
+    twin, theirs = copy.deepcopy(env), gymnasium.make("CartPole-v1")
+    env.reset(seed=0), twin.reset(seed=0), theirs.reset(seed=0)
+    for action in (True, False):
+        assert action in env.action_space and action in theirs.action_space
+        np.testing.assert_array_equal(env.step(action)[0], twin.step(int(action))[0])
+        theirs.step(action)
 
 
 @pytest.mark.parametrize("action", [[np.nan], 0.5, [0.1, 0.1], [[0.1]], ["a"], [1j]])

@@ -1,5 +1,8 @@
 """Checkpoints hold every leaf that a train state may have."""
 
+import subprocess
+import sys
+
 import jax
 import jax.numpy as jnp
 import pytest
@@ -17,6 +20,28 @@ def test_keys_and_arrays_without_elements_are_restored(tmp_path):
     assert messages == []
     assert restored["boxes"].shape == (4, 0, 3)
     same_states(restored, state)
+
+
+SAVE_UNDER_A_LIMIT = """
+import gc, pathlib, resource, sys, time
+import jax.numpy as jnp
+from funcenv.train.runs import checkpoint
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]),) * 2)
+try:
+    checkpoint.save(pathlib.Path(sys.argv[1]), 1, {f"layer_{i}": jnp.arange(64.0) for i in range(40)})
+except OSError as error:
+    print(error)
+gc.collect()
+time.sleep(0.2)
+"""
+
+
+@pytest.mark.parametrize("limit", [1000, 2048])
+def test_a_limit_of_the_disk_is_one_error_and_the_threads_of_the_library_print_nothing(tmp_path, limit):
+    command = [sys.executable, "-c", SAVE_UNDER_A_LIMIT, str(tmp_path), str(limit)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == f"[Errno 27] File too large: '{tmp_path}'\n" and done.stderr == ""
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.dear

@@ -334,7 +334,10 @@ def test_a_bad_configuration_writes_nothing(tmp_path):
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize("text", ["{", "{}", '{"algorithm": "ppo", "config": {"colour": 1}}'])
+EMPTY = '{"algorithm": "ppo", "config": {}, "key": {"impl": "threefry"}}'
+
+
+@pytest.mark.parametrize("text", ["{", "{}", '{"algorithm": "ppo", "config": {"colour": 1}}', EMPTY])
 def test_a_damaged_config_is_named(tmp_path, text):
     (tmp_path / "config.json").write_text(text)
     with pytest.raises(ValueError, match=r"config.json cannot be understood"):

@@ -40,6 +40,7 @@ from funcenv._compile.single_kernel import compile_single_kernel
 from funcenv._compile.verified import Refusal, VerifiedProgram, fast_or_plain, signature
 from funcenv._jax import uses_64_bits
 from funcenv.sharding import spread_alike
+from funcenv.transfers import transferred
 from funcenv.vector import AnyVectorEnv, VectorState
 from funcenv.vector_step import rollout_keys
 
@@ -117,6 +118,7 @@ def _play_in_trace(call: _Call) -> RolloutResult:
 def _play_plainly(call: _Call) -> RolloutResult:
     """Play by the plain program."""
     accumulator, venv, policy, key, vstate, num_steps, collect = call
+    venv = transferred(venv)
     if vstate is None and applies_to("cpu", (venv, policy, key)) and is_large(venv.env, venv.num_envs):
         reset_key, key = rollout_keys(key)
         vstate = reset_program()(venv, reset_key)
@@ -182,7 +184,8 @@ class _RolloutKernel:
 
     def __call__(self, args: RolloutArgs, vstate: VectorState[Any] | None, num_steps: int) -> RolloutResult:
         """Play."""
-        result: RolloutResult = self._program(*self._start(args, vstate), np.uint32(0), np.int32(num_steps))
+        steps = transferred((np.uint32(0), np.int32(num_steps)))
+        result: RolloutResult = self._program(*self._start(args, vstate), *steps)
         return result._replace(vstate=result.vstate.replace(key=args.keys))
 
     def matches(self, args: RolloutArgs, vstate: VectorState[Any] | None, num_steps: int) -> bool:
@@ -192,8 +195,8 @@ class _RolloutKernel:
     def _start(self, args: RolloutArgs, vstate: VectorState[Any] | None) -> tuple[RolloutArgs, VectorState[Any], Any]:
         """Return the first arguments of `run_steps`."""
         if vstate is None:
-            return args, self._empty_vstate, np.True_
-        return args, vstate.replace(key=None), np.False_
+            return args, self._empty_vstate, transferred(np.True_)
+        return args, vstate.replace(key=None), transferred(np.False_)
 
 
 @functools.lru_cache(maxsize=128)
@@ -233,7 +236,7 @@ def _array_of(number: Any, kind: type, wide: bool, device: jax.Device) -> jax.Ar
     """Make a scalar array. Zeros come as strings, because a cache takes 0.0 and -0.0 for equal."""
     del wide  # It only keeps the dtypes apart.
     with jax.default_device(device):
-        return jnp.asarray(number != "False" if kind is bool else kind(number))
+        return jnp.asarray(transferred(number != "False" if kind is bool else kind(number)))
 
 
 @functools.cache

@@ -6,17 +6,13 @@ once it is complete. A folder with a checkpoint's name was therefore complete, a
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
-import logging
 import os
 import pathlib
 import re
 import shutil
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import jax
@@ -24,6 +20,7 @@ import jax.numpy as jnp
 
 from funcenv.random import find_impl
 from funcenv.train.devices import is_first, wait_for_all
+from funcenv.train.runs.storage_errors import disk_error, quiet_library
 
 MAX_CHECKPOINTS = 3
 """The number of checkpoints that are kept; older ones are removed."""
@@ -45,7 +42,7 @@ def save(folder: pathlib.Path, number: int, state: Any) -> pathlib.Path:
     """Write a train state as the checkpoint of update `number`, and remove all but the newest `MAX_CHECKPOINTS`.
 
     Raises:
-        OSError: It cannot be written. Its number is `ENOSPC` if the disk is full.
+        OSError: It cannot be written. The number is `ENOSPC`, or `EDQUOT` or `EFBIG`, if there is no space.
     """
     return _save(folder, STATE, number, state, MAX_CHECKPOINTS)
 
@@ -69,8 +66,8 @@ def _save(folder: pathlib.Path, kind: str, number: int, state: Any, max_checkpoi
         _write(partial, state)
     except Exception as error:
         _remove_begun(folder, partial.name)
-        if any(words in str(error) for words in ("RESOURCE_EXHAUSTED", "No space left")):  # the storage library's words
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder)) from error
+        if (found := disk_error(error, folder)) is not None:
+            raise found from error
         raise
     if is_first():
         _write_digests(partial)
@@ -97,7 +94,7 @@ def _write(partial: pathlib.Path, state: Any) -> None:
     """Write a train state to a folder; each process writes what its devices hold."""
     import orbax.checkpoint as ocp  # slow to import
 
-    with _quiet_library(), ocp.StandardCheckpointer() as checkpointer:
+    with quiet_library(), ocp.StandardCheckpointer() as checkpointer:
         checkpointer.save(partial.resolve(), _storable(state))
 
 
@@ -107,17 +104,6 @@ def _write_digests(partial: pathlib.Path) -> None:
         json.dump(digests, file, indent=1)
         file.flush()
         os.fsync(file.fileno())
-
-
-@contextmanager
-def _quiet_library() -> Iterator[None]:
-    """Keep Orbax's threads from printing tracebacks of the errors that it also raises."""
-    logger = logging.getLogger("absl")
-    was_disabled, logger.disabled = logger.disabled, True
-    try:
-        yield
-    finally:
-        logger.disabled = was_disabled
 
 
 def restore_latest(folder: pathlib.Path, template: Any, key_impl: str, kind: str = STATE) -> tuple[Any, list[str]]:
@@ -166,7 +152,7 @@ def _read(checkpoint: pathlib.Path, template: Any, key_impl: str) -> Any:
     impl, shapes = find_impl(key_impl), jax.eval_shape(_storable, template)
     shapes = jax.tree.map(placed, shapes, template, is_leaf=_is_none)
     try:
-        with _quiet_library(), ocp.StandardCheckpointer() as checkpointer:
+        with quiet_library(), ocp.StandardCheckpointer() as checkpointer:
             plain = checkpointer.restore(checkpoint.resolve(), shapes)
     except ValueError as error:
         raise NoCheckpointError(

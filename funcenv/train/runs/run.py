@@ -468,11 +468,11 @@ def _owned(folder: pathlib.Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _disk_errors(folder: pathlib.Path) -> Iterator[None]:
-    """Say where a disk is full, and how to go on."""
+    """Say where a disk is full or a limit is reached, and how to go on."""
     try:
         yield
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise
         saved = checkpoint.checkpoints(folder / CHECKPOINTS)
         last = f"the last good checkpoint is {saved[-1]}" if saved else "there is no checkpoint yet"
