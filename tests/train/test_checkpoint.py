@@ -41,7 +41,6 @@ def test_a_limit_of_the_disk_is_one_error_and_the_threads_of_the_library_print_n
     command = [sys.executable, "-c", SAVE_UNDER_A_LIMIT, str(tmp_path), str(limit)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout == f"[Errno 27] File too large: '{tmp_path}'\n" and done.stderr == ""
-    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.dear

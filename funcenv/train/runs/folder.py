@@ -80,7 +80,7 @@ def read_config(folder: pathlib.Path, trust_code: bool = False) -> tuple[str, An
         written = json.loads(path.read_text())
         algorithm, is_own = written["algorithm"], is_signed(SIGNED_AS, written)
         if "env_id" not in written["config"]:
-            raise ValueError("its settings name no env_id")
+            raise ValueError(f"its settings must name an env_id, got {written['config']}")
         names = stored_code(algorithm, written["config"])
         if is_own:
             for module, file in written.get("sources", {}).items():

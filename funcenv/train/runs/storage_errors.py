@@ -35,7 +35,6 @@ def quiet_library() -> Iterator[None]:
     They go on for a while after an error, so they are kept quiet until something else is saved or read.
     """
     absl, loop = logging.getLogger("absl"), logging.getLogger("asyncio")
-    was_disabled, absl.disabled = absl.disabled, True
     hook = getattr(sys.unraisablehook, "usual", sys.unraisablehook)
 
     def report(unraisable: Any) -> None:
@@ -44,13 +43,16 @@ def quiet_library() -> Iterator[None]:
 
     report.usual = hook  # type: ignore[attr-defined]  # the hook to return to
     sys.unraisablehook = report
+    absl.addFilter(_is_nothing)
     loop.addFilter(_is_news)
-    try:
-        yield
-    finally:
-        absl.disabled = was_disabled
+    yield
     sys.unraisablehook = hook
+    absl.removeFilter(_is_nothing)
     loop.removeFilter(_is_news)
+
+
+def _is_nothing(record: logging.LogRecord) -> bool:
+    return False
 
 
 def _is_news(record: logging.LogRecord) -> bool:
