@@ -33,6 +33,7 @@ from funcenv.vector_step import (
     map_rows,
     observe_row,
     reset_row,
+    take,
 )
 
 __all__ = ["AutoresetMode", "FuncVectorEnv", "VectorState", "VectorTimestep", "call_key"]
@@ -130,7 +131,9 @@ class FuncVectorEnv(PyTreeNode, Generic[State, Action, Obs]):
             keys, num_calls = self._env_keys(key), jnp.zeros(self.num_envs, jnp.uint32)
         fresh = self._map(reset_row, keys, num_calls)
         if self.env.remembers and key is None:
-            fresh = select(num_calls > 0, self._map(reset_row, keys, num_calls, vstate.env_state), fresh)
+            follows = num_calls > 0 if mask is None else (num_calls > 0) & self._checked_mask(mask)
+            last = self._states_to_follow(vstate, follows)
+            fresh = select(follows, self._map(reset_row, keys, num_calls, last), fresh)
         if mask is None:
             return fresh
         kept = vstate, self._map(observe_row, vstate)
@@ -205,6 +208,14 @@ class FuncVectorEnv(PyTreeNode, Generic[State, Action, Obs]):
         if key.shape != (self.num_envs,):
             raise ValueError(f"reset takes one key or {self.num_envs} of them, got keys of shape {key.shape}")
         return key
+
+    def _states_to_follow(self, vstate: VectorState[State], follows: Bool[Array, "num_envs"]) -> State:
+        """Return the last states, of which a simulator on the host only gets those that are used: others repeat one."""
+        if not self.env.calls_host:
+            return vstate.env_state
+        rows = jnp.where(follows, jnp.arange(self.num_envs), jnp.argmax(follows))
+        states: State = take(vstate.env_state, rows)
+        return states
 
     def _checked_mask(self, mask: Any) -> jax.Array:
         mask = jnp.asarray(mask)

@@ -6,11 +6,16 @@ under the GPL-2.0, and not installed with funcenv: `pip install "funcenv[atari]"
 
 What differs from Gymnasium: the state of the emulator is a value in `state`, so that one can return to it, and branch
 from it. Sticky actions and the random number of skipped frames are drawn from the key of a step instead of by ALE.
+
+The memory of the console and ALE's random numbers outlast a reset, and many games read either. As in Gymnasium, a reset
+with a new key (there: a seed) begins as if the game had just been loaded, and any other reset follows the episode
+before it.
 """
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -21,7 +26,8 @@ from jaxtyping import Array, Bool, Float, Int, UInt8, UInt32
 from funcenv._jax import Shape
 from funcenv.checks import require_below_one, require_one_of, require_size
 from funcenv.envs.atari.ale_view import AleView
-from funcenv.envs.atari.emulator import Cartridge, Console, advance, console, require_game
+from funcenv.envs.atari.batch import Console, advance, console, restart
+from funcenv.envs.atari.emulator import Cartridge, require_game
 from funcenv.envs.atari.games import MAX_NUM_FRAMES
 from funcenv.envs.atari.palettes import palette
 from funcenv.func_env import FuncEnv
@@ -56,12 +62,13 @@ _PUSHED = np.array(
 class AtariState(PyTreeNode):
     """The emulator, and what it shows."""
 
-    emulator: UInt32[Array, "words"]  # ALE's own serialized state: its length in bytes, a checksum, and the bytes
+    emulator: UInt32[Array, "words"]  # ALE's own serialized state, with a checksum; a row of `emulator.py`
     screen: UInt32[Array, "words"]  # indices of colours, four in each word
     ram: UInt32[Array, "32"]  # the memory of the console, four bytes in each word
     reward: Float[Array, ""]  # points of the last step
     lives: Int[Array, ""]  # lives that are left; 0 in games without lives
     frame: Int[Array, ""]  # number of frames since the reset
+    total_frames: Int[Array, ""]  # the same with the episodes that came before
     terminal: Bool[Array, ""]  # true if the game is over
     truncated: Bool[Array, ""]  # true if the episode has lasted for `max_num_frames_per_episode`
     last_action: Int[Array, ""]  # ALE's number of the action in the last frame, which a sticky action repeats
@@ -86,7 +93,8 @@ class Atari(FuncEnv[AtariState, Array, Array]):
     Termination: the game is over, mostly because no life is left. Episodes are truncated after
     `max_num_frames_per_episode` frames.
 
-    Initial state: the game after a reset, which is always the same.
+    Initial state: the game after a reset. The first episode always begins alike. Later ones depend on the episode
+    before (`initial_after`), as in ALE, because the console keeps its memory.
 
     Args:
         game: the name of the game, in snake_case.
@@ -185,12 +193,32 @@ class Atari(FuncEnv[AtariState, Array, Array]):
         low, high = _skip_range(self.frameskip)
         return 60 / ((low + high) / 2)
 
+    @property
+    def remembers(self) -> bool:
+        """True: the console keeps its memory when it is reset."""
+        return True
+
     def initial(self, key: jax.Array) -> AtariState:
-        """Return the state after a reset."""
+        """Return the state after the game was loaded, and reset."""
         del key
-        start = {name: jnp.asarray(value) for name, value in self.console.start.items()}
+        return self._started({name: jnp.asarray(value) for name, value in self.console.start.items()})
+
+    def initial_after(self, last: AtariState, key: jax.Array) -> AtariState:
+        """Return the state after a reset that follows an episode."""
+        del key
+        return self._started(self._call(restart, last.emulator))
+
+    def _started(self, start: dict[str, Any]) -> AtariState:
         start["reward"] = start["reward"].astype(float)
         return AtariState(**start, last_action=jnp.zeros((), jnp.int32), last_strength=jnp.ones((), float))
+
+    def _call(self, function: Callable[..., Any], *args: Any) -> dict[str, Any]:
+        """Call `advance` or `restart` on the host."""
+        result = {name: Shape(array.shape, array.dtype) for name, array in self.console.start.items()}
+        following: dict[str, Any] = host_call(
+            functools.partial(function, self.cartridge, self.num_threads), result, *args
+        )
+        return following
 
     def transition(self, state: AtariState, action: Array, key: jax.Array) -> AtariState:
         """Play the frames of a step; a game that is over stays as it is."""
@@ -227,10 +255,7 @@ class Atari(FuncEnv[AtariState, Array, Array]):
         """
         if strengths is None:
             strengths = jnp.ones(actions.shape, float)
-        start = self.console.start
-        result = {name: Shape(array.shape, array.dtype) for name, array in start.items()}
-        function = functools.partial(advance, self.cartridge, self.num_threads)
-        following = host_call(function, result, state.emulator, actions, strengths, jnp.asarray(num_frames, jnp.int32))
+        following = self._call(advance, state.emulator, actions, strengths, jnp.asarray(num_frames, jnp.int32))
         is_over = state.terminal | state.truncated
         following["screen"] = jnp.where(is_over, state.screen, following["screen"])  # ALE draws no more frames
         following["reward"] = following["reward"].astype(float)
@@ -293,11 +318,8 @@ class Atari(FuncEnv[AtariState, Array, Array]):
         return state.truncated
 
     def state_info(self, state: AtariState) -> dict[str, Any]:
-        """Return the lives that are left, and the number of frames since the reset.
-
-        Gymnasium's `frame_number` also counts the frames of earlier episodes, which a pure function does not know.
-        """
-        return {"lives": state.lives, "episode_frame_number": state.frame, "frame_number": state.frame}
+        """Return the lives that are left, the frames since the reset, and those since the game was loaded."""
+        return {"lives": state.lives, "episode_frame_number": state.frame, "frame_number": state.total_frames}
 
     @property
     def observation_space(self) -> Box:

@@ -103,7 +103,7 @@ def replace_in_blocks(mask: Bool[Array, "num_envs"], old: Any, fresh: Fresh) -> 
     def replace_block(carry: tuple[jax.Array, Any]) -> tuple[jax.Array, Any]:
         start, old = carry
         rows = jnp.searchsorted(counts, start + jnp.arange(1, block + 1, dtype=jnp.int32)).astype(jnp.int32)
-        new = fresh(jnp.minimum(rows, mask.size - 1))  # Entries beyond the last row in the mask are not used.
+        new = fresh(jnp.where(rows < mask.size, rows, rows[0]))  # Entries beyond the last row in the mask are not used.
         position = rank - start
         here, position = mask & (position >= 0) & (position < block), jnp.clip(position, 0, block - 1)
         merged = jax.tree.map(lambda a, b: jnp.where(expand_mask(here, b), take(a, position), b), new, old)
@@ -235,6 +235,8 @@ def _programs(structure: Any, *parameters: Any) -> tuple[Jaxpr, Jaxpr]:
     env = jax.tree.unflatten(structure, parameters)
     key = jax.eval_shape(lambda: jax.random.key(0))
     reset, (state, _) = jax.make_jaxpr(lambda env, key: env.reset(key), return_shape=True)(env, key)
+    if env.remembers:
+        reset = jax.make_jaxpr(lambda env, key, last: env.reset(key, after=last))(env, key, state)
     action = jax.eval_shape(lambda env, key: env.action_space.sample(key), env, key)
     step = jax.make_jaxpr(lambda env, *args: env.step(*args))(env, state, action, key)
     return reset.jaxpr, step.jaxpr

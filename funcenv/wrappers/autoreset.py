@@ -58,9 +58,13 @@ class Autoreset(StatefulWrapper[AutoresetState, Action, Obs]):
     def transition(self, state: AutoresetState, action: Action, key: jax.Array) -> AutoresetState:
         """Perform an inner step, or a reset after the end of an episode."""
         ended = self.terminal(state) | self.truncated(state)
-        fresh = first_state(self.env, self.extra_key(key), state.env_state)
         stepped = next_state(self.env, state.env_state, action, key)
-        env_state = select(ended, fresh, stepped)
+
+        def fresh() -> Any:
+            return first_state(self.env, self.extra_key(key), state.env_state)
+
+        # A simulator on the host may take long to reset.
+        env_state = jax.lax.cond(ended, fresh, lambda: stepped) if self.calls_host else select(ended, fresh(), stepped)
         return AutoresetState(env_state=env_state, fresh=ended)
 
     def reward(self, state: AutoresetState, action: Action, next_state: AutoresetState) -> Float[Array, ""]:

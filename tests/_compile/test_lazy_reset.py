@@ -102,7 +102,34 @@ def test_rows_are_replaced_where_flags_are_set(replace, share, size):
     np.testing.assert_array_equal(new["b"], old["b"] & ~flags[:, None])
 
 
+def test_blocks_compute_rows_of_the_mask_alone():
+    """A simulator on the host, which is asked for a whole block, need not reset games that go on."""
+    asked = []
+
+    def fresh(rows):
+        jax.debug.callback(lambda rows: asked.extend(rows.tolist()), rows)
+        return -rows
+
+    flags = np.isin(np.arange(100), (3, 40, 77))
+    jax.block_until_ready(jax.jit(lambda flags: replace_in_blocks(flags, jnp.arange(100), fresh))(flags))
+    jax.effects_barrier()
+    assert set(asked) == {3, 40, 77}
+
+
+class Growing(Maze):
+    """A maze of which only resets after an episode are dear."""
+
+    remembers = True
+
+    def initial(self, key):
+        return self.replace(turns=1).initial(key) if self.turns > 1 else super().initial(key)
+
+    def initial_after(self, last, key):
+        return Maze(self.turns).initial(key)
+
+
 def test_the_strategy_is_chosen_by_cost():
+    assert FuncVectorEnv(Growing(), 9).chosen_reset_strategy() == "lazy"
     assert FuncVectorEnv(Maze(), 9).chosen_reset_strategy() == "lazy"
     assert FuncVectorEnv(Maze(turns=1), 9).chosen_reset_strategy() == "select"
     assert FuncVectorEnv(Maze(limit=np.arange(9, dtype=np.int32)), 9).chosen_reset_strategy() == "lazy"
