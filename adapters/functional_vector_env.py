@@ -14,6 +14,7 @@ from funcenv.adapters.engine.batch_seeding import batch_np_random, parse_seeds, 
 from funcenv.adapters.engine.lifecycle import acquire, exclusive
 from funcenv.adapters.engine.outputs import StepResult, torch_output
 from funcenv.adapters.engine.programs_vector import Result
+from funcenv.adapters.engine.reset_options import read_options
 from funcenv.adapters.engine.seeding import draw_key_words, np_random
 from funcenv.adapters.engine.sending import (
     XlaFunctions,
@@ -186,7 +187,7 @@ class FunctionalVectorEnv(VectorEnv[ObsType, ActType]):
             ResetNeeded: the first reset has a mask.
         """
         self._session.require_nothing_pending("reset")
-        options = dict(options or {})
+        options = read_options(options)
         if env_id is not None:
             options["reset_mask"] = mask_of(env_id, self.num_envs)
         result, mask = self._start_reset(seed, options)

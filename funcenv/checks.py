@@ -179,8 +179,12 @@ def require_integer(name: str, value: Any) -> int:
         raise TypeError(f"{name} must be an integer, got {value!r} of type {type(value).__name__}") from None
 
 
-def require_size(name: str, value: Any, minimum: int = 1) -> int:
-    """Return an integer of at least `minimum` as an `int`.
+MAX_COUNT = 2**31 - 1
+"""The largest number of environments, steps or episodes: int32 counts them."""
+
+
+def require_size(name: str, value: Any, minimum: int = 1, maximum: int = 2**63 - 1) -> int:
+    """Return an integer of at least `minimum` and at most `maximum` as an `int`.
 
     Raises:
         TypeError: `value` is not an integer.
@@ -193,6 +197,8 @@ def require_size(name: str, value: Any, minimum: int = 1) -> int:
     size = require_integer(name, value)
     if size < minimum:
         raise ValueError(f"{name} must be at least {minimum}, got {size}")
+    if size > maximum:
+        raise ValueError(f"{name} must be at most {maximum}, got {size}")
     return size
 
 

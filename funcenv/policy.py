@@ -36,6 +36,20 @@ class DerivesKeys(Protocol):
         """Return the key of step number `step_index`, a uint32 scalar."""
 
 
+def require_policy(what: str, policy: Any) -> None:
+    """Raise `TypeError` unless a policy can be called.
+
+    >>> require_policy("rollout", "random")
+    Traceback (most recent call last):
+        ...
+    TypeError: rollout takes a policy(observation, key) -> action, got 'random'; funcenv.random_policy(env) makes one
+    """
+    if not callable(policy):
+        raise TypeError(
+            f"{what} takes a policy(observation, key) -> action, got {policy!r}; funcenv.random_policy(env) makes one"
+        )
+
+
 def adapted(env: AnyEnv, policy: Any) -> AnyEnv:
     """Return the environment that a policy asks for.
 

@@ -32,14 +32,15 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from funcenv._compile.rollout import Accumulator, as_policy, play
-from funcenv.checks import require_size
+from funcenv.checks import MAX_COUNT, require_size
 from funcenv.forking import require_threads
-from funcenv.func_env import AnyEnv, FuncEnv, require_env
+from funcenv.func_env import RESULT_ORDER, AnyEnv, FuncEnv, require_env
 from funcenv.parameters import parameter_axes
-from funcenv.policy import Policy, adapted
+from funcenv.policy import Policy, adapted, require_policy
 from funcenv.random import indexed_key, require_typed_key
 from funcenv.spaces.space import AnySpace
 from funcenv.statistics import RolloutStatistics, episode_totals, marked_missing
@@ -172,9 +173,11 @@ def rollout(
         `vstate` passed in.
 
     Raises:
-        ValueError: `num_steps` is below 1, or the policy returns an action of another shape than those of the space.
-        TypeError: `venv` is not a `FuncVectorEnv`, the key is a legacy key, or the policy returns floats where the
-            action space holds integers. What the policy itself raises has a note that says how it is called.
+        ValueError: `num_steps` is below 1 or does not fit 32 bits, the `vstate` is that of another number of
+            environments, or the policy returns an action of another shape than those of the space.
+        TypeError: `venv` is not a `FuncVectorEnv`, the key is a legacy key, the policy is no function, `vstate` is no
+            vector state, or the policy returns floats where the action space holds integers. What the policy itself
+            raises has a note that says how it is called.
         funcenv.adapters.ForkedProcess: this process was forked after JAX had started.
 
     >>> import funcenv
@@ -188,12 +191,20 @@ def rollout(
     if not isinstance(venv, FuncVectorEnv):
         shown = type(venv).__name__ if isinstance(venv, FuncEnv) else repr(venv)
         raise TypeError(f"rollout takes a FuncVectorEnv, got {shown}; write funcenv.FuncVectorEnv(env, num_envs=...)")
-    num_steps = require_size("num_steps", num_steps)
+    num_steps = require_size("num_steps", num_steps, maximum=MAX_STEPS)
     require_typed_key(key)
+    require_policy("rollout", policy)
+    if collect is not None and not callable(collect):
+        raise TypeError(f"collect is a function collect(timestep, action), or None to keep nothing, got {collect!r}")
+    if vstate is not None:
+        _require_vstate(venv, vstate)
     require_threads()
     result = play(episode_totals(), venv, as_policy(policy), key, vstate, num_steps, collect)
     return result.vstate, result.collected, marked_missing(result.totals)
 
+
+MAX_STEPS = 2**32 - 1
+"""The largest number of steps: the key of a step derives from its number as a uint32."""
 
 MAX_EVALUATION_STEPS = 100_000
 """The steps after which an evaluation stops, unless it is told another number."""
@@ -218,8 +229,9 @@ def evaluate(
             is False for such episodes. By default 100,000, with a warning if it is reached.
 
     Raises:
-        TypeError: `env` is not a `FuncEnv`, or the key is a legacy key.
-        ValueError: `num_episodes` or `max_steps` is below 1, or a batch has another size than `num_episodes`.
+        TypeError: `env` is not a `FuncEnv`, the key is a legacy key, or the policy is no function.
+        ValueError: `num_episodes` or `max_steps` is below 1 or has too many bits, or a batch has another size than
+            `num_episodes`.
 
     >>> import funcenv
     >>> env = funcenv.make("CartPole-v1")
@@ -228,9 +240,10 @@ def evaluate(
     ((10,), True)
     """
     require_env("evaluate", env)
-    num_episodes = require_size("num_episodes", num_episodes)
-    limit = MAX_EVALUATION_STEPS if max_steps is None else require_size("max_steps", max_steps)
+    num_episodes = require_size("num_episodes", num_episodes, maximum=MAX_COUNT)
+    limit = MAX_EVALUATION_STEPS if max_steps is None else require_size("max_steps", max_steps, maximum=MAX_STEPS)
     require_typed_key(key)
+    require_policy("evaluate", policy)
     require_threads()
     parameter_axes(env, num_episodes, "num_episodes")
     venv = FuncVectorEnv(adapted(env, policy), num_episodes, AutoresetMode.DISABLED)
@@ -238,6 +251,18 @@ def evaluate(
     if max_steps is None and not isinstance(evaluation.finished, jax.core.Tracer):
         _warn_of_unfinished(evaluation, limit)
     return evaluation
+
+
+def _require_vstate(venv: AnyVectorEnv, vstate: Any) -> None:
+    """Raise unless `vstate` is a state of as many environments as `venv` has."""
+    if not isinstance(vstate, VectorState):
+        shown = type(vstate).__name__ if isinstance(vstate, PyTreeNode) else repr(vstate)
+        raise TypeError(f"vstate must be what venv.reset or rollout returns first, got {shown}; {RESULT_ORDER}")
+    if np.shape(vstate.done)[:1] != (venv.num_envs,):
+        raise ValueError(
+            f"vstate must hold the states of num_envs={venv.num_envs} environments, got those of "
+            f"{np.size(vstate.done)}; reset this vector environment first"
+        )
 
 
 def _warn_of_unfinished(evaluation: Evaluation, limit: int) -> None:

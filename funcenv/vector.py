@@ -18,7 +18,7 @@ from jaxtyping import Array, Bool, Key
 
 from funcenv._compile import traced_step
 from funcenv._compile.lazy_reset import choose_strategy
-from funcenv.checks import explain_calls, require_size
+from funcenv.checks import MAX_COUNT, explain_calls, require_size
 from funcenv.func_env import RESULT_ORDER, Action, FuncEnv, Obs, State, Timestep, require_env
 from funcenv.parameters import map_batched, parameter_axes, single_env
 from funcenv.random import require_typed_key
@@ -72,7 +72,7 @@ class FuncVectorEnv(PyTreeNode, Generic[State, Action, Obs]):
 
     def __post_init__(self) -> None:
         require_env("FuncVectorEnv", self.env)
-        require_size("num_envs", self.num_envs)
+        require_size("num_envs", self.num_envs, maximum=MAX_COUNT)
         if not isinstance(self.autoreset_mode, AutoresetMode):
             modes = ", ".join(str(mode) for mode in AutoresetMode)
             raise TypeError(f"autoreset_mode must be one of {modes}, got {self.autoreset_mode!r}")

@@ -54,6 +54,11 @@ class AutoresetMode(enum.Enum):
     SAME_STEP = "SameStep"
     DISABLED = "Disabled"
 
+    @classmethod
+    def _missing_(cls, value: object) -> None:
+        modes = ", ".join(str(mode) for mode in cls)
+        raise ValueError(f"autoreset_mode must be one of {modes}, got {value!r}")
+
 
 class VectorState(PyTreeNode, Generic[State]):
     """The states of all environments, their keys and their running totals: leading axis `[num_envs]` throughout."""

@@ -159,6 +159,14 @@ def test_evaluate_stops_where_there_is_no_end():
     assert not evaluation.finished.any() and (evaluation.episode_length == 9).all()
 
 
+def roll_out(policy=POLICY, num_steps=3, **options):
+    return funcenv.rollout(FuncVectorEnv(ENV, 2), policy, funcenv.key(0), num_steps, **options)
+
+
+def evaluate_for(max_steps):
+    return funcenv.evaluate(ENV, POLICY, 2, funcenv.key(0), max_steps=max_steps)
+
+
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
@@ -168,6 +176,33 @@ def test_evaluate_stops_where_there_is_no_end():
             "num_steps must be at least 1",
         ),
         (lambda: funcenv.evaluate(ENV, POLICY, -1, funcenv.key(0)), ValueError, "num_episodes must be at least 1"),
+        (
+            lambda: funcenv.evaluate(ENV, POLICY, 2**31, funcenv.key(0)),
+            ValueError,
+            "num_episodes must be at most 214",
+        ),
+        (lambda: funcenv.evaluate(ENV, "x", 2, funcenv.key(0)), TypeError, "evaluate takes a policy.*, got 'x'"),
+        (lambda: evaluate_for(2**32), ValueError, "max_steps must be at most 4294967295, got 4294967296"),
+        (lambda: roll_out(num_steps=10**40), ValueError, "num_steps must be at most 4294967295, got 1000"),
+        (lambda: roll_out(num_steps=None), TypeError, "num_steps must be an integer, got None"),
+        (
+            lambda: roll_out(policy="x"),
+            TypeError,
+            r"rollout takes a policy\(observation, key\) -> action, got 'x';",
+        ),
+        (lambda: roll_out(policy=None), TypeError, "rollout takes a policy.*, got None"),
+        (lambda: roll_out(collect="x"), TypeError, r"collect is a function .*, or None to keep nothing, got 'x'"),
+        (
+            lambda: roll_out(vstate="x"),
+            TypeError,
+            "vstate must be what venv.reset .* returns first, got 'x'; reset",
+        ),
+        (lambda: roll_out(vstate=FuncVectorEnv(ENV, 2).reset(funcenv.key(0))[1]), TypeError, "got VectorTimestep; "),
+        (
+            lambda: roll_out(vstate=FuncVectorEnv(ENV, 3).reset(funcenv.key(0))[0]),
+            ValueError,
+            "vstate must hold the states of num_envs=2 environments, got those of 3; reset",
+        ),
         (lambda: funcenv.rollout(FuncVectorEnv(ENV, 2), POLICY, jnp.zeros(2, jnp.uint32), 3), TypeError, "typed key"),
     ],
 )

@@ -324,6 +324,12 @@ def test_x64_keeps_the_dtypes_that_the_spaces_declare():
     [
         (lambda: FuncVectorEnv(Dice(), 0), ValueError, "num_envs must be at least 1, got 0"),
         (lambda: FuncVectorEnv(Dice(), 2.5), TypeError, "num_envs must be an integer"),
+        (lambda: FuncVectorEnv(Dice(), 10**40), ValueError, "num_envs must be at most 2147483647, got 1000"),
+        (
+            lambda: TimeLimit(Dice(), 2**31),
+            ValueError,
+            "max_episode_steps must be at most 2147483647, got 2147483648",
+        ),
         (lambda: FuncVectorEnv(Dice(), 2, "same_step"), TypeError, "autoreset_mode must be one of"),
         (lambda: FuncVectorEnv(CartPole(gravity=GRAVITIES), 2), ValueError, "one value for each of num_envs=2"),
         (lambda: FuncVectorEnv(Dice(), 2).reset(), TypeError, "reset needs a key"),

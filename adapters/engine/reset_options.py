@@ -15,6 +15,22 @@ from funcenv.parameters import parameter_axes
 from funcenv.struct import NDArray
 
 
+def read_options(options: Any) -> dict[str, Any]:
+    """Return the options of a reset as a dict of their own; None stands for none.
+
+    >>> read_options(float("nan"))
+    Traceback (most recent call last):
+        ...
+    TypeError: reset takes options as a dict, such as {"gravity": 1.6}, got nan; leave them out for the usual parameters
+    """
+    if options is not None and not isinstance(options, Mapping):
+        raise TypeError(
+            f'reset takes options as a dict, such as {{"gravity": 1.6}}, got {options!r}; leave them out for the usual '
+            "parameters"
+        )
+    return dict(options or {})
+
+
 def with_options(func_env: AnyEnv, options: Mapping[str, Any], num_envs: int | None = None) -> AnyEnv:
     """Return the environment with other parameters of its innermost environment, inside the same wrappers.
 

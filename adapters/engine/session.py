@@ -14,7 +14,7 @@ import numpy as np
 
 from funcenv.adapters.engine.parameters import read_attribute, with_parameters
 from funcenv.adapters.engine.programs_single import EnvPrograms, env_programs
-from funcenv.adapters.engine.reset_options import with_options
+from funcenv.adapters.engine.reset_options import read_options, with_options
 from funcenv.adapters.engine.single_actions import action_encoder
 from funcenv.adapters.engine.snapshot import Snapshot, innermost, same_shapes, same_structure
 from funcenv.adapters.error import ResetNeeded
@@ -78,8 +78,8 @@ class Session:
 
     def env_of_episode(self, options: dict[str, Any] | None) -> AnyEnv | None:
         """Return the environment of an episode with these options; None for the compiled one."""
-        if options:
-            return with_options(self.func_env, options)
+        if options is not None and (given := read_options(options)):
+            return with_options(self.func_env, given)
         return None if self.func_env is self.compiled_env else self.func_env
 
     def set_parameters(self, changes: dict[str, Any]) -> None:

@@ -51,6 +51,8 @@ def find_impl(name: str) -> Hashable:
     >>> jax.random.key(0, impl=find_impl("threefry")).shape
     ()
     """
+    if not isinstance(name, str):
+        raise TypeError(f'a generator is named by text, such as "{THREEFRY}", got {name!r}')
     if name in (THREEFRY, INDEXED_THREEFRY):
         return _define_threefry(name)
     try:

@@ -57,9 +57,7 @@ def read_bound(name: str, value: Any, shape: tuple[int, ...], dtype: np.dtype[An
     if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(value)):
         traced = jnp.broadcast_to(jnp.asarray(value).astype(canonical(dtype)), shape)
         return traced, jnp.isfinite(traced)
-    given = np.asarray(value, dtype=float if dtype.kind == "f" else None)
-    if given.dtype.kind not in "fiub":
-        raise ValueError(f"Box bounds must be numbers, got {name}={value!r}")
+    given = _numbers(name, value, dtype)
     if given.dtype.kind == "f" and np.isnan(given).any():
         raise ValueError(f"Box bounds must not be NaN, got {name}={value!r}; -inf and inf leave a side open")
     try:
@@ -72,6 +70,19 @@ def read_bound(name: str, value: Any, shape: tuple[int, ...], dtype: np.dtype[An
     bound = _to_dtype(name, given, dtype)
     bound.setflags(write=False)
     return bound, np.isfinite(given)
+
+
+def _numbers(name: str, value: Any, dtype: np.dtype[Any]) -> NDArray:
+    """Return a bound as an array of numbers, of floats if the box holds floats."""
+    try:
+        given = np.asarray(value)
+        are_numbers = given.dtype.kind not in "cUSMmO" or all(isinstance(one, (int, float)) for one in given.flat)
+        given = given.astype(float) if are_numbers and dtype.kind == "f" else given
+    except (ValueError, OverflowError):  # lists of several lengths, and integers beyond all floats
+        are_numbers = False
+    if not are_numbers or given.dtype.kind not in "fiub":
+        raise ValueError(f"Box bounds must be numbers, got {name}={value!r}; -inf and inf leave a side open")
+    return given
 
 
 def as_array(x: Any, dtype: np.dtype[Any]) -> Any:

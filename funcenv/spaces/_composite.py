@@ -52,6 +52,8 @@ class CompositeSpace(Space[T_cov]):
     """
 
     def __init__(self, spaces: Iterable[AnySpace]) -> None:
+        if not isinstance(spaces, Iterable):
+            raise TypeError(f"{type(self).__name__} takes a sequence of spaces, such as [Discrete(2)], got {spaces!r}")
         self.spaces: Any = tuple(spaces)
         for i, space in enumerate(self.spaces):
             require_space(f"{type(self).__name__} entry {i}", space)

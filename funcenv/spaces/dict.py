@@ -41,12 +41,12 @@ class Dict(ProductSpace[dict[Any, Any]], Mapping[Any, Space[Any]]):
 
     def __init__(
         self,
-        spaces: Mapping[Any, AnySpace] | Sequence[tuple[Any, AnySpace]] = (),
+        spaces: Mapping[Any, AnySpace] | Sequence[tuple[Any, AnySpace]] | None = (),
         *,
         sort_keys: bool = True,
         **named_spaces: AnySpace,
     ) -> None:
-        pairs = list(spaces.items() if isinstance(spaces, Mapping) else spaces)
+        pairs = _pairs(spaces)
         keys = [key for key, _ in pairs] + list(named_spaces)
         try:
             in_order = sorted(pairs, key=lambda pair: pair[0])
@@ -116,3 +116,11 @@ class Dict(ProductSpace[dict[Any, Any]], Mapping[Any, Space[Any]]):
 
     def __repr__(self) -> str:
         return f"Dict({', '.join(f'{key!r}: {space!r}' for key, space in self.spaces.items())})"
+
+
+def _pairs(spaces: Any) -> list[tuple[Any, Any]]:
+    """Return the names and spaces of the first argument of `Dict`, which is None in Gymnasium if there is none."""
+    try:
+        return [(key, space) for key, space in (spaces.items() if isinstance(spaces, Mapping) else spaces or ())]
+    except (TypeError, ValueError):
+        raise TypeError(f"Dict takes a dict of spaces, or pairs of a name and a space, got {spaces!r}") from None

@@ -25,7 +25,7 @@ def flatdim(space: AnySpace) -> int:
     >>> flatdim(Dict(position=Discrete(2), velocity=Discrete(3)))
     5
     """
-    flat = space.flattened
+    flat = _space("flatdim", space).flattened
     if flat.shape is None:
         raise ValueError(
             f"{space!r} flattens to {flat!r}, not to a vector, because it holds a Sequence or a Graph; "
@@ -41,7 +41,7 @@ def flatten_space(space: AnySpace) -> AnySpace:
     >>> flatten_space(Tuple([Discrete(2), Box(0, 1, (2, 2))]))
     Box(0.0, 1.0, (6,), float32)
     """
-    return space.flattened
+    return _space("flatten_space", space).flattened
 
 
 def flatten(space: AnySpace, x: Any) -> Any:
@@ -57,7 +57,7 @@ def flatten(space: AnySpace, x: Any) -> Any:
     >>> flatten(Tuple([Discrete(2), Discrete(3, start=-1)]), (1, -1)).tolist()
     [0, 1, 1, 0, 0]
     """
-    return space.flatten(x)
+    return _space("flatten", space).flatten(x)
 
 
 def unflatten(space: Space[T], x: Any) -> T:
@@ -73,4 +73,10 @@ def unflatten(space: Space[T], x: Any) -> T:
     >>> int(unflatten(Discrete(3, start=-1), [0, 0, 1]))
     1
     """
-    return space.unflatten(x)
+    return _space("unflatten", space).unflatten(x)
+
+
+def _space(function: str, space: Any) -> Any:
+    if not isinstance(space, Space):
+        raise TypeError(f"{function} takes a funcenv space first, got {space!r}")
+    return space

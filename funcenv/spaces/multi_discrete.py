@@ -161,7 +161,8 @@ def _(space: MultiDiscrete, n: int) -> Box:
 
 def _integers(name: str, values: Any) -> NDArray:
     array = np.asarray(values)
-    if array.dtype.kind not in "iu" and array.size:
+    is_huge = array.dtype.kind == "O" and all(isinstance(one, int) for one in array.flat)
+    if array.dtype.kind not in "iu" and array.size and not is_huge:
         raise TypeError(f"MultiDiscrete needs integers as {name}, got {values!r}")
     if array.size and int(array.max()) > np.iinfo(np.int64).max:
         raise ValueError(f"MultiDiscrete needs {name} below 2**63, got {values!r}")

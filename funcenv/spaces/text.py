@@ -64,6 +64,8 @@ class Text(PaddedSpace[TextInstance]):
                 f"Text needs 0 <= min_length <= max_length, got {self.min_length} and {self.max_length}; "
                 "min_length is 1 unless given"
             )
+        if not isinstance(charset, Iterable):
+            raise TypeError(f"Text takes a string or another collection of characters as charset, got {charset!r}")
         characters = sorted(charset) if isinstance(charset, (set, frozenset)) else dict.fromkeys(charset)
         self.character_list = tuple(characters)
         if not self.character_list or any(len(character) != 1 for character in self.character_list):

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int
 
-from funcenv.checks import require_at_least
+from funcenv.checks import MAX_COUNT, require_at_least
 from funcenv.func_env import Action, Obs
 from funcenv.struct import PyTreeNode
 from funcenv.wrappers.base import StatefulWrapper
@@ -51,7 +51,7 @@ class TimeLimit(StepCounter[Action, Obs]):
 
     Raises:
         TypeError: `max_episode_steps` is not an integer.
-        ValueError: `max_episode_steps` is below 1.
+        ValueError: `max_episode_steps` is below 1, or has more than 31 bits.
 
     >>> import funcenv
     >>> env = TimeLimit(funcenv.make("CartPole-v1").unwrapped, max_episode_steps=1)
@@ -65,6 +65,10 @@ class TimeLimit(StepCounter[Action, Obs]):
     def __post_init__(self) -> None:
         super().__post_init__()
         limit: Any = self.max_episode_steps
+        if isinstance(limit, int) and limit > MAX_COUNT:
+            raise ValueError(
+                f"max_episode_steps must be at most {MAX_COUNT}, got {limit}; leave the wrapper out for no limit"
+            )
         dtype = limit.dtype if isinstance(limit, (jax.Array, np.ndarray)) else np.asarray(limit).dtype
         if dtype.kind not in "iu":
             raise TypeError(f"max_episode_steps must be an integer, got {limit!r}")

@@ -204,6 +204,23 @@ def test_actions_outside_a_box_are_refused(action):
     env.step([1])
 
 
+@pytest.mark.parametrize("options", [float("nan"), 3, "x", [("gravity", 1)], False])
+def test_reset_options_are_a_dict_and_nothing_changes_otherwise(env, options):
+    envs = funcenv.adapters.make_vec("CartPole-v1", 2)
+    for one in (env, envs):
+        one.reset(seed=0)
+        before = one.state
+        with pytest.raises(TypeError, match=r"reset takes options as a dict, .*, got .*; leave them out"):
+            one.reset(seed=1, options=options)
+        assert jax.tree.all(jax.tree.map(lambda a, b: bool((a == b).all()), one.state, before))
+
+
+@pytest.mark.parametrize("mode", [None, "same", 3])
+def test_a_mode_of_a_vector_environment_is_one_of_those_listed(mode):
+    with pytest.raises(ValueError, match=r"autoreset_mode must be one of AutoresetMode.NEXT_STEP, .*, got "):
+        funcenv.adapters.make_vec("CartPole-v1", 2, autoreset_mode=mode)
+
+
 def test_a_snapshot_leads_the_same_way_again(env):
     env.reset(seed=0)
     env.step(1)

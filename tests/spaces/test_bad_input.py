@@ -45,7 +45,27 @@ GRAPH = Graph(Discrete(2), Discrete(2), max_nodes=2)
         (lambda: Box([0, 0], 1, (3,)), ValueError, r"low of shape \(2,\) does not broadcast to shape \(3,\)"),
         (lambda: Box([0, 0], [1, 1, 1]), ValueError, r"broadcast, got low of \(2,\) and high of \(3,\)"),
         (lambda: Box(0, 1, dtype=complex), ValueError, "float, integer or bool dtype, got complex128"),
-        (lambda: Box("a", 1), ValueError, "could not convert"),
+        (lambda: Box("a", 1), ValueError, "must be numbers, got low='a'"),
+        (lambda: Box(None, 1), ValueError, "must be numbers, got low=None; -inf and inf leave a side open"),
+        (lambda: Box(0, [1, None]), ValueError, r"must be numbers, got high=\[1, None\]"),
+        (lambda: Box(0, 1j), ValueError, "must be numbers, got high=1j"),
+        (lambda: Box(0, 10**400), ValueError, "must be numbers, got high=1000"),
+        (lambda: Box(0, 10**40, (2,), np.int64), ValueError, "must be numbers, got high=1000"),
+        (lambda: Box(0, [[1], [1, 2]]), ValueError, "must be numbers, got high="),
+        (lambda: Box(0, 1, (2, None)), TypeError, r"sequence of integers, such as \(3,\), got \(2, None\)"),
+        (lambda: Discrete(10**40), ValueError, "n of Discrete must be at most 9223372036854775807"),
+        (lambda: MultiDiscrete([2, 10**40]), ValueError, r"below 2\*\*63"),
+        (lambda: MultiBinary((2, None)), TypeError, r"an integer or a shape, got \(2, None\)"),
+        (lambda: Tuple(None), TypeError, r"Tuple takes a sequence of spaces, such as \[Discrete\(2\)\], got None"),
+        (lambda: Tuple(Discrete(2)), TypeError, r"Tuple takes a sequence of spaces, .*, got Discrete\(2\)"),
+        (lambda: OneOf(3), TypeError, "OneOf takes a sequence of spaces, .*, got 3"),
+        (lambda: Dict(3), TypeError, "Dict takes a dict of spaces, or pairs of a name and a space, got 3"),
+        (lambda: Dict([Discrete(2)]), TypeError, "Dict takes a dict of spaces, or pairs of a name and a space, got"),
+        (lambda: Text(2, charset=None), TypeError, "collection of characters as charset, got None"),
+        (lambda: Text(2, charset=3), TypeError, "collection of characters as charset, got 3"),
+        (lambda: flatdim(None), TypeError, "flatdim takes a funcenv space first, got None"),
+        (lambda: flatten(3, 3), TypeError, "flatten takes a funcenv space first, got 3"),
+        (lambda: unflatten("x", 3), TypeError, "unflatten takes a funcenv space first, got 'x'"),
         (lambda: Box(0, 256, (2,), np.uint8), ValueError, "lies outside uint8, which holds 0 to 255"),
         (lambda: Box(0, 1e300, (2,)), ValueError, "lies outside float32"),
         (lambda: Box(0, np.inf, (2,), np.uint8), ValueError, "uint8 has no open sides, .* give the bound as a number"),
@@ -92,6 +112,10 @@ GRAPH = Graph(Discrete(2), Discrete(2), max_nodes=2)
 def test_construction(make, error, message):
     with pytest.raises(error, match=message):
         make()
+
+
+def test_a_dict_of_no_spaces_may_be_none_as_in_gymnasium():
+    assert Dict(None, a=Discrete(2)) == Dict(a=Discrete(2)) and gymnasium.spaces.Dict(None).spaces == {}
 
 
 @pytest.mark.parametrize(
