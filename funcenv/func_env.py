@@ -220,7 +220,7 @@ class FuncEnv(Traits, Drawable[State, Action], PyTreeNode, Generic[State, Action
         Raises:
             TypeError: a legacy uint32 key.
         """
-        initial_key, observation_key = _split_call_key(key)
+        initial_key, observation_key = split_call_key(key)
         state = first_state(self, initial_key, after)
         timestep = self._timestep_without_transition(state, observation_key)
         never = jnp.zeros((), bool)
@@ -255,7 +255,7 @@ class FuncEnv(Traits, Drawable[State, Action], PyTreeNode, Generic[State, Action
         """
         if isinstance(state, Timestep):
             raise TypeError(f"step needs a state, got a {type(state).__name__}; {RESULT_ORDER}")
-        transition_key, observation_key = _split_call_key(key)
+        transition_key, observation_key = split_call_key(key)
         self.action_space.require_kind(action)
         following = next_state(self, state, action, transition_key)
         stepped = following, outcome(self, state, action, following, observation_key)
@@ -268,7 +268,7 @@ class FuncEnv(Traits, Drawable[State, Action], PyTreeNode, Generic[State, Action
         Given a state and the key of the `reset` or `step` that returned it, the observation is the one of that call,
         bit for bit. The flags are those of the state. The reward and the entries of `transition_info` are 0.
         """
-        _, observation_key = _split_call_key(key)
+        _, observation_key = split_call_key(key)
         return self._timestep_without_transition(state, observation_key)
 
     def _timestep_without_transition(self, state: State, observation_key: jax.Array) -> Timestep[Obs]:
@@ -414,7 +414,7 @@ def _flag(env: AnyEnv, name: str, value: Any) -> jax.Array:
     return array
 
 
-def _split_call_key(key: jax.Array) -> jax.Array:
+def split_call_key(key: jax.Array) -> jax.Array:
     """Split the key of one call: one for the state (`initial` or `transition`), one for `observation`."""
     require_typed_key(key)
     return jax.random.split(key)

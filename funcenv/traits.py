@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 
 class Traits:
@@ -12,8 +13,8 @@ class Traits:
 
     >>> import funcenv
     >>> env = funcenv.make("CliffWalking-v1").unwrapped
-    >>> env.fixed_start, env.differentiable, env.calls_host, env.remembers, env.reward_range
-    (True, None, False, False, (-100.0, -1.0))
+    >>> env.fixed_start, env.differentiable, env.calls_host, env.remembers, env.noise_bounds, env.reward_range
+    (True, None, False, False, (), (-100.0, -1.0))
     """
 
     @property
@@ -47,6 +48,20 @@ class Traits:
         return False
 
     @property
+    def noise_bounds(self) -> tuple[float, ...] | None:
+        """The numbers with which a transition compares its noise, or None if the environment does not say.
+
+        An environment with few states and actions says by them that the key of `transition` decides nothing but which
+        of these numbers `jax.random.uniform(key, (), float)` reaches, and that the key of `observation` decides
+        nothing. With () neither does that of `transition`, and with `fixed_start` neither does that of `initial`.
+        Stateful environments then remember results, and repeat them bit for bit. The numbers may be rounded.
+
+        `check_func_env` compares steps with this. Only the class that declares the property has it: subclasses, which
+        may use keys in other ways, declare their own, and wrappers have none.
+        """
+        return None
+
+    @property
     def reward_range(self) -> tuple[float, float]:
         """The lowest and the highest reward of a step with an action in `action_space`; unbounded by default.
 
@@ -54,3 +69,15 @@ class Traits:
         are those of exact arithmetic, which a computed reward may exceed by a rounding error.
         """
         return -math.inf, math.inf
+
+
+def declared_noise_bounds(env: Any) -> tuple[float, ...] | None:
+    """Return the `noise_bounds` that the class of an environment itself declares, or None.
+
+    >>> from funcenv.envs import CliffWalking
+    >>> class Windy(CliffWalking): pass
+    >>> declared_noise_bounds(CliffWalking()), declared_noise_bounds(Windy())
+    ((), None)
+    """
+    bounds: tuple[float, ...] | None = env.noise_bounds if "noise_bounds" in vars(type(env)) else None
+    return bounds

@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from funcenv._compile.options import host_options
+from funcenv._compile.options import jit_quickly
 from funcenv._compile.sharing import share_programs
 from funcenv._compile.single_kernel import SingleKernel
 from funcenv.adapters.engine.packing import Packing, Reader
+from funcenv.adapters.engine.remembered import Remembered, remember
 from funcenv.adapters.engine.snapshot import Snapshot
 from funcenv.func_env import AnyEnv, Timestep
 from funcenv.random import default_impl, find_impl, words_in_key
@@ -59,14 +60,16 @@ class EnvPrograms:
         self.read_info = _info_reader(example.info, readers.info, self._layout.spans().info)
         self.read_env_state = _tree_reader(readers.snapshot.env_state)
         self.has_info = bool(readers.info)
-        self.first_reset = jax.jit(
-            lambda env, key, num_calls: self._layout.pack(self._reset_result(env, key, num_calls)),
-            compiler_options=host_options(),  # It runs once for each seed.
+        self.first_reset = jit_quickly(
+            lambda env, key, num_calls: self._layout.pack(self._reset_result(env, key, num_calls))
         )
         self.reset = self._single_kernel(self._reset)
         self.reset_with = jax.jit(self._reset)
         self.step = self._single_kernel(self._step)
         self.step_with = jax.jit(self._step)
+        self.remembered: Remembered | None = None
+        if stepped(func_env) is func_env:
+            self.remembered = remember(func_env, self._layout.spans(), impl, self.step, self.reset)
         self.snapshot = jax.jit(lambda packed: self._layout.unpack(packed).snapshot)
         self.restore = jax.jit(self._restore)
 

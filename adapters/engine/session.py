@@ -68,7 +68,7 @@ class Session:
         """
         if self.packed is None:
             raise ResetNeeded("call reset() first: there is no state yet")
-        found: Snapshot = self.programs.snapshot(self.packed)
+        found: Snapshot = self.programs.snapshot(transferred(self.packed))
         return found
 
     @property
@@ -171,9 +171,10 @@ class Face:
         else:
             packed = self._take_over()
             programs = self._programs
-            session.packed = (
-                programs.reset(packed) if episode_env is None else programs.reset_with(transferred(episode_env), packed)
-            )
+            if episode_env is None:
+                session.packed = (programs.remembered or programs).reset(packed)
+            else:
+                session.packed = programs.reset_with(*transferred((episode_env, packed)))
         session.episode_env, session.is_playing, session.action = episode_env, True, None
         _, _, _, observation, info = self._read()
         return observation, info
@@ -194,9 +195,9 @@ class Face:
             raise ResetNeeded("call reset() before the first step, and after an episode's end")
         encoded, programs = transferred(self._encode(action)), self._programs
         if session.episode_env is None:
-            session.packed = programs.step(session.packed, encoded)
+            session.packed = (programs.remembered or programs).step(session.packed, encoded)
         else:
-            session.packed = programs.step_with(transferred(session.episode_env), session.packed, encoded)
+            session.packed = programs.step_with(*transferred((session.episode_env, session.packed)), encoded)
         session.action = action
         reward, terminated, truncated, observation, info = self._read()
         session.is_playing = not (terminated or truncated)
@@ -208,7 +209,10 @@ class Face:
         session.use_impl_of(snapshot.key)
         programs = self.programs
         packed = programs.restore(transferred(session.present_env), snapshot)
-        _, terminated, truncated = programs.read_scalars(np.asarray(packed))
+        words = np.asarray(packed)
+        if programs.remembered:
+            packed = words
+        _, terminated, truncated = programs.read_scalars(words)
         session.packed, session.programs = packed, programs
         session.is_playing, session.action = not (terminated or truncated), None
 
@@ -229,7 +233,10 @@ class Face:
             self._encode, self._decode = self._conversions(func_env.action_space, func_env.observation_space)
 
     def _read(self) -> tuple[float, bool, bool, Any, dict[str, Any]]:
-        words, programs = np.array(self.session.packed), self._programs  # a copy, which the arrays below are views of
+        session, programs = self.session, self._programs
+        if programs.remembered:
+            session.packed = np.asarray(session.packed)
+        words = np.array(session.packed)  # a copy, which the arrays below are views of
         reward, terminated, truncated = programs.read_scalars(words)
         info = programs.read_info(words) if programs.has_info else {}
         return reward, terminated != 0, truncated != 0, self._decode(programs.read_observation(words)), info

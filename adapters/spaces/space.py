@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 import jax
 import numpy as np
 
-from funcenv._compile.options import host_options
+from funcenv._compile.options import jit_quickly
 from funcenv._compile.sharing import share_programs
 from funcenv.adapters.engine.seeding import HasGenerator, draw_key, draw_key_words
 from funcenv.adapters.spaces import jsonable
@@ -312,7 +312,7 @@ class _BlockSampler:
             keys = jax.random.split(jax.random.wrap_key_data(words, impl=impl), self.num_members)
             return jax.vmap(pure.sample)(keys)
 
-        self.draw = jax.jit(draw, compiler_options=host_options())  # It runs once for each block.
+        self.draw = jit_quickly(draw)
 
 
 _block_sampler = share_programs(_BlockSampler)

@@ -23,7 +23,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from funcenv.checks import require_probability
 from funcenv.envs.toy_text.cliff_walking_scene import draw_cliff_walking
-from funcenv.envs.toy_text.tabular import TabularEnv, TabularState, compass_moves
+from funcenv.envs.toy_text.tabular import TabularEnv, TabularState, compass_moves, slip_bounds
 from funcenv.func_env import reward_bounds
 from funcenv.scene import Scene
 from funcenv.spaces import Discrete
@@ -82,6 +82,11 @@ class CliffWalking(TabularEnv[CliffWalkingState]):
 
     def __post_init__(self) -> None:
         require_probability(success_rate=self.success_rate)
+
+    @property
+    def noise_bounds(self) -> tuple[float, ...] | None:
+        """The probabilities at which a slip to one side and the intended way end."""
+        return slip_bounds(self.success_rate) if self.is_slippery else ()
 
     def initial(self, key: jax.Array) -> CliffWalkingState:
         """Return the walker at the start."""

@@ -20,7 +20,7 @@ from funcenv.checks import require_one_of, require_probability
 from funcenv.envs.toy_text.ansi_text import colorize
 from funcenv.envs.toy_text.frozen_lake_maps import MAPS, generate_random_map, parse_map
 from funcenv.envs.toy_text.frozen_lake_scene import draw_frozen_lake
-from funcenv.envs.toy_text.tabular import TabularEnv, TabularState, compass_moves
+from funcenv.envs.toy_text.tabular import TabularEnv, TabularState, compass_moves, slip_bounds
 from funcenv.func_env import reward_bounds
 from funcenv.scene import Scene
 from funcenv.spaces import Discrete
@@ -105,6 +105,11 @@ class FrozenLake(TabularEnv[FrozenLakeState]):
     def fixed_start(self) -> bool:
         """True if the map has a single start tile."""
         return int(self._is_start().sum()) == 1
+
+    @property
+    def noise_bounds(self) -> tuple[float, ...] | None:
+        """The probabilities at which a slip to one side and the intended way end."""
+        return slip_bounds(self.success_rate) if self.is_slippery else ()
 
     @property
     def nrow(self) -> int:

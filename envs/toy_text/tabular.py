@@ -137,6 +137,16 @@ def compass_moves(direction: Int[Array, ""], order: str) -> tuple[Int[Array, ""]
     return down - up, right - left
 
 
+def slip_bounds(success_rate: float) -> tuple[float, float]:
+    """Return the cumulative probabilities of a slip to one side, and of that or the intended way.
+
+    >>> slip_bounds(0.5)
+    (0.25, 0.75)
+    """
+    straight = float(success_rate)
+    return (1 - straight) / 2, (1 + straight) / 2
+
+
 def _draw(key: jax.Array, probabilities: tuple[Float[Array, ""], ...]) -> tuple[Int[Array, ""], Float[Array, ""]]:
     """Return an outcome and its probability: the first whose cumulative probability exceeds a uniform number."""
     index = jnp.zeros((), jnp.int32)

@@ -100,6 +100,14 @@ class Taxi(TabularEnv[TaxiState]):
     def __post_init__(self) -> None:
         require_probability(rainy_probability=self.rainy_probability, fickle_probability=self.fickle_probability)
 
+    @property
+    def noise_bounds(self) -> tuple[float, ...] | None:
+        """The probabilities at which the intended way and a slip to the left end; None for fickle passengers."""
+        if self.fickle_passenger:
+            return None
+        ahead = float(self.rainy_probability)
+        return (ahead, (1 + ahead) / 2) if self.is_rainy else ()
+
     def initial(self, key: jax.Array) -> TaxiState:
         """Return a taxi at a random place, and a passenger at a stand who wants to go to another one."""
         if self.fickle_passenger:

@@ -6,7 +6,7 @@ import contextlib
 import contextvars
 import functools
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
@@ -54,6 +54,11 @@ def host_options() -> dict[str, Any]:
     policies with networks would run slowly.
     """
     return quick_options(level=1)
+
+
+def jit_quickly(function: Callable[..., Any]) -> Any:
+    """Return a jitted function with `host_options` unless fast paths are off, for programs that run now and then."""
+    return jax.jit(function, compiler_options=host_options() if is_enabled() else None)
 
 
 @functools.cache

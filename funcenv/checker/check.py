@@ -56,8 +56,8 @@ def check_func_env(env: AnyEnv, key: jax.Array) -> list[Finding]:
     after the end; `scene`, `action_names` and `get_keys_to_action`; and pickling. A small environment takes a few
     seconds, nearly all of it compiling.
 
-    Two class attributes declare what is intended: `fixed_start = True`, that every episode starts alike;
-    `differentiable = True` or `False`, that a step has gradients, or none.
+    Three properties declare what is intended: `fixed_start = True`, that every episode starts alike;
+    `differentiable = True` or `False`, that a step has gradients, or none; `noise_bounds`, how a step uses its key.
 
     Args:
         env: the environment, bare or in wrappers.

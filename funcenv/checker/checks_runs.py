@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from funcenv.checker.checks_noise import check_noise
 from funcenv.checker.findings import Finding, Severity, error, warning
 from funcenv.checker.runs import (
     Runs,
@@ -41,6 +42,7 @@ def check_runs(tested: EnvUnderTest) -> Iterator[Finding]:
     yield from wrong_values
     if not any(finding.severity is Severity.ERROR for finding in wrong_values):  # they would be reported again
         yield from check_actions(runs)
+        yield from check_noise(runs)
         yield from check_gradients(runs)
 
 

@@ -44,6 +44,7 @@ CODES = {
     "key-in-state": "the state holds a random key",
     "key-reuse": "a random key is used more than once",
     "keys-invalid": "get_keys_to_action names a key that does not exist, or an action outside the space",
+    "noise-bounds": "a key decides more of a step than noise_bounds says",
     "not-finite": "a state or an observation holds NaN or infinity",
     "not-traceable": "a function needs the values of traced arrays",
     "observation-kind": "an observation does not have the structure, shape or dtype of its space",

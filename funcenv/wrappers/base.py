@@ -188,6 +188,11 @@ class Wrapper(FuncEnv[State, Action, Obs]):
         return self.env.remembers
 
     @property
+    def noise_bounds(self) -> tuple[float, ...] | None:
+        """Those of the wrapped environment, for this class alone; a subclass declares its own."""
+        return self.env.noise_bounds
+
+    @property
     def render_fps(self) -> float:
         """The number of steps a second that a window or a video shows."""
         return self.env.render_fps

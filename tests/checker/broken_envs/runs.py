@@ -23,6 +23,28 @@ class Escapes(Line):
         return Point(x=state.x + jnp.where(action == 1, self.speed, -self.speed))
 
 
+@expect("noise-bounds")
+class NoisyBetweenBounds(Line):
+    """A transition that uses all of its noise, where only a comparison is declared."""
+
+    noise_bounds = (0.5,)
+
+    def transition(self, state: Any, action: Any, key: jax.Array) -> Any:
+        push = jnp.where(action == 1, self.speed, -self.speed)
+        return Point(x=jnp.clip(state.x + push * jax.random.uniform(key, (), float), -1.0, 1.0))
+
+
+@expect()
+class NoisyBeyondBounds(Line):
+    """A transition that compares its noise with what is declared."""
+
+    noise_bounds = (0.5,)
+
+    def transition(self, state: Any, action: Any, key: jax.Array) -> Any:
+        is_pushed = (action == 1) & (jax.random.uniform(key, (), float) >= 0.5)
+        return Point(x=jnp.clip(state.x + jnp.where(is_pushed, self.speed, -self.speed), -1.0, 1.0))
+
+
 @expect("observation-outside-space")
 class StartsOutside(Line):
     """A first state outside of the space."""
