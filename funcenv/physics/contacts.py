@@ -6,7 +6,6 @@ are reported. Here a contact has any free place in an array, and a stamp that sa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -15,10 +14,9 @@ import numpy as np
 
 from funcenv.physics.batches import is_any, map_contacts, only_if
 from funcenv.physics.contact_solver import Contact
-from funcenv.physics.fixtures import BOX_MARGIN, Fixtures, box_of, static_boxes
-from funcenv.physics.manifold import Manifold
-from funcenv.physics.pairs import PairTable
-from funcenv.physics.scalars import ZERO, Number, choose, greatest, once, opaque, select, where
+from funcenv.physics.fixtures import BOX_MARGIN, Fixtures, moving_boxes, per_part
+from funcenv.physics.pairs import PairTable, Side
+from funcenv.physics.scalars import ZERO, Number, greatest, once, opaque, row_at, rows_of, select, where
 from funcenv.physics.transforms import Transform
 from funcenv.physics.vectors import sub
 from funcenv.physics.world import BEGAN, ENDED, ContactState
@@ -66,7 +64,7 @@ def find_new(fixtures: Fixtures, table: PairTable, changes: ContactList) -> Cont
     """Add a contact for every pair whose boxes overlap and that has none, in Box2D's order."""
     size = fixtures.max_contacts
     indices = np.arange(len(fixtures.pairs), dtype=np.int32)
-    is_new = overlaps(fixtures, changes.boxes) & fixtures.can_collide
+    is_new = overlaps(fixtures, table.static_boxes, changes.boxes) & fixtures.can_collide
     for place in range(size):
         is_new = is_new & (changes.contacts.pair[place] != indices)
     order = fixtures.creation_order
@@ -84,7 +82,7 @@ def find_new(fixtures: Fixtures, table: PairTable, changes: ContactList) -> Cont
             stamp=where(here, changes.next_stamp, contacts.stamp),
             is_touching=contacts.is_touching & ~here,
             is_enabled=contacts.is_enabled | here,
-            count=where(here, 0, contacts.count),
+            features=where(here[:, None], jnp.zeros_like(contacts.features), contacts.features),
         )
         bodies = bodies_of(fixtures, table, pair[None])[0] & is_on
         if fixtures.has_sensors:
@@ -102,17 +100,18 @@ def find_new(fixtures: Fixtures, table: PairTable, changes: ContactList) -> Cont
     return jax.lax.while_loop(lambda carry: is_any(carry[0]), add, (is_new, changes))[1]
 
 
-def collide(fixtures: Fixtures, table: PairTable, changes: ContactList, transforms: Sequence[Transform]) -> ContactList:
+def collide(fixtures: Fixtures, table: PairTable, changes: ContactList, transforms: Transform) -> ContactList:
     """Remove contacts whose boxes have parted, and update the others; those of sleeping bodies stay."""
     contacts = changes.contacts
     bodies = bodies_of(fixtures, table, contacts.pair)
     exists = contacts.pair >= 0
 
-    def examine(pair: Number) -> tuple[Manifold, Number, Number]:
-        return *evaluate(fixtures, table, pair, transforms), _is_close(fixtures, table, changes.boxes, pair)
+    def examine(pair: Number) -> tuple[Evaluation, Number]:
+        return evaluate(fixtures, table, pair, transforms), _is_close(fixtures, table, changes.boxes, pair)
 
     count = places_in_use(contacts.pair)
-    manifold, touches, is_close = only_if(exists, lambda: map_contacts(examine, contacts.pair, count, table.is_alone))
+    found, is_close = only_if(exists, lambda: map_contacts(examine, contacts.pair, count, table.is_alone))
+    touches = found.touches
     turns = touches != contacts.is_touching
     turns_solid = turns & ~table.is_sensor(contacts.pair) if fixtures.has_sensors else turns
     wakes = where(is_close, turns_solid, contacts.count > 0)
@@ -126,58 +125,55 @@ def collide(fixtures: Fixtures, table: PairTable, changes: ContactList, transfor
     begins = is_updated & touches & ~contacts.is_touching
     ends = contacts.is_touching & (is_removed | (is_updated & ~touches))
     changes = wake(changes, (bodies & (is_active & wakes)[:, None]).any(0))
-    contacts = updated(contacts, manifold, touches, is_updated)
+    contacts = updated(contacts, found, is_updated)
     contacts = contacts.replace(pair=where(is_removed, -1, contacts.pair))
     return changes._replace(contacts=contacts, events=note(changes.events, bodies, begins, ends, contacts.stamp))
 
 
-def evaluate(
-    fixtures: Fixtures, table: PairTable, pair: Number, transforms: Sequence[Transform]
-) -> tuple[Manifold, Number]:
-    """Return the manifold of a pair, and whether the fixtures touch; for sensors, whether they overlap."""
-    sides = once(table.sides(pair))
+class Evaluation(NamedTuple):
+    """What is found of a pair, or of several pairs."""
+
+    features: jax.Array  # [4], as `ContactState` has them
+    manifold: jax.Array  # [8]
+    touches: jax.Array  # true if the fixtures touch; for sensors, if they overlap
+
+
+def evaluate(fixtures: Fixtures, table: PairTable, pair: Number, transforms: Transform) -> Evaluation:
+    """Return the manifold of a pair, and whether the fixtures touch.
+
+    Args:
+        fixtures: of the world.
+        table: of its pairs.
+        pair: index of the pair.
+        transforms: of the moving bodies `[moving bodies]`, or of the one that all pairs have.
+    """
+    sides = table.sides(pair)
     xf_a, xf_b = once([_transform_of(table, side, i, transforms) for i, side in enumerate(sides)])
     manifold = table.manifold(sides, xf_a, xf_b)
-    touches = manifold.count > 0
+    touches, count = manifold.count > 0, manifold.count
     if fixtures.has_sensors:
         from funcenv.physics.distance import overlaps
 
         is_sensor = table.is_sensor(pair)
         touches = where(is_sensor, overlaps(sides[0].shape, xf_a, sides[1].shape, xf_b), touches)
-        manifold = manifold._replace(count=where(is_sensor, 0, manifold.count))
-    return jax.tree.map(jnp.asarray, (manifold, touches))
+        count = where(is_sensor, 0, count)
+    numbers = [*manifold.normal, *manifold.point, *manifold.points[0], *manifold.points[1]]
+    features = jnp.stack([jnp.asarray(number, jnp.int32) for number in (count, manifold.kind, *manifold.keys)])
+    return Evaluation(features, jnp.stack([jnp.asarray(number, jnp.float32) for number in numbers]), touches)
 
 
-def updated(contacts: ContactState, manifold: Manifold, touches: jax.Array, mask: jax.Array) -> ContactState:
+def updated(contacts: ContactState, found: Evaluation, mask: jax.Array) -> ContactState:
     """Return the contacts with new manifolds; points with the same keys as before keep their impulses."""
-    size = contacts.pair.shape[0]
-    keys = jnp.stack([jnp.broadcast_to(key, (size,)) for key in manifold.keys], -1)
-
-    def carried(impulse: jax.Array) -> jax.Array:
-        first = (contacts.count > 0)[:, None] & (contacts.keys[:, :1] == keys)
-        second = (contacts.count > 1)[:, None] & (contacts.keys[:, 1:] == keys)
-        return where(first, impulse[:, :1], where(second, impulse[:, 1:], ZERO))
-
-    def pairs(vector: Any) -> jax.Array:
-        return jnp.stack([jnp.broadcast_to(value, (size,)) for value in vector], -1)
-
-    new = {
-        "is_touching": touches,
-        "is_enabled": jnp.ones_like(mask),
-        "count": jnp.broadcast_to(manifold.count, (size,)),
-        "kind": jnp.broadcast_to(manifold.kind, (size,)),
-        "normal": pairs(manifold.normal),
-        "point": pairs(manifold.point),
-        "points": jnp.stack([pairs(point) for point in manifold.points], 1),
-        "keys": keys,
-        "normal_impulse": carried(contacts.normal_impulse),
-        "tangent_impulse": carried(contacts.tangent_impulse),
-    }
+    keys, old, impulses = found.features[:, 2:], contacts.keys, contacts.impulses
+    first = (contacts.count > 0)[:, None] & (old[:, :1] == keys)
+    second = (contacts.count > 1)[:, None] & (old[:, 1:] == keys)
+    carried = where(first[:, None], impulses[..., :1], where(second[:, None], impulses[..., 1:], ZERO))
     return contacts.replace(
-        **{
-            name: where(mask.reshape(size, *[1] * (value.ndim - 1)), value, getattr(contacts, name))
-            for name, value in new.items()
-        }
+        is_touching=where(mask, found.touches, contacts.is_touching),
+        is_enabled=contacts.is_enabled | mask,
+        features=where(mask[:, None], found.features, contacts.features),
+        manifold=where(mask[:, None], found.manifold, contacts.manifold),
+        impulses=where(mask[:, None, None], carried, impulses),
     )
 
 
@@ -190,99 +186,94 @@ def note(events: Events, bodies: jax.Array, begins: jax.Array, ends: jax.Array, 
     return Events(events.began | (bodies & begins[:, None]).any(0), last)
 
 
-def follow(
-    fixtures: Fixtures,
-    boxes: jax.Array,
-    before: Sequence[Transform],
-    after: Sequence[Transform],
-    moves: jax.Array,
-) -> jax.Array:
-    """Return the boxes after bodies have moved: a box moves if it does not contain its fixture's sweep any more."""
-    rows = []
-    for k, i in enumerate(fixtures.moving):
-        part, row = fixtures.parts[i], fixtures.row(i)
-        start = box_of(part.vertices(), part.radius, before[row])
-        end = box_of(part.vertices(), part.radius, after[row])
-        tight = [
-            *(jnp.minimum(a, b) for a, b in zip(start[:2], end[:2], strict=True)),
-            *(jnp.maximum(a, b) for a, b in zip(start[2:], end[2:], strict=True)),
-        ]
-        old = boxes[k]
-        contains = (old[0] <= tight[0]) & (old[1] <= tight[1]) & (tight[2] <= old[2]) & (tight[3] <= old[3])
-        shift = [BOX_MULTIPLIER * d for d in sub(after[row][0], before[row][0])]
-        left, bottom = tight[0] - BOX_MARGIN, tight[1] - BOX_MARGIN
-        right, top = tight[2] + BOX_MARGIN, tight[3] + BOX_MARGIN
-        new = [
-            where(shift[0] < 0, left + shift[0], left),
-            where(shift[1] < 0, bottom + shift[1], bottom),
-            where(shift[0] < 0, right, right + shift[0]),
-            where(shift[1] < 0, top, top + shift[1]),
-        ]
-        rows.append(where(contains | ~moves[row], old, jnp.stack(new)))
-    return jnp.stack(rows)
+def follow(fixtures: Fixtures, boxes: jax.Array, before: Transform, after: Transform, moves: jax.Array) -> jax.Array:
+    """Return the boxes after bodies have moved: a box moves if it does not contain its fixture's sweep any more.
+
+    Args:
+        fixtures: of the world.
+        boxes: `[moving fixtures, 4]`.
+        before: transforms `[moving bodies]` at the start of the movement.
+        after: transforms at its end.
+        moves: `[moving bodies]`, whether the body has moved.
+    """
+    start, end = moving_boxes(fixtures, before), moving_boxes(fixtures, after)
+    tight = [
+        *(jnp.minimum(a, b) for a, b in zip(start[:2], end[:2], strict=True)),
+        *(jnp.maximum(a, b) for a, b in zip(start[2:], end[2:], strict=True)),
+    ]
+    old = boxes.T
+    contains = (old[:2] <= jnp.stack(tight[:2])).all(0) & (jnp.stack(tight[2:]) <= old[2:]).all(0)
+    shift = [BOX_MULTIPLIER * per_part(fixtures, d) for d in sub(after[0], before[0])]
+    left, bottom = tight[0] - BOX_MARGIN, tight[1] - BOX_MARGIN
+    right, top = tight[2] + BOX_MARGIN, tight[3] + BOX_MARGIN
+    new = [
+        where(shift[0] < 0, left + shift[0], left),
+        where(shift[1] < 0, bottom + shift[1], bottom),
+        where(shift[0] < 0, right, right + shift[0]),
+        where(shift[1] < 0, top, top + shift[1]),
+    ]
+    stays = contains | ~per_part(fixtures, moves)
+    return where(stays[:, None], boxes, jnp.stack(new, -1))
 
 
-def _transform_of(table: PairTable, side: Any, index: int, transforms: Sequence[Transform]) -> Transform:
+def _transform_of(table: PairTable, side: Side, index: int, transforms: Transform) -> Transform:
     if index == 0 and table.layout.a_is_static:
         return side.body.fixed
-    xf = choose(list(transforms), side.body.row)
+    is_single = np.ndim(transforms[0][0]) == 0
+    xf = transforms if is_single else row_at(transforms, side.body.row)
     if table.layout.b_is_moving:
         return xf
     is_static = side.body.row == table.layout.num_rows
     return select(is_static, side.body.fixed, xf)
 
 
-def overlaps(fixtures: Fixtures, boxes: jax.Array) -> jax.Array:
-    """Return for each pair whether the enlarged boxes overlap."""
-    left, bottom, right, top = (side[:, None] for side in static_boxes(fixtures))
-    is_near = _meet((left, bottom, right, top), [side[None, :] for side in boxes.T]).reshape(-1)
+def overlaps(fixtures: Fixtures, fixed: jax.Array, boxes: jax.Array) -> jax.Array:
+    """Return for each pair whether the enlarged boxes overlap, given those of the static and the moving fixtures."""
+    is_near = _meet(fixed[:, None, :], boxes[None, :, :]).reshape(-1)
     others = fixtures.pairs[fixtures.grid_size :]
     if len(others):
         rows = {part: row for row, part in enumerate(fixtures.moving)}
         first, second = (boxes[np.array([rows[i] for i in column])] for column in others.T.tolist())
-        near = _meet([*first.T], [*second.T])
-        is_near = jnp.concatenate([is_near, near])
+        is_near = jnp.concatenate([is_near, _meet(first, second)])
     return is_near
 
 
 def _is_close(fixtures: Fixtures, table: PairTable, boxes: jax.Array, pair: Number) -> Number:
     """Return whether the enlarged boxes of a pair overlap."""
-    fixed = jnp.stack(static_boxes(fixtures), -1) if fixtures.static else jnp.zeros((0, 4), jnp.float32)
-    columns = [fixed, boxes]
+    columns = [table.static_boxes, boxes]
     if not fixtures.a_is_static:
         order = np.argsort(np.array(fixtures.static + fixtures.moving))
         columns = [jnp.concatenate(columns)[order]] * 2
-    first, second = (
-        jnp.take(column, index, axis=0, mode="clip") for column, index in zip(columns, table.parts(pair), strict=True)
-    )
-    return _meet(once([*first]), once([*second]))
+    first, second = (row_at(column, index) for column, index in zip(columns, table.parts(pair), strict=True))
+    return _meet(first, second)
 
 
-def _meet(a: Sequence[Number], b: Sequence[Number]) -> Number:
-    return (a[0] <= b[2]) & (b[0] <= a[2]) & (a[1] <= b[3]) & (b[1] <= a[3])
+def _meet(a: jax.Array, b: jax.Array) -> jax.Array:
+    """Return whether boxes `[..., 4]` overlap."""
+    return ((a[..., :2] <= b[..., 2:]) & (b[..., :2] <= a[..., 2:])).all(-1)
 
 
 def contact_at(table: PairTable, contacts: ContactState, source: Number) -> Contact:
     """Return the contact at a place as the solver needs it; a place behind the last one is free."""
-    size = contacts.pair.shape[0]
-    is_used = source < size
-    chosen = jax.tree.map(lambda column: jnp.take(column, source, axis=0, mode="clip"), contacts)
-    a, b = table.sides(chosen.pair)
+    is_used = source < contacts.pair.shape[0]
+    row = (contacts.pair, contacts.features, contacts.manifold, contacts.impulses)
+    pair, features, manifold, impulses = row_at(row, source)  # the last place for one behind it
+    (count, kind), (normal_x, normal_y, point_x, point_y) = rows_of(features, 2), rows_of(manifold, 4)
+    a, b = table.sides(pair)
     layout = table.layout
     contact = Contact(
         a=None if layout.a_is_static and layout.fixed_at_origin else a.body,
         b=b.body._replace(fixed=None) if layout.b_is_moving else b.body,
-        count=where(is_used, chosen.count, 0),
-        kind=chosen.kind,
-        normal=(chosen.normal[0], chosen.normal[1]),
-        point=(chosen.point[0], chosen.point[1]),
-        points=((chosen.points[0, 0], chosen.points[0, 1]), (chosen.points[1, 0], chosen.points[1, 1])),
-        radius_a=a.shape.radius,
-        radius_b=b.shape.radius,
+        count=where(is_used, count, 0),
+        kind=kind,
+        normal=(normal_x, normal_y),
+        point=(point_x, point_y),
+        points=(manifold[4::2], manifold[5::2]),
+        radius_a=a.radius,
+        radius_b=b.radius,
         friction=jnp.sqrt(a.friction * b.friction),
         restitution=jnp.maximum(a.restitution, b.restitution),
-        normal_impulse=(chosen.normal_impulse[0], chosen.normal_impulse[1]),
-        tangent_impulse=(chosen.tangent_impulse[0], chosen.tangent_impulse[1]),
+        impulses=impulses.reshape(4),
     )
     return opaque(jax.tree.map(jnp.asarray, contact))
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
-from funcenv.physics.scalars import ZERO, Number, float32, once, opaque
+from funcenv.physics.scalars import ZERO, Number, float32, is_known, once, opaque
 from funcenv.physics.shapes import POLYGON_RADIUS, Boxes, Circle, Edges, Polygon, Shape
 from funcenv.physics.transforms import Transform, apply
 from funcenv.physics.vectors import Vector
@@ -162,16 +164,32 @@ class Fixtures:
 def box_of(points: list[Vector], radius: Number, xf: Transform) -> tuple[Number, Number, Number, Number]:
     """Return left, bottom, right and top of the bounding box of points with a skin."""
     radius = opaque(radius)
-    left, bottom = right, top = apply(xf, points[0])
-    for point in points[1:]:
-        x, y = apply(xf, point)
-        left, bottom = jnp.minimum(left, x), jnp.minimum(bottom, y)
-        right, top = jnp.maximum(right, x), jnp.maximum(top, y)
+    corners = [apply(xf, point) for point in points]
+    left, bottom = (functools.reduce(_lesser, column) for column in zip(*corners, strict=True))
+    right, top = (functools.reduce(_greater, column) for column in zip(*corners, strict=True))
     return once((left - radius, bottom - radius, right + radius, top + radius))
 
 
-def static_boxes(fixtures: Fixtures) -> list[Any]:
-    """Return the enlarged boxes of all static parts: four arrays `[static parts]`."""
+def moving_boxes(fixtures: Fixtures, transforms: Transform) -> tuple[Number, Number, Number, Number]:
+    """Return the bounding boxes of all moving parts, four arrays `[moving parts]`, for transforms `[moving bodies]`."""
+    parts = [fixtures.parts[i] for i in fixtures.moving]
+    vertices = [part.vertices() for part in parts]
+    size = max(len(points) for points in vertices)
+    padded = np.array([[points[min(k, len(points) - 1)] for k in range(size)] for points in vertices], np.float32)
+    (x, y), (sine, cosine) = jax.tree.map(lambda number: per_part(fixtures, number)[:, None], transforms)
+    x, y = once(apply(((x, y), (sine, cosine)), (padded[..., 0], padded[..., 1])))
+    radius = opaque(np.array([part.radius for part in parts], np.float32))
+    return once((x.min(1) - radius, y.min(1) - radius, x.max(1) + radius, y.max(1) + radius))
+
+
+def per_part(fixtures: Fixtures, numbers: jax.Array) -> jax.Array:
+    """Return numbers of the moving bodies `[moving bodies]` for each moving part."""
+    rows = [fixtures.row(i) for i in fixtures.moving]
+    return numbers if rows == list(range(numbers.shape[0])) else jnp.stack([numbers[row] for row in rows])
+
+
+def static_boxes(fixtures: Fixtures) -> jax.Array:
+    """Return the enlarged boxes of all static parts, `[static parts, 4]`."""
     columns: list[list[Any]] = [[], [], [], []]
     for i, body in enumerate(fixtures.world.bodies):
         if not body.is_static:
@@ -180,8 +198,18 @@ def static_boxes(fixtures: Fixtures) -> list[Any]:
         for fixture in body.fixtures:
             for column, side in zip(columns, _fixture_boxes(i, fixture, xf), strict=True):
                 column.append(jnp.atleast_1d(jnp.asarray(side, jnp.float32)))
-    left, bottom, right, top = (jnp.concatenate(column) if column else jnp.zeros(0) for column in columns)
-    return [left - BOX_MARGIN, bottom - BOX_MARGIN, right + BOX_MARGIN, top + BOX_MARGIN]
+    if not columns[0]:
+        return jnp.zeros((0, 4), jnp.float32)
+    boxes = jnp.stack([column[0] if len(column) == 1 else jnp.concatenate(column) for column in columns], -1)
+    return boxes + np.array([[-BOX_MARGIN, -BOX_MARGIN, BOX_MARGIN, BOX_MARGIN]])
+
+
+def _lesser(a: Any, b: Any) -> Any:
+    return np.minimum(a, b) if is_known(a, b) else jnp.minimum(a, b)
+
+
+def _greater(a: Any, b: Any) -> Any:
+    return np.maximum(a, b) if is_known(a, b) else jnp.maximum(a, b)
 
 
 def _fixture_boxes(body: int, fixture: Fixture, xf: Transform) -> tuple[Any, Any, Any, Any]:

@@ -6,7 +6,6 @@ then the next, until there is none. Joints do not take part. This is `b2World::S
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -31,15 +30,17 @@ from funcenv.physics.contacts import (
 )
 from funcenv.physics.fixtures import Fixtures
 from funcenv.physics.motion import integrate
-from funcenv.physics.pairs import PairTable, lookup
+from funcenv.physics.packing import pack
+from funcenv.physics.pairs import PairTable
 from funcenv.physics.revolute import BodyMass, Position, Velocity
-from funcenv.physics.scalars import EPSILON, ONE, ZERO, Number, choose, greatest, once, where
+from funcenv.physics.scalars import EPSILON, ONE, ZERO, Number, greatest, once, row_at, select, where
 from funcenv.physics.shapes import LINEAR_SLOP
-from funcenv.physics.solver import Contacts, Plan, make_constraints, solve_positions, solve_velocities
+from funcenv.physics.solver import Contacts, Plan, make_constraint, solve_positions, solve_velocities
+from funcenv.physics.tables import lookup
 from funcenv.physics.time_of_impact import Sweep, time_of_impact
 from funcenv.physics.transforms import Transform, origin
 from funcenv.physics.vectors import add, mul
-from funcenv.physics.world import World
+from funcenv.physics.world import ContactState, World
 from funcenv.struct import NDArray
 
 MAX_IMPACTS = 8  # most impacts of a contact in a step
@@ -52,17 +53,17 @@ class ImpactSettings(NamedTuple):
     world: World
     fixtures: Fixtures
     table: PairTable
-    masses: Sequence[BodyMass]  # masses of the moving bodies
+    masses: BodyMass  # masses of the moving bodies, arrays [rows]
     h: Number
     velocity_iterations: int
 
 
 class _Motion(NamedTuple):
-    """The moving bodies during the search."""
+    """The moving bodies during the search; arrays `[rows]`."""
 
-    starts: list[Position]  # at the time `alpha`
-    ends: list[Position]  # at the end of the step
-    velocities: list[Velocity]
+    starts: Position  # at the time `alpha`
+    ends: Position  # at the end of the step
+    velocities: Velocity
     alpha: jax.Array  # [rows], until when each body has been moved, as a part of the step
     fixed_alpha: jax.Array  # [static bodies], the same
 
@@ -71,6 +72,8 @@ class _Search(NamedTuple):
     """The state of the search."""
 
     motion: _Motion
+    moves: jax.Array  # [rows], true for bodies whose boxes have yet to follow them
+    is_open: jax.Array  # false after the last impact
     changes: ContactList
     time: jax.Array  # [contacts], of impact
     is_known: jax.Array  # [contacts], whether the time is known
@@ -79,21 +82,36 @@ class _Search(NamedTuple):
 
 def solve_impacts(
     settings: ImpactSettings,
-    ends: Sequence[Position],
-    velocities: Sequence[Velocity],
+    ends: Position,
+    velocities: Velocity,
     changes: ContactList,
-    starts: Sequence[Position],
-) -> tuple[list[Position], list[Velocity], ContactList]:
-    """Return positions, velocities and contacts after all impacts of a step from `starts` to `ends`."""
-    size, num_rows = settings.fixtures.max_contacts, len(settings.masses)
+    starts: Position,
+    moves: jax.Array,
+) -> tuple[Position, Velocity, ContactList]:
+    """Return positions, velocities and contacts after all impacts of a step.
+
+    Each turn begins with the pairs whose boxes have met since the one before. So the first turn finds the new pairs of
+    the step itself.
+
+    Args:
+        settings: what does not change during a step.
+        ends: positions at the end of the step.
+        velocities: velocities at the end of the step.
+        changes: contacts, and the boxes before the step.
+        starts: positions before the step.
+        moves: `[rows]`, whether each body has moved.
+    """
+    size, num_rows = settings.fixtures.max_contacts, settings.table.layout.num_rows
     search = _Search(
         motion=_Motion(
-            list(starts),
-            list(ends),
-            list(velocities),
+            starts,
+            ends,
+            velocities,
             jnp.zeros(num_rows, jnp.float32),
             jnp.zeros(settings.fixtures.fixed_bodies.max() + 1, jnp.float32),
         ),
+        moves=moves,
+        is_open=jnp.ones((), bool),
         changes=changes,
         time=jnp.ones(size, jnp.float32),
         is_known=jnp.zeros(size, bool),
@@ -101,15 +119,25 @@ def solve_impacts(
     )
 
     def advance(search: _Search) -> _Search:
-        search = _find_times(settings, search)
+        search = _find_times(settings, _meet(settings, search))
         first, time, is_on = _next(search)
+        search = search._replace(is_open=is_on, moves=jnp.zeros_like(search.moves))
         return jax.lax.cond(is_any(is_on), lambda: _resolve(settings, search, first, time, is_on), lambda: search)
 
-    def is_open(search: _Search) -> Number:
-        return is_any(_is_unknown(settings, search).any() | _next(search)[-1])
-
-    search = jax.lax.while_loop(is_open, advance, search)
+    search = jax.lax.while_loop(lambda search: is_any(search.is_open), advance, search)
     return search.motion.ends, search.motion.velocities, search.changes
+
+
+def _meet(settings: ImpactSettings, search: _Search) -> _Search:
+    """Let the boxes follow their bodies, and add the pairs that meet."""
+    fixtures, motion, changes = settings.fixtures, search.motion, search.changes
+    transforms = _transforms(settings, motion.starts), _transforms(settings, motion.ends)
+    boxes = follow(fixtures, changes.boxes, *transforms, search.moves)
+    changes = find_new(fixtures, settings.table, changes._replace(boxes=boxes))
+    is_new = changes.contacts.pair != search.changes.contacts.pair
+    return search._replace(
+        changes=changes, is_known=search.is_known & ~is_new, impacts=where(is_new, 0, search.impacts)
+    )
 
 
 def _next(search: _Search) -> tuple[Number, Number, Number]:
@@ -158,37 +186,33 @@ def _find_times(settings: ImpactSettings, search: _Search) -> _Search:
 def _impact(settings: ImpactSettings, motion: _Motion, pair: Number) -> tuple[Number, Number, Number, _Motion]:
     """Return whether and when a moving and a static fixture touch, from when on, and both bodies moved to then."""
     fixtures, table = settings.fixtures, settings.table
-    a, b = once(table.sides(pair))
+    a, b = table.sides(pair)
     is_b = _moving_is_b(table, b.body)
-    row = once(where(is_b, b.body.row, a.body.row))
+    row = b.body.row if table.layout.a_is_static else once(where(is_b, b.body.row, a.body.row))
     fixed = _fixed_body(fixtures, table, pair)
-    alpha = jnp.maximum(
-        choose([motion.alpha[r] for r in range(len(motion.starts))], row), _at(motion.fixed_alpha, fixed)
-    )
+    alpha = jnp.maximum(row_at(motion.alpha, row), _at(motion.fixed_alpha, fixed))
     motion = motion._replace(
         fixed_alpha=where(_numbers(motion.fixed_alpha.shape[0]) == fixed, alpha, motion.fixed_alpha)
     )
     motion = _moved(motion, row, alpha)
-    start, end = once((choose(motion.starts, row), choose(motion.ends, row)))
-    center = choose([mass.center for mass in settings.masses], row)
-    sweep_a = Sweep(start, end, center, is_b, a.body.fixed)
-    sweep_b = Sweep(start, end, center, ~is_b, b.body.fixed)
+    start, end, center = once(row_at((motion.starts, motion.ends, settings.masses.center), row))
+    fixed_a, fixed_b = (True, False) if table.layout.a_is_static else (is_b, ~is_b)
+    sweep_a, sweep_b = (
+        Sweep(start, end, center, fixed_a, a.body.fixed),
+        Sweep(start, end, center, fixed_b, b.body.fixed),
+    )
     touches, when = time_of_impact(a.shape, sweep_a, b.shape, sweep_b)
     return touches, when, alpha, motion
 
 
 def _moved(motion: _Motion, row: Number, alpha: Number) -> _Motion:
     """Return the motion with the start of one body moved on to a time."""
-    starts = list(motion.starts)
-    for r, (start, end) in enumerate(zip(motion.starts, motion.ends, strict=True)):
-        part = (alpha - motion.alpha[r]) / (ONE - motion.alpha[r])
-        is_moved = (row == r) & (motion.alpha[r] < alpha)
-        moved = Position(
-            add(mul(ONE - part, start.center), mul(part, end.center)), (ONE - part) * start.angle + part * end.angle
-        )
-        starts[r] = once(jax.tree.map(lambda new, old, moves=is_moved: where(moves, new, old), moved, start))
-    rows = _numbers(len(starts))
-    return motion._replace(starts=starts, alpha=where((rows == row) & (motion.alpha < alpha), alpha, motion.alpha))
+    starts, ends = motion.starts, motion.ends
+    part = (alpha - motion.alpha) / (ONE - motion.alpha)
+    is_moved = (_numbers(motion.alpha.shape[0]) == row) & (motion.alpha < alpha)
+    center = add(mul(ONE - part, starts.center), mul(part, ends.center))
+    moved = Position(center, (ONE - part) * starts.angle + part * ends.angle)
+    return motion._replace(starts=once(select(is_moved, moved, starts)), alpha=where(is_moved, alpha, motion.alpha))
 
 
 def _resolve(settings: ImpactSettings, search: _Search, first: Number, alpha: Number, is_on: Number) -> _Search:
@@ -198,21 +222,19 @@ def _resolve(settings: ImpactSettings, search: _Search, first: Number, alpha: Nu
     places = _numbers(fixtures.max_contacts)
     is_first = (places == first) & is_on
     pair = contacts.pair
-    a, b = (body.body for body in table.sides(pair[first]))
-    row = once(where(_moving_is_b(table, b), b.row, a.row))
+    row = _moving_row(table, pair[first])
     motion = _moved(before, row, alpha)
-    body = once(choose(motion.starts, row))
-    center = choose([mass.center for mass in settings.masses], row)
+    body, velocity, center = once(row_at((motion.starts, motion.velocities, settings.masses.center), row))
+    rows = _numbers(table.layout.num_rows)
 
-    transforms = [once(origin(body.center, body.angle, center))] * len(settings.masses)
-    manifold, touches = map_contacts(
+    transforms = once(origin(body.center, body.angle, center))
+    found = map_contacts(
         lambda pair: evaluate(fixtures, table, pair, transforms), pair, places_in_use(pair), table.is_alone
     )
+    touches = found.touches
     is_hit = once(where(is_first, touches, False).any())
     bodies = bodies_of(fixtures, table, pair)
-    is_own = (bodies & (_numbers(len(settings.masses)) == row)[None, :]).any(1) & _has_static_body(
-        fixtures, table, pair
-    )
+    is_own = (bodies & (rows == row)[None, :]).any(1) & _has_static_body(fixtures, table, pair)
     if fixtures.has_sensors:
         is_own = is_own & ~table.is_sensor(pair)
     is_other = is_own & ~is_first & is_hit
@@ -221,10 +243,10 @@ def _resolve(settings: ImpactSettings, search: _Search, first: Number, alpha: Nu
         begins, ends = group & touches & ~contacts.is_touching, group & ~touches & contacts.is_touching
         events = note(events, bodies, begins, ends, contacts.stamp)
     is_updated = once(is_first | is_other)
-    contacts = updated(contacts, manifold, touches, is_updated)
+    contacts = updated(contacts, found, is_updated)
     contacts = contacts.replace(is_enabled=contacts.is_enabled & (~is_first | is_hit))
     changes = search.changes._replace(contacts=contacts, events=events)
-    changes = wake(changes, (_numbers(len(settings.masses)) == row) & is_hit)
+    changes = wake(changes, (rows == row) & is_hit)
 
     # the first contact is solved first, then the others from the newest to the oldest
     is_solved = is_updated & touches
@@ -233,50 +255,34 @@ def _resolve(settings: ImpactSettings, search: _Search, first: Number, alpha: Nu
     position = once(where(is_solved, position, -1))
     count = once(where(is_on, jnp.max(position) + 1, 0))
     sources = places_of(position, fixtures.max_touching)
-    solved, end, velocity = _solve(
-        settings,
-        map_contacts(lambda source: contact_at(table, contacts, source), sources, count, table.is_alone),
-        count,
-        row,
-        body,
-        choose(motion.velocities, row),
-        (ONE - alpha) * settings.h,
-    )
+    solved, end, velocity = _solve(settings, contacts, sources, count, row, body, velocity, (ONE - alpha) * settings.h)
 
     fixed = _fixed_body(fixtures, table, pair)
     is_fixed = jnp.broadcast_to(fixed, pair.shape)[:, None] == _numbers(motion.fixed_alpha.shape[0])[None, :]
     is_reached = is_fixed & is_solved[:, None]
-    here = once([(row == r) & is_hit for r in range(len(settings.masses))])
+    here = once((rows == row) & is_hit)
     solved, end, velocity = once((solved, end, velocity))
     after = motion._replace(
-        starts=_put(here, solved, before.starts),
-        ends=_put(here, end, before.ends),
-        velocities=_put(here, velocity, before.velocities),
+        starts=select(here, solved, before.starts),
+        ends=select(here, end, before.ends),
+        velocities=select(here, velocity, before.velocities),
         alpha=where(is_hit, motion.alpha, before.alpha),
         fixed_alpha=where(is_reached.any(0) & is_hit, alpha, before.fixed_alpha),
     )
-    moves = jnp.stack(here)
-    boxes = follow(
-        fixtures,
-        changes.boxes,
-        _transforms(settings, after.starts),
-        _transforms(settings, after.ends),
-        moves,
-    )
-    changes = find_new(fixtures, table, changes._replace(boxes=boxes))
-    is_stale = is_first | (is_hit & (bodies & moves[None, :]).any(1))
-    is_new = changes.contacts.pair != pair
+    is_stale = is_first | (is_hit & (bodies & here[None, :]).any(1))
     return search._replace(
         motion=after,
+        moves=here,
         changes=changes,
-        is_known=search.is_known & ~is_stale & ~is_new,
-        impacts=where(is_new, 0, search.impacts + is_first.astype(jnp.int32)),
+        is_known=search.is_known & ~is_stale,
+        impacts=search.impacts + is_first.astype(jnp.int32),
     )
 
 
 def _solve(
     settings: ImpactSettings,
-    contact: Contact,
+    contacts: ContactState,
+    sources: jax.Array,
     count: Number,
     row: Number,
     body: Position,
@@ -284,14 +290,16 @@ def _solve(
     h: Number,
 ) -> tuple[Position, Position, Velocity]:
     """Return the body's corrected position at the impact, and position and velocity at the end of the step."""
-    layout = settings.table.layout._replace(num_rows=1)
-    if layout.b_is_moving:
-        contact = contact._replace(b=contact.b._replace(row=None))
-    else:  # only the body that moves has a row
-        contact = contact._replace(
-            a=contact.a._replace(row=(contact.a.row != row).astype(jnp.int32)),
-            b=contact.b._replace(row=(contact.b.row != row).astype(jnp.int32)),
-        )
+    table = settings.table
+    layout = table.layout._replace(num_rows=1)
+
+    def chosen(source: Number) -> Contact:
+        contact = contact_at(table, contacts, source)
+        if layout.b_is_moving:
+            return contact._replace(b=contact.b._replace(row=None))
+        a, b = (body._replace(row=(body.row != row).astype(jnp.int32)) for body in (contact.a, contact.b))
+        return contact._replace(a=a, b=b)  # only the body that moves has a row
+
     plan = Plan(
         layout,
         (),
@@ -301,35 +309,35 @@ def _solve(
         contact_solver.TOI_BAUMGARTE,
         np.float32(-1.5) * LINEAR_SLOP,
     )
-    contacts = Contacts(count, contact)
-    labels = [jnp.int32(0)], jnp.zeros(contact.count.shape, jnp.int32)
-    (body,), _ = solve_positions(plan, [body], [], (), [], contacts, labels, count > 0)
-    constraint, _, pushes = map_contacts(
-        lambda contact: make_constraints(layout, contact, [body], [velocity], ZERO),
-        contact,
+    packed = map_contacts(lambda source: pack(chosen(source)), sources, count, table.is_alone)
+    (body,), _ = solve_positions(plan, [body], [], (), [], Contacts(count, packed), [jnp.int32(0)], count > 0)
+    for_velocities, _, pushes = map_contacts(
+        lambda packed: make_constraint(layout, packed.unpack(), [body], [velocity], ZERO),
+        packed,
         count,
-        settings.table.is_alone,
+        table.is_alone,
     )
-    pushes = jax.tree.map(jnp.zeros_like, pushes)
-    contacts = contacts._replace(constraint=constraint)
-    (velocity,), _, _ = solve_velocities(plan, [velocity], (), [], [], contacts, pushes, h)
+    solving = Contacts(count, None, for_velocities)
+    (velocity,), _, _ = solve_velocities(
+        plan, [velocity], (), [], [], solving, jnp.zeros_like(pushes), h, warm_starts=False
+    )
     end, velocity = integrate(body, velocity, h)
     return body, end, velocity
 
 
-def _put(here: Sequence[Number], value: Any, values: Sequence[Any]) -> list[Any]:
-    return [
-        jax.tree.map(lambda new, old, is_here=is_here: where(is_here, new, old), value, old)
-        for is_here, old in zip(here, values, strict=True)
-    ]
-
-
-def _transforms(settings: ImpactSettings, positions: Sequence[Position]) -> list[Transform]:
-    return [once(origin(p.center, p.angle, m.center)) for p, m in zip(positions, settings.masses, strict=True)]
+def _transforms(settings: ImpactSettings, positions: Position) -> Transform:
+    transforms: Transform = once(origin(positions.center, positions.angle, settings.masses.center))
+    return transforms
 
 
 def _moving_is_b(table: PairTable, b: ContactBody) -> Number:
     return jnp.bool_(True) if table.layout.a_is_static else b.row != table.layout.num_rows
+
+
+def _moving_row(table: PairTable, pair: Number) -> Number:
+    """Return the row of the moving body of a pair with a static one."""
+    first, second = table.rows(pair)
+    return once(second if table.layout.a_is_static else jnp.minimum(first, second))
 
 
 def _has_static_body(fixtures: Fixtures, table: PairTable, pair: Number) -> Number:
@@ -339,7 +347,7 @@ def _has_static_body(fixtures: Fixtures, table: PairTable, pair: Number) -> Numb
 
 def _fixed_body(fixtures: Fixtures, table: PairTable, pair: Number) -> Number:
     """Return the number of the static body, for pairs that have one."""
-    return lookup(fixtures.fixed_bodies, jnp.maximum(pair, 0) // max(len(fixtures.moving), 1))
+    return lookup(fixtures.fixed_bodies, jax.lax.div(jnp.maximum(pair, 0), np.int32(max(len(fixtures.moving), 1))))
 
 
 def _at(values: jax.Array, index: Number) -> Number:

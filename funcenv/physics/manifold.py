@@ -8,13 +8,25 @@ comparison. The algorithms are those of Box2D's `b2CollideEdge.cpp`, `b2CollideP
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
-from funcenv.physics.scalars import EPSILON, HALF, ONE, ZERO, Number, choose, once, select, where
+from funcenv.physics.scalars import (
+    EPSILON,
+    HALF,
+    ONE,
+    Number,
+    greatest,
+    is_known,
+    least,
+    once,
+    row_at,
+    select,
+    where,
+)
 from funcenv.physics.shapes import POLYGON_RADIUS
 from funcenv.physics.transforms import Transform, apply, relative, rotate, unapply, unrotate
 from funcenv.physics.vectors import Vector, add, dot, mul, neg, normalize, right, sub
@@ -22,17 +34,21 @@ from funcenv.physics.vectors import Vector, add, dot, mul, neg, normalize, right
 CIRCLES, FACE_A, FACE_B = np.int32(0), np.int32(1), np.int32(2)  # owner of a manifold's normal
 FACE = np.int32(1)  # a feature that is a face; a vertex is 0
 RELATIVE_TOLERANCE, ABSOLUTE_TOLERANCE = np.float32(0.98), np.float32(0.001)  # when the reference face changes
-GREATEST = np.finfo(np.float32).max
 
 
 class Convex(NamedTuple):
     """A polygon, edge or circle of a pair, in the coordinates of its body."""
 
-    vertices: Sequence[Vector]  # a circle has one, its centre
-    normals: Sequence[Vector]  # normals of the edges of a polygon
+    vertices: Vector  # components `[vertices]`; a circle has one vertex, its centre
+    normals: Vector  # components `[vertices]` of the normals of a polygon's edges
     count: Number  # number of vertices, without the padding
     centroid: Vector
     radius: Number
+
+    @property
+    def size(self) -> int:
+        """The number of vertices with the padding."""
+        return int(np.shape(self.vertices[0])[0])
 
 
 class Manifold(NamedTuple):
@@ -46,60 +62,51 @@ class Manifold(NamedTuple):
     keys: tuple[Number, Number]
 
 
-def support(vertices: Sequence[Vector], direction: Vector) -> Number:
+def support(vertices: Vector, direction: Vector) -> Number:
     """Return the index of the vertex that lies farthest in a direction, the first of several."""
-    index: Number = np.int32(0)
-    best = dot(vertices[0], direction)
-    for i, vertex in enumerate(vertices[1:], start=1):
-        value = dot(vertex, direction)
-        is_better = value > best
-        index, best = where(is_better, np.int32(i), index), where(is_better, value, best)
-    return index
+    if np.shape(vertices[0])[0] == 1:
+        return np.int32(0)
+    return greatest(dot(vertices, direction))
+
+
+def vertex_at(vertices: Vector, index: Number) -> Vector:
+    """Return a vertex, or a normal, by its index."""
+    if np.shape(vertices[0])[0] == 1 or is_known(index):
+        known = int(index) if is_known(index) else 0
+        return vertices[0][known], vertices[1][known]
+    return row_at((jnp.asarray(vertices[0]), jnp.asarray(vertices[1])), index)
 
 
 def collide_edge_polygon(a: Convex, xf_a: Transform, b: Convex, xf_b: Transform) -> Manifold:
     """Return the contact points of an edge without neighbours, which collides on both sides, and a polygon."""
     xf = once(relative(xf_a, xf_b))
-    v1, v2 = a.vertices[0], a.vertices[1]
+    v1, v2 = vertex_at(a.vertices, np.int32(0)), vertex_at(a.vertices, np.int32(1))
     normal1 = once(right(normalize(sub(v2, v1))[0]))
     is_front = once(dot(normal1, sub(apply(xf, b.centroid), v1)) >= 0)
     normal = once(select(is_front, normal1, neg(normal1)))
-    vertices = [once(apply(xf, vertex)) for vertex in b.vertices]
-    normals = [once(rotate(xf[1], n)) for n in b.normals]
+    vertices, normals = once((apply(xf, b.vertices), rotate(xf[1], b.normals)))
     radius = np.float32(2) * POLYGON_RADIUS
 
-    edge_separation: Number = GREATEST
-    for vertex in vertices:
-        edge_separation = jnp.minimum(edge_separation, dot(normal, sub(vertex, v1)))
-    separation: Number = -GREATEST
-    index: Number = np.int32(0)
-    for i, (vertex, n) in enumerate(zip(vertices, normals, strict=True)):
-        s = jnp.minimum(dot(neg(n), sub(vertex, v1)), dot(neg(n), sub(vertex, v2)))
-        is_better = s > separation
-        index, separation = where(is_better, np.int32(i), index), where(is_better, s, separation)
-    index, edge_separation, separation = once((index, edge_separation, separation))
+    from_v1, inward = sub(vertices, v1), neg(normals)
+    edge_separation = dot(normal, from_v1).min()
+    separations = once(jnp.minimum(dot(inward, from_v1), dot(inward, sub(vertices, v2))))
+    index = greatest(separations)
+    edge_separation, separation = once((edge_separation, separations.max()))
     is_apart = (edge_separation > radius) | (separation > radius)
     is_b = separation > RELATIVE_TOLERANCE * edge_separation + ABSOLUTE_TOLERANCE
 
-    incident: Number = np.int32(0)  # the edge of the polygon that faces the edge most
-    best = dot(normal, normals[0])
-    for i, n in enumerate(normals[1:], start=1):
-        value = dot(normal, n)
-        is_better = value < best
-        incident, best = where(is_better, np.int32(i), incident), where(is_better, value, best)
+    incident = least(dot(normal, normals))  # the edge of the polygon that faces the edge most
     first = once(where(is_b, index, incident))
     second = where(first + 1 < b.count, first + 1, 0)
-    start, end = once((choose(vertices, first), choose(vertices, second)))
+    start, end, edge_normal = once((vertex_at(vertices, first), vertex_at(vertices, second), vertex_at(normals, first)))
     # the reference face, and the edge that is cut to it
     face_index = where(is_b, first, where(is_front, 0, 1)), where(is_b, second, where(is_front, 1, 0))
     face = select(is_b, start, select(is_front, v1, v2)), select(is_b, end, select(is_front, v2, v1))
-    face_normal = select(is_b, choose(normals, first), normal)
+    face_normal = select(is_b, edge_normal, normal)
     cut = select(is_b, v1, start), select(is_b, v2, end)
     face, face_normal, cut = once((face, face_normal, cut))
-    keys = (
-        where(is_b, _key(0, first, 0, FACE), _key(0, first, FACE, 0)),
-        where(is_b, _key(0, first, 0, FACE), _key(0, second, FACE, 0)),
-    )
+    kinds = where(is_b, _key(0, 0, 0, FACE), _key(0, 0, FACE, 0))
+    keys = first << 8 | kinds, where(is_b, first, second) << 8 | kinds
     side = right(face_normal)
     cut, keys, is_cut1 = _clip(cut, keys, side, dot(side, face[0]), face_index[0])
     cut, keys, is_cut2 = _clip(cut, keys, neg(side), dot(neg(side), face[1]), face_index[1])
@@ -109,8 +116,8 @@ def collide_edge_polygon(a: Convex, xf_a: Transform, b: Convex, xf_b: Transform)
     return _manifold(
         is_valid=~is_apart & is_cut1 & is_cut2,
         kind=where(is_b, FACE_B, FACE_A),
-        normal=select(is_b, choose(b.normals, first), face_normal),
-        point=select(is_b, choose(b.vertices, first), face[0]),
+        normal=select(is_b, vertex_at(b.normals, first), face_normal),
+        point=select(is_b, vertex_at(b.vertices, first), face[0]),
         points=points,
         keys=keys,
         keep=keep,
@@ -123,24 +130,19 @@ def collide_polygons(a: Convex, xf_a: Transform, b: Convex, xf_b: Transform) -> 
     separation_a, edge_a = _greatest_separation(a, xf_a, b, xf_b)
     separation_b, edge_b = _greatest_separation(b, xf_b, a, xf_a)
     is_b = separation_b > RELATIVE_TOLERANCE * separation_a + ABSOLUTE_TOLERANCE
-    size = max(len(a.vertices), len(b.vertices))
+    size = max(a.size, b.size)
     one, two = select(is_b, _padded(b, size), _padded(a, size)), select(is_b, _padded(a, size), _padded(b, size))
     xf1, xf2 = select(is_b, xf_b, xf_a), select(is_b, xf_a, xf_b)
     edge = where(is_b, edge_b, edge_a)
 
-    direction = unrotate(xf2[1], rotate(xf1[1], choose(one.normals, edge)))
-    first: Number = np.int32(0)
-    best = dot(direction, two.normals[0])
-    for i, n in enumerate(two.normals[1:], start=1):
-        value = dot(direction, n)
-        is_better = value < best
-        first, best = where(is_better, np.int32(i), first), where(is_better, value, best)
+    direction = unrotate(xf2[1], rotate(xf1[1], vertex_at(one.normals, edge)))
+    first = least(dot(direction, two.normals))
     second = where(first + 1 < two.count, first + 1, 0)
-    cut = apply(xf2, choose(two.vertices, first)), apply(xf2, choose(two.vertices, second))
+    cut = apply(xf2, vertex_at(two.vertices, first)), apply(xf2, vertex_at(two.vertices, second))
     keys = _key(edge, first, FACE, 0), _key(edge, second, FACE, 0)
 
     next_edge = where(edge + 1 < one.count, edge + 1, 0)
-    local1, local2 = choose(one.vertices, edge), choose(one.vertices, next_edge)
+    local1, local2 = vertex_at(one.vertices, edge), vertex_at(one.vertices, next_edge)
     local_tangent, _ = normalize(sub(local2, local1))
     tangent = rotate(xf1[1], local_tangent)
     normal = right(tangent)
@@ -162,9 +164,9 @@ def collide_polygons(a: Convex, xf_a: Transform, b: Convex, xf_b: Transform) -> 
 
 def collide_edge_circle(a: Convex, xf_a: Transform, b: Convex, xf_b: Transform) -> Manifold:
     """Return the contact point of an edge without neighbours and a circle."""
-    center = b.vertices[0]
+    center = vertex_at(b.vertices, np.int32(0))
     q = unapply(xf_a, apply(xf_b, center))
-    start, end = a.vertices[0], a.vertices[1]
+    start, end = vertex_at(a.vertices, np.int32(0)), vertex_at(a.vertices, np.int32(1))
     along = sub(end, start)
     u, v = dot(along, sub(end, q)), dot(along, sub(q, start))
     at_start, at_end = v <= 0, u <= 0
@@ -190,17 +192,13 @@ def collide_edge_circle(a: Convex, xf_a: Transform, b: Convex, xf_b: Transform) 
 
 def collide_polygon_circle(a: Convex, xf_a: Transform, b: Convex, xf_b: Transform) -> Manifold:
     """Return the contact point of a polygon and a circle."""
-    center = b.vertices[0]
+    center = vertex_at(b.vertices, np.int32(0))
     c = unapply(xf_a, apply(xf_b, center))
     radius = a.radius + b.radius
-    separation: Number = -GREATEST
-    index: Number = np.int32(0)
-    for i, (vertex, n) in enumerate(zip(a.vertices, a.normals, strict=True)):
-        s = dot(n, sub(c, vertex))
-        is_better = s > separation
-        index, separation = where(is_better, np.int32(i), index), where(is_better, s, separation)
-    v1, v2 = choose(a.vertices, index), choose(a.vertices, where(index + 1 < a.count, index + 1, 0))
-    normal, middle = choose(a.normals, index), mul(HALF, add(v1, v2))
+    separations = once(dot(a.normals, sub(c, a.vertices)))
+    index, separation = greatest(separations), separations.max()
+    v1, v2 = vertex_at(a.vertices, index), vertex_at(a.vertices, where(index + 1 < a.count, index + 1, 0))
+    normal, middle = vertex_at(a.normals, index), mul(HALF, add(v1, v2))
     is_inside = separation < EPSILON
     at_first = ~is_inside & (dot(sub(c, v1), sub(v2, v1)) <= 0)
     at_second = ~is_inside & ~at_first & (dot(sub(c, v2), sub(v1, v2)) <= 0)
@@ -221,7 +219,8 @@ def collide_polygon_circle(a: Convex, xf_a: Transform, b: Convex, xf_b: Transfor
 
 def collide_circles(a: Convex, xf_a: Transform, b: Convex, xf_b: Transform) -> Manifold:
     """Return the contact point of two circles."""
-    distance = sub(apply(xf_b, b.vertices[0]), apply(xf_a, a.vertices[0]))
+    center_a, center_b = vertex_at(a.vertices, np.int32(0)), vertex_at(b.vertices, np.int32(0))
+    distance = sub(apply(xf_b, center_b), apply(xf_a, center_a))
     radius = a.radius + b.radius
     square = dot(distance, distance)
     zero = jnp.zeros_like(square)
@@ -229,8 +228,8 @@ def collide_circles(a: Convex, xf_a: Transform, b: Convex, xf_b: Transform) -> M
         is_valid=square <= radius * radius,
         kind=jnp.zeros_like(square, jnp.int32),
         normal=(zero, zero),
-        point=a.vertices[0],
-        center=b.vertices[0],
+        point=center_a,
+        center=center_b,
         key=jnp.zeros_like(square, jnp.int32),
     )
 
@@ -239,28 +238,37 @@ def _greatest_separation(one: Convex, xf1: Transform, two: Convex, xf2: Transfor
     """Return the greatest separation along a normal of the first polygon that a local search finds, and its edge."""
     toward = unrotate(xf1[1], sub(apply(xf2, two.centroid), apply(xf1, one.centroid)))
     edge = support(one.normals, toward)
-    separations = []
-    for vertex, n in zip(one.vertices, one.normals, strict=True):
-        world_normal = rotate(xf1[1], n)
-        deepest = support(two.vertices, neg(unrotate(xf2[1], world_normal)))
-        farthest = apply(xf2, choose(two.vertices, deepest))
-        separations.append((dot(sub(farthest, apply(xf1, vertex)), world_normal), ZERO))
+    world_normals = rotate(xf1[1], one.normals)
+    inward = neg(unrotate(xf2[1], world_normals))
+    deepest = jax.lax.argmax(dot((two.vertices[0][None], two.vertices[1][None]), _as_columns(inward)), 1, jnp.int32)
+    farthest = apply(
+        xf2, (jnp.take(two.vertices[0], deepest, mode="clip"), jnp.take(two.vertices[1], deepest, mode="clip"))
+    )
+    separations = once(dot(sub(farthest, apply(xf1, one.vertices)), world_normals))
     before = where(edge - 1 >= 0, edge - 1, one.count - 1)
     after = where(edge + 1 < one.count, edge + 1, 0)
-    here, previous, following = (choose(separations, i)[0] for i in (edge, before, after))
+    here, previous, following = (row_at(separations, i) for i in (edge, before, after))
     goes_back = (previous > here) & (previous > following)
     goes_on = ~goes_back & (following > here)
     moves = goes_back | goes_on
     best = where(goes_back, previous, where(goes_on, following, here))
     edge = where(goes_back, before, where(goes_on, after, edge))
-    for _ in range(len(one.vertices) - 2):
+
+    def climb(_: Any, carry: Any) -> Any:
+        moves, best, edge = carry
         back = where(edge - 1 >= 0, edge - 1, one.count - 1)
         on = where(edge + 1 < one.count, edge + 1, 0)
         following_edge = where(goes_back, back, on)
-        value = choose(separations, following_edge)[0]
+        value = row_at(separations, following_edge)
         moves = moves & (value > best)
-        best, edge = where(moves, value, best), where(moves, following_edge, edge)
+        return moves, where(moves, value, best), where(moves, following_edge, edge)
+
+    _, best, edge = jax.lax.fori_loop(0, one.size - 2, climb, (moves, best, edge))
     return best, edge
+
+
+def _as_columns(vectors: Vector) -> Vector:
+    return vectors[0][:, None], vectors[1][:, None]
 
 
 def _clip(
@@ -312,15 +320,26 @@ def _single_point(
 
 
 def _padded(shape: Convex, size: int) -> Convex:
-    extra = size - len(shape.vertices)
+    extra = size - shape.size
+    if extra == 0:
+        return shape
+
+    def padded(column: Any) -> Any:
+        return jnp.concatenate([column, jnp.broadcast_to(column[:1], (extra,))])
+
+    vertices, normals = shape.vertices, shape.normals
     return shape._replace(
-        vertices=[*shape.vertices, *[shape.vertices[0]] * extra], normals=[*shape.normals, *[shape.normals[0]] * extra]
+        vertices=(padded(vertices[0]), padded(vertices[1])), normals=(padded(normals[0]), padded(normals[1]))
     )
 
 
 def _key(index_a: Number, index_b: Number, type_a: Number, type_b: Number) -> Number:
     """Return the key of two features that meet: vertices (0) or faces with their indices."""
-    return jnp.int32(index_a) | jnp.int32(index_b) << 8 | jnp.int32(type_a) << 16 | jnp.int32(type_b) << 24
+    key: Number = np.int32(0)
+    for shift, part in ((0, index_a), (8, index_b), (16, type_a), (24, type_b)):
+        shifted = np.int32(int(part) << shift) if is_known(part) else part << shift if shift else part
+        key = key | shifted
+    return key
 
 
 def _swap(key: Number) -> Number:

@@ -98,6 +98,19 @@ def row_at(rows: Tree, index: Number) -> Tree:
     return row
 
 
+def rows_of(columns: Tree, size: int) -> list[Tree]:
+    """Return the rows of a tree of arrays `[size]`."""
+    at: Any = functools.partial(jax.lax.index_in_dim, keepdims=False)
+    rows: list[Tree] = [jax.tree.map(lambda column, row=row: at(column, row), columns) for row in range(size)]
+    return rows
+
+
+def columns_of(rows: Sequence[Tree]) -> Tree:
+    """Return a tree of arrays from trees of numbers, one for each row."""
+    columns: Tree = jax.tree.map(lambda *numbers: jnp.stack([jnp.asarray(n, jnp.float32) for n in numbers]), *rows)
+    return columns
+
+
 def with_row(rows: Tree, index: Number, row: Any) -> Tree:
     """Return a tree of arrays with one row replaced; its index must be in range."""
     put: Any = functools.partial(jax.lax.dynamic_update_index_in_dim, axis=0, allow_negative_indices=False)
@@ -116,6 +129,11 @@ def _spread(value: Any, shape: tuple[int, ...], dtype: Any) -> jax.Array:
 def greatest(values: jax.Array) -> jax.Array:
     """Return the index of the greatest value, the first of several, as int32."""
     return jax.lax.argmax(values, 0, jnp.int32)
+
+
+def least(values: jax.Array) -> jax.Array:
+    """Return the index of the least value, the first of several, as int32."""
+    return jax.lax.argmin(values, 0, jnp.int32)
 
 
 def clamp(x: Number, low: Number, high: Number) -> Number:

@@ -12,9 +12,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from funcenv.physics import contact_solver, revolute
+from funcenv.physics import revolute
 from funcenv.physics.batches import map_contacts, only_if
-from funcenv.physics.contact_solver import Layout
+from funcenv.physics.contact_solver import Contact, Layout
 from funcenv.physics.contacts import (
     ContactList,
     Events,
@@ -26,16 +26,31 @@ from funcenv.physics.contacts import (
     places_of,
     wake,
 )
-from funcenv.physics.fixtures import BOX_MARGIN, Fixtures, box_of
+from funcenv.physics.fixtures import BOX_MARGIN, Fixtures, box_of, static_boxes
 from funcenv.physics.impacts import ImpactSettings, solve_impacts
 from funcenv.physics.islands import Islands, find_islands, search
 from funcenv.physics.motion import integrate
-from funcenv.physics.pairs import PairTable, lookup
-from funcenv.physics.revolute import BodyMass, JointImpulse, Position, Velocity
-from funcenv.physics.scalars import ONE, ZERO, Number, clamp, float32, once, opaque, where
-from funcenv.physics.solver import Contacts, Plan, make_constraints, solve_positions, solve_velocities
+from funcenv.physics.packing import pack
+from funcenv.physics.pairs import PairTable
+from funcenv.physics.revolute import JointImpulse, Position, Velocity
+from funcenv.physics.scalars import (
+    ONE,
+    ZERO,
+    Number,
+    clamp,
+    columns_of,
+    float32,
+    is_known,
+    once,
+    opaque,
+    rows_of,
+    select,
+    where,
+)
+from funcenv.physics.solver import Contacts, Plan, make_constraint, solve_positions, solve_velocities
+from funcenv.physics.tables import lookup
 from funcenv.physics.transforms import Transform, apply, origin
-from funcenv.physics.vectors import Vector, add, dot, mul
+from funcenv.physics.vectors import Vector, dot, mul
 from funcenv.physics.world import Body, ContactState, World, WorldState, static_transform
 
 SLEEP_TIME = np.float32(0.5)  # at rest, before bodies fall asleep [s]
@@ -117,30 +132,34 @@ def advance(settings: Settings, inputs: Inputs, state: WorldState) -> WorldState
         state.rest_time,
         Events(jnp.zeros_like(state.began), jnp.zeros_like(state.last_event)),
     )
-    positions = [Position((state.x[r], state.y[r]), state.angle[r]) for r in range(program.size)]
+    positions = Position((state.x, state.y), state.angle)
     before = program.transforms(positions)
     if program.has_contacts:
         changes = collide(program.fixtures, program.table, changes, before)
     solved = _solve(program, state, changes, positions, settings, inputs)
     changes = solved.changes
-    after = program.transforms(solved.positions)
-    if len(program.fixtures.pairs):
-        boxes = follow(program.fixtures, changes.boxes, before, after, solved.is_active)
-        changes = changes._replace(boxes=boxes)
-    if program.has_contacts:
-        changes = find_new(program.fixtures, program.table, changes)
     positions, velocities = solved.positions, solved.velocities
     if program.has_contacts and world.is_continuous and world.fixed:
         positions, velocities, changes = solve_impacts(
-            program.impacts(settings.velocity_iterations), positions, velocities, changes, starts=solved.starts
+            program.impacts(settings.velocity_iterations),
+            positions,
+            velocities,
+            changes,
+            starts=solved.starts,
+            moves=solved.is_active,
         )
+    elif len(program.fixtures.pairs):
+        boxes = follow(program.fixtures, changes.boxes, before, program.transforms(positions), solved.is_active)
+        changes = changes._replace(boxes=boxes)
+        if program.has_contacts:
+            changes = find_new(program.fixtures, program.table, changes)
     return state.replace(
-        x=_stack([p.center[0] for p in positions]),
-        y=_stack([p.center[1] for p in positions]),
-        angle=_stack([p.angle for p in positions]),
-        velocity_x=_stack([v.linear[0] for v in velocities]),
-        velocity_y=_stack([v.linear[1] for v in velocities]),
-        angular_velocity=_stack([v.angular for v in velocities]),
+        x=positions.center[0],
+        y=positions.center[1],
+        angle=positions.angle,
+        velocity_x=velocities.linear[0],
+        velocity_y=velocities.linear[1],
+        angular_velocity=velocities.angular,
         is_awake=changes.is_awake,
         rest_time=changes.rest_time,
         joint_impulses=solved.joint_impulses,
@@ -161,7 +180,7 @@ def fly(settings: Settings, inputs: Inputs, state: WorldState) -> tuple[WorldSta
     fixtures = Fixtures(world)
     if fixtures.max_contacts == 0:
         return flown, jnp.zeros((), bool)
-    meets = overlaps(fixtures, flown.boxes) & fixtures.can_collide
+    meets = overlaps(fixtures, static_boxes(fixtures), flown.boxes) & fixtures.can_collide
     return flown, meets.any() | (state.contacts.pair >= 0).any()
 
 
@@ -176,7 +195,7 @@ class _Program:
         self.has_contacts = self.fixtures.max_contacts > 0
         self.ratio = (ONE / np.float32(dt)) * np.float32(dt)  # ratio of this step's length to the last one's
         self.masses, self.h = opaque((world.masses(), dt))
-        self.row_masses = [self.masses[body] for body in world.moving]
+        self.row_masses = columns_of([self.masses[body] for body in world.moving])
         # static bodies come last among the rows, and never change
         index = {body: row for row, body in enumerate(world.moving + world.fixed)}
         _, self.joints, _ = search(world)
@@ -188,9 +207,10 @@ class _Program:
     def table(self) -> PairTable:
         return PairTable(self.fixtures, self.masses, self.is_alone)
 
-    def transforms(self, positions: Sequence[Position]) -> list[Transform]:
+    def transforms(self, positions: Position) -> Transform:
         """Return the transforms of the moving bodies."""
-        return [once(origin(p.center, p.angle, m.center)) for p, m in zip(positions, self.row_masses, strict=True)]
+        transforms: Transform = once(origin(positions.center, positions.angle, self.row_masses.center))
+        return transforms
 
     def plan(self, settings: Settings, islands: Islands) -> Plan:
         """Return what the loops of the solver need to know."""
@@ -206,11 +226,11 @@ class _Program:
 
 
 class _Solved(NamedTuple):
-    """The world after its constraints are solved."""
+    """The world after its constraints are solved; arrays `[rows]`."""
 
-    starts: list[Position]  # before the step
-    positions: list[Position]
-    velocities: list[Velocity]
+    starts: Position  # before the step
+    positions: Position
+    velocities: Velocity
     is_active: jax.Array
     joint_impulses: jax.Array
     limit_states: jax.Array
@@ -221,19 +241,15 @@ def _solve(
     program: _Program,
     state: WorldState,
     changes: ContactList,
-    starts: list[Position],
+    starts: Position,
     settings: Settings,
     inputs: Inputs,
 ) -> _Solved:
     """Integrate velocities and positions under the constraints, and let bodies at rest fall asleep."""
     world, size, h = program.world, program.size, program.h
-    resting = [Velocity((state.velocity_x[r], state.velocity_y[r]), state.angular_velocity[r]) for r in range(size)]
-    velocities = [
-        _accelerate(
-            world, program.masses[body], body, resting[row], h, inputs.forces.get(body), inputs.torques.get(body)
-        )
-        for row, body in enumerate(world.moving)
-    ]
+    resting = Velocity((state.velocity_x, state.velocity_y), state.angular_velocity)
+    accelerated = _accelerate(program, resting, inputs)
+    positions, velocities = rows_of(starts, size), rows_of(accelerated, size)
     islands, count = _touching(program, changes)
     changes = wake(changes, islands.is_active)
     plan = program.plan(settings, islands)
@@ -243,15 +259,20 @@ def _solve(
 
         def prepare(source: Number) -> Any:
             contact = contact_at(program.table, changes.contacts, source)
-            return contact, *make_constraints(plan.layout, contact, starts, velocities, program.ratio)
+            label = _label_of(program, islands, contact)
+            return (
+                pack(contact.for_positions()),
+                label,
+                *make_constraint(plan.layout, contact, positions, velocities, program.ratio),
+            )
 
-        contact, constraint, counts, pushes = only_if(
+        for_positions, label, for_velocities, counts, pushes = only_if(
             count > 0, lambda: map_contacts(prepare, source, count, program.is_alone)
         )
-        contacts = Contacts(count, contact, constraint)
+        contacts = Contacts(count, for_positions, for_velocities, label)
 
     pins, impulses = [], []
-    angles = [p.angle for p in starts + program.fixed_positions]
+    angles = [p.angle for p in positions + program.fixed_positions]
     joints = [world.joints[j] for j in program.joints]
     for j, joint, (a, b) in zip(program.joints, joints, program.ends, strict=True):
         stored = state.joint_impulses[j] * program.ratio
@@ -262,27 +283,19 @@ def _solve(
         pins.append(pin)
 
     velocities, impulses, pushes = solve_velocities(plan, velocities, joints, pins, impulses, contacts, pushes, h)
-    moved = [integrate(p, v, h) for p, v in zip(starts, velocities, strict=True)]
-    positions, velocities = [p for p, _ in moved], [v for _, v in moved]
-    labels = [islands.label[row] for row in range(size)], _labels_of(program, islands, contacts.contact)
-    positions, is_done = solve_positions(
-        plan, positions, program.fixed_positions, joints, pins, contacts, labels, islands.is_active.any()
-    )
+    moved, velocity = integrate(starts, columns_of(velocities), h)
+    labels = [islands.label[row] for row in range(size)]
     active = islands.is_active
-    positions = [
-        jax.tree.map(lambda new, old, row=row: where(active[row], new, old), positions[row], starts[row])
-        for row in range(size)
-    ]
-    velocities = [
-        jax.tree.map(lambda new, old, row=row: where(active[row], new, old), velocities[row], resting[row])
-        for row in range(size)
-    ]
+    positions, is_done = solve_positions(
+        plan, rows_of(moved, size), program.fixed_positions, joints, pins, contacts, labels, active.any()
+    )
+    position, velocity = select(active, (columns_of(positions), velocity), (starts, resting))
     if pushes is not None:
         changes = _store(changes, islands.position, counts, pushes)
     joint_impulses, limit_states = _joint_state(program, state, impulses, active)
     if world.can_sleep:
-        velocities, changes = _sleep(program, velocities, changes, islands, plan.labels, is_done)
-    return _Solved(starts, positions, velocities, active, joint_impulses, limit_states, changes)
+        velocity, changes = _sleep(program, velocity, changes, islands, plan.labels, is_done)
+    return _Solved(starts, position, velocity, active, joint_impulses, limit_states, changes)
 
 
 def _touching(program: _Program, changes: ContactList) -> tuple[Islands, Number]:
@@ -301,24 +314,13 @@ def _touching(program: _Program, changes: ContactList) -> tuple[Islands, Number]
     return islands, jnp.minimum(jnp.max(islands.position) + 1, fixtures.max_touching)
 
 
-def _store(
-    changes: ContactList, position: jax.Array, counts: Number, pushes: contact_solver.ContactImpulse
-) -> ContactList:
+def _store(changes: ContactList, position: jax.Array, counts: Number, pushes: jax.Array) -> ContactList:
     """Keep the impulses for the next step."""
     state = changes.contacts
     counts = where(position >= 0, jnp.take(counts, position, mode="clip"), 0)
     is_new = counts[:, None] > np.arange(2, dtype=np.int32)[None, :]
-
-    def kept(values: tuple[Number, Number], old: jax.Array) -> jax.Array:
-        new = jnp.stack([jnp.take(value, position, mode="clip") for value in values], -1)
-        return where(is_new, new, old)
-
-    return changes._replace(
-        contacts=state.replace(
-            normal_impulse=kept(pushes.normal, state.normal_impulse),
-            tangent_impulse=kept(pushes.tangent, state.tangent_impulse),
-        )
-    )
+    new = jnp.take(pushes, position, axis=0, mode="clip").reshape(state.impulses.shape)
+    return changes._replace(contacts=state.replace(impulses=where(is_new[:, None, :], new, state.impulses)))
 
 
 def _joint_state(
@@ -337,43 +339,35 @@ def _joint_state(
 
 def _sleep(
     program: _Program,
-    velocities: list[Velocity],
+    velocity: Velocity,
     changes: ContactList,
     islands: Islands,
     labels: Sequence[int],
     is_done: list[Any],
-) -> tuple[list[Velocity], ContactList]:
+) -> tuple[Velocity, ContactList]:
     """Put islands to sleep that have been at rest for a while, and whose positions are solved."""
-    rests = []
-    for velocity in velocities:
-        is_still = velocity.angular * velocity.angular <= ANGULAR_SLEEP_TOLERANCE * ANGULAR_SLEEP_TOLERANCE
-        rests.append(
-            is_still & (dot(velocity.linear, velocity.linear) <= LINEAR_SLEEP_TOLERANCE * LINEAR_SLEEP_TOLERANCE)
-        )
-    time = where(jnp.stack(rests), changes.rest_time + program.h, ZERO)
+    rests = velocity.angular * velocity.angular <= ANGULAR_SLEEP_TOLERANCE * ANGULAR_SLEEP_TOLERANCE
+    rests = rests & (dot(velocity.linear, velocity.linear) <= LINEAR_SLEEP_TOLERANCE * LINEAR_SLEEP_TOLERANCE)
+    time = where(rests, changes.rest_time + program.h, ZERO)
     time = where(islands.is_active, time, changes.rest_time)
-    sleeps = []
-    for row in range(program.size):
-        same = jnp.asarray(islands.label == islands.label[row]) & islands.is_active
-        least = where(same, time, np.float32(np.inf)).min()
-        done = _any([(islands.label[row] == label) & d for label, d in zip(labels, is_done, strict=True)])
-        sleeps.append(islands.is_active[row] & (least >= SLEEP_TIME) & done)
-    asleep = jnp.stack(sleeps)
-    velocities = [
-        jax.tree.map(lambda value, row=row: where(asleep[row], ZERO, value), velocity)
-        for row, velocity in enumerate(velocities)
-    ]
-    return velocities, changes._replace(is_awake=changes.is_awake & ~asleep, rest_time=where(asleep, ZERO, time))
+    own = islands.label
+    same = (own[:, None] == own[None, :]) & islands.is_active[None, :]
+    least = where(same, time[None, :], np.float32(np.inf)).min(1)
+    done = (
+        is_done[0] if len(labels) == 1 else _any([(own == label) & d for label, d in zip(labels, is_done, strict=True)])
+    )
+    asleep = islands.is_active & (least >= SLEEP_TIME) & done
+    velocity = jax.tree.map(lambda value: where(asleep, ZERO, value), velocity)
+    return velocity, changes._replace(is_awake=changes.is_awake & ~asleep, rest_time=where(asleep, ZERO, time))
 
 
-def _labels_of(program: _Program, islands: Islands, contact: Any) -> Any:
-    """Return the islands of the contacts."""
-    if contact is None:
-        return jnp.zeros(0, jnp.int32)
+def _label_of(program: _Program, islands: Islands, contact: Contact) -> Number:
+    """Return the island of a contact."""
     row = contact.b.row
     if not program.table.layout.b_is_moving:
         row = jnp.minimum(contact.a.row, contact.b.row)
-    return lookup(islands.label, row) + jnp.zeros_like(row)
+    label = lookup(islands.label, row)
+    return label if isinstance(label, jax.Array) else jnp.full_like(row, label)
 
 
 def _any(values: list[Any]) -> Any:
@@ -385,25 +379,37 @@ def _fixed_position(body: Body) -> tuple[Vector, Number]:
     return position, float32(body.angle)
 
 
-def _accelerate(
-    world: World,
-    mass: BodyMass,
-    body: int,
-    velocity: Velocity,
-    h: Number,
-    force: Vector | None,
-    torque: Number | None,
-) -> Velocity:
-    """Return the velocity after gravity, forces and damping."""
-    spec = world.bodies[body]
-    acceleration = float32(world.gravity[0]), float32(world.gravity[1])
-    if force is not None:
-        acceleration = add(acceleration, mul(mass.inverse_mass, (float32(force[0]), float32(force[1]))))
-    linear, angular = add(velocity.linear, mul(h, acceleration)), velocity.angular
-    if torque is not None:
-        angular = angular + h * mass.inverse_inertia * float32(torque)
-    linear_factor = clamp(ONE - h * float32(spec.linear_damping), ZERO, ONE)
-    return Velocity(mul(linear_factor, linear), angular * clamp(ONE - h * float32(spec.angular_damping), ZERO, ONE))
+def _accelerate(program: _Program, velocity: Velocity, inputs: Inputs) -> Velocity:
+    """Return the velocities after gravity, forces and damping."""
+    world, h = program.world, program.h
+    inverse_mass, inverse_inertia, _ = program.row_masses
+    linear, angular = velocity
+    acceleration = []
+    for axis in (0, 1):
+        gravity, force = float32(world.gravity[axis]), [inputs.forces.get(body) for body in world.moving]
+        if any(f is not None for f in force):
+            # A body without a force has exactly the acceleration of gravity.
+            pushes = _stack([ZERO if f is None else float32(f[axis]) for f in force])
+            is_pushed = np.array([f is not None for f in force])
+            gravity = where(is_pushed, gravity + inverse_mass * pushes, gravity)
+        acceleration.append(gravity)
+    linear = linear[0] + h * acceleration[0], linear[1] + h * acceleration[1]
+    if inputs.torques:
+        torques = [inputs.torques.get(body) for body in world.moving]
+        turn = h * inverse_inertia * _stack([ZERO if torque is None else float32(torque) for torque in torques])
+        angular = where(np.array([torque is not None for torque in torques]), angular + turn, angular)
+    factors = [
+        clamp(ONE - h * _per_body([getattr(world.bodies[body], name) for body in world.moving]), ZERO, ONE)
+        for name in ("linear_damping", "angular_damping")
+    ]
+    return Velocity(mul(factors[0], linear), angular * factors[1])
+
+
+def _per_body(values: Sequence[Any]) -> Number:
+    """Return numbers of the bodies, as an array where they are not all known to be the same."""
+    numbers = [float32(value) for value in values]
+    is_one = is_known(*numbers) and all(number == numbers[0] for number in numbers)
+    return numbers[0] if is_one else _stack(numbers)
 
 
 def _first_boxes(fixtures: Fixtures) -> jax.Array:
@@ -423,14 +429,9 @@ def _no_contacts(size: int) -> ContactState:
         stamp=jnp.zeros(size, jnp.int32),
         is_touching=jnp.zeros(size, bool),
         is_enabled=jnp.zeros(size, bool),
-        count=jnp.zeros(size, jnp.int32),
-        kind=jnp.zeros(size, jnp.int32),
-        normal=jnp.zeros((size, 2), jnp.float32),
-        point=jnp.zeros((size, 2), jnp.float32),
-        points=jnp.zeros((size, 2, 2), jnp.float32),
-        keys=jnp.zeros((size, 2), jnp.int32),
-        normal_impulse=jnp.zeros((size, 2), jnp.float32),
-        tangent_impulse=jnp.zeros((size, 2), jnp.float32),
+        features=jnp.zeros((size, 4), jnp.int32),
+        manifold=jnp.zeros((size, 8), jnp.float32),
+        impulses=jnp.zeros((size, 2, 2), jnp.float32),
     )
 
 

@@ -15,9 +15,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from funcenv.physics import contact_solver, revolute
-from funcenv.physics.contact_solver import Contact, ContactConstraint, ContactImpulse, Layout
+from funcenv.physics.contact_solver import Contact, Layout
+from funcenv.physics.packing import Packed, pack
 from funcenv.physics.revolute import JointConstraint, JointImpulse, Position, RevoluteJoint, Velocity
-from funcenv.physics.scalars import ZERO, Number, row_at, where, with_row
+from funcenv.physics.scalars import ZERO, Number, row_at, rows_of, where, with_row
 from funcenv.physics.shapes import LINEAR_SLOP
 
 
@@ -38,8 +39,9 @@ class Contacts(NamedTuple):
     """The touching contacts in their order, `[places]` each, and how many there are."""
 
     count: Number
-    contact: Any = None  # Contact
-    constraint: Any = None  # ContactConstraint
+    for_positions: Any = None  # Contact, packed
+    for_velocities: Any = None  # Contact and ContactConstraint, packed
+    labels: Any = None  # islands of the contacts
 
 
 def solve_velocities(
@@ -49,32 +51,51 @@ def solve_velocities(
     pins: list[JointConstraint],
     impulses: list[JointImpulse],
     contacts: Contacts,
-    pushes: ContactImpulse | None,
+    pushes: Any,
     h: Number,
-) -> tuple[list[Velocity], list[JointImpulse], ContactImpulse | None]:
-    """Return velocities and impulses after warm starting and all iterations."""
+    warm_starts: bool = True,
+) -> tuple[list[Velocity], list[JointImpulse], Any]:
+    """Return velocities and impulses after warm starting and all iterations.
+
+    Args:
+        plan: what is known of the loops.
+        velocities: of the moving bodies.
+        joints: in their order.
+        pins: the constraints of the joints.
+        impulses: of the joints.
+        contacts: the touching contacts.
+        pushes: impulses of the contacts `[places, 4]`; None without contacts.
+        h: length of the step [s].
+        warm_starts: whether the contacts' impulses act before the first iteration.
+    """
 
     def run(shape: tuple[int, ...], arguments: Any) -> Any:
         velocities, joints, pins, impulses, contacts, pushes, h = arguments
         velocities, impulses = _filled((velocities, impulses), shape)
         still = [Velocity((ZERO, ZERO), ZERO)] * plan.num_fixed
         size, most = len(velocities), _most(contacts)
-        pushes = _filled(pushes, shape, leading=1)
+        pushes = _filled(pushes, shape, leading=2)
+
+        def read(k: Any, pushes: Any) -> Any:
+            contact, constraint = row_at(contacts.for_velocities, k).unpack(as_numbers=True)
+            one, two, three, four = rows_of(row_at(pushes, k), 4)
+            return contact, constraint, ((one, two), (three, four))
 
         def warm(k: Any, velocities: Any) -> Any:
-            contact, constraint, push = row_at((contacts.contact, contacts.constraint, pushes), k)
+            contact, constraint, push = read(k, pushes)
             a, b = _bodies(plan.layout, velocities, contact)
             a, b = contact_solver.warm_start(plan.layout, contact, constraint, push, a, b)
             return _replaced(plan.layout, velocities, contact, a, b)
 
         def touch(k: Any, carry: Any) -> Any:
             velocities, pushes = carry
-            contact, constraint, push = row_at((contacts.contact, contacts.constraint, pushes), k)
+            contact, constraint, push = read(k, pushes)
             a, b = _bodies(plan.layout, velocities, contact)
             push, a, b = contact_solver.solve_velocity(plan.layout, contact, constraint, push, a, b)
-            return _replaced(plan.layout, velocities, contact, a, b), with_row(pushes, k, push)
+            pushes = with_row(pushes, k, jnp.stack([*push[0], *push[1]]))
+            return _replaced(plan.layout, velocities, contact, a, b), pushes
 
-        if pushes is not None:
+        if pushes is not None and warm_starts:
             velocities = jax.lax.fori_loop(0, most, warm, velocities)
         velocities = [*velocities, *still]
         for pin, impulse, (a, b) in zip(pins, impulses, plan.ends, strict=True):
@@ -118,24 +139,24 @@ def solve_positions(
         joints: in their order.
         pins: the constraints of the joints.
         contacts: the touching contacts.
-        labels: the island of each moving body, and of each place of a contact.
+        labels: the island of each moving body.
         is_wanted: whether to solve anything.
     """
 
     def run(shape: tuple[int, ...], arguments: Any) -> Any:
-        positions, fixed, joints, pins, contacts, (own, of_contacts), is_wanted = arguments
+        positions, fixed, joints, pins, contacts, own, is_wanted = arguments
         positions = _filled(positions, shape)
         size, most = len(positions), _most(contacts)
         is_single = len(plan.labels) == 1
 
         def touch(k: Any, carry: Any) -> Any:
             positions, separations = carry
-            contact = row_at(contacts.contact, k)
+            contact = row_at(contacts.for_positions, k).unpack()
             a, b = _bodies(plan.layout, positions, contact)
             a, b, least = contact_solver.solve_position(plan.layout, contact, a, b, plan.factor)
             here = [least]
             if not is_single:
-                here = [where(row_at(of_contacts, k) == label, least, ZERO) for label in plan.labels]
+                here = [where(row_at(contacts.labels, k) == label, least, ZERO) for label in plan.labels]
             separations = [jnp.minimum(old, new) for old, new in zip(separations, here, strict=True)]
             return _replaced(plan.layout, positions, contact, a, b), separations
 
@@ -143,7 +164,7 @@ def solve_positions(
             iteration, is_done, old = carry
             separations = [jnp.zeros(shape, jnp.float32) for _ in plan.labels]
             positions, fine = old, [jnp.ones(shape, bool) for _ in plan.labels]
-            if contacts.contact is not None:
+            if contacts.for_positions is not None:
                 positions, separations = jax.lax.fori_loop(0, most, touch, (old, separations))
             positions = [*positions, *fixed]
             for joint, pin, (a, b) in zip(joints, pins, plan.ends, strict=True):
@@ -171,19 +192,14 @@ def solve_positions(
     return _batched(run)((positions, fixed, list(joints), pins, contacts, labels, jnp.asarray(is_wanted)))
 
 
-def bodies(layout: Layout, values: list[Any], contact: Contact) -> tuple[Any, Any]:
-    """Return the records of both bodies; if A is always static, nobody looks at its record."""
-    return _bodies(layout, values, contact)
-
-
-def make_constraints(
+def make_constraint(
     layout: Layout, contact: Contact, positions: list[Position], velocities: list[Velocity], ratio: Number
-) -> tuple[ContactConstraint, Number, ContactImpulse]:
-    """Return the constraints of all contacts, how many points each solves, and the impulses that they start from."""
+) -> tuple[Packed, Number, Number]:
+    """Return a contact packed for the velocities, how many points it solves, and the impulses that it starts from."""
     constraint, count = contact_solver.prepare(
         layout, contact, _bodies(layout, positions, contact), _bodies(layout, velocities, contact)
     )
-    return constraint, count, contact_solver.start_impulse(contact, count, ratio)
+    return pack((contact.for_velocities(), constraint)), count, contact_solver.start_impulse(contact, count, ratio)
 
 
 def _bodies(layout: Layout, values: list[Any], contact: Contact) -> tuple[Any, Any]:

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from funcenv.physics.revolute import BodyMass, RevoluteJoint
-from funcenv.physics.scalars import ONE, ZERO, Number, float32, where
+from funcenv.physics.scalars import ONE, ZERO, Number, float32, is_known, where
 from funcenv.physics.shapes import Boxes, Mass, Shape, mass_of
 from funcenv.physics.transforms import Transform
 from funcenv.physics.transforms import origin as origin_of
@@ -160,14 +160,19 @@ class ContactState(PyTreeNode):
     stamp: jax.Array  # the later a contact was created, the greater
     is_touching: jax.Array
     is_enabled: jax.Array
-    count: jax.Array  # number of points: 0, 1 or 2
-    kind: jax.Array  # owner of the manifold's normal: CIRCLES, FACE_A or FACE_B
-    normal: jax.Array  # [max_contacts, 2]
-    point: jax.Array  # [max_contacts, 2]
-    points: jax.Array  # [max_contacts, 2, 2]
-    keys: jax.Array  # [max_contacts, 2], features that meet: equal keys are the same point from step to step
-    normal_impulse: jax.Array  # [max_contacts, 2] [N s]
-    tangent_impulse: jax.Array  # [max_contacts, 2] [N s]
+    features: jax.Array  # [max_contacts, 4]: number of points, owner of the normal, and the keys of both points
+    manifold: jax.Array  # [max_contacts, 8]: normal, point on the reference face, and the contact points [m]
+    impulses: jax.Array  # [max_contacts, 2, 2]: normal and tangential impulses of both points [N s]
+
+    @property
+    def count(self) -> jax.Array:
+        """The numbers of points: 0, 1 or 2."""
+        return self.features[:, 0]
+
+    @property
+    def keys(self) -> jax.Array:
+        """The features that meet, `[max_contacts, 2]`: equal keys are the same point from step to step."""
+        return self.features[:, 2:]
 
 
 class WorldState(PyTreeNode):
@@ -210,7 +215,9 @@ def transform_of(world: World, state: WorldState, body: int) -> Transform:
 def static_transform(body: Body) -> Transform:
     """Return position and rotation of a body that does not move."""
     angle = float32(body.angle)
-    return (float32(body.position[0]), float32(body.position[1])), (jnp.sin(angle), jnp.cos(angle))
+    is_upright = is_known(angle) and not np.any(angle)
+    rotation = (ZERO, ONE) if is_upright else (jnp.sin(angle), jnp.cos(angle))
+    return (float32(body.position[0]), float32(body.position[1])), rotation
 
 
 def apply_impulse(
