@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from funcenv.envs.atari.games import GAMES
-from funcenv.envs.atari.saved_state import is_unfinished, preparation, without_random_numbers
+from funcenv.envs.atari.saved_state import Preparation, is_unfinished
 from funcenv.struct import NDArray
 
 INSTALL = 'pip install "funcenv[atari]"'
@@ -98,7 +98,7 @@ class Emulator:
         self._held, self.checksum = b"", -1  # the row that it is in
         self.reset()
         assert self._base is not None
-        self._template = without_random_numbers(self._base)
+        self._end_of_frame, self._middle_of_frame = (Preparation(self._base, ends) for ends in (True, False))
 
     def _set_switches(self, cartridge: Cartridge) -> None:
         for name, choices, set_switch in (
@@ -185,11 +185,11 @@ class Emulator:
     def _restore(self, state: bytes) -> None:
         """Restore a state that ALE has serialized, and what it lacks."""
         self._held, self.checksum, self._base = b"", -1, None
-        ends = not is_unfinished(state)
+        prepared = self._middle_of_frame if is_unfinished(state) else self._end_of_frame
         if self._is_unfinished:
-            self._play_once(preparation(self._template, state, ends=True))
-        self._play_once(preparation(self._template, state, ends))
-        self._is_unfinished = not ends
+            self._play_once(self._end_of_frame.of(state))
+        self._play_once(prepared.of(state))
+        self._is_unfinished = prepared is self._middle_of_frame
         self.ale.restoreState(self._state_of(state))
 
     def _play_once(self, state: bytes) -> None:
