@@ -24,6 +24,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from funcenv._compile.chunks import VECTOR_LANES
+from funcenv._compile.compiled_kinds import CompiledKinds
 from funcenv._compile.lazy_reset import plain_step
 from funcenv._compile.options import quick_options
 from funcenv._compile.rows import IndexList, read_row, split_constants, write_constants
@@ -55,6 +56,9 @@ class StepOutput(NamedTuple):
 
 
 Result = tuple[StepOutput | None, jax.Array]
+
+MAX_ROLLOUT_LENGTHS = 16
+"""The numbers of steps for which the programs of a rollout are kept."""
 
 
 class VectorPrograms:
@@ -104,6 +108,10 @@ class VectorPrograms:
         other._compile_steps(size)
         return other
 
+    def _forget_rollouts(self) -> None:
+        self.rollout.clear_cache()
+        self.rollout_with.clear_cache()
+
     def count_operations(self) -> float:
         """Return how many operations XLA counts in a single-kernel step; infinity if it cannot compile one."""
         key_words = jax.eval_shape(jax.random.key_data, self._key_shapes)
@@ -128,6 +136,7 @@ class VectorPrograms:
         )
         self.step = kernel(chunked, plain=self._step)
         self.rollout = kernel(self._scan(chunked), plain=self._scan(self._step))
+        self.rollout_lengths = CompiledKinds(MAX_ROLLOUT_LENGTHS, self._forget_rollouts)
 
     def _step(self, key_words: jax.Array, packed: jax.Array, actions: Any) -> Result:
         venv, vstate = self._venv, self._vstate(key_words, packed)

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from funcenv.adapters.engine.batch_actions import block_length
 from funcenv.adapters.engine.outputs import DeviceOutput, NumpyOutput, StepResult, jax_output, torch_output
 from funcenv.adapters.engine.parameters import with_parameters
 from funcenv.adapters.engine.programs_vector import Result, VectorPrograms, vector_programs
@@ -125,6 +126,7 @@ class VectorSession:
     def rollout(self, encoded: Any) -> StepResult:
         """Step all environments with a block of encoded actions, and return the results of all steps."""
         encoded = transferred(encoded)
+        self._programs.rollout_lengths.add(block_length(encoded))
         if self.parameters is None:
             result: Any = self._programs.rollout(self.key_words, self.packed, encoded)
         else:

@@ -42,6 +42,11 @@ class CudaGraphJit:
     def _captured(self) -> Any:
         return self._jit(compiler_options=graph_options())
 
+    def clear_cache(self) -> None:
+        """Forget all compiled programs."""
+        self._plain.clear_cache()
+        vars(self).pop("_captured", None)
+
     def __call__(self, *args: Any) -> Any:
         """Run the program."""
         if self._is_refused or not applies_to("gpu", args):

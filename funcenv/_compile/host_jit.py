@@ -37,6 +37,11 @@ class HostJit:
         """The program that is compiled quickly, as `jax.jit` makes it."""
         return self._jit(compiler_options=host_options())
 
+    def clear_cache(self) -> None:
+        """Forget all compiled programs."""
+        self.quick.clear_cache()
+        self._other.clear_cache()
+
     def __call__(self, venv: Any, *args: Any) -> Any:
         """Run the program."""
         program = self.quick if applies_to("cpu", (venv, args)) and is_slow_to_compile(venv) else self._other

@@ -100,6 +100,12 @@ class SingleKernel:
         """The single-kernel program, as `jax.jit` makes it."""
         return jax.jit(mark_single_kernel(self._function, self._style), compiler_options=single_kernel_options())
 
+    def clear_cache(self) -> None:
+        """Forget all compiled programs."""
+        self._plain.clear_cache()
+        self.kernel.clear_cache()
+        self._num_verified = 0
+
     def num_compilations(self) -> int:
         """Return for how many argument shapes the program in use is compiled."""
         program: Any = self.kernel if self.refusal is None else self._plain

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from funcenv._compile.chunks import MAX_CHUNK_ENVS
+from funcenv._compile.compiled_kinds import CompiledKinds
 from funcenv._compile.host_jit import HostJit
 from funcenv._compile.lazy_reset import is_large, require_fitting
 from funcenv._compile.options import (
@@ -36,6 +37,7 @@ from funcenv._compile.rollout.step import Accumulator
 from funcenv._compile.rollout.threads import cut_shards, num_shards, num_threads, run_shards
 from funcenv._compile.rollout.traced import play_in_trace
 from funcenv._compile.rollout.verify import matches_reference
+from funcenv._compile.sharing import MAX_SHARED_PROGRAMS
 from funcenv._compile.single_kernel import compile_single_kernel
 from funcenv._compile.verified import Refusal, VerifiedProgram, fast_or_plain, signature
 from funcenv._jax import uses_64_bits
@@ -119,6 +121,7 @@ def _play_plainly(call: _Call) -> RolloutResult:
     """Play by the plain program."""
     accumulator, venv, policy, key, vstate, num_steps, collect = call
     venv = transferred(venv)
+    _plain_kinds.add((accumulator, num_steps, collect, *signature((venv, policy, key, vstate))))
     if vstate is None and applies_to("cpu", (venv, policy, key)) and is_large(venv.env, venv.num_envs):
         reset_key, key = rollout_keys(key)
         vstate = reset_program()(venv, reset_key)
@@ -156,6 +159,9 @@ def unfinished_program(
     """Play whole episodes by `unfinished_steps`."""
     args = rollout_args(venv, policy, key, vstate)
     return _summarized(accumulator, unfinished_steps(accumulator, args, vstate, num_steps, chunk))
+
+
+_plain_kinds = CompiledKinds(MAX_SHARED_PROGRAMS, plain_program.clear_cache)
 
 
 def _summarized(accumulator: Accumulator, result: RolloutResult) -> RolloutResult:
@@ -199,7 +205,7 @@ class _RolloutKernel:
         return args, vstate.replace(key=None), transferred(np.False_)
 
 
-@functools.lru_cache(maxsize=128)
+@functools.lru_cache(maxsize=MAX_SHARED_PROGRAMS)
 def verified_rollout(
     accumulator: Accumulator, collect: Collect | None, capacity: int, *signature: Any
 ) -> VerifiedProgram[_RolloutKernel]:
