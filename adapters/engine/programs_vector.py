@@ -97,7 +97,7 @@ class VectorPrograms:
         self.first_reset = jax.jit(self._first_reset)
         self.reset = jax.jit(self._reset)
         self.step_with = jax.jit(self._step_with)
-        self.rollout_with = jax.jit(self._rollout_with)
+        self.rollout_with: Any = jax.jit(self._rollout_with)  # JAX does not declare its clear_cache
         self.vstate = jax.jit(self._vstate)
         self.pack_vstate = jax.jit(self._pack_vstate)
         self._compile_steps(chunk_size or vector_chunk_size(venv.num_envs, self.layout.words_per_env))

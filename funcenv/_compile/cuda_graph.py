@@ -35,7 +35,7 @@ class CudaGraphJit:
     def __init__(self, function: Callable[..., Any], static_argnames: Sequence[str] = ()) -> None:
         functools.update_wrapper(self, function)
         self._jit = functools.partial(jax.jit, function, static_argnames=static_argnames)
-        self._plain = self._jit()
+        self._plain: Any = self._jit()  # JAX does not declare its clear_cache
         self._is_refused = False
 
     @functools.cached_property
