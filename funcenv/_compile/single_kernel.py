@@ -31,7 +31,7 @@ from funcenv._jax import optimization_barrier, set_xla_metadata
 from funcenv.random._counter_based import Style
 from funcenv.random.generators import with_style
 
-MAX_EQUATIONS = 6000  # larger programs are not compiled to a single kernel
+MAX_EQUATIONS = 5000  # larger programs are not compiled to a single kernel
 
 STATEFUL_PROGRAM = "a program of a stateful environment"
 """The entry of the choices that a `SingleKernel` records, where it is refused."""

@@ -94,4 +94,4 @@ def test_large_programs_are_not_attempted():
         return x
 
     program = SingleKernel(function)
-    assert program(1.0) == -1.0 and "more than the 6,000" in program.refusal
+    assert program(1.0) == -1.0 and "more than the 5,000" in program.refusal
