@@ -1,12 +1,16 @@
-"""Which programs run an environment, and why the faster ones do not."""
+"""Which programs run an environment, why the faster ones do not, and where compiled programs are kept."""
 
 from __future__ import annotations
 
+import os
+import pathlib
 from typing import Any
 
 import jax
 
 from funcenv import adapters
+from funcenv._compile import disk_cache
+from funcenv._compile.disk_cache import CacheInfo, cache_info, clear_cache
 from funcenv._compile.single_kernel import STATEFUL_PROGRAM
 from funcenv._compile.verified import Choice, recorded_choices
 from funcenv.func_env import AnyEnv
@@ -16,9 +20,34 @@ from funcenv.registry import make
 from funcenv.rollout import evaluate, random_policy, rollout
 from funcenv.vector import AnyVectorEnv, FuncVectorEnv
 
-__all__ = ["Choice", "explain", "recorded_choices"]
+__all__ = ["CacheInfo", "Choice", "cache_info", "clear_cache", "enable_cache", "explain", "recorded_choices"]
 
 _NUM_STEPS = 256  # as many as a kernel is compared for at most
+
+
+def enable_cache(folder: str | os.PathLike[str] | None = None) -> pathlib.Path | None:
+    """Keep compiled programs on disk, so that later processes neither compile nor trace them again.
+
+    Call it once, before the first environment is made. The programs of environments, wrappers, policies and algorithms
+    of this package are found by the source of the package, the versions below it, the parameters and the shapes, so an
+    old program is never used after a change of any of them. Programs that hold code of your own are kept by JAX's
+    persistent cache, which is enabled as well: they are traced anew, and not compiled. Do not enable the cache in a
+    program that replaces functions of the package while it runs.
+
+    The cache is for one CPU device; elsewhere JAX's own cache works alone. Commands such as `funcenv train` enable it
+    by themselves, and `funcenv cache` shows it.
+
+    Args:
+        folder: Where to keep programs. By default where JAX does, if it does (`JAX_COMPILATION_CACHE_DIR`), or else in
+            the user's cache folder.
+
+    Returns:
+        The folder, or None if it cannot be written or if others may write to it; nothing is kept then.
+
+    >>> enable_cache("/dev/null/programs") is None  # not a place for a folder
+    True
+    """
+    return disk_cache.enable_disk_cache(folder)
 
 
 def explain(env: AnyEnv | AnyVectorEnv | str, num_envs: int = 8) -> list[Choice]:

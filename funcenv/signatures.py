@@ -19,6 +19,7 @@ from typing import Any
 
 FIELD = "signature"
 KEY_BYTES = 32
+SEAL_BYTES = hashlib.sha256().digest_size
 
 
 def key_path() -> pathlib.Path:
@@ -46,6 +47,29 @@ def is_signed(kind: str, contents: Mapping[str, Any]) -> bool:
         return False
     plain = {name: value for name, value in contents.items() if name != FIELD}
     return hmac.compare_digest(signature, _signature(key, kind, plain))
+
+
+def sealed(kind: str, contents: bytes) -> bytes | None:
+    """Return bytes with a seal before them, by which `unsealed` knows that this user wrote them; None without a key.
+
+    Args:
+        kind: What the bytes are, such as `"program"`; it is part of what the seal covers.
+        contents: Any bytes.
+    """
+    key = _read_key() or _create_key()
+    return None if key is None else _digest(key, kind, contents) + contents
+
+
+def unsealed(kind: str, file: bytes) -> bytes | None:
+    """Return what `sealed` was given, or None if somebody else wrote it, or anything in it has changed since."""
+    key, (seal, contents) = _read_key(), (file[:SEAL_BYTES], file[SEAL_BYTES:])
+    if key is None or not hmac.compare_digest(seal, _digest(key, kind, contents)):
+        return None
+    return contents
+
+
+def _digest(key: bytes, kind: str, contents: bytes) -> bytes:
+    return hmac.new(key, kind.encode() + b"\0" + contents, hashlib.sha256).digest()
 
 
 def _signature(key: bytes, kind: str, contents: Mapping[str, Any]) -> str:

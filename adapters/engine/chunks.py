@@ -7,7 +7,7 @@ from collections.abc import Callable
 import jax
 
 from funcenv._compile.chunks import VECTOR_LANES, max_chunk_size
-from funcenv._compile.options import is_enabled
+from funcenv._compile.switch import is_enabled
 
 MAX_INLINE_ENVS = 1024  # with more, the small chunks cost more than the handover to another thread
 MAX_INLINE_OPERATIONS = 1000  # as XLA counts them; the CPU backend runs smaller programs on the calling thread

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from funcenv._compile import store
 from funcenv._compile.options import jit_quickly
 from funcenv._compile.sharing import share_programs
 from funcenv._compile.single_kernel import SingleKernel
@@ -48,7 +49,7 @@ class EnvPrograms:
         self._env, self._impl_name, self._stepped = func_env, impl_name, stepped
         impl = find_impl(impl_name) if impl_name else default_impl()
         key = jax.random.wrap_key_data(jax.device_put(np.zeros(words_in_key(impl), np.uint32)), impl=impl)
-        example = jax.eval_shape(self._reset_result, func_env, key, np.uint32(0))
+        example = store.find_out("shapes of a reset", self._parts("shapes"), functools.partial(self._shapes, key))
         example = example._replace(snapshot=example.snapshot._replace(key=key))
         self._layout = Packing(example)
         readers = self._layout.readers()
@@ -61,7 +62,9 @@ class EnvPrograms:
         self.read_env_state = _tree_reader(readers.snapshot.env_state)
         self.has_info = bool(readers.info)
         self.first_reset = jit_quickly(
-            lambda env, key, num_calls: self._layout.pack(self._reset_result(env, key, num_calls))
+            lambda env, key, num_calls: self._layout.pack(self._reset_result(env, key, num_calls)),
+            "first reset",
+            self._parts("first_reset"),
         )
         self.reset = self._single_kernel(self._reset)
         self.reset_with = jax.jit(self._reset)
@@ -86,7 +89,23 @@ class EnvPrograms:
         def styled(*args: Any) -> Any:
             return function(self._env, *args, style=Style.STATEFUL)
 
-        return SingleKernel(styled, self._layout.read, functools.partial(function, self._env), splits=True)
+        return SingleKernel(
+            styled,
+            self._layout.read,
+            functools.partial(function, self._env),
+            splits=True,
+            parts=self._parts(function.__name__),
+        )
+
+    def _parts(self, name: str) -> Any:
+        """Return all that a program is made of."""
+        return type(self).__name__, name, self._env, self._impl_name, self._stepped
+
+    def _shapes(self, key: jax.Array) -> _Result:
+        """Return the shapes of the result of a reset, without its key."""
+        result: _Result = jax.eval_shape(self._reset_result, self._env, key, np.uint32(0))
+        snapshot: Any = result.snapshot
+        return result._replace(snapshot=snapshot._replace(key=None))
 
     def _step(self, env: AnyEnv, packed: jax.Array, action: Any, style: Style | None = None) -> jax.Array:
         env_state, key, num_calls = with_style(self._layout.unpack(packed).snapshot, style)

@@ -23,6 +23,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from funcenv._compile import store
 from funcenv._compile.chunks import VECTOR_LANES
 from funcenv._compile.compiled_kinds import CompiledKinds
 from funcenv._compile.lazy_reset import plain_step
@@ -30,6 +31,7 @@ from funcenv._compile.options import quick_options
 from funcenv._compile.rows import IndexList, read_row, split_constants, write_constants
 from funcenv._compile.sharing import share_programs
 from funcenv._compile.single_kernel import SingleKernel, refusals_of_the_compiler, require_supported
+from funcenv._compile.store import KeptJit
 from funcenv._compile.verified import Refusal
 from funcenv.adapters.engine.chunks import inline_chunk_size, vector_chunk_size
 from funcenv.adapters.engine.observation_aliases import observation_aliases
@@ -83,6 +85,7 @@ class VectorPrograms:
         chunk_size: int | None = None,
     ) -> None:
         self._venv, self._impl, self._packs_output = venv, impl, packs_output
+        self._parts: Any = venv, str(impl), packs_output
         self._same_step = venv.autoreset_mode is AutoresetMode.SAME_STEP
         self._key_shapes = jax.eval_shape(lambda: jax.random.split(jax.random.key(0, impl=impl), venv.num_envs))
         vstate, timestep = jax.eval_shape(venv.reset, self._key_shapes)
@@ -94,8 +97,8 @@ class VectorPrograms:
             venv.num_envs,
             {num_outputs + leaf: entry for leaf, entry in aliases.items()},
         )
-        self.first_reset = jax.jit(self._first_reset)
-        self.reset = jax.jit(self._reset)
+        self.first_reset = KeptJit(self._first_reset, "first reset of a vector environment", self._parts)
+        self.reset = KeptJit(self._reset, "reset of a vector environment", self._parts)
         self.step_with = jax.jit(self._step_with)
         self.rollout_with: Any = jax.jit(self._rollout_with)  # JAX does not declare its clear_cache
         self.vstate = jax.jit(self._vstate)
@@ -134,8 +137,9 @@ class VectorPrograms:
         kernel = functools.partial(
             SingleKernel, view=self._readable, refusal=refusal, style=Style.BATCHED_SINGLE_KERNEL
         )
-        self.step = kernel(chunked, plain=self._step)
-        self.rollout = kernel(self._scan(chunked), plain=self._scan(self._step))
+        parts = *self._parts, chunk_size
+        self.step = kernel(chunked, plain=self._step, parts=("step", *parts))
+        self.rollout = kernel(self._scan(chunked), plain=self._scan(self._step), parts=("rollout", *parts))
         self.rollout_lengths = CompiledKinds(MAX_ROLLOUT_LENGTHS, self._forget_rollouts)
 
     def _step(self, key_words: jax.Array, packed: jax.Array, actions: Any) -> Result:
@@ -302,7 +306,13 @@ class VectorPrograms:
 
 def _make_programs(venv: AnyVectorEnv, impl: Hashable, packs_output: bool) -> VectorPrograms:
     programs = VectorPrograms(venv, impl, packs_output)
-    inline = inline_chunk_size(venv.num_envs, lambda size: programs.with_chunk_size(size).count_operations())
+
+    def count_operations(size: int) -> float:
+        parts = venv, str(impl), packs_output, size
+        count = store.find_out("operations", parts, lambda: programs.with_chunk_size(size).count_operations())
+        return float(count)
+
+    inline = inline_chunk_size(venv.num_envs, count_operations)
     return programs if inline is None else programs.with_chunk_size(inline)
 
 

@@ -14,7 +14,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from funcenv._compile.options import is_debugging, is_enabled, jit_quickly
+from funcenv._compile.options import is_debugging, jit_quickly
+from funcenv._compile.switch import is_enabled
 from funcenv.func_env import AnyEnv, FuncEnv, split_call_key
 from funcenv.spaces import Discrete
 from funcenv.struct import NDArray
@@ -166,7 +167,7 @@ class _Noise:
 
             return jax.vmap(draw_one)(first + jnp.arange(BLOCK_DRAWS, dtype=jnp.uint32))
 
-        self._draw = jit_quickly(draw)
+        self._draw = jit_quickly(draw, "block of noise", str(impl))
 
     def of_call(self, key_words: NDArray, num_calls: int) -> int:
         """Return the noise of call number `num_calls`."""

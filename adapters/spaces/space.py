@@ -312,7 +312,7 @@ class _BlockSampler:
             keys = jax.random.split(jax.random.wrap_key_data(words, impl=impl), self.num_members)
             return jax.vmap(pure.sample)(keys)
 
-        self.draw = jit_quickly(draw)
+        self.draw = jit_quickly(draw, "block of members", (pure, str(impl)))
 
 
 _block_sampler = share_programs(_BlockSampler)

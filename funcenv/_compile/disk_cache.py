@@ -1,42 +1,93 @@
-"""Compiled programs on disk, so that a second start does not compile them again.
+"""The user's folder of compiled programs, so that a second start does not compile them again.
 
-JAX's persistent cache holds machine code. Its folder is therefore named by the version of jaxlib and by the instruction
-set of the processor, in the user's cache folder. It is bounded: JAX deletes what was not used for longest.
+Two caches share it. Programs under a description of what they are made of are found without being traced
+(`funcenv._compile.store`); JAX's persistent cache, in the same folder, has all others. Both hold machine code. The
+folder is therefore named by the version of jaxlib and by the instruction set of the processor, and only its owner may
+write to it. Both are bounded: what was not used for longest is deleted.
 """
 
 from __future__ import annotations
 
-import hashlib
+import contextlib
 import importlib.metadata
 import os
 import pathlib
-import platform
+import shutil
+import stat
 import sys
-from typing import Any
+from typing import NamedTuple
 
-MAX_BYTES = 2**29  # Training CartPole stores half a megabyte, environments with physics of their own much more.
+from funcenv._compile import store
+from funcenv._jax import config
+
+MAX_BYTES = 2**29
+"""The size of JAX's cache. Training CartPole stores half a megabyte, an environment with rigid bodies several."""
+
+_PROGRAMS = "programs"
 
 
-def enable_disk_cache() -> pathlib.Path | None:
-    """Let JAX store compiled programs in the user's cache folder, and return the folder.
+class CacheInfo(NamedTuple):
+    """What the folder of compiled programs holds."""
 
-    Call this before the first program is compiled. Nothing changes, and the result is None, if a folder is set already
-    by `JAX_COMPILATION_CACHE_DIR`, or if the folder cannot be made.
+    folder: pathlib.Path
+    programs: int
+    """programs and facts that are found without being traced"""
+    others: int
+    """files of JAX's persistent cache"""
+    num_bytes: int
+
+
+def enable_disk_cache(folder: str | os.PathLike[str] | None = None) -> pathlib.Path | None:
+    """Keep compiled programs for later processes, and return the folder.
+
+    Call this before the first program is compiled. If JAX has a folder already, as from `JAX_COMPILATION_CACHE_DIR`, it
+    keeps it, and the programs of this package go there as well. Everything works without a folder: the result is None
+    if it cannot be made or written, or if somebody else may write to it.
+
+    Args:
+        folder: The folder; by default that of JAX, or else `cache_folder()`.
     """
-    import jax
-
-    config: Any = jax.config  # JAX declares no types for it.
-    if config.jax_compilation_cache_dir is not None:
-        return None
-    folder = cache_folder()
+    given = config.jax_compilation_cache_dir
+    root = pathlib.Path(folder or given or cache_folder())
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError:  # There is no place for it, as in a read-only container; everything works without.
+        programs = root / _PROGRAMS
+        programs.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if not _is_private(programs):
+            return None
+    except OSError:  # There is no place for it, as in a read-only container.
         return None
-    config.update("jax_compilation_cache_dir", str(folder))
-    config.update("jax_compilation_cache_max_size", MAX_BYTES)
-    config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
-    return folder
+    if given is None:
+        config.update("jax_compilation_cache_dir", str(root))
+        config.update("jax_compilation_cache_max_size", MAX_BYTES)
+        config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
+    store.use_folder(programs)
+    return root
+
+
+def disable_disk_cache() -> None:
+    """Keep no more programs of this package in this process; JAX's own cache stays as it is."""
+    store.use_folder(None)
+
+
+def cache_info(folder: pathlib.Path | None = None) -> CacheInfo:
+    """Count what a folder of compiled programs holds, by default `cache_folder()`."""
+    folder = folder or cache_folder()
+    files = [path for path in folder.rglob("*") if path.is_file()] if folder.is_dir() else []
+    num_bytes = 0
+    for path in files:
+        with contextlib.suppress(OSError):  # Another process has deleted it.
+            num_bytes += path.stat().st_size
+    programs = sum(path.suffix == store.SUFFIX for path in files)
+    return CacheInfo(folder, programs, len(files) - programs, num_bytes)
+
+
+def clear_cache() -> list[CacheInfo]:
+    """Delete the user's compiled programs, those of other versions and processors included; return what was deleted."""
+    cleared = []
+    for folder in sorted(path for path in cache_folder().parent.glob("jaxlib-*") if path.is_dir()):
+        cleared.append(cache_info(folder))
+        shutil.rmtree(folder)
+    return cleared
 
 
 def cache_folder() -> pathlib.Path:
@@ -49,15 +100,17 @@ def cache_folder() -> pathlib.Path:
         root = "~/Library/Caches"
     elif root is None:
         root = "~/.cache"
-    kind = f"jaxlib-{importlib.metadata.version('jaxlib')}-{_processor()}"
+    kind = f"jaxlib-{importlib.metadata.version('jaxlib')}-{store.processor()}"
     return pathlib.Path(root).expanduser() / "funcenv" / kind
 
 
-def _processor() -> str:
-    """Return a hash of the processor's architecture and instruction set."""
-    description = f"{platform.machine()} {platform.processor()}"
-    cpuinfo = pathlib.Path("/proc/cpuinfo")
-    if cpuinfo.exists():
-        lines = cpuinfo.read_text().splitlines()
-        description += next((line for line in lines if line.startswith(("flags", "Features"))), "")
-    return hashlib.sha256(description.encode()).hexdigest()[:8]
+def _is_private(folder: pathlib.Path) -> bool:
+    """Return whether this user alone can change what lies in a folder, and can."""
+    if os.name != "posix":
+        return True
+    status = folder.stat()
+    return (
+        status.st_uid == os.geteuid()
+        and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+        and os.access(folder, os.W_OK)
+    )

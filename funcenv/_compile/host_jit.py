@@ -12,6 +12,7 @@ from funcenv._compile.chunks import count_bytes
 from funcenv._compile.cuda_graph import CudaGraphJit
 from funcenv._compile.lazy_reset import is_large
 from funcenv._compile.options import applies_to, host_options
+from funcenv._compile.store import KeptJit
 
 _MAX_OBSERVATION_BYTES = 2**12  # Pictures are drawn outside of kernels, and with less optimization half as fast.
 
@@ -29,23 +30,26 @@ class HostJit:
 
     def __init__(self, function: Callable[..., Any], static_argnames: Sequence[str] = ()) -> None:
         functools.update_wrapper(self, function)
-        self._jit = functools.partial(jax.jit, function, static_argnames=static_argnames)
-        self._other = CudaGraphJit(function, static_argnames)
+        self._kept = functools.partial(KeptJit, function, static_argnames=static_argnames)
+        self.usual = self._kept()
+        self._on_accelerators = CudaGraphJit(function, static_argnames)
 
     @functools.cached_property
     def quick(self) -> Any:
-        """The program that is compiled quickly, as `jax.jit` makes it."""
-        return self._jit(compiler_options=host_options())
+        """The program that is compiled quickly."""
+        return self._kept(options=host_options())
 
     def clear_cache(self) -> None:
         """Forget all compiled programs."""
         self.quick.clear_cache()
-        self._other.clear_cache()
+        self.usual.clear_cache()
+        self._on_accelerators.clear_cache()
 
     def __call__(self, venv: Any, *args: Any) -> Any:
         """Run the program."""
-        program = self.quick if applies_to("cpu", (venv, args)) and is_slow_to_compile(venv) else self._other
-        return program(venv, *args)
+        if not applies_to("cpu", (venv, args)):
+            return self._on_accelerators(venv, *args)
+        return (self.quick if is_slow_to_compile(venv) else self.usual)(venv, *args)
 
 
 def is_slow_to_compile(venv: Any) -> bool:

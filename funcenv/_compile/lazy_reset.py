@@ -15,10 +15,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool
 
-from funcenv._compile import single_kernel
+from funcenv._compile import single_kernel, store
 from funcenv._compile.chunks import VECTOR_LANES
 from funcenv._compile.jaxpr import count_jaxpr, iter_eqns
 from funcenv._compile.rows import IndexList, expand_mask, read_row, split_constants, write_constants, write_row
+from funcenv._compile.verified import Refusal
 from funcenv._jax import Shape
 from funcenv.func_env import AnyEnv
 from funcenv.parameters import parameter_axes
@@ -210,13 +211,27 @@ def require_fitting(env: AnyEnv, num_envs: int) -> None:
     >>> import funcenv
     >>> require_fitting(funcenv.make("CartPole-v1"), 8)
     """
-    for program in _programs_of_one(env, num_envs):
-        single_kernel.require_supported(program)
+
+    def refusal() -> str | None:
+        try:
+            for program in _programs_of_one(env, num_envs):
+                single_kernel.require_supported(program)
+        except Refusal as reason:
+            return str(reason)
+        return None
+
+    if (reason := store.find_out("what a kernel cannot hold", (env, num_envs), refusal)) is not None:
+        raise Refusal(reason)
 
 
 def is_large(env: AnyEnv, num_envs: int) -> bool:
     """Return whether reset or step of one environment are too large for a kernel; arguments as of `require_fitting`."""
-    return any(len(list(iter_eqns(jaxpr))) > single_kernel.MAX_EQUATIONS for jaxpr in _programs_of_one(env, num_envs))
+
+    def is_large() -> bool:
+        programs = _programs_of_one(env, num_envs)
+        return any(len(list(iter_eqns(jaxpr))) > single_kernel.MAX_EQUATIONS for jaxpr in programs)
+
+    return bool(store.find_out("whether a step is large", (env, num_envs), is_large))
 
 
 def _programs_of_one(env: AnyEnv, num_envs: int) -> tuple[Jaxpr, Jaxpr]:

@@ -1,21 +1,19 @@
-"""Compiler options by purpose, as far as the installed XLA knows them, and the switch that turns fast paths off."""
+"""Compiler options by purpose, as far as the installed XLA knows them, and where fast paths apply."""
 
 from __future__ import annotations
 
 import contextlib
-import contextvars
 import functools
-import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
 import numpy as np
 
+from funcenv._compile import store
+from funcenv._compile.switch import is_enabled, is_plain
 from funcenv._compile.verified import Refusal
 from funcenv._jax import config
-
-_is_plain = contextvars.ContextVar("_is_plain", default=False)
 
 
 @functools.cache
@@ -56,9 +54,15 @@ def host_options() -> dict[str, Any]:
     return quick_options(level=1)
 
 
-def jit_quickly(function: Callable[..., Any]) -> Any:
-    """Return a jitted function with `host_options` unless fast paths are off, for programs that run now and then."""
-    return jax.jit(function, compiler_options=host_options() if is_enabled() else None)
+def jit_quickly(function: Callable[..., Any], kind: str, parts: Any) -> store.KeptJit:
+    """Return a jitted function with `host_options` unless fast paths are off, for programs that run now and then.
+
+    Args:
+        function: a pure function.
+        kind: as `store.KeptJit` takes it, and so are `parts`.
+        parts: see there.
+    """
+    return store.KeptJit(function, kind, parts, options=host_options() if is_enabled() else None)
 
 
 @functools.cache
@@ -82,9 +86,14 @@ def graph_options() -> dict[str, Any]:
 
 def known_options(**options: Any) -> dict[str, Any]:
     """Return the given options without those that this XLA refuses."""
-    if _is_known(options):
-        return options
-    return {name: value for name, value in options.items() if _is_known({name: value})}
+
+    def known() -> dict[str, Any]:
+        if _is_known(options):
+            return options
+        return {name: value for name, value in options.items() if _is_known({name: value})}
+
+    found: dict[str, Any] = store.find_out("options of the compiler", options, known)
+    return found
 
 
 def _is_known(options: dict[str, Any]) -> bool:
@@ -93,21 +102,6 @@ def _is_known(options: dict[str, Any]) -> bool:
     except jax.errors.JaxRuntimeError:  # There is no such option.
         return False
     return True
-
-
-def is_enabled() -> bool:
-    """Return whether fast paths are enabled: `FUNCENV_NO_FAST_PATH=1` in the environment turns all of them off."""
-    return os.environ.get("FUNCENV_NO_FAST_PATH", "0") in ("", "0") and not _is_plain.get()
-
-
-@contextlib.contextmanager
-def plain_programs() -> Iterator[None]:
-    """Turn off all fast paths, whose results may differ by rounding from those of other numbers of devices."""
-    token = _is_plain.set(True)
-    try:
-        yield
-    finally:
-        _is_plain.reset(token)
 
 
 def applies_to(platform: str, args: Any) -> bool:
@@ -127,7 +121,7 @@ def applies_to(platform: str, args: Any) -> bool:
 
 def require_backend(backend: str) -> None:
     """Raise `Refusal` unless fast paths are enabled and this is `jax.default_backend()`."""
-    if _is_plain.get():
+    if is_plain():
         raise Refusal("switched off, so that results do not depend on the number of devices")
     if not is_enabled():
         raise Refusal("switched off by FUNCENV_NO_FAST_PATH")

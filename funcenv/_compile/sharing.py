@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import jax
 
-from funcenv._compile.options import is_enabled
+from funcenv._compile.switch import is_enabled
 
 Programs = TypeVar("Programs")
 

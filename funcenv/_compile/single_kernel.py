@@ -16,22 +16,26 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from funcenv._compile import store
 from funcenv._compile.host_split import DirectProgram, SplitProgram, split_host_call
 from funcenv._compile.jaxpr import iter_eqns
 from funcenv._compile.options import (
     is_debugging,
-    is_enabled,
     is_tracing,
     quick_options,
     require_backend,
     single_kernel_options,
 )
+from funcenv._compile.signature import signature
+from funcenv._compile.switch import is_enabled
 from funcenv._compile.verified import Choice, Refusal, VerifiedProgram, agree, record
 from funcenv._jax import optimization_barrier, set_xla_metadata
 from funcenv.random._counter_based import Style
 from funcenv.random.generators import with_style
 
 MAX_EQUATIONS = 5000  # larger programs are not compiled to a single kernel
+
+CALLS_HOST = "the program calls the host"
 
 STATEFUL_PROGRAM = "a program of a stateful environment"
 """The entry of the choices that a `SingleKernel` records, where it is refused."""
@@ -52,6 +56,8 @@ class SingleKernel:
         style: how its generators compute few numbers, `BATCHED_SINGLE_KERNEL` if it maps over environments.
         splits: whether the plain program of a function that returns one array, for one shape of its arguments, is
             divided at its call to the host, if it has one.
+        parts: all that the function is made of, as `store.describe` takes it, by which programs are kept; None if they
+            are not.
 
     Attributes:
         refusal: why calls run the plain program, in words; None while they run the kernel.
@@ -69,11 +75,13 @@ class SingleKernel:
         refusal: str | None = None,
         style: Style = Style.SINGLE_KERNEL,
         splits: bool = False,
+        parts: Any = None,
     ) -> None:
-        self._function, self._view, self._style, self._splits = function, view, style, splits
-        self._plain: Any = jax.jit(plain or function)
+        self._function, self._view, self._style, self._splits, self._parts = function, view, style, splits, parts
+        self._plain: Any = store.KeptJit(plain or function, "plain program", parts)
         self.refusal = refusal
-        self._num_verified = 0  # argument shapes
+        self._program: Any = None  # the compiled kernel for the arguments of the last call
+        self._programs: dict[Any, Any] = {}  # by the shapes of the arguments
         try:
             require_backend("cpu")
         except Refusal as reason:
@@ -84,11 +92,12 @@ class SingleKernel:
         if self.refusal is not None:
             record(Choice(STATEFUL_PROGRAM, None, self.refusal))
             return self._plain(*args)
-        if self._num_verified:
-            result = self.kernel(*args)
-            if self.kernel._cache_size() == self._num_verified:
-                return result
-        return self._first_result(args)
+        if self._program is not None:
+            try:
+                return self._program(*args)
+            except TypeError:  # The arguments have other shapes, or are traced.
+                pass
+        return self._result(args)
 
     @property
     def is_divided(self) -> bool:
@@ -98,57 +107,71 @@ class SingleKernel:
     @functools.cached_property
     def kernel(self) -> Any:
         """The single-kernel program, as `jax.jit` makes it."""
-        return jax.jit(mark_single_kernel(self._function, self._style), compiler_options=single_kernel_options())
+        return jax.jit(mark_single_kernel(self._function, self._style))
 
     def clear_cache(self) -> None:
         """Forget all compiled programs."""
         self._plain.clear_cache()
         self.kernel.clear_cache()
-        self._num_verified = 0
+        self._program, self._programs = None, {}
 
     def num_compilations(self) -> int:
         """Return for how many argument shapes the program in use is compiled."""
-        program: Any = self.kernel if self.refusal is None else self._plain
-        return int(program._cache_size())
+        return len(self._programs) if self.refusal is None else self._plain.num_compilations()
 
-    def _first_result(self, args: tuple[Any, ...]) -> Any:
-        """Return the result for arguments of new shapes, for which the kernel is verified first."""
+    def _result(self, args: tuple[Any, ...]) -> Any:
+        """Return the result for arguments of other shapes than the last, which are verified if they are new."""
         if is_tracing() or is_debugging():  # Nothing can be compared, or each operation is to be examined.
             return self._plain(*args)
-        traced = self._plain.trace(*args)  # Errors of the function itself are raised here.
-        lowered = traced.lower()
+        shapes = signature(args)
+        if shapes not in self._programs:
+            try:
+                self._programs[shapes] = self._verified_kernel(args)
+            except Refusal as refusal:
+                self.refusal = str(refusal)
+                record(Choice(STATEFUL_PROGRAM, None, self.refusal))
+                return self._first_plain_result(args)
+        self._program = self._programs[shapes]
+        return self._program(*args)
 
-        def reference(*args: Any) -> Any:
-            return lowered.compile(compiler_options=quick_options())(*args)
+    def _verified_kernel(self, args: tuple[Any, ...]) -> Any:
+        """Return the kernel for these arguments; raise `Refusal` if it cannot be compiled, or is not right."""
 
-        try:
-            _require_no_host_call(traced.jaxpr.jaxpr)
-            result = self._verified(self._compiled_kernel, reference).get(*args)(*args)
-        except Refusal as refusal:
-            self.refusal = str(refusal)
-            record(Choice(STATEFUL_PROGRAM, None, self.refusal))
-        else:
-            self._num_verified = self.kernel._cache_size()
-            return result
-        if self._splits and _calls_host(traced.jaxpr.jaxpr):
+        def trace() -> Any:
+            _require_no_host_call(self._plain.jitted.trace(*args).jaxpr.jaxpr)  # raises errors of the function, too
+            return self.kernel.trace(*args)
+
+        def compile_kernel(*args: Any) -> Any:
+            options = single_kernel_options()
+            name = store.describe("kernel", self._parts, args, options)
+            with refusals_of_the_compiler():
+                return store.compile_kept(name, trace, options, require_supported)
+
+        def matches(kernel: Any, *args: Any) -> bool:
+            return agree(self._view(kernel(*args)), self._view(self._reference(args)))
+
+        def describe(*args: Any) -> str | None:
+            return store.describe("trial of a kernel", self._parts, args)
+
+        return VerifiedProgram(compile_kernel, matches, describe).get(*args)
+
+    def _first_plain_result(self, args: tuple[Any, ...]) -> Any:
+        """Return the plain program's result, and divide the program at its call to the host if that is wanted."""
+        if self._splits and self.refusal == CALLS_HOST:
+            split = VerifiedProgram(
+                self._split_program,
+                lambda program, *args: agree(self._view(program(*args)), self._view(self._reference(args))),
+            )
             with contextlib.suppress(Refusal):  # The plain program is left whole.
-                self._plain = self._verified(self._split_program, reference).get(*args)
+                self._plain = split.get(*args)
         return self._plain(*args)
 
-    def _verified(self, make: Callable[..., Any], reference: Callable[..., Any]) -> VerifiedProgram[Any]:
-        return VerifiedProgram(
-            make, lambda program, *args: agree(self._view(program(*args)), self._view(reference(*args)))
-        )
-
-    def _compiled_kernel(self, *args: Any) -> Any:
-        """Return the kernel, compiled for these arguments; raise `Refusal` if XLA cannot compile it."""
-        with refusals_of_the_compiler():
-            require_supported(self.kernel.trace(*args).jaxpr.jaxpr)
-            self.kernel(*args)
-        return self.kernel
+    def _reference(self, args: tuple[Any, ...]) -> Any:
+        """Return the plain program's result, for which it is compiled quickly."""
+        return self._plain.lower(*args).compile(compiler_options=quick_options())(*args)
 
     def _split_program(self, *args: Any) -> Any:
-        program = split_host_call(self._plain, *args, compile=_compile_quickly)
+        program = split_host_call(self._plain.jitted, *args, compile=_compile_quickly)
         if program is None:
             raise Refusal("the program does not call the host once")
         return program
@@ -159,6 +182,7 @@ def compile_single_kernel(
     *args: Any,
     style: Style = Style.BATCHED_SINGLE_KERNEL,
     options: dict[str, Any] | None = None,
+    parts: Any = None,
 ) -> Callable[..., Any]:
     """Compile a function to a single kernel for arguments like these.
 
@@ -167,15 +191,16 @@ def compile_single_kernel(
         *args: arguments with the shapes to compile for.
         style: as `mark_single_kernel` takes it.
         options: of the compiler; `single_kernel_options()` by default.
+        parts: all that the function is made of, as `store.describe` takes it.
 
     Raises:
         Refusal: XLA cannot compile it to a single kernel.
     """
-    traced = jax.jit(mark_single_kernel(function, style)).trace(*args)
-    require_supported(traced.jaxpr.jaxpr)
+    options = single_kernel_options() if options is None else options
+    name = store.describe("kernel", parts, args, (style, options))
+    kernel: Any = jax.jit(mark_single_kernel(function, style))
     with refusals_of_the_compiler():
-        options = single_kernel_options() if options is None else options
-        program: Callable[..., Any] = traced.lower().compile(compiler_options=options)
+        program: Callable[..., Any] = store.compile_kept(name, lambda: kernel.trace(*args), options, require_supported)
     return program
 
 
@@ -269,7 +294,7 @@ def require_supported(jaxpr: Any) -> None:
 
 def _require_no_host_call(jaxpr: Any) -> None:
     if _calls_host(jaxpr):
-        raise Refusal("the program calls the host")
+        raise Refusal(CALLS_HOST)
 
 
 def _calls_host(jaxpr: Any) -> bool:

@@ -20,8 +20,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from funcenv._compile import store
 from funcenv._compile.options import require_backend, require_no_debugging
-from funcenv._compile.verified import Refusal, VerifiedProgram, signature
+from funcenv._compile.signature import signature
+from funcenv._compile.verified import Refusal, VerifiedProgram
 from funcenv.func_env import AnyEnv
 from funcenv.parameters import parameter_axes
 from funcenv.sharding import axis_of_rows, varying_axes
@@ -61,7 +63,8 @@ def require_verified(spec: Hashable, matches: Callable[[Any, Any], bool], env: A
     """
     kind = spec, signature((env, rest))
     if kind not in _kernels:
-        _kernels[kind] = VerifiedProgram(lambda env, rest: matches, _on_stand_ins)
+        name = store.describe("trial of a kernel in a program", spec, (env, rest))
+        _kernels[kind] = VerifiedProgram(lambda env, rest: matches, _on_stand_ins, lambda env, rest: name)
     _kernels[kind].get(env, rest)
 
 

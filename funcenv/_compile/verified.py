@@ -3,6 +3,8 @@
 XLA does not promise that a program compiles to one kernel, nor that its results do not depend on how it is compiled.
 Every fast program of this package is therefore a `VerifiedProgram`: the first call of a kind compiles it, and compares
 it with the plain program. Whatever speaks against it is raised as a `Refusal`, in words, and the plain program runs.
+The outcome is kept with the compiled programs, where they are kept (`funcenv._compile.store`), so that no later process
+tries again.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from funcenv._jax import finfo, uses_64_bits
+from funcenv._compile import store
+from funcenv._jax import finfo
 from funcenv.struct import NDArray
 
 Program = TypeVar("Program", bound=Callable[..., Any])
@@ -48,6 +51,7 @@ class VerifiedProgram(Generic[Program]):
         make: returns the fast program for example arguments, or raises `Refusal`.
         matches: from the fast program and the arguments, whether its results equal the plain program's. It may raise
             `Refusal`, too.
+        describe: from the arguments to the name under which the outcome is kept; None for none.
 
     >>> def make(x):
     ...     return lambda x: x + x
@@ -55,8 +59,13 @@ class VerifiedProgram(Generic[Program]):
     8
     """
 
-    def __init__(self, make: Callable[..., Program], matches: Callable[..., bool]) -> None:
-        self._make, self._matches, self._lock = make, matches, threading.Lock()
+    def __init__(
+        self,
+        make: Callable[..., Program],
+        matches: Callable[..., bool],
+        describe: Callable[..., str | None] = lambda *args: None,
+    ) -> None:
+        self._make, self._matches, self._describe, self._lock = make, matches, describe, threading.Lock()
         self._program: Program | None = None
         self._refusal: str | None = None
 
@@ -77,9 +86,19 @@ class VerifiedProgram(Generic[Program]):
         return self._program
 
     def _verified(self, args: tuple[Any, ...]) -> Program:
-        program = self._make(*args)
-        if not self._matches(program, *args):
-            raise Refusal(DIFFERENT_RESULTS)
+        name = self._describe(*args)
+        known = store.find(name)
+        if known is not None and known.value is not None:
+            raise Refusal(known.value)
+        try:
+            program = self._make(*args)
+            if known is None and not self._matches(program, *args):
+                raise Refusal(DIFFERENT_RESULTS)
+        except Refusal as refusal:
+            store.keep(name, store.Fact(str(refusal)))
+            raise
+        if known is None:
+            store.keep(name, store.Fact(None))
         return program
 
 
@@ -145,20 +164,3 @@ def _equal(a: NDArray, b: NDArray) -> bool:
     if not jnp.issubdtype(a.dtype, jnp.floating):
         return bool(np.array_equal(a, b))
     return bool(np.allclose(a, b, rtol=_MAX_ROUNDINGS * float(finfo(a.dtype).eps), atol=1e-6, equal_nan=True))
-
-
-def signature(tree: Any) -> tuple[Any, ...]:
-    """Return what a compiled program depends on in its arguments, hashable.
-
-    >>> signature((1, 2.0)) == signature((3, 4.0)), signature(1) == signature(1.0)
-    (True, False)
-    """
-    leaves, structure = jax.tree.flatten(tree)
-    return structure, uses_64_bits(), *map(_leaf_signature, leaves)
-
-
-def _leaf_signature(leaf: Any) -> tuple[Any, ...]:
-    """Return shape, dtype and weak type; those of an array are read directly, because `jax.typeof` is slower."""
-    is_array = isinstance(leaf, jax.Array) and not isinstance(leaf, jax.core.Tracer)
-    kind = leaf if is_array else jax.typeof(leaf)
-    return kind.shape, kind.dtype, getattr(kind, "weak_type", False)  # Keys have no weak type.

@@ -412,5 +412,5 @@ def _keep_programs() -> None:
 
     is_new = not cache_folder().exists()
     folder = enable_disk_cache()
-    if folder is not None and is_new:
+    if is_new and folder == cache_folder():
         print(f"compiled programs are kept in {folder} (--no-compile-cache turns this off)", file=sys.stderr)

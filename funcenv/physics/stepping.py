@@ -18,8 +18,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from funcenv._compile.chunks import Chunks
-from funcenv._compile.options import is_debugging, is_enabled
+from funcenv._compile.options import is_debugging
 from funcenv._compile.single_kernel import mark_single_kernel
+from funcenv._compile.switch import is_enabled
 from funcenv.physics.fixtures import Fixtures
 from funcenv.physics.scalars import Number, once, row_at, with_row
 from funcenv.physics.simulation import Inputs, Settings, advance, fly

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from funcenv._compile.rollout import as_policy, policy_actions, rollout_step
+from funcenv._compile.store import KeptJit
 from funcenv.checks import require_size
 from funcenv.func_env import AnyEnv, require_env
 from funcenv.parameters import map_batched
@@ -134,13 +135,13 @@ def _play_whole(env: AnyEnv, policy: Policy, key: jax.Array, num_episodes: int, 
     return played._replace(state=states)
 
 
-@jax.jit
+@KeptJit
 def _start(venv: AnyVectorEnv, key: jax.Array) -> _Carry:
     vstate, timestep = venv.reset(key)
     return vstate, timestep.observation
 
 
-@functools.partial(jax.jit, static_argnames=("num_steps",))
+@functools.partial(KeptJit, static_argnames=["num_steps"])
 def _play(
     venv: AnyVectorEnv, policy: Any, policy_keys: jax.Array, carry: _Carry, begin: Any, num_steps: int
 ) -> tuple[_Carry, _Steps]:

@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from funcenv._compile.store import KeptJit
 from funcenv.checks import require_size
 from funcenv.func_env import AnyEnv, FuncEnv
 from funcenv.scene import Scene, rasterize, require_same_structure
@@ -130,7 +131,7 @@ def draw_grid(
         yield frame
 
 
-@jax.jit
+@KeptJit
 def _draw(env: AnyEnv, states: Any) -> Scene:
     return jax.vmap(lambda state: env.scene(state).canonical())(states)
 
@@ -145,7 +146,7 @@ def _view(row: Any, shape: tuple[int, ...]) -> NDArray:
     return np.broadcast_to(np.array(row), shape)
 
 
-@functools.partial(jax.jit, static_argnames=("axes", "height", "width"))
+@functools.partial(KeptJit, static_argnames=["axes", "height", "width"])
 def _rasterize(scenes: Scene, axes: tuple[int | None, ...], height: int, width: int) -> jax.Array:
     draw = functools.partial(rasterize, height=height, width=width)
     in_axes: Any = jax.tree.unflatten(jax.tree.structure(scenes), axes)

@@ -30,7 +30,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import AxisType, Mesh, NamedSharding
 
-from funcenv._compile.options import plain_programs
+from funcenv._compile.switch import plain_programs
 from funcenv._jax import PartitionSpec, Shape, constrain
 from funcenv.struct import NDArray, PyTreeNode
 

@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from funcenv._compile.options import default_promotion, is_tracing, quick_options
+from funcenv._compile.store import KeptJit
 from funcenv._jax import constrain
 from funcenv.random import find_impl, impl_name, require_typed_key
 from funcenv.struct import NDArray
@@ -61,9 +62,10 @@ class Learner:
         self.config = config
         self.env = config.make_env()
         self.mesh = make_mesh(config.num_envs, devices) if hasattr(config, "num_envs") else None
-        self._advance = jax.jit(self._loop)
-        self._advance_in_place = jax.jit(self._loop, donate_argnums=0)
-        self._agents = jax.jit(self._make_agents, static_argnames="explore")
+        parts = self.algorithm, config
+        self._advance = KeptJit(self._loop, "updates", parts)
+        self._advance_in_place = KeptJit(self._loop, "updates in place", parts, donate_argnums=[0])
+        self._agents = KeptJit(self._make_agents, "agents of a state", parts, static_argnames=["explore"])
 
     def init(self, key: jax.Array) -> Any:
         """Return a new state; the key is split into one for each seed."""
@@ -71,7 +73,8 @@ class Learner:
         if is_tracing():  # in another program, JAX refuses compiler options
             return self._init(jax.random.key_data(key), impl_name(key))
         # On one device, because the parameters of a program for several differ in the last digit.
-        init = jax.jit(self._init, static_argnums=1, compiler_options=quick_options())
+        parts = self.algorithm, self.config
+        init = KeptJit(self._init, "first state", parts, static_argnames=["impl"], options=quick_options())
         with default_promotion(), deterministic_reductions(self.config.deterministic_reductions):
             state = init(transferred(np.asarray(jax.random.key_data(key))), impl_name(key))
         return state if self.mesh is None else put_sharded(state, state_shardings(self.mesh, state))
@@ -131,7 +134,7 @@ class Learner:
     def agents(self, state: Any, explore: bool = False) -> Any:
         """Return the policies of all seeds as one pytree, whose leaves have a leading axis `[num_seeds]`."""
         with self._context():
-            agents = self._agents(state, explore=explore)
+            agents = self._agents(state, explore)
         return self.local(agents)
 
     def local(self, tree: Any) -> Any:

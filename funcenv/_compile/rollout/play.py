@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from funcenv._compile import store
 from funcenv._compile.chunks import MAX_CHUNK_ENVS
 from funcenv._compile.compiled_kinds import CompiledKinds
 from funcenv._compile.host_jit import HostJit
@@ -38,8 +39,9 @@ from funcenv._compile.rollout.threads import cut_shards, num_shards, num_threads
 from funcenv._compile.rollout.traced import play_in_trace
 from funcenv._compile.rollout.verify import matches_reference
 from funcenv._compile.sharing import MAX_SHARED_PROGRAMS
+from funcenv._compile.signature import signature
 from funcenv._compile.single_kernel import compile_single_kernel
-from funcenv._compile.verified import Refusal, VerifiedProgram, fast_or_plain, signature
+from funcenv._compile.verified import Refusal, VerifiedProgram, fast_or_plain
 from funcenv._jax import uses_64_bits
 from funcenv.sharding import spread_alike
 from funcenv.transfers import transferred
@@ -186,7 +188,8 @@ class _RolloutKernel:
         self._empty_vstate: Any = jax.device_put(empty_vstate(args)) if vstate is None else None
         function, style = functools.partial(run_steps, self._spec), self._spec.chunks.style
         start = self._start(args, vstate)
-        self._program = compile_single_kernel(function, *start, np.uint32(0), np.int32(1), style=style)
+        parts = "rollout", self._spec
+        self._program = compile_single_kernel(function, *start, np.uint32(0), np.int32(1), style=style, parts=parts)
 
     def __call__(self, args: RolloutArgs, vstate: VectorState[Any] | None, num_steps: int) -> RolloutResult:
         """Play."""
@@ -211,7 +214,12 @@ def verified_rollout(
 ) -> VerifiedProgram[_RolloutKernel]:
     """Return the program of rollouts that are compiled alike."""
     del signature  # It only keeps programs apart that are compiled for other arguments.
-    return VerifiedProgram(functools.partial(_RolloutKernel, accumulator, collect, capacity), _RolloutKernel.matches)
+
+    def describe(*args: Any) -> str | None:
+        return store.describe("trial of a rollout", (accumulator, collect, capacity), args[:-1])
+
+    make = functools.partial(_RolloutKernel, accumulator, collect, capacity)
+    return VerifiedProgram(make, _RolloutKernel.matches, describe)
 
 
 def _single_cpu(venv: AnyVectorEnv, args: Any) -> jax.Device:
@@ -247,16 +255,17 @@ def _array_of(number: Any, kind: type, wide: bool, device: jax.Device) -> jax.Ar
 
 @functools.cache
 def _split_program() -> Any:
-    return jax.jit(split_keys, static_argnums=(1, 2), compiler_options=single_kernel_options(level=1))
+    names = "num_envs", "resets"
+    return store.KeptJit(split_keys, "split of keys", static_argnames=names, options=single_kernel_options(level=1))
 
 
 @functools.cache
 def reset_program() -> Any:
     """Compile the first reset quickly where that of a large environment would take as long to compile as a step."""
-    return jax.jit(lambda venv, key: venv.reset(key)[0], compiler_options=quick_options())
+    return store.KeptJit(lambda venv, key: venv.reset(key)[0], "reset before a rollout", options=quick_options())
 
 
 @functools.cache
 def _summary_program(summary: Callable[[Any], Any]) -> Any:
     """Compile a summary quickly, because it concerns few numbers."""
-    return jax.jit(summary, compiler_options=quick_options(level=1))
+    return store.KeptJit(summary, "summary of a rollout", summary, options=quick_options(level=1))

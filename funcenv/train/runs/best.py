@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from funcenv._compile.options import quick_options
+from funcenv._compile.store import KeptJit
 from funcenv.random import impl_name
 from funcenv.rollout import MAX_EVALUATION_STEPS, evaluate
 from funcenv.struct import PyTreeNode
@@ -56,7 +57,7 @@ def _choose_program() -> Any:
         chosen: BestAgents = jax.tree.map(lambda a, b: jnp.where(is_better, a, b), new, old)
         return chosen
 
-    return jax.jit(jax.vmap(choose), compiler_options=quick_options())
+    return KeptJit(jax.vmap(choose), "choice of the best agents", options=quick_options())
 
 
 def restore_best(

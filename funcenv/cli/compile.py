@@ -1,0 +1,91 @@
+"""The command `funcenv compile ENV`, which compiles the programs of an environment for later processes."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import time
+from collections.abc import Callable, Sequence
+from typing import Annotated
+
+from funcenv import programs
+from funcenv.cli.flags import Threads, Word, read
+from funcenv.cli.table import UsageError, require_train_packages
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Options(Threads):
+    """Compile the programs of an environment, and keep them for later processes on machines like this one."""
+
+    env: Annotated[str, Word("ENV")]
+    """an id, or module:EnvClass, or module:function"""
+    num_envs: int | None = None
+    """also compile a vector environment of so many, and its rollouts"""
+    algo: str | None = None
+    """also compile what funcenv train needs for this algorithm and its preset"""
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Compile, print what took how long, and return the exit status."""
+    options: Options = read("compile", Options, arguments)
+    if options.num_envs is not None and options.num_envs < 1:
+        raise UsageError(f"--num-envs must be at least 1, got {options.num_envs}")
+    before = programs.cache_info()
+    _time("one environment: reset and step", lambda: _step_one(options.env))
+    if options.num_envs is not None:
+        num_envs = options.num_envs
+        _time(f"{num_envs:,} environments: reset, step and rollout", lambda: _step_many(options.env, num_envs))
+    if options.algo is not None:
+        algorithm = options.algo
+        _time(f"{algorithm}: first state, updates and evaluation", lambda: _train(options.env, algorithm))
+    after = programs.cache_info()
+    grown = max(after.num_bytes - before.num_bytes, 0) / 2**20
+    print(f"{after.programs - before.programs:,} new programs, {grown:,.1f} MiB, in {after.folder}")
+    return 0
+
+
+def _time(name: str, work: Callable[[], None]) -> None:
+    print(f"{name}: ", end="", flush=True)
+    start = time.process_time()
+    work()
+    print(f"{time.process_time() - start:.1f} CPU-s", flush=True)
+
+
+def _step_one(name: str) -> None:
+    from funcenv import adapters
+
+    with contextlib.closing(adapters.make(name)) as env:
+        env.reset(seed=0)
+        env.step(env.action_space.sample())
+        env.reset()
+
+
+def _step_many(name: str, num_envs: int) -> None:
+    import funcenv
+    from funcenv import adapters
+
+    with contextlib.closing(adapters.make_vec(name, num_envs=num_envs)) as env:
+        env.reset(seed=0)
+        env.step(env.action_space.sample())
+    venv = funcenv.FuncVectorEnv(funcenv.make(name), num_envs)
+    policy = funcenv.random_policy(venv)
+    funcenv.rollout(venv, policy, funcenv.key(0), num_steps=1, collect=None)
+    funcenv.evaluate(venv.env, policy, num_envs, funcenv.key(0), max_steps=1)
+
+
+def _train(name: str, algorithm: str) -> None:
+    require_train_packages("compile --algo")
+    from funcenv.cli.settings import find_algorithm
+    from funcenv.random import key
+    from funcenv.replay import can_draw
+    from funcenv.train.loop import Learner
+    from funcenv.train.presets import preset
+    from funcenv.train.runs.agent_replay import RecordOptions, record_agent
+    from funcenv.train.runs.best import evaluate_agents
+
+    learner = Learner(find_algorithm(algorithm), preset(name, algorithm))
+    state = learner.compile(learner.init(key(0)), donate=True)
+    agents = learner.agents(state)
+    evaluate_agents(learner, agents, key(0))
+    if can_draw(learner.env):
+        record_agent(learner, agents, RecordOptions(num_episodes=3))
