@@ -9,15 +9,14 @@ write to it. Both are bounded: what was not used for longest is deleted.
 from __future__ import annotations
 
 import contextlib
-import importlib.metadata
 import os
 import pathlib
 import shutil
 import stat
-import sys
 from typing import NamedTuple
 
 from funcenv._compile import store
+from funcenv._compile.cache_folder import cache_folder
 from funcenv._jax import config
 
 MAX_BYTES = 2**29
@@ -88,20 +87,6 @@ def clear_cache() -> list[CacheInfo]:
         cleared.append(cache_info(folder))
         shutil.rmtree(folder)
     return cleared
-
-
-def cache_folder() -> pathlib.Path:
-    """Return the folder for this version of jaxlib and this kind of processor, in the platform's cache folder.
-
-    `XDG_CACHE_HOME` overrides the platform's cache folder.
-    """
-    root = os.environ.get("XDG_CACHE_HOME")
-    if root is None and sys.platform == "darwin":
-        root = "~/Library/Caches"
-    elif root is None:
-        root = "~/.cache"
-    kind = f"jaxlib-{importlib.metadata.version('jaxlib')}-{store.processor()}"
-    return pathlib.Path(root).expanduser() / "funcenv" / kind
 
 
 def _is_private(folder: pathlib.Path) -> bool:

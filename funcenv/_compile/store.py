@@ -24,7 +24,6 @@ import marshal
 import os
 import pathlib
 import pickle
-import platform
 import sys
 import threading
 import types
@@ -36,6 +35,7 @@ import jax
 from jax.experimental import serialize_executable
 from jax.experimental.compilation_cache import compilation_cache
 
+from funcenv._compile.cache_folder import processor
 from funcenv._compile.signature import signature
 from funcenv._compile.switch import is_plain
 from funcenv._jax import config
@@ -327,17 +327,6 @@ def _versions() -> tuple[Any, ...]:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             versions.append((name, importlib.metadata.version(name)))
     return sys.version, versions, processor(), _source_digest(pathlib.Path(__file__).parent.parent)
-
-
-@functools.cache
-def processor() -> str:
-    """Return a hash of the processor's architecture and instruction set."""
-    description = f"{platform.machine()} {platform.processor()}"
-    cpuinfo = pathlib.Path("/proc/cpuinfo")
-    if cpuinfo.exists():
-        lines = cpuinfo.read_text().splitlines()
-        description += next((line for line in lines if line.startswith(("flags", "Features"))), "")
-    return hashlib.sha256(description.encode()).hexdigest()[:8]
 
 
 def _source_digest(package: pathlib.Path) -> str:

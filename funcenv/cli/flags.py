@@ -408,7 +408,8 @@ def _texts_under_fields(options: type) -> dict[str, str]:
 
 def _keep_programs() -> None:
     """Keep compiled programs for the next command, and say so the first time."""
-    from funcenv._compile.disk_cache import cache_folder, enable_disk_cache
+    from funcenv._compile.cache_folder import cache_folder
+    from funcenv._compile.disk_cache import enable_disk_cache
 
     is_new = not cache_folder().exists()
     folder = enable_disk_cache()

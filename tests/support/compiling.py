@@ -11,10 +11,10 @@ import subprocess
 import sys
 
 # Loaded by its path, because importing the package imports JAX.
-_PATH = pathlib.Path(__file__).parents[2] / "funcenv" / "_compile" / "disk_cache.py"
-_SPEC = importlib.util.spec_from_file_location("disk_cache", _PATH)
-disk_cache = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(disk_cache)
+_PATH = pathlib.Path(__file__).parents[2] / "funcenv" / "_compile" / "cache_folder.py"
+_SPEC = importlib.util.spec_from_file_location("cache_folder", _PATH)
+user_folder = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(user_folder)
 
 # Programs compile in a third of the time and run little slower. Options given to one program still override these.
 QUICK_FLAGS = ("--xla_backend_optimization_level=0", "--xla_cpu_use_fusion_emitters=false")
@@ -33,7 +33,7 @@ def configure():
 
 def cache_folder():
     """Return the folder of the tests beside the one of the command line."""
-    folder = disk_cache.cache_folder()
+    folder = user_folder.cache_folder()
     return folder.with_name(f"tests-{folder.name}")
 
 
