@@ -14,6 +14,7 @@ is taken for missing.
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import functools
 import hashlib
 import importlib
@@ -26,6 +27,7 @@ import pathlib
 import pickle
 import sys
 import threading
+import time
 import types
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -47,6 +49,7 @@ MAX_BYTES = 2**29
 
 SUFFIX = ".program"
 
+_DIGEST_CHARACTERS = 40  # of SHA-256, of which a name holds two
 _MAX_LOADED = 64  # programs of one function that stay in memory
 _KIND = "compiled program"  # of what is sealed
 _NAMED_PACKAGES = ("funcenv", "jax", "jaxlib", "numpy", "optax", "flax")
@@ -55,6 +58,7 @@ _RELEVANT_VARIABLES = ("XLA_", "FUNCENV_", "PJRT_")
 
 _folder: pathlib.Path | None = None
 _compiling = threading.RLock()
+_stages: contextvars.ContextVar[Callable[[str], None] | None] = contextvars.ContextVar("_stages", default=None)
 
 
 class Fact(NamedTuple):
@@ -87,12 +91,11 @@ def describe(kind: str, parts: Any, args: Any = (), settings: Any = None) -> str
     if _folder is None or parts is None or not _is_usual():
         return None
     leaves, structure = jax.tree.flatten(args)
-    described = io.BytesIO()
     try:
-        _Describer(described).dump((kind, parts, settings, structure, [*map(_kind_of, leaves)], _surroundings()))
+        own = _digest((kind, parts, settings, structure, [*map(_kind_of, leaves)]))
     except (pickle.PicklingError, TypeError, AttributeError, NotImplementedError, ValueError):
         return None  # Something in it cannot be pickled, or is code of somebody else.
-    return f"{kind.replace(' ', '-')}.{hashlib.sha256(described.getvalue()).hexdigest()}"
+    return f"{kind.replace(' ', '-')}.{own}.{_digest(_surroundings())}"
 
 
 def find(name: str | None) -> Any:
@@ -162,16 +165,37 @@ def compile_kept(
     """
     program = find(name)
     if program is None:
+        _enter("tracing")
         traced = trace()
         check(traced.jaxpr.jaxpr)
         lowered = traced.lower()
+        _enter(f"compiling{_expectation(name)}")
+        start = time.process_time()
         if name is None or "custom_call" in lowered.as_text():
             # Other code, such as a callback or LAPACK, needs what JAX prepares for it when it lowers a call.
             return lowered.compile(compiler_options=options)
         with _without_jax_cache():
             program = lowered.compile(compiler_options=options)
         keep(name, program)
+        keep(_time_name(name), Fact(time.process_time() - start))
     return program
+
+
+@contextlib.contextmanager
+def announced_stages(enter: Callable[[str], None]) -> Iterator[None]:
+    """Call `enter` in this block before a program is traced or compiled, with words for it.
+
+    >>> with announced_stages(print):
+    ...     compile_kept(None, lambda: jax.jit(lambda x: x + 1).trace(1))(1)
+    tracing
+    compiling
+    Array(2, dtype=int32, weak_type=True)
+    """
+    token = _stages.set(enter)
+    try:
+        yield
+    finally:
+        _stages.reset(token)
 
 
 class KeptJit:
@@ -259,6 +283,25 @@ def entries() -> list[pathlib.Path]:
     return [path for _, path in sorted(found, reverse=True)]
 
 
+def _enter(stage: str) -> None:
+    if (enter := _stages.get()) is not None:
+        enter(stage)
+
+
+def _expectation(name: str | None) -> str:
+    """Return what there is to say of how long a program takes to compile."""
+    if name is None or _folder is None:
+        return ""
+    last = find(_time_name(name))
+    took = "" if last is None else f"{last.value:.0f} CPU-s last time, "
+    return f" ({took}kept for the next run)"
+
+
+def _time_name(name: str) -> str:
+    """Return the name of how long a program took to compile, which stays when its surroundings change."""
+    return f"time-of-{name.rpartition('.')[0]}"
+
+
 class _Describer(pickle.Pickler):
     """A pickler for descriptions, which are compared and never read: it names code, or refuses to."""
 
@@ -282,6 +325,12 @@ def _require_named(module: str | None) -> None:
     root = str(module).partition(".")[0]
     if root not in _NAMED_PACKAGES and root not in sys.stdlib_module_names and root not in sys.builtin_module_names:
         raise pickle.PicklingError(f"{module} is somebody else's code")
+
+
+def _digest(value: Any) -> str:
+    described = io.BytesIO()
+    _Describer(described).dump(value)
+    return hashlib.sha256(described.getvalue()).hexdigest()[:_DIGEST_CHARACTERS]
 
 
 def _kind_of(leaf: Any) -> tuple[Any, ...]:

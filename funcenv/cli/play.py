@@ -67,7 +67,7 @@ def run(arguments: Sequence[str]) -> int:
             )
         require_train_packages("play --watch")
         watched, policy = _watched(options)
-    with make(watched, render_mode="ansi" if options.terminal else "rgb_array", **options.env_params) as env:
+    with _compiled(watched, render_mode="ansi" if options.terminal else "rgb_array", **options.env_params) as env:
         is_slow = policy is None and is_turn_based(env.get_wrapper_attr("func_env"))
         wait = is_slow if options.wait is None else options.wait
         shared: dict[str, Any] = {"fps": options.fps, "seed": options.seed, "wait_on_player": wait}
@@ -79,6 +79,16 @@ def run(arguments: Sequence[str]) -> int:
         else:
             play(env, zoom=options.zoom, **shared)
     return 0
+
+
+def _compiled(watched: Any, **settings: Any) -> Any:
+    """Return the environment, whose programs are compiled before a key is asked for."""
+    print("preparing the first step, which is compiled once and kept for later starts", flush=True)
+    with make(watched, **settings) as other:  # it shares its programs, and has random numbers of its own
+        other.reset(seed=0)
+        other.step(other.action_space.sample())
+        other.render()
+    return make(watched, **settings)
 
 
 def _watched(options: Options) -> tuple[AnyEnv, Callable[[Any], Any]]:

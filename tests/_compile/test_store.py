@@ -55,14 +55,20 @@ def test_without_a_folder_nothing_has_a_name():
 
 def test_a_program_is_found_by_the_next_process(folder):
     assert kept(double, jnp.float32(2)) == 4
-    (entry,) = store.entries()
+    entry = program_entry()
     before = entry.stat().st_mtime_ns
 
     def fails(x):
         raise AssertionError("it is traced")
 
     assert kept(of_package(fails), jnp.float32(3)) == 6
-    assert [entry.name] == [path.name for path in store.entries()] and entry.stat().st_mtime_ns >= before
+    assert program_entry() == entry and entry.stat().st_mtime_ns >= before
+
+
+def program_entry():
+    """Return the entry of the only program, beside that of the time it took to compile."""
+    (entry,) = [path for path in store.entries() if not path.name.startswith("time-of-")]
+    return entry
 
 
 def names(*variants):
@@ -122,7 +128,7 @@ def test_closures_of_the_package_are_described_with_what_they_hold(folder):
 @pytest.mark.parametrize("damage", [lambda all: all[:-1], lambda all: b"", lambda all: all[:50] + b"\0" + all[51:]])
 def test_a_damaged_entry_is_compiled_again(folder, damage):
     assert kept(double, jnp.float32(2)) == 4
-    (entry,) = store.entries()
+    entry = program_entry()
     contents = entry.read_bytes()
     entry.write_bytes(damage(contents))
     assert kept(double, jnp.float32(2)) == 4
@@ -263,3 +269,20 @@ def test_an_edited_environment_never_finds_an_old_program(tmp_path):
 def test_an_algorithm_with_its_settings_has_a_name(folder):
     one, same, other = names(*[((ppo, ppo.Config(learning_rate=rate)),) for rate in (1e-4, 1e-4, 1e-3)])
     assert one == same != other and None not in (one, other)
+
+
+def test_stages_are_announced_with_what_they_took_last_time(folder, monkeypatch):
+    def stages():
+        entered = []
+        with store.announced_stages(entered.append):
+            kept(double, jnp.float32(2))
+        return entered
+
+    assert stages() == ["tracing", "compiling (kept for the next run)"]
+    assert stages() == []
+    monkeypatch.setattr(store, "_versions", lambda: "another source")
+    (_, compiling) = stages()
+    assert compiling.startswith("compiling (") and compiling.endswith(" CPU-s last time, kept for the next run)")
+    store.use_folder(None)
+    with store.announced_stages(pytest.fail):
+        assert kept(double, jnp.float32(2)) == 4

@@ -26,6 +26,7 @@ import jax
 import numpy as np
 from rich.console import Console
 
+from funcenv._compile.store import announced_stages
 from funcenv.interrupts import note_requests
 from funcenv.random import impl_name
 from funcenv.random import key as new_key
@@ -230,7 +231,7 @@ def _train(
                 f"training {report.total_steps:,} of {config.total_timesteps:,} steps, "
                 f"in whole batches of {config.batch_size:,}"
             )
-        report.enter("compiling")
+        report.enter("preparing")
         if has_replay:  # report a mistake in the scene before training
             jax.eval_shape(lambda key: learner.env.scene(learner.env.initial(key)), new_key(0))
         wall, cpu = time.perf_counter(), time.process_time()
@@ -245,7 +246,8 @@ def _train(
         must_train = done < config.num_updates and not is_solved
         if must_train:
             course = _Course(learner, key, folder, metrics_file, report, threshold, console)
-            state = learner.compile(state, course.donates)
+            with announced_stages(report.enter):
+                state = learner.compile(state, course.donates)
             course.begin(state)
             metrics_file.add_time(time.perf_counter() - wall, time.process_time() - cpu)
             course.logs = logs.open(folder, config, done * config.batch_size) if is_first() else []
