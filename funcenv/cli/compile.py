@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import os
 import time
 from collections.abc import Callable, Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 from funcenv import programs
 from funcenv.cli.flags import Threads, Word, read
@@ -14,15 +15,16 @@ from funcenv.cli.table import UsageError, require_train_packages
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Options(Threads):
-    """Compile the programs of an environment, and keep them for later processes on machines like this one."""
+class Options:
+    """Compile what an environment needs for its first steps, and keep it for later processes on machines like this one.
+    With --algo, compile what funcenv train needs instead."""
 
     env: Annotated[str, Word("ENV")]
     """an id, or module:EnvClass, or module:function"""
     num_envs: int | None = None
     """also compile a vector environment of so many, and its rollouts"""
     algo: str | None = None
-    """also compile what funcenv train needs for this algorithm and its preset"""
+    """an algorithm; its training programs are compiled with the settings of its preset, and for one thread"""
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -30,24 +32,27 @@ def run(arguments: Sequence[str]) -> int:
     options: Options = read("compile", Options, arguments)
     if options.num_envs is not None and options.num_envs < 1:
         raise UsageError(f"--num-envs must be at least 1, got {options.num_envs}")
+    if options.num_envs is not None and options.algo is not None:
+        raise UsageError("--num-envs and --algo are compiled for different numbers of threads; leave one of them out")
     before = programs.cache_info()
-    _time("one environment: reset and step", lambda: _step_one(options.env))
-    if options.num_envs is not None:
-        num_envs = options.num_envs
-        _time(f"{num_envs:,} environments: reset, step and rollout", lambda: _step_many(options.env, num_envs))
     if options.algo is not None:
-        algorithm = options.algo
-        _time(f"{algorithm}: first state, updates and evaluation", lambda: _train(options.env, algorithm))
+        os.environ.setdefault("PJRT_NPROC", str(Threads.threads))  # as funcenv train; programs differ by it
+        _time(f"{options.algo}: first state, updates and evaluation", _train, options.env, options.algo)
+    else:
+        _time("one environment: reset and step", _step_one, options.env)
+    if options.num_envs is not None:
+        name = f"{options.num_envs:,} environments: reset, step and rollout"
+        _time(name, _step_many, options.env, options.num_envs)
     after = programs.cache_info()
     grown = max(after.num_bytes - before.num_bytes, 0) / 2**20
     print(f"{after.programs - before.programs:,} new programs, {grown:,.1f} MiB, in {after.folder}")
     return 0
 
 
-def _time(name: str, work: Callable[[], None]) -> None:
+def _time(name: str, work: Callable[..., None], *args: Any) -> None:
     print(f"{name}: ", end="", flush=True)
     start = time.process_time()
-    work()
+    work(*args)
     print(f"{time.process_time() - start:.1f} CPU-s", flush=True)
 
 

@@ -93,6 +93,8 @@ def test_commands_compile_for_later_and_show_and_delete_what_they_keep(tmp_path)
     assert str(tmp_path) in shown and " 0 programs" not in shown
     assert run("cache", "--clear", cache=tmp_path).stdout.startswith("deleted ")
     assert " 0 programs" in run("cache", cache=tmp_path).stdout
+    both = run("compile", "FrozenLake-v1", "--num-envs", "2", "--algo", "ppo", cache=tmp_path)
+    assert both.returncode == 2 and "leave one of them out" in both.stderr
     refused = run("compile", "FrozenLake-v1", "--num-envs", "0", cache=tmp_path)
     assert refused.returncode == 2 and refused.stderr.endswith("--num-envs must be at least 1, got 0\n")
 

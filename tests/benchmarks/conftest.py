@@ -7,8 +7,20 @@ import types
 import pytest
 
 FOLDER = pathlib.Path(__file__).parents[2] / "benchmarks"
-SCRIPTS = ("harness", "libraries", "programs", "rows", "run", "c_program", "goals", "plots", "report", "machine")
-STUDIES = ("isolated", "interop", "trainers")
+SCRIPTS = (
+    "harness",
+    "libraries",
+    "programs",
+    "rows",
+    "run",
+    "c_program",
+    "goals",
+    "plots",
+    "report",
+    "machine",
+    "compile",
+)
+STUDIES = ("isolated", "interop", "trainers", "compile")
 
 
 @pytest.fixture(scope="session")

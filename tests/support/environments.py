@@ -94,19 +94,32 @@ def _first_ids() -> dict[type, str]:
     return {type(bare(id)): id for id in reversed(ids())}
 
 
+class _Step(NamedTuple):
+    """What tracing a step shows."""
+
+    operations: float
+    equations: int
+    primitives: frozenset[str]
+    can_be_kernel: bool
+
+
 @functools.cache
-def _step(id: str) -> tuple[float, frozenset[str], bool]:
-    """Return how many operations a step takes, of which primitives it consists, and whether it can be a kernel."""
+def _step(id: str) -> _Step:
     env, key = funcenv.make(id), funcenv.key(0)
     state, _ = jax.eval_shape(env.reset, key)
     action = jax.eval_shape(env.action_space.sample, key)
     jaxpr = jax.make_jaxpr(env.step)(state, action, key).jaxpr
-    names = frozenset(eqn.primitive.name for eqn in iter_eqns(jaxpr))
+    names = [eqn.primitive.name for eqn in iter_eqns(jaxpr)]
     try:
         require_supported(jaxpr)
     except Refusal:
-        return count_jaxpr(jaxpr), names, False
-    return count_jaxpr(jaxpr), names, True
+        return _Step(count_jaxpr(jaxpr), len(names), frozenset(names), False)
+    return _Step(count_jaxpr(jaxpr), len(names), frozenset(names), True)
+
+
+def num_equations(id: str) -> int:
+    """Return how many equations a step has, as it is made."""
+    return _step(id).equations
 
 
 def is_heavy(id: str) -> bool:
@@ -114,17 +127,19 @@ def is_heavy(id: str) -> bool:
 
     The first id of the class is measured, because tracing heavy physics takes seconds.
     """
-    return _step(_first_ids()[type(bare(id))])[0] > MAX_LIGHT_OPERATIONS
+    return _step(_first_ids()[type(bare(id))]).operations > MAX_LIGHT_OPERATIONS
 
 
 def kernel_ids() -> list[str]:
     """Return the light ids, as they are made, whose steps can become a kernel; a simulator on the host cannot."""
-    return [case.id for case in cases() if case.variant == "made" and not is_heavy(case.id) and _step(case.id)[2]]
+    return [
+        case.id for case in cases() if case.variant == "made" and not is_heavy(case.id) and _step(case.id).can_be_kernel
+    ]
 
 
 def samples() -> list[str]:
     """Return one light id of each family of environments: that with the smallest step."""
-    light = sorted((id for id in first_of_each_class() if not is_heavy(id)), key=lambda id: _step(id)[0])
+    light = sorted((id for id in first_of_each_class() if not is_heavy(id)), key=lambda id: _step(id).operations)
     families = [type(bare(id)).__module__.rpartition(".")[0] for id in light]
     return [id for i, id in enumerate(light) if families.index(families[i]) == i]
 
