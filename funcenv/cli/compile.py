@@ -16,8 +16,7 @@ from funcenv.cli.table import UsageError, require_train_packages
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Options:
-    """Compile what an environment needs for its first steps, and keep it for later processes on machines like this one.
-    With --algo, compile what funcenv train needs instead."""
+    """Compile what an environment needs for its first steps or for training, and keep it for later processes."""
 
     env: Annotated[str, Word("ENV")]
     """an id, or module:EnvClass, or module:function"""
