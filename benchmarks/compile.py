@@ -95,12 +95,17 @@ def row(id: str, cost: dict[str, Any]) -> str:
 
 def write_table(page: pathlib.Path, rows: dict[str, dict[str, Any]]) -> None:
     """Replace the table of the page."""
-    text = page.read_text(encoding="utf-8")
-    before, _, rest = text.partition(START)
-    _, _, after = rest.partition(END)
     head = "| environment | equations | optimized HLO, lines | trace and lower, CPU-s | compile, CPU-s |"
-    table = "\n".join([head, "|---|---:|---:|---:|---:|", *(row(id, cost) for id, cost in rows.items())])
-    page.write_text(f"{before}{START}\n\n{table}\n\n{END}{after}", encoding="utf-8")
+    replace_table(page, START, END, [head, "|---|---:|---:|---:|---:|", *(row(id, cost) for id, cost in rows.items())])
+
+
+def replace_table(page: pathlib.Path, start: str, end: str, lines: Sequence[str]) -> None:
+    """Replace what stands between two comments of a page."""
+    text = page.read_text(encoding="utf-8")
+    before, _, rest = text.partition(start)
+    _, _, after = rest.partition(end)
+    table = "\n".join(lines)
+    page.write_text(f"{before}{start}\n\n{table}\n\n{end}{after}", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ import marshal
 import os
 import pathlib
 import pickle
+import re
 import sys
 import threading
 import time
@@ -34,13 +35,15 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
+import numpy as np
 from jax.experimental import serialize_executable
 from jax.experimental.compilation_cache import compilation_cache
 
 from funcenv._compile.cache_folder import processor
 from funcenv._compile.signature import signature
 from funcenv._compile.switch import is_plain
-from funcenv._jax import config
+from funcenv._jax import Shape, config
 from funcenv.files import write_bytes
 from funcenv.signatures import sealed, unsealed
 
@@ -51,6 +54,8 @@ SUFFIX = ".program"
 
 _DIGEST_CHARACTERS = 40  # of SHA-256, of which a name holds two
 _MAX_LOADED = 64  # programs of one function that stay in memory
+_CUSTOM_CALL = re.compile(r"custom_call @(\w+)")
+_LAPACK = "lapack_"
 _KIND = "compiled program"  # of what is sealed
 _NAMED_PACKAGES = ("funcenv", "jax", "jaxlib", "numpy", "optax", "flax")
 _IRRELEVANT_SETTINGS = ("cache", "log", "traceback", "transfer_guard", "dump_ir", "pprint")
@@ -65,6 +70,15 @@ class Fact(NamedTuple):
     """Anything but a program that takes long to find out, such as the outcome of a trial."""
 
     value: Any
+
+
+class _Program(NamedTuple):
+    """A serialized program."""
+
+    needs_lapack: bool
+    executable: bytes
+    in_tree: Any
+    out_tree: Any
 
 
 def use_folder(folder: pathlib.Path | None) -> None:
@@ -113,19 +127,27 @@ def find(name: str | None) -> Any:
         return None
     if isinstance(entry, Fact):
         return entry
+    if entry.needs_lapack:
+        _load_lapack()
     with contextlib.suppress(jax.errors.JaxRuntimeError):  # XLA cannot load what another of its builds has compiled.
-        return serialize_executable.deserialize_and_load(*entry)
+        return serialize_executable.deserialize_and_load(*entry[1:])
     return None
 
 
-def keep(name: str | None, entry: Any) -> None:
-    """Keep a compiled program or a `Fact`; where that is impossible, warn once and keep nothing more."""
+def keep(name: str | None, entry: Any, needs_lapack: bool = False) -> None:
+    """Keep a compiled program or a `Fact`; where that is impossible, warn once and keep nothing more.
+
+    Args:
+        name: from `describe`.
+        entry: the program or `Fact`.
+        needs_lapack: whether the program calls LAPACK.
+    """
     path = _path(name)
     if path is None:
         return
     if not isinstance(entry, Fact):
         try:
-            entry = serialize_executable.serialize(entry)
+            entry = _Program(needs_lapack, *serialize_executable.serialize(entry))
         except (ValueError, TypeError, NotImplementedError, jax.errors.JaxRuntimeError):  # not every program can be
             return
     contents = sealed(_KIND, pickle.dumps(entry))
@@ -171,12 +193,12 @@ def compile_kept(
         lowered = traced.lower()
         _enter(f"compiling{_expectation(name)}")
         start = time.process_time()
-        if name is None or "custom_call" in lowered.as_text():
-            # Other code, such as a callback or LAPACK, needs what JAX prepares for it when it lowers a call.
-            return lowered.compile(compiler_options=options)
+        calls = set() if name is None else set(_CUSTOM_CALL.findall(lowered.as_text()))
+        if name is None or not all(call.startswith(_LAPACK) for call in calls):
+            return lowered.compile(compiler_options=options)  # Other code, such as a callback, may be gone by then.
         with _without_jax_cache():
             program = lowered.compile(compiler_options=options)
-        keep(name, program)
+        keep(name, program, needs_lapack=bool(calls))
         keep(_time_name(name), Fact(time.process_time() - start))
     return program
 
@@ -281,6 +303,12 @@ def entries() -> list[pathlib.Path]:
         with contextlib.suppress(OSError):  # Another process has deleted it.
             found.append((path.stat().st_mtime, path))
     return [path for _, path in sorted(found, reverse=True)]
+
+
+@functools.cache
+def _load_lapack() -> None:
+    """Let JAX look up LAPACK, which it does when it lowers a call; a program that calls it would crash otherwise."""
+    jax.jit(jnp.linalg.qr).lower(Shape((1, 1), np.float32))
 
 
 def _enter(stage: str) -> None:

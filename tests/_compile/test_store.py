@@ -146,8 +146,20 @@ def test_programs_that_call_other_code_are_not_kept(folder):
     kind = jax.ShapeDtypeStruct((), np.float32)
     calls = of_package(lambda x: jax.pure_callback(lambda x: x + 1, kind, x))
     assert kept(calls, jnp.float32(1)) == 2
-    kept(of_package(lambda x: jnp.linalg.qr(x)[0]), jnp.eye(2))
     assert store.entries() == []
+
+
+def test_lapack_is_looked_up_before_a_program_that_calls_it_is_loaded(tmp_path):
+    """In a process that has lowered no call of it, the program would end in a crash."""
+    code = (
+        "import sys, jax, jax.numpy as jnp, pathlib; from funcenv._compile import store\n"
+        "store.use_folder(pathlib.Path(sys.argv[1])); f = lambda x: jnp.linalg.qr(x)[1]; f.__module__ = 'funcenv'\n"
+        "print(store.KeptJit(f, 'qr')(jnp.eye(2)).tolist(), len(store.entries()))"
+    )
+    env = {name: value for name, value in os.environ.items() if not name.startswith("JAX_")} | {"JAX_PLATFORMS": "cpu"}
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    first, second = [subprocess.run(command, env=env, check=True, capture_output=True, text=True) for _ in range(2)]
+    assert first.stdout == second.stdout and first.stdout.endswith("]] 2\n")  # with the time it took
 
 
 def test_the_oldest_entries_are_deleted(folder, monkeypatch):
