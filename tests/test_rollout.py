@@ -43,7 +43,7 @@ def test_equal_returns_have_no_spread():
     moments = Moments.empty(jnp.zeros(3))
     for count in range(1000):
         moments = moments.add(jnp.int32(count), jnp.full(3, 500.3))
-    mean, std, least, greatest = moments.combine(jnp.array([1000, 0, 1000]))
+    mean, std, least, greatest = moments.combine(jnp.array([1000, 0, 1000]), missing=0.0)
     assert std == 0 and mean == least == greatest == jnp.float32(500.3)
 
 
