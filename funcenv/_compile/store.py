@@ -352,7 +352,7 @@ class _Describer(pickle.Pickler):
 def _require_named(module: str | None) -> None:
     root = str(module).partition(".")[0]
     if root not in _NAMED_PACKAGES and root not in sys.stdlib_module_names and root not in sys.builtin_module_names:
-        raise pickle.PicklingError(f"{module} is somebody else's code")
+        raise pickle.PicklingError(f"code of {module!r} has no name here")
 
 
 def _digest(value: Any) -> str:

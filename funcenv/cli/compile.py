@@ -32,7 +32,10 @@ def run(arguments: Sequence[str]) -> int:
     if options.num_envs is not None and options.num_envs < 1:
         raise UsageError(f"--num-envs must be at least 1, got {options.num_envs}")
     if options.num_envs is not None and options.algo is not None:
-        raise UsageError("--num-envs and --algo are compiled for different numbers of threads; leave one of them out")
+        raise UsageError(
+            f"--num-envs and --algo are compiled for other numbers of threads, got {options.num_envs} and {options.algo}; "
+            "leave one of them out"
+        )
     before = programs.cache_info()
     if options.algo is not None:
         os.environ.setdefault("PJRT_NPROC", str(Threads.threads))  # as funcenv train; programs differ by it
