@@ -33,8 +33,8 @@ def run(arguments: Sequence[str]) -> int:
         raise UsageError(f"--num-envs must be at least 1, got {options.num_envs}")
     if options.num_envs is not None and options.algo is not None:
         raise UsageError(
-            f"--num-envs and --algo are compiled for other numbers of threads, got {options.num_envs} and {options.algo}; "
-            "leave one of them out"
+            f"--num-envs and --algo are compiled for other numbers of threads, got {options.num_envs} and "
+            f"{options.algo}; leave one of them out"
         )
     before = programs.cache_info()
     if options.algo is not None:
