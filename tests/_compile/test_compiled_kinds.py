@@ -10,6 +10,7 @@ import pytest
 
 import funcenv
 from funcenv import adapters
+from funcenv._compile import single_kernel
 from funcenv._compile.compiled_kinds import CompiledKinds
 
 PLAY = importlib.import_module("funcenv._compile.rollout.play")  # a function of the package has its name
@@ -58,6 +59,15 @@ def test_plain_programs_of_new_policies_and_lengths_are_bounded(venv, monkeypatc
         return funcenv.rollout(venv, act, key, 3 + index if what == "steps" else 3)
 
     assert max(growth(call)) <= KEPT and len(kinds) <= KEPT
+
+
+@pytest.mark.fast_path
+def test_programs_of_evaluations_in_chunks_are_bounded(venv, monkeypatch):
+    monkeypatch.setattr(single_kernel, "MAX_EQUATIONS", 3)
+    monkeypatch.setattr(PLAY, "MAX_CHUNK_ENVS", 2)
+    monkeypatch.setattr(PLAY._plain_kinds, "_maximum", KEPT)
+    key = funcenv.key(0)
+    assert max(growth(lambda index: funcenv.evaluate(venv.env, lambda observation, key: np.int32(1), 3, key))) <= KEPT
 
 
 @pytest.mark.parametrize("kernels", [pytest.param(True, marks=pytest.mark.fast_path), False])

@@ -163,7 +163,12 @@ def unfinished_program(
     return _summarized(accumulator, unfinished_steps(accumulator, args, vstate, num_steps, chunk))
 
 
-_plain_kinds = CompiledKinds(MAX_SHARED_PROGRAMS, plain_program.clear_cache)
+def _clear_plain_programs() -> None:
+    plain_program.clear_cache()
+    unfinished_program.clear_cache()
+
+
+_plain_kinds = CompiledKinds(MAX_SHARED_PROGRAMS, _clear_plain_programs)
 
 
 def _summarized(accumulator: Accumulator, result: RolloutResult) -> RolloutResult:
