@@ -51,6 +51,15 @@ def fast_path(request, monkeypatch):
         monkeypatch.setenv("FUNCENV_NO_FAST_PATH", "1")
 
 
+@pytest.fixture(autouse=True)
+def nothing_kept():
+    """Keep no programs for the tests after one that runs a command, which keeps them."""
+    yield
+    from funcenv._compile import store
+
+    store.use_folder(None)
+
+
 @pytest.fixture(scope="module", autouse=True)
 def bounded_memory():
     """Drop compiled programs between files when they take too much memory; the cache on disk still has them."""

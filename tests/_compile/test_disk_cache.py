@@ -16,8 +16,7 @@ def settings(monkeypatch):
     """Record what is set in `jax.config`, and set nothing."""
     changed = {}
     monkeypatch.setattr(jax.config, "update", changed.__setitem__)
-    yield changed
-    store.use_folder(None)
+    return changed
 
 
 @pytest.fixture

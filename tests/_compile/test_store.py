@@ -29,8 +29,7 @@ REPOSITORY = pathlib.Path(funcenv.__file__).parent.parent
 @pytest.fixture
 def folder(tmp_path):
     store.use_folder(tmp_path)
-    yield tmp_path
-    store.use_folder(None)
+    return tmp_path
 
 
 def of_package(function):
