@@ -64,13 +64,14 @@ def test_an_interrupt_during_the_import_of_the_package_is_one_line(tmp_path, com
 @pytest.mark.parametrize(
     ("number", "status", "until"), [(signal.SIGINT, 130, b"loading"), (signal.SIGTERM, 143, b"compiling")]
 )
-def test_training_is_left_at_once_before_its_loop(tmp_path, number, status, until):
-    folder = str(tmp_path / "run")
-    code, text = stopped(["train", "CartPole-v1", "--run-dir", folder, *SMALL], until, number)
+def test_training_that_is_left_before_its_loop_leaves_no_folder(tmp_path, number, status, until):
+    flags = ["--runs", str(tmp_path / "runs"), "--no-compile-cache", *SMALL]
+    code, text = stopped(["train", "CartPole-v1", *flags], until, number)
     assert code == status and "funcenv train: interrupted" in text
-    assert_quiet(text, 4)
+    assert_quiet(text, 6)
     if until == b"compiling":
-        assert f"go on with: funcenv train --resume {folder}" in text
+        assert "before anything was saved; the same command begins again" in text
+        assert list((tmp_path / "runs").iterdir()) == []
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

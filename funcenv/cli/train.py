@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import os
 import pathlib
+import shutil
 import sys
 from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar
@@ -105,7 +106,7 @@ def run(arguments: Sequence[str]) -> int:
     named = options.resume or options.run_dir
     folder = run.make_folder(options.runs, config, algorithm) if named is None else pathlib.Path(named)
     try:
-        with leave_at_once(lambda: _interrupted(folder)):
+        with leave_at_once(lambda: _interrupted(folder, is_ours=named is None)):
             if options.resume is not None:
                 result = run.resume(folder, config=config, trust_code=options.trust_code, **shared)
             else:
@@ -122,10 +123,12 @@ def run(arguments: Sequence[str]) -> int:
     return 0 if result.signal_number is None else 128 + int(result.signal_number)
 
 
-def _interrupted(folder: pathlib.Path) -> str:
-    """Return what is said of a run that ends at once."""
-    if not (folder / "config.json").exists():
-        return "funcenv train: interrupted; nothing is saved yet"
+def _interrupted(folder: pathlib.Path, is_ours: bool) -> str:
+    """Return what is said of a run that ends at once; a folder of our own without a checkpoint is deleted."""
+    if not any((folder / "checkpoints").glob("*")):
+        if is_ours:
+            shutil.rmtree(folder, ignore_errors=True)
+        return "funcenv train: interrupted before anything was saved; the same command begins again"
     return f"funcenv train: interrupted; what is saved is in {folder}; go on with: funcenv train --resume {folder}"
 
 

@@ -26,7 +26,7 @@ import jax
 import numpy as np
 from rich.console import Console
 
-from funcenv._compile.store import announced_stages
+from funcenv._compile import store
 from funcenv.interrupts import note_requests
 from funcenv.random import impl_name
 from funcenv.random import key as new_key
@@ -231,7 +231,7 @@ def _train(
                 f"training {report.total_steps:,} of {config.total_timesteps:,} steps, "
                 f"in whole batches of {config.batch_size:,}"
             )
-        report.enter("preparing")
+        report.enter("compiling" if store.folder() is None else "preparing")  # what is kept may need no compiling
         if has_replay:  # report a mistake in the scene before training
             jax.eval_shape(lambda key: learner.env.scene(learner.env.initial(key)), new_key(0))
         wall, cpu = time.perf_counter(), time.process_time()
@@ -246,7 +246,7 @@ def _train(
         must_train = done < config.num_updates and not is_solved
         if must_train:
             course = _Course(learner, key, folder, metrics_file, report, threshold, console)
-            with announced_stages(report.enter):
+            with store.announced_stages(report.enter):
                 state = learner.compile(state, course.donates)
             course.begin(state)
             metrics_file.add_time(time.perf_counter() - wall, time.process_time() - cpu)
