@@ -23,7 +23,7 @@ from funcenv.adapters.wrappers.order_enforcing import OrderEnforcing
 from funcenv.adapters.wrappers.passive_env_checker import PassiveEnvChecker
 from funcenv.adapters.wrappers.render_collection import RenderCollection
 from funcenv.adapters.wrappers.time_limit import TimeLimit
-from funcenv.checks import takes_numbers
+from funcenv.checks import require_size, takes_numbers
 from funcenv.func_env import AnyEnv, FuncEnv
 from funcenv.names import import_object
 from funcenv.registry import EnvSpec as FuncEnvSpec
@@ -342,10 +342,12 @@ def make_vec(
     >>> observations.shape
     (3, 4)
     """
-    spec = _spec_of(id)
+    spec, num_envs = _spec_of(id), require_size("num_envs", num_envs)
     mode = None if vectorization_mode is None else getattr(vectorization_mode, "value", vectorization_mode)
     if mode not in (None, "sync", "async", "vector_entry_point"):
         raise ValueError(f"vectorization_mode must be sync, async or vector_entry_point, got {mode!r}; leave it out")
+    if not (wrappers is None or isinstance(wrappers, Sequence)):
+        raise TypeError(f"wrappers must be a list of classes or functions that wrap an environment, got {wrappers!r}")
     spec, wrappers = _with_pure_wrappers(spec, wrappers or ())
     more, params = dict(vector_kwargs or {}), _with_arrays(spec.load(), params)
     if mode == "vector_entry_point" or (mode is None and spec.vector_entry_point is not None and not wrappers):

@@ -10,6 +10,7 @@ import numpy as np
 
 from funcenv.adapters.compat.results import call_reset, observation_and_info, step_api_compatibility
 from funcenv.adapters.engine.batch_seeding import parse_seeds, require_mask
+from funcenv.adapters.engine.reset_options import read_options
 from funcenv.adapters.env import ActType, Env, ObsType
 from funcenv.adapters.spaces.space import GeneratorSpace, Space
 from funcenv.adapters.vector_env import VectorEnv
@@ -102,8 +103,8 @@ class SyncVectorEnv(VectorEnv[ObsType, ActType]):
         if seed is not None:
             seeds = parse_seeds(seed, self.num_envs)
         mask = np.ones(self.num_envs, bool)
-        if options is not None and "reset_mask" in options:
-            options = dict(options)
+        if options is not None and "reset_mask" in (given := read_options(options)):
+            options = given
             mask = require_mask(options.pop("reset_mask"), self.num_envs)
             options = options or None
         if mask.all():

@@ -22,6 +22,7 @@ from funcenv.struct import NDArray
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _NO_NUMBERS = ("U", "S", "O", "M", "m")  # kinds of NumPy's dtypes: text, objects and dates
+_FLOAT_ANNOTATIONS = (float, "float", float | None, "float | None")
 _NUMERIC = (bool, int, float, np.generic, np.ndarray, jax.Array)
 
 
@@ -203,10 +204,14 @@ def require_size(name: str, value: Any, minimum: int = 1, maximum: int = 2**63 -
 
 
 def takes_numbers(entry: dataclasses.Field[Any]) -> bool:
-    """Return whether a field of an environment holds numbers, as its default shows: parameters and static flags."""
+    """Return whether a field of an environment holds numbers, as its default or annotation shows.
+
+    Parameters and static flags do.
+    """
     if not entry.metadata.get("pytree_node", True):
         return isinstance(entry.default, bool)
-    return entry.metadata.get("ndim") is not None or isinstance(entry.default, _NUMERIC)
+    is_declared = entry.metadata.get("ndim") is not None or entry.type in _FLOAT_ANNOTATIONS
+    return is_declared or isinstance(entry.default, _NUMERIC)
 
 
 def require_numeric(owner: str, entry: dataclasses.Field[Any], value: Any) -> None:
@@ -225,6 +230,8 @@ def require_numeric(owner: str, entry: dataclasses.Field[Any], value: Any) -> No
         ...
     ValueError: gravity of CartPole must be a number or an array, got [9.8, 1.6]; write jnp.array([9.8, 1.6])
     """
+    if value is None and entry.default is None:
+        return
     name, is_static = f"{entry.name} of {owner}", not entry.metadata.get("pytree_node", True)
     not_a_flag = not isinstance(value, (bool, np.bool_)) if is_static else isinstance(value, (str, bytes))
     if isinstance(entry.default, bool) and not_a_flag:

@@ -129,7 +129,10 @@ class EnvSpec:
             ValueError: the text is not JSON, or not that of a spec.
             funcenv.names.UntrustedCodeError: the text names code that is not registered under its id.
         """
-        fields = json.loads(text, object_hook=_from_json)
+        try:
+            fields = json.loads(text, object_hook=_from_json)
+        except json.JSONDecodeError as error:
+            raise ValueError(f"a spec is restored from the text of to_json, got {text!r}: {error}") from None
         names = [entry.name for entry in dataclasses.fields(cls)]
         if not isinstance(fields, dict) or not {"id", "entry_point"} <= fields.keys() <= set(names):
             raise ValueError(f"a spec in JSON is an object with the fields {', '.join(names)}, got {text}")

@@ -134,6 +134,16 @@ TABLE = [
     (lambda: Line().reset(jnp.zeros(2, "uint32")), TypeError, "must be a typed key", "uint32[2]", "wrap_key_data"),
     (lambda: funcenv.key(-1), ValueError, "must be a non-negative integer", "-1", ""),
     (lambda: funcenv.key(0.5), TypeError, "must be an integer", "0.5 of type float", ""),
+    (lambda: Line().reset(np.float32), TypeError, "must be a typed key", "float32", "funcenv.key(0)"),
+    # calls of stateful environments
+    (lambda: stateful_vector().step([[0], [0, 1]]), ValueError, "must form one array", "[[0], [0, 1]]", ""),
+    (
+        lambda: adapters.make_vec("CartPole-v1", num_envs=1.5, vectorization_mode="sync"),
+        TypeError,
+        "num_envs must be an integer",
+        "1.5",
+        "",
+    ),
     # environments and records
     (overridden, TypeError, "must not be overridden", "Mine.step", "override those"),
     (lambda: stepped(VectorReward()), ValueError, "must return a scalar", "shape (2,)", "index or sum it"),

@@ -111,6 +111,18 @@ def dict_encoder(space: Dict, parts: dict[str, Encode]) -> Encode:
     return encode
 
 
+def as_array(space: AnySpace, actions: Any) -> NDArray:
+    """Convert actions to an array of whatever dtype.
+
+    Raises:
+        ValueError: They are lists of different lengths.
+    """
+    try:
+        return np.asarray(actions)
+    except (ValueError, TypeError):
+        raise ValueError(f"actions for {space!r} must form one array, got {actions!r}") from None
+
+
 def wrong_shape(space: AnySpace, wanted: tuple[int, ...], actions: Any) -> ValueError:
     """Return the error that actions do not have the shape that they must have."""
     return ValueError(f"actions for {space!r} must have shape {wanted}, got {tuple(actions.shape)}")

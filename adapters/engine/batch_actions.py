@@ -8,7 +8,14 @@ from typing import Any
 import jax
 import numpy as np
 
-from funcenv.adapters.engine.actions import array_encoder, dict_encoder, require_kind, tuple_encoder, wrong_shape
+from funcenv.adapters.engine.actions import (
+    array_encoder,
+    as_array,
+    dict_encoder,
+    require_kind,
+    tuple_encoder,
+    wrong_shape,
+)
 from funcenv.spaces import Dict, Tuple
 from funcenv.spaces.space import AnySpace
 
@@ -64,7 +71,7 @@ def _array_encoder(space: AnySpace) -> Encode:
         if type(actions) is not np.ndarray:
             if isinstance(actions, jax.Array) or hasattr(actions, "__dlpack__"):
                 return _from_device(space, actions, batch_shape + shape)
-            actions = np.asarray(actions)
+            actions = as_array(space, actions)
         return encode_array(actions, batch_shape)
 
     return encode

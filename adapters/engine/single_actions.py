@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from funcenv.adapters.engine.actions import array_encoder, dict_encoder, tuple_encoder
+from funcenv.adapters.engine.actions import array_encoder, as_array, dict_encoder, tuple_encoder
 from funcenv.spaces import Box, Dict, Discrete, Tuple
 from funcenv.spaces.space import AnySpace
 
@@ -38,7 +38,7 @@ _MADE_BY_USERS = int, np.int64  # literals, and what `sample` and `argmax` retur
 
 def _box_encoder(space: Box) -> Callable[[Any], Any]:
     encode = array_encoder(space, "action_space.sample()")
-    return lambda action: encode(np.asarray(action))
+    return lambda action: encode(as_array(space, action))
 
 
 def _discrete_encoder(space: Discrete) -> Callable[[Any], Any]:

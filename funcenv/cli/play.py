@@ -58,7 +58,7 @@ def run(arguments: Sequence[str]) -> int:
             'funcenv.record(env, policy, key, save="x.gif") those of any policy'
         )
     options: Options = read("play", Options, arguments)
-    watched: Any = options.env or DEFAULT_ENV
+    watched: Any = DEFAULT_ENV if options.env is None else options.env
     policy = None
     if options.watch is not None:
         if options.env is not None or options.env_params:

@@ -79,7 +79,8 @@ def require_typed_key(value: Any) -> None:
     """
     if isinstance(value, jax.Array) and jnp.issubdtype(value.dtype, jax.dtypes.prng_key):
         return
-    shown = f"{value.dtype}{list(value.shape)}" if hasattr(value, "dtype") and hasattr(value, "shape") else repr(value)
+    is_array = isinstance(value, (jax.Array, np.ndarray, np.generic))
+    shown = f"{value.dtype}{list(value.shape)}" if is_array else repr(value)
     raise TypeError(
         "a key must be a typed key, as funcenv.key(0) or jax.random.key(0) make them; "
         f"got {shown}. Wrap a legacy key with jax.random.wrap_key_data"

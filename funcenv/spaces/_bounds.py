@@ -98,7 +98,7 @@ def as_array(x: Any, dtype: np.dtype[Any]) -> Any:
             traced = jnp.asarray(x)
             return traced.astype(canonical(dtype)) if dtype.kind == "f" else traced
         array = np.asarray(x)
-        if array.dtype.kind not in "biuf":
+        if array.dtype.kind not in "biuf" and not isinstance(x, int):  # an integer of more than 64 bits is an object
             return None
         with np.errstate(all="ignore"):
             cast = np.asarray(x, dtype)

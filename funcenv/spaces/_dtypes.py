@@ -21,7 +21,23 @@ def dtype_of(x: Any) -> np.dtype[Any] | None:
     (dtype('float64'), None)
     """
     dtype = getattr(x, "dtype", None)
-    return dtype if isinstance(dtype, np.dtype) else None
+    return dtype if isinstance(dtype, np.dtype) and hasattr(x, "__array__") else None  # a space has a dtype, too
+
+
+def read_dtype(owner: str, dtype: Any) -> np.dtype[Any]:
+    """Return what names a dtype as a dtype.
+
+    >>> read_dtype("Box", "uint8")
+    dtype('uint8')
+    >>> read_dtype("Box", "uint7")
+    Traceback (most recent call last):
+        ...
+    TypeError: dtype of Box must name a dtype, got 'uint7'; write np.float32 or "float32"
+    """
+    try:
+        return np.dtype(dtype)
+    except (TypeError, ValueError, SyntaxError):  # NumPy parses some texts as Python
+        raise TypeError(f'dtype of {owner} must name a dtype, got {dtype!r}; write np.float32 or "float32"') from None
 
 
 def is_array(x: Any, kinds: str, shape: tuple[int, ...]) -> bool:
@@ -57,17 +73,42 @@ def with_shape(what: str, x: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) 
     """Convert `x` to a JAX array of this dtype, and check its shape.
 
     Raises:
-        ValueError: `x` has another shape.
+        ValueError: `x` has another shape, or holds integers that `dtype` cannot represent.
+        TypeError: `x` holds something else than numbers.
 
     >>> with_shape("a flattened member", [1, 2, 3], (2,), np.dtype("int32"))
     Traceback (most recent call last):
         ...
     ValueError: a flattened member must have shape (2,), got (3,)
     """
-    array = jnp.asarray(x)
+    array, inside = as_numbers(what, x), canonical(dtype)
     if array.shape != shape:
         raise ValueError(f"{what} must have shape {shape}, got {array.shape}")
-    return array.astype(canonical(dtype))
+    if isinstance(array, np.ndarray) and array.size and {array.dtype.kind, inside.kind} <= set("iu"):
+        limits = np.iinfo(inside)
+        if not limits.min <= array.min() <= array.max() <= limits.max:
+            raise ValueError(f"{what} must fit {inside}, got {x!r}")
+    with np.errstate(over="ignore"):  # a float64 beyond float32 becomes infinite
+        return jnp.asarray(array).astype(inside)
+
+
+def as_numbers(what: str, x: Any) -> Any:
+    """Convert numbers and nested lists of them to an array, on the host unless they hold JAX arrays.
+
+    >>> as_numbers("an item", "red")
+    Traceback (most recent call last):
+        ...
+    TypeError: an item must hold numbers, got 'red'
+    """
+    if any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(x)):
+        return jnp.asarray(x)
+    try:
+        array = np.asarray(x)
+    except (TypeError, ValueError):  # ragged lists
+        array = np.asarray(None)
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"{what} must hold numbers, got {x!r}")
+    return array
 
 
 def require_range(space: Any, dtype: np.dtype[Any], lowest: int, highest: int) -> np.dtype[Any]:

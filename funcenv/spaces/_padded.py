@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int32
 
-from funcenv.spaces._dtypes import dtype_of, is_array
+from funcenv.spaces._dtypes import as_numbers, dtype_of, is_array
 from funcenv.spaces._sampling import require_one, uniform_below
 from funcenv.spaces.space import AnySpace, Space, T_cov
 
@@ -80,8 +80,9 @@ def require_fitting(what: str, items: Any, capacity: int) -> int:
 
 def stack_items(space: AnySpace, items: Iterable[Any]) -> Any:
     """Pack members of a space, and stack them leaf by leaf."""
+    what = f"an item of {space!r}"
     members = [
-        pad_items(space, jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], space.pack(item)), 1) for item in items
+        pad_items(space, jax.tree.map(lambda leaf: as_numbers(what, leaf)[None], space.pack(item)), 1) for item in items
     ]
     if not members:
         return jax.tree.map(lambda leaf: jnp.zeros((0, *leaf.shape), leaf.dtype), space.abstract_member())

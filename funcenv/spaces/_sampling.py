@@ -46,7 +46,7 @@ def require_mask(mask: Any, n: int, name: str = "mask", may_be_empty: bool = Fal
             raise ValueError(f"{name} must hold 0 and 1 only, got {numbers}; pass weights as probability")
         if not (may_be_empty or numbers.any()):
             raise ValueError(f"{name} must allow something, got {numbers}; pass None to allow everything")
-    return jnp.asarray(numbers) != 0
+    return jnp.asarray(numbers).astype(bool)
 
 
 def require_distribution(probability: Any, n: int, name: str = "probability") -> Float[Array, "n"]:

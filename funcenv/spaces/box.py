@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Shaped
 
 from funcenv.spaces._bounds import as_array, common_shape, read_bound, require_shape
-from funcenv.spaces._dtypes import canonical, dtype_of, integers_within, require_range, with_shape
+from funcenv.spaces._dtypes import canonical, dtype_of, integers_within, read_dtype, require_range, with_shape
 from funcenv.spaces._sampling import uniform_below
 from funcenv.spaces.batch import stack_space
 from funcenv.spaces.space import Space, require_alike
@@ -54,7 +54,7 @@ class Box(Space[jax.Array]):
     dtype: np.dtype[Any]
 
     def __init__(self, low: Any, high: Any, shape: Any = None, dtype: Any = np.float32) -> None:
-        self.dtype = np.dtype(dtype)
+        self.dtype = read_dtype("Box", dtype)
         if self.dtype.kind not in "fiub":
             raise ValueError(f"Box needs a float, integer or bool dtype, got {self.dtype}")
         self.shape = common_shape(low, high) if shape is None else require_shape(shape)

@@ -95,6 +95,8 @@ class Dict(ProductSpace[dict[Any, Any]], Mapping[Any, Space[Any]]):
         return [x[key] for key in self.spaces]
 
     def _require_entries(self, x: Any) -> None:
+        if not isinstance(x, dict):
+            raise TypeError(f"a member of Dict must be a dict, got {x!r}")
         if x.keys() != self.spaces.keys():
             raise ValueError(f"a member of Dict must have the keys {list(self.spaces)}, got {list(x)}")
 

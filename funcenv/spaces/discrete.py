@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Int
 
 from funcenv.checks import require_integer, require_size
 from funcenv.spaces import _sampling
-from funcenv.spaces._dtypes import canonical, integers_within, is_array, require_range, with_shape
+from funcenv.spaces._dtypes import canonical, integers_within, is_array, read_dtype, require_range, with_shape
 from funcenv.spaces.box import Box
 from funcenv.spaces.space import Space, require_alike
 
@@ -72,7 +72,7 @@ class Discrete(IntegerSpace):
 
     def __init__(self, n: int, start: int = 0, dtype: Any = np.int32) -> None:
         self.n, self.start = require_size("n of Discrete", n), require_integer("start of Discrete", start)
-        self.dtype = np.dtype(dtype)
+        self.dtype = read_dtype("Discrete", dtype)
         self._last = self.start + self.n - 1
         self._require_dtype(f"Discrete({self.n}, start={self.start})")
 

@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Int
 
 from funcenv.spaces import _sampling
 from funcenv.spaces._bounds import as_array
-from funcenv.spaces._dtypes import canonical, dtype_of, integers_within, is_array, require_range, with_shape
+from funcenv.spaces._dtypes import canonical, dtype_of, integers_within, is_array, read_dtype, require_range, with_shape
 from funcenv.spaces.batch import stack_space
 from funcenv.spaces.box import Box
 from funcenv.spaces.discrete import Discrete, IntegerSpace
@@ -48,7 +48,7 @@ class MultiDiscrete(IntegerSpace):
             )
         if (counts < 1).any():
             raise ValueError(f"MultiDiscrete needs counts of at least 1, got nvec={counts}")
-        self.nvec, self.start, self.shape, self.dtype = counts, starts, counts.shape, np.dtype(dtype)
+        self.nvec, self.start, self.shape, self.dtype = counts, starts, counts.shape, read_dtype("MultiDiscrete", dtype)
         self._last = starts.astype(object) + counts - 1  # Python integers do not overflow
         self._require_dtype(f"MultiDiscrete({counts}, start={starts})")
         self._last = starts + (counts - 1)

@@ -96,9 +96,12 @@ class Sequence(PaddedSpace[SequenceInstance]):
 
         Raises:
             ValueError: There are more than `max_length` items.
+            TypeError: `x` is not a sequence of items.
         """
         if isinstance(x, SequenceInstance):
             return x
+        if not self.stack and (isinstance(x, (str, bytes, dict)) or not np.iterable(x)):
+            raise TypeError(f"a member of Sequence must be a tuple of items, got {x!r}")
         items = x if self.stack else _padded.stack_items(self.feature_space, x)
         length = np.int32(_padded.require_fitting("items", items, self.max_length))
         items = _padded.pad_items(self.feature_space, items, self.max_length)

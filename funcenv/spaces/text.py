@@ -66,10 +66,11 @@ class Text(PaddedSpace[TextInstance]):
             )
         if not isinstance(charset, Iterable):
             raise TypeError(f"Text takes a string or another collection of characters as charset, got {charset!r}")
-        characters = sorted(charset) if isinstance(charset, (set, frozenset)) else dict.fromkeys(charset)
-        self.character_list = tuple(characters)
-        if not self.character_list or any(len(character) != 1 for character in self.character_list):
+        characters = tuple(charset)
+        if not characters or not all(isinstance(one, str) and len(one) == 1 for one in characters):
             raise ValueError(f"Text needs a charset of single characters, at least one, got {charset!r}")
+        in_order = sorted(characters) if isinstance(charset, (set, frozenset)) else characters
+        self.character_list = tuple(dict.fromkeys(in_order))
 
     @property
     def character_set(self) -> frozenset[str]:
@@ -96,9 +97,12 @@ class Text(PaddedSpace[TextInstance]):
 
         Raises:
             ValueError: The string is longer than `max_length`, or a character is not in the charset.
+            TypeError: `x` is not a string.
         """
         if isinstance(x, TextInstance):
             return x
+        if not isinstance(x, str):
+            raise TypeError(f"a member of Text must be a string, got {x!r}")
         if len(x) > self.max_length:
             raise ValueError(f"this Text holds at most {self.max_length} characters, got {x!r}")
         codes = np.full(self.max_length, len(self.character_list), np.int32)

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Array, Bool
 
 from funcenv.spaces._composite import ProductSpace, contains_all
+from funcenv.spaces._dtypes import dtype_of
 
 
 class Tuple(ProductSpace[tuple[Any, ...]]):
@@ -42,6 +43,8 @@ class Tuple(ProductSpace[tuple[Any, ...]]):
         return list(x)
 
     def _require_entries(self, x: Any) -> None:
+        if np.ndim(x) == 0 if dtype_of(x) else not isinstance(x, (tuple, list)):
+            raise TypeError(f"a member of Tuple must be a tuple, got {x!r}")
         if len(x) != len(self.spaces):
             raise ValueError(f"a member of Tuple must have {len(self.spaces)} entries, got {len(x)}")
 

@@ -6,6 +6,8 @@ import dataclasses
 import typing
 from typing import Any, ClassVar, Self
 
+import numpy as np
+
 from funcenv.checks import require_size
 from funcenv.func_env import AnyEnv
 from funcenv.names import import_path, require_trust
@@ -110,7 +112,7 @@ class TrainConfig:
             ValueError: A field holds a function that cannot be imported by name.
         """
         values = dataclasses.asdict(self)
-        return {name: import_path(value) if callable(value) else value for name, value in values.items()}
+        return {name: import_path(value) if callable(value) else _to_json(value) for name, value in values.items()}
 
     @classmethod
     def from_json(cls, values: dict[str, Any], *, trust_code: bool = False) -> Self:
@@ -133,3 +135,12 @@ class TrainConfig:
             name: tuple(value) if isinstance(value, list) else value for name, value in values.items()
         }
         return cls(**fields)
+
+
+def _to_json(value: Any) -> Any:
+    """Return a setting with Python's numbers in place of those of NumPy and JAX."""
+    if isinstance(value, dict):
+        return {name: _to_json(one) for name, one in value.items()}
+    if isinstance(value, (tuple, list)):
+        return type(value)(map(_to_json, value))
+    return value.item() if hasattr(value, "dtype") and np.ndim(value) == 0 else value

@@ -70,7 +70,7 @@ class AddWhiteNoise(ImageNoise[State, Action]):
         require_below_one(probability_of_noise_per_pixel=self.probability_of_noise_per_pixel)
 
     def _noisy_pixels(self, key: jax.Array, height: int, width: int) -> Bool[Array, "height width"]:
-        return jax.random.bernoulli(key, self.probability_of_noise_per_pixel, (height, width))
+        return jax.random.bernoulli(key, jnp.asarray(self.probability_of_noise_per_pixel, float), (height, width))
 
     @property
     def _is_noise_grayscale(self) -> bool:

@@ -76,7 +76,7 @@ class StickyAction(StatefulWrapper[StickyActionState, Action, Obs]):
         stick_key, duration_key = jax.random.split(self.extra_key(key))
         least, most = _durations(self.repeat_action_duration)
         duration = least if least == most else jax.random.randint(duration_key, (), least, most + 1, jnp.int32)
-        caught = state.started & jax.random.bernoulli(stick_key, self.repeat_action_probability)
+        caught = state.started & jax.random.bernoulli(stick_key, jnp.asarray(self.repeat_action_probability, float))
         stuck = state.repeats_left > 0
         played = jax.tree.map(
             lambda last, chosen: jnp.where(stuck | caught, last, jnp.asarray(chosen, last.dtype)),

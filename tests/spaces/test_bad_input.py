@@ -52,6 +52,10 @@ GRAPH = Graph(Discrete(2), Discrete(2), max_nodes=2)
         (lambda: Box(0, 10**400), ValueError, "must be numbers, got high=1000"),
         (lambda: Box(0, 10**40, (2,), np.int64), ValueError, "must be numbers, got high=1000"),
         (lambda: Box(0, [[1], [1, 2]]), ValueError, "must be numbers, got high="),
+        (lambda: Box(np.zeros(2, complex), 1), ValueError, "must be numbers, got low="),
+        (lambda: Box(0, 1, dtype="uint7"), TypeError, "must name a dtype, got 'uint7'"),
+        (lambda: Box(0, 1, dtype=","), TypeError, "must name a dtype, got ','"),
+        (lambda: Text(2, charset=[3]), ValueError, r"single characters, at least one, got \[3\]"),
         (lambda: Box(0, 1, (2, None)), TypeError, r"sequence of integers, such as \(3,\), got \(2, None\)"),
         (lambda: Discrete(10**40), ValueError, "n of Discrete must be at most 9223372036854775807"),
         (lambda: MultiDiscrete([2, 10**40]), ValueError, r"below 2\*\*63"),
@@ -189,6 +193,13 @@ def test_sampling_64_bits_in_32(space):
         (lambda: flatten(COINS, {"a": 1}), ValueError, r"the keys \['a', 'b'\], got \['a'\]"),
         (lambda: flatdim(Tuple([Sequence(Discrete(2))])), ValueError, "it holds a Sequence or a Graph"),
         (lambda: flatdim(OneOf([Sequence(Discrete(2))])), ValueError, "it holds a Sequence or a Graph"),
+        (lambda: flatten(Box(0, 1, (2,)), "red"), TypeError, "a member of Box must hold numbers, got 'red'"),
+        (lambda: flatten(Discrete(3), 2**31), ValueError, "must fit int32, got 2147483648"),
+        (lambda: flatten(COINS, 3), TypeError, "a member of Dict must be a dict, got 3"),
+        (lambda: flatten(Tuple([Discrete(2)]), 3), TypeError, "a member of Tuple must be a tuple, got 3"),
+        (lambda: Text(2).pack(3), TypeError, "a member of Text must be a string, got 3"),
+        (lambda: Sequence(Discrete(2)).pack(3), TypeError, "must be a tuple of items, got 3"),
+        (lambda: Sequence(Discrete(2)).pack(["a"]), TypeError, "must hold numbers, got 'a'"),
         (lambda: Text(2).pack("abc"), ValueError, "at most 2 characters, got 'abc'"),
         (lambda: Text(2, charset="ab").pack("c"), ValueError, "are 'ab', got 'c'"),
         (
@@ -250,3 +261,19 @@ def test_what_is_traced_is_not_refused():
     assert sample(next(keys), jnp.zeros(62)) == 0
     sample = jax.jit(lambda key, length: Sequence(Discrete(2), max_length=4).sample(key, mask=(length, None)).length)
     assert sample(next(keys), 9) == 4
+
+
+def test_a_mask_of_bools_needs_no_promotion():
+    with jax.numpy_dtype_promotion("strict"):
+        assert Discrete(3).sample(funcenv.key(0), mask=np.array([False, True, False])) == 1
+
+
+@pytest.mark.parametrize("space", [Discrete(2), MultiBinary(2), Box(0, 1, ()), MultiDiscrete([2])], ids=repr)
+def test_a_space_is_no_member(space):
+    assert space not in space
+
+
+def test_an_integer_of_any_size_is_a_member_of_a_box_of_floats_that_reaches_so_far():
+    assert -(10**27) in Box(-np.inf, 2, ())
+    assert 10**27 not in Box(-np.inf, 2, ())
+    assert 10**27 not in Box(0, 2, (), np.int32)

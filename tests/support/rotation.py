@@ -33,8 +33,7 @@ def _commit():
 def pytest_report_header(config):
     if config.getoption("--exhaustive") == "all":
         return "exhaustive tests: all"
-    part = int(os.environ[PART]) + 1
-    return f"exhaustive tests: part {part} of {NUM_PARTS}, chosen by the commit; --exhaustive=all runs all"
+    return f"exhaustive tests: part {part() + 1} of {NUM_PARTS}, chosen by the commit; --exhaustive=all runs all"
 
 
 @pytest.hookimpl(trylast=True)
@@ -49,6 +48,11 @@ def pytest_collection_modifyitems(config, items):
 
 
 NUM_LEFT_OUT = pytest.StashKey()
+
+
+def part():
+    """Return the number of the commit's part."""
+    return int(os.environ[PART])
 
 
 def rotated(values, always=()):
@@ -69,7 +73,7 @@ def _is_chosen(item, mark):
 
 def is_chosen(nodeid):
     """Return whether the commit's part holds a test. Each test is in one part."""
-    return int(hashlib.sha256(nodeid.encode()).hexdigest(), 16) % NUM_PARTS == int(os.environ[PART])
+    return int(hashlib.sha256(nodeid.encode()).hexdigest(), 16) % NUM_PARTS == part()
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -1,6 +1,7 @@
 """A configuration takes only settings of the kinds and ranges that it declares."""
 
 import dataclasses
+import json
 
 import numpy as np
 import pytest
@@ -40,6 +41,8 @@ def test_negative_weights_and_clips_of_ppo_are_refused(name):
 def test_integers_are_numbers_and_numpy_scalars_are_settings():
     config = dataclasses.replace(ppo.Config(), gamma=1, learning_rate=np.float64(0.1), seed=np.int64(3))
     assert config.gamma == 1 and config.seed == 3
+    stored = json.loads(json.dumps(dataclasses.replace(config, env_params={"gravity": np.float32(2.5)}).to_json()))
+    assert (stored["seed"], stored["env_params"]) == (3, {"gravity": 2.5})
 
 
 NO_SUCH_CHOICE = [(ppo, "activation", "tnah", "tanh, relu"), (recurrent_ppo, "cell", "GRU", "gru, lstm")]

@@ -99,13 +99,17 @@ def read_metrics(path: pathlib.Path) -> list[dict[str, str]]:
     """Return the rows of a metrics file, without a last row that is incomplete, or none if there is no file.
 
     Raises:
-        ValueError: Another row is incomplete, or rows are not in the order of updates and seeds.
+        ValueError: The file holds no text, another row is incomplete, or rows are not in the order of updates and
+            seeds.
     """
     if not path.exists():
         return []
-    with open(path, newline="") as file:
-        reader = csv.reader(file)
-        header, numbered = next(reader, []), [(reader.line_num, fields) for fields in reader]
+    try:
+        with open(path, newline="", encoding="utf-8") as file:
+            reader = csv.reader(file)
+            header, numbered = next(reader, []), [(reader.line_num, fields) for fields in reader]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ValueError(f"{path} is damaged: {error}; restore it, or start the run again") from error
     if numbered and len(numbered[-1][1]) < len(header):
         numbered.pop()
     rows, last = [], (0, -1)
