@@ -1,12 +1,15 @@
 """A run folder belongs to one run and one process, and its metrics are in order."""
 
 import os
+import pathlib
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
+from funcenv.cli import main
 from funcenv.train import ppo, run
 from funcenv.train.runs.lock import RunLockedError, locked
 from funcenv.train.runs.metrics import read_metrics
@@ -88,3 +91,29 @@ def test_a_row_out_of_order_or_of_another_length_is_named(tmp_path, row):
     path = write_metrics(tmp_path, "1,0,64,1.0", "1,1,64,1.0", row, "3,0,192,1.0")
     with pytest.raises(ValueError, match=r"^line 4 of .*metrics\.csv does not follow the line before it; several"):
         read_metrics(path)
+
+
+def test_of_two_commands_that_resume_one_run_exactly_one_goes_on(tmp_path):
+    folder, small = str(tmp_path / "run"), ["--num-envs", "4", "--num-steps", "8", "--replay-episodes", "0"]
+    start = ["FrozenLake-v1", "--algo", "q_learning", "--run-dir", folder, "--total-timesteps", "64", *small]
+    assert main(["train", *start]) == 0
+    command = [sys.executable, "-m", "funcenv", "train", "--resume", folder, "--total-timesteps", "1e9"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    processes = [subprocess.Popen(command, **pipes) for _ in range(2)]
+    try:
+        while all(process.poll() is None for process in processes):
+            time.sleep(0.05)
+        refused, other = sorted(processes, key=lambda process: process.poll() is None)
+        line = refused.stdout.read().splitlines()[-1]
+        assert refused.returncode == 1 and line.startswith("funcenv train: ") and f"process {other.pid} on" in line
+        while "elapsed" not in other.stdout.readline():
+            assert other.poll() is None
+        other.send_signal(signal.SIGTERM)
+        assert "stopped and saved" in other.communicate()[0] and other.returncode == 143
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+            process.stdout.close()
+    updates = [int(row["update"]) for row in read_metrics(pathlib.Path(folder) / "metrics.csv")]
+    assert updates == sorted(set(updates)) and len(updates) > 2
