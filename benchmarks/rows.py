@@ -171,12 +171,6 @@ def compile_rows(plan: Plan) -> Iterator[Row]:
         yield compile_row(env, 256, 1024)
 
 
-def box2d_compile_rows(plan: Plan) -> Iterator[Row]:
-    """Yield first rollouts of environments with Box2D."""
-    for case in (("LunarLander-v3", 1024, 400), ("BipedalWalker-v3", 256, 200), ("CarRacing-v3", 64, 50)):
-        yield compile_row(*case)
-
-
 def compile_row(env: str, num_envs: int, num_steps: int) -> Row:
     """Return a first rollout with an empty cache of compiled programs, and one with what that left in the cache."""
     work = {"env": env, "num_envs": num_envs, "num_steps": num_steps, "seconds": 0.01}
@@ -368,7 +362,6 @@ TABLES = {
     "atari": Table(atari_rows, "native games of the Atari 2600"),
     "mujoco": Table(mujoco_rows, "MuJoCo's environments"),
     "box2d": Table(box2d_rows, "Box2D's environments"),
-    "box2d-compile": Table(box2d_compile_rows, "the first rollout of Box2D's environments", is_start=True),
     "training": Table(trainer_rows, "training by several libraries", rounds=3),
     "presets": Table(preset_rows, "training by presets", rounds=3),
     "start": Table(start_rows, "`funcenv train` until CartPole is solved", rounds=3, is_start=True, uses_threads=True),
