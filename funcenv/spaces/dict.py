@@ -9,6 +9,7 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array, Bool
 
+from funcenv.checks import require_flag
 from funcenv.spaces._composite import ProductSpace, contains_all, require_space
 from funcenv.spaces.space import AnySpace, Space, require_alike
 
@@ -46,7 +47,7 @@ class Dict(ProductSpace[dict[Any, Any]], Mapping[Any, Space[Any]]):
         sort_keys: bool = True,
         **named_spaces: AnySpace,
     ) -> None:
-        pairs = _pairs(spaces)
+        sort_keys, pairs = require_flag("sort_keys", sort_keys), _pairs(spaces)
         keys = [key for key, _ in pairs] + list(named_spaces)
         try:
             in_order = sorted(pairs, key=lambda pair: pair[0])

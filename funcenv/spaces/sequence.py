@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int32
 
-from funcenv.checks import require_size
+from funcenv.checks import require_flag, require_size
 from funcenv.spaces import _padded
 from funcenv.spaces._composite import contains_all, require_space
 from funcenv.spaces._dtypes import integers_within
@@ -63,7 +63,7 @@ class Sequence(PaddedSpace[SequenceInstance]):
         require_space("the item of a Sequence", space)
         self.feature_space = space
         self.max_length = require_size("max_length", max_length)
-        self.stack = bool(stack)
+        self.stack = require_flag("stack", stack)
 
     def sample(self, key: jax.Array, mask: Any = None, probability: Any = None) -> SequenceInstance:
         """Draw a sequence of at least 1 item: a length, then independent items.

@@ -53,6 +53,12 @@ GRAPH = Graph(Discrete(2), Discrete(2), max_nodes=2)
         (lambda: Box(0, 10**40, (2,), np.int64), ValueError, "must be numbers, got high=1000"),
         (lambda: Box(0, [[1], [1, 2]]), ValueError, "must be numbers, got high="),
         (lambda: Box(np.zeros(2, complex), 1), ValueError, "must be numbers, got low="),
+        (lambda: Sequence(Discrete(2), stack="False"), TypeError, "stack must be True or False, got 'False'"),
+        (
+            lambda: Dict(a=Discrete(2), sort_keys=Discrete(2)),
+            TypeError,
+            "sort_keys must be True or False, got Discrete",
+        ),
         (lambda: Box(0, 1, dtype="uint7"), TypeError, "must name a dtype, got 'uint7'"),
         (lambda: Box(0, 1, dtype=","), TypeError, "must name a dtype, got ','"),
         (lambda: Text(2, charset=[3]), ValueError, r"single characters, at least one, got \[3\]"),
