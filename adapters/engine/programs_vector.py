@@ -26,12 +26,12 @@ import numpy as np
 from funcenv._compile import store
 from funcenv._compile.chunks import VECTOR_LANES
 from funcenv._compile.compiled_kinds import CompiledKinds
+from funcenv._compile.kept_jit import KeptJit
 from funcenv._compile.lazy_reset import plain_step
 from funcenv._compile.options import quick_options
 from funcenv._compile.rows import IndexList, read_row, split_constants, write_constants
 from funcenv._compile.sharing import share_programs
 from funcenv._compile.single_kernel import SingleKernel, refusals_of_the_compiler, require_supported
-from funcenv._compile.store import KeptJit
 from funcenv._compile.verified import Refusal
 from funcenv.adapters.engine.chunks import inline_chunk_size, vector_chunk_size
 from funcenv.adapters.engine.observation_aliases import observation_aliases

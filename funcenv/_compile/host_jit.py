@@ -10,9 +10,9 @@ import jax
 
 from funcenv._compile.chunks import count_bytes
 from funcenv._compile.cuda_graph import CudaGraphJit
+from funcenv._compile.kept_jit import KeptJit
 from funcenv._compile.lazy_reset import is_large
 from funcenv._compile.options import applies_to, host_options
-from funcenv._compile.store import KeptJit
 
 _MAX_OBSERVATION_BYTES = 2**12  # Pictures are drawn outside of kernels, and with less optimization half as fast.
 

@@ -11,6 +11,7 @@ import jax
 import numpy as np
 
 from funcenv._compile import store
+from funcenv._compile.kept_jit import KeptJit
 from funcenv._compile.switch import is_enabled, is_plain
 from funcenv._compile.verified import Refusal
 from funcenv._jax import config
@@ -54,15 +55,15 @@ def host_options() -> dict[str, Any]:
     return quick_options(level=1)
 
 
-def jit_quickly(function: Callable[..., Any], kind: str, parts: Any) -> store.KeptJit:
+def jit_quickly(function: Callable[..., Any], kind: str, parts: Any) -> KeptJit:
     """Return a jitted function with `host_options` unless fast paths are off, for programs that run now and then.
 
     Args:
         function: a pure function.
-        kind: as `store.KeptJit` takes it, and so are `parts`.
+        kind: as `KeptJit` takes it, and so are `parts`.
         parts: see there.
     """
-    return store.KeptJit(function, kind, parts, options=host_options() if is_enabled() else None)
+    return KeptJit(function, kind, parts, options=host_options() if is_enabled() else None)
 
 
 @functools.cache

@@ -19,6 +19,7 @@ import jax.numpy as jnp
 from funcenv._compile import store
 from funcenv._compile.host_split import DirectProgram, SplitProgram, split_host_call
 from funcenv._compile.jaxpr import iter_eqns
+from funcenv._compile.kept_jit import KeptJit
 from funcenv._compile.options import (
     is_debugging,
     is_tracing,
@@ -78,7 +79,7 @@ class SingleKernel:
         parts: Any = None,
     ) -> None:
         self._function, self._view, self._style, self._splits, self._parts = function, view, style, splits, parts
-        self._plain: Any = store.KeptJit(plain or function, "plain program", parts)
+        self._plain: Any = KeptJit(plain or function, "plain program", parts)
         self.refusal = refusal
         self._program: Any = None  # the compiled kernel for the arguments of the last call
         self._programs: dict[Any, Any] = {}  # by the shapes of the arguments

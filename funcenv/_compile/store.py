@@ -5,8 +5,8 @@ Here a program is found by a description of all that it is made of, so that a wa
 this package, the versions of the packages below it, the settings of JAX, the kind of processor, the environment with
 its parameters, and the shapes of the arguments.
 
-A description names code, and only the code of this package and of the packages below it has a name that changes with
-its contents. A program that holds a user's function or class therefore has no description, and is compiled as ever.
+A program that holds a user's function or class has no description (`funcenv._compile.fingerprint`), and is compiled
+as ever.
 Entries are sealed with the user's key (`funcenv.signatures`): one that was cut or altered, or that somebody else wrote,
 is taken for missing.
 """
@@ -16,22 +16,14 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import functools
-import hashlib
-import importlib
-import importlib.metadata
-import inspect
-import io
-import marshal
 import os
 import pathlib
 import pickle
 import re
-import sys
 import threading
 import time
-import types
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import jax
@@ -40,9 +32,7 @@ import numpy as np
 from jax.experimental import serialize_executable
 from jax.experimental.compilation_cache import compilation_cache
 
-from funcenv._compile.cache_folder import processor
-from funcenv._compile.signature import signature
-from funcenv._compile.switch import is_plain
+from funcenv._compile.fingerprint import fingerprint, surroundings
 from funcenv._jax import Shape, config
 from funcenv.files import write_bytes
 from funcenv.signatures import sealed, unsealed
@@ -52,14 +42,9 @@ MAX_BYTES = 2**29
 
 SUFFIX = ".program"
 
-_DIGEST_CHARACTERS = 40  # of SHA-256, of which a name holds two
-_MAX_LOADED = 64  # programs of one function that stay in memory
 _CUSTOM_CALL = re.compile(r"custom_call @(\w+)")
 _LAPACK = "lapack_"
 _KIND = "compiled program"  # of what is sealed
-_NAMED_PACKAGES = ("funcenv", "jax", "jaxlib", "numpy", "optax", "flax")
-_IRRELEVANT_SETTINGS = ("cache", "log", "traceback", "transfer_guard", "dump_ir", "pprint")
-_RELEVANT_VARIABLES = ("XLA_", "FUNCENV_", "PJRT_")
 
 _folder: pathlib.Path | None = None
 _compiling = threading.RLock()
@@ -105,11 +90,8 @@ def describe(kind: str, parts: Any, args: Any = (), settings: Any = None) -> str
     if _folder is None or parts is None or not _is_usual():
         return None
     leaves, structure = jax.tree.flatten(args)
-    try:
-        own = _digest((kind, parts, settings, structure, [*map(_kind_of, leaves)]))
-    except (pickle.PicklingError, TypeError, AttributeError, NotImplementedError, ValueError):
-        return None  # Something in it cannot be pickled, or is code of somebody else.
-    return f"{kind.replace(' ', '-')}.{own}.{_digest(_surroundings())}"
+    own = fingerprint((kind, parts, settings, structure, [*map(_kind_of, leaves)]))
+    return None if own is None else f"{kind.replace(' ', '-')}.{own}.{fingerprint(surroundings())}"
 
 
 def find(name: str | None) -> Any:
@@ -220,80 +202,6 @@ def announced_stages(enter: Callable[[str], None]) -> Iterator[None]:
         _stages.reset(token)
 
 
-class KeptJit:
-    """A jitted function whose compiled programs are kept, if programs are.
-
-    Args:
-        function: a pure function.
-        kind: what it is; by default its name, which must then be that of one function of the package.
-        parts: all that it is made of, as `describe` takes them; by default nothing but its source.
-        static_argnames: as `jax.jit` takes them.
-        donate_argnums: as `jax.jit` takes them.
-        options: of the compiler.
-    """
-
-    def __init__(
-        self,
-        function: Callable[..., Any],
-        kind: str | None = None,
-        parts: Any = "source",
-        static_argnames: Sequence[str] = (),
-        donate_argnums: Sequence[int] = (),
-        options: dict[str, Any] | None = None,
-    ) -> None:
-        self.jitted: Any = jax.jit(
-            function, static_argnames=static_argnames, donate_argnums=donate_argnums, compiler_options=options
-        )
-        self._kind = kind or f"{function.__module__}.{function.__qualname__}"
-        self._parts, self._options = parts, options
-        names = inspect.signature(function).parameters if static_argnames else ()
-        self._is_static = [name in static_argnames for name in names]
-        self._programs: dict[Any, Any] = {}  # by static arguments, and the shapes of the others; None if not kept
-
-    def __call__(self, *args: Any) -> Any:
-        """Run the program."""
-        if _folder is None:
-            return self.jitted(*args)
-        static, dynamic = self._divide(args)
-        if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(dynamic)):
-            return self.jitted(*args)
-        key = static, signature(dynamic)
-        if key not in self._programs:
-            while len(self._programs) >= _MAX_LOADED:
-                del self._programs[next(iter(self._programs))]
-            self._programs[key] = self._compiled(static, dynamic, args)
-        program = self._programs[key]
-        return self.jitted(*args) if program is None else program(*dynamic)
-
-    def lower(self, *args: Any) -> Any:
-        """Return the lowered program, as `jax.jit(...).lower` does."""
-        return self.jitted.lower(*args)
-
-    def clear_cache(self) -> None:
-        """Forget all compiled programs in memory."""
-        self._programs.clear()
-        self.jitted.clear_cache()
-
-    def num_compilations(self) -> int:
-        """Return for how many argument shapes the function is compiled."""
-        return len([program for program in self._programs.values() if program]) + int(self.jitted._cache_size())
-
-    def _compiled(self, static: tuple[Any, ...], dynamic: tuple[Any, ...], args: tuple[Any, ...]) -> Any:
-        name = describe(self._kind, self._parts, dynamic, (static, self._options))
-        if name is None:
-            return None
-        return compile_kept(name, lambda: self.jitted.trace(*args))
-
-    def _divide(self, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        """Return the static arguments and the others."""
-        if not self._is_static:
-            return (), args
-        divided = list(zip(self._is_static, args, strict=False))
-        return tuple(arg for is_static, arg in divided if is_static), tuple(
-            arg for is_static, arg in divided if not is_static
-        )
-
-
 def entries() -> list[pathlib.Path]:
     """Return the files of all entries, those first that were used last."""
     if _folder is None:
@@ -303,6 +211,16 @@ def entries() -> list[pathlib.Path]:
         with contextlib.suppress(OSError):  # Another process has deleted it.
             found.append((path.stat().st_mtime, path))
     return [path for _, path in sorted(found, reverse=True)]
+
+
+def _is_usual() -> bool:
+    """Return whether this process computes on one CPU, for which programs are kept."""
+    return jax.default_backend() == "cpu" and len(jax.devices()) == 1
+
+
+def _kind_of(leaf: Any) -> tuple[Any, ...]:
+    kind = jax.typeof(leaf)
+    return kind.shape, str(kind.dtype), getattr(kind, "weak_type", False)
 
 
 @functools.cache
@@ -330,47 +248,6 @@ def _time_name(name: str) -> str:
     return f"time-of-{name.rpartition('.')[0]}"
 
 
-class _Describer(pickle.Pickler):
-    """A pickler for descriptions, which are compared and never read: it names code, or refuses to."""
-
-    def reducer_override(self, value: Any) -> Any:
-        """Return how a value is pickled, `NotImplemented` for the usual way."""
-        if isinstance(value, types.ModuleType):
-            _require_named(value.__name__)
-            return importlib.import_module, (value.__name__,)
-        if isinstance(value, type | types.FunctionType | types.BuiltinFunctionType):
-            _require_named(value.__module__)
-        if isinstance(value, types.FunctionType) and "<" in value.__qualname__:  # a lambda, or made by a function
-            cells = [cell.cell_contents for cell in value.__closure__ or ()]
-            parts = value.__module__, value.__qualname__, marshal.dumps(value.__code__), cells, value.__defaults__
-            return tuple, (parts,)
-        if any(base.__module__ == "flax.linen.module" for base in type(value).__mro__):  # has a number of its own, too
-            return tuple, ((type(value), {name: getattr(value, name) for name in type(value).__dataclass_fields__}),)
-        return NotImplemented
-
-
-def _require_named(module: str | None) -> None:
-    root = str(module).partition(".")[0]
-    if root not in _NAMED_PACKAGES and root not in sys.stdlib_module_names and root not in sys.builtin_module_names:
-        raise pickle.PicklingError(f"code of {module!r} has no name here")
-
-
-def _digest(value: Any) -> str:
-    described = io.BytesIO()
-    _Describer(described).dump(value)
-    return hashlib.sha256(described.getvalue()).hexdigest()[:_DIGEST_CHARACTERS]
-
-
-def _kind_of(leaf: Any) -> tuple[Any, ...]:
-    kind = jax.typeof(leaf)
-    return kind.shape, str(kind.dtype), getattr(kind, "weak_type", False)
-
-
-def _is_usual() -> bool:
-    """Return whether this process computes on one CPU, for which programs are kept."""
-    return jax.default_backend() == "cpu" and len(jax.devices()) == 1
-
-
 @contextlib.contextmanager
 def _without_jax_cache() -> Iterator[None]:
     """Compile anew in this block: XLA does not serialize again what it has loaded from JAX's persistent cache."""
@@ -383,38 +260,6 @@ def _without_jax_cache() -> Iterator[None]:
         finally:
             config.update("jax_enable_compilation_cache", was_enabled)
             compilation_cache.reset_cache()
-
-
-def _surroundings() -> tuple[Any, ...]:
-    """Return what programs depend on besides their own parts."""
-    settings = [
-        (name, str(getattr(config, name, None)))
-        for name in sorted(config.values)
-        if not any(word in name for word in _IRRELEVANT_SETTINGS)
-    ]
-    variables = sorted((name, value) for name, value in os.environ.items() if name.startswith(_RELEVANT_VARIABLES))
-    return settings, variables, is_plain(), _versions()
-
-
-@functools.cache
-def _versions() -> tuple[Any, ...]:
-    """Return the version of Python and of each named package, and a digest of this one's source."""
-    versions = []
-    for name in _NAMED_PACKAGES[1:]:
-        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            versions.append((name, importlib.metadata.version(name)))
-    return sys.version, versions, processor(), _source_digest(pathlib.Path(__file__).parent.parent)
-
-
-def _source_digest(package: pathlib.Path) -> str:
-    """Return a digest of all modules of a package; `adapters` and `envs` may be links."""
-    digest = hashlib.sha256()
-    for parent, folders, files in os.walk(package, followlinks=True):
-        folders.sort()
-        for name in sorted(name for name in files if name.endswith(".py")):
-            path = pathlib.Path(parent, name)
-            digest.update(f"{path.relative_to(package)}\0{path.stat().st_size}\0".encode() + path.read_bytes())
-    return digest.hexdigest()
 
 
 def _path(name: str | None) -> pathlib.Path | None:

@@ -11,8 +11,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from funcenv._compile.kept_jit import KeptJit
 from funcenv._compile.rollout import as_policy, policy_actions, rollout_step
-from funcenv._compile.store import KeptJit
 from funcenv.checks import require_size
 from funcenv.func_env import AnyEnv, require_env
 from funcenv.parameters import map_batched

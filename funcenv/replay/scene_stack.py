@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from funcenv._compile.store import KeptJit
+from funcenv._compile.kept_jit import KeptJit
 from funcenv.checks import require_size
 from funcenv.func_env import AnyEnv, FuncEnv
 from funcenv.scene import Scene, rasterize, require_same_structure

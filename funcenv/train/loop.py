@@ -16,8 +16,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from funcenv._compile.kept_jit import KeptJit
 from funcenv._compile.options import default_promotion, is_tracing, quick_options
-from funcenv._compile.store import KeptJit
 from funcenv._jax import constrain
 from funcenv.random import find_impl, impl_name, require_typed_key
 from funcenv.struct import NDArray

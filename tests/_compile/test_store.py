@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 import funcenv
-from funcenv._compile import store
+from funcenv._compile import fingerprint, store
+from funcenv._compile.kept_jit import KeptJit
 from funcenv._compile.single_kernel import SingleKernel
 from funcenv.adapters import FunctionalEnv, FunctionalVectorEnv
 from funcenv.adapters.engine.programs_single import EnvPrograms
@@ -44,7 +45,7 @@ def double(x):
 
 
 def kept(function, *args, parts="source"):
-    program = store.KeptJit(function, "function", parts)
+    program = KeptJit(function, "function", parts)
     return program(*args)
 
 
@@ -96,7 +97,7 @@ def test_every_part_counts(folder, monkeypatch):
     monkeypatch.setenv("XLA_FLAGS", "--another")
     found += names((env, args))
     monkeypatch.delenv("XLA_FLAGS")
-    monkeypatch.setattr(store, "_versions", lambda: "another source")
+    monkeypatch.setattr(fingerprint, "_versions", lambda: "another source")
     found += names((env, args))
     assert None not in found and len(set(found)) == len(found)
     assert store.describe("program", env, args) not in found
@@ -151,9 +152,9 @@ def test_programs_that_call_other_code_are_not_kept(folder):
 def test_lapack_is_looked_up_before_a_program_that_calls_it_is_loaded(tmp_path):
     """In a process that has lowered no call of it, the program would end in a crash."""
     code = (
-        "import sys, jax, jax.numpy as jnp, pathlib; from funcenv._compile import store\n"
+        "import sys, jax, jax.numpy as jnp, pathlib; from funcenv._compile import store, kept_jit\n"
         "store.use_folder(pathlib.Path(sys.argv[1])); f = lambda x: jnp.linalg.qr(x)[1]; f.__module__ = 'funcenv'\n"
-        "print(store.KeptJit(f, 'qr')(jnp.eye(2)).tolist(), len(store.entries()))"
+        "print(kept_jit.KeptJit(f, 'qr')(jnp.eye(2)).tolist(), len(store.entries()))"
     )
     env = {name: value for name, value in os.environ.items() if not name.startswith("JAX_")} | {"JAX_PLATFORMS": "cpu"}
     command = [sys.executable, "-c", code, str(tmp_path)]
@@ -291,7 +292,7 @@ def test_stages_are_announced_with_what_they_took_last_time(folder, monkeypatch)
 
     assert stages() == ["tracing", "compiling (kept for the next run)"]
     assert stages() == []
-    monkeypatch.setattr(store, "_versions", lambda: "another source")
+    monkeypatch.setattr(fingerprint, "_versions", lambda: "another source")
     (_, compiling) = stages()
     assert compiling.startswith("compiling (") and compiling.endswith(" CPU-s last time, kept for the next run)")
     store.use_folder(None)

@@ -14,6 +14,7 @@ from funcenv._compile import store
 from funcenv._compile.chunks import MAX_CHUNK_ENVS
 from funcenv._compile.compiled_kinds import CompiledKinds
 from funcenv._compile.host_jit import HostJit
+from funcenv._compile.kept_jit import KeptJit
 from funcenv._compile.lazy_reset import is_large, require_fitting
 from funcenv._compile.options import (
     applies_to,
@@ -261,16 +262,16 @@ def _array_of(number: Any, kind: type, wide: bool, device: jax.Device) -> jax.Ar
 @functools.cache
 def _split_program() -> Any:
     names = "num_envs", "resets"
-    return store.KeptJit(split_keys, "split of keys", static_argnames=names, options=single_kernel_options(level=1))
+    return KeptJit(split_keys, "split of keys", static_argnames=names, options=single_kernel_options(level=1))
 
 
 @functools.cache
 def reset_program() -> Any:
     """Compile the first reset quickly where that of a large environment would take as long to compile as a step."""
-    return store.KeptJit(lambda venv, key: venv.reset(key)[0], "reset before a rollout", options=quick_options())
+    return KeptJit(lambda venv, key: venv.reset(key)[0], "reset before a rollout", options=quick_options())
 
 
 @functools.cache
 def _summary_program(summary: Callable[[Any], Any]) -> Any:
     """Compile a summary quickly, because it concerns few numbers."""
-    return store.KeptJit(summary, "summary of a rollout", summary, options=quick_options(level=1))
+    return KeptJit(summary, "summary of a rollout", summary, options=quick_options(level=1))

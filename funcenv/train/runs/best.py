@@ -12,8 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from funcenv._compile.kept_jit import KeptJit
 from funcenv._compile.options import quick_options
-from funcenv._compile.store import KeptJit
 from funcenv.random import impl_name
 from funcenv.rollout import MAX_EVALUATION_STEPS, evaluate
 from funcenv.struct import PyTreeNode
