@@ -14,8 +14,10 @@ def table(benchmarks):
     return json.loads(benchmarks.compile.RESULTS.read_text())["rows"]
 
 
-def test_every_class_of_environments_has_a_row(benchmarks, table):
-    assert set(table) == set(environments.first_of_each_class())
+def test_every_class_of_environments_has_a_row(table):
+    first_ids = environments.first_of_each_class()
+    ours = [type(environments.bare(id)).__module__.startswith("funcenv.envs.") for id in first_ids]
+    assert set(table) == {id for id, is_ours in zip(first_ids, ours, strict=True) if is_ours}
 
 
 @pytest.mark.parametrize("id", environments.sampled(environments.first_of_each_class()))

@@ -299,13 +299,13 @@ def test_a_large_program_is_not_traced_as_a_kernel_and_compiles_quickly(monkeypa
     venv = FuncVectorEnv(TimeLimit(Walk(), 9), 3)
     quick, reset = plain_program.quick, reset_program()
     (_, few, _), refusal = played(venv, collect=observation_of)
-    before = quick._cache_size(), reset._cache_size()
+    before = quick.num_compilations(), reset.num_compilations()
     assert refusal is None
     verified_rollout.cache_clear()
     monkeypatch.setattr(single_kernel, "MAX_EQUATIONS", 3)
     (_, many, _), refusal = played(venv, collect=observation_of)
     assert "more than the 3 of a kernel" in refusal
     np.testing.assert_allclose(many, few, rtol=1e-5)
-    assert (quick._cache_size(), reset._cache_size()) == (before[0] + 1, before[1] + 1)
+    assert (quick.num_compilations(), reset.num_compilations()) == (before[0] + 1, before[1] + 1)
     assert is_slow_to_compile(venv)
     assert not is_slow_to_compile(FuncVectorEnv(TimeLimit(Pictures(), 9), 3))

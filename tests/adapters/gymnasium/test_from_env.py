@@ -98,7 +98,8 @@ def test_computing_a_reset_beside_a_step_is_an_error_and_not_a_wrong_result():
     env = Autoreset(cartpole())
     state, _ = env.reset(funcenv.key(0))
     with pytest.raises(jax.errors.JaxRuntimeError, match="call reset and step in turn"):
-        jax.block_until_ready(env.step(state, jnp.int32(0), funcenv.key(1)))
+        for number in range(2):  # the reset comes after the first step
+            state, _ = jax.block_until_ready(env.step(state, jnp.int32(0), funcenv.key(number)))
 
 
 def test_mapping_is_refused():
