@@ -89,7 +89,7 @@ def _alone(env, start, actions, key):
         fresh_key = call_key(key, num_calls + 1)
 
         def reset():
-            fresh, first = env.reset(fresh_key)
+            fresh, first = env.reset(fresh_key, after=state)
             return (fresh, num_calls + 2), first.observation
 
         carry, observation = jax.lax.cond(timestep.done, reset, lambda: ((state, num_calls + 1), timestep.observation))
