@@ -25,7 +25,7 @@ START, END = "<!-- the table, by benchmarks/compile.py -->", "<!-- end of the ta
 
 
 class Cost(NamedTuple):
-    """What the step of an environment takes before it runs."""
+    """The cost of a step of an environment before it runs."""
 
     equations: int
     hlo_lines: int
@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--write-docs", action="store_true", help="update docs/benchmarks_compile.md and its data")
     options = parser.parse_args(arguments)
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
-    os.environ.pop("JAX_COMPILATION_CACHE_DIR", None)  # so that everything is compiled
+    os.environ.pop("JAX_COMPILATION_CACHE_DIR", None)  # Everything is compiled.
     known = json.loads(RESULTS.read_text())["rows"] if RESULTS.exists() else {}
     for id in options.ids or first_of_each_class():
         known[id] = measure(id)._asdict()

@@ -95,7 +95,7 @@ class Remembered:
         self._step, self._reset, self._fixed_start, self._noise = step, reset, fixed_start, noise
         self._state, self._key, self._counter, self._num_computed = state, key, counter, 0
         self._first: NDArray | None = None  # result of a reset
-        self._results: dict[tuple[bytes, int, int], NDArray] = {}  # by state, action and noise
+        self._results: dict[tuple[bytes, int, int], NDArray] = {}  # results by state, action and noise
         self._members: dict[int, tuple[Any, int]] = {}  # encoded actions and their values, by identity
 
     def step(self, words: NDArray, action: Any) -> NDArray:
@@ -156,7 +156,7 @@ class _Noise:
 
     def __init__(self, bounds: tuple[float, ...], impl: Hashable) -> None:
         self._bounds = np.asarray(bounds, np.float64)
-        self._blocks: dict[tuple[bytes, int], list[int]] = {}  # by the words of the key, and the number of the block
+        self._blocks: dict[tuple[bytes, int], list[int]] = {}  # draws by key words and block number
 
         def draw(key_words: jax.Array, first: jax.Array) -> jax.Array:
             env_key = jax.random.wrap_key_data(key_words, impl=impl)

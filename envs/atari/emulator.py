@@ -116,7 +116,7 @@ class Emulator:
 
     @property
     def num_words(self) -> int:
-        """How many words a row of this game has."""
+        """The number of words in a row of this game."""
         return _HEADER + -(-(len(self._serialized()) + _MAX_SLACK) // 4)
 
     def reset(self, base: bytes | None = None) -> None:

@@ -19,14 +19,11 @@ from funcenv._compile import store
 from funcenv._compile.cache_folder import cache_folder
 from funcenv._jax import config
 
-MAX_BYTES = 2**29
-"""The size of JAX's cache. Training CartPole stores half a megabyte, an environment with rigid bodies several."""
-
 _PROGRAMS = "programs"
 
 
 class CacheInfo(NamedTuple):
-    """What the folder of compiled programs holds."""
+    """The contents of a folder of compiled programs."""
 
     folder: pathlib.Path
     programs: int
@@ -57,15 +54,10 @@ def enable_disk_cache(folder: str | os.PathLike[str] | None = None) -> pathlib.P
         return None
     if given is None:
         config.update("jax_compilation_cache_dir", str(root))
-        config.update("jax_compilation_cache_max_size", MAX_BYTES)
+        config.update("jax_compilation_cache_max_size", store.MAX_BYTES)
         config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
     store.use_folder(programs)
     return root
-
-
-def disable_disk_cache() -> None:
-    """Keep no more programs of this package in this process; JAX's own cache stays as it is."""
-    store.use_folder(None)
 
 
 def cache_info(folder: pathlib.Path | None = None) -> CacheInfo:

@@ -82,7 +82,7 @@ class KeptJit:
         """Return the static arguments and the others."""
         if not self._is_static:
             return (), args
-        divided = list(zip(self._is_static, args, strict=False))
-        return tuple(arg for is_static, arg in divided if is_static), tuple(
-            arg for is_static, arg in divided if not is_static
-        )
+        divided: tuple[list[Any], list[Any]] = [], []
+        for is_static, arg in zip(self._is_static, args, strict=False):
+            divided[not is_static].append(arg)
+        return tuple(divided[0]), tuple(divided[1])

@@ -1,4 +1,4 @@
-"""What a compiled program depends on in its arguments."""
+"""The part of arguments that a compiled program depends on: structure, shapes and dtypes."""
 
 from __future__ import annotations
 

@@ -285,21 +285,19 @@ def require_supported(jaxpr: Any) -> None:
     Traceback (most recent call last):
     funcenv._compile.verified.Refusal: a kernel cannot hold the operation sort
     """
-    names = [eqn.primitive.name for eqn in iter_eqns(jaxpr)]
-    _require_no_host_call(jaxpr)
+    names = _require_no_host_call(jaxpr)
     if len(names) > MAX_EQUATIONS:
         raise Refusal(f"the program has {len(names):,} operations, more than the {MAX_EQUATIONS:,} of a kernel")
     if unsupported := sorted(_UNSUPPORTED.intersection(names)):
         raise Refusal(f"a kernel cannot hold the operation {unsupported[0]}")
 
 
-def _require_no_host_call(jaxpr: Any) -> None:
-    if _calls_host(jaxpr):
+def _require_no_host_call(jaxpr: Any) -> list[str]:
+    """Return the names of the operations of a program; raise `Refusal` if one of them calls the host."""
+    names = [eqn.primitive.name for eqn in iter_eqns(jaxpr)]
+    if any("callback" in name for name in names):
         raise Refusal(CALLS_HOST)
-
-
-def _calls_host(jaxpr: Any) -> bool:
-    return any("callback" in eqn.primitive.name for eqn in iter_eqns(jaxpr))
+    return names
 
 
 _UNSUPPORTED = frozenset(

@@ -6,9 +6,8 @@ this package, the versions of the packages below it, the settings of JAX, the ki
 its parameters, and the shapes of the arguments.
 
 A program that holds a user's function or class has no description (`funcenv._compile.fingerprint`), and is compiled
-as ever.
-Entries are sealed with the user's key (`funcenv.signatures`): one that was cut or altered, or that somebody else wrote,
-is taken for missing.
+as ever. Entries are sealed with the user's key (`funcenv.signatures`): one that was cut or altered, or that somebody
+else wrote, is taken for missing.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ from funcenv.files import write_bytes
 from funcenv.signatures import sealed, unsealed
 
 MAX_BYTES = 2**29
-"""The size of all entries above which the oldest are deleted."""
+"""The size of all entries above which the oldest are deleted, and that of JAX's cache beside them."""
 
 SUFFIX = ".program"
 

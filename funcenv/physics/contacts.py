@@ -131,7 +131,7 @@ def collide(fixtures: Fixtures, table: PairTable, changes: ContactList, transfor
 
 
 class Evaluation(NamedTuple):
-    """What is found of a pair, or of several pairs."""
+    """The findings on a pair, or on several pairs."""
 
     features: jax.Array  # [4], as `ContactState` has them
     manifold: jax.Array  # [8]

@@ -5,6 +5,7 @@
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 import funcenv
 from funcenv.spaces import Box, Discrete, Space
@@ -106,3 +107,17 @@ class Walk(Tiny):
 
     def terminal(self, state):
         return jnp.abs(state).max() > 3
+
+
+class Screen(funcenv.Wrapper):
+    """Shows a given image in every state."""
+
+    image: object = funcenv.field(ndim=3)
+
+    def observation(self, state, key):
+        del state, key
+        return self.image
+
+    @property
+    def observation_space(self):
+        return Box(0, 255, np.shape(self.image), np.uint8)

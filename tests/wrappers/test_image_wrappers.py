@@ -11,7 +11,7 @@ import funcenv
 import funcenv.adapters
 from funcenv.envs import CartPole, FrozenLake, Pendulum
 from funcenv.scene import rasterize
-from funcenv.spaces import Box, Dict
+from funcenv.spaces import Dict
 from funcenv.wrappers import (
     AddRenderObservation,
     AddWhiteNoise,
@@ -23,21 +23,7 @@ from funcenv.wrappers import (
     TimeAwareObservation,
     TimeLimit,
 )
-from tests.support.tiny_envs import Counter
-
-
-class Screen(funcenv.Wrapper):
-    """Shows a given image in every state."""
-
-    image: object = funcenv.field(ndim=3)
-
-    def observation(self, state, key):
-        del state, key
-        return self.image
-
-    @property
-    def observation_space(self):
-        return Box(0, 255, np.shape(self.image), np.uint8)
+from tests.support.tiny_envs import Counter, Screen
 
 
 class Shown(gymnasium.Wrapper):

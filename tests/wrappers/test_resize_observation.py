@@ -12,6 +12,7 @@ from funcenv.spaces import Box
 from funcenv.wrappers import GrayscaleObservation, ResizeObservation
 from funcenv.wrappers.resize_observation import resize
 from tests.support.ale import original
+from tests.support.tiny_envs import Screen
 
 SCREEN = (210, 160)
 SMALLER = [(84, 84), (64, 48), (105, 80), (70, 40), (210, 84), (84, 160), (42, 42), (209, 159), (37, 41), (96, 96)]
@@ -19,20 +20,6 @@ SMALLER += [(1, 1), (1, 160), (210, 1), (2, 3), (128, 128), (100, 150), (35, 32)
 LARGER = [(256, 256), (300, 300), (512, 512), (420, 320), (211, 161), (210, 161), (211, 160), (500, 333), (225, 999)]
 MIXED = [(100, 220), (256, 84), (84, 256), (1, 161), (211, 1), (210, 200), (300, 160), (209, 161), (105, 320), (7, 400)]
 SIZES = [SCREEN, *SMALLER, *LARGER, *MIXED, (640, 40)]
-
-
-class Screen(funcenv.Wrapper):
-    """Shows a given image in every state."""
-
-    image: object = funcenv.field(ndim=3)
-
-    def observation(self, state, key):
-        del state, key
-        return self.image
-
-    @property
-    def observation_space(self):
-        return Box(0, 255, np.shape(self.image), np.uint8)
 
 
 def observed(env):
