@@ -14,7 +14,8 @@ import time
 import jax
 import pytest
 
-MAX_CPU_SECONDS = 20  # of a test without the mark `dear`
+# The limit of a test without the mark `dear` is three times what it should use, because machines differ as much.
+MAX_CPU_SECONDS = 60
 NUM_DEAREST = 10
 
 _compiled = collections.Counter()
