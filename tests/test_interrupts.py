@@ -21,6 +21,7 @@ SMALL = [
     "8",
     "--num-minibatches",
     "2",
+    "--final-episodes=0",
     "--replay-episodes",
     "0",
 ]

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from typing import Annotated, Any
 
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -69,7 +70,7 @@ def _console() -> Console:
 def _print(figures: dict[str, Any], console: Console) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("method", overflow="fold", min_width=16)
-    for name in ("agents", "steps", "final [95% interval]", "solved at", "steps/s"):
+    for name in ("agents", "steps", "final [95% interval]", "greedy", "threshold at", "steps/s"):
         table.add_column(name, justify="right", no_wrap=True)
     for one in figures["methods"]:
         table.add_row(
@@ -77,6 +78,7 @@ def _print(figures: dict[str, Any], console: Console) -> None:
             str(one["num_agents"]),
             f"{one['env_steps']:,}",
             Text(f"{format_return(one['interquartile_mean'])} {format_interval(one['interval'])}".strip()),
+            "" if one["greedy_returns"] is None else format_return(float(np.mean(one["greedy_returns"]))),
             "" if one["solved_at"] is None else f"{one['solved_at']:,}",
             f"{one['steps_per_second']:,.0f}",
         )
@@ -87,5 +89,10 @@ def _print(figures: dict[str, Any], console: Console) -> None:
         style="dim",
         highlight=False,
     )
+    if any(one["greedy_returns"] is not None for one in figures["methods"]):
+        text = (
+            "greedy: mean return of the saved agents over whole episodes, without exploration, as evaluate plays them"
+        )
+        console.print(text, style="dim", highlight=False)
     for one in figures["improvements"]:
         console.print(improvement_text(one), highlight=False, markup=False)

@@ -15,9 +15,7 @@ from funcenv.checks import require_size
 from funcenv.cli.flags import Threads, TrustCode, Word, read
 from funcenv.files import write_text
 from funcenv.printable import printable
-from funcenv.random import key
-from funcenv.rollout import Evaluation, evaluate
-from funcenv.train.runs.best import pick_agent
+from funcenv.train.runs.final import agent_figures, read_final
 from funcenv.train.runs.metrics import format_return
 from funcenv.train.runs.policy import load_agents
 
@@ -68,12 +66,11 @@ def evaluate_run(options: Options) -> dict[str, Any]:
         printable(f"evaluating {options.num_episodes} episodes of each agent of {folder}"), file=sys.stderr, flush=True
     )
     results = []
-    for index in range(config.num_seeds):
-        agent = pick_agent(learner, agents, index)
-        evaluation = evaluate(learner.env, agent, options.num_episodes, key(options.seed), max_steps=options.max_steps)
-        results.append(_summary(evaluation))
+    played = agent_figures(learner, agents, options.num_episodes, options.seed, options.max_steps)
+    for index, figures in enumerate(played):
+        results.append(figures)
         name = config.env_id + (f" agent {index}" if config.num_seeds > 1 else "")
-        print(f"{name}: {_line(results[-1])}", file=text, flush=True)
+        print(f"{name}: {agent_line(figures, options.explore)}", file=text, flush=True)
     means = np.array([agent["mean_return"] for agent in results])
     deviation = float(means.std(ddof=1)) if len(results) > 1 else None
     if deviation is not None:
@@ -89,6 +86,8 @@ def evaluate_run(options: Options) -> dict[str, Any]:
             "steps, and count with their returns so far; --max-steps sets where to stop",
             file=text,
         )
+    if not options.explore and (hint := _exploring_hint(folder, results)):
+        print(printable(hint), file=text)
     report = {
         "run": str(folder),
         "env": config.env_id,
@@ -109,27 +108,30 @@ def evaluate_run(options: Options) -> dict[str, Any]:
     return report
 
 
-def _summary(evaluation: Evaluation) -> dict[str, Any]:
-    returns, lengths = np.asarray(evaluation.episode_return), np.asarray(evaluation.episode_length)
-    return {
-        "mean_return": float(returns.mean()),
-        "std_return": float(returns.std()),
-        "min_return": float(returns.min()),
-        "max_return": float(returns.max()),
-        "mean_length": float(lengths.mean()),
-        "num_terminated": int(evaluation.terminated.sum()),
-        "num_truncated": int(evaluation.truncated.sum()),
-        "num_unfinished": int((~np.asarray(evaluation.finished)).sum()),
-        "returns": returns.tolist(),
-        "lengths": lengths.tolist(),
-    }
+def _exploring_hint(folder: pathlib.Path, agents: Sequence[dict[str, Any]]) -> str | None:
+    """Return a hint if the agents do clearly better where they explore, as they did in training."""
+    final = read_final(folder)
+    if final is None:
+        return None
+    greedy, exploring = np.mean([agent["mean_return"] for agent in agents]), float(np.mean(final.exploring))
+    error = np.mean([agent["std_return"] / np.sqrt(len(agent["returns"])) for agent in agents])
+    if exploring <= greedy + 3 * error:
+        return None
+    return (
+        f"these are the most likely actions; agents that explore, as in training, reach {format_return(exploring)}: "
+        f"funcenv evaluate {folder} --explore"
+    )
 
 
-def _line(agent: dict[str, Any]) -> str:
-    ends = {name: agent[f"num_{name}"] for name in ("terminated", "truncated", "unfinished")}
-    ends = {name: number for name, number in ends.items() if number or name != "unfinished"}
+def agent_line(agent: dict[str, Any], explore: bool) -> str:
+    """Return the line that is printed for an agent, given its figures; how episodes ended adds up to their number."""
+    unfinished, terminated, truncated = (agent[f"num_{name}"] for name in ("unfinished", "terminated", "truncated"))
+    both = unfinished + terminated + truncated - len(agent["returns"])
+    ends = {"terminated": terminated - both, "truncated": truncated - both, "both": both, "unfinished": unfinished}
+    ends = {name: number for name, number in ends.items() if number or name in ("terminated", "truncated")}
     figures = [format_return(agent[f"{figure}_return"]) for figure in ("mean", "std", "min", "max")]
     return (
-        f"return {figures[0]} +- {figures[1]} (min {figures[2]}, max {figures[3]}), length {agent['mean_length']:.1f}, "
+        f"{'exploring' if explore else 'greedy'} return {figures[0]} +- {figures[1]} "
+        f"(min {figures[2]}, max {figures[3]}), length {agent['mean_length']:.1f}, "
         f"{len(agent['returns'])} episodes: {', '.join(f'{number} {name}' for name, number in ends.items())}"
     )

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar
 
+from funcenv.checks import require_size
 from funcenv.cli.flags import Threads, TrustCode
 from funcenv.cli.settings import find_algorithm, read_config, read_options
 from funcenv.cli.table import UsageError
@@ -62,6 +63,9 @@ class Folder:
     """time between checkpoints; one is also written at the end and when the run is stopped"""
     replay_episodes: int = 3
     """episodes of the trained agent in replay.html, 0 for no replay"""
+    final_episodes: int = 100
+    """largest number of episodes at the end that say whether the saved agents solve the task, greedy and exploring;
+    fewer if they would take more than a tenth of the run's steps, 0 for none"""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -100,7 +104,8 @@ def run(arguments: Sequence[str]) -> int:
     config = read_config(typed, algorithm, name, saved)
     shared: dict[str, Any] = {
         "checkpoint_seconds": options.checkpoint_seconds,
-        "replay_episodes": options.replay_episodes,
+        "replay_episodes": require_size("--replay-episodes", options.replay_episodes, minimum=0),
+        "final_episodes": require_size("--final-episodes", options.final_episodes, minimum=0),
         "logs": LogOptions(options.tensorboard, options.wandb),
     }
     named = options.resume or options.run_dir
@@ -145,8 +150,9 @@ def _print_outcome(result: Any) -> None:
     print(printable(f"everything is in {result.folder}"))
     if (result.folder / REPLAY_FILE).exists():
         print(printable(f"watch it: {result.folder / REPLAY_FILE}"))
-    print(printable(f"evaluate it over 100 more episodes: funcenv evaluate {result.folder}"))
-    print(result.summary)
+    other = "" if result.final is None else " --seed 1"
+    print(printable(f"evaluate it over other episodes: funcenv evaluate {result.folder}{other}"))
+    print(printable(result.summary))
 
 
 def _connect(options: Options) -> None:

@@ -3,6 +3,7 @@
 import dataclasses
 import importlib.util
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 from funcenv.cli import COMMANDS, EXIT_STATUSES, main
+from funcenv.cli.evaluate import agent_line
 from funcenv.registry import all_specs
 from funcenv.train import ppo
 from funcenv.train.presets import preset
@@ -28,6 +30,8 @@ TINY = [
     "8",
     "--num-minibatches",
     "2",
+    "--final-episodes",
+    "0",
 ]
 
 
@@ -44,7 +48,9 @@ def test_train_leaves_a_run_where_it_is_told(trained, capsys):
 
 
 def test_train_names_its_run_below_runs(tmp_path, capsys):
-    assert main(["train", "Pendulum-v1", "--runs", str(tmp_path), "--total-timesteps", "4096"]) == 0
+    assert (
+        main(["train", "Pendulum-v1", "--runs", str(tmp_path), "--total-timesteps", "4096", "--final-episodes=0"]) == 0
+    )
     (folder,) = tmp_path.iterdir()
     assert folder.name.startswith("Pendulum-v1-ppo-seed0-")
     assert f"funcenv evaluate {folder}" in capsys.readouterr().out
@@ -102,13 +108,39 @@ def test_the_last_line_of_training_is_its_outcome(trained, tmp_path, capsys):
     assert main(["train", "CartPole-v1", "--run-dir", str(tmp_path / "run"), *TINY, "--replay-episodes", "0"]) == 0
     first, *_, last = capsys.readouterr().out.splitlines()
     assert first == "loading JAX and the packages for training"
-    assert last.startswith("not solved: mean return ") and "threshold 475; try the preset" in last
+    assert last.startswith("threshold not reached: mean return ") and "threshold 475; try the preset" in last
+
+
+def test_training_ends_with_what_evaluate_and_compare_say_of_the_saved_agent(tmp_path, capsys):
+    folder = str(tmp_path / "run")
+    assert (
+        main(["train", "CartPole-v1", "--run-dir", folder, *TINY, "--replay-episodes=0", "--final-episodes=100"]) == 0
+    )
+    outcome = capsys.readouterr().out.splitlines()[-1]
+    greedy, exploring, episodes = re.fullmatch(
+        r"not solved: greedy return (\S+) \(exploring (\S+)\) over (\d+) episodes, threshold 475; try the preset.*",
+        outcome,
+    ).groups()
+    for flags, words in (([], f"greedy return {greedy} +-"), (["--explore"], f"exploring return {exploring} +-")):
+        assert main(["evaluate", folder, "--num-episodes", episodes, *flags]) == 0
+        assert words in capsys.readouterr().out
+    assert main(["compare", folder]) == 0
+    assert greedy in capsys.readouterr().out
+    assert main(["evaluate", folder, "--num-episodes", "7"]) == 0
+    text, clearly_better = capsys.readouterr().out, float(exploring) > 1.5 * float(greedy)
+    assert clearly_better == (f"reach {exploring}: funcenv evaluate {folder} --explore" in text)
+
+
+def test_an_episode_that_ends_in_both_ways_is_counted_once():
+    agent = {"num_terminated": 70, "num_truncated": 31, "num_unfinished": 0, "returns": [0.0] * 100, "mean_length": 1.0}
+    agent |= dict.fromkeys(("mean_return", "std_return", "min_return", "max_return"), 0.0)
+    assert agent_line(agent, explore=False).endswith("100 episodes: 69 terminated, 30 truncated, 1 both")
 
 
 def test_evaluate_reports_the_return(trained, capsys):
     assert main(["evaluate", str(trained), "--num-episodes", "3"]) == 0
     out = capsys.readouterr().out
-    assert "CartPole-v1: return" in out and "3 episodes" in out and "all" not in out
+    assert "CartPole-v1: greedy return" in out and "3 episodes" in out and "all" not in out
 
 
 def test_evaluate_reports_several_agents_together_and_as_json(tmp_path, capsys):
@@ -121,7 +153,10 @@ def test_evaluate_reports_several_agents_together_and_as_json(tmp_path, capsys):
     means = [np.mean(agent["returns"]) for agent in report["agents"]]
     assert len(means) == 3 and report["mean_return"] == pytest.approx(np.mean(means))
     assert report["std_between_agents"] == pytest.approx(np.std(means, ddof=1))
-    assert f"all 3 agents: return {format_return(np.mean(means))} +- " in err and "CartPole-v1 agent 2: return" in err
+    assert (
+        f"all 3 agents: return {format_return(np.mean(means))} +- " in err
+        and "CartPole-v1 agent 2: greedy return" in err
+    )
     assert main(["evaluate", folder, "--num-episodes", "5", "--json", str(tmp_path / "x.json")]) == 0
     assert json.loads((tmp_path / "x.json").read_text()) == report
     assert main(["evaluate", folder, "--json", "nowhere/x.json"]) == 1

@@ -13,7 +13,8 @@ TINY = ["--num-envs", "4", "--num-steps", "16", "--total-timesteps", "128", "--h
 def trained(tmp_path_factory):
     """Return the folder of a short run of two agents."""
     folder = tmp_path_factory.mktemp("runs") / "run"
-    arguments = ["CartPole-v1", "--run-dir", str(folder), *TINY, "2", "--num-seeds", "2", "--replay-episodes", "0"]
+    arguments = ["CartPole-v1", "--run-dir", str(folder), *TINY, "2", "--num-seeds", "2", "--replay-episodes=0"]
+    arguments.append("--final-episodes=0")
     assert main(["train", *arguments]) == 0
     return folder
 

@@ -149,7 +149,16 @@ def test_a_minibatch_that_devices_do_not_divide_is_learned_by_each():
 def start_one(folder, *flags):
     """Return a process that trains, as the command line starts it."""
     settings = ["--num-envs=16", "--num-steps=8", "--num-minibatches=2", "--hidden-sizes=8", "--num-seeds=2"]
-    command = ["-m", "funcenv", "train", "CartPole-v1", "--run-dir", folder, "--replay-episodes=0"]
+    command = [
+        "-m",
+        "funcenv",
+        "train",
+        "CartPole-v1",
+        "--run-dir",
+        folder,
+        "--replay-episodes=0",
+        "--final-episodes=0",
+    ]
     return python(*command, *settings, *flags, FUNCENV_NO_FAST_PATH="0")
 
 

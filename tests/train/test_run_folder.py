@@ -94,7 +94,10 @@ def test_a_row_out_of_order_or_of_another_length_is_named(tmp_path, row):
 
 
 def test_of_two_commands_that_resume_one_run_exactly_one_goes_on(tmp_path):
-    folder, small = str(tmp_path / "run"), ["--num-envs", "4", "--num-steps", "8", "--replay-episodes", "0"]
+    folder, small = (
+        str(tmp_path / "run"),
+        ["--num-envs", "4", "--num-steps", "8", "--replay-episodes=0", "--final-episodes=0"],
+    )
     start = ["FrozenLake-v1", "--algo", "q_learning", "--run-dir", folder, "--total-timesteps", "64", *small]
     assert main(["train", *start]) == 0
     command = [sys.executable, "-m", "funcenv", "train", "--resume", folder, "--total-timesteps", "1e9"]

@@ -16,11 +16,13 @@ from funcenv.printable import printable
 from funcenv.registry import spec
 from funcenv.struct import NDArray
 from funcenv.train.reports.aggregate import bootstrap_interval, interquartile_mean, probability_of_improvement
+from funcenv.train.runs.final import read_final
 from funcenv.train.runs.folder import CONFIG_FILE, read_config
 from funcenv.train.runs.metrics import format_return, read_metrics, scores
 
 _SAME_METHOD = ("seed", "num_seeds")  # settings in which runs of one method may differ
-_MAX_SETTINGS_IN_LABEL = 3
+MIN_AGENTS = 3
+"""The smallest number of agents of a method for which intervals and probabilities are given."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -38,6 +40,7 @@ class RunRecord:
     wall_seconds: float
     cpu_seconds: float
     steps_per_second: float  # of all agents together, the median over updates
+    greedy: tuple[float, ...] | None  # mean return of each trained agent without exploration, if it was evaluated
 
     @property
     def env_id(self) -> str:
@@ -66,6 +69,12 @@ class Method:
     def final(self) -> NDArray:
         """The last return of each agent of all runs, `[num_agents, 1]`."""
         return np.concatenate([run.final for run in self.runs])[:, None]
+
+    @property
+    def greedy(self) -> list[float] | None:
+        """The mean return of each trained agent without exploration, or None unless all runs were evaluated so."""
+        returns = [run.greedy for run in self.runs]
+        return None if None in returns else [value for one in returns if one is not None for value in one]
 
     def curve(self) -> tuple[NDArray, NDArray]:
         """Return environment steps `[num_points]` and returns `[num_agents, 1, num_points]`.
@@ -102,7 +111,7 @@ def read_run(folder: str | os.PathLike[str], *, trust_code: bool = False) -> Run
     if not is_known.any():
         raise ValueError(f"{folder} has no returns yet, as no episode has ended; train it further, or leave it out")
     description = json.loads((folder / CONFIG_FILE).read_text())
-    first = rows[::num_seeds]
+    first, final = rows[::num_seeds], read_final(folder, int(rows[-1]["update"]))
     return RunRecord(
         folder=folder,
         algorithm=algorithm,
@@ -115,6 +124,7 @@ def read_run(folder: str | os.PathLike[str], *, trust_code: bool = False) -> Run
         wall_seconds=float(rows[-1]["wall_seconds"]),
         cpu_seconds=float(rows[-1]["cpu_seconds"]),
         steps_per_second=float(np.median([float(row["steps_per_second"]) for row in first])),
+        greedy=None if final is None else final.greedy,
     )
 
 
@@ -164,14 +174,19 @@ def improvement_text(one: dict[str, Any]) -> str:
 
     >>> improvement_text({"of": "A", "over": "B", "env": "X-v0", "probability": 0.5, "interval": [0.25, 0.75]})
     'A is better than B with probability 0.50 [0.25, 0.75]'
+    >>> improvement_text({"of": "A", "over": "B", "env": "X-v0", "probability": None, "interval": [None, None]})
+    'A and B: too few agents to say which is better; train at least 3 of each with --num-seeds'
     """
+    if one["probability"] is None:
+        remedy = f"train at least {MIN_AGENTS} of each with --num-seeds"
+        return f"{one['of']} and {one['over']}: too few agents to say which is better; {remedy}"
     low, high = one["interval"]
     return f"{one['of']} is better than {one['over']} with probability {one['probability']:.2f} [{low:.2f}, {high:.2f}]"
 
 
 def _figures(method: Method) -> dict[str, Any]:
     run, final = method.runs[0], method.final
-    low, high = (None, None) if len(final) < 2 else map(float, bootstrap_interval(interquartile_mean, final))
+    low, high = (None, None) if len(final) < MIN_AGENTS else map(float, bootstrap_interval(interquartile_mean, final))
     return {
         "label": method.label,
         "runs": [str(one.folder) for one in method.runs],
@@ -181,6 +196,7 @@ def _figures(method: Method) -> dict[str, Any]:
         "env_steps": int(min(one.env_steps[-1] for one in method.runs)),
         "judged_by": "evaluations" if run.is_evaluated else "the last 100 episodes",
         "final_returns": final[:, 0].tolist(),
+        "greedy_returns": method.greedy,
         "interquartile_mean": float(interquartile_mean(final)),
         "interval": [low, high],
         "worst": float(final.min()),
@@ -195,14 +211,12 @@ def _figures(method: Method) -> dict[str, Any]:
 
 
 def _improvement(one: Method, other: Method) -> dict[str, Any]:
+    names = {"of": one.label, "over": other.label, "env": one.env_id}
+    if min(len(one.final), len(other.final)) < MIN_AGENTS:
+        return {**names, "probability": None, "interval": [None, None]}
     low, high = bootstrap_interval(probability_of_improvement, one.final, other.final)
-    return {
-        "of": one.label,
-        "over": other.label,
-        "env": one.env_id,
-        "probability": probability_of_improvement(one.final, other.final),
-        "interval": [float(low), float(high)],
-    }
+    probability = probability_of_improvement(one.final, other.final)
+    return {**names, "probability": probability, "interval": [float(low), float(high)]}
 
 
 def _settings(run: RunRecord) -> dict[str, Any]:
@@ -210,18 +224,25 @@ def _settings(run: RunRecord) -> dict[str, Any]:
 
 
 def _labels(runs: Sequence[RunRecord]) -> list[str]:
-    """Return a label of each run, different from all others: what it differs in, if that is short, or its folder."""
+    """Return a label of each run, different from all others: what sets it apart.
+
+    Environment and algorithm are named where they differ, and settings where both are the same.
+    """
     table = differences(runs)
-    if not table:
-        return [f"{run.env_id}, {run.algorithm}" for run in runs]
-    kept = [name for name in ("env_id", "algorithm") if name in table]
-    others = [name for name in table if name not in kept]
-    if len(others) <= _MAX_SETTINGS_IN_LABEL:
-        labels = [
-            ", ".join([*(str(table[name][i]) for name in kept), *(f"{name} {table[name][i]}" for name in others)])
-            for i in range(len(runs))
-        ]
-        if len(set(labels)) == len(labels):
-            return labels
-    names = [run.folder.resolve().name for run in runs]
-    return names if len(set(names)) == len(names) else [str(run.folder) for run in runs]
+    heads = [[str(table[name][i]) for name in ("env_id", "algorithm") if name in table] for i in range(len(runs))]
+    labels = [""] * len(runs)
+    for head in {tuple(one) for one in heads}:
+        places = [i for i, one in enumerate(heads) if tuple(one) == head]
+        for i, words in zip(places, _settings_apart([runs[i] for i in places]), strict=True):
+            labels[i] = ", ".join([*head, *words]) or f"{runs[i].env_id}, {runs[i].algorithm}"
+    return labels
+
+
+def _settings_apart(runs: Sequence[RunRecord]) -> list[list[str]]:
+    """Return the settings that set each run apart from the others, which have its environment and algorithm."""
+    texts: list[list[str]] = [[] for _ in runs]
+    for name, values in differences(runs).items():
+        longer = [[*text, f"{name} {value}"] for text, value in zip(texts, values, strict=True)]
+        if len(set(map(tuple, longer))) > len(set(map(tuple, texts))):
+            texts = longer
+    return texts

@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
 from funcenv.replay.html import player_script, player_style, security_policy
 from funcenv.replay.replay import Replay
 from funcenv.train.reports.comparison import (
@@ -104,7 +106,18 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def _results(figures: dict[str, Any]) -> str:
-    head = ("Method", "Final return", "95% interval", "Worst", "Best", "Threshold", "Solved at", "Steps", "Agents")
+    head = (
+        "Method",
+        "Final return",
+        "95% interval",
+        "Worst",
+        "Best",
+        "Greedy",
+        "Threshold",
+        "Reached at",
+        "Steps",
+        "Agents",
+    )
     rows = (
         (
             one["label"],
@@ -112,6 +125,7 @@ def _results(figures: dict[str, Any]) -> str:
             format_interval(one["interval"]) or "–",
             format_return(one["worst"]),
             format_return(one["best"]),
+            "–" if one["greedy_returns"] is None else format_return(float(np.mean(one["greedy_returns"]))),
             "–" if one["threshold"] is None else f"{one['threshold']:g}",
             "–" if one["solved_at"] is None else f"{one['solved_at']:,}",
             f"{one['env_steps']:,}",
@@ -126,7 +140,8 @@ def _judged(figures: dict[str, Any]) -> str:
     judged = " or ".join(dict.fromkeys(one["judged_by"] for one in figures["methods"]))
     return (
         f"The final return is the interquartile mean over agents of the mean return in {judged}. "
-        "A task is solved where all agents are at the threshold at the same time."
+        "The greedy return is the mean over whole episodes of the saved agents, without exploration, as evaluate and "
+        "replay play them. A threshold is reached where all agents are at it at the same time, in training."
     )
 
 

@@ -45,7 +45,7 @@ def draw_curves(methods: Sequence[Method]) -> str:
             is_below = threshold > low + 0.9 * (high - low)
             style = {"color": _MUTED, "fontsize": 8, "ha": "right", "va": "top" if is_below else "bottom"}
             style |= {"xycoords": axes.get_yaxis_transform(), "textcoords": "offset points"}
-            axes.annotate(f"solved: {threshold:g}", (1, threshold), (0, -2 if is_below else 2), **style)
+            axes.annotate(f"threshold {threshold:g}", (1, threshold), (0, -2 if is_below else 2), **style)
         axes.set(xlabel="environment steps of each agent", ylabel="return" if is_evaluated else "return, last 100")
         axes.xaxis.set_major_formatter(lambda value, _: format_steps(value))
 

@@ -144,7 +144,7 @@ def format_return(value: float) -> str:
 
 
 def draw_learning_curve(path: pathlib.Path, rows: list[dict[str, str]], title: str, threshold: float | None) -> None:
-    """Plot the mean return against environment steps: each seed, their mean, and the threshold of a solved task."""
+    """Plot the mean return against environment steps: each seed, their mean, and the threshold."""
     from matplotlib.figure import Figure
 
     num_seeds = len({row["seed"] for row in rows})
@@ -159,7 +159,7 @@ def draw_learning_curve(path: pathlib.Path, rows: list[dict[str, str]], title: s
     if threshold is not None:
         axes.axhline(threshold, color="#999999", linestyle=(0, (4, 3)), linewidth=1)
         style: Any = {"ha": "left", "va": "center", "fontsize": 8, "color": "#666666"}  # beside the curves
-        axes.text(1.01, threshold, f"solved:\n{threshold:g}", transform=axes.get_yaxis_transform(), **style)
+        axes.text(1.01, threshold, f"threshold\n{threshold:g}", transform=axes.get_yaxis_transform(), **style)
     if num_seeds > 1:
         axes.plot(steps, returns, color="#2a6fbb", alpha=0.25, linewidth=0.8)
     has_return = ~np.isnan(returns).all(axis=1)

@@ -11,6 +11,7 @@ import numpy as np
 from funcenv.struct import NDArray
 from funcenv.train.config import TrainConfig
 from funcenv.train.presets import PIXEL_PRESETS, PRESETS, preset
+from funcenv.train.runs.final import FinalReturns, read_final
 from funcenv.train.runs.metrics import format_return, read_metrics, scores
 
 # Settings that a preset leaves open.
@@ -27,33 +28,64 @@ class RunResult:
     finished: bool  # False if a signal stopped the run
     signal_number: int | None  # the signal that stopped it
     threshold: float | None  # the mean return from which the task counts as solved
-    mean_return: float  # of the last evaluation, or else of recent episodes; mean over seeds; NaN before the first
-    best_return: float  # the largest mean return that the run has reached
+    mean_return: (
+        float  # during training: last evaluation, or else recent episodes; mean over seeds, NaN before the first
+    )
+    best_return: float  # the largest mean return during training
     env_steps: int  # environment steps of each seed
     wall_seconds: float  # time spent compiling and training, in all parts of a run that was resumed
     solved_at_steps: int | None  # environment steps at which the mean return of every seed reached the threshold
     solved_after_seconds: float | None  # wall time at which it did
+    final: FinalReturns | None = None  # returns of the trained agents after training, if they were evaluated
+
+    @property
+    def solved(self) -> bool | None:
+        """Whether each trained agent is at the threshold, greedy and over whole episodes; None if nobody knows."""
+        if self.threshold is None or self.final is None:
+            return None
+        return min(self.final.greedy) >= self.threshold
 
     @property
     def summary(self) -> str:
-        """One line that says whether the task is solved, and by how much."""
+        """One line that says whether the trained agents solve the task, and by how much."""
         if np.isnan(self.mean_return):
             remedy = "give it more --total-timesteps, or a time limit with --max-episode-steps"
             return f"no episode ended in {self.env_steps:,} steps; {remedy}"
-        reached = f"mean return {format_return(self.mean_return)}"
+        if self.final is not None:
+            return self._verdict(self.final)
+        reached = f"mean return {format_return(self.mean_return)} in training"
         if self.threshold is None:
             steps = f"finished {self.env_steps:,} steps after {self.wall_seconds:.1f} s"
             return f"{steps}: {reached}, best {format_return(self.best_return)}; {self.config.env_id} has no threshold"
         threshold = f"threshold {self.threshold:g}"
         if self.solved_at_steps is None:
             best = f"best {format_return(self.best_return)}, {threshold}"
-            return f"not solved: {reached}, {best}; try {_advice(self.config, self.folder)}"
-        solved = f"solved at {self.solved_at_steps:,} steps after {self.solved_after_seconds:.1f} s"
+            return f"threshold not reached: {reached}, {best}; try {_advice(self.config, self.folder)}"
         if self.mean_return < self.threshold:
-            return (
-                f"{solved}, and lost again: {reached} at the end, best {format_return(self.best_return)}, {threshold}"
-            )
-        return f"{solved}: {reached}, {threshold}"
+            best = format_return(self.best_return)
+            return f"{self._when}, and lost again: {reached} at the end, best {best}, {threshold}"
+        return f"{self._when}: {reached}, {threshold}"
+
+    @property
+    def _when(self) -> str:
+        return f"threshold reached at {self.solved_at_steps:,} steps after {self.solved_after_seconds:.1f} s"
+
+    def _verdict(self, final: FinalReturns) -> str:
+        """Return what the final evaluation says, and what to do where training had a better policy."""
+        if self.threshold is None:
+            steps = f"finished {self.env_steps:,} steps after {self.wall_seconds:.1f} s"
+            return f"{steps}: {final.text}; {self.config.env_id} has no threshold"
+        reached = f"{final.text}, threshold {self.threshold:g}"
+        when = "" if self.solved_at_steps is None else f"; {self._when} in training"
+        if self.solved:
+            return f"solved: {reached}{when}"
+        if min(final.exploring) >= self.threshold:
+            remedy = f"exploring it is solved: funcenv evaluate {self.folder} --explore"
+        elif self.solved_at_steps is not None:
+            remedy = f"the best agents were better: funcenv evaluate {self.folder} --best"
+        else:
+            remedy = f"try {_advice(self.config, self.folder)}"
+        return f"not solved: {reached}{when}; {remedy}"
 
 
 def read_result(
@@ -87,6 +119,7 @@ def read_result(
         wall_seconds=float(rows[-1]["wall_seconds"]) if rows else 0.0,
         solved_at_steps=int(solved["env_steps"]) if solved else None,
         solved_after_seconds=float(solved["wall_seconds"]) if solved else None,
+        final=read_final(folder, int(rows[-1]["update"])) if rows and not signals else None,
     )
 
 

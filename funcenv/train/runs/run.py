@@ -4,6 +4,7 @@
         config.json           the algorithm, its configuration, and the versions and device of the run
         metrics.csv           a row for each update of each seed
         learning_curve.png
+        evaluation.json       returns of whole episodes of the trained agents, greedy and exploring, if asked for
         replay.html           episodes of the trained agent, if its environment has a scene
         checkpoints/          the newest train states, and the best agents so far
 
@@ -38,6 +39,7 @@ from funcenv.train.loop import MAX_UPDATES_PER_CALL, Learner, Metrics
 from funcenv.train.runs import checkpoint
 from funcenv.train.runs.agent_replay import RecordOptions, record_agent
 from funcenv.train.runs.best import BestAgents, evaluate_agents, restore_best
+from funcenv.train.runs.final import episodes_to_play, evaluate_final, read_final
 from funcenv.train.runs.folder import (
     CHECKPOINTS,
     CONFIG_FILE,
@@ -98,6 +100,7 @@ def start(
     algorithm: str | Algorithm | None = None,
     checkpoint_seconds: float = 30.0,
     replay_episodes: int = 3,
+    final_episodes: int = 0,
     logs: LogOptions = NO_LOGS,
     console: Console | None = None,
 ) -> RunResult:
@@ -109,6 +112,9 @@ def start(
         algorithm: An `Algorithm` or its name; by default the module that defines the class of `config`.
         checkpoint_seconds: Time between checkpoints. One is also written at the end and when the run is stopped.
         replay_episodes: Number of episodes of the trained agent in `replay.html`, 0 for no replay.
+        final_episodes: Largest number of whole episodes that each trained agent plays at the end, greedy and exploring;
+            fewer if they would take more than a tenth of the run's steps. `RunResult.final` holds their returns, by
+            which the task counts as solved. 0 for none.
         logs: Where metrics are written beside `metrics.csv`.
         console: Where progress is printed.
 
@@ -137,7 +143,14 @@ def start(
                 remove_partial_files(folder)
                 write_config(folder, description)
         return _train(
-            learner, lambda: learner.init(key), key, folder, checkpoint_seconds, replay_episodes, logs, console
+            learner,
+            lambda: learner.init(key),
+            key,
+            folder,
+            checkpoint_seconds,
+            (replay_episodes, final_episodes),
+            logs,
+            console,
         )
 
 
@@ -147,6 +160,7 @@ def resume(
     config: Any = None,
     checkpoint_seconds: float = 30.0,
     replay_episodes: int = 3,
+    final_episodes: int = 0,
     logs: LogOptions = NO_LOGS,
     console: Console | None = None,
     trust_code: bool = False,
@@ -161,6 +175,7 @@ def resume(
             The learning rate is annealed over the new number of steps.
         checkpoint_seconds: See `start`.
         replay_episodes: See `start`.
+        final_episodes: See `start`.
         logs: See `start`.
         console: See `start`.
         trust_code: Also import the code that a run of somebody else names.
@@ -193,7 +208,8 @@ def resume(
         if is_longer and is_first():
             with _disk_errors(folder):
                 extend_config(folder, saved)
-        return _train(learner, state, key, folder, checkpoint_seconds, replay_episodes, logs, console)
+        episodes = replay_episodes, final_episodes
+        return _train(learner, state, key, folder, checkpoint_seconds, episodes, logs, console)
 
 
 def load(
@@ -215,11 +231,15 @@ def _train(
     key: jax.Array,
     folder: pathlib.Path,
     checkpoint_seconds: float,
-    replay_episodes: int,
+    episodes: tuple[int, int],
     logs: LogOptions,
     console: Console,
 ) -> RunResult:
-    """Train in compiled calls until the end of the run or a signal, then write the plot and the replay."""
+    """Train in compiled calls until the end of the run or a signal, then write plot, evaluation and replay.
+
+    Two numbers of episodes are given: those of the replay, and the largest number of those of the evaluation.
+    """
+    replay_episodes, final_episodes = episodes
     config, threshold = learner.config, spec(learner.config.env_id).reward_threshold
     title = f"{config.env_id} x {config.num_seeds} seeds" if config.num_seeds > 1 else config.env_id
     has_replay = replay_episodes > 0 and can_draw(learner.env)
@@ -261,12 +281,29 @@ def _train(
         if is_first() and rows and (must_train or not curve.exists()):
             draw_learning_curve(curve, rows, title, threshold)
         is_finished = done == config.num_updates or is_solved
-        agents = learner.agents(state) if has_replay and is_finished else None
-        if is_first() and agents is not None and (must_train or not replay.exists()):
+        agents = learner.agents(state) if (has_replay or final_episodes) and is_finished else None
+        if agents is not None and final_episodes:
+            _evaluate_final(learner, state, agents, final_episodes, folder, report)
+        if is_first() and agents is not None and has_replay and (must_train or not replay.exists()):
             report.enter(f"recording {replay_episodes} episodes")
             record_agent(learner, agents, RecordOptions(replay_episodes)).save(replay)
         report.enter("finished" if is_finished else "stopped")
     return read_result(folder, state, config, threshold, [] if is_finished else signals)
+
+
+def _evaluate_final(
+    learner: Learner, state: Any, agents: Any, limit: int, folder: pathlib.Path, report: ProgressReport
+) -> None:
+    """Evaluate the trained agents, unless that was done before or no episode of theirs has ended."""
+    done, rows = learner.num_updates_done(state), read_metrics(folder / "metrics.csv")
+    length = np.mean([float(row["mean_length"]) for row in rows[-learner.config.num_seeds :]] or [np.nan])
+    if np.isnan(length) or read_final(folder, done) is not None:
+        return
+    exploring = learner.agents(state, explore=True)
+    if is_first():
+        num_episodes = episodes_to_play(limit, int(rows[-1]["env_steps"]), float(length))
+        report.enter(f"evaluating {num_episodes} episodes, greedy and exploring")
+        evaluate_final(learner, agents, exploring, num_episodes, folder, done)
 
 
 class _Course:
