@@ -66,7 +66,7 @@ __all__ = [
     "wrappers",
 ]
 
-_PACKAGES = "adapters", "checker", "envs", "multi_agent", "replay", "scene", "train"
+_PACKAGES = "adapters", "checker", "envs", "multi_agent", "replay", "scene", "search", "train"
 
 
 def __getattr__(name: str) -> Any:

@@ -14,7 +14,7 @@ an error. The recommended order, from the inside out:
    change a single observation.
 5. Around arcade games, from the inside out: `StickyAction`, `FireReset`, `AtariPreprocessing`, `ClipReward`,
    `FrameStackObservation`.
-6. `ActionMaskObservation` outside all of these, and `PolicyMemory` outside of it.
+6. `ActionMaskObservation` or `StateObservation` outside all of these, and `PolicyMemory` outside of it.
 7. `Autoreset` outside every wrapper with a state. `FuncVectorEnv` comes last, around the whole stack, and needs no
    `Autoreset`.
 """
@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from funcenv.wrappers.rescale import RescaleAction, RescaleObservation
     from funcenv.wrappers.reshape_observation import ReshapeObservation
     from funcenv.wrappers.resize_observation import ResizeObservation
+    from funcenv.wrappers.state_observation import StateObservation
     from funcenv.wrappers.sticky_action import StickyAction, StickyActionState
     from funcenv.wrappers.time_aware_observation import TimeAwareObservation
     from funcenv.wrappers.time_limit import StepCounterState, TimeLimit
@@ -89,6 +90,7 @@ _NAMES = {
     "rescale": "RescaleAction RescaleObservation",
     "reshape_observation": "ReshapeObservation",
     "resize_observation": "ResizeObservation",
+    "state_observation": "StateObservation",
     "sticky_action": "StickyAction StickyActionState",
     "time_aware_observation": "TimeAwareObservation",
     "time_limit": "StepCounterState TimeLimit",
@@ -146,6 +148,7 @@ __all__ = [
     "SharedMoments",
     "StatefulWrapper",
     "StepCounterState",
+    "StateObservation",
     "StickyAction",
     "StickyActionState",
     "TimeAwareObservation",

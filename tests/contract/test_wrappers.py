@@ -108,6 +108,7 @@ BUILDERS = {
     wrappers.OneAgent: lambda: wrappers.OneAgent(CoinGame(), "red"),
     wrappers.PixelObservation: lambda: wrappers.PixelObservation(CartPole(), 8, 12),
     wrappers.PolicyMemory: lambda: wrappers.PolicyMemory(Pendulum(), 3),
+    wrappers.StateObservation: lambda: wrappers.StateObservation(limited(CartPole())),
     wrappers.RandomizeParameters: lambda: wrappers.RandomizeParameters(CartPole(), drawn),
     wrappers.RepeatAction: lambda: wrappers.RepeatAction(limited(CartPole()), 3),
     wrappers.RescaleAction: lambda: wrappers.RescaleAction(Pendulum(), -1.0, 1.0),

@@ -23,6 +23,7 @@ OWNERS = {
     "funcenv/keyboard.py": "play",
     "funcenv/replay/": "render",
     "funcenv/scene/": "render",
+    "funcenv/search/": "search",
     "funcenv/train/runs/exported.py": "export",
     "funcenv/train/runs/logs.py": "tensorboard",
     "funcenv/train/": "train",

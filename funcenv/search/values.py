@@ -1,0 +1,88 @@
+"""The value of a state by playing on from it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from funcenv._compile.rollout import as_policy
+from funcenv.checks import require_probability, require_size
+from funcenv.func_env import AnyEnv
+from funcenv.policy import Policy, require_policy
+from funcenv.search.model import Node, advance, as_model, discount
+from funcenv.spaces import Discrete
+from funcenv.struct import PyTreeNode, field
+from funcenv.vector_step import call_key
+
+
+class Playouts(PyTreeNode):
+    """Values by playing on, and equal logits for all actions; `playouts` makes one."""
+
+    env: AnyEnv
+    policy: Any
+    num_steps: int = field(pytree_node=False)
+    num_playouts: int = field(pytree_node=False)
+    gamma: float
+
+    def __call__(self, state: Any, observation: Any, key: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """Return the value of a state, and a logit for each action."""
+        keys = jax.random.split(key, self.num_playouts)
+        returns = jax.vmap(lambda key: self.play(state, observation, key))(keys)
+        space = self.env.action_space
+        return returns.mean(), jnp.zeros(space.n if isinstance(space, Discrete) else (), returns.dtype)
+
+    def play(self, state: Any, observation: Any, key: jax.Array) -> jax.Array:
+        """Return the discounted return of the policy until the episode ends, or for `num_steps` steps."""
+
+        def goes_on(carry: tuple[Node, jax.Array, jax.Array]) -> jax.Array:
+            node, _, number = carry
+            return ~node.done & (number < np.uint32(self.num_steps))
+
+        def step(carry: tuple[Node, jax.Array, jax.Array]) -> tuple[Node, jax.Array, jax.Array]:
+            node, total, number = carry
+            policy_key, step_key = jax.random.split(call_key(key, number))
+            node, timestep = advance(self.env, node, self.policy(node.observation, policy_key), step_key)
+            return node, total + discount(self.gamma, number) * timestep.reward, number + np.uint32(1)
+
+        start = Node.begin(self.env, state, observation), jnp.zeros((), float), jnp.uint32(0)
+        return jax.lax.while_loop(goes_on, step, start)[1]
+
+
+def playouts(env: AnyEnv, policy: Policy, num_steps: int, *, num_playouts: int = 1, gamma: float = 0.99) -> Playouts:
+    """Return a `value_and_prior` that plays on from a state, for `make_search` and `make_shooting`.
+
+    The value is the mean discounted return until the episode ends, by termination or truncation, or for `num_steps`
+    steps. All actions have the same logit.
+
+    Args:
+        env: the environment.
+        policy: `policy(observation, key) -> action`, such as a trained agent or `funcenv.random_policy(env)`.
+        num_steps: the largest number of steps; at least 1.
+        num_playouts: over how many plays the mean is; at least 1.
+        gamma: the discount factor, in [0, 1]; that of the search.
+
+    Raises:
+        TypeError: `env` is not a `FuncEnv`, or the policy is no function.
+        ValueError: `env` resets itself, or a number is out of range.
+
+    >>> import funcenv
+    >>> env = funcenv.make("CartPole-v1")
+    >>> state, timestep = env.reset(funcenv.key(0))
+    >>> value_and_prior = playouts(env, funcenv.random_policy(env), num_steps=5, gamma=1.0)
+    >>> value, logits = value_and_prior(state, timestep.observation, funcenv.key(1))
+    >>> float(value), logits.shape
+    (5.0, (2,))
+    """
+    model = as_model("playouts", env)
+    require_policy("playouts", policy)
+    require_probability(gamma=gamma)
+    return Playouts(
+        env=model,
+        policy=as_policy(policy),
+        num_steps=require_size("num_steps", num_steps),
+        num_playouts=require_size("num_playouts", num_playouts),
+        gamma=gamma,
+    )
