@@ -4,9 +4,9 @@ A state is a value, so a search may step from it as often as it likes and leaves
 """
 
 from funcenv.search.model import Branches, branch
-from funcenv.search.values import Playouts, playouts
 from funcenv.search.shooting import ShootingPolicy, make_shooting
 from funcenv.search.tree import SearchPolicy, SearchResult, make_search
+from funcenv.search.values import Playouts, playouts
 
 __all__ = [
     "Branches",
