@@ -63,9 +63,7 @@ def broadcast_literal(eqn: Any) -> Any | None:
 
 def is_literal(atom: Any) -> bool:
     """Return whether an argument of an equation, or an output of a program, is a number rather than a variable."""
-    from jax.extend.core import Literal  # Its package takes longer to import than this one.
-
-    return isinstance(atom, Literal)
+    return isinstance(atom, _kinds()[2])
 
 
 def count_jaxpr(jaxpr: Jaxpr) -> float:
@@ -100,12 +98,19 @@ def _size(variable: Any) -> int:
 
 def inner_jaxprs(value: Any) -> list[Jaxpr]:
     """Return the programs inside a parameter of an equation: the body of a loop, the branches of a condition."""
-    from jax.extend.core import ClosedJaxpr, Jaxpr
-
-    if isinstance(value, ClosedJaxpr):
+    closed, bare, _ = _kinds()
+    if isinstance(value, closed):
         return [value.jaxpr]
-    if isinstance(value, Jaxpr):
+    if isinstance(value, bare):
         return [value]
     if isinstance(value, (tuple, list)):
         return functools.reduce(lambda found, part: found + inner_jaxprs(part), value, [])
     return []
+
+
+@functools.cache
+def _kinds() -> tuple[Any, Any, Any]:
+    """Return the classes of closed and of bare programs and of literals; this file is imported faster than they are."""
+    from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
+
+    return ClosedJaxpr, Jaxpr, Literal

@@ -229,7 +229,7 @@ def is_large(env: AnyEnv, num_envs: int) -> bool:
 
     def is_large() -> bool:
         programs = _programs_of_one(env, num_envs)
-        return any(len(list(iter_eqns(jaxpr))) > single_kernel.MAX_EQUATIONS for jaxpr in programs)
+        return any(_num_equations(jaxpr) > single_kernel.MAX_EQUATIONS for jaxpr in programs)
 
     return bool(store.find_out("whether a step is large", (env, num_envs), is_large))
 
@@ -255,3 +255,9 @@ def _programs(structure: Any, *parameters: Any) -> tuple[Jaxpr, Jaxpr]:
     action = jax.eval_shape(lambda env, key: env.action_space.sample(key), env, key)
     step = jax.make_jaxpr(lambda env, *args: env.step(*args))(env, state, action, key)
     return reset.jaxpr, step.jaxpr
+
+
+@functools.lru_cache(maxsize=256)
+def _num_equations(jaxpr: Jaxpr) -> int:
+    """Return how many equations a program has; they are counted once, because every plain rollout asks."""
+    return sum(1 for _ in iter_eqns(jaxpr))

@@ -7,7 +7,8 @@ import pytest
 
 import funcenv
 from funcenv import AutoresetMode, FuncEnv, FuncVectorEnv, spaces
-from funcenv._compile.lazy_reset import replace_in_blocks, replace_one_by_one
+from funcenv._compile import lazy_reset
+from funcenv._compile.lazy_reset import is_large, replace_in_blocks, replace_one_by_one
 from funcenv.envs import Pendulum
 from funcenv.wrappers import TimeLimit
 
@@ -188,3 +189,10 @@ def test_no_key_is_used_twice():
             vstate, _ = jax.jit(venv.reset)(funcenv.key(0))
             vstate, _ = jax.jit(venv.step)(vstate, jnp.zeros(3, jnp.int32))
             jax.jit(venv.step)(vstate, jnp.zeros(3, jnp.int32))
+
+
+def test_every_plain_rollout_asks_for_the_size_of_a_program_and_the_first_counts_it(monkeypatch):
+    venv, counted = FuncVectorEnv(Maze(turns=7), 3), []
+    monkeypatch.setattr(lazy_reset, "iter_eqns", lambda jaxpr: counted.append(jaxpr) or iter(range(6000)))
+    assert [is_large(venv.env, 3) for _ in range(3)] == [True] * 3
+    assert len(counted) == 1
