@@ -61,6 +61,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> 
 
 def _head(results: Results, plots: set[str]) -> list[str]:
     parts = [
+        "---\nhide: [toc]\n---",  # leaves its place to wide tables
         "# Random-policy stepping",
         "How many steps do rollouts make in a second, here and in other libraries? Higher is better, and both axes are "
         "logarithmic.",

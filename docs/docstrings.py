@@ -34,17 +34,16 @@ def comment_of(lines: list[str], number: int) -> str:
 
 
 def field_comments(cls: type) -> dict[str, str]:
-    """Return the comment of every field of a record class and its bases, by name."""
+    """Return the comment of every field of a record class, or else that of its bases, by name."""
     comments: dict[str, str] = {}
     for base in reversed(cls.__mro__):
         if "__dataclass_fields__" in vars(base):
             lines = inspect.getsource(base).splitlines()
             body = ast.parse(textwrap.dedent("\n".join(lines))).body[0]
-            comments.update(
-                (node.target.id, comment_of(lines, node.end_lineno or node.lineno))
-                for node in getattr(body, "body", ())
-                if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
-            )
+            for node in getattr(body, "body", ()):
+                if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+                    inherited = comments.get(node.target.id, "")
+                    comments[node.target.id] = comment_of(lines, node.end_lineno or node.lineno) or inherited
     return comments
 
 

@@ -17,11 +17,10 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from generate_environments import family_title  # a file of this folder
+from environment_list import animation_name, family_of, specs_of  # a file of this folder
 
 import funcenv
 from funcenv.envs.toy_text.tabular import TabularEnv
-from funcenv.registry import load_entry_points
 from funcenv.replay import Replay
 from funcenv.scene import Camera, Scene, Text, letters, palette
 from funcenv.train import ppo
@@ -211,7 +210,7 @@ def animate(env_id: str) -> pathlib.Path:
         key = funcenv.key(len(replays))
         replays.append(funcenv.record(env, policy_for(env), key, max_steps=int(MAX_SECONDS * env.render_fps)))
         seconds += (replays[-1].num_steps + 1) / replays[-1].fps
-    path = FOLDER / f"{env_id.replace('/', '-')}.gif"
+    path = FOLDER / animation_name(env_id)
     join_episodes(replays).save(path, width=WIDTH, every=max(1, round(env.render_fps / FRAMES_PER_SECOND)))
     return path
 
@@ -246,17 +245,14 @@ def animate_learning(path: pathlib.Path) -> None:
 
 def env_ids(package: str = "funcenv.envs") -> list[str]:
     """Return the ids that a package has registered and that can be drawn."""
-    load_entry_points()
-    specs = [spec for spec in funcenv.registry.values() if str(spec.entry_point).startswith(f"{package}.")]
-    return [spec.id for spec in specs if funcenv.replay.can_draw(spec.make())]
+    return [spec.id for spec in specs_of(package) if funcenv.replay.can_draw(spec.make())]
 
 
 def readme_list(ids: list[str]) -> str:
     """Return the list of environments in the README, one line for each family."""
     families: dict[str, list[str]] = {}
     for env_id in ids:
-        family = family_title(type(funcenv.make(env_id).unwrapped).__module__.rpartition(".")[0])
-        families.setdefault(family, []).append(f"`{env_id}`")
+        families.setdefault(family_of(funcenv.spec(env_id)), []).append(f"`{env_id}`")
     return "".join(f"- **{family}:** {', '.join(listed)}\n" for family, listed in families.items())
 
 

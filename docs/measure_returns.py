@@ -44,6 +44,11 @@ NUM_POINTS = 60  # points of a learning curve
 FROM_PIXELS = " from pixels"  # ends the name of a row: a run with images as observations
 _SEEDS = ("seed", "num_seeds")  # settings in which a run may differ from its preset
 PANELS = {
+    "classic_control": (
+        *("CartPole-v1", "CartPole-v1 with pqn", "CartPole-v1 with dqn", "Pendulum-v1", "Pendulum-v1 with sac"),
+        *("MountainCar-v0", "MountainCarContinuous-v0", "MountainCarContinuous-v0 with sac", "Acrobot-v1"),
+    ),
+    "toy_text": ("FrozenLake-v1", "FrozenLake8x8-v1", "CliffWalking-v1", "Taxi-v4", "Blackjack-v1"),
     "mujoco": (
         *("HalfCheetah-v5", "HalfCheetah-v5 with sac", "Ant-v5", "Ant-v5 with sac"),
         *("Walker2d-v5", "Hopper-v5", "Humanoid-v5", "HumanoidStandup-v5"),
@@ -53,6 +58,7 @@ PANELS = {
     "minatar": tuple(f"MinAtar/{game}-v1" for game in ("Asterix", "Breakout", "Freeway", "SpaceInvaders", "Seaquest")),
 }
 """The rows whose learning curves a picture shows, by the name of its file."""
+COLOR = "#c8611a"  # of the curves
 MAX_COLUMNS = 4  # the most panels that stand side by side in a picture
 
 
@@ -259,8 +265,8 @@ def draw_curve(axes: Any, name: str, row: dict[str, Any]) -> None:
     """Draw the mean return of every agent against its steps, their mean, and the threshold if it is near."""
     steps, returns = np.array(row["curve_steps"]), np.array(row["curve_returns"])
     if returns.shape[1] > 1:
-        axes.plot(steps, returns, color="#2a6fbb", alpha=0.3, linewidth=0.8)
-    axes.plot(steps, returns.mean(axis=1), color="#2a6fbb", linewidth=2)
+        axes.plot(steps, returns, color=COLOR, alpha=0.3, linewidth=0.8)
+    axes.plot(steps, returns.mean(axis=1), color=COLOR, linewidth=2)
     threshold = funcenv.spec(name.partition(" ")[0]).reward_threshold
     if threshold is not None and threshold < 1.4 * returns.max():
         axes.axhline(threshold, color="#999999", linestyle=(0, (4, 3)), linewidth=1)

@@ -80,7 +80,9 @@ class PaddleGame(FuncEnv[Any, Int[Array, ""], Array]):
     frameskip: int = field(pytree_node=False, default=4)  # frames of a step
     repeat_action_probability: float = 0.25  # probability of a sticky action, in each frame
     obs_type: str = field(pytree_node=False, default="ram")  # "ram", "rgb" or "grayscale"
-    max_num_frames_per_episode: int | None = field(pytree_node=False, default=MAX_NUM_FRAMES)
+    max_num_frames_per_episode: int | None = field(
+        pytree_node=False, default=MAX_NUM_FRAMES
+    )  # frames after which a game is truncated, or None
 
     action_names: ClassVar[tuple[str, ...]] = ()
     memory_bounds: ClassVar[tuple[tuple[int, int], ...]] = ()  # bounds of each number of the memory

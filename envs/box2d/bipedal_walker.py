@@ -116,10 +116,10 @@ class BipedalWalker(FuncEnv[BipedalWalkerState, Any, Float[Array, "24"]]):
     ((24,), False)
     """
 
-    gravity: float = -10.0  # [m/s^2]
+    gravity: float = -10.0  # acceleration of gravity, negative downwards [m/s^2]
     motors_torque: float = 80.0  # greatest of each motor [N m]
     speed_hip: float = 4.0  # speed of the hip motors [rad/s]
-    speed_knee: float = 6.0  # [rad/s]
+    speed_knee: float = 6.0  # speed of the knee motors [rad/s]
     friction: float = 2.5  # friction of the ground
     initial_random: float = 5.0  # bound of the force in the first step [N]
     lidar_range: float = 160 / SCALE  # length of the rays, at most 5.33 [m]

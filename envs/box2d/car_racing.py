@@ -100,7 +100,7 @@ class CarRacing(FuncEnv[CarRacingState, Any, UInt8[Array, "96 96 3"]]):
     """
 
     lap_complete_percent: float = 0.95  # part of the tiles that a lap must have visited
-    engine_power: float = ENGINE_POWER  # [W]
+    engine_power: float = ENGINE_POWER  # power of the engine at full gas [W]
     friction_limit: float = FRICTION_LIMIT  # greatest force of a tyre on the road [N]
     grass_friction: float = 0.6  # friction of the ground beside the road, relative to the road
     randomize: bool = True  # true for new colours in each episode, if `domain_randomize`

@@ -110,15 +110,15 @@ class LunarLander(FuncEnv[LunarLanderState, Any, Float[Array, "8"]]):
     ((8,), False)
     """
 
-    gravity: float = -10.0  # [m/s^2]
+    gravity: float = -10.0  # acceleration of gravity, negative downwards [m/s^2]
     wind_power: float = 15.0  # greatest force of the wind on the hull [N]
     turbulence_power: float = 1.5  # greatest torque of the wind on the hull [N m]
     main_engine_power: float = 13.0  # impulse per metre of the lever of Gymnasium's formula [N s/m]
-    side_engine_power: float = 0.6  # [N s/m]
+    side_engine_power: float = 0.6  # the same for the side engines [N s/m]
     initial_random: float = 1000.0  # bound of each component of the force in the first step [N]
     leg_spring_torque: float = 40.0  # greatest torque of the motors that hold the legs out [N m]
     continuous: bool = field(pytree_node=False, default=False)  # true for throttles as actions
-    enable_wind: bool = field(pytree_node=False, default=False)
+    enable_wind: bool = field(pytree_node=False, default=False)  # true for wind and turbulence
     fidelity: str = field(pytree_node=False, default="exact")  # "exact" as in Gymnasium; "fast": fewer iterations
 
     differentiable = False

@@ -81,15 +81,15 @@ class Acrobot(FuncEnv[AcrobotState, Int[Array, ""], Float[Array, "6"]]):
     """
 
     dt: float = 0.2  # time between steps [s]
-    gravity: float = 9.8  # [m/s^2]
-    link_length_1: float = 1.0  # [m]
-    link_mass_1: float = 1.0  # [kg]
-    link_mass_2: float = 1.0  # [kg]
+    gravity: float = 9.8  # acceleration of gravity [m/s^2]
+    link_length_1: float = 1.0  # length of link 1 [m]
+    link_mass_1: float = 1.0  # mass of link 1 [kg]
+    link_mass_2: float = 1.0  # mass of link 2 [kg]
     link_com_pos_1: float = 0.5  # distance from the pivot to the centre of mass of link 1 [m]
     link_com_pos_2: float = 0.5  # distance from the joint to the centre of mass of link 2 [m]
     link_moi: float = 1.0  # moment of inertia of each link about its centre of mass [kg m^2]
-    max_vel_1: float = 4 * math.pi  # [rad/s]
-    max_vel_2: float = 9 * math.pi  # [rad/s]
+    max_vel_1: float = 4 * math.pi  # bound of the angular velocity of link 1 [rad/s]
+    max_vel_2: float = 9 * math.pi  # bound of the angular velocity of link 2 [rad/s]
     avail_torque: tuple[float, float, float] = (-1.0, 0.0, 1.0)  # torques of the three actions [N m]
     torque_noise_max: float = 0.0  # bound of the uniform noise added to the torque [N m]
     low: float = -0.1  # bounds of the initial state

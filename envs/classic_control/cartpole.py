@@ -68,18 +68,18 @@ class CartPole(FuncEnv[CartPoleState, Int[Array, ""], Float[Array, "4"]]):
     ((4,), 1.0)
     """
 
-    gravity: float = 9.8  # [m/s^2]
-    masscart: float = 1.0  # [kg]
-    masspole: float = 0.1  # [kg]
+    gravity: float = 9.8  # acceleration of gravity [m/s^2]
+    masscart: float = 1.0  # mass of the cart [kg]
+    masspole: float = 0.1  # mass of the pole [kg]
     length: float = 0.5  # half of the pole's length [m]
-    force_mag: float = 10.0  # [N]
+    force_mag: float = 10.0  # force of a push [N]
     tau: float = 0.02  # time between steps [s]
-    theta_threshold_radians: float = 12 * 2 * math.pi / 360  # [rad]
-    x_threshold: float = 2.4  # [m]
+    theta_threshold_radians: float = 12 * 2 * math.pi / 360  # angle of the pole that ends an episode [rad]
+    x_threshold: float = 2.4  # distance of the cart that ends an episode [m]
     low: float = -0.05  # bounds of the initial state
     high: float = 0.05
-    sutton_barto_reward: bool = field(pytree_node=False, default=False)
-    kinematics_integrator: str = field(pytree_node=False, default="euler")  # or "semi-implicit"
+    sutton_barto_reward: bool = field(pytree_node=False, default=False)  # true for rewards of 0 and -1
+    kinematics_integrator: str = field(pytree_node=False, default="euler")  # "euler" or "semi-implicit"
 
     differentiable = True
     render_fps = 50  # real time at the default `tau`

@@ -59,7 +59,7 @@ class MountainCarContinuous(MountainCarDynamics[Float[Array, "1"]]):
     ((2,), -0.1...)
     """
 
-    goal_position: float = 0.45  # [m]
+    goal_position: float = 0.45  # position of the flag [m]
     min_action: float = -1.0  # full throttle to the left
     max_action: float = 1.0  # full throttle to the right
     power: float = 0.0015  # velocity that a throttle of 1 adds [m/step^2]

@@ -43,8 +43,8 @@ class MountainCarDynamics(FuncEnv[MountainCarState, Action, Float[Array, "2"]]):
 
     min_position: float = -1.2  # left end of the track [m]
     max_position: float = 0.6  # right end of the track [m]
-    max_speed: float = 0.07  # [m/step]
-    goal_position: float = 0.5  # [m]
+    max_speed: float = 0.07  # bound of the speed [m/step]
+    goal_position: float = 0.5  # position of the flag [m]
     goal_velocity: float = 0.0  # least velocity at the goal [m/step]
     gravity: float = 0.0025  # velocity that the steepest slope adds [m/step^2]
     hill_frequency: float = 3.0  # frequency of the sine that the track follows [rad/m]

@@ -60,12 +60,12 @@ class Pendulum(FuncEnv[PendulumState, Float[Array, "1"], Float[Array, "3"]]):
     ((3,), False)
     """
 
-    g: float = 10.0  # gravity [m/s^2]
-    m: float = 1.0  # mass [kg]
-    l: float = 1.0  # length [m]  # noqa: E741  (Gymnasium's name)
+    g: float = 10.0  # acceleration of gravity [m/s^2]
+    m: float = 1.0  # mass of the rod [kg]
+    l: float = 1.0  # length of the rod [m]  # noqa: E741  (Gymnasium's name)
     dt: float = 0.05  # time between steps [s]
-    max_speed: float = 8.0  # [rad/s]
-    max_torque: float = 2.0  # [N m]
+    max_speed: float = 8.0  # bound of the angular velocity [rad/s]
+    max_torque: float = 2.0  # bound of the torque [N m]
     x_init: float = math.pi  # half-range of the initial angle [rad]
     y_init: float = 1.0  # half-range of the initial angular velocity [rad/s]
 

@@ -49,11 +49,17 @@ class Ant(WalkerEnv):
     frame_skip: int = field(pytree_node=False, default=5)
     default_camera_config: Any = field(pytree_node=False, default=(("distance", 4.0),))
     ctrl_cost_weight: float = field(default=0.5, kw_only=True)
-    contact_cost_weight: float = field(default=5e-4, kw_only=True)
-    main_body: int | str = field(pytree_node=False, default=1, kw_only=True)
+    contact_cost_weight: float = field(default=5e-4, kw_only=True)  # weight of the squared contact forces in the reward
+    main_body: int | str = field(
+        pytree_node=False, default=1, kw_only=True
+    )  # number or name of the body whose velocity is rewarded
     healthy_z_range: tuple[float, float] = field(default=(0.2, 1.0), kw_only=True)
-    contact_force_range: tuple[float, float] = field(default=(-1.0, 1.0), kw_only=True)
-    include_cfrc_ext_in_observation: bool = field(pytree_node=False, default=True, kw_only=True)
+    contact_force_range: tuple[float, float] = field(
+        default=(-1.0, 1.0), kw_only=True
+    )  # bounds to which contact forces are clipped
+    include_cfrc_ext_in_observation: bool = field(
+        pytree_node=False, default=True, kw_only=True
+    )  # true to observe the contact forces
 
     outputs: ClassVar = ("cfrc_ext",)
     num_coordinates: ClassVar = 2

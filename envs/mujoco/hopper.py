@@ -47,7 +47,9 @@ class Hopper(PlanarWalkerEnv):
         pytree_node=False,
         default=(("trackbodyid", 2), ("distance", 3.0), ("lookat", (0.0, 0.0, 1.15)), ("elevation", -20.0)),
     )
-    healthy_state_range: tuple[float, float] = field(default=(-100.0, 100.0), kw_only=True)
+    healthy_state_range: tuple[float, float] = field(
+        default=(-100.0, 100.0), kw_only=True
+    )  # bounds of all numbers of a healthy state but x and height
     healthy_z_range: tuple[float, float] = field(default=(0.7, float("inf")), kw_only=True)
     healthy_angle_range: tuple[float, float] = field(default=(-0.2, 0.2), kw_only=True)
 

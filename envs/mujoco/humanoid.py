@@ -51,8 +51,10 @@ class Humanoid(HumanoidEnv, WalkerEnv):
         default=(("trackbodyid", 1), ("distance", 4.0), ("lookat", (0.0, 0.0, 2.0)), ("elevation", -20.0)),
     )
     forward_reward_weight: float = field(default=1.25, kw_only=True)
-    contact_cost_weight: float = field(default=5e-7, kw_only=True)
-    contact_cost_range: tuple[float, float] = field(default=(-float("inf"), 10.0), kw_only=True)
+    contact_cost_weight: float = field(default=5e-7, kw_only=True)  # weight of the squared contact forces in the reward
+    contact_cost_range: tuple[float, float] = field(
+        default=(-float("inf"), 10.0), kw_only=True
+    )  # bounds to which the cost of contacts is clipped
     healthy_reward: float = field(default=5.0, kw_only=True)
     healthy_z_range: tuple[float, float] = field(default=(1.0, 2.0), kw_only=True)
 

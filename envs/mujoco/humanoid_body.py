@@ -21,10 +21,18 @@ class HumanoidEnv(LocomotionEnv):
 
     frame_skip: int = field(pytree_node=False, default=5)
     reset_noise_scale: float = field(default=1e-2, kw_only=True)
-    include_cinert_in_observation: bool = field(pytree_node=False, default=True, kw_only=True)
-    include_cvel_in_observation: bool = field(pytree_node=False, default=True, kw_only=True)
-    include_qfrc_actuator_in_observation: bool = field(pytree_node=False, default=True, kw_only=True)
-    include_cfrc_ext_in_observation: bool = field(pytree_node=False, default=True, kw_only=True)
+    include_cinert_in_observation: bool = field(
+        pytree_node=False, default=True, kw_only=True
+    )  # true to observe inertias and masses
+    include_cvel_in_observation: bool = field(
+        pytree_node=False, default=True, kw_only=True
+    )  # true to observe velocities of the bodies
+    include_qfrc_actuator_in_observation: bool = field(
+        pytree_node=False, default=True, kw_only=True
+    )  # true to observe torques of the motors
+    include_cfrc_ext_in_observation: bool = field(
+        pytree_node=False, default=True, kw_only=True
+    )  # true to observe contact forces
 
     num_coordinates: ClassVar = 2
     outputs: ClassVar = ("cinert", "cvel", "qfrc_actuator", "cfrc_ext", "ten_length", "ten_velocity")

@@ -42,9 +42,9 @@ class HumanoidStandup(HumanoidEnv):
         pytree_node=False,
         default=(("trackbodyid", 1), ("distance", 4.0), ("lookat", (0.0, 0.0, 0.8925)), ("elevation", -20.0)),
     )
-    uph_cost_weight: float = field(pytree_node=False, default=1)
-    impact_cost_weight: float = 0.5e-6
-    impact_cost_range: tuple[float, float] = (-float("inf"), 10.0)
+    uph_cost_weight: float = field(pytree_node=False, default=1)  # no effect, as in Gymnasium
+    impact_cost_weight: float = 0.5e-6  # weight of the squared contact forces in the reward
+    impact_cost_range: tuple[float, float] = (-float("inf"), 10.0)  # bounds to which the cost of impacts is clipped
 
     view: ClassVar = View(3.2, 2.4, (0.0, 0.0, 0.5), azimuth=60.0, elevation=-25.0, follow=(0, 1), grid=1.0)
 

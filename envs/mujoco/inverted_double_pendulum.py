@@ -43,8 +43,8 @@ class InvertedDoublePendulum(MujocoEnv):
     xml_file: str = field(pytree_node=False, default="inverted_double_pendulum.xml")
     frame_skip: int = field(pytree_node=False, default=5)
     default_camera_config: Any = field(pytree_node=False, default=None)
-    healthy_reward: float = 10.0
-    reset_noise_scale: float = 0.1
+    healthy_reward: float = 10.0  # reward of a step that does not end the episode
+    reset_noise_scale: float = 0.1  # size of the noise in the initial state
 
     outputs: ClassVar = ("site_xpos", "qfrc_constraint")
     view: ClassVar = View(4.4, 2.8)

@@ -42,7 +42,7 @@ class InvertedPendulum(MujocoEnv):
     xml_file: str = field(pytree_node=False, default="inverted_pendulum.xml")
     frame_skip: int = field(pytree_node=False, default=2)
     default_camera_config: Any = field(pytree_node=False, default=(("trackbodyid", 0), ("distance", 2.04)))
-    reset_noise_scale: float = 0.01
+    reset_noise_scale: float = 0.01  # size of the noise in the initial state
 
     view: ClassVar = View(3.0, 1.6, (0.0, 0.0, 0.2))
 

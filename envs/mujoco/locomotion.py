@@ -15,9 +15,11 @@ from funcenv.struct import field
 class LocomotionEnv(MujocoEnv):
     """The base class of robots that move about, whose place is observed only on demand."""
 
-    ctrl_cost_weight: float = field(default=0.1, kw_only=True)
-    reset_noise_scale: float = field(default=0.1, kw_only=True)
-    exclude_current_positions_from_observation: bool = field(pytree_node=False, default=True, kw_only=True)
+    ctrl_cost_weight: float = field(default=0.1, kw_only=True)  # weight of the squared actions in the reward
+    reset_noise_scale: float = field(default=0.1, kw_only=True)  # size of the noise in the initial state
+    exclude_current_positions_from_observation: bool = field(
+        pytree_node=False, default=True, kw_only=True
+    )  # true to leave out the place
 
     num_coordinates: ClassVar[int] = 1  # numbers at the beginning of qpos that give the robot's position
     has_normal_velocities: ClassVar[bool] = False  # at the start; otherwise they are uniform
@@ -49,7 +51,7 @@ class LocomotionEnv(MujocoEnv):
 class RunnerEnv(LocomotionEnv):
     """The base class of robots that are rewarded for moving along x."""
 
-    forward_reward_weight: float = field(default=1.0, kw_only=True)
+    forward_reward_weight: float = field(default=1.0, kw_only=True)  # weight of the velocity along x in the reward
 
     def reward_terms(self, state: MujocoState, action: Float[Array, "nu"], next_state: MujocoState) -> dict[str, Any]:
         """Return the reward of moving forward and the cost of the controls."""
@@ -63,9 +65,13 @@ class RunnerEnv(LocomotionEnv):
 class WalkerEnv(RunnerEnv):
     """The base class of robots that are also rewarded for health; a subclass defines `is_healthy`."""
 
-    healthy_reward: float = field(default=1.0, kw_only=True)
-    terminate_when_unhealthy: bool = field(pytree_node=False, default=True, kw_only=True)
-    healthy_z_range: tuple[float, float] = field(default=(-float("inf"), float("inf")), kw_only=True)
+    healthy_reward: float = field(default=1.0, kw_only=True)  # reward of a step in which the robot is healthy
+    terminate_when_unhealthy: bool = field(
+        pytree_node=False, default=True, kw_only=True
+    )  # true to end episodes when unhealthy
+    healthy_z_range: tuple[float, float] = field(
+        default=(-float("inf"), float("inf")), kw_only=True
+    )  # bounds of a healthy height [m]
 
     def reward_terms(self, state: MujocoState, action: Float[Array, "nu"], next_state: MujocoState) -> dict[str, Any]:
         """Return the rewards of moving forward and of health, and the cost of the controls."""
@@ -86,7 +92,9 @@ class PlanarWalkerEnv(WalkerEnv):
 
     ctrl_cost_weight: float = field(default=1e-3, kw_only=True)
     reset_noise_scale: float = field(default=5e-3, kw_only=True)
-    healthy_angle_range: tuple[float, float] = field(default=(-float("inf"), float("inf")), kw_only=True)
+    healthy_angle_range: tuple[float, float] = field(
+        default=(-float("inf"), float("inf")), kw_only=True
+    )  # bounds of a healthy angle of the torso [rad]
 
     velocities: ClassVar = ("x_velocity",)
 

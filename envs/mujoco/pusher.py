@@ -45,9 +45,9 @@ class Pusher(MujocoEnv):
     xml_file: str = field(pytree_node=False, default="pusher_v5.xml")
     frame_skip: int = field(pytree_node=False, default=5)
     default_camera_config: Any = field(pytree_node=False, default=(("trackbodyid", -1), ("distance", 4.0)))
-    reward_near_weight: float = 0.5
-    reward_dist_weight: float = 1.0
-    reward_control_weight: float = 0.1
+    reward_near_weight: float = 0.5  # weight of the distance from fingertip to cylinder
+    reward_dist_weight: float = 1.0  # weight of the distance from cylinder to goal
+    reward_control_weight: float = 0.1  # weight of the squared actions
 
     outputs: ClassVar = ("xpos",)
     mjx_fault: ClassVar = "MJX lets the cylinder sink into the table"

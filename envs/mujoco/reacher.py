@@ -44,8 +44,8 @@ class Reacher(MujocoEnv):
     xml_file: str = field(pytree_node=False, default="reacher.xml")
     frame_skip: int = field(pytree_node=False, default=2)
     default_camera_config: Any = field(pytree_node=False, default=(("trackbodyid", 0),))
-    reward_dist_weight: float = 1.0
-    reward_control_weight: float = 1.0
+    reward_dist_weight: float = 1.0  # weight of the distance from fingertip to target
+    reward_control_weight: float = 1.0  # weight of the squared actions
 
     outputs: ClassVar = ("xpos",)
     view: ClassVar = View(0.72, 0.66, elevation=-90.0)

@@ -59,7 +59,7 @@ class CoinGame(MultiAgentEnv[CoinGameState]):
     {'blue': -2.0, 'red': 1.0}
     """
 
-    size: int = field(pytree_node=False, default=3)
+    size: int = field(pytree_node=False, default=3)  # side of the board [cells]
 
     agents = ("red", "blue")
     differentiable = False

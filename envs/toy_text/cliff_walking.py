@@ -74,8 +74,8 @@ class CliffWalking(TabularEnv[CliffWalkingState]):
 
     is_slippery: bool = field(pytree_node=False, default=False)
     success_rate: float = 1 / 3  # probability of the intended direction on slippery ground
-    step_reward: float = -1.0
-    cliff_reward: float = -100.0
+    step_reward: float = -1.0  # reward of a step
+    cliff_reward: float = -100.0  # reward of a step off the cliff
 
     fixed_start = True
     action_names = ("up", "right", "down", "left")

@@ -91,9 +91,9 @@ class Taxi(TabularEnv[TaxiState]):
     fickle_passenger: bool = field(pytree_node=False, default=False)
     rainy_probability: float = 0.8  # probability of the intended direction in the rain
     fickle_probability: float = 0.3  # probability that a passenger is fickle
-    step_reward: float = -1.0
-    delivery_reward: float = 20.0
-    illegal_reward: float = -10.0
+    step_reward: float = -1.0  # reward of a move or a pick-up
+    delivery_reward: float = 20.0  # reward of a drop-off at the destination
+    illegal_reward: float = -10.0  # reward of a pick-up or drop-off that is not allowed
 
     action_names = ("south", "north", "east", "west", "pick up", "drop off")
 

@@ -39,6 +39,13 @@ def environment_pages():
 
 
 @pytest.fixture(scope="session")
+def result_tables():
+    import result_tables  # in docs/, which is on pytest's path
+
+    return result_tables
+
+
+@pytest.fixture(scope="session")
 def measure_returns():
     return load(ROOT / "docs" / "measure_returns.py")
 

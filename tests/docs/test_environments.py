@@ -5,14 +5,21 @@ import doctest
 import json
 import re
 
+import docstrings
+import environment_docstrings
+import environment_list
+import environment_tables
+import equations
+import mujoco_names
 import pytest
+import result_tables
 
 import funcenv
 
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def texts(environment_pages):
     """Return the text of every page, by its file name."""
     return {page.name: environment_pages.page_text(page) for page in environment_pages.env_pages()}
@@ -44,10 +51,10 @@ def test_every_page_has_every_section_and_parameter(environment_pages, texts):
 
 
 def test_parameters_have_their_comments(texts):
-    assert "| `gravity` | `9.8` | \\[m/s^2\\] |" in texts["cartpole"]
+    assert "| `gravity` | `9.8` | acceleration of gravity \\[m/s^2\\] |" in texts["cartpole"]
     assert "| `high` | `0.05` | bounds of the initial state |" in texts["cartpole"]
-    assert "`euler`" not in texts["cartpole"] and "fixed at compile time" in texts["cartpole"]
-    assert "| `l` | `1.0` | length \\[m\\] |" in texts["pendulum"]  # without the comment for ruff
+    assert "fixed at compile time" in texts["cartpole"]
+    assert "| `l` | `1.0` | length of the rod \\[m\\] |" in texts["pendulum"]  # without the comment for ruff
     assert "| `theta` | pole, from upright, clockwise \\[rad\\] |" in texts["cartpole"]
 
 
@@ -102,8 +109,39 @@ def test_every_observation_and_action_has_a_row(environment_pages, texts):
         has_table = not isinstance(space, funcenv.spaces.Dict) and len(space.shape or ()) <= 1
         count = count if has_table else 0  # of a screen, or of several agents
         assert listed[:count] == list(range(count))
-    assert "| 1 | bshin | - | -1 | 1 | s: -1.0, w: 1.0 |" in texts["half_cheetah"]
-    assert "| 1 to 7 | angles of torso and joints | rad | -∞ | ∞ |" in texts["half_cheetah"]
+    assert "| 1 | motor of `bshin` | 90 N m | -1 | 1 | s: -1.0, w: 1.0 |" in texts["half_cheetah"]
+    assert "| 1 | angle of the torso | `rooty` | rad |" in texts["half_cheetah"]
+    assert "| 10 | rotation of the torso | `rooty` | rad/s |" in texts["half_cheetah"]
+    assert "| 27 to 104 | torques and forces of contacts" in texts["ant"]
+    assert "| 45 | torque of contacts about x | `body at ankle_1` | N m |" in texts["ant"]
+
+
+def test_every_parameter_is_described_in_words(texts):
+    for name, text in texts.items():
+        rows = re.findall(r"^\| `(\w+)` \| `[^`]*` \| (.*) \|$", text.partition("## Parameters")[2], re.MULTILINE)
+        for parameter, meaning in rows:
+            words = re.sub(r"\\\[.*?\\\]|\*fixed at compile time\*", "", meaning)
+            assert re.search(r"\w\w", words), f"{name}: comment on the field {parameter} what it means"
+
+
+def test_a_page_has_the_name_of_its_environment(environment_pages):
+    titles = {page.name: page.title for page in environment_pages.env_pages()}
+    assert titles["asterix"] == "Asterix" and titles["atari_breakout"] == "Atari Breakout"
+    assert titles["frozen_lake"] == "Frozen Lake" and titles["cartpole"] == "CartPole"
+    assert all(len(title) < 24 and "." not in title for title in titles.values())
+
+
+def test_equations_are_drawn_and_maps_are_kept(texts):
+    assert texts["acrobot"].count("<mtr>") == 6 and texts["pendulum"].count("<math") == 1
+    assert texts["mountain_car"].count("<math") == texts["mountain_car_continuous"].count("<math") == 1
+    assert "    |R: | : :G|" in texts["taxi"] and "<math" not in texts["taxi"]
+
+
+def test_a_bit_of_prose_is_no_equation():
+    assert equations.blocks_of("Words:\n\n    a sentence = of words, or not\n") == []
+    with pytest.raises(equations.NotAnEquation, match="does not end before"):
+        equations.to_mathml("a = b) c")
+    assert equations.to_mathml("y = a / (b + c) d")[1].startswith("<mrow><mfrac>")
 
 
 def test_a_table_that_its_docstring_does_not_list_is_an_error(environment_pages):
@@ -112,9 +150,14 @@ def test_a_table_that_its_docstring_does_not_list_is_an_error(environment_pages)
         environment_pages.observation_table(env, "float32 `[4]`: x [m], theta [rad].", {})
 
 
-def test_the_examples_of_the_tool_run(environment_pages):
-    result = doctest.testmod(environment_pages)
-    assert result.attempted >= 3 and result.failed == 0
+@pytest.mark.parametrize(
+    "script",
+    [docstrings, environment_docstrings, environment_list, environment_tables, equations, mujoco_names, result_tables],
+    ids=lambda script: script.__name__,
+)
+def test_the_examples_of_the_tools_run(script):
+    result = doctest.testmod(script)
+    assert result.attempted >= 1 and result.failed == 0
 
 
 def test_every_id_has_the_return_of_a_random_policy(environment_pages, texts):

@@ -34,7 +34,7 @@ def test_a_new_environment_is_listed_everywhere(gallery, environment_pages, pack
     assert ids == [package.env_id] and package.env_id not in gallery.env_ids()
     text = environment_pages.gallery(package.name)
     assert 'src="assets/gallery/harbour-Boat-v0.gif"' in text
-    assert "Bring a drifting boat back to its dock." in text
+    assert "Bring a drifting boat back to its dock." in text and "## Harbour" in text
     assert gallery.readme_list(ids) == "- **Harbour:** `harbour/Boat-v0`\n"
     assert cli.main(["list"]) == 0
     assert re.search(r"^harbour/Boat-v0\s+50\s+-3$", capsys.readouterr().out, flags=re.MULTILINE)

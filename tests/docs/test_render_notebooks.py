@@ -1,10 +1,12 @@
 """The notebooks as pages: what their cells display, and a cell that raises."""
 
 import base64
+import io
 
 import nbformat
 import pytest
 from nbclient.exceptions import CellExecutionError
+from PIL import Image
 
 from tests.docs.conftest import ROOT, load
 
@@ -64,3 +66,22 @@ def test_a_page_depends_on_the_notebook_and_on_the_package(render, tmp_path, mon
     (tmp_path / "funcenv" / "changed.py").write_text("x = 1")
     monkeypatch.setattr(render, "ROOT", tmp_path)
     assert render.digest(first) != before
+
+
+def test_stored_outputs_are_small_and_without_scripts(render):
+    content = io.BytesIO()
+    Image.effect_noise((2000, 500), 90).save(content, "PNG")
+    image = nbformat.v4.new_output("display_data", {"image/png": base64.b64encode(content.getvalue()).decode()})
+    stored = Image.open(io.BytesIO(base64.b64decode(render.small_output(image)["data"]["image/png"])))
+    assert stored.size == (560, 140)
+    replay = nbformat.v4.new_output("display_data", {"text/html": '<iframe srcdoc="page"></iframe>'})
+    assert "text/html" not in render.small_output(replay)["data"]
+    long = nbformat.v4.new_output("stream", name="stdout", text="line\n" * 1000)
+    assert render.small_output(long).text.count("\n") == render.MAX_LINES + 1
+    assert render.small_output(nbformat.v4.new_output("stream", name="stderr", text="a warning")) is None
+
+
+def test_a_page_links_to_colab_where_the_repository_is_known(render):
+    text = "\n\n".join(render.to_page(notebook("1"), "01_first", "https://github.com/me/funcenv").parts)
+    assert "colab.research.google.com/github/me/funcenv/blob/main/notebooks/01_first.ipynb" in text
+    assert "colab" not in "\n\n".join(render.to_page(notebook("1"), "01_first").parts)

@@ -1,5 +1,6 @@
 """The site builds without a warning, and without anything from elsewhere."""
 
+import html
 import os
 import pathlib
 import re
@@ -71,6 +72,19 @@ return [...document.querySelectorAll("article *")]
     .map(one => one.outerHTML.slice(0, 120));
 """
 PHONE = ["index", "tutorial", "installation", "gallery", "cli", "architecture", "environments/taxi", "benchmarks_suite"]
+PHONE += ["why", "zoo", "comparison", "environments/ant", "environments/acrobot"]
+WIDE = [*PHONE, "environments/index", "guides/from_gymnasium", "guides/training", "benchmarks", "benchmarks_games"]
+TABLES = """
+return [...document.querySelectorAll(".md-typeset__scrollwrap")]
+    .filter(one => one.scrollWidth > one.clientWidth + 1)
+    .map(one => one.scrollWidth + " > " + one.clientWidth + ": " + one.innerText.slice(0, 60));
+"""
+MISSING = """
+const images = [...document.querySelectorAll("article img, header img")];
+images.forEach(image => image.loading = "eager");
+return Promise.all(images.map(image => image.decode().then(() => null, () => image.src)))
+    .then(found => found.filter(one => one));
+"""
 
 
 def test_no_page_is_wider_than_a_phone(site, browser):
@@ -79,6 +93,37 @@ def test_no_page_is_wider_than_a_phone(site, browser):
         browser.open(site / f"{name}.html")
         assert browser.run("return document.documentElement.scrollWidth") == 390, name
         assert browser.run(OVERFLOW) == [], name
+
+
+def test_every_table_and_image_is_on_the_page(site, browser):
+    browser.look(width=1280, height=800)
+    for name in WIDE:
+        browser.open(site / f"{name}.html")
+        assert browser.run(TABLES) == [], name
+        assert browser.run(MISSING) == [], name
+
+
+def test_the_front_page_says_all_on_one_screen(site, browser):
+    browser.look(width=1280, height=800)
+    browser.open(site / "index.html")
+    bottom = "return document.querySelector(arguments[0]).getBoundingClientRect().bottom"
+    for selector in (".claim", ".front img", ".front figure:last-of-type svg", ".readers"):
+        assert browser.run(bottom, selector) <= 800, selector
+    assert browser.run("return document.querySelectorAll('.readers pre').length") == 3
+    assert browser.run("return document.querySelectorAll('figure.chart svg').length") == 2
+
+
+def test_links_lead_to_files_and_anchors_of_the_site(site):
+    pages = {page: page.read_text() for page in site.rglob("*.html") if page.name != "404.html"}  # has absolute links
+    anchors = {page: set(re.findall(r'\bid="([^"]+)"', text)) for page, text in pages.items()}
+    for page, text in pages.items():
+        for link in re.findall(r'(?:href|src)="([^":]+)"', text):
+            path, _, anchor = html.unescape(link).partition("#")
+            target = (page.parent / path).resolve() if path else page
+            target = target / "index.html" if target.is_dir() else target
+            assert target.exists(), f"{page.relative_to(site)}: {link}"
+            if anchor and target.suffix == ".html" and not anchor.startswith("__"):
+                assert anchor in anchors[target], f"{page.relative_to(site)}: {link}"
 
 
 def test_the_colours_are_those_of_the_system(site, browser):

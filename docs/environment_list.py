@@ -1,0 +1,99 @@
+"""The environments that the site documents: their classes, ids, titles and families."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import re
+from typing import Any
+
+from environment_docstrings import parse_docstring
+
+import funcenv
+from funcenv.registry import load_entry_points
+
+PACKAGE = "funcenv.envs"  # the site documents the environments of this package
+
+
+@dataclasses.dataclass(frozen=True)
+class EnvPage:
+    """An environment class and the ids that are registered for it."""
+
+    build: Any
+    specs: tuple[funcenv.EnvSpec, ...]
+
+    @property
+    def name(self) -> str:
+        """File name of the page, without its ending."""
+        return str(self.build.__module__.rpartition(".")[2])
+
+    @property
+    def title(self) -> str:
+        """Name of the environment: as its docstring spells it, or the words of the class's name."""
+        spelled, words = parse_docstring(self.build)[0], split_words(self.build.__name__)
+        return spelled if spelled.replace(" ", "") == self.build.__name__ else words
+
+    @property
+    def family(self) -> str:
+        """Title of the environments among which this one is listed."""
+        return family_of(self.specs[0])
+
+
+def env_pages(package: str = PACKAGE) -> list[EnvPage]:
+    """Return a page for each class that a package has registered, in the order of registration."""
+    found: dict[Any, list[funcenv.EnvSpec]] = {}
+    for spec in specs_of(package):
+        found.setdefault(spec.load(), []).append(spec)
+    return [EnvPage(build, tuple(specs)) for build, specs in found.items()]
+
+
+def specs_of(package: str) -> list[funcenv.EnvSpec]:
+    """Return the specifications that a package has registered."""
+    load_entry_points()
+    return [spec for spec in funcenv.registry.values() if str(spec.entry_point).startswith(f"{package}.")]
+
+
+def by_family(package: str = PACKAGE) -> dict[str, list[EnvPage]]:
+    """Return the pages of each family."""
+    families: dict[str, list[EnvPage]] = {}
+    for page in env_pages(package):
+        families.setdefault(page.family, []).append(page)
+    return families
+
+
+def family_of(spec: funcenv.EnvSpec) -> str:
+    """Return the family of an id: its package, or its namespace if the package has several.
+
+    >>> family_of(funcenv.spec("MinAtar/Asterix-v1")), family_of(funcenv.spec("arcade/Pong-v0"))
+    ('MinAtar', 'Arcade')
+    """
+    package = str(spec.entry_point).partition(":")[0].rpartition(".")[0]
+    own = package.rpartition(".")[2]
+    is_divided = len({one.namespace for one in specs_of(package)}) > 1
+    return str(spec.namespace) if is_divided and spec.namespace != own else family_title(package)
+
+
+def family_title(package: str) -> str:
+    """Return the title of a package of environments: its name, spelled as its docstring spells it.
+
+    >>> family_title("funcenv.envs.box2d"), family_title("funcenv.envs.toy_text")
+    ('Box2D', 'Toy text')
+    """
+    words = package.rpartition(".")[2].replace("_", " ")
+    spelled = re.search(words.replace(" ", "[ -]"), importlib.import_module(package).__doc__ or "", flags=re.IGNORECASE)
+    title = spelled[0] if spelled else words
+    return title[0].upper() + title[1:]
+
+
+def split_words(name: str) -> str:
+    """Return the words of a class's name.
+
+    >>> split_words("SpaceInvaders")
+    'Space Invaders'
+    """
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
+
+
+def animation_name(env_id: str) -> str:
+    """Return the name of an id's animation in docs/assets/gallery; docs/make_gallery.py writes it."""
+    return f"{env_id.replace('/', '-')}.gif"
