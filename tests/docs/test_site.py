@@ -66,7 +66,8 @@ def test_every_command_and_notebook_has_its_page(site):
 
 
 OVERFLOW = """
-const inside = element => element.closest("pre, table, .md-typeset__scrollwrap, .md-typeset__table, .highlight");
+const scrolled = "pre, table, .equations, .md-typeset__scrollwrap, .md-typeset__table, .highlight";
+const inside = element => element.closest(scrolled);
 return [...document.querySelectorAll("article *")]
     .filter(one => one.getBoundingClientRect().right > innerWidth + 1 && !inside(one))
     .map(one => one.outerHTML.slice(0, 120));
