@@ -99,8 +99,19 @@ def store_outputs(path: pathlib.Path) -> None:
     notebook, executed = read(path), execute(path)
     for cell, run in zip(notebook.cells, executed.cells, strict=True):
         if cell.cell_type == "code":
-            cell.outputs = [one for output in run.outputs if (one := small_output(output)) is not None]
+            cell.outputs = joined([one for output in run.outputs if (one := small_output(output)) is not None])
     nbformat.write(notebook, path)
+
+
+def joined(outputs: list[Any]) -> list[Any]:
+    """Return outputs in which printed text that follows other printed text is one."""
+    merged: list[Any] = []
+    for output in outputs:
+        if merged and output.output_type == merged[-1].output_type == "stream":
+            merged[-1].text = _cut(merged[-1].text + output.text)
+        else:
+            merged.append(output)
+    return merged
 
 
 def small_output(output: Any) -> Any:

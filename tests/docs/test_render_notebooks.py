@@ -78,6 +78,8 @@ def test_stored_outputs_are_small_and_without_scripts(render):
     assert "text/html" not in render.small_output(replay)["data"]
     long = nbformat.v4.new_output("stream", name="stdout", text="line\n" * 1000)
     assert render.small_output(long).text.count("\n") == render.MAX_LINES + 1
+    words = [nbformat.v4.new_output("stream", name="stdout", text=f"{number}\n") for number in range(3)]
+    assert [output.text for output in render.joined([*words, image])[:-1]] == ["0\n1\n2\n"]
     assert render.small_output(nbformat.v4.new_output("stream", name="stderr", text="a warning")) is None
 
 
