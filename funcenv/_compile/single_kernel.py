@@ -142,36 +142,34 @@ class SingleKernel:
             _require_no_host_call(self._plain.jitted.trace(*args).jaxpr.jaxpr)  # raises errors of the function, too
             return self.kernel.trace(*args)
 
-        def compile_kernel(*args: Any) -> Any:
+        def compile_kernel(meanwhile: Callable[[], object], *args: Any) -> Any:
             options = single_kernel_options()
             name = store.describe("kernel", self._parts, args, options)
             with refusals_of_the_compiler():
-                return store.compile_kept(name, trace, options, require_supported)
-
-        def matches(kernel: Any, *args: Any) -> bool:
-            return agree(self._view(kernel(*args)), self._view(self._reference(args)))
+                return store.compile_kept(name, trace, options, require_supported, meanwhile)
 
         def describe(*args: Any) -> str | None:
             return store.describe("trial of a kernel", self._parts, args)
 
-        return VerifiedProgram(compile_kernel, matches, describe).get(*args)
+        return VerifiedProgram(compile_kernel, self._matches, describe, self._reference).get(*args)
 
     def _first_plain_result(self, args: tuple[Any, ...]) -> Any:
         """Return the plain program's result, and divide the program at its call to the host if that is wanted."""
         if self._splits and self.refusal == CALLS_HOST:
-            split = VerifiedProgram(
-                self._split_program,
-                lambda program, *args: agree(self._view(program(*args)), self._view(self._reference(args))),
-            )
+            split = VerifiedProgram(self._split_program, self._matches, reference=self._reference)
             with contextlib.suppress(Refusal):  # The plain program is left whole.
                 self._plain = split.get(*args)
         return self._plain(*args)
 
-    def _reference(self, args: tuple[Any, ...]) -> Any:
-        """Return the plain program's result, for which it is compiled quickly."""
-        return self._plain.lower(*args).compile(compiler_options=quick_options())(*args)
+    def _reference(self, *args: Any) -> Any:
+        """Return the plain program, compiled quickly."""
+        return self._plain.lower(*args).compile(compiler_options=quick_options())
 
-    def _split_program(self, *args: Any) -> Any:
+    def _matches(self, program: Any, reference: Any, *args: Any) -> bool:
+        return agree(self._view(program(*args)), self._view(reference(*args)))
+
+    def _split_program(self, meanwhile: Callable[[], object], *args: Any) -> Any:
+        del meanwhile
         program = split_host_call(self._plain.jitted, *args, compile=_compile_quickly)
         if program is None:
             raise Refusal("the program does not call the host once")
@@ -184,6 +182,7 @@ def compile_single_kernel(
     style: Style = Style.BATCHED_SINGLE_KERNEL,
     options: dict[str, Any] | None = None,
     parts: Any = None,
+    meanwhile: Callable[[], object] | None = None,
 ) -> Callable[..., Any]:
     """Compile a function to a single kernel for arguments like these.
 
@@ -193,6 +192,7 @@ def compile_single_kernel(
         style: as `mark_single_kernel` takes it.
         options: of the compiler; `single_kernel_options()` by default.
         parts: all that the function is made of, as `store.describe` takes it.
+        meanwhile: as `store.compile_kept` takes it.
 
     Raises:
         Refusal: XLA cannot compile it to a single kernel.
@@ -201,7 +201,9 @@ def compile_single_kernel(
     name = store.describe("kernel", parts, args, (style, options))
     kernel: Any = jax.jit(mark_single_kernel(function, style))
     with refusals_of_the_compiler():
-        program: Callable[..., Any] = store.compile_kept(name, lambda: kernel.trace(*args), options, require_supported)
+        program: Callable[..., Any] = store.compile_kept(
+            name, lambda: kernel.trace(*args), options, require_supported, meanwhile
+        )
     return program
 
 

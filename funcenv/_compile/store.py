@@ -31,6 +31,7 @@ import numpy as np
 from jax.experimental import serialize_executable
 from jax.experimental.compilation_cache import compilation_cache
 
+from funcenv._compile.beside import beside
 from funcenv._compile.fingerprint import fingerprint, surroundings
 from funcenv._jax import Shape, config
 from funcenv.files import write_bytes
@@ -157,6 +158,7 @@ def compile_kept(
     trace: Callable[[], Any],
     options: dict[str, Any] | None = None,
     check: Callable[[Any], None] = lambda jaxpr: None,
+    meanwhile: Callable[[], object] | None = None,
 ) -> Any:
     """Return a compiled program: the one that was kept, or else a new one, which is kept.
 
@@ -165,6 +167,7 @@ def compile_kept(
         trace: returns the traced program, as `jax.jit(...).trace` does.
         options: of the compiler.
         check: takes the program's jaxpr before it is compiled, and raises an exception if it should not be.
+        meanwhile: is called in this thread while another one compiles the program; not if the program was kept.
     """
     program = find(name)
     if program is None:
@@ -176,12 +179,21 @@ def compile_kept(
         start = time.process_time()
         calls = set() if name is None else set(_CUSTOM_CALL.findall(lowered.as_text()))
         if name is None or not all(call.startswith(_LAPACK) for call in calls):
-            return lowered.compile(compiler_options=options)  # Other code, such as a callback, may be gone by then.
+            return compile_beside(lowered, options, meanwhile)  # Other code, such as a callback, may be gone by then.
         with _without_jax_cache():
-            program = lowered.compile(compiler_options=options)
+            program = compile_beside(lowered, options, meanwhile)
         keep(name, program, needs_lapack=bool(calls))
         keep(_time_name(name), Fact(time.process_time() - start))
     return program
+
+
+def compile_beside(lowered: Any, options: dict[str, Any] | None, meanwhile: Callable[[], object] | None) -> Any:
+    """Compile a lowered program, and do something else in this thread meanwhile."""
+    if meanwhile is None:
+        return lowered.compile(compiler_options=options)
+    with beside(functools.partial(lowered.compile, compiler_options=options)) as compiled:
+        meanwhile()
+    return compiled.result()
 
 
 @contextlib.contextmanager

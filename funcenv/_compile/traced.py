@@ -64,14 +64,15 @@ def require_verified(spec: Hashable, matches: Callable[[Any, Any], bool], env: A
     kind = spec, signature((env, rest))
     if kind not in _kernels:
         name = store.describe("trial of a kernel in a program", spec, (env, rest))
-        _kernels[kind] = VerifiedProgram(lambda env, rest: matches, _on_stand_ins, lambda env, rest: name)
+        _kernels[kind] = VerifiedProgram(lambda *_: matches, _on_stand_ins, lambda *_: name)
     _kernels[kind].get(env, rest)
 
 
 _kernels: dict[Hashable, VerifiedProgram[Callable[[Any, Any], bool]]] = {}
 
 
-def _on_stand_ins(matches: Callable[[Any, Any], bool], env: AnyEnv, rest: Any) -> bool:
+def _on_stand_ins(matches: Callable[[Any, Any], bool], reference: None, env: AnyEnv, rest: Any) -> bool:
+    del reference  # `matches` compiles its own.
     with jax.core.eval_context():
         concrete = jax.tree_util.tree_map_with_path(functools.partial(_parameter, env), env)
         return matches(*jax.tree.map(_stand_in, (concrete, rest)))

@@ -133,7 +133,11 @@ def _matches(spec: StepSpec, env: AnyEnv, rest: Any) -> bool:
     def reset(env: AnyEnv, keys: jax.Array, calls: jax.Array) -> Any:
         return map_rows(reset_row, env, num_envs, keys, calls)[0].replace(key=None)
 
-    @functools.partial(jax.jit, compiler_options=quick_options())
+    @functools.cache
+    def compile_reference() -> Any:
+        example: Any = env, keys, vstate, np.uint32(0)
+        return jax.jit(reference).lower(*example).compile(compiler_options=quick_options())
+
     def reference(env: AnyEnv, keys: jax.Array, vstate: Any, step: jax.Array) -> tuple[Any, StepResult]:
         """Return random actions and the step that they lead to."""
         drawn = map_rows(lambda env, key: env.action_space.sample(jax.random.fold_in(key, step)), env, num_envs, keys)
@@ -144,11 +148,14 @@ def _matches(spec: StepSpec, env: AnyEnv, rest: Any) -> bool:
     if not _have_same_form(vstate, rest[1]):
         raise Refusal("the state has other shapes or dtypes than that of a reset")
     program = compile_single_kernel(
-        functools.partial(_kernel, spec), env, keys, vstate, rest[2], style=spec.chunks.style, options=trial_options()
+        *(functools.partial(_kernel, spec), env, keys, vstate, rest[2]),
+        style=spec.chunks.style,
+        options=trial_options(),
+        meanwhile=compile_reference,
     )
     num_after_end = 0
     for step in range(max(min(_MAX_TRIAL_STEPS, _MAX_TRIAL_ENV_STEPS // num_envs), 1)):
-        actions, expected = reference(env, keys, vstate, np.uint32(step))
+        actions, expected = compile_reference()(env, keys, vstate, np.uint32(step))
         if not agree(program(env, keys, vstate, actions), expected):
             return False
         vstate = expected[0]

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import functools
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -48,14 +49,16 @@ class VerifiedProgram(Generic[Program]):
     """A fast program that is used only after its results have equalled the plain program's.
 
     Args:
-        make: returns the fast program for example arguments, or raises `Refusal`.
-        matches: from the fast program and the arguments, whether its results equal the plain program's. It may raise
-            `Refusal`, too.
+        make: `make(meanwhile, *args)` returns the fast program for example arguments, or raises `Refusal`. It may call
+            `meanwhile` while the program is compiled in another thread; this compiles the reference.
+        matches: `matches(program, reference, *args)` returns whether results equal those of the plain program. It may
+            raise `Refusal`, too.
         describe: from the arguments to the name under which the outcome is kept; None for none.
+        reference: compiles what the program is compared with, for the arguments.
 
-    >>> def make(x):
+    >>> def make(meanwhile, x):
     ...     return lambda x: x + x
-    >>> VerifiedProgram(make, lambda double, x: double(x) == 2 * x).get(3)(4)
+    >>> VerifiedProgram(make, lambda double, _, x: double(x) == 2 * x).get(3)(4)
     8
     """
 
@@ -64,8 +67,10 @@ class VerifiedProgram(Generic[Program]):
         make: Callable[..., Program],
         matches: Callable[..., bool],
         describe: Callable[..., str | None] = lambda *args: None,
+        reference: Callable[..., Any] = lambda *args: None,
     ) -> None:
-        self._make, self._matches, self._describe, self._lock = make, matches, describe, threading.Lock()
+        self._make, self._matches, self._describe, self._reference = make, matches, describe, reference
+        self._lock = threading.Lock()
         self._program: Program | None = None
         self._refusal: str | None = None
 
@@ -90,9 +95,10 @@ class VerifiedProgram(Generic[Program]):
         known = store.find(name)
         if known is not None and known.value is not None:
             raise Refusal(known.value)
+        reference = functools.cache(functools.partial(self._reference, *args))
         try:
-            program = self._make(*args)
-            if known is None and not self._matches(program, *args):
+            program = self._make(reference if known is None else lambda: None, *args)
+            if known is None and not self._matches(program, reference(), *args):
                 raise Refusal(DIFFERENT_RESULTS)
         except Refusal as refusal:
             store.keep(name, store.Fact(str(refusal)))

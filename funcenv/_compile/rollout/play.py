@@ -38,7 +38,7 @@ from funcenv._compile.rollout.program import (
 from funcenv._compile.rollout.step import Accumulator
 from funcenv._compile.rollout.threads import cut_shards, num_shards, num_threads, run_shards
 from funcenv._compile.rollout.traced import play_in_trace
-from funcenv._compile.rollout.verify import matches_reference
+from funcenv._compile.rollout.verify import compile_reference, matches_reference
 from funcenv._compile.sharing import MAX_SHARED_PROGRAMS
 from funcenv._compile.signature import signature
 from funcenv._compile.single_kernel import compile_single_kernel
@@ -184,6 +184,7 @@ class _RolloutKernel:
         accumulator: Accumulator,
         collect: Collect | None,
         capacity: int,
+        meanwhile: Callable[[], object],
         args: RolloutArgs,
         vstate: VectorState[Any] | None,
         num_steps: int,
@@ -195,7 +196,9 @@ class _RolloutKernel:
         function, style = functools.partial(run_steps, self._spec), self._spec.chunks.style
         start = self._start(args, vstate)
         parts = "rollout", self._spec
-        self._program = compile_single_kernel(function, *start, np.uint32(0), np.int32(1), style=style, parts=parts)
+        self._program = compile_single_kernel(
+            *(function, *start, np.uint32(0), np.int32(1)), style=style, parts=parts, meanwhile=meanwhile
+        )
 
     def __call__(self, args: RolloutArgs, vstate: VectorState[Any] | None, num_steps: int) -> RolloutResult:
         """Play."""
@@ -203,9 +206,9 @@ class _RolloutKernel:
         result: RolloutResult = self._program(*self._start(args, vstate), *steps)
         return result._replace(vstate=result.vstate.replace(key=args.keys))
 
-    def matches(self, args: RolloutArgs, vstate: VectorState[Any] | None, num_steps: int) -> bool:
+    def matches(self, reference: Any, args: RolloutArgs, vstate: VectorState[Any] | None, num_steps: int) -> bool:
         """Return whether its single steps equal those of the plain program."""
-        return matches_reference(self._program, self._spec, *self._start(args, vstate), num_steps)
+        return matches_reference(self._program, self._spec, *self._start(args, vstate), num_steps, reference)
 
     def _start(self, args: RolloutArgs, vstate: VectorState[Any] | None) -> tuple[RolloutArgs, VectorState[Any], Any]:
         """Return the first arguments of `run_steps`."""
@@ -224,8 +227,12 @@ def verified_rollout(
     def describe(*args: Any) -> str | None:
         return store.describe("trial of a rollout", (accumulator, collect, capacity), args[:-1])
 
+    def reference(args: RolloutArgs, vstate: VectorState[Any] | None, num_steps: int) -> Any:
+        spec = fit_spec(accumulator, collect, capacity, args)
+        return compile_reference(spec, args, empty_vstate(args) if vstate is None else vstate.replace(key=None))
+
     make = functools.partial(_RolloutKernel, accumulator, collect, capacity)
-    return VerifiedProgram(make, _RolloutKernel.matches, describe)
+    return VerifiedProgram(make, _RolloutKernel.matches, describe, reference)
 
 
 def _single_cpu(venv: AnyVectorEnv, args: Any) -> jax.Device:

@@ -26,7 +26,7 @@ from funcenv._compile.rollout.program import (
     run_steps,
 )
 from funcenv._compile.rollout.step import Accumulator, policy_actions
-from funcenv._compile.rollout.verify import matches_reference
+from funcenv._compile.rollout.verify import compile_reference, matches_reference
 from funcenv._compile.single_kernel import compile_single_kernel, mark_single_kernel
 from funcenv._compile.traced import kernel_in_trace, merge_envs, merge_rows, require_kernels, require_verified
 from funcenv._compile.verified import Refusal, fast_or_plain
@@ -145,9 +145,11 @@ def _batch(
 def _matches(spec: RolloutSpec, num_steps: int, args: RolloutArgs) -> bool:
     """Compile a kernel, and return whether its single steps equal those of the plain program."""
     function, start = functools.partial(run_steps, spec), empty_vstate(args)
+    reference = functools.cache(functools.partial(compile_reference, spec, args, start))
     program = compile_single_kernel(
         *(function, args, start, np.True_, np.uint32(0), np.int32(1)),
         style=spec.chunks.style,
         options=trial_options(),
+        meanwhile=reference,
     )
-    return matches_reference(program, spec, args, start, True, num_steps)
+    return matches_reference(program, spec, args, start, True, num_steps, reference())

@@ -35,6 +35,7 @@ def matches_reference(
     vstate: VectorState[Any],
     reset_first: bool,
     num_steps: int,
+    reference: Callable[..., RolloutResult] | None = None,
 ) -> bool:
     """Return whether the program's single steps equal those of the plain program; floats up to rounding.
 
@@ -45,26 +46,31 @@ def matches_reference(
         vstate: the state to start from, with `key=None`. Ignored when `reset_first` is true.
         reset_first: whether to start from a reset.
         num_steps: at most so many steps are compared.
+        reference: from `compile_reference`, which is called by default.
     """
     max_steps = max(min(num_steps, _MAX_STEPS, _MAX_ENV_STEPS // args.venv.num_envs), 1)
     if reset_first:
         vstate = program(args, vstate, np.True_, np.uint32(0), np.int32(0)).vstate
-    reference: Callable[..., RolloutResult] | None = None
+    reference = compile_reference(spec, args, vstate) if reference is None else reference
     for step in range(max_steps):
         result = program(args, vstate, np.False_, np.uint32(step), np.int32(1))
         ended = _ended(vstate, result.vstate)
         if step < 2 or ended.any() or step == max_steps - 1:
             rows = _compared_rows(ended)
-            reference_args = args, vstate, np.uint32(step), rows
-            if reference is None:
-                lowered = jax.jit(functools.partial(_reference, spec)).lower(*reference_args)
-                reference = lowered.compile(compiler_options=quick_options())
-            if not agree(_at_rows(result, rows), reference(*reference_args)):
+            if not agree(_at_rows(result, rows), reference(args, vstate, np.uint32(step), rows)):
                 return False
             if (ended.any() and step >= 2) or _is_finished(spec, result):
                 break
         vstate = result.vstate
     return True
+
+
+def compile_reference(spec: RolloutSpec, args: RolloutArgs, vstate: VectorState[Any]) -> Callable[..., RolloutResult]:
+    """Compile a plain step of some environments, quickly; the arguments are those of `matches_reference`."""
+    rows = _compared_rows(np.zeros(args.venv.num_envs, bool))
+    lowered = jax.jit(functools.partial(_reference, spec)).lower(args, vstate, np.uint32(0), rows)
+    compiled: Callable[..., RolloutResult] = lowered.compile(compiler_options=quick_options())
+    return compiled
 
 
 def _reference(
