@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -46,18 +47,28 @@ class KeptJit:
 
     def __call__(self, *args: Any) -> Any:
         """Run the program."""
-        if store.folder() is None:
+        if store.folder() is None and not self._programs:
             return self.jitted(*args)
         static, dynamic = self._divide(args)
         if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(dynamic)):
             return self.jitted(*args)
         key = static, signature(dynamic)
         if key not in self._programs:
-            while len(self._programs) >= _MAX_LOADED:
-                del self._programs[next(iter(self._programs))]
-            self._programs[key] = self._compiled(static, dynamic, args)
+            self._add(key, self._compiled(static, dynamic, args))
         program = self._programs[key]
         return self.jitted(*args) if program is None else program(*dynamic)
+
+    def compile(self, *args: Any, meanwhile: Callable[[Any], object]) -> None:
+        """Compile the program for such arguments, and do something else in this thread meanwhile.
+
+        Args:
+            *args: arguments, or their shapes; none is traced.
+            meanwhile: takes the shapes of the result. It is not called if the program was compiled or kept before.
+        """
+        static, dynamic = self._divide(args)
+        key = static, signature(dynamic)
+        if self._programs.get(key) is None:
+            self._add(key, self._compiled(static, dynamic, args, meanwhile))
 
     def lower(self, *args: Any) -> Any:
         """Return the lowered program, as `jax.jit(...).lower` does."""
@@ -72,11 +83,23 @@ class KeptJit:
         """Return for how many argument shapes the function is compiled."""
         return len([program for program in self._programs.values() if program]) + int(self.jitted._cache_size())
 
-    def _compiled(self, static: tuple[Any, ...], dynamic: tuple[Any, ...], args: tuple[Any, ...]) -> Any:
+    def _compiled(
+        self,
+        static: tuple[Any, ...],
+        dynamic: tuple[Any, ...],
+        args: tuple[Any, ...],
+        meanwhile: Callable[[Any], object] | None = None,
+    ) -> Any:
         name = store.describe(self._kind, self._parts, dynamic, (static, self._options))
-        if name is None:
-            return None
-        return store.compile_kept(name, lambda: self.jitted.trace(*args))
+        if meanwhile is not None:
+            trace = functools.cache(lambda: self.jitted.trace(*args))
+            return store.compile_kept(name, trace, meanwhile=lambda: meanwhile(trace().out_info))
+        return None if name is None else store.compile_kept(name, lambda: self.jitted.trace(*args))
+
+    def _add(self, key: Any, program: Any) -> None:
+        while len(self._programs) >= _MAX_LOADED:
+            del self._programs[next(iter(self._programs))]
+        self._programs[key] = program
 
     def _divide(self, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """Return the static arguments and the others."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
@@ -67,8 +67,14 @@ class Learner:
         self._advance_in_place = KeptJit(self._loop, "updates in place", parts, donate_argnums=[0])
         self._agents = KeptJit(self._make_agents, "agents of a state", parts, static_argnames=["explore"])
 
-    def init(self, key: jax.Array) -> Any:
-        """Return a new state; the key is split into one for each seed."""
+    def init(self, key: jax.Array, meanwhile: Callable[[Any], object] | None = None) -> Any:
+        """Return a new state; the key is split into one for each seed.
+
+        Args:
+            key: A typed key.
+            meanwhile: On a single device, takes the shapes of the state while another thread compiles the program that
+                makes it, such as `start_compiling`. It is not called if that program is at hand.
+        """
         require_typed_key(key)
         if is_tracing():  # in another program, JAX refuses compiler options
             return self._init(jax.random.key_data(key), impl_name(key))
@@ -76,7 +82,10 @@ class Learner:
         parts = self.algorithm, self.config
         init = KeptJit(self._init, "first state", parts, static_argnames=["impl"], options=quick_options())
         with default_promotion(), deterministic_reductions(self.config.deterministic_reductions):
-            state = init(transferred(np.asarray(jax.random.key_data(key))), impl_name(key))
+            args = transferred(np.asarray(jax.random.key_data(key))), impl_name(key)
+            if meanwhile is not None and self.mesh is None:
+                init.compile(*args, meanwhile=meanwhile)
+            state = init(*args)
         return state if self.mesh is None else put_sharded(state, state_shardings(self.mesh, state))
 
     def template(self, key: jax.Array) -> Any:
@@ -111,6 +120,19 @@ class Learner:
             state, metrics = self._program(donate)(state, transferred(np.int32(0)))
         jax.device_get(metrics)  # waits for the program
         return state
+
+    def start_compiling(
+        self, shapes: Any, donate: bool = False, meanwhile: Callable[[], object] = lambda: None
+    ) -> None:
+        """Compile `advance` on a single device before there is a state.
+
+        Args:
+            shapes: The shapes of a state.
+            donate: As `advance` takes it.
+            meanwhile: Is called while another thread compiles, if anything is compiled.
+        """
+        with self._context():
+            self._program(donate).compile(shapes, transferred(np.int32(0)), meanwhile=lambda _: meanwhile())
 
     def lower(self, state: Any, donate: bool = False) -> Any:
         """Return the lowered program of `advance`, as `jax.jit(...).lower` does: to read it, or to compile it.

@@ -298,3 +298,29 @@ def test_stages_are_announced_with_what_they_took_last_time(folder, monkeypatch)
     store.use_folder(None)
     with store.announced_stages(pytest.fail):
         assert kept(double, jnp.float32(2)) == 4
+
+
+def test_a_program_is_compiled_for_shapes_before_its_arguments_are_there(folder):
+    seen = []
+
+    def starts_compiling():
+        program = KeptJit(double, "function")
+        program.compile(jax.ShapeDtypeStruct((2,), jnp.float32), meanwhile=lambda shapes: seen.append(shapes.shape))
+        return program
+
+    assert starts_compiling()(jnp.ones(2)).tolist() == [2, 2] and seen == [(2,)]
+    again = starts_compiling()
+    assert again.num_compilations() == 1 and seen == [(2,)]  # It was kept, so nothing happened meanwhile.
+
+
+def test_a_program_that_is_not_kept_is_compiled_ahead_as_well():
+    traces = []
+
+    def function(x):
+        traces.append(x)
+        return x + 1
+
+    program = KeptJit(function, "function")
+    program.compile(jax.ShapeDtypeStruct((), jnp.int32), meanwhile=lambda shapes: None)
+    assert program(jnp.int32(1)) == 2 and len(traces) == 1
+    assert program(jnp.arange(2)).tolist() == [1, 2] and len(traces) == 2

@@ -17,6 +17,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import errno
+import importlib
 import os
 import pathlib
 import time
@@ -144,7 +145,7 @@ def start(
                 write_config(folder, description)
         return _train(
             learner,
-            lambda: learner.init(key),
+            lambda: _first_state(learner, key),
             key,
             folder,
             checkpoint_seconds,
@@ -255,7 +256,8 @@ def _train(
         if has_replay:  # report a mistake in the scene before training
             jax.eval_shape(lambda key: learner.env.scene(learner.env.initial(key)), new_key(0))
         wall, cpu = time.perf_counter(), time.process_time()
-        state = get_state()
+        with store.announced_stages(report.enter):
+            state = get_state()
         done = learner.num_updates_done(state)
         if is_first():
             remove_partial_files(folder)
@@ -267,7 +269,7 @@ def _train(
         if must_train:
             course = _Course(learner, key, folder, metrics_file, report, threshold, console)
             with store.announced_stages(report.enter):
-                state = learner.compile(state, course.donates)
+                state = learner.compile(state, _donates(config))
             course.begin(state)
             metrics_file.add_time(time.perf_counter() - wall, time.process_time() - cpu)
             course.logs = logs.open(folder, config, done * config.batch_size) if is_first() else []
@@ -289,6 +291,26 @@ def _train(
             record_agent(learner, agents, RecordOptions(replay_episodes)).save(replay)
         report.enter("finished" if is_finished else "stopped")
     return read_result(folder, state, config, threshold, [] if is_finished else signals)
+
+
+def _first_state(learner: Learner, key: jax.Array) -> Any:
+    """Return a new state; if programs must be compiled, that of the updates compiles at the same time."""
+
+    def compile_updates(shapes: Any) -> None:
+        learner.start_compiling(shapes, _donates(learner.config), _import_for_the_end)
+
+    return learner.init(key, compile_updates)
+
+
+def _import_for_the_end() -> None:
+    """Import what writes checkpoints and curves, each of which takes half a second."""
+    for name in ("matplotlib.figure", "orbax.checkpoint"):
+        importlib.import_module(name)
+
+
+def _donates(config: Any) -> bool:
+    """Return whether calls write over the states before them: not where the run may have to go back to one."""
+    return not config.stop_at_threshold or config.eval_every > 0
 
 
 def _evaluate_final(
@@ -360,18 +382,12 @@ class _Course:
         interval = -(-config.eval_every // config.batch_size) if config.eval_every else config.num_updates
         return min(interval - done % interval, config.num_updates - done)
 
-    @property
-    def donates(self) -> bool:
-        """Return whether calls write over the states before them: not where the run may have to go back to one."""
-        config = self.learner.config
-        return not config.stop_at_threshold or config.eval_every > 0
-
     def up_to_threshold(self, before: Any, after: Any, metrics: Metrics) -> tuple[Any, Metrics]:
         """Return the state and the metrics where a call first reached the threshold, if the run stops there.
 
         The call is made again with fewer updates, so that the end of a run does not depend on the sizes of its calls.
         """
-        if self.donates:
+        if _donates(self.learner.config):
             return after, metrics
         is_solved = solved_updates(metrics["mean_return"], self.threshold)
         if not is_solved.any():
@@ -386,7 +402,7 @@ class _Course:
         except checkpoint.NoCheckpointError:
             state = self.learner.init(self.key)
         while (done := self.learner.num_updates_done(state)) < num_updates:
-            state, _ = self.learner.advance(state, num_updates - done, self.donates)
+            state, _ = self.learner.advance(state, num_updates - done, _donates(self.learner.config))
         return state
 
     def judge(self, state: Any, metrics: Metrics, is_due: bool) -> Metrics:
@@ -414,7 +430,7 @@ def _advance(course: _Course, state: Any, checkpoint_seconds: float, signals: li
     while done < learner.config.num_updates and not number and not course.is_solved:
         wall, cpu = time.perf_counter(), time.process_time()
         to_evaluation = course.updates_to_evaluation(done)
-        next_state, metrics = learner.advance(state, min(num_updates, to_evaluation), course.donates)
+        next_state, metrics = learner.advance(state, min(num_updates, to_evaluation), _donates(course.learner.config))
         _require_finite(course, done, metrics)
         next_state, metrics = course.up_to_threshold(state, next_state, metrics)
         state, advanced = next_state, learner.num_updates_done(next_state) - done
