@@ -24,10 +24,10 @@ from funcenv.adapters.wrappers.passive_env_checker import PassiveEnvChecker
 from funcenv.adapters.wrappers.render_collection import RenderCollection
 from funcenv.adapters.wrappers.time_limit import TimeLimit
 from funcenv.checks import require_size, takes_numbers
+from funcenv.entry_points import load_entry_points
 from funcenv.func_env import AnyEnv, FuncEnv
 from funcenv.names import import_object
 from funcenv.registry import EnvSpec as FuncEnvSpec
-from funcenv.registry import load_entry_points
 from funcenv.registry import register as register_func_env
 from funcenv.registry import registry as loaded_specs
 from funcenv.registry import spec as find_spec

@@ -56,7 +56,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def first_of_each_class() -> list[str]:
     """Return the first id of each class of environments."""
     import funcenv
-    from funcenv.registry import load_entry_points, registry
+    from funcenv.entry_points import load_entry_points
+    from funcenv.registry import registry
 
     load_entry_points()
     found: dict[type, str] = {}

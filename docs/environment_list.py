@@ -10,7 +10,7 @@ from typing import Any
 from environment_docstrings import parse_docstring
 
 import funcenv
-from funcenv.registry import load_entry_points
+from funcenv.entry_points import load_entry_points
 
 PACKAGE = "funcenv.envs"  # the site documents the environments of this package
 

@@ -23,11 +23,11 @@ import jax.numpy as jnp
 import numpy as np
 
 import funcenv
+from funcenv.entry_points import load_entry_points
 from funcenv.envs.atari import Atari
 from funcenv.envs.box2d import BipedalWalker, CarRacing
 from funcenv.envs.classic_control import CartPole
 from funcenv.envs.mujoco.mujoco_env import MujocoEnv
-from funcenv.registry import load_entry_points
 from funcenv.train import run
 from funcenv.train.algorithm import DEFAULT_ALGORITHM, algorithm_name, algorithm_of
 from funcenv.train.presets import PIXEL_PRESETS, PRESETS, preset

@@ -10,25 +10,21 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import functools
-import importlib.metadata
 import json
-import math
 import re
-import threading
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self
 
 from funcenv.checks import require_size
+from funcenv.entry_points import load_entry_points
+from funcenv.env_parameters import require_known_parameters
 from funcenv.func_env import AnyEnv, FuncEnv
+from funcenv.json_values import from_json_value, texts_with_colon, to_json_value
 from funcenv.names import import_module, import_object, require_builder, require_trust
-from funcenv.struct import unannotated_values
 from funcenv.wrappers.time_limit import TimeLimit
 
-ENTRY_POINT_GROUP = "funcenv.envs"
-
-_STATEFUL_ARGUMENTS = ("render_mode", "disable_env_checker", "autoreset")
 _ID = re.compile(r"(?:(?P<namespace>[\w:.-]+)/)?(?P<name>[\w:.-]+?)(?:-v(?P<version>\d+))?")
 _UNSET: Any = object()
 
@@ -86,7 +82,7 @@ class EnvSpec:
     def build(self, **params: Any) -> Any:
         """Build the environment without a time limit."""
         build = self.load()
-        _require_known_parameters(self.id, build, params)
+        require_known_parameters(self.id, build, params)
         return build(**{**self.kwargs, **params})
 
     def make(self, *, max_episode_steps: int | None = _UNSET, **params: Any) -> AnyEnv:
@@ -112,7 +108,7 @@ class EnvSpec:
                 f"the entry point of {self.id} is {self.entry_point!r}, which has no JSON form; "
                 'register it as "module:attribute"'
             )
-        kwargs = {name: _to_json(f"kwargs[{name!r}]", value) for name, value in self.kwargs.items()}
+        kwargs = {name: to_json_value(f"kwargs[{name!r}]", value) for name, value in self.kwargs.items()}
         return json.dumps({**dataclasses.asdict(dataclasses.replace(self, kwargs={})), "kwargs": kwargs})
 
     @classmethod
@@ -130,7 +126,7 @@ class EnvSpec:
             funcenv.names.UntrustedCodeError: the text names code that is not registered under its id.
         """
         try:
-            fields = json.loads(text, object_hook=_from_json)
+            fields = json.loads(text, object_hook=from_json_value)
         except json.JSONDecodeError as error:
             raise ValueError(f"a spec is restored from the text of to_json, got {text!r}: {error}") from None
         names = [entry.name for entry in dataclasses.fields(cls)]
@@ -150,7 +146,7 @@ class EnvSpec:
         registered = None if known is None else known.entry_point
         names = {} if self.entry_point == registered else {"entry_point": str(self.entry_point)}
         if known is None or self.kwargs != known.kwargs:
-            names |= _texts_with_colon("kwargs", self.kwargs)
+            names |= texts_with_colon("kwargs", self.kwargs)
         return names
 
     def pprint(self) -> str:
@@ -177,9 +173,6 @@ class _Namespace(NamedTuple):
 _specs: dict[str, EnvSpec] = {}
 _families: list[Callable[[], Iterable[EnvSpec]]] = []
 _namespaces: dict[str, _Namespace] = {}
-_loaded: set[str] = set()  # the entry points whose functions were called
-_loading: set[str] = set()  # the entry points whose functions are being called, by the thread that holds the lock
-_loading_lock = threading.RLock()
 registry: Mapping[str, EnvSpec] = MappingProxyType(_specs)
 """A read-only view of all ids that `register` knows. It does not load installed packages, as `spec(id)` does."""
 
@@ -400,45 +393,6 @@ def parse_id(id: str) -> tuple[str | None, str, int | None]:
     return match["namespace"], match["name"], None if version is None else int(version)
 
 
-def load_entry_points() -> None:
-    """Call the function of every entry point in the group `funcenv.envs`, each of them once.
-
-    One that fails gives a warning with its name, and the others are still loaded. Other threads wait. A function may
-    look up environments itself, of all the other entry points.
-    """
-    for entry in _entry_points():
-        if entry.value not in _loaded:
-            _load_entry_point(entry)
-
-
-def _load_entry_point(entry: importlib.metadata.EntryPoint) -> None:
-    try:
-        function: Callable[[], None] = entry.load()  # before taking the lock, which this module may need to be imported
-        error = None
-    except Exception as failure:
-        error = failure
-    with _loading_lock:
-        if entry.value in _loaded or entry.value in _loading:
-            return
-        _loading.add(entry.value)
-        try:
-            if error is None:
-                function()
-        except Exception as failure:
-            error = failure
-        finally:
-            _loading.remove(entry.value)
-            _loaded.add(entry.value)
-    if error is not None:
-        message = f"the environments of {entry.value} could not be loaded: {type(error).__name__}: {error}"
-        warnings.warn(message, RuntimeWarning, stacklevel=4)
-
-
-@functools.cache
-def _entry_points() -> importlib.metadata.EntryPoints:
-    return importlib.metadata.entry_points(group=ENTRY_POINT_GROUP)
-
-
 def _known_spec(id: Any) -> EnvSpec | None:
     """Return the spec that is registered under an id without a module, or None."""
     if not isinstance(id, str) or ":" in id:
@@ -449,18 +403,6 @@ def _known_spec(id: Any) -> EnvSpec | None:
             return spec(id)
         except ValueError:
             return None
-
-
-def _texts_with_colon(where: str, value: Any) -> dict[str, str]:
-    """Return the texts in parameters that could name code, such as an id with a module, by where they are."""
-    if isinstance(value, str):
-        return {where: value} if ":" in value else {}
-    if isinstance(value, (list, tuple)):
-        value = dict(enumerate(value))
-    found: dict[str, str] = {}
-    for name, inner in value.items() if isinstance(value, Mapping) else ():
-        found |= _texts_with_colon(f"{where}[{name!r}]", inner)
-    return found
 
 
 def _is_redefined(old: EnvSpec, new: EnvSpec) -> bool:
@@ -487,40 +429,3 @@ def _suggest_id(id: str, versions: list[str]) -> str:
     lowered = {known.lower(): known for known in known_specs}
     close = difflib.get_close_matches(id.lower(), lowered, n=1, cutoff=0.75)
     return f"did you mean {lowered[close[0]]}?" if close else "funcenv.pprint_registry() lists what there is"
-
-
-def _require_known_parameters(id: str, build: Any, params: dict[str, Any]) -> None:
-    if not (isinstance(build, type) and dataclasses.is_dataclass(build)):
-        return  # a function checks its own arguments
-    names = [entry.name for entry in dataclasses.fields(build)]
-    for name in params:
-        if name not in names:
-            close = difflib.get_close_matches(name.lower(), names, n=1)
-            remedy = f"did you mean {close[0]}?" if close else f"it has: {', '.join(names)}"
-            # Python's own wording, which libraries search for when they try whether an argument is accepted.
-            if name in _STATEFUL_ARGUMENTS:
-                remedy = f"the interface that has one is funcenv.adapters.make({id!r}, {name}=...)"
-            elif name in unannotated_values(build):
-                remedy = f"in the class {build.__name__} it has no annotation; make it a parameter: {name}: float = ..."
-            raise TypeError(f"{id} got an unexpected keyword argument {name!r}; {remedy}")
-
-
-_TUPLE = "__tuple__"  # the key that marks a list in JSON as a tuple, which some parameters must be
-
-
-def _to_json(where: str, value: Any) -> Any:
-    if value is None or isinstance(value, (bool, int, str)) or (isinstance(value, float) and math.isfinite(value)):
-        return value
-    if isinstance(value, (list, tuple)):
-        items = [_to_json(f"{where}[{i}]", item) for i, item in enumerate(value)]
-        return {_TUPLE: items} if isinstance(value, tuple) else items
-    if isinstance(value, dict) and all(isinstance(name, str) and name != _TUPLE for name in value):
-        return {name: _to_json(f"{where}[{name!r}]", item) for name, item in value.items()}
-    raise TypeError(
-        f"{where} is {value!r} of type {type(value).__name__}, which has no JSON form; "
-        "use finite numbers, strings, lists, tuples and dicts"
-    )
-
-
-def _from_json(value: dict[str, Any]) -> Any:
-    return tuple(value[_TUPLE]) if value.keys() == {_TUPLE} else value

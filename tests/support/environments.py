@@ -18,7 +18,8 @@ from funcenv import wrappers
 from funcenv._compile.jaxpr import count_jaxpr, iter_eqns
 from funcenv._compile.single_kernel import require_supported
 from funcenv._compile.verified import Refusal
-from funcenv.registry import load_entry_points, registry
+from funcenv.entry_points import load_entry_points
+from funcenv.registry import registry
 from funcenv.spaces import Box
 
 MAX_LIGHT_OPERATIONS = 20_000  # of a step; what takes more is heavy physics

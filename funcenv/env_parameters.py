@@ -1,0 +1,35 @@
+"""The check of the parameters that an environment is made with."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from typing import Any
+
+from funcenv.struct import unannotated_values
+
+_STATEFUL_ARGUMENTS = ("render_mode", "disable_env_checker", "autoreset")
+
+
+def require_known_parameters(id: str, build: Any, params: dict[str, Any]) -> None:
+    """Raise `TypeError` if a class of environments does not have one of these parameters.
+
+    >>> from funcenv.envs import CartPole
+    >>> require_known_parameters("CartPole-v1", CartPole, {"gravty": 1.6})
+    Traceback (most recent call last):
+        ...
+    TypeError: CartPole-v1 got an unexpected keyword argument 'gravty'; did you mean gravity?
+    """
+    if not (isinstance(build, type) and dataclasses.is_dataclass(build)):
+        return  # a function checks its own arguments
+    names = [entry.name for entry in dataclasses.fields(build)]
+    for name in params:
+        if name not in names:
+            close = difflib.get_close_matches(name.lower(), names, n=1)
+            remedy = f"did you mean {close[0]}?" if close else f"it has: {', '.join(names)}"
+            # Python's own wording, which libraries search for when they try whether an argument is accepted.
+            if name in _STATEFUL_ARGUMENTS:
+                remedy = f"the interface that has one is funcenv.adapters.make({id!r}, {name}=...)"
+            elif name in unannotated_values(build):
+                remedy = f"in the class {build.__name__} it has no annotation; make it a parameter: {name}: float = ..."
+            raise TypeError(f"{id} got an unexpected keyword argument {name!r}; {remedy}")
