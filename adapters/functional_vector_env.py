@@ -125,7 +125,7 @@ class FunctionalVectorEnv(EnvPoolMethods[ObsType, ActType]):
             raise ValueError(f"output must be one of {', '.join(_OUTPUTS)}, got {output!r}")
         if output == "torch":
             torch_output()  # raises if torch is missing
-        mode, modes = AutoresetMode(autoreset_mode), render_modes(func_env)
+        mode, modes = AutoresetMode.of(autoreset_mode), render_modes(func_env)
         require_mode(render_mode, modes, func_env)
         size = require_frame_size(render_height, render_width)
         self._session = VectorSession(func_env, num_envs, mode, output)

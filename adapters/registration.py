@@ -31,6 +31,7 @@ from funcenv.registry import EnvSpec as FuncEnvSpec
 from funcenv.registry import register as register_func_env
 from funcenv.registry import registry as loaded_specs
 from funcenv.registry import spec as find_spec
+from funcenv.registry import unregister
 from funcenv.vector import AutoresetMode
 from funcenv.wrappers.base import layers
 from funcenv.wrappers.time_limit import TimeLimit as PureTimeLimit
@@ -209,9 +210,13 @@ class _Registry(Mapping[str, EnvSpec]):
         load_entry_points()
         return len(loaded_specs)
 
+    def __delitem__(self, id: str) -> None:
+        """Forget an id, as `del gymnasium.registry[id]` does, so that it can be registered again."""
+        unregister(id)
 
-registry: Mapping[str, EnvSpec] = _Registry()
-"""A mapping from all ids to their specifications."""
+
+registry = _Registry()
+"""A mapping from all ids to their specifications, from which ids can be deleted."""
 
 
 def register_envs(env_module: Any) -> None:
@@ -375,7 +380,7 @@ def make_vec(
             env = wrapper(env)
         return env
 
-    return SyncVectorEnv([make_one] * num_envs, autoreset_mode=autoreset_mode, **more)
+    return SyncVectorEnv([make_one] * num_envs, **{"autoreset_mode": autoreset_mode, **more})
 
 
 def _spec_of(id: str | FuncEnvSpec | AnyEnv) -> EnvSpec:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy as copying
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from funcenv.adapters.compat.results import call_reset, observation_and_info, step_api_compatibility
 from funcenv.adapters.engine.batch_seeding import parse_seeds, require_mask
+from funcenv.adapters.engine.batching import action_rows, stack_members
 from funcenv.adapters.engine.reset_options import read_options
 from funcenv.adapters.env import ActType, Env, ObsType
 from funcenv.adapters.spaces.space import GeneratorSpace, Space
@@ -73,7 +73,7 @@ class SyncVectorEnv(VectorEnv[ObsType, ActType]):
             setattr(self, f"single_{name}", space)
             setattr(self, name, Space(batch_space(space.pure, self.num_envs)))
         self.spec, self.render_mode = first.spec, first.render_mode
-        self._mode = AutoresetMode(autoreset_mode)
+        self._mode = AutoresetMode.of(autoreset_mode)
         self.metadata = {**first.metadata, "autoreset_mode": self._mode}
         self._ended = np.zeros(self.num_envs, bool)
 
@@ -127,7 +127,7 @@ class SyncVectorEnv(VectorEnv[ObsType, ActType]):
         terminations, truncations = np.zeros(self.num_envs, bool), np.zeros(self.num_envs, bool)
         infos: dict[str, Any] = {}
         for i, (env, action) in enumerate(
-            zip(self.envs, _rows(self.action_space, actions, self.num_envs), strict=True)
+            zip(self.envs, action_rows(self.action_space, actions, self.num_envs), strict=True)
         ):
             if self._ended[i] and self._mode is AutoresetMode.NEXT_STEP:
                 self._observations[i], info = observation_and_info(call_reset(env, None, None, return_info=True))
@@ -174,33 +174,7 @@ class SyncVectorEnv(VectorEnv[ObsType, ActType]):
             env.set_wrapper_attr(name, value)
 
     def _stacked(self) -> Any:
-        return _stack(self.single_observation_space.pure, self._observations)
-
-
-def _stack(space: Any, members: list[Any]) -> Any:
-    """Return a batch of members in fresh arrays."""
-    parts = getattr(space, "spaces", None)
-    if isinstance(parts, dict):
-        return {name: _stack(part, [member[name] for member in members]) for name, part in parts.items()}
-    if isinstance(parts, tuple) and isinstance(members[0], tuple) and len(members[0]) == len(parts):
-        return tuple(_stack(part, [member[i] for member in members]) for i, part in enumerate(parts))
-    if space.shape is None or space.dtype is None:
-        return tuple(copying.deepcopy(members))
-    return np.stack([np.asarray(member, space.dtype) for member in members])
-
-
-def _rows(space: Any, actions: Any, num_envs: int) -> list[Any]:
-    """Return the action of each environment."""
-    if isinstance(actions, dict):
-        columns = {name: _rows(space, part, num_envs) for name, part in actions.items()}
-        return [{name: column[i] for name, column in columns.items()} for i in range(num_envs)]
-    if isinstance(actions, tuple) and hasattr(space, "spaces"):
-        columns_of = [_rows(None, part, num_envs) for part in actions]
-        return [tuple(column[i] for column in columns_of) for i in range(num_envs)]
-    rows = list(actions)
-    if len(rows) != num_envs:
-        raise ValueError(f"actions must have one row for each of num_envs={num_envs}, got {len(rows)}")
-    return rows
+        return stack_members(self.single_observation_space.pure, self._observations)
 
 
 def _add_info(infos: dict[str, Any], info: dict[str, Any], i: int, num_envs: int) -> None:

@@ -10,7 +10,7 @@ import difflib
 import functools
 import numbers
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any, TypeVar
 
 import jax
@@ -132,7 +132,7 @@ def require_one_of(name: str, value: Any, choices: Iterable[str], remedy: str | 
     ValueError: fidelity must be one of exact, fast, got 'fats'; try 'fast'
     """
     names = list(choices)
-    if value in names:
+    if isinstance(value, Hashable) and value in names:  # arrays, which are not, compare part by part
         return
     lowered = {name.casefold(): name for name in names}
     similar = difflib.get_close_matches(str(value).casefold(), lowered, n=1)
@@ -245,7 +245,14 @@ def require_numeric(owner: str, entry: dataclasses.Field[Any], value: Any) -> No
     is_number = isinstance(value, (int, float, np.generic))
     if not is_number and isinstance(value, numbers.Number):
         raise ValueError(f"{name} must be a number, got {value!r}; write float({value!r})")
-    if value is None or callable(value) or isinstance(value, (str, bytes, dict, set)) or kind in _NO_NUMBERS:
+    is_space = hasattr(value, "contains")  # spaces have a dtype, as arrays do
+    if (
+        value is None
+        or is_space
+        or callable(value)
+        or isinstance(value, (str, bytes, dict, set))
+        or kind in _NO_NUMBERS
+    ):
         raise ValueError(f"{name} must be a number, got {value!r}")
     if isinstance(value, int) or (isinstance(value, (np.generic, np.ndarray)) and kind in ("i", "u")):
         _require_integers_of_jax(name, value)

@@ -41,6 +41,16 @@ class Drawable(Generic[State, Action]):
         return None
 
     @property
+    def draws_images(self) -> bool:
+        """True if `host_image` draws every state, although there is no scene."""
+        return False
+
+    @property
+    def why_undrawn(self) -> str:
+        """The reason why there are no images, with the remedy, for messages."""
+        return f"{type(self).__name__} draws nothing until it defines scene(state)"
+
+    @property
     def image_size(self) -> tuple[int, int] | None:
         """Height and width of images for which no size is asked; None if they follow from the scene."""
         return None

@@ -57,6 +57,7 @@ import itertools
 import math
 import os
 import threading
+import time
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
@@ -70,6 +71,9 @@ from funcenv._jax import Shape
 from funcenv.struct import NDArray
 
 Simulator = TypeVar("Simulator")
+
+MAX_COPY_SECONDS = 60
+"""Bound on the time until the arguments of a host call are on the host, in seconds; a copy takes milliseconds."""
 
 
 def host_call(function: Callable[..., Any], result: Any, *args: Any, fills: bool = False) -> Any:
@@ -291,7 +295,7 @@ class HostFunction:
 
     def __call__(self, sent: Any) -> NDArray:
         """Answer one call; the axes of a batch come first."""
-        words = np.asarray(sent)
+        words = _received(sent)
         *batch, length = words.shape
         num = math.prod(batch)
         parts = split_words(words if len(batch) == 1 else words.reshape(num, length), self.fields)
@@ -379,6 +383,29 @@ class Field(NamedTuple):
         array = words.view(self.dtype)
         array.shape = len(words), *self.shape  # this assignment raises an error where a copy would be needed
         return array
+
+
+def _received(sent: Any) -> NDArray:
+    """Return the words that a program sends.
+
+    JAX copies more than 100 KB on a thread of XLA's pool. If the only thread runs the program that waits for this call,
+    the copy never begins.
+
+    Raises:
+        RuntimeError: the copy took longer than `MAX_COPY_SECONDS`.
+    """
+    if isinstance(sent, jax.Array):
+        pause, deadline = 1e-5, time.monotonic() + MAX_COPY_SECONDS
+        while not sent.is_ready():  # type: ignore[attr-defined]  # JAX declares no types
+            if time.monotonic() > deadline:
+                raise RuntimeError(
+                    f"a host call got no arguments within {MAX_COPY_SECONDS} s, because all threads of XLA wait for "
+                    'host calls; call jax.config.update("jax_cpu_enable_async_dispatch", False), or set the '
+                    "environment variable PJRT_NPROC to 2 or more, before JAX starts"
+                )
+            time.sleep(pause)
+            pause = min(2 * pause, 1e-2)
+    return np.asarray(sent)
 
 
 def _bits(leaf: jax.Array) -> jax.Array:

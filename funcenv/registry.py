@@ -214,6 +214,23 @@ def register(
     _specs[id] = new
 
 
+def unregister(id: str) -> None:
+    """Forget an id.
+
+    Raises:
+        KeyError: no such id is registered.
+
+    >>> from funcenv.envs import CartPole
+    >>> register("doc/Sun-v0", CartPole)
+    >>> unregister("doc/Sun-v0")
+    >>> "doc/Sun-v0" in registry
+    False
+    """
+    if id not in _specs:
+        raise KeyError(f"{id!r} is not registered; funcenv.pprint_registry() lists what there is")
+    del _specs[id]
+
+
 def register_family(specs: Callable[[], Iterable[EnvSpec]]) -> None:
     """Register many ids of an environment that is registered already, which differ in its parameters only.
 
@@ -297,7 +314,10 @@ def spec(id: str) -> EnvSpec:
     """
     if not isinstance(id, str):
         raise TypeError(f"an environment id is a string such as 'CartPole-v1', got {id!r}")
-    module, _, id = id.rpartition(":")
+    module, colon, name_in_module = id.rpartition(":")
+    if colon and not (module and name_in_module):
+        raise ValueError(f"an environment id has the form [module:][namespace/]Name[-vN], got {id!r}")
+    id = name_in_module
     imported = import_module(module) if module else None
     load_entry_points()
     if id in _specs:

@@ -216,7 +216,7 @@ def evaluate(
     """Play whole episodes, all at once, as one compiled program, and report each one's return.
 
     Every episode counts once, however short. Episodes that end early wait for the others; on a CPU, large batches are
-    played in chunks, so that few episodes wait for the longest one.
+    played in chunks, so that few episodes wait for the longest one. Both hold inside `jax.jit` as well.
 
     Args:
         env: the environment; or a batch of `num_episodes`, whose parameters have a leading axis: episode i is then

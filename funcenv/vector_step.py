@@ -55,6 +55,17 @@ class AutoresetMode(enum.Enum):
     DISABLED = "Disabled"
 
     @classmethod
+    def of(cls, value: object) -> AutoresetMode:
+        """Return the mode that is given as a member or by its value.
+
+        >>> AutoresetMode.of("SameStep")
+        <AutoresetMode.SAME_STEP: 'SameStep'>
+        """
+        if not isinstance(value, (str, cls)):
+            cls._missing_(value)
+        return cls(value)
+
+    @classmethod
     def _missing_(cls, value: object) -> None:
         modes = ", ".join(str(mode) for mode in cls)
         raise ValueError(f"autoreset_mode must be one of {modes}, got {value!r}")

@@ -369,3 +369,28 @@ def test_large_arguments_do_not_wait_for_themselves():
     step = jax.vmap(lambda row: host_call(lambda rows: rows + np.float32(1), shape, row))
     final = jax.jit(lambda rows: jax.lax.scan(lambda rows, _: (step(rows), None), rows, length=30)[0])(large)
     assert (np.asarray(final) == 30).all()
+
+
+ONE_THREAD = """
+import jax, jax.numpy as jnp, numpy as np
+from funcenv import host
+
+host.MAX_COPY_SECONDS = 0.5
+shape = jax.ShapeDtypeStruct((1000,), np.float32)
+call = jax.jit(jax.vmap(lambda row: host.host_call(lambda rows: rows + 1, shape, row)))
+rows = jnp.zeros((40, 1000))
+for _ in range(1000):
+    rows = call(rows * 1.0)
+print(rows[0, 0])
+"""
+
+
+def test_a_call_that_waits_for_its_own_thread_says_so():
+    environment = {**os.environ, "PJRT_NPROC": "1", "JAX_PLATFORMS": "cpu"}
+    outcome = subprocess.run([sys.executable, "-c", ONE_THREAD], env=environment, capture_output=True, text=True)
+    assert "got no arguments within 0.5 s" in outcome.stderr and "PJRT_NPROC to 2 or more" in outcome.stderr
+    update = 'jax.config.update("jax_cpu_enable_async_dispatch", False)'
+    assert update in outcome.stderr
+    mended = f"import jax; {update}\n{ONE_THREAD}"
+    outcome = subprocess.run([sys.executable, "-c", mended], env=environment, capture_output=True, text=True)
+    assert outcome.stdout == "1000.0\n", outcome.stderr

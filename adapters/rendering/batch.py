@@ -9,10 +9,10 @@ import jax
 import numpy as np
 
 from funcenv.adapters.rendering.frames import Frame, draw_frames, draw_mosaic, row_of, scene_aspect
-from funcenv.adapters.rendering.modes import LIST_SUFFIX, render_modes
+from funcenv.adapters.rendering.modes import LIST_SUFFIX
 from funcenv.adapters.rendering.renderer import Renderer, RenderInput
 from funcenv.adapters.rendering.window import Window
-from funcenv.func_env import AnyEnv
+from funcenv.func_env import AnyEnv, FuncEnv
 from funcenv.scene.grid import grid_shape
 from funcenv.scene.size import frame_size
 from funcenv.struct import NDArray
@@ -51,6 +51,7 @@ class BatchRenderer:
         self._mode, self._num_envs, self._caption, self._fps, self._size = mode, num_envs, caption, fps, size
         self.window: Window | None = None
         self._aspect: float | None = None
+        self._frame_size: tuple[int, int] | None = None
         self._collected: list[PresentFrame] = []
         self._first_of = np.zeros(num_envs, int)  # the first collected frame of each environment's episode
 
@@ -113,10 +114,11 @@ class BatchRenderer:
         return self._texts(frame) if mode == "ansi" else self._frames(frame)
 
     def _frames(self, frame: PresentFrame) -> tuple[Frame, ...]:
-        size = frame.func_envs.image_size if self._size == (None, None) else None
-        if size is None:
-            size = frame_size(self._frame_aspect(frame), *self._size)
-        return tuple(draw_frames(frame.func_envs, frame.env_state, size))
+        if self._frame_size is None:
+            first = row_of(frame.func_envs, 0)
+            size = first.image_size if self._size == (None, None) else None
+            self._frame_size = size or frame_size(self._frame_aspect(frame), *self._size)
+        return tuple(draw_frames(frame.func_envs, frame.env_state, self._frame_size))
 
     def _texts(self, frame: PresentFrame) -> tuple[str, ...]:
         renderer = Renderer(self._caption, 1, *self._size)
@@ -149,6 +151,9 @@ class BatchRenderer:
 
 
 def require_drawable(func_env: AnyEnv) -> None:
-    """Raise `ValueError` unless an environment, or a batch of it, has images."""
-    if "rgb_array" not in render_modes(func_env):
-        raise ValueError(f"{type(func_env.unwrapped).__name__} draws nothing until it defines scene(state)")
+    """Raise `ValueError` unless an environment, or a batch of it, has scenes."""
+    env_class = type(func_env.unwrapped)
+    if env_class.scene is FuncEnv.scene:
+        if func_env.unwrapped.draws_images:
+            raise ValueError(f"a mosaic needs scenes, and {env_class.__name__} has images; call render() for these")
+        raise ValueError(func_env.unwrapped.why_undrawn)

@@ -37,7 +37,10 @@ def require_frame_size(height: int | None, width: int | None) -> tuple[int | Non
 
 
 def scene_aspect(func_env: AnyEnv, env_state: Any) -> float:
-    """Return the width of a scene's camera view divided by its height."""
+    """Return the width of a scene's camera view, or of a library's image, divided by its height."""
+    if func_env.unwrapped.draws_images and func_env.image_size is not None:
+        height, width = func_env.image_size
+        return width / height
     width, height = jax.device_get(_camera_size(*transferred((func_env, env_state))))
     return float(width) / float(height)
 

@@ -17,6 +17,8 @@ ALL_MODES = ("human", "rgb_array", "ansi", "rgb_array_list", "ansi_list")
 def render_modes(func_env: type[AnyEnv] | AnyEnv) -> list[str]:
     """Return the render modes of an environment or environment class: all if it defines `scene`, text if only `text`.
 
+    An environment whose images another library draws has `rgb_array` and `rgb_array_list`.
+
         human           a window, updated by `reset` and `step`
         rgb_array       a frame, uint8 [height, width, 3]
         ansi            a string for a terminal
@@ -30,7 +32,8 @@ def render_modes(func_env: type[AnyEnv] | AnyEnv) -> list[str]:
     env_class = func_env if isinstance(func_env, type) else type(func_env.unwrapped)
     if env_class.scene is not FuncEnv.scene:
         return list(ALL_MODES)
-    return ["ansi", "ansi_list"] if has_text(env_class) else []
+    modes = ["ansi", "ansi_list"] if has_text(env_class) else []
+    return [*RGB_MODES, *modes] if not isinstance(func_env, type) and func_env.unwrapped.draws_images else modes
 
 
 def has_text(env_class: type[AnyEnv]) -> bool:
@@ -76,8 +79,8 @@ def require_mode(mode: str | None, modes: list[str], func_env: AnyEnv, on_displa
         ...
     ValueError: render_mode must be one of [None, 'rgb_array'], got 'rgb'
     """
-    if mode is not None and mode not in modes:
-        remedy = "" if modes else f"; {type(func_env.unwrapped).__name__} draws nothing until it defines scene(state)"
+    if mode is not None and not (isinstance(mode, str) and mode in modes):
+        remedy = "" if modes else f"; {func_env.unwrapped.why_undrawn}"
         raise ValueError(f"render_mode must be one of {[None, *modes]}, got {mode!r}{remedy}")
     if mode == "human":
         (require_display if on_display else require_pygame)()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from funcenv import spaces as pure_spaces
 from funcenv.adapters.spaces.space import GeneratorSpace, Space, plain_member
 from funcenv.spaces.space import AnySpace
@@ -48,9 +50,15 @@ def unflatten(space: Space[Any], x: Any) -> Any:
     >>> from funcenv.adapters.spaces import Discrete, Tuple
     >>> unflatten(Tuple((Discrete(2), Discrete(3))), np.array([0, 1, 1, 0, 0]))
     (np.int32(1), np.int32(0))
+
+    Raises:
+        ValueError: No entry of a discrete choice is 1.
     """
     pure = _pure(space)
-    return plain_member(pure, pure_spaces.unflatten(pure, x))
+    member = pure_spaces.unflatten(pure, x)
+    if pure.is_np_flattenable and np.any((np.asarray(pure_spaces.flatten(pure, member)) != 0) & (np.asarray(x) == 0)):
+        raise ValueError(f"a flattened member of {space!r} must have a 1 for every choice, got {x!r}")
+    return plain_member(pure, member)
 
 
 def _pure(space: Space[Any]) -> AnySpace:

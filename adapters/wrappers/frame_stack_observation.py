@@ -5,10 +5,8 @@ from __future__ import annotations
 import collections
 from typing import Any
 
-import jax
-import numpy as np
-
 from funcenv import wrappers as pure
+from funcenv.adapters.engine.batching import stack_members
 from funcenv.adapters.env import ActType, Env, ObsType
 from funcenv.adapters.spaces.space import plain_member
 from funcenv.adapters.wrappers.described import described
@@ -41,7 +39,7 @@ class FrameStackObservation(ObservationWrapper[WrapperObsType, ObsType, ActType]
         inside = described(self, env)
         stacked: Any = pure.FrameStackObservation(inside, stack_size, padding_type=padding_type)
         self.observation_space, self.stack_size = stacked.observation_space, stacked.stack_size
-        self._struct = stacked.observation_space.abstract_member()
+        self._space = inside.observation_space
         self._padding = padding_type
         if isinstance(padding_type, str):
             zero = inside.observation_space.zero if padding_type == "zero" else None
@@ -51,7 +49,7 @@ class FrameStackObservation(ObservationWrapper[WrapperObsType, ObsType, ActType]
     def observation(self, observation: Any) -> Any:
         """Return the observation with those before it."""
         self._frames.append(observation)
-        return jax.tree.map(lambda like, *frames: np.stack(frames).astype(like.dtype), self._struct, *self._frames)
+        return stack_members(self._space, list(self._frames))
 
     def _after_reset(self, result: Any) -> Any:
         padding = result[0] if self._padding is None else self._padding

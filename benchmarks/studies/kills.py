@@ -1,9 +1,9 @@
 """Training runs that are killed at random moments and resumed: `python benchmarks/studies/kills.py [--kills 7]`.
 
-Each algorithm first trains undisturbed. Other runs with the same configuration are then killed (SIGKILL) at random
-moments and resumed, until there were enough kills. Every run that ends must have the parameters, the rest of its train
-state and the metrics of the undisturbed one, bit for bit, and no kill may lose more than the compiled call that had not
-been saved. The script ends with an error otherwise.
+Each algorithm first trains undisturbed. Other runs with the same configuration are then killed (`--signal SIGKILL`) or
+interrupted (`SIGINT`, `SIGTERM`) at random moments and resumed, until there were enough of these. Every run that ends
+must have the parameters, the rest of its train state and the metrics of the undisturbed one, bit for bit, and no signal
+may lose more than the compiled call that had not been saved. The script ends with an error otherwise.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ import jax
 import numpy as np
 from rich.console import Console
 
+from funcenv.interrupts import leave_at_once
 from funcenv.train import run
 from funcenv.train.algorithm import algorithm_names, find_algorithm
 from funcenv.train.loop import Learner
@@ -59,6 +60,7 @@ class Run:
         read, write = os.pipe()
         self.pid = os.fork()  # This process has all imports, but has not started JAX.
         if self.pid == 0:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
             os.close(read)
             train(algorithm, folder, write)
         os.close(write)
@@ -80,19 +82,20 @@ class Run:
             raise SystemExit(f"a run failed with status {status}: {said}")
         return time.monotonic() - self.started
 
-    def kill_after(self, seconds: float) -> bool:
-        """Kill the process with SIGKILL after some seconds, and return whether it was still running."""
+    def kill_after(self, seconds: float, number: int) -> bool:
+        """Send the process a signal after some seconds, and return whether it ended by it."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             if os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
                 break
             time.sleep(0.001)
-        os.kill(self.pid, signal.SIGKILL)  # a process that has ended stays until it is waited for
+        os.kill(self.pid, number)  # a process that has ended stays until it is waited for
         said = self.said + self.output.read()
         _, status = os.waitpid(self.pid, 0)
-        if status and os.WTERMSIG(status) != signal.SIGKILL:
-            raise SystemExit(f"a run failed with status {status}: {said}")
-        return status != 0
+        code = os.waitstatus_to_exitcode(status)
+        if code not in (0, -number, 128 + number):
+            raise SystemExit(f"a run failed with status {code}: {said}")
+        return code != 0
 
 
 def train(algorithm: str, folder: pathlib.Path, output: int) -> None:
@@ -104,11 +107,15 @@ def train(algorithm: str, folder: pathlib.Path, output: int) -> None:
         return advance(*arguments)
 
     Learner.advance = tell_and_advance
+    options: dict[str, Any] = {"checkpoint_seconds": 0, "replay_episodes": 0, "console": console}
     try:
-        if (folder / "config.json").exists():
-            result = run.resume(folder, checkpoint_seconds=0, replay_episodes=0, console=console)
-        else:
-            result = run.start(config_of(algorithm), folder, checkpoint_seconds=0, replay_episodes=0, console=console)
+        with leave_at_once(lambda: "interrupted"):  # as the command does
+            if (folder / "config.json").exists():
+                result = run.resume(folder, **options)
+            else:
+                result = run.start(config_of(algorithm), folder, **options)
+        if result.signal_number is not None:
+            os._exit(128 + result.signal_number)
         (folder / "digest").write_text(digest(result.state))
         os._exit(0)
     except BaseException:
@@ -150,8 +157,8 @@ def lost_updates(folder: pathlib.Path) -> int:
     return len({row["update"] for row in lost})
 
 
-def measure(algorithm: str, num_kills: int, draw: random.Random, folder: pathlib.Path) -> dict[str, int]:
-    """Kill runs of an algorithm, and return how many kills hit what."""
+def measure(algorithm: str, num_kills: int, number: int, draw: random.Random, folder: pathlib.Path) -> dict[str, int]:
+    """Send runs of an algorithm a signal, and return how many of these hit what."""
     whole = Run(algorithm, folder / "whole")
     training = whole.wait_for_training()
     seconds = whole.end() - training
@@ -163,7 +170,7 @@ def measure(algorithm: str, num_kills: int, draw: random.Random, folder: pathlib
         is_early = draw.random() < BEFORE_TRAINING
         if not is_early:
             process.wait_for_training()
-        if process.kill_after(draw.uniform(0, training if is_early else seconds)):
+        if process.kill_after(draw.uniform(0, training if is_early else seconds), number):
             counts["kills"] += 1
             counts["starting"] += is_early
             counts["writing"] += any((path / "checkpoints").glob(".partial-*"))
@@ -190,13 +197,14 @@ def main() -> None:
     parser.add_argument("--algorithms", nargs="+", choices=algorithm_names(), default=algorithm_names())
     parser.add_argument("--kills", type=int, default=7, help="kills of each algorithm")
     parser.add_argument("--seed", type=int, default=0, help="seed of the moments")
+    parser.add_argument("--signal", choices=("SIGKILL", "SIGINT", "SIGTERM"), default="SIGKILL")
     arguments = parser.parse_args()
     draw = random.Random(arguments.seed)
     print("| algorithm | kills | while starting | while a checkpoint was written | most updates lost | equal runs |")
     print("|---|---|---|---|---|---|", flush=True)
     for algorithm in arguments.algorithms:
         with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(sys.stderr):
-            counts = measure(algorithm, arguments.kills, draw, pathlib.Path(folder))
+            counts = measure(algorithm, arguments.kills, signal.Signals[arguments.signal], draw, pathlib.Path(folder))
         print(
             f"| {algorithm} | {counts['kills']} | {counts['starting']} | {counts['writing']} | {counts['lost']} of "
             f"{NUM_UPDATES:,} | {counts['runs']} of {counts['runs']} |",

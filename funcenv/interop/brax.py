@@ -81,6 +81,16 @@ class _Brax(Source):
         del params, key
         return _outcome(self.env.step(state, action))
 
+    def image(self, params: Any, state: Any, size: tuple[int, int] | None) -> Any:
+        del params
+        height, width = size or (480, 640)
+        drawn = getattr(state, "pipeline_state", state)  # MuJoCo Playground draws its own states
+        try:
+            return self.env.render([drawn], height, width)[0]
+        except Exception as error:
+            error.add_note("MuJoCo draws this image by OpenGL; without a display, set MUJOCO_GL to egl or osmesa")
+            raise
+
 
 def _brax_source(env: Any, identity: Hashable) -> _Brax:
     return _Brax(env, _observation_space(env), Box(-1.0, 1.0, (env.action_size,)), identity)

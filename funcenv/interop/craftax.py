@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 from typing import Any
 
@@ -54,3 +55,14 @@ class _Craftax(Source):
         observation, state, reward, _, info = self.env.step_env(key, state, action, params)
         terminated = self.env.is_terminal(state, params.replace(max_timesteps=_NEVER))
         return Outcome(state, observation, reward, terminated, state.timestep >= params.max_timesteps, info)
+
+    def image(self, params: Any, state: Any, size: tuple[int, int] | None) -> Any:
+        del params, size
+        game = ".".join(type(self.env).__module__.split(".")[:2])  # craftax.craftax or craftax.craftax_classic
+        return _renderer(f"{game}.renderer")(state)
+
+
+@functools.lru_cache(maxsize=4)
+def _renderer(module: str) -> Any:
+    """Return Craftax's function that draws a state in blocks of 16 pixels."""
+    return jax.jit(importlib.import_module(module).make_craftax_pixel_renderer(16))

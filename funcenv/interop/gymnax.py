@@ -15,6 +15,7 @@ from jaxtyping import Array, Bool
 from funcenv._compile.options import default_promotion
 from funcenv.func_env import AnyEnv
 from funcenv.interop.exported import env_of, typed_key
+from funcenv.interop.figures import figure_image, shown_nowhere
 from funcenv.interop.imported import ImportedEnv, Outcome, Source, identity_of, import_library
 from funcenv.spaces import Box, Dict, Discrete, MultiDiscrete, Tuple
 from funcenv.spaces.space import AnySpace
@@ -58,6 +59,21 @@ class _Gymnax(Source):
     def step(self, params: Any, state: Any, action: Any, key: jax.Array) -> Outcome:
         observation, state, reward, terminated, info = self.env.step_env(key, state, action, params)
         return Outcome(state, observation, reward, terminated, self.env.is_truncated(state, params), info)
+
+    def image(self, params: Any, state: Any, size: tuple[int, int] | None) -> Any:
+        del size
+        try:
+            visualize = importlib.import_module("gymnax.visualize")
+        except ModuleNotFoundError as error:
+            needed = f"gymnax draws with {error.name}: pip install {error.name}"
+            raise ModuleNotFoundError(needed, name=error.name) from error
+        with shown_nowhere():
+            drawing = visualize.Visualizer(self.env, params, [state])
+            drawing.init()
+            image = figure_image(drawing.fig)
+        if not hasattr(drawing, "im"):
+            raise NotImplementedError(f"gymnax has no drawing of {self.env.name}; make it without a render_mode")
+        return image
 
 
 def space_from_gymnax(space: Any, module: str = "gymnax.environments.spaces") -> AnySpace:

@@ -9,7 +9,7 @@ import importlib
 import importlib.metadata
 from collections.abc import Hashable, Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import jax
 import jax.numpy as jnp
@@ -21,7 +21,7 @@ from funcenv._jax import Shape, uses_64_bits
 from funcenv.func_env import FuncEnv
 from funcenv.interop.stable import conform, stable_struct
 from funcenv.spaces.space import AnySpace
-from funcenv.struct import PyTreeNode, field
+from funcenv.struct import NDArray, PyTreeNode, field
 
 
 class Outcome(NamedTuple):
@@ -59,8 +59,26 @@ class Source(abc.ABC):
     def step(self, params: Any, state: Any, action: Any, key: jax.Array) -> Outcome:
         """Take a step, without a reset at the end of an episode."""
 
+    def image(self, params: Any, state: Any, size: tuple[int, int] | None) -> Any:
+        """Return the library's image of a state, `[height, width, 3 or 4]` with values up to 255.
+
+        Args:
+            params: the library's parameters, of one environment.
+            state: the library's state.
+            size: height and width, for libraries that draw in any size.
+        """
+        raise NotImplementedError
+
+    undrawn: ClassVar[str] = "has no function that draws a state"
+    """what the library lacks, where `image` is not defined"""
+
     def __str__(self) -> str:
         return type(self.env).__name__
+
+    @property
+    def library(self) -> str:
+        """The name of the library."""
+        return type(self.env).__module__.partition(".")[0]
 
 
 def identity_of(env: Any, arguments: Mapping[str, Any] = MappingProxyType({})) -> Hashable:
@@ -163,6 +181,36 @@ class ImportedEnv(FuncEnv[ImportedState, Any, Any]):
         del state, action
         return next_state.info
 
+    @property
+    def draws_images(self) -> bool:
+        """True if the library draws states as images."""
+        return type(self.source).image is not Source.image
+
+    @property
+    def why_undrawn(self) -> str:
+        """The reason why there are no images, with the remedy, for messages."""
+        return (
+            f"{self.source.library} {self.source.undrawn}; define scene(state) in a subclass of {type(self).__name__}"
+        )
+
+    def host_image(self, state: ImportedState, size: tuple[int, int]) -> NDArray | None:
+        """Return the library's own image of a state, scaled to `size`."""
+        return scaled(self._library_image(state, size), size) if self.draws_images else None
+
+    @property
+    def image_size(self) -> tuple[int, int] | None:
+        """Height and width of the library's image of a first state; None if it draws none."""
+        if not self.draws_images:
+            return None
+        height, width, _ = self._library_image(self.initial(jax.random.key(0)), None).shape
+        return height, width
+
+    def _library_image(self, state: ImportedState, size: tuple[int, int] | None) -> NDArray:
+        own = jax.tree.map(jnp.asarray, _with_keys(state.state, jax.random.key(0)))
+        with default_promotion():
+            image = np.asarray(self.source.image(self.params, own, size))
+        return np.clip(image[..., :3], 0, 255).astype(np.uint8)
+
     def _structs(self, key: jax.Array) -> Outcome:
         """Return the shapes and dtypes of stable states and of infos."""
         return _structs(self.source, *_kinds((self.params, key)))
@@ -190,7 +238,7 @@ class ImportedEnv(FuncEnv[ImportedState, Any, Any]):
                 one in (1, other) for one, other in zip(shape[::-1], like.shape[::-1], strict=False)
             )
             if not fits:
-                library = type(self.source.env).__module__.partition(".")[0]
+                library = self.source.library
                 entry = f" at {jax.tree_util.keystr(path)}" if path else ""
                 raise ValueError(
                     f"{self.source} of {library} declares observations of shape {like.shape}{entry} and returns "
@@ -199,6 +247,16 @@ class ImportedEnv(FuncEnv[ImportedState, Any, Any]):
             return leaf
 
         return jax.tree_util.tree_map_with_path(require_shape, observation, self.observation_space.abstract_member())
+
+
+def scaled(image: NDArray, size: tuple[int, int]) -> NDArray:
+    """Return an image in another size; each pixel is the nearest one of the image.
+
+    >>> scaled(np.arange(4).reshape(2, 2, 1), (2, 4))[..., 0].tolist()
+    [[0, 0, 1, 1], [2, 2, 3, 3]]
+    """
+    rows, columns = (np.arange(new) * old // new for new, old in zip(size, image.shape, strict=False))
+    return image[rows[:, None], columns]
 
 
 class _Key(PyTreeNode):

@@ -85,6 +85,8 @@ def from_jaxmarl(env: Any, **arguments: Any) -> ImportedMultiAgentEnv:
 
 
 class _JaxMARL(Source):
+    undrawn = "draws animations of whole episodes, and no image of a state"
+
     def reset(self, params: Any, key: jax.Array) -> Outcome:
         del params
         observation, state = self.env.reset(key)

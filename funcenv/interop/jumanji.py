@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import importlib
 from typing import Any
@@ -11,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from funcenv._compile.options import default_promotion
+from funcenv.interop.figures import figure_image, shown_nowhere
 from funcenv.interop.imported import ImportedEnv, Outcome, Source, identity_of, import_library
 from funcenv.spaces import Box, Dict, Discrete, MultiDiscrete
 from funcenv.spaces.space import AnySpace
@@ -57,6 +59,13 @@ class _Jumanji(Source):
         return Outcome(
             state, observation, timestep.reward, timestep.last() & has_ended, timestep.last() & ~has_ended, info
         )
+
+    def image(self, params: Any, state: Any, size: tuple[int, int] | None) -> Any:
+        del params, size
+        viewer = copy.copy(self.env.unwrapped._viewer)  # jumanji has no other way to it
+        viewer._name, viewer._display = f"{self.env} as an array", figure_image
+        with shown_nowhere():
+            return viewer.render(state)
 
 
 def space_from_spec(spec: Any) -> AnySpace:

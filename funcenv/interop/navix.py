@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import jax
@@ -50,6 +51,10 @@ class _Navix(Source):
         return Outcome(
             timestep, timestep.observation, timestep.reward, timestep.is_termination(), timestep.is_truncation()
         )
+
+    def image(self, params: Any, state: Any, size: tuple[int, int] | None) -> Any:
+        del params, size
+        return importlib.import_module("navix.observations").rgb(state.state)
 
 
 def _space(space: Any) -> AnySpace:

@@ -37,6 +37,8 @@ def from_pgx(env: Any) -> ImportedEnv:
 
 
 class _Pgx(Source):
+    undrawn = "draws SVG, and no image"
+
     def reset(self, params: Any, key: jax.Array) -> Outcome:
         del params
         return _outcome(self.env.init(key))

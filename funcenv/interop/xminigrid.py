@@ -51,6 +51,10 @@ class _XMiniGrid(Source):
         last = timestep.last()
         return Outcome(timestep, timestep.observation, timestep.reward, last & has_ended, last & ~has_ended)
 
+    def image(self, params: Any, state: Any, size: tuple[int, int] | None) -> Any:
+        del size
+        return self.env.render(params.replace(render_mode="rgb_array"), state)
+
 
 def _observation_space(env: Any, params: Any) -> AnySpace:
     shapes = jax.eval_shape(env.reset, params, jax.eval_shape(lambda: jax.random.key(0))).observation

@@ -102,7 +102,9 @@ def pad_items(space: AnySpace, items: Any, capacity: int) -> Any:
         if array.shape[1:] != leaf.shape:
             raise ValueError(f"an item of {space!r} must have arrays of shape {leaf.shape}, got {array.shape[1:]}")
         if not np.can_cast(array.dtype, leaf.dtype, "same_kind"):
-            raise TypeError(f"an item of {space!r} must have arrays of {leaf.dtype}, got {array.dtype}")
+            is_shown = len(array) == 1 and not isinstance(array, jax.core.Tracer)
+            values = f" of {array.dtype}" if not is_shown else f"{array[0].tolist()!r} of {array.dtype}"
+            raise TypeError(f"an item of {space!r} must have arrays of {leaf.dtype}, got {values.strip()}")
         return jnp.pad(array.astype(leaf.dtype), [(0, capacity - len(array)), *[(0, 0)] * len(leaf.shape)])
 
     return jax.tree.map(pad, space.abstract_member(), items)

@@ -12,6 +12,7 @@ from jaxtyping import Array, Bool
 
 from funcenv.spaces._composite import ProductSpace, contains_all
 from funcenv.spaces._dtypes import dtype_of
+from funcenv.spaces.space import AnySpace
 
 
 class Tuple(ProductSpace[tuple[Any, ...]]):
@@ -38,6 +39,23 @@ class Tuple(ProductSpace[tuple[Any, ...]]):
             return jnp.zeros((), bool)
         entries = x if isinstance(x, (tuple, list)) else tuple(x) if np.ndim(x) else ()
         return contains_all(self.spaces, entries) if len(entries) == len(self.spaces) else jnp.zeros((), bool)
+
+    def count(self, space: AnySpace) -> int:
+        """Return how many parts equal a space."""
+        return self.spaces.count(space)
+
+    def index(self, space: AnySpace, start: int = 0, stop: int | None = None) -> int:
+        """Return the position of the first part that equals a space, among those from `start` to before `stop`.
+
+        Raises:
+            ValueError: no part does.
+
+        >>> from funcenv.spaces import Discrete
+        >>> space = Tuple([Discrete(2), Discrete(3), Discrete(2)])
+        >>> space.index(Discrete(2), 1), space.count(Discrete(2))
+        (2, 2)
+        """
+        return self.spaces.index(space, start, len(self.spaces) if stop is None else stop)
 
     def _entries(self, x: Any) -> list[Any]:
         return list(x)

@@ -73,8 +73,11 @@ class TrainConfig:
         if self.seed < 0:
             raise ValueError(f"seed must be at least 0, got {self.seed}")
         if self.batch_size > 0 and self.num_updates < 1:  # Subclasses check what a batch is made of.
+            sizes = [f"{name}={getattr(self, name)}" for name in ("num_envs", "num_steps") if hasattr(self, name)]
+            made_of = f" with {' and '.join(sizes)}" if sizes else ""
             raise ValueError(
-                f"total_timesteps must be at least one batch, {self.batch_size} steps, got {self.total_timesteps}"
+                f"total_timesteps must be at least one batch, {self.batch_size} steps{made_of}, got "
+                f"{self.total_timesteps}"
             )
 
     @property

@@ -64,7 +64,7 @@ def _is_of(kind: Any, value: Any) -> bool:
     if origin is dict:
         return isinstance(value, dict) and all(_is_of(args[0], key) for key in value)
     if kind is int:
-        return hasattr(value, "__index__") and not isinstance(value, bool)
+        return isinstance(value, numbers.Integral) and not isinstance(value, bool)
     if kind is float:
         return _is_number(value)
     if kind is str:

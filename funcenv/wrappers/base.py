@@ -253,6 +253,16 @@ class Wrapper(FuncEnv[State, Action, Obs]):
         return self.inner_env(state).host_image(self.inner(state), size)
 
     @property
+    def draws_images(self) -> bool:
+        """True if `host_image` draws every state, although there is no scene."""
+        return self.env.draws_images
+
+    @property
+    def why_undrawn(self) -> str:
+        """The reason why there are no images, with the remedy, for messages."""
+        return self.env.why_undrawn
+
+    @property
     def image_size(self) -> tuple[int, int] | None:
         """Height and width of images for which no size is asked; None if they follow from the scene."""
         return self.env.image_size

@@ -271,3 +271,23 @@ def test_a_pure_space_that_is_set_gets_a_generator():
     assert Narrow(env).action_space.sample() == 0 and Narrow(env).observation_space == env.observation_space
     with pytest.raises(AttributeError, match="has no action_space; set self.action_space in __init__"):
         _ = adapters.Env().action_space
+
+
+def test_a_choice_of_which_nothing_is_chosen_is_not_unflattened():
+    from funcenv.adapters.spaces import Discrete, MultiDiscrete, Tuple, flatten, unflatten
+
+    for space in Discrete(3), MultiDiscrete([2, 2]), Tuple([Discrete(2), Discrete(3)]):
+        zeros = np.zeros_like(flatten(space, space.sample()))
+        with pytest.raises(ValueError, match="must have a 1 for every choice, got array"):
+            unflatten(space, zeros)
+    assert unflatten(Discrete(3), np.array([0.0, 1.0, 0.0])) == 1
+
+
+def test_a_tuple_has_the_methods_of_a_sequence():
+    from funcenv.adapters.spaces import Discrete, Tuple
+
+    space = Tuple([Discrete(5), Discrete(10), Discrete(5)])
+    assert (space.count(Discrete(5)), space.count(Discrete(6))) == (2, 0)
+    assert (space.index(Discrete(10)), space.index(Discrete(5), 1)) == (1, 2)
+    with pytest.raises(ValueError, match="not in tuple"):
+        space.index(Discrete(10), 0, 1)

@@ -98,3 +98,71 @@ def test_mistakes_are_named():
 
     with pytest.raises(TypeError, match="action_space that cannot be batched"):
         adapters.SyncVectorEnv([Unusual])
+
+
+class Nested(adapters.Env):
+    """An environment whose actions are a tuple in a tuple, which it returns."""
+
+    action_space = observation_space = adapters.spaces.Tuple(
+        [adapters.spaces.Discrete(9), adapters.spaces.Tuple([adapters.spaces.Box(0, 9), adapters.spaces.Discrete(9)])]
+    )
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return (0, (np.zeros(1, np.float32), 0)), {}
+
+    def step(self, action):
+        return action, 0.0, False, False, {}
+
+
+def test_nested_tuples_are_actions():
+    envs = adapters.SyncVectorEnv([Nested] * 3)
+    envs.reset(seed=0)
+    actions = np.arange(3), (np.arange(3.0)[:, None], np.arange(3) + 3)
+    observations = envs.step(actions)[0]
+    assert_same(observations, (np.arange(3), (np.arange(3.0)[:, None], np.arange(3) + 3)))
+    rows = list(adapters.vector.utils.iterate(envs.observation_space, observations))
+    assert [row[1][1] for row in rows] == [3, 4, 5] and len(rows) == 3
+
+
+def test_batches_are_made_and_read_by_gymnasiums_functions():
+    ours, theirs = adapters.vector.utils, gymnasium.vector.utils
+    spaces = adapters.spaces
+    space = spaces.Dict(a=spaces.Discrete(4), b=spaces.Tuple([spaces.Box(0, 1, (2,)), spaces.MultiBinary(3)]), seed=0)
+    kinds = gymnasium.spaces
+    reference = kinds.Dict(
+        a=kinds.Discrete(4, dtype=np.int32), b=kinds.Tuple([kinds.Box(0, 1, (2,)), kinds.MultiBinary(3)])
+    )
+    members = [space.sample() for _ in range(3)]
+    batch = ours.concatenate(space, members, ours.create_empty_array(space, n=3))
+    assert_same(batch, theirs.concatenate(reference, members, theirs.create_empty_array(reference, n=3)))
+    assert ours.batch_space(space, 3).contains(batch)
+    rows = ours.iterate(ours.batch_space(space, 3), batch)
+    for row, member in zip(rows, members, strict=True):
+        assert_same(row, member)
+
+
+def test_arguments_of_the_vector_environment_come_last():
+    adapters.register("lab/Nested-v0", Nested)
+    envs = adapters.make_vec("lab/Nested-v0", 2, vector_kwargs={"autoreset_mode": AutoresetMode.DISABLED})
+    assert envs.metadata["autoreset_mode"] is AutoresetMode.DISABLED
+    del adapters.registry["lab/Nested-v0"]
+    assert "lab/Nested-v0" not in adapters.registry
+    with pytest.raises(KeyError, match="'lab/Nested-v0' is not registered"):
+        del adapters.registry["lab/Nested-v0"]
+    adapters.register("lab/Nested-v0", GridWorldEnv)  # another entry point
+    del adapters.registry["lab/Nested-v0"]
+
+
+def test_choices_of_several_kinds_are_a_tuple():
+    choice = adapters.spaces.OneOf([adapters.spaces.Discrete(3), adapters.spaces.Box(0, 1)])
+    members = [(0, 2), (1, np.ones(1, np.float32))]
+    assert_same(adapters.vector.utils.concatenate(choice, members, None), tuple(members))
+
+
+def test_frames_of_64_bits_stay_so():
+    wide = PointEnv()
+    wide.observation_space = adapters.spaces.Box(-np.inf, np.inf, (2,), np.float64)
+    env = adapters.wrappers.FrameStackObservation(wide, 2)
+    observation, _ = env.reset(seed=0)
+    assert observation.dtype == np.float64 and observation.shape == (2, 2)

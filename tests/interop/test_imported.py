@@ -387,3 +387,55 @@ def test_a_library_that_returns_another_shape_than_it_declares_is_named():
     with pytest.raises(ValueError, match=fault):
         env((3,)).reset(funcenv.key(0))
     assert env((2,)).reset(funcenv.key(0))[1].observation.shape == (2,)
+
+
+class Chart(Walk):
+    """A walk that its library draws: a row of pixels up to the position, as floats with an alpha channel."""
+
+    def image(self, params, state, size):
+        assert isinstance(state["position"], jax.Array) and jnp.issubdtype(state["key"].dtype, jax.dtypes.prng_key)
+        levels = np.where(np.arange(8) <= state["time"], 300.0, -1.0)
+        return np.broadcast_to(levels[None, :, None], (4, 8, 4))
+
+
+def test_a_library_that_draws_states_gives_images_in_its_own_size_or_another():
+    env = funcenv.adapters.FunctionalEnv(imported(Chart), render_mode="rgb_array")
+    env.reset(seed=0)
+    for _ in range(3):
+        env.step(1)
+    image = env.render()
+    assert image.shape == (4, 8, 3) and image.dtype == np.uint8
+    assert image[0, :, 0].tolist() == [255] * 4 + [0] * 4
+    larger = funcenv.adapters.FunctionalEnv(imported(Chart), render_mode="rgb_array_list", render_height=8)
+    larger.reset(seed=0)
+    larger.step(1)
+    frames = larger.render()
+    assert [frame.shape for frame in frames] == [(8, 16, 3)] * 2
+    assert frames[1][7, :, 2].tolist() == [255] * 4 + [0] * 12
+    assert env.metadata["render_modes"] == ["rgb_array", "rgb_array_list"]
+
+
+def test_a_vector_environment_has_the_images_of_the_library():
+    envs = funcenv.adapters.FunctionalVectorEnv(
+        funcenv.wrappers.TimeLimit(imported(Chart), 9), 2, render_mode="rgb_array"
+    )
+    envs.reset(seed=0)
+    envs.step(np.ones(2, int))
+    images = envs.render()
+    assert [image[0, :, 0].tolist() for image in images] == [[255, 255] + [0] * 6] * 2
+    with pytest.raises(
+        ValueError, match=r"a mosaic needs scenes, and ImportedEnv has images; call render\(\) for these"
+    ):
+        envs.render_mosaic()
+
+
+def test_a_library_that_draws_no_states_says_so(walk):
+    library_env = type("Game", (), {"__module__": "playhouse.games"})()
+
+    class Silent(Walk):
+        undrawn = "draws SVG, and no image"
+
+    env = walk.replace(source=Silent(library_env, Box(-jnp.inf, jnp.inf, (2,)), Discrete(2), "silent"))
+    remedy = r"got 'rgb_array'; playhouse draws SVG, and no image; define scene\(state\) in a subclass of ImportedEnv"
+    with pytest.raises(ValueError, match=remedy):
+        FunctionalEnv(env, render_mode="rgb_array")

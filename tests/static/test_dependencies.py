@@ -20,6 +20,7 @@ OWNERS = {
     "envs/atari/": "atari",
     "envs/mujoco/": "mujoco",
     "funcenv/cli/": "train",
+    "funcenv/interop/figures.py": "train",  # Matplotlib; libraries that draw with it install it
     "funcenv/keyboard.py": "play",
     "funcenv/replay/": "render",
     "funcenv/scene/": "render",
@@ -48,6 +49,7 @@ OFFERED = {
     "craftax",
     "gymnax",
     "jumanji",
+    "navix",
     "jax-envelope",
 }
 # chex is declared for users, jaxlib because jax needs it

@@ -1154,13 +1154,14 @@ def _():
 
 @item(
     VECTOR,
-    "`gymnasium.vector.utils`: `batch_space` and others",
-    "`funcenv.spaces.batch_space`, for the pure space; the others are details of Gymnasium's classes",
+    "`gymnasium.vector.utils`: `create_shared_memory` and others for processes",
+    "there are no worker processes; `batch_space`, `concatenate`, `iterate` and `create_empty_array` work",
 )
 def _():
-    from funcenv.spaces import batch_space
+    from funcenv.adapters.vector import utils
 
-    assert batch_space(Discrete(2).pure, 3) == MultiDiscrete([2, 2, 2])
+    assert utils.batch_space(Discrete(2), 3) == MultiDiscrete([2, 2, 2])
+    assert not hasattr(utils, "create_shared_memory")
 
 
 # Gymnasium: utilities

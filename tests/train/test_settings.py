@@ -38,6 +38,26 @@ def test_negative_weights_and_clips_of_ppo_are_refused(name):
         ppo.Config(**{name: -1.0})
 
 
+@pytest.mark.parametrize("value", [np.array(3), np.array("x"), np.array([1, 2]), np.array([]), np.array(0.5)])
+@pytest.mark.parametrize("name", ["num_envs", "seed", "total_timesteps", "learning_starts", "buffer_size", "gamma"])
+def test_an_array_is_no_setting(name, value):
+    with pytest.raises(TypeError, match=rf"^{name} must be an? (integer|number), got array\(.* of type ndarray"):
+        sac.Config(**{name: value})
+
+
+def test_a_choice_that_is_an_array_is_refused():
+    with pytest.raises(ValueError, match=r"^activation must be one of tanh, relu, got array\("):
+        ppo.Config(activation=np.array(["tanh", "relu"]))
+
+
+@pytest.mark.parametrize("algorithm", [ppo, sac])
+def test_a_batch_beyond_the_budget_names_what_it_is_made_of(algorithm):
+    with pytest.raises(
+        ValueError, match=r"total_timesteps must be .* steps with num_envs=1000000000000 and num_steps="
+    ):
+        algorithm.Config(num_envs=10**12)
+
+
 def test_integers_are_numbers_and_numpy_scalars_are_settings():
     config = dataclasses.replace(ppo.Config(), gamma=1, learning_rate=np.float64(0.1), seed=np.int64(3))
     assert config.gamma == 1 and config.seed == 3

@@ -42,6 +42,7 @@ from funcenv._compile.rollout.verify import compile_reference, matches_reference
 from funcenv._compile.sharing import MAX_SHARED_PROGRAMS
 from funcenv._compile.signature import signature
 from funcenv._compile.single_kernel import compile_single_kernel
+from funcenv._compile.switch import is_enabled
 from funcenv._compile.verified import Refusal, VerifiedProgram, fast_or_plain
 from funcenv._jax import uses_64_bits
 from funcenv.sharding import spread_alike
@@ -124,6 +125,11 @@ def _play_plainly(call: _Call) -> RolloutResult:
     """Play by the plain program."""
     accumulator, venv, policy, key, vstate, num_steps, collect = call
     venv = transferred(venv)
+    if _gathers_in_trace(call):
+        reset_key, key = rollout_keys(key)
+        vstate = venv.reset(reset_key)[0]
+        args = rollout_args(venv, policy, key, vstate)
+        return _summarized(accumulator, unfinished_steps(accumulator, args, vstate, num_steps, MAX_CHUNK_ENVS))
     _plain_kinds.add((accumulator, num_steps, collect, *signature((venv, policy, key, vstate))))
     if vstate is None and applies_to("cpu", (venv, policy, key)) and is_large(venv.env, venv.num_envs):
         reset_key, key = rollout_keys(key)
@@ -132,6 +138,17 @@ def _play_plainly(call: _Call) -> RolloutResult:
             return unfinished_program(venv, policy, key, vstate, accumulator, num_steps, MAX_CHUNK_ENVS)
     result: RolloutResult = plain_program(venv, policy, key, vstate, accumulator, num_steps, collect)
     return result._replace(collected=spread_alike(result.vstate.num_calls, result.collected))
+
+
+def _gathers_in_trace(call: _Call) -> bool:
+    """Return whether whole episodes of a large batch are gathered in the program that is being traced.
+
+    On several devices, rows would move between them.
+    """
+    is_wanted = call.vstate is None and call.accumulator.is_finished is not None and call.venv.num_envs > MAX_CHUNK_ENVS
+    if not (is_wanted and is_enabled() and is_tracing() and jax.default_backend() == "cpu"):
+        return False
+    return jax.device_count() == 1 and is_large(call.venv.env, call.venv.num_envs)
 
 
 @functools.partial(HostJit, static_argnames=("accumulator", "num_steps", "collect"))

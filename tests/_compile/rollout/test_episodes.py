@@ -79,3 +79,16 @@ def test_the_number_of_steps_grows_with_the_episodes_and_not_with_the_longest_on
     lengths[17] = 300
     _, steps = evaluated(100, 1000, Race(length=jnp.asarray(lengths)))
     assert steps <= 100 * 16 + 4 * 300  # 30,000 if all of them were played to the end of the longest
+
+
+def test_unfinished_episodes_are_gathered_inside_of_a_jitted_function(monkeypatch):
+    monkeypatch.setattr(single_kernel, "MAX_EQUATIONS", 3)
+    env, max_steps = Race(length=jnp.asarray(LENGTHS)), 1000
+    alone, _ = evaluated(10, max_steps, env)
+    monkeypatch.setattr(PLAY, "MAX_CHUNK_ENVS", 4)
+    traced = jax.jit(lambda env, key: funcenv.evaluate(env, policy, 10, key, max_steps=max_steps))
+    before = Race.steps_played
+    inside = jax.block_until_ready(traced(env, funcenv.key(0)))
+    jax.effects_barrier()
+    jax.tree.map(np.testing.assert_array_equal, inside, alone)
+    assert Race.steps_played - before <= LENGTHS.sum() + 10 * 16 + 4 * 300  # 3,000 if all were played to the end
