@@ -55,7 +55,10 @@ def site_links(text: str) -> str:
 
     >>> site_links("[style](docs/style.md), [licence](LICENSE)")
     '[style](style.md), licence'
+    >>> site_links("## [0.1.0] - 2026-11-22")  # the brackets of Keep a Changelog
+    '## 0.1.0 - 2026-11-22'
     """
+    text = re.sub(r"^## \[([^\]]+)\](?!\()", r"## \1", text, flags=re.MULTILINE)
     text = re.sub(r"\]\(docs/([^)]+)\)", r"](\1)", text)
     return re.sub(r"\[([^\]]+)\]\((?!https?:|[\w/]+\.md)[^)]+\)", r"\1", text)
 

@@ -88,6 +88,17 @@ def zoo_row(spec: funcenv.EnvSpec, measured: dict[str, Any], words: str = "") ->
     return f"| {' | '.join([*cells, or_dash(trained['cpu_seconds'])])} |"
 
 
+def result(name: str) -> str:
+    """Return the mean return and its deviation between the episodes of the agent of a row in returns.json.
+
+    >>> result("HalfCheetah-v5").count(" ± ")
+    1
+    """
+    trained = json.loads(RETURNS.read_text())[name]["trained"]
+    mean, deviation = float(np.mean(trained["returns"])), float(np.mean(trained["deviations"]))
+    return f"{figure(mean)} ± {deviation:,.0f}"
+
+
 def return_of(trained: dict[str, Any]) -> str:
     """Return the interquartile mean of the agents' mean returns, with its interval if there are several.
 

@@ -65,6 +65,13 @@ def test_every_command_and_notebook_has_its_page(site):
     assert not (site / "package.html").exists()
 
 
+def test_no_group_of_guides_has_more_than_eight():
+    listed = (ROOT / "mkdocs.yml").read_text().partition("  - Guides:")[2].partition("\n  - ")[0]
+    groups = re.split(r"^      - .*:$", listed, flags=re.MULTILINE)[1:]
+    assert len(groups) >= 5 and all(1 <= group.count(".md") <= 8 for group in groups)
+    assert sum(group.count(".md") for group in groups) == listed.count(".md")
+
+
 OVERFLOW = """
 const scrolled = "pre, table, .equations, .md-typeset__scrollwrap, .md-typeset__table, .highlight";
 const inside = element => element.closest(scrolled);

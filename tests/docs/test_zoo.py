@@ -78,6 +78,11 @@ def test_the_page_of_an_environment_gives_the_figures_of_the_zoo(result_tables):
     assert figures in result_tables.returns_table([spec]) and figures in result_tables.zoo("Box2D")
 
 
+def test_figures_in_sentences_and_tables_of_the_zoo_are_those_of_the_file(result_tables, docs):
+    names = re.findall(r"<!-- result: (.+?) -->", (docs / "zoo.md").read_text())
+    assert "HalfCheetah-v5" in names and all(" ± " in result_tables.result(name) for name in names)
+
+
 def test_a_run_with_images_or_another_algorithm_has_a_row_of_its_own(result_tables, tmp_path, monkeypatch):
     path = tmp_path / "returns.json"
     rows = {"arcade/Pong-v0 from pixels": {"returns": [18.5]}, "Pendulum-v1 with sac": {"algorithm": "sac"}}
