@@ -77,3 +77,7 @@ __all__ = [
     "vector",
     "wrappers",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -21,6 +21,7 @@ from funcenv.adapters.rendering.renderer import CallRenderer, PendingFrame
 from funcenv.adapters.rendering.window import window_title
 from funcenv.adapters.spaces.space import Space
 from funcenv.adapters.unwrapped_env import UnwrappedEnv
+from funcenv.checks import explain_calls
 from funcenv.func_env import AnyEnv
 from funcenv.registry import EnvSpec
 from funcenv.wrappers.base import layers
@@ -122,6 +123,7 @@ class FunctionalEnv(Env[ObsType, ActType]):
         """The functional environment, with its wrappers and present parameters."""
         return self._session.func_env
 
+    @explain_calls("reset takes a seed by name: env.reset(seed=0). The interface that takes a key is funcenv.make(id)")
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[ObsType, dict[str, Any]]:

@@ -9,6 +9,7 @@ if __name__ != "funcenv.envs":
 import importlib
 from typing import TYPE_CHECKING, Any
 
+import funcenv.hints as _hints
 from funcenv.envs.registration import register_envs as register_envs
 
 if TYPE_CHECKING:
@@ -33,7 +34,9 @@ else:
             for family in map(__getattr__, _FAMILIES):
                 if name in family.__all__:
                     return getattr(family, name)
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise AttributeError(
+            _hints.missing_name(f"module {__name__!r}", name, {}, () if name[:1] == "_" else __dir__())
+        )
 
     def __dir__() -> list[str]:
-        return [*globals(), *_FAMILIES, *__getattr__("__all__")]
+        return [*_FAMILIES, *__getattr__("__all__")]

@@ -132,12 +132,22 @@ def require_one_of(name: str, value: Any, choices: Iterable[str], remedy: str | 
     ValueError: fidelity must be one of exact, fast, got 'fats'; try 'fast'
     """
     names = list(choices)
+    if isinstance(value, jax.core.Tracer):
+        raise ValueError(f"{name} must be one of {', '.join(names)}, got {value!r}{_fixed_choice(value)}")
     if isinstance(value, Hashable) and value in names:  # arrays, which are not, compare part by part
         return
     lowered = {name.casefold(): name for name in names}
     similar = difflib.get_close_matches(str(value).casefold(), lowered, n=1)
     remedy = f"try {lowered[similar[0]]!r}" if remedy is None and similar else remedy
     raise ValueError(f"{name} must be one of {', '.join(names)}, got {value!r}" + (f"; {remedy}" if remedy else ""))
+
+
+def _fixed_choice(value: Any) -> str:
+    """Return the remedy where a traced value is given for a choice that programs are compiled for."""
+    remedy = (
+        "; it is fixed when a program is compiled, so build one environment for each choice, outside of vmap and jit"
+    )
+    return remedy if isinstance(value, jax.core.Tracer) else ""
 
 
 def require_ordered(low_name: str, low: Any, high_name: str, high: Any) -> None:
@@ -235,7 +245,7 @@ def require_numeric(owner: str, entry: dataclasses.Field[Any], value: Any) -> No
     name, is_static = f"{entry.name} of {owner}", not entry.metadata.get("pytree_node", True)
     not_a_flag = not isinstance(value, (bool, np.bool_)) if is_static else isinstance(value, (str, bytes))
     if isinstance(entry.default, bool) and not_a_flag:
-        raise ValueError(f"{name} must be True or False, got {value!r}")
+        raise ValueError(f"{name} must be True or False, got {value!r}{_fixed_choice(value)}")
     if isinstance(value, (list, tuple)):
         raise ValueError(f"{name} must be a number or an array, got {value!r}; write jnp.array({list(value)!r})")
     dtype = getattr(value, "dtype", None)

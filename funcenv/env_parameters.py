@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 from typing import Any
 
-from funcenv.struct import unannotated_values
+from funcenv.struct import unknown_field_remedy
 
 _STATEFUL_ARGUMENTS = ("render_mode", "disable_env_checker", "autoreset")
 
@@ -25,11 +24,10 @@ def require_known_parameters(id: str, build: Any, params: dict[str, Any]) -> Non
     names = [entry.name for entry in dataclasses.fields(build)]
     for name in params:
         if name not in names:
-            close = difflib.get_close_matches(name.lower(), names, n=1)
-            remedy = f"did you mean {close[0]}?" if close else f"it has: {', '.join(names)}"
+            remedy = unknown_field_remedy(build, name, f"it has: {', '.join(names)}")
             # Python's own wording, which libraries search for when they try whether an argument is accepted.
             if name in _STATEFUL_ARGUMENTS:
                 remedy = f"the interface that has one is funcenv.adapters.make({id!r}, {name}=...)"
-            elif name in unannotated_values(build):
-                remedy = f"in the class {build.__name__} it has no annotation; make it a parameter: {name}: float = ..."
+            elif name == "num_envs":
+                remedy = f"write funcenv.FuncVectorEnv(env, num_envs), or funcenv.adapters.make_vec({id!r}, num_envs)"
             raise TypeError(f"{id} got an unexpected keyword argument {name!r}; {remedy}")

@@ -18,25 +18,34 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Any, Generic, TypeAlias, TypeVar, final
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeAlias, TypeVar, final
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 from jaxtyping import Array, Bool, Float
 
 from funcenv.checks import Function, explain_calls, require_numeric, takes_numbers
 from funcenv.drawable import Drawable
+from funcenv.hints import OF_ENV, OF_TIMESTEP
 from funcenv.random import require_typed_key
 from funcenv.sharding import vary_over, varying_axes
 from funcenv.spaces import Space
 from funcenv.stateful import StatefulAttribute
-from funcenv.struct import PyTreeNode, parameter_ndim
+from funcenv.struct import PyTreeNode, parameter_ndim, unknown_field_remedy
 from funcenv.traits import Traits
 
-State = TypeVar("State")
-Action = TypeVar("Action")
-Obs = TypeVar("Obs")
+if TYPE_CHECKING:  # a wrapper whose types cannot be inferred, because it changes them, has Any for them
+    from typing_extensions import TypeVar as TypeVarWithDefault
+
+    State = TypeVarWithDefault("State", default=Any)
+    Action = TypeVarWithDefault("Action", default=Any)
+    Obs = TypeVarWithDefault("Obs", default=Any)
+else:
+    State = TypeVar("State")
+    Action = TypeVar("Action")
+    Obs = TypeVar("Obs")
 
 
 # Names that others give to the six functions, and what they are called here.
@@ -84,6 +93,17 @@ class Timestep(PyTreeNode, Generic[Obs]):
     truncated: Bool[Array, ""]  # the episode was cut off, say by a time limit: bootstrap from the observation
     info: dict[str, Any]
 
+    _names_elsewhere = OF_TIMESTEP
+
+    if not TYPE_CHECKING:
+
+        def __iter__(self) -> NoReturn:
+            """Refuse to be unpacked as the five values of Gymnasium."""
+            raise TypeError(
+                "a Timestep has fields and cannot be unpacked: timestep.observation, timestep.reward, "
+                "timestep.terminated, timestep.truncated, timestep.info"
+            )
+
     @property
     def done(self) -> Bool[Array, ""]:
         """True if the episode ended here, for either reason."""
@@ -121,6 +141,8 @@ class FuncEnv(Traits, Drawable[State, Action], PyTreeNode, Generic[State, Action
     >>> float(timestep.reward), bool(timestep.terminated), bool(timestep.truncated)
     (-1.0, True, False)
     """
+
+    _names_elsewhere = OF_ENV
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         for name in ("reset", "step"):
@@ -233,7 +255,7 @@ class FuncEnv(Traits, Drawable[State, Action], PyTreeNode, Generic[State, Action
         "step takes a state, an action and a key: state, timestep = env.step(state, action, funcenv.key(1)). "
         "The interface that takes only an action is funcenv.adapters.make(id)"
     )
-    def step(self, state: State, action: Action, key: jax.Array) -> tuple[State, Timestep[Obs]]:
+    def step(self, state: State, action: Action | ArrayLike, key: jax.Array) -> tuple[State, Timestep[Obs]]:
         """Perform one action.
 
         Nothing resets the environment when an episode ends; that is up to the caller. A step after the end is defined
@@ -253,8 +275,12 @@ class FuncEnv(Traits, Drawable[State, Action], PyTreeNode, Generic[State, Action
             ValueError: an action of another shape than those of the action space; a reward or a flag that is not a
                 scalar.
         """
-        if isinstance(state, Timestep):
+        if isinstance(state, Timestep) or (
+            isinstance(state, tuple) and any(isinstance(one, Timestep) for one in state)
+        ):
             raise TypeError(f"step needs a state, got a {type(state).__name__}; {RESULT_ORDER}")
+        if isinstance(state, jax.Array) and jnp.issubdtype(state.dtype, jax.dtypes.prng_key):
+            raise TypeError("step needs a state first, got a key; write env.step(state, action, key)")
         transition_key, observation_key = split_call_key(key)
         self.action_space.require_kind(action)
         following = next_state(self, state, action, transition_key)
@@ -299,7 +325,15 @@ def _check_parameters(cls: type[AnyEnv]) -> None:
         for name, value in [*zip(names, args, strict=False), *kwargs.items()]:
             if name in numeric:
                 require_numeric(cls.__name__, numeric[name], value)
-        construct(self, *args, **kwargs)
+        try:
+            construct(self, *args, **kwargs)
+        except TypeError as error:
+            unknown = next((name for name in kwargs if name not in names), None)
+            if unknown is None or "unexpected keyword argument" not in str(error):
+                raise
+            remedy = unknown_field_remedy(cls, unknown, f"it has: {', '.join(names) or 'none'}")
+            message = f"{cls.__name__} got an unexpected keyword argument {unknown!r}; {remedy}"
+            raise TypeError(message) from None
 
     cls.__init__ = checked  # type: ignore[method-assign, assignment]  # with the same signature
 

@@ -69,33 +69,34 @@ class Keymap:
 
         >>> from funcenv.spaces import Discrete
         >>> keymap = Keymap({("left",): 0, "wd": 1}, 0, Discrete(2))
-        >>> keymap.lines(), keymap.lines(["brake", "go"], with_noop=True)
-        (['left: 0', 'd + w: 1'], ['left: brake', 'd + w: go', 'no key: brake'])
+        >>> keymap.lines(), keymap.lines(["left", "go"], with_noop=True)
+        (['left: 0', 'd + w: 1'], ['left', 'd + w: go', 'no key: left'])
         """
         played = {" + ".join(sorted(keys)): action for keys, action in self._actions.items()}
         if with_noop:
             played["no key"] = self.noop
-        return [f"{keys}: {describe_action(action, names, start)}" for keys, action in played.items()]
+        texts = {keys: describe_action(action, names, start) for keys, action in played.items()}
+        return [keys if keys == text else f"{keys}: {text}" for keys, text in texts.items()]
 
 
 def describe_action(action: Any, names: Sequence[str] = (), start: int = 0) -> str:
-    """Return what an action does, in words where names are given.
+    """Return what an action does, in words where names are given, of which those with the number 0 are left out.
 
     >>> describe_action(2, ["left", "right"], start=1), describe_action(np.array([-1.5]), ["torque"])
     ('right', 'torque -1.5')
     >>> describe_action(7, ["left", "right"]), describe_action(np.array([1.0, 0.5]))
     ('7', '1, 0.5')
+    >>> describe_action(np.array([0.0, 1.0]), ["hip", "knee"]), describe_action(np.zeros(2), ["hip", "knee"])
+    ('knee 1', 'nothing')
     """
     if np.ndim(action) == 0:
         index = int(action) - start if np.issubdtype(np.asarray(action).dtype, np.integer) else -1
         return names[index] if 0 <= index < len(names) else f"{action}"
     numbers = [f"{number:g}" for number in np.ravel(action).tolist()]
-    named = len(names) == len(numbers)
-    return (
-        ", ".join(f"{name} {number}" for name, number in zip(names, numbers, strict=True))
-        if named
-        else ", ".join(numbers)
-    )
+    if len(names) != len(numbers):
+        return ", ".join(numbers)
+    pairs = zip(names, numbers, strict=True)
+    return ", ".join(f"{name} {number}" for name, number in pairs if number not in ("0", "-0")) or "nothing"
 
 
 def wrap_items(items: Sequence[str], width: int, measure: Callable[[str], int]) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol, runtime_checkable
 
 import jax
+import jax.numpy as jnp
 
 from funcenv.func_env import AnyEnv
 from funcenv.vector_step import call_key
@@ -44,6 +45,8 @@ def require_policy(what: str, policy: Any) -> None:
         ...
     TypeError: rollout takes a policy(observation, key) -> action, got 'random'; funcenv.random_policy(env) makes one
     """
+    if isinstance(policy, jax.Array) and jnp.issubdtype(policy.dtype, jax.dtypes.prng_key):
+        raise TypeError(f"{what} takes the policy before the key, got a key; change their order")
     if not callable(policy):
         raise TypeError(
             f"{what} takes a policy(observation, key) -> action, got {policy!r}; funcenv.random_policy(env) makes one"

@@ -21,6 +21,7 @@ from funcenv.checks import require_size
 from funcenv.entry_points import load_entry_points
 from funcenv.env_parameters import require_known_parameters
 from funcenv.func_env import AnyEnv, FuncEnv
+from funcenv.hints import id_of_library
 from funcenv.json_values import from_json_value, texts_with_colon, to_json_value
 from funcenv.names import import_module, import_object, require_builder, require_trust
 from funcenv.wrappers.time_limit import TimeLimit
@@ -195,6 +196,7 @@ def register(
         kwargs: parameters that differ from the defaults of the class.
 
     Raises:
+        TypeError: an environment in place of its class.
         ValueError: a malformed id or entry point, or an id that is registered for another environment. A class that is
             defined again, as when a cell of a notebook runs again, replaces the one before.
 
@@ -206,6 +208,9 @@ def register(
     parse_id(id)
     if isinstance(entry_point, str) and not all(entry_point.partition(":")):
         raise ValueError(f'entry_point of {id} must be "module:attribute" or a callable, got {entry_point!r}')
+    if isinstance(entry_point, FuncEnv):
+        name = type(entry_point).__name__
+        raise TypeError(f"entry_point of {id} must be a class or a function, got a {name}; write register(id, {name})")
     if max_episode_steps is not None:
         max_episode_steps = require_size("max_episode_steps", max_episode_steps)
     new = EnvSpec(id, entry_point, max_episode_steps, reward_threshold, dict(kwargs or {}))
@@ -447,5 +452,8 @@ def _suggest_id(id: str, versions: list[str]) -> str:
     if not _specs:
         return 'no environments are installed: run "pip install -e ." in the checkout, or "pip install funcenv"'
     lowered = {known.lower(): known for known in known_specs}
+    lowered |= {known.partition("-v")[0].lower(): known for known in _specs}  # of several versions the last
+    if elsewhere := id_of_library(id, _namespaces, known_specs):
+        return f"did you mean {lowered[id.lower()]}? {elsewhere}" if id.lower() in lowered else elsewhere
     close = difflib.get_close_matches(id.lower(), lowered, n=1, cutoff=0.75)
     return f"did you mean {lowered[close[0]]}?" if close else "funcenv.pprint_registry() lists what there is"

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar, overload
 
 import jax
 import jax.numpy as jnp
@@ -38,7 +38,7 @@ from jaxtyping import Array, Bool, Float, Int
 from funcenv._compile.rollout import Accumulator, as_policy, play
 from funcenv.checks import MAX_COUNT, require_size
 from funcenv.forking import require_threads
-from funcenv.func_env import RESULT_ORDER, AnyEnv, FuncEnv, require_env
+from funcenv.func_env import RESULT_ORDER, Action, AnyEnv, FuncEnv, Obs, State, require_env
 from funcenv.parameters import parameter_axes
 from funcenv.policy import Policy, adapted, require_policy
 from funcenv.random import indexed_key, require_typed_key
@@ -59,13 +59,14 @@ __all__ = [
 ]
 
 Collect = Callable[[VectorTimestep[Any], Any], Any]
+Kept = TypeVar("Kept")
 
 
-class Trajectory(NamedTuple):
+class Trajectory(NamedTuple, Generic[Action, Obs]):
     """All time steps and actions of a rollout; every leaf has leading axes `[num_steps, num_envs]`."""
 
-    timestep: VectorTimestep[Any]  # result of each action
-    action: Any
+    timestep: VectorTimestep[Obs]  # result of each action
+    action: Action
 
 
 class Evaluation(PyTreeNode):
@@ -142,9 +143,44 @@ def random_policy(env: AnyEnv | AnyVectorEnv) -> RandomPolicy:
     return RandomPolicy(env.action_space)
 
 
-def everything(timestep: VectorTimestep[Any], action: Any) -> Trajectory:
+def everything(timestep: VectorTimestep[Obs], action: Action) -> Trajectory[Action, Obs]:
     """Keep all of a step; the default of `rollout(collect=...)`."""
     return Trajectory(timestep=timestep, action=action)
+
+
+@overload
+def rollout(
+    venv: FuncVectorEnv[State, Action, Obs],
+    policy: Policy,
+    key: jax.Array,
+    num_steps: int,
+    *,
+    vstate: VectorState[State] | None = None,
+) -> tuple[VectorState[State], Trajectory[Action, Obs], RolloutStatistics]: ...
+
+
+@overload
+def rollout(
+    venv: FuncVectorEnv[State, Action, Obs],
+    policy: Policy,
+    key: jax.Array,
+    num_steps: int,
+    *,
+    vstate: VectorState[State] | None = None,
+    collect: None,
+) -> tuple[VectorState[State], None, RolloutStatistics]: ...
+
+
+@overload
+def rollout(
+    venv: FuncVectorEnv[State, Action, Obs],
+    policy: Policy,
+    key: jax.Array,
+    num_steps: int,
+    *,
+    vstate: VectorState[State] | None = None,
+    collect: Callable[[VectorTimestep[Obs], Action], Kept],
+) -> tuple[VectorState[State], Kept, RolloutStatistics]: ...
 
 
 def rollout(
@@ -192,8 +228,8 @@ def rollout(
         shown = type(venv).__name__ if isinstance(venv, FuncEnv) else repr(venv)
         raise TypeError(f"rollout takes a FuncVectorEnv, got {shown}; write funcenv.FuncVectorEnv(env, num_envs=...)")
     num_steps = require_size("num_steps", num_steps, maximum=MAX_STEPS)
-    require_typed_key(key)
     require_policy("rollout", policy)
+    require_typed_key(key)
     if collect is not None and not callable(collect):
         raise TypeError(f"collect is a function collect(timestep, action), or None to keep nothing, got {collect!r}")
     if vstate is not None:
@@ -242,8 +278,8 @@ def evaluate(
     require_env("evaluate", env)
     num_episodes = require_size("num_episodes", num_episodes, maximum=MAX_COUNT)
     limit = MAX_EVALUATION_STEPS if max_steps is None else require_size("max_steps", max_steps, maximum=MAX_STEPS)
-    require_typed_key(key)
     require_policy("evaluate", policy)
+    require_typed_key(key)
     require_threads()
     parameter_axes(env, num_episodes, "num_episodes")
     venv = FuncVectorEnv(adapted(env, policy), num_episodes, AutoresetMode.DISABLED)

@@ -9,12 +9,15 @@ calling `__init__`, so `__post_init__` checks only what a user passes, never the
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import operator
 from collections.abc import Callable, Iterable
-from typing import Any, Self, TypeAlias, dataclass_transform
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, dataclass_transform
 
 import jax
 import numpy as np
+
+from funcenv.hints import IN_TIMESTEP, raise_missing
 
 NDArray: TypeAlias = np.ndarray[Any, Any]  # an array of any shape and dtype
 
@@ -58,12 +61,20 @@ class PyTreeNode:
         TypeError: The default of a field is an array or a container, which all instances would share.
     """
 
+    _names_elsewhere = IN_TIMESTEP  # remedies for attributes that other libraries have
+
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__()
         _refuse_shared_defaults(cls)
         dataclasses.dataclass(frozen=True, **kwargs)(cls)
         cls.__setattr__ = _refuse_assignment  # type: ignore[method-assign]  # dataclass made one, too
         _register(cls)
+
+    if not TYPE_CHECKING:  # where it would hide misspelt attributes
+
+        def __getattr__(self, name: str) -> Any:
+            """Say what takes the place of an attribute that is missing."""
+            return raise_missing(self, name, type(self).__name__, self._names_elsewhere)
 
     def replace(self, **changes: Any) -> Self:
         """Return a copy with some fields changed.
@@ -81,14 +92,27 @@ class PyTreeNode:
         names = [entry.name for entry in dataclasses.fields(self)]  # type: ignore[arg-type]  # every subclass is a dataclass
         for name in changes:
             if name not in names:
-                fields = ", ".join(names) or "none"
-                remedy = f"its fields are: {fields}"
-                if name in unannotated_values(type(self)):
-                    remedy = (
-                        f"the class attribute is without an annotation, which makes it a field: {name}: float = ..."
-                    )
+                remedy = unknown_field_remedy(type(self), name, f"its fields are: {', '.join(names) or 'none'}")
                 raise TypeError(f"{type(self).__name__} has no field {name!r}; {remedy}")
         return type(self)(**{name: vars(self)[name] for name in names} | changes)
+
+
+def unknown_field_remedy(cls: type, name: str, otherwise: str) -> str:
+    """Return what to do about a name that is no field of a record: another spelling, an annotation, or `otherwise`.
+
+    >>> class Wind(PyTreeNode):
+    ...     speed: float = 0.5
+    ...     angle = 0.0
+    >>> unknown_field_remedy(Wind, "sped", "look again"), unknown_field_remedy(Wind, "colour", "look again")
+    ('did you mean speed?', 'look again')
+    >>> unknown_field_remedy(Wind, "angle", "look again")
+    'in the class Wind it has no annotation; make it a parameter: angle: float = ...'
+    """
+    if name in unannotated_values(cls):
+        return f"in the class {cls.__name__} it has no annotation; make it a parameter: {name}: float = ..."
+    names = [entry.name for entry in dataclasses.fields(cls)]
+    close = difflib.get_close_matches(name.lower(), names, n=1)
+    return f"did you mean {close[0]}?" if close else otherwise
 
 
 def unannotated_values(cls: type) -> dict[str, Any]:

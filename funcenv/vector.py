@@ -14,12 +14,14 @@ from typing import Any, Generic, TypeAlias
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 from jaxtyping import Array, Bool, Key
 
 from funcenv._compile import traced_step
 from funcenv._compile.lazy_reset import choose_strategy
 from funcenv.checks import MAX_COUNT, explain_calls, require_size
 from funcenv.func_env import RESULT_ORDER, Action, FuncEnv, Obs, State, Timestep, require_env
+from funcenv.hints import OF_VECTOR_ENV
 from funcenv.parameters import map_batched, parameter_axes, single_env
 from funcenv.random import require_typed_key
 from funcenv.spaces import Space
@@ -90,6 +92,8 @@ class FuncVectorEnv(PyTreeNode, Generic[State, Action, Obs]):
         """The action space of one environment; for a batch of environments, the loosest of theirs."""
         return self._loosest("action_space")
 
+    _names_elsewhere = OF_VECTOR_ENV
+
     @explain_calls(
         "reset takes a key: venv.reset(funcenv.key(0)). "
         "The interface that takes a seed is funcenv.adapters.make_vec(id)"
@@ -140,7 +144,9 @@ class FuncVectorEnv(PyTreeNode, Generic[State, Action, Obs]):
         return select(self._checked_mask(mask), fresh, kept)
 
     @explain_calls("step takes a vector state and actions: vstate, timestep = venv.step(vstate, actions)")
-    def step(self, vstate: VectorState[State], actions: Action) -> tuple[VectorState[State], VectorTimestep[Obs]]:
+    def step(
+        self, vstate: VectorState[State], actions: Action | ArrayLike
+    ) -> tuple[VectorState[State], VectorTimestep[Obs]]:
         """Step every environment once, with automatic resets as `autoreset_mode` says.
 
         Args:

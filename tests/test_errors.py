@@ -150,7 +150,7 @@ TABLE = [
     (lambda: stepped(IntegerFlag()), TypeError, "must return a bool", "int32", "return a comparison"),
     (lambda: Unfinished().initial(funcenv.key(0)), NotImplementedError, "must define", "Unfinished", "initial(key)"),
     (lambda: Unfinished().action_space, NotImplementedError, "must define", "Unfinished", "property action_space"),
-    (lambda: CartPole().replace(gravty=1.0), TypeError, "has no field", "'gravty'", "its fields are: gravity"),
+    (lambda: CartPole().replace(gravty=1.0), TypeError, "has no field", "'gravty'", "did you mean gravity?"),
     # the registry
     (lambda: funcenv.make("CartPoel-v1"), ValueError, "no environment", "'CartPoel-v1'", "did you mean CartPole-v1"),
     (
@@ -225,7 +225,7 @@ TABLE = [
     (lambda: play(lambda observation: 0), TypeError, "takes 1 positional", "", "policy(observation, key)"),
     (lambda: play(lambda observation, key: observation[:, 0]), IndexError, "", "float32[", "mapped over all of them"),
     (lambda: play(lambda observation, key: jnp.zeros(3, int)), ValueError, "has shape ()", "(3,)", "one action"),
-    (lambda: Windy().replace(wind=1.0), TypeError, "without an annotation", "'wind'", "wind: float = ..."),
+    (lambda: Windy().replace(wind=1.0), TypeError, "no annotation", "'wind'", "wind: float = ..."),
     (lambda: funcenv.make("errors/Windy-v0", wind=1.0), TypeError, "no annotation", "'wind'", "wind: float = ..."),
     (named_terminated, TypeError, "is never called", "Boat.terminated", "name it terminal"),
     (array_default, TypeError, "all instances would share", "Boat.weights", "default_factory=lambda: ..., ndim=1"),

@@ -31,7 +31,7 @@ class Score(NamedTuple):
     def status(self) -> str:
         """Text about the current episode."""
         speed = "" if self.speed == 1 else f"  speed {self.speed:g}x"
-        return f"episode {self.episode}  step {self.step}  return {self.episode_return:g}{speed}"
+        return f"episode {self.episode}  step {self.step}  return {_short(self.episode_return)}{speed}"
 
     @property
     def last_status(self) -> str:
@@ -90,6 +90,7 @@ def run(
     wait_on_player: bool = False,
     wait_for_start: bool = False,
     policy: Callable[[Any], Any] | None = None,
+    speed: float = 1.0,
 ) -> None:
     """Play until the player leaves.
 
@@ -102,10 +103,11 @@ def run(
         wait_on_player: Whether to step only when a key is pressed.
         wait_for_start: Whether every episode begins when a key is pressed.
         policy: Function that plays in place of the player: `policy(observation) -> action`, with `NoKeys`.
+        speed: Speed at the beginning, relative to the frames per second of the game.
     """
     observation, _ = observation_and_info(env.reset(seed=seed))
     frame = _newest(env.render(), None)
-    score = Score(1, 0, 0.0, "", message=_START if wait_for_start and not wait_on_player else "")
+    score = Score(1, 0, 0.0, "", speed, message=_START if wait_for_start and not wait_on_player else "")
     done = False
     while True:
         screen.show(frame, score)
@@ -179,7 +181,16 @@ def _changed_speed(speed: float, keys: frozenset[str]) -> float:
 
 def _ending(score: Score, terminated: bool) -> str:
     """Return how an episode ended."""
-    return f"{'terminated' if terminated else 'time limit'} after {score.step}, return {score.episode_return:g}"
+    return f"{'terminated' if terminated else 'time limit'} after {score.step}, return {_short(score.episode_return)}"
+
+
+def _short(value: float) -> str:
+    """Return a return with at most one decimal.
+
+    >>> _short(12.0), _short(-3.14159), _short(1234567.0)
+    ('12', '-3.1', '1234567')
+    """
+    return f"{value:.1f}".removesuffix(".0")
 
 
 def _newest(rendered: Any, before: Any) -> Any:

@@ -32,6 +32,7 @@ def play(
     wait_on_player: bool = False,
     wait_for_start: bool = False,
     policy: Callable[[Any], Any] | None = None,
+    speed: float = 1.0,
 ) -> None:
     """Play in a window until it is closed or escape is pressed.
 
@@ -58,6 +59,7 @@ def play(
         wait_for_start: Whether every episode begins when a key is pressed.
         policy: Function that plays in place of the keys, `policy(observation) -> action`; you watch, pause it and
             change its speed. `funcenv.train.stateful_policy` makes one of a trained agent.
+        speed: Speed at the beginning, relative to `fps`.
 
     Raises:
         ValueError: The render mode is another, a key or action is invalid, `zoom` or `fps` is not above 0, or neither
@@ -80,9 +82,10 @@ def play(
             "there is no display, which a window needs; play in this terminal with funcenv play --terminal, "
             "or with play_in_terminal in Python"
         )
+    require_positive(speed=speed)
     keys = _key_lines(env, keymap, wait_on_player)
     with closing(PlayWindow(window_title(env), fps, 1.0 if zoom is None else zoom, keys)) as screen:
-        run(env, screen, keymap, seed, callback, wait_on_player, wait_for_start, policy)
+        run(env, screen, keymap, seed, callback, wait_on_player, wait_for_start, policy, speed)
 
 
 def play_in_terminal(
@@ -95,6 +98,7 @@ def play_in_terminal(
     wait_on_player: bool = False,
     wait_for_start: bool = False,
     policy: Callable[[Any], Any] | None = None,
+    speed: float = 1.0,
 ) -> None:
     """Play in a terminal, for example over SSH, until escape is pressed.
 
@@ -111,6 +115,7 @@ def play_in_terminal(
         wait_on_player: As for `play`; each typed key then plays one step.
         wait_for_start: As for `play`.
         policy: As for `play`.
+        speed: As for `play`.
 
     Raises:
         ValueError: As for `play`.
@@ -119,9 +124,10 @@ def play_in_terminal(
     """
     env = _in_mode("ansi", env)
     keymap, fps = _prepare("playing in a terminal", "ansi", env, keys_to_action, fps, noop, policy)
+    require_positive(speed=speed)
     keys = _key_lines(env, keymap, wait_on_player)
     with closing(TerminalScreen(fps, holds=not wait_on_player, keys=keys)) as screen:
-        run(env, screen, keymap, seed, callback, wait_on_player, wait_for_start, policy)
+        run(env, screen, keymap, seed, callback, wait_on_player, wait_for_start, policy, speed)
 
 
 class _InMode(Wrapper[Any, Any, Any, Any]):

@@ -1,6 +1,6 @@
 """Stateful wrappers: base classes, wrappers that use windows, files or clocks, and common transformations."""
 
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from funcenv import wrappers as _pure
 from funcenv.adapters.wrappers.compatibility import EnvCompatibility, StepAPICompatibility, StepCompatibility
@@ -54,12 +54,18 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> NoReturn:
-    """Say where a functional wrapper is, which Gymnasium has beside the stateful ones."""
-    remedy = f"; the stateful wrappers are: {', '.join(__all__)}"
-    if name in _pure.__all__:
-        remedy = (
-            f"; funcenv.wrappers.{name} is functional and goes inside: "
-            f"adapters.FunctionalEnv(funcenv.wrappers.{name}(funcenv.make(id), ...))"
-        )
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{remedy}")
+if not TYPE_CHECKING:  # where it would hide misspelt names
+
+    def __getattr__(name: str) -> NoReturn:
+        """Say where a functional wrapper is, which Gymnasium has beside the stateful ones."""
+        remedy = f"; the stateful wrappers are: {', '.join(__all__)}"
+        if name in _pure.__all__:
+            remedy = (
+                f"; funcenv.wrappers.{name} is functional and goes inside: "
+                f"adapters.FunctionalEnv(funcenv.wrappers.{name}(funcenv.make(id), ...))"
+            )
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{remedy}")
+
+
+def __dir__() -> list[str]:
+    return __all__

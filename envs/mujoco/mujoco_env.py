@@ -21,6 +21,7 @@ from jaxtyping import Array, Bool, Float, UInt
 from funcenv._jax import Shape
 from funcenv.checks import require_at_least, require_finite, require_positive, require_size
 from funcenv.envs.mujoco import mjx, simulation
+from funcenv.envs.mujoco.joint_names import in_words
 from funcenv.envs.mujoco.model import PACKAGED, Model, find_file, load_model, require_unchanged
 from funcenv.envs.mujoco.mujoco_image import Shot, camera_number, draw_image, uses_opengl, warn_of_scene
 from funcenv.envs.mujoco.mujoco_scene import View, draw_model
@@ -143,9 +144,12 @@ class MujocoEnv(FuncEnv[MujocoState, Float[Array, "nu"], Float[Array, "size"]]):
 
     @property
     def action_names(self) -> tuple[str, ...]:
-        """The names of the actuators."""
+        """The joints that the actuators move, in words."""
         mjmodel = self.model.mjmodel
-        return tuple(mjmodel.actuator(index).name or f"actuator {index}" for index in range(mjmodel.nu))
+        moved = [mjmodel.actuator(index) for index in range(mjmodel.nu)]
+        joints = [mjmodel.joint(int(one.trnid[0])).name if one.trntype[0] == 0 else "" for one in moved]
+        pairs = zip(joints, moved, strict=True)
+        return tuple(in_words(joint or one.name) or f"actuator {i}" for i, (joint, one) in enumerate(pairs))
 
     def get_keys_to_action(self) -> dict[Any, Any]:
         """Return keys for full control of one motor each: the arrows for a single motor, else pairs such as a and q."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
@@ -35,6 +36,8 @@ class Options(TrustCode):
     """parameters of the environment, for example gravity 1.6"""
     fps: float | None = None
     """steps per second; by default the environment's own frame rate"""
+    speed: float | None = None
+    """speed at the beginning, relative to --fps; by default slow where random play soon ends, as in CartPole"""
     zoom: float = 1.0
     """size of the window relative to a frame"""
     seed: int | None = None
@@ -67,10 +70,16 @@ def run(arguments: Sequence[str]) -> int:
             )
         require_train_packages("play --watch")
         watched, policy = _watched(options)
-    with _compiled(watched, render_mode="ansi" if options.terminal else "rgb_array", **options.env_params) as env:
+    mode = "ansi" if options.terminal else "rgb_array"
+    with make(watched, render_mode=mode, **options.env_params) as env:
+        steps = steps_of_random_play(watched, mode, options.env_params)
         is_slow = policy is None and is_turn_based(env.get_wrapper_attr("func_env"))
         wait = is_slow if options.wait is None else options.wait
         shared: dict[str, Any] = {"fps": options.fps, "seed": options.seed, "wait_on_player": wait}
+        shared["speed"] = options.speed
+        if options.speed is None:
+            fps = options.fps or float(env.metadata["render_fps"])
+            shared["speed"] = first_speed(steps / fps) if policy is None and not wait else 1.0
         shared["wait_for_start"] = policy is None and not options.autostart
         if policy is not None:
             shared["policy"] = policy
@@ -81,14 +90,43 @@ def run(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _compiled(watched: Any, **settings: Any) -> Any:
-    """Return the environment, whose programs are compiled before a key is asked for."""
+MIN_SECONDS = 1.5
+"""The time that a random episode should last at the first speed; a game that ends sooner begins slowly."""
+SLOWEST = 1 / 8
+
+
+def steps_of_random_play(watched: Any, mode: str, params: dict[str, Any]) -> float:
+    """Return the mean length of a few random episodes, after compiling all that a game calls.
+
+    Episodes are counted for a second at most, and those that are not over count with their steps so far.
+    """
     print("preparing the first step, which is compiled once and kept for later starts", flush=True)
-    with make(watched, **settings) as other:  # it shares its programs, and has random numbers of its own
-        other.reset(seed=0)
-        other.step(other.action_space.sample())
-        other.render()
-    return make(watched, **settings)
+    with make(watched, render_mode=mode, **params) as env:  # the game shares its programs, not its random numbers
+        env.reset(seed=0)
+        env.action_space.seed(0)
+        env.step(env.action_space.sample())
+        env.render()
+        env.reset()
+        episodes, steps, until = 0, 0, time.monotonic() + 1.0
+        while episodes < 5 and steps < 1000 and time.monotonic() < until:
+            _, _, terminated, truncated, _ = env.step(env.action_space.sample())
+            steps += 1
+            if terminated or truncated:
+                episodes += 1
+                env.reset()
+    return steps / max(episodes, 1)
+
+
+def first_speed(seconds: float) -> float:
+    """Return the speed at which a game begins: the largest power of two at which `seconds` become long enough.
+
+    >>> first_speed(5.0), first_speed(0.44), first_speed(0.01)
+    (1.0, 0.25, 0.125)
+    """
+    speed = 1.0
+    while speed > SLOWEST and seconds / speed < MIN_SECONDS:
+        speed /= 2
+    return speed
 
 
 def _watched(options: Options) -> tuple[AnyEnv, Callable[[Any], Any]]:

@@ -81,7 +81,8 @@ def require_typed_key(value: Any) -> None:
         return
     is_array = isinstance(value, (jax.Array, np.ndarray, np.generic))
     shown = f"{value.dtype}{list(value.shape)}" if is_array else repr(value)
+    is_seed = isinstance(value, int) and not isinstance(value, bool)
+    remedy = f"Write funcenv.key({value})" if is_seed else "Wrap a legacy key with jax.random.wrap_key_data"
     raise TypeError(
-        "a key must be a typed key, as funcenv.key(0) or jax.random.key(0) make them; "
-        f"got {shown}. Wrap a legacy key with jax.random.wrap_key_data"
+        f"a key must be a typed key, as funcenv.key(0) or jax.random.key(0) make them; got {shown}. {remedy}"
     )

@@ -35,7 +35,7 @@ from funcenv.struct import NDArray
 _SCRIPTS = ("data.js", "shapes.js", "texels.js", "traces.js", "player.js")
 _MAX_INLINE_NUMBERS = 12  # longer arrays become blobs
 _SIGNIFICANT_DIGITS = 8  # enough for float32
-_MAX_ACTION_COLUMNS = 8
+_MAX_ACTION_COLUMNS = 32
 _TYPES = {"f": "<f4", "i": "<i4", "u": "<u2", "b": "<u1"}  # the same as in player/data.js
 
 

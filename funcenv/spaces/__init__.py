@@ -1,5 +1,8 @@
 """Pure descriptions of what observations and actions can be."""
 
+from typing import TYPE_CHECKING, NoReturn
+
+import funcenv.hints as _hints
 from funcenv.spaces.batch import Batched, batch_space
 from funcenv.spaces.box import Box
 from funcenv.spaces.dict import Dict
@@ -38,3 +41,14 @@ __all__ = [
     "flatten_space",
     "unflatten",
 ]
+
+
+if not TYPE_CHECKING:  # where it would hide misspelt names
+
+    def __getattr__(name: str) -> NoReturn:
+        """Name a similar space."""
+        raise AttributeError(_hints.missing_name(f"module {__name__!r}", name, {}, __all__))
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeAlias, TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool
+
+from funcenv.checks import explain_calls
+from funcenv.hints import OF_SPACE, raise_missing
 
 T_cov = TypeVar("T_cov", covariant=True)
 
@@ -43,6 +46,27 @@ class Space(abc.ABC, Generic[T_cov]):
     shape: tuple[int, ...] | None = None
     dtype: np.dtype[Any] | None = None
     is_open: bool = False  # true if members have no bounds at all
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "sample" in cls.__dict__:
+            cls.sample = explain_calls(  # type: ignore[method-assign]  # with the same signature
+                "sample takes a key: space.sample(funcenv.key(0)). Spaces of stateful environments hold a generator "
+                "and take none"
+            )(cls.sample)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Say what takes the place of an attribute that is missing."""
+            return raise_missing(self, name, type(self).__name__, OF_SPACE)
+
+        def __call__(self, *params: Any) -> NoReturn:
+            """Refuse the parameters that the spaces of gymnax take."""
+            raise TypeError(
+                f"{self!r} is a space and no function; env.observation_space and env.action_space are properties "
+                "without parameters, because the parameters are fields of the environment"
+            )
 
     @abc.abstractmethod
     def sample(self, key: jax.Array, mask: Any = None, probability: Any = None) -> T_cov:
@@ -144,7 +168,7 @@ class Space(abc.ABC, Generic[T_cov]):
         A space whose members are not single arrays checks nothing by default.
 
         Raises:
-            TypeError: Floats, where the members are integers.
+            TypeError: Floats, where the members are integers; or a tuple or dict.
             ValueError: Another shape than that of a member.
 
         >>> from funcenv.spaces import Discrete
@@ -156,6 +180,11 @@ class Space(abc.ABC, Generic[T_cov]):
         """
         if self.shape is None or self.dtype is None:
             return
+        if isinstance(action, (tuple, dict)):
+            raise TypeError(
+                f"an action of {self!r} is one array, got a {type(action).__name__}; return the action alone, without "
+                "probabilities, values or a memory"
+            )
         if np.shape(action) != self.shape:
             raise ValueError(
                 f"an action of {self!r} has shape {self.shape}, got shape {np.shape(action)}; "

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import typing
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from funcenv.checks import require_size
 from funcenv.func_env import AnyEnv
+from funcenv.hints import unknown_setting
 from funcenv.names import import_path, require_trust
 from funcenv.registry import make
 from funcenv.train.actions import ALL_ACTIONS, require_actions
@@ -27,6 +28,16 @@ class TrainConfig:
     a subclass checks ranges in `__post_init__`, after that of its base. Functions in its fields are stored as
     `"module:function"`.
     """
+
+    if not TYPE_CHECKING:
+
+        def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+            """Name the setting that an unknown one means, which other libraries call otherwise."""
+            names = [entry.name for entry in dataclasses.fields(cls)]
+            for name in kwargs:
+                if name not in names:
+                    raise TypeError(unknown_setting(f"{cls.__module__.rpartition('.')[2]}.{cls.__name__}", name, names))
+            return super().__new__(cls)
 
     actions: ClassVar[tuple[str, ...]] = ALL_ACTIONS
     """The kinds of actions that the algorithm takes."""

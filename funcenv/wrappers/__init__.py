@@ -22,6 +22,7 @@ an error. The recommended order, from the inside out:
 import importlib
 from typing import TYPE_CHECKING, Any
 
+import funcenv.hints as _hints
 from funcenv.moments import RunningMoments, SharedMoments, share_moments
 from funcenv.wrappers.base import StatefulWrapper, Wrapper, layers
 
@@ -164,17 +165,19 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Import a module, or the module of a name, when it is first used, which keeps `import funcenv` fast."""
-    if name in _NAMES:
-        return importlib.import_module(f"{__name__}.{name}")
-    module = next((module for module, names in _NAMES.items() if name in names.split()), None)
-    if module is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(importlib.import_module(f"{__name__}.{module}"), name)
-    globals()[name] = found
-    return found
+if not TYPE_CHECKING:  # where it would hide misspelt names
+
+    def __getattr__(name: str) -> Any:
+        """Import a module, or the module of a name, when it is first used, which keeps `import funcenv` fast."""
+        if name in _NAMES:
+            return importlib.import_module(f"{__name__}.{name}")
+        module = next((module for module, names in _NAMES.items() if name in names.split()), None)
+        if module is None:
+            raise AttributeError(_hints.missing_name(f"module {__name__!r}", name, _hints.OF_WRAPPERS, __all__))
+        found = getattr(importlib.import_module(f"{__name__}.{module}"), name)
+        globals()[name] = found
+        return found
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_NAMES, *__all__})
+    return __all__

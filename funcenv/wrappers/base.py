@@ -82,7 +82,8 @@ class Wrapper(FuncEnv[State, Action, Obs]):
         env = vars(self).get("env")  # missing while pickle or copy rebuilds the wrapper, a placeholder inside JAX
         layer = layer_with(env, name) if isinstance(env, FuncEnv) and not name.startswith("_") else None
         if layer is None:
-            guess = _suggestion(name, dir(self), beginning="; ")
+            hint = self._names_elsewhere.get(name)
+            guess = f"; {hint}" if hint else _suggestion(name, dir(self), beginning="; ")
             raise AttributeError(f"no layer of {type(self).__name__} has {name!r}{guess}")
         return getattr(layer, name)
 

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Int
 
 from funcenv.checks import MAX_COUNT, require_at_least
-from funcenv.func_env import Action, Obs
+from funcenv.func_env import Action, FuncEnv, Obs
 from funcenv.struct import PyTreeNode
 from funcenv.wrappers.base import StatefulWrapper
 
@@ -24,6 +24,8 @@ class StepCounterState(PyTreeNode):
 
 class StepCounter(StatefulWrapper[StepCounterState, Action, Obs]):
     """A wrapper that counts the steps of an episode, and changes nothing."""
+
+    env: FuncEnv[Any, Action, Obs]
 
     def initial(self, key: jax.Array) -> StepCounterState:
         """Return the first state, with a count of 0."""

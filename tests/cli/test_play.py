@@ -25,7 +25,18 @@ def test_flags_reach_the_game(played):
     assert main(["play", "Taxi-v4", "--fps", "2", "--seed", "3", "--zoom", "0.5", "--no-wait", "--autostart"]) == 0
     ((where, env, given),) = played
     assert (where, env.spec.id, env.render_mode) == ("window", "Taxi-v4", "rgb_array")
-    assert given == {"fps": 2.0, "seed": 3, "zoom": 0.5, "wait_on_player": False, "wait_for_start": False}
+    assert given == {"fps": 2.0, "seed": 3, "zoom": 0.5, "wait_on_player": False, "wait_for_start": False, "speed": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "least", "most"),
+    [(["CartPole-v1"], 1 / 8, 1 / 4), (["CartPole-v1", "--wait"], 1, 1), (["MountainCar-v0"], 1, 1)],
+)
+def test_games_that_end_soon_begin_slowly(played, arguments, least, most):
+    assert main(["play", *arguments]) == 0
+    assert main(["play", *arguments, "--speed", "2"]) == 0
+    (_, _, given), (_, _, asked) = played
+    assert least <= given["speed"] <= most and asked["speed"] == 2
 
 
 @pytest.mark.parametrize(

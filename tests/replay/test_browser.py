@@ -1,6 +1,7 @@
 """The page in a real browser: it plays, it says what happened, and it draws what the rasteriser draws."""
 
 import base64
+import dataclasses
 import functools
 import io
 
@@ -270,3 +271,28 @@ def test_all_of_a_card_is_on_a_desktop_screen(page, cartpole, shown):
     )
     assert card["bottom"] <= footer["top"]
     assert card["bottom"] > 0.55 * footer["top"]  # and it does not leave half of it empty
+
+
+@pytest.mark.parametrize(("width", "names"), [(1280, True), (390, False)])
+def test_each_of_many_continuous_actions_has_a_row_of_its_own(page, width, names):
+    joints = tuple(f"joint {i}" for i in range(17)) if names else ()
+    env = funcenv.make("Pendulum-v1")
+    replay = record(env, funcenv.random_policy(env), funcenv.key(0), max_steps=5)
+    actions = -np.linspace(0.1, 1.0, 5 * 17, dtype=np.float32).reshape(5, 17)
+    (episode,) = replay.episodes
+    space = funcenv.spaces.Box(-1.0, 1.0, (17,))
+    episode = dataclasses.replace(episode, action=actions, action_space=space, action_names=joints)
+    browser = page(dataclasses.replace(replay, episodes=(episode,)), width=width, height=900, mobile=width < 500)
+    browser.run("replay.seek(3)")
+    rows = browser.run(
+        "return [...document.querySelectorAll('.trace.row')].map(row => [...row.querySelectorAll('.name, .values')]"
+        ".map(part => [part.textContent, part.scrollWidth <= part.clientWidth, part.getBoundingClientRect().top]))"
+    )
+    shown = [f"\N{MINUS SIGN}{-value:.3f}" for value in actions[2]]
+    assert [name for (name, _, _), _ in rows] == (list(joints) or list(map(str, range(17))))
+    assert [value for _, (value, _, _) in rows] == shown
+    assert all(is_whole for row in rows for _, is_whole, _ in row)
+    tops = [top for _, (_, _, top) in rows]
+    assert min(np.diff(tops)) >= 18
+    heading = browser.run("return document.querySelector('.trace.row').dataset.heading")
+    assert heading == "Action, \N{MINUS SIGN}1 to 1"

@@ -39,6 +39,7 @@ DISTRIBUTIONS = {
 }
 # served to those who have them
 OFFERED = {
+    "typing-extensions",  # for type checkers alone, which bring it
     "torch",
     "torchrl",
     "tensordict",

@@ -123,7 +123,7 @@ def test_private_names_and_failing_properties_are_not_looked_up_inside():
         def observation_space(self):
             return self.action_space.shapes
 
-    with pytest.raises(AttributeError, match="'Discrete' object has no attribute 'shapes'"):
+    with pytest.raises(AttributeError, match="Discrete has no attribute 'shapes'"):
         Broken(CartPole()).observation_space  # noqa: B018  (the access is the test)
     env = Wrapper(Hidden())
     assert env.unwrapped._secret == 1 and not hasattr(env, "_secret")

@@ -1,6 +1,7 @@
 // Rewards and actions as small plots below a frame. Step i lies between the frames i - 1 and i.
 
 const MAX_LANES = 10;
+const MAX_LINES = 3; // more columns have a row each
 
 function formatNumber(value) {
   if (value === null || !Number.isFinite(value)) return "–";
@@ -20,7 +21,7 @@ function shortNumber(value) {
 // One plot: its name, the values at the current step, and all values, drawn once per size and theme.
 class Trace {
   constructor(name, kind, columns, [low, high], numSteps, names = []) {
-    this.kind = kind; // "area", "lines" or "lanes"
+    this.kind = kind; // "area", "lines", "lanes" or "row"
     this.columns = columns;
     this.numSteps = numSteps;
     this.names = names; // of the lanes, or of the columns
@@ -39,6 +40,9 @@ class Trace {
       this.element.classList.add("lanes");
       this.element.style.setProperty("--lanes", high - low + 1);
       for (let lane = high; lane >= low; lane--) find("axis").append(labelled(this.format(lane)));
+    } else if (kind === "row") {
+      this.element.classList.add("row");
+      find("name").title = name;
     } else {
       find("axis").append(labelled(shortNumber(this.high)), labelled(shortNumber(this.low)));
     }
@@ -46,6 +50,7 @@ class Trace {
 
   // The height of the plot in pixels where there is little room, as in player.css.
   get leastHeight() {
+    if (this.kind === "row") return 24;
     return this.kind === "lanes" ? 14 * Math.max(2, this.high - this.low + 1) : 46;
   }
 
@@ -129,14 +134,21 @@ function makeTraces(episode) {
   const column = (series, index) => Array.from({ length: episode.steps }, (_, i) => series.at(i)[index]);
   const rewards = column(episode.reward, 0);
   const finite = rewards.filter(Number.isFinite);
-  const range = [rounded(finite.reduce((a, b) => Math.min(a, b), 0)), rounded(finite.reduce((a, b) => Math.max(a, b), 0))];
-  const traces = [new Trace("Reward", "area", [rewards], range, episode.steps)];
+  const rewardRange = [rounded(finite.reduce((a, b) => Math.min(a, b), 0)), rounded(finite.reduce((a, b) => Math.max(a, b), 0))];
+  const traces = [new Trace("Reward", "area", [rewards], rewardRange, episode.steps)];
   const { actions } = episode;
   if (actions) {
     const columns = Array.from({ length: actions.width }, (_, i) => column(actions.values, i));
     const lanes = actions.kind === "discrete" && actions.width === 1 && actions.high - actions.low < MAX_LANES;
     const name = actions.hidden ? `Action (${actions.width} of ${actions.width + actions.hidden})` : "Action";
-    traces.push(new Trace(name, lanes ? "lanes" : "lines", columns, [actions.low, actions.high], episode.steps, actions.names));
+    const range = [actions.low, actions.high];
+    if (columns.length > MAX_LINES) {
+      const rows = columns.map((one, i) => new Trace(actions.names[i] || String(i), "row", [one], range, episode.steps));
+      rows[0].element.dataset.heading = `${name}, ${shortNumber(actions.low)} to ${shortNumber(actions.high)}`;
+      traces.push(...rows);
+    } else {
+      traces.push(new Trace(name, lanes ? "lanes" : "lines", columns, range, episode.steps, actions.names));
+    }
   }
   return traces;
 }

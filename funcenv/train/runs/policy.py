@@ -30,7 +30,7 @@ def load_policy(
     best: bool = False,
     explore: bool = False,
     trust_code: bool = False,
-) -> Any:
+) -> Policy:
     """Return a trained agent of a run: a policy, `policy(observation, key) -> action`, and a pytree of its parameters.
 
     It goes wherever a policy is expected, and `stateful_policy` makes it a function of NumPy observations.
