@@ -4,7 +4,8 @@
 # make bench [ARGS=--write-docs]                     the benchmark suite, in minutes; make bench-full takes an hour
 # make notebooks                                     run every notebook, in a minute or two
 # make lint
-# make docs                                          the documentation, into site/, with the notebooks run
+# make docs                                          the documentation, into site/, with the notebooks run, in five minutes;
+#                                                    FUNCENV_DOCS_NOTEBOOKS=source make docs runs none of them, in half a minute
 
 ENV ?= CartPole-v1
 ARGS ?=
@@ -26,9 +27,9 @@ test: $(VENV)/installed-dev
 test-all: $(VENV)/installed-dev
 	$(VENV)/bin/python -m pytest $(WORKERS) --exhaustive=all $(ARGS)
 
-# The outputs are kept in .cache/ for the site; a notebook in the repository has none. `make docs` does this, too.
+# The outputs are kept in .cache/ for the site, and `make docs` does this, too. ARGS=--write stores small outputs in the notebooks.
 notebooks: $(VENV)/installed-dev
-	$(VENV)/bin/python docs/render_notebooks.py
+	$(VENV)/bin/python docs/render_notebooks.py $(ARGS)
 
 lint: $(VENV)/installed-dev
 	$(VENV)/bin/ruff format --check .
