@@ -61,12 +61,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--only", nargs="+", default=[""], metavar="TEXT", help="rows whose names contain a TEXT")
     parser.add_argument("--write-docs", action="store_true", help="write the table of docs/benchmarks_compile.md")
     options = parser.parse_args(arguments)
-    lines = ["| call | environment | first process, CPU-s | next process, CPU-s |", "|---|---|---:|---:|"]
+    lines = ["| call | first process, CPU-s | next process, CPU-s |", "|---|---:|---:|"]
     print("\n".join(lines))
     for work, name, algorithm in ROWS:
         if any(text in f"{work} {name}" for text in options.only):
             rounds = [measure(work, name, algorithm) for _ in range(options.rounds)]
-            lines.append(line(work, name, rounds))
+            lines.append(line(f"{work}, {name}", rounds))
             print(lines[-1], flush=True)
     if options.write_docs:
         replace_table(PAGE, START, END, lines)
@@ -87,10 +87,10 @@ def cpu_seconds(code: str, *arguments: str) -> float:
     return float(done.stdout.split()[-1])
 
 
-def line(work: str, name: str, rounds: Sequence[tuple[float, float, float]]) -> str:
+def line(name: str, rounds: Sequence[tuple[float, float, float]]) -> str:
     """Return a row of the table, with medians over rounds."""
     alone, first, second = (statistics.median(values) for values in zip(*rounds, strict=True))
-    return f"| {work} | {name} | {first:.1f} ({first / alone:.1f}x) | {second:.2f} ({second / alone:.2f}x) |"
+    return f"| {name} | {first:.1f} ({first / alone:.1f}x) | {second:.2f} ({second / alone:.2f}x) |"
 
 
 if __name__ == "__main__":
