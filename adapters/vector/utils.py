@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -17,7 +18,7 @@ __all__ = ["batch_space", "concatenate", "create_empty_array", "iterate"]
 
 
 def batch_space(space: Any, n: int = 1) -> Space[Any]:
-    """Return the space of `n` stacked members, with a generator.
+    """Return the space of `n` stacked members, with a copy of the generator of `space`.
 
     Raises:
         ValueError: `n` is below 1.
@@ -27,7 +28,8 @@ def batch_space(space: Any, n: int = 1) -> Space[Any]:
     >>> batch_space(Discrete(3), 2)
     MultiDiscrete([3 3])
     """
-    return Space(spaces.batch_space(_pure(space), n))
+    batched = spaces.batch_space(_pure(space), n)
+    return Space(batched, copy.deepcopy(space.np_random) if isinstance(space, Space) else None)
 
 
 def iterate(space: Any, items: Any) -> Iterator[Any]:

@@ -137,6 +137,7 @@ def test_batches_are_made_and_read_by_gymnasiums_functions():
     batch = ours.concatenate(space, members, ours.create_empty_array(space, n=3))
     assert_same(batch, theirs.concatenate(reference, members, theirs.create_empty_array(reference, n=3)))
     assert ours.batch_space(space, 3).contains(batch)
+    assert_same(ours.batch_space(space, 3).sample(), ours.batch_space(space, 3).sample())
     rows = ours.iterate(ours.batch_space(space, 3), batch)
     for row, member in zip(rows, members, strict=True):
         assert_same(row, member)
