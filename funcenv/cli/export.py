@@ -54,5 +54,5 @@ def run(arguments: Sequence[str]) -> int:
     described = path.with_suffix(".json")
     write_text(described, json.dumps(spec, indent=2) + "\n")
     places = printable(f"{path}, and its specification to {described}")
-    print(f"exported {SUFFIXES[path.suffix]} of agent {options.agent} to {places}")
+    print(f"exported agent {options.agent}, {SUFFIXES[path.suffix]}, to {places}")
     return 0

@@ -149,9 +149,10 @@ class Parser(argparse.ArgumentParser):
             add_help=False,
             argument_default=argparse.SUPPRESS,
             formatter_class=_Formatter,
+            epilog=_epilog(self.command.examples),
         )
         groups: dict[str, Any] = {}
-        order = {"arguments": 0, "run": 1, Threads.section: 3}
+        order = {"arguments": 0, "run": 1, TrustCode.section: 3, Threads.section: 4}
         for flag in sorted(self.flags, key=lambda flag: order.get(flag.section, 2)):
             if flag.section not in groups:
                 groups[flag.section] = self.add_argument_group(flag.section)
@@ -302,12 +303,27 @@ def closest_flag(name: str, flags: Sequence[str]) -> str | None:
     return next(iter([*close, *with_word]), None)
 
 
+def _epilog(examples: Sequence[str]) -> str:
+    """Return the end of a help: examples, how numbers are written, and where exit statuses are listed.
+
+    >>> _epilog(["funcenv list"]).splitlines()[1]
+    '  funcenv list'
+    """
+    lines = ["examples:", *(f"  {example}" for example in examples), ""] if examples else []
+    return "\n".join([*lines, "Numbers may be written 500000, 5e5 or 500k. funcenv --help lists the exit statuses."])
+
+
 class _Formatter(argparse.HelpFormatter):
     """A layout as wide as the terminal, with the help of all but the longest flags in a second column."""
 
     def __init__(self, prog: str) -> None:
         columns = min(shutil.get_terminal_size().columns, MAX_COLUMNS)
         super().__init__(prog, max_help_position=30, width=columns - 2)
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        """Keep the lines of examples, and fill those of other texts."""
+        examples, separator, rest = text.rpartition("\n\n") if text.startswith("examples:") else ("", "", text)
+        return examples + separator + super()._fill_text(rest, width, indent)
 
     def _split_lines(self, text: str, width: int) -> list[str]:
         """Break lines between words, and never inside of a flag or an id."""

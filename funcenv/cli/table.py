@@ -36,6 +36,8 @@ class Command:
     """whether `module:name` may name a file of the current folder"""
     takes_settings: bool = False
     """whether the settings of the algorithm are flags as well"""
+    examples: tuple[str, ...] = ()
+    """command lines that its help shows"""
     restores_terminal: bool = False
     """whether an interruption is raised as an exception, which lets the command restore the terminal"""
 
@@ -61,19 +63,60 @@ _TRAINING: dict[str, Any] = {**_ON_RUNS, **_ON_ENVS, "takes_settings": True}
 COMMANDS = {
     command.name: command
     for command in (
-        Command("train", "[ENV]", "train an agent, and write the run to a folder", **_TRAINING),
+        Command(
+            "train",
+            "[ENV]",
+            "train an agent, and write the run to a folder",
+            examples=(
+                "funcenv train Pendulum-v1 --total-timesteps 500k",
+                "funcenv train Acrobot-v1 --algo dqn --num-seeds 3 --run-dir runs/dqn",
+                "funcenv train --resume runs/dqn --total-timesteps 1e6",
+            ),
+            **_TRAINING,
+        ),
         Command("sweep", "[ENV]", "train with many values of settings side by side", **_TRAINING),
-        Command("evaluate", "RUN", "evaluate a trained agent over many episodes", **_ON_RUNS),
-        Command("compare", "RUN ...", "print the final returns of runs, and how they differ", TRAIN_PACKAGES),
-        Command("report", "RUN ...", "write a page on runs: curves, differences, cost, episodes", **_ON_RUNS),
-        Command("replay", "RUN", "record a trained agent, and open its episodes in a browser", **_ON_RUNS),
-        Command("export", "RUN FILE", "write a policy as .safetensors or .mlir (StableHLO)", TRAIN_PACKAGES),
+        Command(
+            "evaluate",
+            "RUN",
+            "evaluate a trained agent over many episodes",
+            examples=("funcenv evaluate runs/dqn --explore", "funcenv evaluate runs/dqn --seed 1 --json -"),
+            **_ON_RUNS,
+        ),
+        Command(
+            "compare",
+            "RUN ...",
+            "print the final returns of runs, and how they differ",
+            TRAIN_PACKAGES,
+            examples=("funcenv compare runs/dqn runs/ppo",),
+        ),
+        Command(
+            "report",
+            "RUN ...",
+            "write a page on runs: curves, differences, cost, episodes",
+            examples=("funcenv report runs/dqn runs/ppo --output dqn_or_ppo.html",),
+            **_ON_RUNS,
+        ),
+        Command(
+            "replay",
+            "RUN",
+            "record a trained agent, and open its episodes in a browser",
+            examples=("funcenv replay runs/dqn", "funcenv replay runs/dqn --save episode.gif --num-episodes 1"),
+            **_ON_RUNS,
+        ),
+        Command(
+            "export",
+            "RUN FILE",
+            "write a policy as .safetensors or .mlir (StableHLO)",
+            TRAIN_PACKAGES,
+            examples=("funcenv export runs/dqn policy.safetensors --best",),
+        ),
         Command(
             "play",
             "[ENV]",
             "play with the keyboard, or watch a trained agent play",
             keeps_programs=True,
             restores_terminal=True,
+            examples=("funcenv play LunarLander-v3", "funcenv play --watch runs/dqn --terminal"),
             **_ON_ENVS,
         ),
         Command("bench", "ENV", "measure speed, compile time, memory, and the parts of a step", **_ON_ENVS),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import json
 import os
 import pathlib
 import shutil
@@ -15,6 +16,7 @@ from funcenv.checks import require_size
 from funcenv.cli.flags import Threads, TrustCode
 from funcenv.cli.settings import find_algorithm, read_config, read_options
 from funcenv.cli.table import UsageError
+from funcenv.files import write_text
 from funcenv.interrupts import leave_at_once
 from funcenv.printable import printable
 
@@ -77,6 +79,10 @@ class Options(Processes, Logs, Folder, TrustCode):
     algo: str | None = None
     """algorithm: dqn, ppo (the default), pqn, q_learning, recurrent_ppo, reinforce, sac, td3, that of a
     package, or module:name"""
+    quiet: bool = False
+    """print the last line only, which says how the run ended"""
+    json: Annotated[str | None, "FILE"] = None
+    """file for the outcome; "-" prints it, and nothing else"""
     resume: Annotated[str | None, "RUN"] = None
     """continue the run in this folder, which was stopped, or which gets more --total-timesteps"""
 
@@ -85,9 +91,13 @@ def run(arguments: Sequence[str]) -> int:
     """Train, and return the exit status."""
     typed = read_options("train", Options, arguments)
     options: Options = typed.options
+    is_quiet = options.quiet or options.json == "-"
     if not typed.wants_help:
-        print("loading JAX and the packages for training", flush=True)
+        if not is_quiet:
+            print("loading JAX and the packages for training", flush=True)
         _connect(options)
+
+    from rich.console import Console
 
     from funcenv.train.algorithm import DEFAULT_ALGORITHM
     from funcenv.train.algorithm import find_algorithm as find_stored
@@ -107,7 +117,10 @@ def run(arguments: Sequence[str]) -> int:
         "replay_episodes": require_size("--replay-episodes", options.replay_episodes, minimum=0),
         "final_episodes": require_size("--final-episodes", options.final_episodes, minimum=0),
         "logs": LogOptions(options.tensorboard, options.wandb),
+        "console": Console(quiet=True) if is_quiet else None,
     }
+    if options.json not in (None, "-") and not pathlib.Path(str(options.json)).parent.is_dir():
+        raise FileNotFoundError(f"--json: there is no folder {pathlib.Path(str(options.json)).parent}; make it first")
     named = options.resume or options.run_dir
     folder = run.make_folder(options.runs, config, algorithm) if named is None else pathlib.Path(named)
     try:
@@ -124,7 +137,7 @@ def run(arguments: Sequence[str]) -> int:
         if named is None:
             with contextlib.suppress(OSError):  # it stays where something is in it
                 folder.rmdir()
-    _print_outcome(result)
+    _report_outcome(result, options, is_quiet)
     return 0 if result.signal_number is None else 128 + int(result.signal_number)
 
 
@@ -137,13 +150,28 @@ def _interrupted(folder: pathlib.Path, is_ours: bool) -> str:
     return f"funcenv train: interrupted; what is saved is in {folder}; go on with: funcenv train --resume {folder}"
 
 
-def _print_outcome(result: Any) -> None:
-    """Print where the run is and what to do next; one of several processes does."""
+def _report_outcome(result: Any, options: Options, is_quiet: bool) -> None:
+    """Print how the run ended, and write it as JSON; one of several processes does."""
     from funcenv.train.devices import is_first
-    from funcenv.train.runs.run import REPLAY_FILE
 
     if not is_first():
         return
+    if options.json is not None:
+        text = json.dumps(result.figures, indent=2)
+        if options.json == "-":
+            print(text)
+            return
+        write_text(options.json, text + "\n")
+    if is_quiet:
+        print(printable(f"{result.folder}: {result.summary}"))
+        return
+    _print_outcome(result)
+
+
+def _print_outcome(result: Any) -> None:
+    """Print where the run is and what to do next."""
+    from funcenv.train.runs.run import REPLAY_FILE
+
     if result.signal_number is not None:
         print(printable(f"stopped and saved; resume it with: funcenv train --resume {result.folder}"))
         return

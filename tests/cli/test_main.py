@@ -131,6 +131,21 @@ def test_training_ends_with_what_evaluate_and_compare_say_of_the_saved_agent(tmp
     assert clearly_better == (f"reach {exploring}: funcenv evaluate {folder} --explore" in text)
 
 
+def test_training_says_its_outcome_alone_or_as_json(tmp_path, capsys):
+    folder, file = str(tmp_path / "run"), tmp_path / "outcome.json"
+    flags = ["--replay-episodes=0", "--quiet", "--json", str(file)]
+    assert main(["train", "CartPole-v1", "--run-dir", folder, *TINY, *flags]) == 0
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.startswith(f"{folder}: threshold not reached: mean return ")
+    outcome = json.loads(file.read_text())
+    assert outcome["folder"] == folder and outcome["env_steps"] == 128 and outcome["finished"]
+    assert (outcome["threshold"], outcome["solved"], outcome["final"]) == (475, None, None)
+    assert main(["train", "--resume", folder, "--replay-episodes=0", "--final-episodes=0", "--json", "-"]) == 0
+    assert json.loads(capsys.readouterr().out) == outcome
+    assert main(["train", "--json", "nowhere/x.json"]) == 1
+    assert "--json: there is no folder nowhere" in capsys.readouterr().err
+
+
 def test_an_episode_that_ends_in_both_ways_is_counted_once():
     agent = {"num_terminated": 70, "num_truncated": 31, "num_unfinished": 0, "returns": [0.0] * 100, "mean_length": 1.0}
     agent |= dict.fromkeys(("mean_return", "std_return", "min_return", "max_return"), 0.0)

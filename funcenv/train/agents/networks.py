@@ -48,7 +48,7 @@ class NetworkConfig(CollectorConfig):
     network: NetworkFunction = "funcenv.train.agents.networks:make_actor_critic"
     """function (config, env) that returns the network, as "module:function\""""
     hidden_sizes: tuple[int, ...] = (64, 64)
-    """widths of the hidden layers; none for functions that are linear in the features"""
+    """hidden layer widths; omit the numbers for a linear model"""
     activation: Activation = "tanh"
     """activation function of the hidden layers"""
     patch_sizes: tuple[int, ...] = (7, 3)

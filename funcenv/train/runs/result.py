@@ -67,6 +67,24 @@ class RunResult:
         return f"{self._when}: {reached}, {threshold}"
 
     @property
+    def figures(self) -> dict[str, Any]:
+        """The outcome as JSON values, by name; None where nothing is known."""
+        known = {
+            "folder": str(self.folder),
+            "env_id": self.config.env_id,
+            "finished": self.finished,
+            "env_steps": self.env_steps,
+            "wall_seconds": self.wall_seconds,
+            "threshold": self.threshold,
+            "solved": self.solved,
+            "solved_at_steps": self.solved_at_steps,
+            "mean_return": self.mean_return,
+            "best_return": self.best_return,
+            "final": None if self.final is None else dataclasses.asdict(self.final),
+        }
+        return {name: None if value != value else value for name, value in known.items()}  # JSON has no NaN
+
+    @property
     def _when(self) -> str:
         return f"threshold reached at {self.solved_at_steps:,} steps after {self.solved_after_seconds:.1f} s"
 
