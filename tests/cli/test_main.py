@@ -196,7 +196,7 @@ def test_a_run_on_a_class_is_evaluated_from_another_folder(tmp_path, monkeypatch
     assert trained.returncode == 0 and "ship:Ship has no threshold" in trained.stdout, trained.stderr
     evaluate = [*command, "evaluate", "../run", "--num-episodes", "2"]
     evaluated = run(evaluate, cwd="elsewhere")
-    assert evaluated.returncode == 0 and "ship:Ship: return" in evaluated.stdout, evaluated.stderr
+    assert evaluated.returncode == 0 and "ship:Ship: greedy return" in evaluated.stdout, evaluated.stderr
     (tmp_path / "ship.py").rename(tmp_path / "boat.py")
     gone = run(evaluate, cwd="elsewhere")
     assert gone.returncode == 1 and "the run needs the module ship, which was" in gone.stderr

@@ -98,7 +98,9 @@ def test_actions_of_every_kind_become_columns():
     assert (one["kind"], one["width"], one["low"], one["high"]) == ("discrete", 1, -1, 1)
     assert one["names"] == ["left", "stay", "right"]
     many = written({"a": np.zeros((3, 2, 3)), "b": np.ones((3, 5), np.int32)})
-    assert (many["kind"], many["width"], many["hidden"]) == ("continuous", 8, 3)
+    assert (many["kind"], many["width"], many["hidden"]) == ("continuous", 11, 0)
+    wide = written(np.zeros((3, 40)))
+    assert (wide["width"], wide["hidden"]) == (32, 8)
     switches = written(np.array([[True, False]] * 3), funcenv.spaces.MultiBinary(2), "one name")
     assert (switches["kind"], switches["width"], switches["high"]) == ("discrete", 2, 1)
     assert switches["names"] == []  # they do not fit

@@ -33,7 +33,7 @@ def trained(tmp_path_factory):
 def test_parameters_come_back_as_the_same_policy(trained, tmp_path, capsys):
     path = tmp_path / "policy.safetensors"
     assert main(["export", str(trained), str(path), "--agent", "1"]) == 0
-    assert "its parameters of agent 1" in " ".join(capsys.readouterr().out.split())
+    assert "exported agent 1, its parameters, to" in " ".join(capsys.readouterr().out.split())
     ours, theirs = funcenv.load_policy(path), funcenv.load_policy(trained, agent=1)
     assert type(ours) is type(theirs) is ppo.Agent
     jax.tree.map(np.testing.assert_array_equal, named_leaves(ours), named_leaves(theirs))

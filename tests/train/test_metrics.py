@@ -14,6 +14,6 @@ def test_the_label_of_the_threshold_is_beside_the_curves(tmp_path, monkeypatch):
     (axes,) = figures[0].axes
     (label,) = axes.texts
     inside, whole, box = axes.bbox, figures[0].bbox, label.get_window_extent()
-    assert label.get_text() == "solved:\n475"
+    assert label.get_text() == "threshold\n475"
     assert inside.x1 < box.x0 and box.x1 <= whole.x1
     assert [path.name for path in tmp_path.iterdir()] == ["curve.png"]
