@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "guides" / "reference_tests.md"
-CACHE = pathlib.Path(tempfile.gettempdir()) / "funcenv_gymnasium_tests"  # of compiled programs, for the next run
+CACHE = pathlib.Path(tempfile.gettempdir()) / "funcenv_gymnasium_tests"  # compiled programs, kept for the next run
 BEGIN, END = "<!-- table: python .ci/gymnasium_tests.py -->", "<!-- end of the table -->"
 LEFT_OUT = ("tests/envs/mujoco", "tests/vector/utils")
 PLACES = {"gymnasium": "funcenv.adapters", "gym": "funcenv.adapters.gym"}
@@ -88,7 +88,7 @@ class Failure(NamedTuple):
 class Row(NamedTuple):
     """A row of the page's table: failures that have one reason."""
 
-    patterns: tuple[str, ...]  # of tests without their parameters, such as "spaces/test_box.py::test_shape_*"
+    patterns: tuple[str, ...]  # names of tests without parameters, such as "spaces/test_box.py::test_shape_*"
     count: int
     reason: str
 

@@ -72,7 +72,7 @@ def observation_table(env: Any, text: str, comments: dict[str, str]) -> str:
         each += [(str(index + at), member, bounds[index + at]) for at, member in enumerate(members)]
         index += count
     if len(each) < index:
-        return _observation_rows(groups)  # whose members have no names
+        return _observation_rows(groups)  # members without names
     if len(each) <= MAX_ROWS:
         return _observation_rows(each)
     unfolded = f"<summary>All {len(each)} numbers</summary>\n\n{_observation_rows(each)}"

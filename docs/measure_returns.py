@@ -58,7 +58,7 @@ PANELS = {
     "minatar": tuple(f"MinAtar/{game}-v1" for game in ("Asterix", "Breakout", "Freeway", "SpaceInvaders", "Seaquest")),
 }
 """The rows whose learning curves a picture shows, by the name of its file."""
-COLOR = "#c8611a"  # of the curves
+COLOR = "#c8611a"  # the colour of the curves
 MAX_COLUMNS = 4  # the most panels that stand side by side in a picture
 
 

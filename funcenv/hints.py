@@ -11,7 +11,7 @@ _STATEFUL = "funcenv.adapters.make(id) gives the stateful interface, which has i
 _IN_TIMESTEP = "a time step has it, which reset and step return beside the state: state, timestep = env.reset(key)"
 
 IN_TIMESTEP = dict.fromkeys(("obs", "observation", "reward", "done", "terminated", "truncated", "info"), _IN_TIMESTEP)
-"""What is looked for in a state, as in those of brax."""
+"""Names of a time step that users look for in a state, as brax's states have them."""
 
 OF_ENV = {
     **dict.fromkeys(("close", "metadata", "render_mode", "spec", "np_random", "get_wrapper_attr"), _STATEFUL),
@@ -28,7 +28,7 @@ OF_ENV = {
     **dict.fromkeys(("single_action_space", "single_observation_space"), "a FuncVectorEnv has it; leave single_ out"),
     "num_envs": "one environment is not a batch; funcenv.FuncVectorEnv(env, num_envs) is",
 }
-"""What is looked for in a functional environment."""
+"""Names that users look for in a functional environment."""
 
 OF_VECTOR_ENV = {
     "action_space": "policies act for one environment, whose space is single_action_space",
@@ -40,7 +40,7 @@ OF_VECTOR_ENV = {
     ),
     "seed": "keys are the source of randomness: venv.reset(funcenv.key(seed))",
 }
-"""What is looked for in a functional vector environment."""
+"""Names that users look for in a functional vector environment."""
 
 OF_TIMESTEP = {
     "obs": "write timestep.observation",
@@ -50,7 +50,7 @@ OF_TIMESTEP = {
         "timestep.terminated and timestep.truncated say how an episode ended; funcenv.to_dm_env has it",
     ),
 }
-"""What is looked for in a time step."""
+"""Names that users look for in a time step."""
 
 OF_SPACE = {
     **dict.fromkeys(
@@ -61,7 +61,7 @@ OF_SPACE = {
     "num_values": "write n",
     "num_categories": "write n",
 }
-"""What is looked for in a space."""
+"""Names that users look for in a space."""
 
 OF_PACKAGE = {
     "make_vec": "write funcenv.FuncVectorEnv(funcenv.make(id), num_envs), or funcenv.adapters.make_vec(id, num_envs)",
@@ -74,7 +74,7 @@ OF_PACKAGE = {
     "evaluate_policy": "write funcenv.evaluate(env, policy, num_episodes, key)",
     "learn": "write funcenv.train.run.start(funcenv.train.ppo.Config(env_id=...), folder)",
 }
-"""What is looked for in the package itself."""
+"""Names that users look for in the package itself."""
 
 OF_WRAPPERS = {
     **dict.fromkeys(("LogWrapper", "RecordEpisodeStatistics", "Monitor", "EpisodeWrapper"), "write EpisodeStatistics"),
@@ -97,7 +97,7 @@ OF_WRAPPERS = {
     "GrayScaleObservation": "write GrayscaleObservation",
     "ClipActionWrapper": "write ClipAction",
 }
-"""What is looked for among the functional wrappers."""
+"""Names that users look for among the functional wrappers."""
 
 _OF_TRAIN_START = "write run.start(ppo.Config(env_id=...), folder), or funcenv train ENV in a shell"
 OF_TRAIN = {
@@ -105,7 +105,7 @@ OF_TRAIN = {
     "a2c": "ppo is its successor; guides/your_own_algorithm.md writes an actor-critic from scratch",
     **dict.fromkeys(("PPO", "DQN", "SAC", "TD3", "A2C"), f"algorithms are modules in small letters; {_OF_TRAIN_START}"),
 }
-"""What is looked for in the package for training."""
+"""Names that users look for in the package for training."""
 
 _SETTINGS = {
     "num_envs": ("n_envs", "number_of_envs", "nenvs"),

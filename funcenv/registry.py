@@ -452,7 +452,7 @@ def _suggest_id(id: str, versions: list[str]) -> str:
     if not _specs:
         return 'no environments are installed: run "pip install -e ." in the checkout, or "pip install funcenv"'
     lowered = {known.lower(): known for known in known_specs}
-    lowered |= {known.partition("-v")[0].lower(): known for known in _specs}  # of several versions the last
+    lowered |= {known.partition("-v")[0].lower(): known for known in _specs}  # the last of several versions
     if elsewhere := id_of_library(id, _namespaces, known_specs):
         return f"did you mean {lowered[id.lower()]}? {elsewhere}" if id.lower() in lowered else elsewhere
     close = difflib.get_close_matches(id.lower(), lowered, n=1, cutoff=0.75)

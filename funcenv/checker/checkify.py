@@ -24,7 +24,7 @@ from jax.experimental import checkify
 from funcenv.func_env import Action, FuncEnv, Obs
 from funcenv.struct import field
 from funcenv.wrappers import Wrapper
-from funcenv.wrappers.base import layers
+from funcenv.wrappers.base import resetting_layer
 
 
 class Checked(Wrapper[Any, Action, Obs]):
@@ -82,8 +82,7 @@ def checked(env: FuncEnv[Any, Action, Obs], *, after_end: bool = True) -> Checke
     >>> error.get()
     'action 7 is not in Discrete(2) (`check` failed)'
     """
-    resets_itself = any(isinstance(layer, Wrapper) and layer.resets_itself for layer in layers(env))
-    return Checked(env, after_end=after_end and not resets_itself)
+    return Checked(env, after_end=after_end and resetting_layer(env) is None)
 
 
 def _leaves(tree: Any) -> list[tuple[str, jax.Array]]:

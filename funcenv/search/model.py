@@ -12,7 +12,8 @@ from funcenv.func_env import AnyEnv, Timestep, require_env
 from funcenv.struct import PyTreeNode
 from funcenv.trees import select
 from funcenv.vector_step import call_key
-from funcenv.wrappers import StateObservation, Wrapper, layers
+from funcenv.wrappers import StateObservation
+from funcenv.wrappers.base import resetting_layer
 
 
 class Node(PyTreeNode):
@@ -122,13 +123,12 @@ def as_model(what: str, env: AnyEnv) -> AnyEnv:
         ValueError: `env` begins new episodes by itself.
     """
     require_env(what, env)
-    for layer in layers(env):
-        if isinstance(layer, Wrapper) and layer.resets_itself:
-            name = type(layer).__name__
-            raise ValueError(
-                f"{what} plans within one episode, and {name} begins new ones; pass the environment without {name}, "
-                "and let FuncVectorEnv reset"
-            )
+    if (layer := resetting_layer(env)) is not None:
+        name = type(layer).__name__
+        raise ValueError(
+            f"{what} plans within one episode, and {name} begins new ones; pass the environment without {name}, "
+            "and let FuncVectorEnv reset"
+        )
     return env
 
 

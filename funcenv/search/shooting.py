@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from funcenv._compile.rollout import as_policy
-from funcenv.checks import require_positive, require_probability, require_size
+from funcenv.checks import require_one_of, require_positive, require_probability, require_size
 from funcenv.func_env import AnyEnv
 from funcenv.search.model import Node, adapt_env, advance, as_model, discount
 from funcenv.spaces import Box
@@ -165,8 +165,7 @@ def make_shooting(
         raise TypeError(f"make_shooting needs Box actions, got {space!r}; funcenv.search.make_search takes Discrete")
     if not (np.isfinite(space.low).all() and np.isfinite(space.high).all()):
         raise ValueError(f"make_shooting needs bounded actions, got {space!r}; put RescaleAction or ClipAction around")
-    if method not in METHODS:
-        raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
+    require_one_of("method", method, METHODS)
     require_probability(gamma=gamma, elite_fraction=elite_fraction)
     require_positive(temperature=temperature, noise=noise, elite_fraction=elite_fraction)
     num_samples = require_size("num_samples", num_samples, minimum=2)

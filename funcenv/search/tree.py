@@ -21,7 +21,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from funcenv._compile.rollout import as_policy
-from funcenv.checks import require_at_least, require_probability, require_size
+from funcenv.checks import require_at_least, require_one_of, require_probability, require_size
 from funcenv.func_env import AnyEnv
 from funcenv.search.model import Node, adapt_env, advance, as_model
 from funcenv.spaces import Discrete
@@ -32,8 +32,6 @@ ValueAndPrior = Callable[[Any, Any, jax.Array], tuple[jax.Array, jax.Array]]
 """From a state, its observation and a key, to the value of the state and a logit for each action."""
 
 METHODS = "muzero", "gumbel"
-
-
 _DIRICHLET_FRACTION = 0.25  # the weight of the noise in the root's prior, where a search explores; AlphaZero's
 
 
@@ -195,8 +193,7 @@ def make_search(
         )
     require_probability(gamma=gamma)
     require_at_least(0, "exploration", exploration, remedy="0 takes the best action")
-    if method not in METHODS:
-        raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
+    require_one_of("method", method, METHODS)
     _mctx()
     return SearchPolicy(
         env=model,

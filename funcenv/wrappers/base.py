@@ -65,13 +65,12 @@ class Wrapper(FuncEnv[State, Action, Obs]):
             )
         if type(self).inner is Wrapper.inner:
             return
-        for layer in layers(self.env):
-            if isinstance(layer, Wrapper) and layer.resets_itself:
-                other = type(layer).__name__
-                raise ValueError(
-                    f"{name} keeps a state for each episode and does not see where {other} begins a new one; "
-                    f"put {other} outside of it: {other}({name}(env, ...))"
-                )
+        if (layer := resetting_layer(self.env)) is not None:
+            other = type(layer).__name__
+            raise ValueError(
+                f"{name} keeps a state for each episode and does not see where {other} begins a new one; "
+                f"put {other} outside of it: {other}({name}(env, ...))"
+            )
 
     def __getattr__(self, name: str) -> Any:
         """Return a public attribute of the outermost layer inside that has it."""
@@ -328,6 +327,17 @@ def layer_with(env: AnyEnv, name: str) -> AnyEnv | None:
     'CartPole'
     """
     return next((layer for layer in layers(env) if name in vars(layer) or hasattr(type(layer), name)), None)
+
+
+def resetting_layer(env: AnyEnv) -> AnyEnv | None:
+    """Return the outermost layer that begins new episodes by itself, or None if there is none.
+
+    >>> import funcenv
+    >>> env = funcenv.make("CartPole-v1")
+    >>> resetting_layer(env), type(resetting_layer(funcenv.wrappers.Autoreset(env))).__name__
+    (None, 'Autoreset')
+    """
+    return next((layer for layer in layers(env) if isinstance(layer, Wrapper) and layer.resets_itself), None)
 
 
 def _remedy(name: str, env: Any) -> str:
