@@ -135,7 +135,9 @@ def parameters_table(build: Any) -> str:
         meaning = meanings.get(entry.name) or (meanings.get("low", "") if entry.name == "high" else "")
         static = "" if entry.metadata.get("pytree_node", True) else "*fixed at compile time*"
         text = "; ".join(part for part in (docstrings.escaped(meaning), static) if part)
-        rows.append(f"| `{entry.name}` | `{_shorten_float(entry.default)}` | {text} |")
+        is_made = entry.default is dataclasses.MISSING  # by a factory; the meaning says what it is
+        default = "-" if is_made else f"`{_shorten_float(entry.default)}`"
+        rows.append(f"| `{entry.name}` | {default} | {text} |")
     return "\n".join(rows)
 
 

@@ -22,6 +22,7 @@ _ENVS: tuple[tuple[str, str, int | None, float | None, dict[str, Any]], ...] = (
     ("Pendulum-v1", "classic_control.pendulum:Pendulum", 200, None, {}),
     ("FrozenLake-v1", "toy_text.frozen_lake:FrozenLake", 100, 0.70, {"map_name": "4x4"}),
     ("FrozenLake8x8-v1", "toy_text.frozen_lake:FrozenLake", 200, 0.85, {"map_name": "8x8"}),
+    ("LakeMaze-v0", "toy_text.lake_maze:LakeMaze", 64, None, {}),
     ("CliffWalking-v1", "toy_text.cliff_walking:CliffWalking", None, None, {}),
     ("CliffWalkingSlippery-v1", "toy_text.cliff_walking:CliffWalking", None, None, {"is_slippery": True}),
     ("Taxi-v4", "toy_text.taxi:Taxi", 200, 8.0, {}),

@@ -117,7 +117,7 @@ _LAZY = {
 }
 """The modules of names that are imported when they are first used."""
 
-_PACKAGES = "adapters", "checker", "envs", "multi_agent", "replay", "scene", "search", "train"
+_PACKAGES = "adapters", "checker", "envs", "levels", "multi_agent", "replay", "scene", "search", "train"
 
 
 if not TYPE_CHECKING:  # where it would hide misspelt names

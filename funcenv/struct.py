@@ -22,6 +22,10 @@ from funcenv.hints import IN_TIMESTEP, raise_missing
 NDArray: TypeAlias = np.ndarray[Any, Any]  # an array of any shape and dtype
 
 
+NEVER_BATCHED = -1
+"""The `ndim` of a field whose arrays, of any number of axes, belong to a single environment."""
+
+
 def field(*, pytree_node: bool = True, ndim: int | None = None, **kwargs: Any) -> Any:
     """Define a dataclass field, as `flax.struct.field` does.
 
@@ -29,6 +33,7 @@ def field(*, pytree_node: bool = True, ndim: int | None = None, **kwargs: Any) -
         pytree_node: whether the field is a child of the pytree. Otherwise it is static: part of the tree's structure,
             fixed when a program is compiled.
         ndim: the number of axes of an array-valued parameter without a default; an array with one axis more is a batch.
+            `NEVER_BATCHED` is for data that a batch of environments shares, whatever their axes.
         **kwargs: arguments of `dataclasses.field`.
 
     >>> class Grid(PyTreeNode):
@@ -144,6 +149,8 @@ def parameter_ndim(node: Any, path: tuple[Any, ...]) -> int:
     """
     entry, default = _field_at(node, path), parameter_default(node, path)
     declared: int | None = None if entry is None else entry.metadata.get("ndim")
+    if declared == NEVER_BATCHED:
+        return int(np.ndim(_leaf_at(node, path)))
     if declared is not None:
         return declared
     return 0 if default is None else int(np.ndim(default))
@@ -166,6 +173,17 @@ def _field_at(node: Any, path: tuple[Any, ...]) -> dataclasses.Field[Any] | None
         owner = owner if entry is None else getattr(owner, entry.name)
         entry = next(entry for entry in dataclasses.fields(owner) if entry.name == step.name)
     return entry
+
+
+def _leaf_at(node: Any, path: tuple[Any, ...]) -> Any:
+    """Return the parameter at `path`."""
+    for step in path:
+        node = getattr(node, step.name) if isinstance(step, jax.tree_util.GetAttrKey) else node[_index(step)]
+    return node
+
+
+def _index(step: Any) -> Any:
+    return step.idx if isinstance(step, jax.tree_util.SequenceKey) else step.key
 
 
 def _refuse_shared_defaults(cls: type) -> None:

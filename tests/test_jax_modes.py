@@ -113,6 +113,7 @@ MINIBATCHES = {"num_minibatches": 1, "num_epochs": 1}
 REPLAY = {"learning_starts": 16, "buffer_size": 64, "minibatch_size": 4, "num_gradient_steps": 1, "n_step": 1}
 ALGORITHMS = {
     "ppo": NETWORK | MINIBATCHES,
+    "plr": NETWORK | MINIBATCHES | {"level_buffer": 4},
     "recurrent_ppo": NETWORK | MINIBATCHES,
     "reinforce": NETWORK,
     "pqn": NETWORK | MINIBATCHES,

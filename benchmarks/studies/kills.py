@@ -44,6 +44,7 @@ SETTINGS = {
     "ppo": {**SMALL, "num_minibatches": 2, "num_seeds": 2, "normalize_observation": True},
     "pqn": {**SMALL, "num_minibatches": 2},
     "q_learning": {"num_envs": 4, "num_steps": 8, "env_id": "FrozenLake-v1"},
+    "plr": {**SMALL, "num_minibatches": 2, "level_buffer": 16},
     "recurrent_ppo": {**SMALL, "num_minibatches": 2, "memory_size": 8},
     "reinforce": SMALL,
     "sac": {**REPLAY, "env_id": "Pendulum-v1"},

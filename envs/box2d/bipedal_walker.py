@@ -29,8 +29,10 @@ from funcenv.envs.box2d.walker_terrain import (
     X,
     build_terrain,
     draw_terrain,
+    redraw_stretch,
 )
 from funcenv.func_env import FuncEnv
+from funcenv.levels.design import HasLevels
 from funcenv.physics import (
     BEGAN,
     ENDED,
@@ -79,7 +81,7 @@ class BipedalWalkerState(PyTreeNode):
     first: Int[Array, "2"]  # first box and first edge of those that the solver knows
 
 
-class BipedalWalker(FuncEnv[BipedalWalkerState, Any, Float[Array, "24"]]):
+class BipedalWalker(HasLevels, FuncEnv[BipedalWalkerState, Any, Float[Array, "24"]]):
     """BipedalWalker.
 
     Observation: float32 `[24]`: angle of the hull [rad], its angular velocity [25 rad/s], velocity in x [8.3 m/s],
@@ -106,6 +108,9 @@ class BipedalWalker(FuncEnv[BipedalWalkerState, Any, Float[Array, "24"]]):
     Batches of parameters are batches of worlds. There are no useful gradients: contacts are discontinuous, and loops of
     unknown length have no reverse-mode derivative.
 
+    Levels: `terrain`, the random numbers of the ground (`walker_terrain.TerrainDraws`); None draws new ones in every
+        episode.
+
     Raises:
         ValueError: a parameter that is not finite, or a range of the rays that is not positive.
 
@@ -124,6 +129,7 @@ class BipedalWalker(FuncEnv[BipedalWalkerState, Any, Float[Array, "24"]]):
     initial_random: float = 5.0  # bound of the force in the first step [N]
     lidar_range: float = 160 / SCALE  # length of the rays, at most 5.33 [m]
     hardcore: bool = field(pytree_node=False, default=False)  # true for obstacles
+    terrain: TerrainDraws | None = field(default=None)  # random numbers of the ground, None for new ones
 
     differentiable = False
     render_fps = FPS
@@ -145,7 +151,15 @@ class BipedalWalker(FuncEnv[BipedalWalkerState, Any, Float[Array, "24"]]):
         """Return the walker at the left end of a new terrain, after a step under a random force."""
         terrain_key, force_key = jax.random.split(key)
         force = jax.random.uniform(force_key, (), float, -1.0, 1.0) * self.initial_random
-        return self.start(draw_terrain(terrain_key), force)
+        return self.start(draw_terrain(terrain_key) if self.terrain is None else self.terrain, force)
+
+    def draw_level(self, key: jax.Array) -> dict[str, Any]:
+        """Return the random numbers of a ground."""
+        return {"terrain": draw_terrain(key)}
+
+    def mutate_level(self, level: dict[str, Any], key: jax.Array) -> dict[str, Any]:
+        """Return a ground with new random numbers on a tenth of its columns."""
+        return {"terrain": redraw_stretch(level["terrain"], key)}
 
     def start(self, draws: TerrainDraws, force: Float[Array, ""]) -> BipedalWalkerState:
         """Return the initial state for what is drawn at random: the terrain, and the first force in x [N]."""

@@ -29,8 +29,17 @@ from funcenv.envs.box2d.car_dynamics import (
 )
 from funcenv.envs.box2d.car_picture import DEFAULT_COLORS, Drive, draw_picture
 from funcenv.envs.box2d.car_racing_scene import draw_car_racing
-from funcenv.envs.box2d.car_track import MAX_TILES, Track, make_track, tiles
+from funcenv.envs.box2d.car_track import (
+    MAX_TILES,
+    Track,
+    draw_closed_track,
+    lay_track,
+    make_track,
+    move_checkpoint,
+    tiles,
+)
 from funcenv.func_env import FuncEnv
+from funcenv.levels.design import HasLevels
 from funcenv.physics import WorldState, initial_state, step, transform_of
 from funcenv.physics.transforms import Transform
 from funcenv.scene import Scene
@@ -60,7 +69,7 @@ class CarRacingState(PyTreeNode):
     colors: Float[Array, "3 3"]  # colours of the road, of the ground, and of its squares, from 0 to 255
 
 
-class CarRacing(FuncEnv[CarRacingState, Any, UInt8[Array, "96 96 3"]]):
+class CarRacing(HasLevels, FuncEnv[CarRacingState, Any, UInt8[Array, "96 96 3"]]):
     """CarRacing.
 
     Observation: uint8 `[96, 96, 3]`: the picture of Gymnasium's environment, from above, with the car pointing up. The
@@ -89,6 +98,9 @@ class CarRacing(FuncEnv[CarRacingState, Any, UInt8[Array, "96 96 3"]]):
     no useful gradients, because observations are integers. Skid marks, which Gymnasium shows to people but not to
     agents, are not drawn: every state would have to keep them.
 
+    Levels: `checkpoints`, through which the track is laid; None draws new ones in every episode. Those that
+        `draw_level` and `mutate_level` return have a track that closes.
+
     Raises:
         ValueError: a parameter that is not finite, a power or friction that is not positive, or an unknown fidelity.
 
@@ -107,6 +119,9 @@ class CarRacing(FuncEnv[CarRacingState, Any, UInt8[Array, "96 96 3"]]):
     continuous: bool = field(pytree_node=False, default=True)  # true for the actions steering, gas and brake
     domain_randomize: bool = field(pytree_node=False, default=False)  # true for random colours
     fidelity: str = field(pytree_node=False, default="exact")  # "exact" as in Gymnasium; "fast": fewer iterations
+    checkpoints: Float[Array, "12 2"] | None = field(
+        ndim=2, default=None
+    )  # angles [rad] and radii [m], None for random
 
     differentiable = False
     render_fps = FPS
@@ -122,7 +137,16 @@ class CarRacing(FuncEnv[CarRacingState, Any, UInt8[Array, "96 96 3"]]):
         """Return the car at rest on the first tile of a random track, after a step without an action."""
         track_key, color_key = jax.random.split(key)
         colors = self._draw_colors(color_key) if self.domain_randomize else jnp.array(DEFAULT_COLORS, float)
-        return self.start(make_track(track_key), colors)
+        track = make_track(track_key) if self.checkpoints is None else lay_track(jnp.asarray(self.checkpoints))[0]
+        return self.start(track, colors)
+
+    def draw_level(self, key: jax.Array) -> dict[str, Any]:
+        """Return the checkpoints of a random track."""
+        return {"checkpoints": draw_closed_track(key)[0]}
+
+    def mutate_level(self, level: dict[str, Any], key: jax.Array) -> dict[str, Any]:
+        """Return checkpoints of which one lies elsewhere, unless the track would not close."""
+        return {"checkpoints": move_checkpoint(level["checkpoints"], key)}
 
     def initial_after(self, last: CarRacingState, key: jax.Array) -> CarRacingState:
         """Return an initial state in the colours of the last episode, unless there are new ones for each episode."""

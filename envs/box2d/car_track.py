@@ -62,22 +62,45 @@ def make_track(key: jax.Array) -> Track:
     >>> bool((track.count > 200) & (track.count <= MAX_TILES))
     True
     """
+    return draw_closed_track(key)[1]
 
-    def is_open(carry: tuple[jax.Array, Track, jax.Array]) -> jax.Array:
+
+def draw_closed_track(key: jax.Array) -> tuple[Float[Array, "12 2"], Track]:
+    """Return the checkpoints of a random track, and the track."""
+    Carry = tuple[jax.Array, tuple[jax.Array, Track], jax.Array]
+
+    def is_open(carry: Carry) -> jax.Array:
         return is_any(~carry[2])
 
-    def attempt(carry: tuple[jax.Array, Track, jax.Array]) -> tuple[jax.Array, Track, jax.Array]:
-        key, track, is_closed = carry
+    def attempt(carry: Carry) -> Carry:
+        key, drawn, is_closed = carry
         own, key = jax.random.split(key)
-        new, closes = lay_track(draw_checkpoints(own))
-        track = select(is_closed, track, new)
-        return key, track, is_closed | closes
+        checkpoints = draw_checkpoints(own)
+        track, closes = lay_track(checkpoints)
+        return key, select(is_closed, drawn, (checkpoints, track)), is_closed | closes
 
     empty = jnp.zeros(MAX_TILES, float)
     first = Track(
         empty, empty, empty, jnp.zeros(MAX_TILES, jnp.int8), jnp.int32(0), jnp.zeros((4, MAX_TILES), jnp.float32)
     )
-    return jax.lax.while_loop(is_open, attempt, (key, first, jnp.zeros((), bool)))[1]
+    start = key, (jnp.zeros((CHECKPOINTS, 2), float), first), jnp.zeros((), bool)
+    return jax.lax.while_loop(is_open, attempt, start)[1]
+
+
+def move_checkpoint(checkpoints: Float[Array, "12 2"], key: jax.Array) -> Float[Array, "12 2"]:
+    """Return checkpoints of which one is drawn again; the same ones if head and tail of the track would not meet.
+
+    The first and the last do not count, because the pen goes to fixed places instead.
+
+    >>> checkpoints = jax.jit(draw_closed_track)(jax.random.key(0))[0]
+    >>> moved = jax.jit(move_checkpoint)(checkpoints, jax.random.key(1))
+    >>> int((moved != checkpoints).any(-1).sum()) <= 1
+    True
+    """
+    place_key, draw_key = jax.random.split(key)
+    place = jax.random.randint(place_key, (), 1, CHECKPOINTS - 1, jnp.int32)
+    moved = checkpoints.at[place].set(draw_checkpoints(draw_key)[0].astype(checkpoints.dtype))
+    return jnp.where(lay_track(moved)[1], moved, checkpoints)
 
 
 def lay_track(checkpoints: Float[Array, "12 2"]) -> tuple[Track, Bool[Array, ""]]:

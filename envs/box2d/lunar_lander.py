@@ -21,6 +21,7 @@ from jaxtyping import Array, Bool, Float, Int
 from funcenv.checks import require_finite, require_one_of
 from funcenv.envs.box2d.lunar_lander_scene import draw_lunar_lander
 from funcenv.func_env import FuncEnv
+from funcenv.levels.design import HasLevels
 from funcenv.physics import (
     BEGAN,
     ENDED,
@@ -74,7 +75,7 @@ class Engines(NamedTuple):
     direction: Float[Array, ""]  # side engine: -1 for the left one, 1 for the right one
 
 
-class LunarLander(FuncEnv[LunarLanderState, Any, Float[Array, "8"]]):
+class LunarLander(HasLevels, FuncEnv[LunarLanderState, Any, Float[Array, "8"]]):
     """LunarLander.
 
     Observation: float32 `[8]`: x from the pad [10 m], y from the pad [6.67 m], velocity in x [5 m/s], velocity in y
@@ -100,6 +101,9 @@ class LunarLander(FuncEnv[LunarLanderState, Any, Float[Array, "8"]]):
     Batches of parameters (`gravity`, powers, wind) are batches of moons. There are no useful gradients: contacts are
     discontinuous, and loops of unknown length have no reverse-mode derivative.
 
+    Levels: `heights`, the random heights of the terrain, from 0 to 6.67 m; None draws new ones in every episode. The
+        terrain is their moving average, and flat at the pad.
+
     Raises:
         ValueError: gravity that is not between -12 and 0, a parameter that is not finite, or an unknown fidelity.
 
@@ -120,6 +124,9 @@ class LunarLander(FuncEnv[LunarLanderState, Any, Float[Array, "8"]]):
     continuous: bool = field(pytree_node=False, default=False)  # true for throttles as actions
     enable_wind: bool = field(pytree_node=False, default=False)  # true for wind and turbulence
     fidelity: str = field(pytree_node=False, default="exact")  # "exact" as in Gymnasium; "fast": fewer iterations
+    heights: Float[Array, "12"] | None = field(
+        ndim=1, default=None
+    )  # heights before smoothing, None for random ones [m]
 
     differentiable = False
     render_fps = FPS
@@ -144,7 +151,7 @@ class LunarLander(FuncEnv[LunarLanderState, Any, Float[Array, "8"]]):
     def initial(self, key: jax.Array) -> LunarLanderState:
         """Return the lander at the top of the view, after a step under a random force."""
         terrain_key, force_key, wind_key, torque_key = jax.random.split(key, 4)
-        heights = jax.random.uniform(terrain_key, (CHUNKS + 1,), float, 0.0, HEIGHT / 2)
+        heights = _draw_heights(terrain_key) if self.heights is None else jnp.asarray(self.heights)
         force = jax.random.uniform(force_key, (2,), float, -1.0, 1.0) * self.initial_random
         wind_index = jax.random.randint(wind_key, (), -9999, 9999, jnp.int32)
         torque_index = jax.random.randint(torque_key, (), -9999, 9999, jnp.int32)
@@ -205,6 +212,17 @@ class LunarLander(FuncEnv[LunarLanderState, Any, Float[Array, "8"]]):
     def state_info(self, state: LunarLanderState) -> dict[str, Any]:
         """Return how many contacts found no place in the solver."""
         return {"contacts_dropped": state.world.dropped}
+
+    def draw_level(self, key: jax.Array) -> dict[str, Any]:
+        """Return the heights of a random terrain."""
+        return {"heights": _draw_heights(key)}
+
+    def mutate_level(self, level: dict[str, Any], key: jax.Array) -> dict[str, Any]:
+        """Return the heights with a new one in one place."""
+        place_key, height_key = jax.random.split(key)
+        heights = jnp.asarray(level["heights"])
+        place = jax.random.randint(place_key, (), 0, CHUNKS + 1, jnp.int32)
+        return {"heights": heights.at[place].set(_draw_heights(height_key)[0].astype(heights.dtype))}
 
     @property
     def observation_space(self) -> Box:
@@ -418,6 +436,11 @@ def _gust(index: Int[Array, ""]) -> Float[Array, ""]:
     """Return the wind of a step, from -1 to 1; it has no period."""
     time = index.astype(float)
     return jnp.tanh(jnp.sin(0.02 * time) + jnp.sin(math.pi * 0.01 * time))
+
+
+def _draw_heights(key: jax.Array) -> Float[Array, "12"]:
+    """Return random heights of the terrain before smoothing [m]."""
+    return jax.random.uniform(key, (CHUNKS + 1,), float, 0.0, HEIGHT / 2)
 
 
 def _holds(value: Any, condition: Any) -> bool:

@@ -13,7 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from funcenv.struct import NDArray, PyTreeNode
+from funcenv.struct import NDArray, PyTreeNode, field
+from funcenv.trees import select
 
 SCALE = 30.0  # pixels of Gymnasium's image to a metre
 COLUMNS = 200
@@ -26,19 +27,20 @@ PIT_DEPTH = 4  # depth of a pit, in columns
 # Boxes are placed from column 20 on. Pits have two in ten columns at least, and a flight of stairs begins last.
 MAX_BOXES = 39
 GRASS, STUMP, STAIRS, PIT = range(4)
+_STRETCH = 20  # columns that a mutation draws again
 X: NDArray = np.arange(COLUMNS) * PITCH  # position of each column [m]
 
 
 class TerrainDraws(PyTreeNode):
     """The random numbers of a terrain: all that each column might need, of which only a part is used."""
 
-    bump: Float[Array, "200"]  # change of the slope, in [-1, 1]
-    wait: Int[Array, "200"]  # columns until the next change, 5 to 9
-    obstacle: Int[Array, "200"]  # STUMP, STAIRS or PIT
-    stump: Int[Array, "200"]  # width and height of a stump in columns, 1 or 2
-    pit: Int[Array, "200"]  # columns of a pit, 3 or 4
-    stairs: Int[Array, "200"]  # steps of a flight of stairs, 3 or 4
-    stair_rises: Bool[Array, "200"]  # true if stairs go up
+    bump: Float[Array, "200"] = field(ndim=1)  # change of the slope, in [-1, 1]
+    wait: Int[Array, "200"] = field(ndim=1)  # columns until the next change, 5 to 9
+    obstacle: Int[Array, "200"] = field(ndim=1)  # STUMP, STAIRS or PIT
+    stump: Int[Array, "200"] = field(ndim=1)  # width and height of a stump in columns, 1 or 2
+    pit: Int[Array, "200"] = field(ndim=1)  # columns of a pit, 3 or 4
+    stairs: Int[Array, "200"] = field(ndim=1)  # steps of a flight of stairs, 3 or 4
+    stair_rises: Bool[Array, "200"] = field(ndim=1)  # true if stairs go up
 
 
 class Terrain(NamedTuple):
@@ -70,6 +72,20 @@ def draw_terrain(key: jax.Array) -> TerrainDraws:
         stairs=integers(keys[5], 3, 5),
         stair_rises=jax.random.bernoulli(keys[6], 0.5, (COLUMNS,)),
     )
+
+
+def redraw_stretch(draws: TerrainDraws, key: jax.Array) -> TerrainDraws:
+    """Return the random numbers of a terrain with new ones on 20 columns in a row, beyond the flat start.
+
+    >>> import funcenv
+    >>> draws = draw_terrain(funcenv.key(0))
+    >>> int((redraw_stretch(draws, funcenv.key(1)).bump != draws.bump).sum())
+    20
+    """
+    place_key, draw_key = jax.random.split(key)
+    first = jax.random.randint(place_key, (), START_PAD, COLUMNS - _STRETCH + 1, jnp.int32)
+    columns = jnp.arange(COLUMNS, dtype=jnp.int32)
+    return select((first <= columns) & (columns < first + _STRETCH), draw_terrain(draw_key), draws)
 
 
 class _Builder(NamedTuple):

@@ -4,6 +4,7 @@ from funcenv.envs.toy_text.blackjack import Blackjack, BlackjackState
 from funcenv.envs.toy_text.cliff_walking import CliffWalking, CliffWalkingState
 from funcenv.envs.toy_text.frozen_lake import FrozenLake, FrozenLakeState
 from funcenv.envs.toy_text.frozen_lake_maps import generate_random_map
+from funcenv.envs.toy_text.lake_maze import LakeMaze, LakeMazeState
 from funcenv.envs.toy_text.taxi import Taxi, TaxiState
 from funcenv.envs.toy_text.transition_table import TransitionTable
 
@@ -14,6 +15,8 @@ __all__ = [
     "CliffWalkingState",
     "FrozenLake",
     "FrozenLakeState",
+    "LakeMaze",
+    "LakeMazeState",
     "Taxi",
     "TaxiState",
     "TransitionTable",

@@ -14,10 +14,12 @@ import numpy as np
 from funcenv.checks import require_size
 from funcenv.cli.flags import Threads, TrustCode, Word, read
 from funcenv.files import write_text
+from funcenv.func_env import AnyEnv
 from funcenv.printable import printable
 from funcenv.train.runs.final import agent_figures, read_final
 from funcenv.train.runs.metrics import format_return
 from funcenv.train.runs.policy import load_agents
+from funcenv.wrappers.finite_levels import FiniteLevels, in_levels
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -36,6 +38,8 @@ class Options(Threads, TrustCode):
     """sample actions from the policy instead of taking the most likely ones"""
     max_steps: int = 100_000
     """where to stop episodes that do not end"""
+    levels: Annotated[str | None, "FILE"] = None
+    """file of levels in which the episodes take place, such as test levels, in place of those of the run"""
     json: Annotated[str | None, "FILE"] = None
     """file for all results, "-" for standard output instead of the text"""
 
@@ -61,12 +65,13 @@ def evaluate_run(options: Options) -> dict[str, Any]:
     if options.json not in (None, "-") and not pathlib.Path(options.json).parent.is_dir():
         raise FileNotFoundError(f"--json: there is no folder {pathlib.Path(options.json).parent}; make it first")
     learner, agents = load_agents(folder, best=options.best, explore=options.explore, trust_code=options.trust_code)
+    env = learner.env if options.levels is None else _in_other_levels(learner.env, options.levels)
     config, text = learner.config, sys.stderr if options.json == "-" else sys.stdout
     print(
         printable(f"evaluating {options.num_episodes} episodes of each agent of {folder}"), file=sys.stderr, flush=True
     )
     results = []
-    played = agent_figures(learner, agents, options.num_episodes, options.seed, options.max_steps)
+    played = agent_figures(learner, agents, options.num_episodes, options.seed, options.max_steps, env)
     for index, figures in enumerate(played):
         results.append(figures)
         name = config.env_id + (f" agent {index}" if config.num_seeds > 1 else "")
@@ -86,13 +91,14 @@ def evaluate_run(options: Options) -> dict[str, Any]:
             "steps, and count with their returns so far; --max-steps sets where to stop",
             file=text,
         )
-    if not options.explore and (hint := _exploring_hint(folder, results)):
+    if not options.explore and options.levels is None and (hint := _exploring_hint(folder, results)):
         print(printable(hint), file=text)
     report = {
         "run": str(folder),
         "env": config.env_id,
         "num_episodes": options.num_episodes,
         "seed": options.seed,
+        "levels": options.levels or config.levels or None,
         "best": options.best,
         "explore": options.explore,
         "max_steps": options.max_steps,
@@ -121,6 +127,18 @@ def _exploring_hint(folder: pathlib.Path, agents: Sequence[dict[str, Any]]) -> s
         f"these are the most likely actions; agents that explore, as in training, reach {format_return(exploring)}: "
         f"funcenv evaluate {folder} --explore"
     )
+
+
+def _in_other_levels(env: AnyEnv, path: str) -> AnyEnv:
+    """Return an environment in the levels of a file, and say if it was trained in one of them."""
+    if not isinstance(env, FiniteLevels):
+        return in_levels(env, path)
+    other = in_levels(env.env, path)
+    try:
+        env.levels.require_disjoint(other.levels)
+    except ValueError as error:
+        print(printable(f"note: {error}"), file=sys.stderr, flush=True)
+    return other
 
 
 def agent_line(agent: dict[str, Any], explore: bool) -> str:

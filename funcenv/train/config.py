@@ -16,6 +16,7 @@ from funcenv.registry import make
 from funcenv.train.actions import ALL_ACTIONS, require_actions
 from funcenv.train.settings import require_settings
 from funcenv.train.stored_names import config_code
+from funcenv.wrappers.finite_levels import in_levels
 from funcenv.wrappers.observe_pixels import observe_pixels
 from funcenv.wrappers.repeat_action import RepeatAction
 
@@ -52,6 +53,8 @@ class TrainConfig:
     """observe grey images of so many rows and columns: the environment's own, or drawn from its scene; 0 for none"""
     frames: int = 2
     """with --pixels: the number of images in an observation, those of the newest steps"""
+    levels: str = ""
+    """file of the levels in which episodes take place, as LevelSet.save writes it"""
     action_repeat: int = 1
     """how often the environment takes each action; all of it is one step of the agent"""
     seed: int = 0
@@ -107,7 +110,9 @@ class TrainConfig:
         A subclass may extend this method to check that its algorithm supports the environment's observations.
 
         Raises:
-            ValueError: The id is unknown, or the algorithm does not support a space.
+            ValueError: The id is unknown, the algorithm does not support a space, or the levels are those of another
+                environment.
+            FileNotFoundError: There is no file of levels.
             TypeError: The environment has no such parameter, or no scene from which its images could be drawn.
         """
         params: dict[str, Any] = dict(self.env_params)
@@ -117,7 +122,8 @@ class TrainConfig:
         require_actions(type(self).__module__.rpartition(".")[2], self.actions, env.action_space)
         if self.action_repeat > 1:
             env = RepeatAction(env, self.action_repeat)
-        return observe_pixels(env, self.pixels, self.frames) if self.pixels else env
+        env = observe_pixels(env, self.pixels, self.frames) if self.pixels else env
+        return in_levels(env, self.levels) if self.levels else env
 
     def to_json(self) -> dict[str, Any]:
         """Return the settings as JSON values.

@@ -19,6 +19,7 @@ import numpy as np
 from funcenv._compile.kept_jit import KeptJit
 from funcenv._compile.options import default_promotion, is_tracing, quick_options
 from funcenv._jax import constrain
+from funcenv.levels.files import file_digest
 from funcenv.random import find_impl, impl_name, require_typed_key
 from funcenv.struct import NDArray
 from funcenv.train.algorithm import MEANS_OF_EPISODES, REQUIRED_METRICS, Algorithm, find_algorithm
@@ -62,7 +63,8 @@ class Learner:
         self.config = config
         self.env = config.make_env()
         self.mesh = make_mesh(config.num_envs, devices) if hasattr(config, "num_envs") else None
-        parts = self.algorithm, config
+        self._parts = self.algorithm, config, file_digest(config.levels)
+        parts = self._parts
         self._advance = KeptJit(self._loop, "updates", parts)
         self._advance_in_place = KeptJit(self._loop, "updates in place", parts, donate_argnums=[0])
         self._agents = KeptJit(self._make_agents, "agents of a state", parts, static_argnames=["explore"])
@@ -79,8 +81,7 @@ class Learner:
         if is_tracing():  # in another program, JAX refuses compiler options
             return self._init(jax.random.key_data(key), impl_name(key))
         # On one device, because the parameters of a program for several differ in the last digit.
-        parts = self.algorithm, self.config
-        init = KeptJit(self._init, "first state", parts, static_argnames=["impl"], options=quick_options())
+        init = KeptJit(self._init, "first state", self._parts, static_argnames=["impl"], options=quick_options())
         with default_promotion(), deterministic_reductions(self.config.deterministic_reductions):
             args = transferred(np.asarray(jax.random.key_data(key))), impl_name(key)
             if meanwhile is not None and self.mesh is None:

@@ -6,12 +6,12 @@ an error. The recommended order, from the inside out:
 1. Wrappers that change rewards, observations and actions element by element. A wrapper that needs a bounded `Box`
    (`Rescale...`, `Discretize...`) goes inside `ClipAction` and outside the wrapper that bounds the box.
    Wrappers that make images go outside of these, and then the wrappers that change images.
-2. `RandomizeParameters`, outside wrappers whose bounds follow the drawn parameters.
+2. `RandomizeParameters`, `FiniteLevels` and `AdaptParameters`, outside wrappers whose bounds follow the parameters.
    `NormalizeObservation` and `NormalizeReward` go outside everything that changes what they normalize.
 3. `TimeLimit` and `EpisodeStatistics`: inside `RepeatAction` or `MaxAndSkipObservation` they count the steps of the
    environment, outside the agent's actions. `StickyAction` inside them may replace the action of every repeat.
 4. `TimeAwareObservation` outside its `TimeLimit`; `FrameStackObservation` and `DelayObservation` outside wrappers that
-   change a single observation.
+   change a single observation; `HistoryObservation` outside delays.
 5. Around arcade games, from the inside out: `StickyAction`, `FireReset`, `AtariPreprocessing`, `ClipReward`,
    `FrameStackObservation`.
 6. `ActionMaskObservation` or `StateObservation` outside all of these, and `PolicyMemory` outside of it.
@@ -28,18 +28,23 @@ from funcenv.wrappers.base import StatefulWrapper, Wrapper, layers
 
 if TYPE_CHECKING:
     from funcenv.wrappers.action_mask_observation import ActionMaskObservation, gives_action_mask
+    from funcenv.wrappers.adapt_parameters import AdaptParameters, AdaptParametersState, EpisodeOutcome
+    from funcenv.wrappers.add_gaussian_noise import AddGaussianNoise
     from funcenv.wrappers.add_render_observation import AddRenderObservation
     from funcenv.wrappers.atari_preprocessing import AtariPreprocessing, AtariPreprocessingState
     from funcenv.wrappers.autoreset import Autoreset, AutoresetState
+    from funcenv.wrappers.delay_action import DelayAction, DelayActionState
     from funcenv.wrappers.delay_observation import DelayObservation
     from funcenv.wrappers.discretize import DiscretizeAction, DiscretizeObservation
     from funcenv.wrappers.dtype_observation import DtypeObservation
     from funcenv.wrappers.episode_statistics import EpisodeStatistics, EpisodeStatisticsState
     from funcenv.wrappers.filter_observation import FilterObservation
+    from funcenv.wrappers.finite_levels import FiniteLevels, FiniteLevelsState
     from funcenv.wrappers.fire_reset import FireReset
     from funcenv.wrappers.flatten_observation import FlattenObservation
     from funcenv.wrappers.frame_stack_observation import FrameBufferState, FrameStackObservation
     from funcenv.wrappers.grayscale_observation import GrayscaleObservation
+    from funcenv.wrappers.history_observation import HistoryObservation, HistoryObservationState
     from funcenv.wrappers.image_noise import AddWhiteNoise, ObstructView
     from funcenv.wrappers.max_and_skip_observation import MaxAndSkipObservation, MaxAndSkipObservationState
     from funcenv.wrappers.normalize import (
@@ -52,6 +57,7 @@ if TYPE_CHECKING:
     from funcenv.wrappers.one_agent import OneAgent, OneAgentState
     from funcenv.wrappers.pixel_observation import PixelObservation
     from funcenv.wrappers.policy_memory import PolicyMemory, PolicyMemoryState
+    from funcenv.wrappers.random_delay_observation import RandomDelayObservation, RandomDelayObservationState
     from funcenv.wrappers.randomize_parameters import RandomizeParameters, RandomizeParametersState
     from funcenv.wrappers.repeat_action import RepeatAction, RepeatActionState
     from funcenv.wrappers.rescale import RescaleAction, RescaleObservation
@@ -68,24 +74,30 @@ if TYPE_CHECKING:
 # The names that each module exports; it is imported when one of them is first used.
 _NAMES = {
     "action_mask_observation": "ActionMaskObservation gives_action_mask",
+    "adapt_parameters": "AdaptParameters AdaptParametersState EpisodeOutcome",
+    "add_gaussian_noise": "AddGaussianNoise",
     "add_render_observation": "AddRenderObservation",
     "atari_preprocessing": "AtariPreprocessing AtariPreprocessingState",
     "autoreset": "Autoreset AutoresetState",
+    "delay_action": "DelayAction DelayActionState",
     "delay_observation": "DelayObservation",
     "discretize": "DiscretizeAction DiscretizeObservation",
     "dtype_observation": "DtypeObservation",
     "episode_statistics": "EpisodeStatistics EpisodeStatisticsState",
     "filter_observation": "FilterObservation",
+    "finite_levels": "FiniteLevels FiniteLevelsState",
     "fire_reset": "FireReset",
     "flatten_observation": "FlattenObservation",
     "frame_stack_observation": "FrameBufferState FrameStackObservation",
     "grayscale_observation": "GrayscaleObservation",
+    "history_observation": "HistoryObservation HistoryObservationState",
     "image_noise": "AddWhiteNoise ObstructView",
     "max_and_skip_observation": "MaxAndSkipObservation MaxAndSkipObservationState",
     "normalize": "NormalizeObservation NormalizeObservationState NormalizeReward NormalizeRewardState freeze_moments",
     "one_agent": "OneAgent OneAgentState",
     "pixel_observation": "PixelObservation",
     "policy_memory": "PolicyMemory PolicyMemoryState",
+    "random_delay_observation": "RandomDelayObservation RandomDelayObservationState",
     "randomize_parameters": "RandomizeParameters RandomizeParametersState",
     "repeat_action": "RepeatAction RepeatActionState",
     "rescale": "RescaleAction RescaleObservation",
@@ -103,6 +115,9 @@ _NAMES = {
 __all__ = [
     "ActionMaskObservation",
     "ActionWrapper",
+    "AdaptParameters",
+    "AdaptParametersState",
+    "AddGaussianNoise",
     "AddRenderObservation",
     "AddWhiteNoise",
     "AtariPreprocessing",
@@ -111,18 +126,25 @@ __all__ = [
     "AutoresetState",
     "ClipAction",
     "ClipReward",
+    "DelayAction",
+    "DelayActionState",
     "DelayObservation",
     "DiscretizeAction",
     "DiscretizeObservation",
     "DtypeObservation",
+    "EpisodeOutcome",
     "EpisodeStatistics",
     "EpisodeStatisticsState",
     "FilterObservation",
+    "FiniteLevels",
+    "FiniteLevelsState",
     "FireReset",
     "FlattenObservation",
     "FrameBufferState",
     "FrameStackObservation",
     "GrayscaleObservation",
+    "HistoryObservation",
+    "HistoryObservationState",
     "MaxAndSkipObservation",
     "MaxAndSkipObservationState",
     "NormalizeObservation",
@@ -136,6 +158,8 @@ __all__ = [
     "PixelObservation",
     "PolicyMemory",
     "PolicyMemoryState",
+    "RandomDelayObservation",
+    "RandomDelayObservationState",
     "RandomizeParameters",
     "RandomizeParametersState",
     "RepeatAction",

@@ -68,6 +68,10 @@ def drawn(key, env):
     return {"gravity": env.gravity * jax.random.uniform(key, (), float, 0.5, 2.0)}
 
 
+def adapted(parameters, outcome, key):
+    return {"gravity": 0.5 * parameters["gravity"] + outcome.episode_return}
+
+
 def limited(env):
     return wrappers.TimeLimit(env, 20)
 
@@ -80,6 +84,8 @@ def image():
 BUILDERS = {
     wrappers.ActionMaskObservation: lambda: wrappers.ActionMaskObservation(Taxi()),
     wrappers.ActionWrapper: lambda: Mirrored(CartPole()),
+    wrappers.AdaptParameters: lambda: wrappers.AdaptParameters(CartPole(), adapted, ("gravity",)),
+    wrappers.AddGaussianNoise: lambda: wrappers.AddGaussianNoise(CartPole(), 0.25),
     wrappers.AddRenderObservation: lambda: wrappers.AddRenderObservation(
         CartPole(), render_only=False, height=8, width=12
     ),
@@ -88,6 +94,7 @@ BUILDERS = {
     wrappers.Autoreset: lambda: wrappers.Autoreset(limited(CartPole())),
     wrappers.ClipAction: lambda: wrappers.ClipAction(Pendulum()),
     wrappers.ClipReward: lambda: wrappers.ClipReward(Pendulum(), -1.0, 1.0),
+    wrappers.DelayAction: lambda: wrappers.DelayAction(Pendulum(), (0, 2), each_step=True),
     wrappers.DelayObservation: lambda: wrappers.DelayObservation(CartPole(), 2),
     wrappers.DiscretizeAction: lambda: wrappers.DiscretizeAction(Pendulum(), 5),
     wrappers.DiscretizeObservation: lambda: wrappers.DiscretizeObservation(Pendulum(), 5),
@@ -96,10 +103,14 @@ BUILDERS = {
     wrappers.FilterObservation: lambda: wrappers.FilterObservation(
         wrappers.TimeAwareObservation(limited(CartPole()), flatten=False), ["time"]
     ),
+    wrappers.FiniteLevels: lambda: wrappers.FiniteLevels(
+        CartPole(), jax.random.split(funcenv.key(0), 2), jnp.array([0.25, 0.75])
+    ),
     wrappers.FireReset: lambda: wrappers.FireReset(Shooter(MountainCar())),
     wrappers.FlattenObservation: lambda: wrappers.FlattenObservation(wrappers.FrameStackObservation(Pendulum(), 2)),
     wrappers.FrameStackObservation: lambda: wrappers.FrameStackObservation(Pendulum(), 3),
     wrappers.GrayscaleObservation: lambda: wrappers.GrayscaleObservation(image()),
+    wrappers.HistoryObservation: lambda: wrappers.HistoryObservation(CartPole(), 3),
     wrappers.MaxAndSkipObservation: lambda: wrappers.MaxAndSkipObservation(limited(CartPole()), 3),
     wrappers.NormalizeObservation: lambda: wrappers.NormalizeObservation(CartPole()),
     wrappers.NormalizeReward: lambda: wrappers.NormalizeReward(Pendulum()),
@@ -109,6 +120,7 @@ BUILDERS = {
     wrappers.PixelObservation: lambda: wrappers.PixelObservation(CartPole(), 8, 12),
     wrappers.PolicyMemory: lambda: wrappers.PolicyMemory(Pendulum(), 3),
     wrappers.StateObservation: lambda: wrappers.StateObservation(limited(CartPole())),
+    wrappers.RandomDelayObservation: lambda: wrappers.RandomDelayObservation(CartPole(), (1, 3)),
     wrappers.RandomizeParameters: lambda: wrappers.RandomizeParameters(CartPole(), drawn),
     wrappers.RepeatAction: lambda: wrappers.RepeatAction(limited(CartPole()), 3),
     wrappers.RescaleAction: lambda: wrappers.RescaleAction(Pendulum(), -1.0, 1.0),

@@ -22,6 +22,7 @@ OWNERS = {
     "funcenv/cli/": "train",
     "funcenv/interop/figures.py": "train",  # Matplotlib; libraries that draw with it install it
     "funcenv/keyboard.py": "play",
+    "funcenv/levels/files.py": "export",
     "funcenv/replay/": "render",
     "funcenv/scene/": "render",
     "funcenv/search/": "search",

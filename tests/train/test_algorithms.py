@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import funcenv
-from funcenv.train import dqn, pqn, q_learning, recurrent_ppo, reinforce, run, sac, td3
+from funcenv.train import dqn, plr, pqn, q_learning, recurrent_ppo, reinforce, run, sac, td3
 from funcenv.train.algorithm import algorithm_names, find_algorithm
 from funcenv.train.loop import Learner, train
 from tests.support.rings import GAMMA, VALUES, register_rings, ring_id
@@ -24,6 +24,9 @@ OFF_POLICY = {"num_envs": 4, "num_steps": 2, "hidden_sizes": (8,), "buffer_size"
 OFF_POLICY |= {"learning_starts": 16, "num_gradient_steps": 2, "n_step": 3}
 TINY = {
     "dqn": dqn.Config(**OFF_POLICY, total_timesteps=8 * 12),
+    "plr": plr.Config(
+        **ON_POLICY, num_minibatches=2, num_epochs=2, total_timesteps=32 * 6, level_buffer=8, minimum_fill=0.25
+    ),
     "pqn": pqn.Config(**ON_POLICY, num_minibatches=2, num_epochs=2, total_timesteps=32 * 6),
     "q_learning": q_learning.Config(env_id=ring_id("RingThatEnds"), num_envs=4, num_steps=8, total_timesteps=32 * 6),
     "recurrent_ppo": recurrent_ppo.Config(
@@ -41,6 +44,16 @@ ALWAYS = ("pqn", "td3")
 OFF_POLICY_RING = {"learning_rate": 2e-2, "target_rate": 0.05, "num_gradient_steps": 4, "total_timesteps": 8 * 400}
 RINGS = {
     "dqn": OFF_POLICY_RING | {"epsilon_end": 1.0, "anneal_learning_rate": False},
+    "plr": {
+        "curriculum": "uniform",
+        "learning_rate": 1e-2,
+        "normalize_reward": False,
+        "total_timesteps": 128 * 150,
+        "num_envs": 8,
+        "num_steps": 16,
+        "num_epochs": 4,
+        "num_minibatches": 4,
+    },
     "pqn": {"learning_rate": 3e-2, "anneal_learning_rate": False, "total_timesteps": 32 * 300, "epsilon_end": 1.0},
     "q_learning": {"epsilon_end": 1.0, "total_timesteps": 32 * 200},
     "recurrent_ppo": {
@@ -180,17 +193,17 @@ def test_updates_move_nothing_between_host_and_device(algorithm):
         (
             "pqn",
             "Pendulum-v1",
-            r"pqn takes Discrete actions, got Box\(.*; these take them: ppo, recurrent_ppo, reinforce, sac",
+            r"pqn takes Discrete actions, got Box\(.*; these take them: plr, ppo, recurrent_ppo, reinforce, sac",
         ),
         (
             "dqn",
             "Pendulum-v1",
-            r"dqn takes Discrete actions, got Box\(.*; these take them: ppo, recurrent_ppo, reinforce",
+            r"dqn takes Discrete actions, got Box\(.*; these take them: plr, ppo, recurrent_ppo, reinforce",
         ),
         (
             "sac",
             "CartPole-v1",
-            r"sac takes .* with bounds, got Discrete\(2\); these take them: dqn, ppo, pqn, q_learning, recurrent_ppo",
+            r"sac takes .* with bounds, got Discrete\(2\); these take them: dqn, plr, ppo, pqn, q_learning",
         ),
         ("sac", "test/Strange-v0", "sac takes .*, got Tuple.*; wrap the environment with TransformAction"),
     ],
@@ -236,7 +249,8 @@ def test_invalid_configurations_are_refused(algorithm, settings, message):
 
 def test_tables_need_numbered_states():
     with pytest.raises(
-        ValueError, match=r"q_learning takes Discrete observations, got Box.*: dqn, ppo, pqn, recurrent_ppo, reinforce"
+        ValueError,
+        match=r"q_learning takes Discrete observations, got Box.*: dqn, plr, ppo, pqn, recurrent_ppo, reinforce",
     ):
         Learner(q_learning, q_learning.Config(env_id="CartPole-v1"))
 

@@ -12,7 +12,7 @@ import jax
 import numpy as np
 import pytest
 
-from funcenv.train import dqn, ppo, pqn, q_learning, recurrent_ppo, reinforce, run, sac, td3
+from funcenv.train import dqn, plr, ppo, pqn, q_learning, recurrent_ppo, reinforce, run, sac, td3
 from funcenv.train.devices import CoordinatorError, connect
 from funcenv.train.runs import checkpoint
 from funcenv.train.runs.metrics import read_metrics
@@ -28,6 +28,7 @@ CONFIGS = {
     "pqn": pqn.Config(**ON_POLICY | {"hidden_sizes": (64, 64)}, num_seeds=2, num_minibatches=2),
     "dqn": dqn.Config(**OFF_POLICY),
     "sac": sac.Config(**OFF_POLICY, env_id="Pendulum-v1"),
+    "plr": plr.Config(**ON_POLICY, num_minibatches=2, level_buffer=32),
     "recurrent_ppo": recurrent_ppo.Config(**ON_POLICY, num_minibatches=2),
 }
 SHARING = CONFIGS | {

@@ -104,6 +104,7 @@ class Batch(PyTreeNode):
 
 
 AnyBatch = TypeVar("AnyBatch", bound=Batch)
+AnyState = TypeVar("AnyState", bound=TrainState)
 Loss = Callable[[VariableDict, AnyBatch], tuple[jax.Array, dict[str, jax.Array]]]
 
 
@@ -141,14 +142,13 @@ def update(config: Config, env: AnyEnv, state: TrainState) -> tuple[TrainState, 
     """Collect a batch and learn from it; return the next state and the metrics of this update."""
     collect_key, learn_key, key = jax.random.split(state.key, 3)
     agent = make_agent(config, env, state)
-    state, batch = _collect(config, env, agent, state, collect_key)
-    loss = functools.partial(_loss, config, agent)
-    return learn(config, state.replace(key=key), batch, loss, learn_key)
+    state, batch = collect(config, env, agent, state, collect_key)
+    return learn(config, state.replace(key=key), batch, functools.partial(loss, config, agent), learn_key)
 
 
 def learn(
-    config: Config, state: TrainState, batch: AnyBatch, loss: Loss[AnyBatch], key: jax.Array
-) -> tuple[TrainState, dict[str, jax.Array]]:
+    config: Config, state: AnyState, batch: AnyBatch, loss: Loss[AnyBatch], key: jax.Array
+) -> tuple[AnyState, dict[str, jax.Array]]:
     """Take `num_epochs` passes over a batch, each in a new order; return the next state and the metrics.
 
     Args:
@@ -175,7 +175,7 @@ def learn(
     return state.replace(network=network, update=state.update + 1), metrics
 
 
-def _collect(config: Config, env: AnyEnv, agent: Agent, state: TrainState, key: jax.Array) -> tuple[TrainState, Batch]:
+def collect(config: Config, env: AnyEnv, agent: Agent, state: AnyState, key: jax.Array) -> tuple[AnyState, Batch]:
     """Take `num_steps` steps with a policy and compute their advantages."""
 
     def act(observation: Any, step_index: jax.Array) -> tuple[Any, Any]:
@@ -198,11 +198,11 @@ def _collect(config: Config, env: AnyEnv, agent: Agent, state: TrainState, key: 
 def estimate_advantages(
     config: Config,
     env: AnyEnv,
-    state: TrainState,
+    state: AnyState,
     experience: Experience,
     value: Float[Array, "num_steps num_envs"],
     final_value: Float[Array, "num_steps num_envs"],
-) -> tuple[TrainState, Float[Array, "num_steps num_envs"]]:
+) -> tuple[AnyState, Float[Array, "num_steps num_envs"]]:
     """Return the advantages of collected actions, and the state with the running moments after these steps.
 
     Args:
@@ -230,7 +230,8 @@ def _normalized(advantage: jax.Array) -> jax.Array:
     return (advantage - advantage.mean()) / (advantage.std() + 1e-8)
 
 
-def _loss(config: Config, agent: Agent, params: VariableDict, batch: Batch) -> tuple[jax.Array, dict[str, jax.Array]]:
+def loss(config: Config, agent: Agent, params: VariableDict, batch: Batch) -> tuple[jax.Array, dict[str, jax.Array]]:
+    """Return the loss of a minibatch and its parts."""
     policy, value = agent.replace(params=params).policy_and_value(batch.features, batch.legal)
     return clipped_loss(config, policy, value, batch)
 

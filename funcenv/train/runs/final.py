@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from funcenv.files import write_text
+from funcenv.func_env import AnyEnv
 from funcenv.random import key
 from funcenv.rollout import MAX_EVALUATION_STEPS, Evaluation, evaluate
 from funcenv.train.loop import Learner
@@ -92,12 +93,21 @@ def episodes_to_play(limit: int, env_steps: int, mean_length: float) -> int:
 
 
 def agent_figures(
-    learner: Learner, agents: Any, num_episodes: int, seed: int = 0, max_steps: int = MAX_EVALUATION_STEPS
+    learner: Learner,
+    agents: Any,
+    num_episodes: int,
+    seed: int = 0,
+    max_steps: int = MAX_EVALUATION_STEPS,
+    env: AnyEnv | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Yield figures of whole episodes of each agent: summaries, how the episodes ended, returns and lengths."""
+    """Yield figures of whole episodes of each agent: summaries, how the episodes ended, returns and lengths.
+
+    They are played in the environment of the run, unless `env` is given.
+    """
+    env = learner.env if env is None else env
     for index in range(learner.config.num_seeds):
         agent = pick_agent(learner, agents, index)
-        yield _figures(evaluate(learner.env, agent, num_episodes, key(seed), max_steps=max_steps))
+        yield _figures(evaluate(env, agent, num_episodes, key(seed), max_steps=max_steps))
 
 
 def _figures(evaluation: Evaluation) -> dict[str, Any]:
