@@ -10,7 +10,8 @@ from typing import Any
 
 import jax
 
-from funcenv.registry import load_entry_points, registry
+from funcenv.entry_points import load_entry_points
+from funcenv.registry import registry
 from funcenv.vector import AutoresetMode
 from funcenv.verify.digest import Trace
 from funcenv.verify.outcome import Outcome, Result, differences, judge

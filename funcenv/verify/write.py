@@ -16,8 +16,9 @@ import tempfile
 from collections.abc import Sequence
 from typing import Any
 
+from funcenv.entry_points import load_entry_points
 from funcenv.files import write_text
-from funcenv.registry import load_entry_points, registry
+from funcenv.registry import registry
 from funcenv.vector import AutoresetMode
 from funcenv.verify.digest import Trace
 from funcenv.verify.play import make_env, modes_of

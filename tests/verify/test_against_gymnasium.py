@@ -8,12 +8,12 @@ from funcenv.envs import CartPole
 from funcenv.verify import Outcome
 from tests.support.rotation import rotated
 
-CASES = [("CartPole-v1", "ROUNDING"), ("FrozenLake-v1", "EXACT"), ("Pendulum-v1", "ROUNDING"), ("Ant-v5", "EXACT")]
+OUTCOMES = {"CartPole-v1": "ROUNDING", "FrozenLake-v1": "EXACT", "Pendulum-v1": "ROUNDING", "Ant-v5": "EXACT"}
 
 
-@pytest.mark.parametrize(("id", "outcome"), rotated(CASES, CASES[:2]))
-def test_equal_environments_are_equal(id, outcome):
-    assert verify_against_gymnasium(id).outcome is Outcome[outcome]
+@pytest.mark.parametrize("id", rotated(list(OUTCOMES), ["CartPole-v1", "FrozenLake-v1"]))
+def test_equal_environments_are_equal(id):
+    assert verify_against_gymnasium(id).outcome is Outcome[OUTCOMES[id]]
 
 
 def test_a_changed_parameter_is_found(monkeypatch):
