@@ -59,7 +59,7 @@ def compare(wheel: pathlib.Path) -> None:
     for name in tracked.stdout.splitlines():
         folder, _, rest = name.partition("/")
         if name.endswith((".css", ".py", "py.typed")) or name.startswith(
-            ("funcenv/replay/player/", "envs/mujoco/assets/")
+            ("funcenv/replay/player/", "envs/mujoco/assets/", "funcenv/verify/")
         ):
             expected.add(f"{FOLDERS[folder]}/{rest}")
     packed = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}

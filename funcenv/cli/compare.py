@@ -94,5 +94,7 @@ def _print(figures: dict[str, Any], console: Console) -> None:
             "greedy: mean return of the saved agents over whole episodes, without exploration, as evaluate plays them"
         )
         console.print(text, style="dim", highlight=False)
+    for sentence in figures["environments"]:
+        console.print(f"the environments differ: {sentence}", style="yellow", highlight=False, markup=False)
     for one in figures["improvements"]:
         console.print(improvement_text(one), highlight=False, markup=False)

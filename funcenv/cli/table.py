@@ -121,6 +121,7 @@ COMMANDS = {
         ),
         Command("bench", "ENV", "measure speed, compile time, memory, and the parts of a step", **_ON_ENVS),
         Command("check", "ENV ...", "check environments for mistakes", keeps_programs=True, **_ON_ENVS),
+        Command("verify", "[ENV ...]", "compare environments with their records, bit by bit", keeps_programs=True),
         Command("compile", "ENV", "compile the programs of an environment for later", keeps_programs=True, **_ON_ENVS),
         Command("cache", "", "show or delete the compiled programs that are kept"),
         Command("list", "", "list all environments with their time limits and thresholds"),

@@ -15,6 +15,7 @@ PACKAGES = (
     "funcenv.interop",
     "funcenv.bench",
     "funcenv.checker",
+    "funcenv.verify",
     "funcenv.envs",
     "funcenv.adapters",
     "funcenv.adapters.rendering",

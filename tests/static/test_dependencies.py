@@ -54,8 +54,8 @@ OFFERED = {
     "navix",
     "jax-envelope",
 }
-# chex is declared for users, jaxlib because jax needs it
-BASE_ALONE = {"chex", "jaxlib"}
+# jaxlib is declared because jax needs it in the same version
+BASE_ALONE = {"jaxlib"}
 
 
 def declared(requirements):

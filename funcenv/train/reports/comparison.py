@@ -16,6 +16,7 @@ from funcenv.printable import printable
 from funcenv.registry import spec
 from funcenv.struct import NDArray
 from funcenv.train.reports.aggregate import bootstrap_interval, interquartile_mean, probability_of_improvement
+from funcenv.train.reports.environments import environment_warnings
 from funcenv.train.runs.final import read_final
 from funcenv.train.runs.folder import CONFIG_FILE, read_config
 from funcenv.train.runs.metrics import format_return, read_metrics, scores
@@ -147,10 +148,18 @@ def differences(runs: Sequence[RunRecord]) -> dict[str, list[Any]]:
 
 
 def compare(methods: Sequence[Method]) -> dict[str, Any]:
-    """Return the figures that `funcenv compare` prints: of each method, and of each pair in the same environment."""
+    """Return the figures that `funcenv compare` prints: of each method, and of each pair in the same environment.
+
+    Sentences on environments that differ under one id are under "environments".
+    """
     return {
         "methods": [_figures(method) for method in methods],
         "differences": differences([method.runs[0] for method in methods]),
+        "environments": environment_warnings(
+            (printable(run.folder.name), run.env_id, run.description.get("environment", {}))
+            for method in methods
+            for run in method.runs
+        ),
         "improvements": [
             _improvement(one, other)
             for one, other in itertools.combinations(methods, 2)

@@ -29,6 +29,7 @@ from funcenv.train.algorithm import Algorithm, algorithm_name, algorithm_of, fin
 from funcenv.train.runs.lock import LOCK_FILE
 from funcenv.train.runs.versions import warn_of_other_version
 from funcenv.train.stored_names import stored_code
+from funcenv.verify.outcomes import describe_environment
 
 CONFIG_FILE = "config.json"
 CHECKPOINTS = "checkpoints"
@@ -138,6 +139,7 @@ def describe_run(algorithm: str | Algorithm, config: Any) -> dict[str, Any]:
         "algorithm": name,
         "config": settings,
         "sources": _sources([name, *(value for value in settings.values() if isinstance(value, str))]),
+        "environment": describe_environment(config.env_id),
         "key": {"seed": config.seed, "impl": impl_name(new_key(config.seed))},
         "versions": {
             "python": platform.python_version(),

@@ -1,0 +1,84 @@
+"""The command `funcenv verify [ENV ...]`, which compares environments on this machine with their records."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import time
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Literal
+
+from funcenv.cli.flags import Word, read
+from funcenv.files import write_text
+from funcenv.registry import spec
+from funcenv.verify.outcome import Outcome, Result
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Options:
+    """Compare environments with their records. The exit status is 1 if one is different."""
+
+    envs: Annotated[tuple[str, ...], Word("ENV")] = ()
+    """ids with their versions; by default all that have a record, of the Atari games Pong and another one each day"""
+    all: bool = False
+    """all Atari games that have a record"""
+    exact: bool = False
+    """compile without fused multiply-add, which makes results equal bit for bit on every x86 processor"""
+    json: Annotated[str | None, "FILE"] = None
+    """file for the results, "-" for standard output instead of the lines"""
+    against: Literal["record", "gymnasium"] = "record"
+    """what to compare with: the record, or the installed Gymnasium with MuJoCo and ale-py"""
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Compare, print what was found, and return the exit status."""
+    options: Options = read("verify", Options, arguments)
+    for id in options.envs:
+        spec(id)  # raises for an id that is not registered
+    if options.exact:
+        _set_exact()
+    from funcenv.verify.run import surroundings
+
+    quiet, start = options.json == "-", time.monotonic()
+    results: list[Result] = []
+    if not quiet:
+        print("  ".join(f"{name} {value}" for name, value in surroundings().items() if value), flush=True)
+    for result in _results(options):
+        results.append(result)
+        if not quiet:
+            print(f"{result.id}: {result}", flush=True)
+    contents = {"surroundings": surroundings(), "results": [one.to_json() for one in results]}
+    if options.json is not None and not quiet:
+        write_text(options.json, json.dumps(contents, indent=1) + "\n")
+    if quiet:
+        print(json.dumps(contents, indent=1))
+    else:
+        counts = {outcome: sum(one.outcome is outcome for one in results) for outcome in Outcome}
+        shown = ", ".join(f"{count} {outcome.value}" for outcome, count in counts.items() if count)
+        print(f"{shown}; {time.monotonic() - start:.0f} s")
+    return 1 if any(one.outcome is Outcome.DIFFERENT for one in results) else 0
+
+
+def _results(options: Options) -> Iterator[Result]:
+    from funcenv.verify.outcomes import remember
+    from funcenv.verify.run import ids_by_default, verify
+    from funcenv.verify.streams import verify_streams
+
+    if options.against == "gymnasium":
+        from funcenv.adapters.gymnasium.verification import REFERENCED, verify_against_gymnasium
+
+        for id in options.envs or REFERENCED:
+            yield verify_against_gymnasium(id)
+        return
+    if not options.envs:
+        yield verify_streams()
+    for id in options.envs or ids_by_default(every_game=options.all):
+        yield remember(verify(id))
+
+
+def _set_exact() -> None:
+    """Set the flag of exact mode, which XLA reads when its backend starts."""
+    from funcenv.verify.record import EXACT_FLAG
+
+    os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {EXACT_FLAG}".strip()
