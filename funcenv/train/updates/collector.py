@@ -73,8 +73,8 @@ class Collector(PyTreeNode):
             num_steps: Number of steps of each environment.
 
         Returns:
-            The environments after these steps, and the experience in the order of time: all of it on every device, if
-            environments are spread over several.
+            The environments after these steps, and the experience in the order of time. If environments are spread over
+            several devices, each holds the experience of its own; for deterministic reductions, every device holds all.
         """
         venv = FuncVectorEnv(env, self.vstate.done.shape[0])
 
@@ -90,7 +90,8 @@ class Collector(PyTreeNode):
 
         carry = self.vstate, self.observation
         (vstate, observation), experience = jax.lax.scan(step, carry, jnp.arange(num_steps))
-        experience = all_gather(experience, num_axes=2)
+        if is_deterministic():
+            experience = all_gather(experience, num_axes=2)
         return Collector(vstate, observation, self.episodes.add_steps(experience.timestep)), experience
 
     def metrics(self, config: CollectorConfig, update: Int[Array, ""]) -> dict[str, jax.Array]:

@@ -7,7 +7,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from funcenv.moments import RunningMoments
-from funcenv.struct import PyTreeNode
+from funcenv.struct import PyTreeNode, field
+from funcenv.train.devices import PER_ENV
 
 
 class RewardScale(PyTreeNode):
@@ -16,7 +17,7 @@ class RewardScale(PyTreeNode):
     Engstrom et al., "Implementation matters in deep policy gradients", 2020.
     """
 
-    discounted_return: Float[Array, "num_envs"]  # every device has those of all environments
+    discounted_return: Float[Array, "num_envs"] = field(metadata=PER_ENV)
     moments: RunningMoments
 
     @classmethod
