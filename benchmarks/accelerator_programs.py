@@ -23,7 +23,7 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 import jax
 
 import funcenv
-from funcenv.accelerators import compile_env, describe, lower_update
+from funcenv.accelerators import compile_env, compile_update, describe
 from funcenv.accelerators.programs import NUM_STEPS
 from funcenv.accelerators.report import Program
 from funcenv.registry import registry
@@ -77,7 +77,7 @@ def train_row(name: str, topology: str) -> dict[str, Any]:
     """Return the bytes of the collectives of an update, by the loop that holds them."""
     start = time.process_time()
     config = train_config(name)
-    compiled = lower_update(name, config, describe(topology)).compile()
+    compiled = compile_update(name, config, describe(topology))
     program = Program(compiled)
     outer = program.main_loop().body
     inner = {loop.body for loop in program.loops(outer)}

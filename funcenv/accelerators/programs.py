@@ -8,8 +8,9 @@ from typing import Any
 import jax
 from jax.sharding import Mesh, NamedSharding
 
+from funcenv._compile.store import without_jax_cache
 from funcenv._jax import PartitionSpec, Shape
-from funcenv.accelerators.topologies import AXIS, mesh_of, require_compilable
+from funcenv.accelerators.topologies import AXIS, mesh_of, require_compilable, without_flags
 from funcenv.func_env import AnyEnv
 from funcenv.random import key as new_key
 from funcenv.rollout import random_policy, rollout
@@ -63,10 +64,10 @@ def compile_env(
         return compile_for(mesh, play, _everywhere(mesh, jax.eval_shape(lambda: new_key(0))), vstate)
 
 
-def lower_update(algorithm: Any, config: Any, devices: tuple[jax.Device, ...]) -> Any:
-    """Return the lowered program of an algorithm's updates, whose environments are spread over the devices.
+def compile_update(algorithm: Any, config: Any, devices: tuple[jax.Device, ...]) -> Any:
+    """Return the compiled program of an algorithm's updates, whose environments are spread over the devices.
 
-    Compiled, it takes a train state and a number of updates, as that of `Learner.lower` does.
+    It takes a train state and a number of updates, as that of `Learner.lower` does.
 
     Args:
         algorithm: an algorithm or its name.
@@ -82,7 +83,7 @@ def lower_update(algorithm: Any, config: Any, devices: tuple[jax.Device, ...]) -
     with jax.sharding.use_abstract_mesh(mesh.abstract_mesh):
         require_compilable(config.make_env())
     learner = Learner(algorithm, config, devices=devices)
-    return learner.lower(learner.template(new_key(0)))
+    return compiled(learner.lower(learner.template(new_key(0))))
 
 
 def compile_policy(agent: Any, env: AnyEnv, batch_size: int, devices: tuple[jax.Device, ...]) -> Any:
@@ -105,7 +106,13 @@ def compile_for(mesh: Mesh, function: Callable[..., Any], *shapes: Any) -> Any:
         *shapes: those of its arguments, with their shardings.
     """
     del mesh
-    return jax.jit(function).trace(*shapes).lower(lowering_platforms=(lowering_platform(),)).compile()
+    return compiled(jax.jit(function).trace(*shapes).lower(lowering_platforms=(lowering_platform(),)))
+
+
+def compiled(lowered: Any) -> Any:
+    """Compile a lowered program for described devices, without JAX's cache, which cannot load it again."""
+    with without_flags(), without_jax_cache():
+        return lowered.compile()
 
 
 def lowering_platform() -> str:

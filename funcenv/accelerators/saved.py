@@ -24,7 +24,7 @@ def save(path: str | os.PathLike[str], compiled: Any) -> None:
 
     Args:
         path: the file.
-        compiled: what `compile_env` or `lower_update(...).compile()` returns.
+        compiled: what `compile_env` or `compile_update(...)` returns.
     """
     contents = pickle.dumps(serialize_executable.serialize(compiled))
     write_bytes(pathlib.Path(path), sealed(_KIND, contents) or bytes(SEAL_BYTES) + contents)

@@ -6,9 +6,12 @@ x86-64 machine with Linux, for devices that are only described.
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import importlib.util
 import os
 import re
+from collections.abc import Iterator
 
 import jax
 from jax.experimental import topologies
@@ -83,9 +86,7 @@ def require_compilable(env: AnyEnv) -> None:
     """
     name = type(env.unwrapped).__name__
     if uses_64_bits():
-        raise ValueError(
-            "accelerators compute with 32 bits, and jax_enable_x64 is set; leave it out, or run on the CPU"
-        )
+        raise ValueError("accelerators compute with 32 bits, got jax_enable_x64=True; leave it out, or run on the CPU")
     if env.calls_host:
         raise ValueError(
             f"{name} calls a simulator on the host, which an accelerator cannot run; choose "
@@ -93,13 +94,28 @@ def require_compilable(env: AnyEnv) -> None:
         )
 
 
+@contextlib.contextmanager
+def without_flags() -> Iterator[None]:
+    """Hide `XLA_FLAGS` in this block, because libtpu ends the process if it does not know one of them."""
+    flags = os.environ.pop("XLA_FLAGS", None)
+    try:
+        yield
+    finally:
+        if flags is not None:
+            os.environ["XLA_FLAGS"] = flags
+
+
 def _describe_tpus(topology: str) -> tuple[jax.Device, ...]:
-    if "TPU_LIBRARY_PATH" not in os.environ and importlib.util.find_spec("libtpu") is None:
-        raise ModuleNotFoundError('programs for TPUs need libtpu: pip install "funcenv[accelerators]"')
+    if "TPU_LIBRARY_PATH" not in os.environ:
+        try:
+            importlib.import_module("libtpu")
+        except ModuleNotFoundError as error:
+            raise ModuleNotFoundError('programs for TPUs need libtpu: pip install "funcenv[accelerators]"') from error
     for name, value in _NO_TPU_HERE.items():
         os.environ.setdefault(name, value)
     try:
-        return tuple(topologies.get_topology_desc(platform="tpu", topology_name=topology).devices)
+        with without_flags():
+            return tuple(topologies.get_topology_desc(platform="tpu", topology_name=topology).devices)
     except Exception as error:  # libtpu has no kind of its own for a name that it does not know
         if not isinstance(error, (ValueError, RuntimeError, NotImplementedError)):
             raise
