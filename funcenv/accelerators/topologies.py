@@ -86,7 +86,9 @@ def require_compilable(env: AnyEnv) -> None:
     """
     name = type(env.unwrapped).__name__
     if uses_64_bits():
-        raise ValueError("accelerators compute with 32 bits, got jax_enable_x64=True; leave it out, or run on the CPU")
+        raise ValueError(
+            f"an accelerator computes {name} with 32 bits, got jax_enable_x64=True; leave it out, or run on the CPU"
+        )
     if env.calls_host:
         raise ValueError(
             f"{name} calls a simulator on the host, which an accelerator cannot run; choose "

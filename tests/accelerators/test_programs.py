@@ -98,7 +98,7 @@ def test_what_no_accelerator_runs_says_what_to_do():
     devices = describe("v5e:1x1")
     with pytest.raises(ValueError, match='calls a simulator on the host.*choose backend="mjx" for MuJoCo, a native'):
         compile_env(funcenv.make("InvertedPendulum-v5", backend="c"), 8, devices, "step")
-    with jax.enable_x64(True), pytest.raises(ValueError, match="compute with 32 bits, got jax_enable_x64=True"):
+    with jax.enable_x64(True), pytest.raises(ValueError, match="with 32 bits, got jax_enable_x64=True"):
         compile_env(funcenv.make("CartPole-v1"), 8, devices, "step")
     with pytest.raises(ValueError, match="program must be one of reset, step, rollout, got 'play'"):
         compile_env(funcenv.make("CartPole-v1"), 8, devices, "play")
