@@ -255,6 +255,11 @@ def replicate(tree: Tree) -> Tree:
     return kept
 
 
+def replicate_if_deterministic(tree: Tree) -> Tree:
+    """Let every device compute a tree in full for deterministic reductions: partial sums round otherwise."""
+    return replicate(tree) if is_deterministic() else tree
+
+
 def all_gather(tree: Tree, num_axes: int) -> Tree:
     """Replicate sharded arrays over the mesh; without a mesh, return them.
 

@@ -15,7 +15,7 @@ from funcenv.checks import require_size
 from funcenv.func_env import AnyEnv
 from funcenv.struct import PyTreeNode, field
 from funcenv.train.config import TrainConfig
-from funcenv.train.devices import PER_ENV, all_gather, is_deterministic, replicate
+from funcenv.train.devices import PER_ENV, all_gather, is_deterministic, replicate_if_deterministic
 from funcenv.train.updates.recent_episodes import RecentEpisodes
 from funcenv.vector import FuncVectorEnv, VectorState, VectorTimestep
 
@@ -80,9 +80,7 @@ class Collector(PyTreeNode):
 
         def step(carry: Any, step_index: jax.Array) -> tuple[Any, Any]:
             def act_and_keep(observation: Any) -> tuple[Any, Any]:
-                action, extras = _replicated_if_deterministic(
-                    act(_replicated_if_deterministic(observation), step_index)
-                )
+                action, extras = replicate_if_deterministic(act(replicate_if_deterministic(observation), step_index))
                 return action, (observation, extras)
 
             carry, (timestep, _, (observation, extras)) = rollout_step(venv, act_and_keep, carry, FuncVectorEnv.step)
@@ -97,8 +95,3 @@ class Collector(PyTreeNode):
     def metrics(self, config: CollectorConfig, update: Int[Array, ""]) -> dict[str, jax.Array]:
         """Return the `REQUIRED_METRICS` of an algorithm after update number `update`, counted from 0."""
         return {"env_steps": (update + 1) * config.batch_size, **self.episodes.metrics()}
-
-
-def _replicated_if_deterministic(tree: Any) -> Any:
-    """Let every device run the policy on all rows for deterministic reductions: a network rounds parts otherwise."""
-    return replicate(tree) if is_deterministic() else tree

@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax
 from jaxtyping import Array, Float
 
-from funcenv.train.devices import is_deterministic, replicate
+from funcenv.train.devices import replicate_if_deterministic
 
 
 def correlated_noise(
@@ -34,5 +34,4 @@ def correlated_noise(
         noise = correlation * noise + (1 - correlation**2) ** 0.5 * fresh
         return noise, noise
 
-    correlated = jax.lax.scan(step, noise, fresh)[1]
-    return replicate(correlated) if is_deterministic() else correlated
+    return replicate_if_deterministic(jax.lax.scan(step, noise, fresh)[1])
