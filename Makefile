@@ -53,9 +53,15 @@ $(VENV)/bin/python:
 	@test -n "$(PYTHON)" || { echo "funcenv needs Python 3.11 or newer on the path; or say make PYTHON=..." >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
+# The compiler for TPUs lies beside the packages: among them, JAX would look for a TPU whenever it starts.
+$(VENV)/installed-accelerators: pyproject.toml | $(VENV)/bin/python
+	$(VENV)/bin/python -m pip install --quiet --no-deps --upgrade --target $(VENV)/accelerators libtpu
+	@touch $@
+
 # The mode compat lets type checkers and editors see the package.
 $(VENV)/installed-%: pyproject.toml | $(VENV)/bin/python
 	@echo "installing funcenv with the packages of [$*] into $(VENV), which takes a minute or two the first time"
 	$(VENV)/bin/python -m pip install --quiet --progress-bar on \
 		--config-settings editable_mode=compat --editable '.[$*]'
+	@if [ $* = dev ]; then $(MAKE) --no-print-directory VENV=$(VENV) $(VENV)/installed-accelerators; fi
 	@touch $@

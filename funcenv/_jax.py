@@ -18,6 +18,7 @@ constrain: Callable[..., Any] = jax.lax.with_sharding_constraint
 finfo: Callable[..., Any] = jnp.finfo
 optimization_barrier: Callable[[Any], Any] = jax.lax.optimization_barrier
 pmean: Callable[..., Any] = jax.lax.pmean
+psum: Callable[..., Any] = jax.lax.psum
 reshard: Callable[..., Any] = jax.sharding.reshard
 set_xla_metadata: Callable[..., Any] = xla_metadata.set_xla_metadata
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TypeVar
 
 import jax
@@ -36,10 +37,11 @@ class RunningMoments(PyTreeNode):
 
     def update(self, batch: Float[Array, "... *shape"]) -> RunningMoments:
         """Return the moments after a batch with any leading axes."""
-        rows = batch.reshape(-1, *self.mean.shape)
-        mean = rows.mean(0)
-        variance = ((rows - mean[None]) ** 2).mean(0)
-        return self.merge(RunningMoments(jnp.full((), rows.shape[0], self.count.dtype), mean, variance))
+        leading = tuple(range(batch.ndim - self.mean.ndim))  # not merged: some may be spread over devices
+        mean = batch.mean(leading)
+        variance = ((batch - jnp.expand_dims(mean, leading)) ** 2).mean(leading)
+        count = math.prod(batch.shape[axis] for axis in leading)
+        return self.merge(RunningMoments(jnp.full((), count, self.count.dtype), mean, variance))
 
     def merge(self, other: RunningMoments) -> RunningMoments:
         """Return the moments of both streams.

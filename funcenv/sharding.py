@@ -1,4 +1,4 @@
-"""Rows that are spread over the devices of a mesh, and values that differ from device to device in `jax.shard_map`.
+"""The devices that a program is for, rows that are spread over them, and values that vary in `jax.shard_map`.
 
 Inside `jax.shard_map`, JAX records for each value over which axes of the mesh it varies, and loops and branches must
 return the axes that they were given. A constant such as a counter at 0 varies over none, but whatever a step computes
@@ -13,6 +13,22 @@ from typing import Any
 import jax
 
 from funcenv._jax import PartitionSpec, reshard
+
+_PLATFORMS = {"cuda": "gpu", "rocm": "gpu"}  # JAX's names of the compilers for GPUs
+
+
+def target_platform() -> str:
+    """Return the platform that a program is traced for: "cpu", "gpu" or "tpu".
+
+    It is that of the mesh in whose context the program is traced (`jax.set_mesh`, `jax.sharding.use_abstract_mesh`),
+    whose devices need not be there, or else that of JAX's default backend.
+
+    >>> target_platform() == jax.default_backend()
+    True
+    """
+    device: Any = getattr(jax.sharding.get_abstract_mesh(), "abstract_device", None)  # JAX declares no type
+    platform = getattr(device, "platform", None) or jax.default_backend()
+    return _PLATFORMS.get(platform, platform)
 
 
 def varying_axes(*trees: Any) -> frozenset[Any]:

@@ -29,6 +29,7 @@ from funcenv.envs.mujoco.simulation import SCALED_FIELDS, Simulation
 from funcenv.func_env import FuncEnv
 from funcenv.host import host_call, to_words
 from funcenv.scene import Scene
+from funcenv.sharding import target_platform
 from funcenv.spaces import Box
 from funcenv.struct import NDArray, PyTreeNode, field
 
@@ -111,11 +112,11 @@ class MujocoEnv(FuncEnv[MujocoState, Float[Array, "nu"], Float[Array, "size"]]):
     def simulator(self) -> str:
         """The simulator: "c", MuJoCo's C library on the CPU, or "mjx", MuJoCo in JAX on JAX's own device.
 
-        `backend="auto"` chooses "c" where JAX computes on CPUs, and for models that MJX cannot simulate, else "mjx".
+        `backend="auto"` chooses "c" in programs for CPUs, and for models that MJX cannot simulate, else "mjx".
         """
         if self.backend != "auto":
             return self.backend
-        return "c" if self.mjx_fault or jax.default_backend() == "cpu" else "mjx"
+        return "c" if self.mjx_fault or target_platform() == "cpu" else "mjx"
 
     @property
     def calls_host(self) -> bool:

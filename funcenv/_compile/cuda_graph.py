@@ -18,7 +18,7 @@ from funcenv._compile.options import applies_to, graph_options
 
 
 class CudaGraphJit:
-    """A jitted function that becomes one CUDA graph, loops included, where JAX's default backend is a GPU.
+    """A jitted function that becomes one CUDA graph, loops included, where the target platform is a GPU.
 
     It is what `jax.jit` makes of it on other backends, inside a traced function, with `FUNCENV_NO_FAST_PATH=1`, and if
     XLA refuses the graph. The results are the same.

@@ -15,6 +15,7 @@ from funcenv._compile.kept_jit import KeptJit
 from funcenv._compile.switch import is_enabled, is_plain
 from funcenv._compile.verified import Refusal
 from funcenv._jax import config
+from funcenv.sharding import target_platform
 
 
 @functools.cache
@@ -109,25 +110,25 @@ def applies_to(platform: str, args: Any) -> bool:
     """Return whether a fast path applies: right backend, not disabled, not inside a trace.
 
     Args:
-        platform: what `jax.default_backend()` must be.
+        platform: what `target_platform()` must be.
         args: the arguments of the program.
 
     >>> applies_to("no such platform", ())
     False
     """
-    if not is_enabled() or jax.default_backend() != platform:
+    if not is_enabled() or target_platform() != platform:
         return False
     return not (any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(args)) or is_tracing())
 
 
 def require_backend(backend: str) -> None:
-    """Raise `Refusal` unless fast paths are enabled and this is `jax.default_backend()`."""
+    """Raise `Refusal` unless fast paths are enabled and this is the target platform."""
     if is_plain():
         raise Refusal("switched off, so that results do not depend on the number of devices")
     if not is_enabled():
         raise Refusal("switched off by FUNCENV_NO_FAST_PATH")
-    if jax.default_backend() != backend:
-        raise Refusal(f"the backend is {jax.default_backend()}, not {backend}")
+    if target_platform() != backend:
+        raise Refusal(f"the backend is {target_platform()}, not {backend}")
 
 
 def require_no_debugging() -> None:

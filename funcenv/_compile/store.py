@@ -180,7 +180,7 @@ def compile_kept(
         calls = set() if name is None else set(_CUSTOM_CALL.findall(lowered.as_text()))
         if name is None or not all(call.startswith(_LAPACK) for call in calls):
             return compile_beside(lowered, options, meanwhile)  # Other code, such as a callback, may be gone by then.
-        with _without_jax_cache():
+        with without_jax_cache():
             program = compile_beside(lowered, options, meanwhile)
         keep(name, program, needs_lapack=bool(calls))
         keep(_time_name(name), Fact(time.process_time() - start))
@@ -260,7 +260,7 @@ def _time_name(name: str) -> str:
 
 
 @contextlib.contextmanager
-def _without_jax_cache() -> Iterator[None]:
+def without_jax_cache() -> Iterator[None]:
     """Compile anew in this block: XLA does not serialize again what it has loaded from JAX's persistent cache."""
     with _compiling:
         was_enabled = config.jax_enable_compilation_cache

@@ -26,6 +26,7 @@ from funcenv.physics.scalars import Number, once, row_at, with_row
 from funcenv.physics.simulation import Inputs, Settings, advance, fly
 from funcenv.physics.vectors import Vector
 from funcenv.physics.world import World, WorldState
+from funcenv.sharding import target_platform
 
 _MAX_SINGLE_WORLDS = 4  # most worlds that are computed one by one
 
@@ -189,7 +190,7 @@ def _allows_kernels() -> bool:
     """Return whether steps are compiled to single kernels: on one CPU."""
     if not is_enabled() or is_debugging():
         return False
-    return jax.default_backend() == "cpu" and len(jax.devices()) == 1
+    return target_platform() == "cpu" and len(jax.devices()) == 1
 
 
 def _step_rows(

@@ -120,7 +120,7 @@ def with_style(tree: Any, style: Style | None) -> Any:
 
     Args:
         tree: any pytree. Leaves other than Threefry keys stay as they are.
-        style: None for the style of JAX's default backend, which all keys have that a user sees.
+        style: None for the style of `funcenv.sharding.target_platform`, which all keys have that a user sees.
 
     >>> key = jax.random.key(0, impl=find_impl("threefry"))
     >>> bool(jax.random.bits(with_style(key, Style.SINGLE_KERNEL)) == jax.random.bits(key))

@@ -30,6 +30,7 @@ from funcenv.random._counter_based import (
     split_uint64,
     stack_words,
 )
+from funcenv.sharding import target_platform
 
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))  # the distances in even and odd groups of four rounds
 _KEY_PARITY = 0x1BD11BDA
@@ -75,7 +76,7 @@ def fold_in(key: UInt[Array, "words"], data: Any) -> UInt[Array, "words"]:
 
 
 def split(key: UInt[Array, "words"], shape: tuple[int, ...], style: Style | None = None) -> UInt[Array, "*shape words"]:
-    """Compute an array of keys, one from each block; by default in the style of JAX's default backend."""
+    """Compute an array of keys, one from each block; by default in the style of the target platform."""
     return split_elementwise(_key_at(key), shape, style or _default_style())
 
 
@@ -84,7 +85,7 @@ def random_bits(
 ) -> UInt[Array, "*shape"]:
     """Compute random integers, one from each block: both words for 64 bits, else one xor the other.
 
-    The style is by default that of JAX's default backend.
+    The style is by default that of `target_platform`.
 
     Raises:
         TypeError: `bit_width` is not 8, 16, 32 or 64; JAX's generators raise the same error.
@@ -101,7 +102,7 @@ def random_bits(
 
 
 def _default_style() -> Style:
-    return Style.CPU if jax.default_backend() == "cpu" else Style.GPU
+    return Style.CPU if target_platform() == "cpu" else Style.GPU
 
 
 def _block_at(key: jax.Array) -> Callable[[jax.Array], Words]:

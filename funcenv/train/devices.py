@@ -1,9 +1,10 @@
 """Training over several devices and processes: shardings of the train state, and collective operations.
 
 The environments of a run are spread over a mesh of all devices, with an axis "env". Every process runs the same
-program on the part that its devices hold. What has been collected is then gathered, so that minibatches do not depend
-on the number of devices. Each device computes the gradients of its share of a minibatch, and one reduction averages
-them (`funcenv.train.updates.gradients`): parameters depend on the number of devices by rounding only.
+program on the part that its devices hold. What has been collected stays there: minibatches take equal parts of blocks
+of environments (`funcenv.train.updates.blocks`), so they do not depend on the number of devices that divides the
+blocks. Each device computes the gradients of its share of a minibatch, and one reduction averages them
+(`funcenv.train.shares`): parameters depend on the number of devices by rounding only.
 
 Where that is too much, `deterministic_reductions` lets every device compute all but the steps of the environments, by
 the same operations in the same order as a single device.
@@ -49,6 +50,12 @@ PER_ENV = {"per_env": True}
 """The metadata of a field of a train state, or of a part of it, whose leaves have a leading axis of environments.
 
 These leaves are sharded over the devices of a run; all others are replicated.
+"""
+
+PER_BLOCK = {"per_block": True}
+"""The metadata of a field whose leaves have axes `[num_steps, num_envs]`, of a class with the field `num_blocks`.
+
+They are sharded over the devices of a run if these divide the blocks, and replicated otherwise.
 """
 
 _deterministic = contextvars.ContextVar("_deterministic", default=False)
@@ -163,7 +170,7 @@ def make_mesh(num_envs: int, devices: Sequence[jax.Device] | None = None) -> Mes
     """
     devices = jax.devices() if devices is None else devices
     count = len(devices)
-    if count == 1:
+    if count == 1 and devices[0] in jax.devices():
         return None
     if num_envs % count:
         raise ValueError(
@@ -173,15 +180,29 @@ def make_mesh(num_envs: int, devices: Sequence[jax.Device] | None = None) -> Mes
     return jax.make_mesh((count,), (ENV_AXIS,), axis_types=(AxisType.Auto,), devices=devices)
 
 
+@contextlib.contextmanager
+def within(mesh: Mesh | None) -> Iterator[None]:
+    """Trace programs for a mesh, whose devices may be described only; None is for the default device."""
+    if mesh is None:
+        yield
+    elif mesh.devices.flat[0] in jax.devices():
+        with jax.set_mesh(mesh):
+            yield
+    else:  # Nothing can be put on devices that are not there.
+        with jax.sharding.use_abstract_mesh(mesh.abstract_mesh):
+            yield
+
+
 def state_shardings(mesh: Mesh, state: Any, has_seeds: bool = True) -> Any:
-    """Return the shardings of a train state: `PER_ENV` fields over the environments, all else replicated.
+    """Return the shardings of a train state: `PER_ENV` and `PER_BLOCK` fields over the environments, others replicated.
 
     Args:
         mesh: The devices.
         state: A train state, or its shapes.
         has_seeds: Whether its leaves have leading axes `[num_seeds]`.
     """
-    rows = NamedSharding(mesh, PartitionSpec(None, ENV_AXIS) if has_seeds else PartitionSpec(ENV_AXIS))
+    seeds = [None] * has_seeds
+    rows, steps = (NamedSharding(mesh, PartitionSpec(*seeds, *axes)) for axes in ([ENV_AXIS], [None, ENV_AXIS]))
 
     def place(node: Any) -> Any:
         if not isinstance(node, PyTreeNode):
@@ -189,12 +210,20 @@ def state_shardings(mesh: Mesh, state: Any, has_seeds: bool = True) -> Any:
         placed = {}
         for entry in dataclasses.fields(node):  # type: ignore[arg-type]  # every subclass is a dataclass
             if entry.metadata.get("pytree_node", True):
-                part = getattr(node, entry.name)
-                is_per_env = entry.metadata.items() >= PER_ENV.items()
-                placed[entry.name] = jax.tree.map(lambda _: rows, part) if is_per_env else place(part)
+                part, marks = getattr(node, entry.name), entry.metadata.items()
+                if marks >= PER_ENV.items():
+                    placed[entry.name] = jax.tree.map(lambda _: rows, part)
+                elif marks >= PER_BLOCK.items() and _divides_blocks(mesh, node):
+                    placed[entry.name] = jax.tree.map(lambda _: steps, part)
+                else:
+                    placed[entry.name] = place(part)
         return node.replace(**placed)
 
     return place(state)
+
+
+def _divides_blocks(mesh: Mesh, node: Any) -> bool:
+    return bool(node.num_blocks % mesh.size == 0) and not is_deterministic()
 
 
 @contextlib.contextmanager
@@ -218,22 +247,17 @@ def is_deterministic() -> bool:
     return _deterministic.get()
 
 
-def num_shares(num_rows: int) -> int:
-    """Return the number of devices that share the gradients of a minibatch: all of the mesh, or 1 if each takes all.
-
-    >>> num_shares(8)
-    1
-    """
-    devices = jax.sharding.get_abstract_mesh().shape.get(ENV_AXIS, 1)
-    return 1 if is_deterministic() or num_rows % devices else devices
-
-
 def replicate(tree: Tree) -> Tree:
     """Constrain a tree to be replicated over the mesh; without a mesh, return it."""
     if ENV_AXIS not in jax.sharding.get_abstract_mesh().axis_names:
         return tree
     kept: Tree = constrain(tree, PartitionSpec())
     return kept
+
+
+def replicate_if_deterministic(tree: Tree) -> Tree:
+    """Let every device compute a tree in full for deterministic reductions: partial sums round otherwise."""
+    return replicate(tree) if is_deterministic() else tree
 
 
 def all_gather(tree: Tree, num_axes: int) -> Tree:

@@ -29,6 +29,7 @@ from funcenv.train.devices import (
     put_sharded,
     state_shardings,
     with_shardings,
+    within,
 )
 from funcenv.transfers import transferred
 
@@ -87,12 +88,15 @@ class Learner:
             if meanwhile is not None and self.mesh is None:
                 init.compile(*args, meanwhile=meanwhile)
             state = init(*args)
-        return state if self.mesh is None else put_sharded(state, state_shardings(self.mesh, state))
+            return state if self.mesh is None else put_sharded(state, state_shardings(self.mesh, state))
 
     def template(self, key: jax.Array) -> Any:
         """Return the shapes of a state, and where its leaves lie if there are several devices."""
-        shapes = jax.eval_shape(self.init, key)
-        return shapes if self.mesh is None else with_shardings(shapes, state_shardings(self.mesh, shapes))
+        if self.mesh is None:
+            return jax.eval_shape(self.init, key)
+        with self._context():
+            shapes = jax.eval_shape(self.init, key)
+            return with_shardings(shapes, state_shardings(self.mesh, shapes))
 
     def advance(self, state: Any, num_updates: int, donate: bool = False) -> tuple[Any, Metrics]:
         """Do the next updates, at most `MAX_UPDATES_PER_CALL` and at most to the end of the run.
@@ -181,7 +185,7 @@ class Learner:
         with (
             default_promotion(),
             deterministic_reductions(self.config.deterministic_reductions),
-            contextlib.nullcontext() if self.mesh is None else jax.set_mesh(self.mesh),
+            within(self.mesh),
         ):
             yield
 

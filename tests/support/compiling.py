@@ -28,6 +28,8 @@ def configure():
     os.environ.setdefault("SDL_VIDEODRIVER", "dummy")  # no windows
     os.environ.setdefault("MPLBACKEND", "agg")  # no windows, also while a test sets DISPLAY
     os.environ.setdefault("PJRT_NPROC", "1")  # xdist uses the other cores
+    if (compiler := pathlib.Path(sys.prefix) / "accelerators/libtpu/libtpu.so").exists():
+        os.environ.setdefault("TPU_LIBRARY_PATH", str(compiler))
     os.environ["XLA_FLAGS"] = xla_flags(os.environ.get("XLA_FLAGS", ""))
 
 

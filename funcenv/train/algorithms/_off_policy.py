@@ -21,10 +21,12 @@ from jaxtyping import Array, Bool, Float, Int, Key
 
 from funcenv.checks import require_below_one, require_positive, require_probability, require_size
 from funcenv.func_env import AnyEnv
-from funcenv.struct import PyTreeNode
+from funcenv.struct import PyTreeNode, field
 from funcenv.train.actions import BOUNDED
 from funcenv.train.agents.distributions import action_size, to_env_actions
 from funcenv.train.agents.networks import Activation, NetworkConfig, to_feature_batch
+from funcenv.train.devices import PER_ENV
+from funcenv.train.updates.blocks import BlockConfig
 from funcenv.train.updates.collector import Collector
 from funcenv.train.updates.gradients import mean_gradients
 from funcenv.train.updates.learned import Learned, flat_optimizer
@@ -40,7 +42,7 @@ GradientStep = Callable[[Any, Sample, jax.Array, jax.Array], tuple[Any, Scalars]
 
 
 @dataclasses.dataclass(frozen=True)
-class OffPolicyConfig(NetworkConfig):
+class OffPolicyConfig(BlockConfig, NetworkConfig):
     """The settings of every algorithm that learns from a replay buffer."""
 
     num_envs: int = 8
@@ -74,6 +76,10 @@ class OffPolicyConfig(NetworkConfig):
                 f"{self.learning_starts} for n_step={self.n_step}, num_envs={self.num_envs} and "
                 f"buffer_size={self.buffer_size}"
             )
+
+    def allows_blocks(self, num_blocks: int) -> bool:
+        """Return whether the blocks divide a minibatch."""
+        return self.minibatch_size % num_blocks == 0
 
     @property
     def buffer_steps(self) -> int:
@@ -127,7 +133,7 @@ class OffPolicyState(PyTreeNode):
 
     learned: Any  # what gradient steps change; each algorithm says what
     buffer: ReplayBuffer
-    noise: Any  # the latest noise, `[num_envs, action_size]`, all of it on every device; None if actions are discrete
+    noise: Any = field(metadata=PER_ENV)  # the latest, `[num_envs, action_size]`; None if actions are discrete
     collector: Collector
     key: Key[Array, ""]
     update: Int[Array, ""]  # number of updates done
@@ -142,7 +148,7 @@ def first_state(
     )
     return OffPolicyState(
         learned=learned,
-        buffer=ReplayBuffer.empty(step, config.buffer_steps),
+        buffer=ReplayBuffer.empty(step, config.buffer_steps, config.block_count),
         noise=noise,
         collector=collector,
         key=key,

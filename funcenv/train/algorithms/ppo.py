@@ -31,7 +31,9 @@ from funcenv.struct import PyTreeNode
 from funcenv.train.agents.agent import ActorCriticAgent
 from funcenv.train.agents.distributions import Distribution, to_env_actions
 from funcenv.train.agents.networks import NetworkConfig, to_feature_batch
+from funcenv.train.shares import mean_over_rows, on_shares
 from funcenv.train.updates.advantages import generalized_advantages
+from funcenv.train.updates.blocks import rows_of_envs
 from funcenv.train.updates.collector import Collector, Experience
 from funcenv.train.updates.epochs import Minibatches, scan_minibatches
 from funcenv.train.updates.gradients import mean_gradients
@@ -158,10 +160,11 @@ def learn(
         loss: From parameters and a minibatch, with its advantages normalized, to the loss and its parts.
         key: Determines the orders.
     """
+    center = batch.advantage.mean()
 
     def step(network: Learned, minibatch: AnyBatch) -> tuple[Learned, dict[str, jax.Array]]:
         if config.normalize_advantage:
-            minibatch = minibatch.replace(advantage=_normalized(minibatch.advantage))
+            minibatch = minibatch.replace(advantage=_normalized(minibatch.advantage, center))
         gradient, losses = mean_gradients(loss, network.params, minibatch)
         return network.step(config.optimizer(), gradient), losses
 
@@ -187,12 +190,17 @@ def collect(config: Config, env: AnyEnv, agent: Agent, state: AnyState, key: jax
     features, legal, action = experience.extras
 
     # One forward pass over all steps is cheaper than a small one in each step.
-    final_features = jax.vmap(jax.vmap(agent.features))(experience.timestep.final_observation)
-    policy, value = agent.policy_and_value(features, legal)
+    def look_back(agent: Agent, extras: Any, final_observation: Any) -> tuple[jax.Array, ...]:
+        features, legal, action = extras
+        policy, value = agent.policy_and_value(features, legal)
+        final_value = agent.value(jax.vmap(jax.vmap(agent.features))(final_observation))
+        return policy.log_prob(action), value, final_value
+
+    final_observation = experience.timestep.final_observation
+    log_prob, value, final_value = on_shares(look_back, experience.extras, final_observation, common=(agent,), axis=1)
     state = state.replace(collector=collector)
-    state, advantage = estimate_advantages(config, env, state, experience, value, agent.value(final_features))
-    batch = Batch(features, legal, action, policy.log_prob(action), value, advantage, target=advantage + value)
-    return state, jax.tree.map(lambda leaf: leaf.reshape(config.batch_size, *leaf.shape[2:]), batch)
+    state, advantage = estimate_advantages(config, env, state, experience, value, final_value)
+    return state, rows_of_envs(Batch(features, legal, action, log_prob, value, advantage, target=advantage + value))
 
 
 def estimate_advantages(
@@ -219,15 +227,28 @@ def estimate_advantages(
         reward_scale, reward = state.reward_scale.scale(reward, timestep.done, config.gamma)
         state = state.replace(reward_scale=reward_scale)
     if config.normalize_observation:
-        features = jax.vmap(functools.partial(to_feature_batch, env.observation_space))(experience.observation)
+        to_features = jax.vmap(functools.partial(to_feature_batch, env.observation_space))
+        features = on_shares(to_features, experience.observation, axis=1)
         state = state.replace(observation_moments=state.observation_moments.update(features.astype(float)))
     return state, generalized_advantages(
         reward, value, final_value, timestep.terminated, timestep.done, config.gamma, config.gae_lambda
     )
 
 
-def _normalized(advantage: jax.Array) -> jax.Array:
-    return (advantage - advantage.mean()) / (advantage.std() + 1e-8)
+def _normalized(advantage: Float[Array, "*rows"], center: Float[Array, ""]) -> Float[Array, "*rows"]:
+    """Return advantages with mean 0 and variance 1.
+
+    Mean and variance come from one reduction over the devices, as means of distances and of squared distances from
+    `center`. It is near the mean, or the difference of two large numbers would have few digits.
+    """
+    distance = advantage - center
+
+    def moments(distance: jax.Array) -> tuple[jax.Array, jax.Array]:
+        return distance.mean(), (distance**2).mean()
+
+    mean, mean_square = mean_over_rows(moments, distance)
+    deviation = jnp.sqrt(jnp.maximum(mean_square - mean**2, 0))
+    return (distance - mean) / (deviation + 1e-8)
 
 
 def loss(config: Config, agent: Agent, params: VariableDict, batch: Batch) -> tuple[jax.Array, dict[str, jax.Array]]:

@@ -27,6 +27,8 @@ from funcenv.struct import PyTreeNode
 from funcenv.train.agents.distributions import to_env_actions
 from funcenv.train.agents.networks import NetworkConfig, QNetworkConfig, to_feature_batch
 from funcenv.train.agents.q_agent import EpsilonGreedy, QAgent, value_of
+from funcenv.train.shares import on_shares
+from funcenv.train.updates.blocks import rows_of_envs
 from funcenv.train.updates.collector import Collector
 from funcenv.train.updates.epochs import Minibatches, scan_minibatches
 from funcenv.train.updates.gradients import mean_gradients
@@ -77,7 +79,7 @@ class TrainState(PyTreeNode):
 
 
 class Batch(NamedTuple):
-    """What the loss needs of each step; a leading axis `[num_steps * num_envs]`."""
+    """What the loss needs of each step; a leading axis `[num_envs * num_steps]`."""
 
     observation: Any
     action: Int[Array, "..."]  # an index, which counts from 0
@@ -124,11 +126,15 @@ def _collect(
         return to_env_actions(env.action_space, action), action
 
     collector, (observation, action, timestep) = collector.run(env, act, config.num_steps)
-    next_value = jax.vmap(jax.vmap(agent.values))(timestep.final_observation).max(-1)
+    next_value = on_shares(_highest_values, timestep.final_observation, common=(agent,), axis=1)
     reward = config.reward_scale * timestep.reward
     target = lambda_returns(reward, next_value, timestep.terminated, timestep.done, config.gamma, config.q_lambda)
-    batch = Batch(observation, action, target)
-    return collector, jax.tree.map(lambda leaf: leaf.reshape(config.batch_size, *leaf.shape[2:]), batch)
+    return collector, rows_of_envs(Batch(observation, action, target))
+
+
+def _highest_values(agent: QAgent, observation: Any) -> Float[Array, "num_steps num_envs"]:
+    """Return the highest action values of observations `[num_steps, num_envs, ...]`."""
+    return jax.vmap(jax.vmap(agent.values))(observation).max(-1)
 
 
 def q_loss(agent: QAgent, params: VariableDict, batch: Batch) -> tuple[jax.Array, dict[str, jax.Array]]:

@@ -124,7 +124,7 @@ def update(config: Config, env: AnyEnv, state: TrainState) -> tuple[TrainState, 
 
     carry = state.table, state.collector.vstate, state.collector.observation
     (table, vstate, observation), (errors, ends) = jax.lax.scan(step, carry, jnp.arange(config.num_steps))
-    collector = Collector(vstate, observation, state.collector.episodes.add(*jax.tree.map(jnp.ravel, ends)))
+    collector = Collector(vstate, observation, state.collector.episodes.add_batch(*ends))
     metrics = {**collector.metrics(config, state.update), "loss": errors.mean(), "epsilon": agent.epsilon}
     return TrainState(table, collector, key, state.update + 1), metrics
 

@@ -30,6 +30,7 @@ from funcenv.train.agents.agent import ActorCriticAgent
 from funcenv.train.agents.distributions import Distribution, restrict, to_env_action, to_env_actions
 from funcenv.train.agents.networks import ACTIVATIONS, ActorCritic, NetworkFunction, make_actor_critic
 from funcenv.train.algorithms import ppo
+from funcenv.train.shares import on_shares
 from funcenv.wrappers.policy_memory import PolicyMemory
 
 TrainState = ppo.TrainState
@@ -57,6 +58,10 @@ class Config(ppo.Config):
                 f"num_minibatches must divide num_envs, got {self.num_minibatches} for {self.num_envs}; "
                 "a minibatch holds the whole sequences of some environments"
             )
+
+    def allows_blocks(self, num_blocks: int) -> bool:
+        """Return whether the minibatches divide the environments of a block."""
+        return self.num_envs // num_blocks % self.num_minibatches == 0
 
     @property
     def memory_floats(self) -> int:
@@ -186,9 +191,13 @@ def _collect(config: Config, env: AnyEnv, agent: Agent, state: TrainState, key: 
 
     collector, experience = state.collector.run(env, act, config.num_steps)
     (features, memory), legal, action, log_prob, value = experience.extras
-    final_features = jax.vmap(jax.vmap(agent.features))(experience.timestep.final_observation)
+
+    def look_back(agent: Agent, final_observation: Any) -> jax.Array:
+        return agent.value(jax.vmap(jax.vmap(agent.features))(final_observation))
+
+    final_value = on_shares(look_back, experience.timestep.final_observation, common=(agent,), axis=1)
     state = state.replace(collector=collector)
-    state, advantage = ppo.estimate_advantages(config, env, state, experience, value, agent.value(final_features))
+    state, advantage = ppo.estimate_advantages(config, env, state, experience, value, final_value)
     done = experience.timestep.done
     is_first = jnp.concatenate([jnp.zeros_like(done[:1]), done[:-1]])
     steps = ppo.Batch(features, legal, action, log_prob, value, advantage, target=advantage + value)

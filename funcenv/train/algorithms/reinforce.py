@@ -29,6 +29,7 @@ from funcenv.struct import PyTreeNode
 from funcenv.train.agents.agent import ActorCriticAgent
 from funcenv.train.agents.distributions import to_env_actions
 from funcenv.train.agents.networks import NetworkConfig, to_feature_batch
+from funcenv.train.shares import on_shares
 from funcenv.train.updates.collector import Collector, Experience
 from funcenv.train.updates.gradients import mean_gradients
 from funcenv.train.updates.learned import Learned, flat_optimizer
@@ -101,13 +102,18 @@ def update(config: Config, env: AnyEnv, state: TrainState) -> tuple[TrainState, 
 
     collector, batch = state.collector.run(env, act, config.num_steps)
     timestep = batch.timestep
-    _, next_value = jax.vmap(jax.vmap(agent.observe))(timestep.final_observation)
+    next_value = on_shares(_values, timestep.final_observation, common=(agent,), axis=1)
     returns = lambda_returns(timestep.reward, next_value, timestep.terminated, timestep.done, config.gamma, 1.0)
     loss = functools.partial(policy_gradient_loss, config, agent)
     gradient, losses = mean_gradients(loss, state.network.params, (batch, returns), axis=1)
     network = state.network.step(config.optimizer(), gradient)
     metrics = {**collector.metrics(config, state.update), **losses}
     return TrainState(network, collector, key, state.update + 1), metrics
+
+
+def _values(agent: Agent, observation: Any) -> Float[Array, "num_steps num_envs"]:
+    """Return the values of observations `[num_steps, num_envs, ...]`."""
+    return jax.vmap(jax.vmap(agent.observe))(observation)[1]
 
 
 def policy_gradient_loss(

@@ -15,7 +15,7 @@ from funcenv.checks import require_size
 from funcenv.func_env import AnyEnv
 from funcenv.struct import PyTreeNode, field
 from funcenv.train.config import TrainConfig
-from funcenv.train.devices import PER_ENV, all_gather, is_deterministic, replicate
+from funcenv.train.devices import PER_ENV, all_gather, is_deterministic, replicate_if_deterministic
 from funcenv.train.updates.recent_episodes import RecentEpisodes
 from funcenv.vector import FuncVectorEnv, VectorState, VectorTimestep
 
@@ -73,16 +73,14 @@ class Collector(PyTreeNode):
             num_steps: Number of steps of each environment.
 
         Returns:
-            The environments after these steps, and the experience in the order of time: all of it on every device, if
-            environments are spread over several.
+            The environments after these steps, and the experience in the order of time. If environments are spread over
+            several devices, each holds the experience of its own; for deterministic reductions, every device holds all.
         """
         venv = FuncVectorEnv(env, self.vstate.done.shape[0])
 
         def step(carry: Any, step_index: jax.Array) -> tuple[Any, Any]:
             def act_and_keep(observation: Any) -> tuple[Any, Any]:
-                action, extras = _replicated_if_deterministic(
-                    act(_replicated_if_deterministic(observation), step_index)
-                )
+                action, extras = replicate_if_deterministic(act(replicate_if_deterministic(observation), step_index))
                 return action, (observation, extras)
 
             carry, (timestep, _, (observation, extras)) = rollout_step(venv, act_and_keep, carry, FuncVectorEnv.step)
@@ -90,14 +88,10 @@ class Collector(PyTreeNode):
 
         carry = self.vstate, self.observation
         (vstate, observation), experience = jax.lax.scan(step, carry, jnp.arange(num_steps))
-        experience = all_gather(experience, num_axes=2)
+        if is_deterministic():
+            experience = all_gather(experience, num_axes=2)
         return Collector(vstate, observation, self.episodes.add_steps(experience.timestep)), experience
 
     def metrics(self, config: CollectorConfig, update: Int[Array, ""]) -> dict[str, jax.Array]:
         """Return the `REQUIRED_METRICS` of an algorithm after update number `update`, counted from 0."""
         return {"env_steps": (update + 1) * config.batch_size, **self.episodes.metrics()}
-
-
-def _replicated_if_deterministic(tree: Any) -> Any:
-    """Let every device run the policy on all rows for deterministic reductions: a network rounds parts otherwise."""
-    return replicate(tree) if is_deterministic() else tree

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import jax
-from jax.flatten_util import ravel_pytree
 
-from funcenv._jax import PartitionSpec, pmean
-from funcenv.train.devices import ENV_AXIS, num_shares
+from funcenv.train.shares import mean_over_rows
 
 Params = TypeVar("Params")
 Rows = TypeVar("Rows")
@@ -22,9 +20,9 @@ def mean_gradients(
     """Return the gradient of a loss that is a mean over rows, and other means over them.
 
     If the run has several devices, each computes the means of its share of the rows, and a single reduction averages
-    gradients and other means together. What the loss takes from a whole minibatch, such as the deviation of its
-    advantages or its noise, must therefore be computed before, and be a part of the rows. Every device computes
-    all of it if the devices do not divide the rows, or with `deterministic_reductions`.
+    gradients and other means together (`funcenv.train.shares`). What the loss takes from a whole minibatch, such as the
+    deviation of its advantages or its noise, must therefore be computed before, and be a part of the rows. Every device
+    computes all of it if the devices do not divide the rows, or with `deterministic_reductions`.
 
     Args:
         loss: From parameters and rows to a mean over the rows, and a pytree of other means, all of them floats.
@@ -40,22 +38,5 @@ def mean_gradients(
     >>> float(gradient), float(means["mean_x"])
     (1.0, 1.5)
     """
-    gradients: Any = jax.grad(loss, has_aux=True)
-    num_rows = jax.tree.leaves(rows)[0].shape[axis]
-    share_size = num_rows // num_shares(num_rows)
-    if share_size == num_rows:
-        result: tuple[Params, Means] = gradients(params, rows)
-        return result
-
-    def average(params: Params, rows: Rows) -> tuple[Params, Means]:
-        start = share_size * jax.lax.axis_index(ENV_AXIS)
-        share = jax.tree.map(lambda leaf: jax.lax.dynamic_slice_in_dim(leaf, start, share_size, axis), rows)
-        vector, restore = ravel_pytree(gradients(params, share))
-        means: tuple[Params, Means] = restore(pmean(vector, ENV_AXIS))
-        return means
-
-    # Every device has all rows, and takes its share here, as XLA would otherwise divide what they are computed from and
-    # gather it again. Networks of users may hold loops that begin with constants, which the check would refuse.
-    everywhere = PartitionSpec()
-    result = jax.shard_map(average, in_specs=everywhere, out_specs=everywhere, check_vma=False)(params, rows)
-    return result
+    gradients: Callable[..., tuple[Params, Means]] = jax.grad(loss, has_aux=True)
+    return mean_over_rows(gradients, rows, common=(params,), axis=axis)

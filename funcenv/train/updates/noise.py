@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax
 from jaxtyping import Array, Float
 
-from funcenv.train.devices import replicate
+from funcenv.train.devices import replicate_if_deterministic
 
 
 def correlated_noise(
@@ -34,5 +34,4 @@ def correlated_noise(
         noise = correlation * noise + (1 - correlation**2) ** 0.5 * fresh
         return noise, noise
 
-    # On every device, as XLA would otherwise divide the noise of all environments and gather it again.
-    return replicate(jax.lax.scan(step, noise, fresh)[1])
+    return replicate_if_deterministic(jax.lax.scan(step, noise, fresh)[1])

@@ -9,45 +9,77 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from funcenv.struct import PyTreeNode
+from funcenv.train.shares import sum_over_rows
 from funcenv.vector import VectorTimestep
 
 MAX_RECENT_EPISODES = 100
-"""The number of episodes over which reported returns and lengths are averaged."""
+"""The number of episodes over which reported returns and lengths are averaged, with others of the same step."""
 
 
 class RecentEpisodes(PyTreeNode):
-    """A ring buffer of the returns and lengths of the latest finished episodes.
+    """A ring buffer of the latest steps in which episodes finished: how many, and the sums of returns and lengths.
+
+    Means are over the newest steps that hold `MAX_RECENT_EPISODES` episodes together. Where environments are spread
+    over devices, sums of steps are all that these have to know of each other.
 
     >>> ended, returns, lengths = jnp.array([True, False, True]), jnp.array([1.0, 9.0, 3.0]), jnp.array([10, 90, 30])
     >>> {name: float(value) for name, value in RecentEpisodes.empty().add(ended, returns, lengths).metrics().items()}
     {'episodes': 2.0, 'mean_return': 2.0, 'mean_length': 20.0}
     """
 
-    returns: Float[Array, "MAX_RECENT_EPISODES"]
-    lengths: Float[Array, "MAX_RECENT_EPISODES"]
+    returns: Float[Array, "MAX_RECENT_EPISODES"]  # sum of the episodes of a step
+    lengths: Float[Array, "MAX_RECENT_EPISODES"]  # likewise
+    finished: Int[Array, "MAX_RECENT_EPISODES"]  # their number; 0 in an entry without a step
+    num_steps: Int[Array, ""]  # number of all steps in which episodes have ended
     count: Int[Array, ""]  # number of all episodes that have ended
 
     @classmethod
     def empty(cls) -> RecentEpisodes:
         """Return a buffer without episodes."""
-        zeros = jnp.zeros(MAX_RECENT_EPISODES, float)
-        return cls(returns=zeros, lengths=zeros, count=jnp.zeros((), jnp.int32))
+        zeros, zero = jnp.zeros(MAX_RECENT_EPISODES, float), jnp.zeros((), jnp.int32)
+        return cls(zeros, zeros, jnp.zeros(MAX_RECENT_EPISODES, jnp.int32), num_steps=zero, count=zero)
 
     def add(self, ended: Bool[Array, "n"], returns: Float[Array, "n"], lengths: Int[Array, "n"]) -> RecentEpisodes:
-        """Return the buffer after `n` steps in order; only steps that ended an episode count."""
-        rank = jnp.cumsum(ended, dtype=jnp.int32) - 1
-        total = rank[-1] + 1
-        is_recent = ended & (rank >= total - MAX_RECENT_EPISODES)
-        index = jnp.where(is_recent, (self.count + rank) % MAX_RECENT_EPISODES, MAX_RECENT_EPISODES)  # beyond: dropped
-        return RecentEpisodes(
-            returns=self.returns.at[index].set(returns, mode="drop"),
-            lengths=self.lengths.at[index].set(lengths.astype(self.lengths.dtype), mode="drop"),
-            count=self.count + total,
-        )
+        """Return the buffer after `n` steps of one environment; only steps that ended an episode count."""
+        return self._add(ended.astype(jnp.int32), jnp.where(ended, returns, 0), jnp.where(ended, lengths, 0))
 
     def add_steps(self, timestep: VectorTimestep[Any]) -> RecentEpisodes:
         """Return the buffer after the time steps of a vector environment, `[num_steps, num_envs]`."""
-        return self.add(*map(jnp.ravel, (timestep.done, timestep.episode_return, timestep.episode_length)))
+        return self.add_batch(timestep.done, timestep.episode_return, timestep.episode_length)
+
+    def add_batch(
+        self,
+        ended: Bool[Array, "num_steps num_envs"],
+        returns: Float[Array, "num_steps num_envs"],
+        lengths: Int[Array, "num_steps num_envs"],
+    ) -> RecentEpisodes:
+        """Return the buffer after steps of many environments, of which those count that ended an episode."""
+
+        def sums(ended: jax.Array, returns: jax.Array, lengths: jax.Array) -> tuple[jax.Array, ...]:
+            counts = ended.sum(1, dtype=self.returns.dtype)
+            return counts, *(jnp.where(ended, leaf.astype(self.returns.dtype), 0).sum(1) for leaf in (returns, lengths))
+
+        counts, *totals = sum_over_rows(sums, ended, returns, lengths, axis=1)
+        return self._add(counts.astype(jnp.int32), *totals)
+
+    def _add(self, finished: Int[Array, "n"], returns: Float[Array, "n"], lengths: Float[Array, "n"]) -> RecentEpisodes:
+        """Return the buffer after `n` steps, given how many episodes each of them ended, and their sums."""
+        has_ends = finished > 0
+        rank = jnp.cumsum(has_ends, dtype=jnp.int32) - 1
+        total = rank[-1] + 1
+        is_recent = has_ends & (rank >= total - MAX_RECENT_EPISODES)
+        index = jnp.where(is_recent, (self.num_steps + rank) % MAX_RECENT_EPISODES, MAX_RECENT_EPISODES)  # or dropped
+
+        def write(old: jax.Array, new: jax.Array) -> jax.Array:
+            return old.at[index].set(new.astype(old.dtype), mode="drop")
+
+        return RecentEpisodes(
+            returns=write(self.returns, returns),
+            lengths=write(self.lengths, lengths),
+            finished=write(self.finished, finished),
+            num_steps=self.num_steps + total,
+            count=self.count + finished.sum(dtype=jnp.int32),
+        )
 
     def metrics(self) -> dict[str, jax.Array]:
         """Return three of the `REQUIRED_METRICS` of an algorithm; the means are 0 before the first episode ends."""
@@ -57,7 +89,9 @@ class RecentEpisodes(PyTreeNode):
             "mean_length": self._mean(self.lengths),
         }
 
-    def _mean(self, values: Float[Array, "MAX_RECENT_EPISODES"]) -> Float[Array, ""]:
-        is_present = jnp.arange(MAX_RECENT_EPISODES) < self.count
-        count = jnp.minimum(self.count, MAX_RECENT_EPISODES).astype(values.dtype)
-        return jnp.where(is_present, values, 0).sum() / jnp.maximum(count, 1)
+    def _mean(self, sums: Float[Array, "MAX_RECENT_EPISODES"]) -> Float[Array, ""]:
+        order = (self.num_steps - 1 - jnp.arange(MAX_RECENT_EPISODES)) % MAX_RECENT_EPISODES  # newest first
+        finished = self.finished[order]
+        is_needed = jnp.cumsum(finished) - finished < MAX_RECENT_EPISODES
+        count = jnp.where(is_needed, finished, 0).sum().astype(sums.dtype)
+        return jnp.where(is_needed, sums[order], 0).sum() / jnp.maximum(count, 1)

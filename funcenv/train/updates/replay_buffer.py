@@ -6,6 +6,7 @@ so that a run that is resumed draws the same transitions. Each step takes two ob
 
 from __future__ import annotations
 
+import functools
 from typing import Any, NamedTuple
 
 import jax
@@ -13,6 +14,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from funcenv.struct import PyTreeNode, field
+from funcenv.train.devices import PER_BLOCK
+from funcenv.train.shares import gathered_unless_shared, on_shares
 from funcenv.train.updates.collector import Experience
 from funcenv.train.updates.returns import n_step_return
 
@@ -47,20 +50,23 @@ class Transition(NamedTuple):
 class ReplayBuffer(PyTreeNode):
     """A ring buffer of the latest `capacity` steps of each environment."""
 
-    steps: Steps
+    steps: Steps = field(metadata=PER_BLOCK)
     count: Int[Array, ""]  # steps of each environment added so far
     capacity: int = field(pytree_node=False)
+    num_blocks: int = field(pytree_node=False)
 
     @classmethod
-    def empty(cls, step: Steps, capacity: int) -> ReplayBuffer:
+    def empty(cls, step: Steps, capacity: int, num_blocks: int = 1) -> ReplayBuffer:
         """Return a buffer without steps.
 
         Args:
             step: One step of all environments, `[num_envs, ...]`, or its shapes and dtypes.
             capacity: The number of steps of each environment. Every later call of `add` adds a divisor of it.
+            num_blocks: The number of blocks of environments of which minibatches take equal parts. It divides the
+                environments.
         """
         steps = jax.tree.map(lambda leaf: jnp.zeros((capacity, *leaf.shape), leaf.dtype), step)
-        return cls(steps=steps, count=jnp.zeros((), jnp.int32), capacity=capacity)
+        return cls(steps=steps, count=jnp.zeros((), jnp.int32), capacity=capacity, num_blocks=num_blocks)
 
     @property
     def size(self) -> Int[Array, ""]:
@@ -70,6 +76,7 @@ class ReplayBuffer(PyTreeNode):
     def add(self, steps: Steps) -> ReplayBuffer:
         """Return the buffer with the next steps, which replace the oldest ones where it is full."""
         num_steps, start = steps.done.shape[0], self.count % self.capacity
+        steps = gathered_unless_shared(steps, self.num_blocks, num_axes=2)
         written = jax.tree.map(
             lambda old, new: jax.lax.dynamic_update_slice_in_dim(old, new.astype(old.dtype), start, axis=0),
             self.steps,
@@ -78,9 +85,10 @@ class ReplayBuffer(PyTreeNode):
         return self.replace(steps=written, count=self.count + num_steps)
 
     def sample(self, key: jax.Array, batch_size: int, num_steps: int, gamma: float) -> Transition:
-        """Draw transitions of up to `num_steps` steps, each with the same probability.
+        """Draw transitions of up to `num_steps` steps: the same number from each block, in the order of the blocks.
 
-        A transition ends early where its episode ended. The buffer must hold `num_steps` steps.
+        Within a block, each is drawn with the same probability. A transition ends early where its episode ended. The
+        buffer must hold `num_steps` steps, and the blocks divide `batch_size`.
 
         >>> flags, rows = jnp.zeros((4, 1), bool), jnp.arange(4.0)[:, None]
         >>> steps = Steps(rows, rows, reward=jnp.ones((4, 1)), terminated=flags, done=flags, next_observation=rows + 1)
@@ -92,10 +100,26 @@ class ReplayBuffer(PyTreeNode):
         start_key, env_key = jax.random.split(key)
         oldest = jnp.where(self.count > self.capacity, self.count, 0)
         num_starts = jnp.maximum(self.size - num_steps + 1, 1)
-        start = oldest + jax.random.randint(start_key, (batch_size,), 0, num_starts)
-        env = jax.random.randint(env_key, (batch_size,), 0, self.steps.done.shape[1])
+        per_block = self.num_blocks, batch_size // self.num_blocks
+        start = oldest + jax.random.randint(start_key, per_block, 0, num_starts)
+        env = jax.random.randint(env_key, per_block, 0, self.steps.done.shape[1] // self.num_blocks)
+        take = functools.partial(self._take, num_steps, gamma)
+        return on_shares(take, self.steps, start, env, axis=(1, 0, 0), out_axis=0)
+
+    def _take(
+        self,
+        num_steps: int,
+        gamma: float,
+        steps: Steps,
+        start: Int[Array, "blocks rows"],
+        env: Int[Array, "blocks rows"],
+    ) -> Transition:
+        """Return the transitions that begin at these steps in these environments of each block."""
+        block_size = steps.done.shape[1] // len(env)
+        env = (env + block_size * jnp.arange(len(env), dtype=env.dtype)[:, None]).ravel()
+        start = start.ravel()
         window = (start[None] + jnp.arange(num_steps)[:, None]) % self.capacity  # [num_steps, batch]
-        steps, first = self.steps, window[0]
+        first = window[0]
         target = n_step_return(
             steps.reward[window, env[None]], steps.terminated[window, env[None]], steps.done[window, env[None]], gamma
         )

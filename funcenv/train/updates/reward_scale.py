@@ -7,7 +7,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from funcenv.moments import RunningMoments
-from funcenv.struct import PyTreeNode
+from funcenv.struct import PyTreeNode, field
+from funcenv.train.devices import PER_ENV, replicate_if_deterministic
 
 
 class RewardScale(PyTreeNode):
@@ -16,7 +17,7 @@ class RewardScale(PyTreeNode):
     Engstrom et al., "Implementation matters in deep policy gradients", 2020.
     """
 
-    discounted_return: Float[Array, "num_envs"]  # every device has those of all environments
+    discounted_return: Float[Array, "num_envs"] = field(metadata=PER_ENV)
     moments: RunningMoments
 
     @classmethod
@@ -34,6 +35,7 @@ class RewardScale(PyTreeNode):
             discounted_return = gamma * discounted_return + reward
             return jnp.where(done, 0, discounted_return), discounted_return
 
-        discounted_return, returns = jax.lax.scan(step, self.discounted_return, (reward, done))
+        before = replicate_if_deterministic(self.discounted_return)
+        discounted_return, returns = replicate_if_deterministic(jax.lax.scan(step, before, (reward, done)))
         moments = self.moments.update(returns)
         return RewardScale(discounted_return, moments), moments.scale(reward)

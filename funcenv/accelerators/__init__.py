@@ -1,0 +1,16 @@
+"""Programs for accelerators that need not be there: compiled by their own compilers, read, and saved."""
+
+from funcenv.accelerators.programs import compile_env, compile_policy, compile_update
+from funcenv.accelerators.saved import load, save
+from funcenv.accelerators.topologies import describe, mesh_of, require_compilable
+
+__all__ = [
+    "compile_env",
+    "compile_policy",
+    "describe",
+    "load",
+    "compile_update",
+    "mesh_of",
+    "require_compilable",
+    "save",
+]
