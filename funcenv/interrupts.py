@@ -34,7 +34,7 @@ class Interrupted(BaseException):
 
 @contextmanager
 def raise_interrupted() -> Iterator[None]:
-    """Raise `Interrupted` in the main thread when SIGINT or SIGTERM arrives.
+    """Raise `Interrupted` in the main thread when SIGINT or SIGTERM arrives, also inside of `leave_at_once`.
 
     >>> try:
     ...     with raise_interrupted():
@@ -47,7 +47,7 @@ def raise_interrupted() -> Iterator[None]:
     def interrupt(number: int, frame: FrameType | None) -> None:
         raise Interrupted(number)
 
-    with _handled_by(interrupt):
+    with _handled_by(interrupt), _unheard_by_threads():
         yield
 
 
@@ -128,6 +128,19 @@ def _answered_by(answer: Answer, handler: Handler) -> Iterator[None]:
         os.close(writer)  # ends the thread
         thread.join()
         os.close(reader)
+
+
+@contextmanager
+def _unheard_by_threads() -> Iterator[None]:
+    """Keep signals from the thread of an enclosing context."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    wakeup = signal.set_wakeup_fd(-1)
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(wakeup, warn_on_full_buffer=False)
 
 
 @contextmanager

@@ -25,6 +25,7 @@ class Keymap:
 
     Attributes:
         keys: All keys that occur in a combination.
+        rests: True if no key plays an action of its own, which no combination plays.
 
     Raises:
         TypeError: `keys_to_action` is not a mapping, or a combination is not a string, an integer or a tuple of these.
@@ -54,6 +55,11 @@ class Keymap:
                 raise ValueError(f"keys_to_action names {' + '.join(sorted(keys))} twice; give each its one action")
             self._actions[keys] = _require_member(f"the action of {combination!r}", action, action_space)
         self.keys: Keys = frozenset().union(*self._actions)
+        self.rests = not any(np.array_equal(action, self.noop) for action in self._actions.values())
+
+    def plays(self, pressed: Iterable[str]) -> bool:
+        """Return whether these keys together are a combination."""
+        return frozenset(pressed) in self._actions
 
     def action(self, pressed: Iterable[str]) -> Any:
         """Return the action for the pressed keys; keys that occur in no combination are ignored."""
@@ -61,6 +67,8 @@ class Keymap:
 
     def lines(self, names: Sequence[str] = (), start: int = 0, *, with_noop: bool = False) -> list[str]:
         """Return a line of text for each combination, which says what it plays.
+
+        A combination that plays the sum of its keys is left out.
 
         Args:
             names: what the actions do, as `FuncEnv.action_names`.
@@ -72,11 +80,19 @@ class Keymap:
         >>> keymap.lines(), keymap.lines(["left", "go"], with_noop=True)
         (['left: 0', 'd + w: 1'], ['left', 'd + w: go', 'no key: left'])
         """
-        played = {" + ".join(sorted(keys)): action for keys, action in self._actions.items()}
+        said = {keys: action for keys, action in self._actions.items() if not self._is_sum(keys, action)}
+        played = {" + ".join(sorted(keys)): action for keys, action in said.items()}
         if with_noop:
             played["no key"] = self.noop
         texts = {keys: describe_action(action, names, start) for keys, action in played.items()}
         return [keys if keys == text else f"{keys}: {text}" for keys, text in texts.items()]
+
+    def _is_sum(self, keys: Keys, action: Any) -> bool:
+        """Check whether an array of numbers is the sum of those that the keys play alone, counted from `noop`."""
+        alone = [self._actions.get(frozenset({key})) for key in keys]
+        if len(keys) < 2 or np.ndim(action) == 0 or any(single is None for single in alone):
+            return False
+        return np.array_equal(action, self.noop + sum(single - self.noop for single in alone))
 
 
 def describe_action(action: Any, names: Sequence[str] = (), start: int = 0) -> str:

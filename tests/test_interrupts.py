@@ -98,6 +98,7 @@ def test_a_second_request_stops_training_at_once(tmp_path):
         (["replay", "{}", "--num-episodes", "500", "--no-open", "--save", "{}/x.gif"], b"recording"),
         (["bench", "CartPole-v1", "--seconds", "10"], b"measuring"),
         (["check", "CartPole-v1"], b"CartPole-v1: "),
+        (["play", "CarRacing-v3", "--terminal"], b"preparing"),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",
 )

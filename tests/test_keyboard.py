@@ -61,3 +61,18 @@ def test_zero_means_no_force_in_a_box():
 def test_what_makes_no_sense_is_refused(keys, noop, error, message):
     with pytest.raises(error, match=message):
         Keymap(keys, noop, THREE)
+
+
+def test_a_combination_that_plays_both_keys_is_not_explained():
+    keys = {("left",): [-1.0, 0.0], ("up",): [0.0, 1.0], ("left", "up"): [-1.0, 1.0], ("up", "space"): [0.0, 0.5]}
+    plane = Space(Box(-1, 1, (2,)))
+    keymap = Keymap(keys, 0, plane)
+    assert keymap.lines(["steer", "gas"]) == ["left: steer -1", "up: gas 1", "space + up: gas 0.5"]
+    engines = Keymap({("left",): [-1.0, -1.0], ("up",): [1.0, 0.0], ("left", "up"): [1.0, -1.0]}, [-1.0, 0.0], plane)
+    assert len(engines.lines()) == 2
+    assert len(Keymap({"a": 1, "b": 1, "ab": 2}, 0, THREE).lines()) == 3  # actions that are no quantities
+
+
+@pytest.mark.parametrize(("keys", "noop", "rests"), [({"a": 0, "b": 1}, 0, False), ({"a": 0, "b": 2}, 1, True)])
+def test_no_key_may_play_an_action_of_its_own(keys, noop, rests):
+    assert Keymap(keys, noop, THREE).rests is rests

@@ -15,6 +15,7 @@ _PAUSE_KEY, _SLOWER_KEY, _FASTER_KEYS = "return", "-", frozenset({"+", "="})
 _CONTROL_KEYS = _FASTER_KEYS | {_PAUSE_KEY, _SLOWER_KEY}
 _MIN_SPEED, _MAX_SPEED = 1 / 8, 8.0
 _FASTER = 2.0  # factor of one key press
+_MAX_SKIPPED = 3  # steps in a row whose frame is left out where drawing takes too long
 
 
 class Score(NamedTuple):
@@ -52,6 +53,13 @@ class Screen(Protocol):
     def show(self, frame: Any, score: Score) -> None:
         """Show an image or a text, then wait until the next frame is due at `score.speed`."""
 
+    def skip(self, score: Score) -> None:
+        """Wait until the next frame is due, without showing one."""
+
+    @property
+    def is_late(self) -> bool:
+        """True if the game is behind its pace."""
+
     def pressed(self) -> Pressed:
         """Return the keys that were pressed since the last call."""
 
@@ -70,6 +78,12 @@ class NoKeys:
     """A keymap without any keys, for a game that a policy plays."""
 
     keys: frozenset[str] = frozenset()
+    rests = False
+
+    def plays(self, keys: Iterable[str]) -> bool:
+        """Return false, as no keys play an action."""
+        del keys
+        return False
 
     def action(self, pressed: Iterable[str]) -> Any:
         """Return the action that leaves all to the policy: none."""
@@ -94,6 +108,8 @@ def run(
 ) -> None:
     """Play until the player leaves.
 
+    Where drawing takes longer than a step, frames are left out, so that the game keeps its pace.
+
     Args:
         env: Environment, with today's interface or that of old Gym.
         screen: Screen of the game.
@@ -106,11 +122,17 @@ def run(
         speed: Speed at the beginning, relative to the frames per second of the game.
     """
     observation, _ = observation_and_info(env.reset(seed=seed))
-    frame = _newest(env.render(), None)
+    frame, is_drawn, num_skipped = None, False, 0
     score = Score(1, 0, 0.0, "", speed, message=_START if wait_for_start and not wait_on_player else "")
     done = False
     while True:
-        screen.show(frame, score)
+        if screen.is_late and not (is_drawn or done or score.message or frame is None) and num_skipped < _MAX_SKIPPED:
+            num_skipped += 1
+            screen.skip(score)
+        else:
+            frame = frame if is_drawn else _newest(env.render(), frame)
+            is_drawn, num_skipped = True, 0
+            screen.show(frame, score)
         down, new = screen.pressed()
         if not screen.is_open:
             return
@@ -140,7 +162,7 @@ def run(
                 callback(previous, observation, action, *result[1:])
         else:
             continue
-        frame = _newest(env.render(), frame)
+        is_drawn = False
 
 
 def control_lines(keymap: Keymap | NoKeys, wait_on_player: bool) -> list[str]:

@@ -11,6 +11,7 @@ import numpy as np
 from funcenv.adapters.env import Env
 from funcenv.adapters.playing.loop import Callback, NoKeys, control_lines, default_keys, run
 from funcenv.adapters.playing.terminal import TerminalScreen
+from funcenv.adapters.playing.typed_keys import HeldKeys
 from funcenv.adapters.playing.window import PlayWindow
 from funcenv.adapters.rendering.display import can_open_window, require_pygame
 from funcenv.adapters.rendering.window import window_title
@@ -19,6 +20,7 @@ from funcenv.checks import require_positive
 from funcenv.keyboard import Keymap
 
 _DEFAULT_FPS = 30
+_HELD_SECONDS = 0.25  # time for which a typed key counts as held where a terminal does not report its release
 
 
 def play(
@@ -102,8 +104,10 @@ def play_in_terminal(
 ) -> None:
     """Play in a terminal, for example over SSH, until escape is pressed.
 
-    A terminal does not report how long a key is held. Unless the game waits for the player, a key therefore counts as
-    held until another one is typed.
+    Most terminals do not report how long a key is held. Unless the game waits for the player, a key that is typed
+    therefore counts as held for a quarter of a second, which the repetition of the keyboard prolongs. If no key plays
+    what one of the keys plays, as in CartPole, it counts until another one is typed. Terminals with Kitty's keyboard
+    protocol report releases, so that keys are held exactly.
 
     Args:
         env: Environment with `render_mode="ansi"` or "ansi_list".
@@ -126,7 +130,8 @@ def play_in_terminal(
     keymap, fps = _prepare("playing in a terminal", "ansi", env, keys_to_action, fps, noop, policy)
     require_positive(speed=speed)
     keys = _key_lines(env, keymap, wait_on_player)
-    with closing(TerminalScreen(fps, holds=not wait_on_player, keys=keys)) as screen:
+    held = None if wait_on_player else HeldKeys(_HELD_SECONDS if keymap.rests else None, keymap.plays)
+    with closing(TerminalScreen(fps, held, keys)) as screen:
         run(env, screen, keymap, seed, callback, wait_on_player, wait_for_start, policy, speed)
 
 

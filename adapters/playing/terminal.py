@@ -1,13 +1,12 @@
 """A terminal to play in: frames as text, and the keys that are typed.
 
-A terminal reports which keys are typed, but not how long they are held. If the game runs at its own pace, a key counts
-as held until another one is typed. If each step waits for the player, a key plays one step.
+If the game runs at its own pace, keys are held as `typed_keys.HeldKeys` says. If each step waits for the player, a key
+plays one step.
 """
 
 from __future__ import annotations
 
 import os
-import re
 import select
 import shutil
 import sys
@@ -16,10 +15,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from funcenv.adapters.playing.loop import Pressed, Score
-from funcenv.keyboard import key_name, wrap_items
+from funcenv.adapters.playing.pace import Pace
+from funcenv.adapters.playing.typed_keys import ANSWER, ASK, NO_MORE, REPORT_RELEASES, HeldKeys, Typed, parse
+from funcenv.keyboard import wrap_items
 
-_ARROWS = {"A": "up", "B": "down", "C": "right", "D": "left"}  # last characters of escape sequences
-_KEY = re.compile(r"\x1b[\[O](?P<arrow>[A-D])|.", re.DOTALL)
 # Escape sequences of the output.
 _OPEN_SCREEN, _CLOSE_SCREEN = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
@@ -31,14 +30,14 @@ class TerminalScreen:
 
     Args:
         fps: Frames per second.
-        holds: Whether a key counts as held until another one is typed.
+        held: The keys that count as held; None where each typed key plays one step.
         keys: Groups of short texts that explain the keys; every group begins a line.
 
     Raises:
         RuntimeError: Standard input or output is not a Unix terminal.
     """
 
-    def __init__(self, fps: float, holds: bool, keys: Sequence[Sequence[str]] = ()) -> None:
+    def __init__(self, fps: float, held: HeldKeys | None, keys: Sequence[Sequence[str]] = ()) -> None:
         self._input, self._output = sys.stdin, sys.stdout
         if not (self._input.isatty() and self._output.isatty()):
             raise RuntimeError(
@@ -53,14 +52,13 @@ class TerminalScreen:
                 "playing in a terminal needs a Unix terminal; leave --terminal out to play in a window"
             ) from None
         self._termios = termios
-        self._fps, self._holds, self._keys = fps, holds, keys
-        self._typed: list[str] = []  # keys that are not played yet
-        self._held: frozenset[str] = frozenset()
+        self._pace, self._held, self._keys = Pace(fps), held, keys
+        self._typed: list[Typed] = []  # keys that are not played yet
         self._shown: tuple[str, os.terminal_size] | None = None  # what the terminal shows, and its size at that time
-        self._open, self._due = True, time.monotonic()
+        self._open = True
         self._original: Any = termios.tcgetattr(self._input)
         tty.setcbreak(self._input)
-        self._write(_OPEN_SCREEN)
+        self._write(_OPEN_SCREEN + ("" if held is None else ASK))
 
     def show(self, frame: Any, score: Score) -> None:
         """Show a text frame, then wait until the next one is due.
@@ -76,25 +74,37 @@ class TerminalScreen:
         if self._shown != (text, size):
             self._shown = text, size
             self._write(_HOME + text + _CLEAR_LINE + _CLEAR_BELOW)
-        self._due = max(self._due + 1 / (self._fps * score.speed), time.monotonic())
-        seconds = max(self._due - time.monotonic(), 0.0)
-        if self._holds:
-            time.sleep(seconds)
+        self.skip(score)
+
+    def skip(self, score: Score) -> None:
+        """Wait until the next frame is due, without showing one."""
+        if self._held is not None:
+            self._pace.wait(score.speed)
         else:
-            select.select([self._input], [], [], seconds)
+            self._pace.wait(score.speed, lambda seconds: select.select([self._input], [], [], seconds))
+
+    @property
+    def is_late(self) -> bool:
+        """True if the game is behind its pace."""
+        return self._pace.is_late
 
     def pressed(self) -> Pressed:
-        """Return the next typed key, or the last one if keys count as held."""
+        """Return the keys that are held and those typed anew; or the next typed key, if each plays one step."""
         self._typed += parse(self._read())
-        if self._holds:
-            played, self._typed = self._typed, []
-        else:
-            played, self._typed = self._typed[:1], self._typed[1:]  # the others are played in later steps
-        if {"escape", "\x03", "\x04"}.intersection(played):
+        number = len(self._typed) if self._held is not None else 1  # the others are played in later steps
+        played, self._typed = self._typed[:number], self._typed[number:]
+        new = frozenset(typed.key for typed in played if typed.is_new and typed.key != ANSWER)
+        if {"escape", "\x03", "\x04"} & new:
             self._open = False
-        if self._holds and played:
-            self._held = frozenset(played[-1:])
-        return Pressed(self._held if self._holds else frozenset(played), frozenset(played))
+        if self._held is None:
+            return Pressed(new, new)
+        for typed in played:
+            if typed.key == ANSWER:
+                self._ask_for_releases(self._held)
+            else:
+                self._held.take(typed, time.monotonic())
+        down = self._held.down(time.monotonic())
+        return Pressed(down | new if self._held.reports_releases else down, new)
 
     @property
     def is_open(self) -> bool:
@@ -104,10 +114,16 @@ class TerminalScreen:
     def close(self) -> None:
         """Restore the terminal; a second call does nothing."""
         if self._original is not None:
-            self._write(_CLOSE_SCREEN)
+            reports = self._held is not None and self._held.reports_releases
+            self._write((NO_MORE if reports else "") + _CLOSE_SCREEN)
             self._termios.tcsetattr(self._input, self._termios.TCSADRAIN, self._original)
             self._original = None
         self._open = False
+
+    def _ask_for_releases(self, held: HeldKeys) -> None:
+        if not held.reports_releases:
+            held.reports_releases = True
+            self._write(REPORT_RELEASES)
 
     def _read(self) -> str:
         characters = b""
@@ -122,12 +138,3 @@ class TerminalScreen:
     def _write(self, text: str) -> None:
         self._output.write(text)
         self._output.flush()
-
-
-def parse(characters: str) -> list[str]:
-    r"""Return the names of the keys that typed some characters, in order.
-
-    >>> parse("a\x1b[Cw \x1b")
-    ['a', 'right', 'w', 'space', 'escape']
-    """
-    return [_ARROWS[match["arrow"]] if match["arrow"] else key_name(match[0]) for match in _KEY.finditer(characters)]

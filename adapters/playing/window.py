@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from funcenv.adapters.playing.loop import Pressed, Score
+from funcenv.adapters.playing.pace import Pace
 from funcenv.adapters.rendering.display import load_pygame
 from funcenv.adapters.rendering.window import Window
+from funcenv.checks import require_positive
 from funcenv.keyboard import key_name, wrap_items
 from funcenv.struct import NDArray
 
@@ -34,8 +36,9 @@ class PlayWindow:
     """
 
     def __init__(self, title: str, fps: float, zoom: float = 1.0, keys: Sequence[Sequence[str]] = ()) -> None:
-        self.window = Window(title, fps=fps, zoom=zoom)
-        self._fps, self._keys = fps, keys
+        require_positive(fps=fps)
+        self.window = Window(title, fps=None, zoom=zoom)
+        self._pace, self._keys = Pace(fps), keys
         self._down: set[str] = set()
         self._has_left = False
 
@@ -46,8 +49,17 @@ class PlayWindow:
         frame = frame.repeat(scale, axis=0).repeat(scale, axis=1)
         if score.message:
             frame = _with_message(frame, score.message)
-        self.window.fps = self._fps * score.speed
         self.window.show(np.concatenate([frame, _status_lines(frame.shape[1], score, self._keys)]))
+        self.skip(score)
+
+    def skip(self, score: Score) -> None:
+        """Wait until the next frame is due, without showing one."""
+        self._pace.wait(score.speed)
+
+    @property
+    def is_late(self) -> bool:
+        """True if the game is behind its pace."""
+        return self._pace.is_late
 
     def pressed(self) -> Pressed:
         """Return the keys that were pressed since the last call."""

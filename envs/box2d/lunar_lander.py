@@ -238,7 +238,11 @@ class LunarLander(HasLevels, FuncEnv[LunarLanderState, Any, Float[Array, "8"]]):
     @property
     def action_names(self) -> tuple[str, ...]:
         """The engines."""
-        return ("main engine", "side engines") if self.continuous else ("none", "left", "main", "right")
+        return (
+            ("main engine", "side engines")
+            if self.continuous
+            else ("nothing", "left engine", "main engine", "right engine")
+        )
 
     def get_keys_to_action(self) -> dict[Any, Any]:
         """Return the actions of the arrow keys: up for the main engine, left and right to turn the lander there."""

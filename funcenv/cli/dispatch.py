@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from funcenv.cli.table import COMMANDS, Command, UsageError, find_command
-from funcenv.interrupts import Interrupted, leave_at_once, raise_interrupted
+from funcenv.interrupts import leave_at_once
 from funcenv.origin import describe_error, user_line
 from funcenv.printable import printable
 
@@ -90,12 +90,5 @@ def _main(arguments: list[str]) -> int:
 
 def _run(command: Command, arguments: list[str]) -> int:
     """Run a command, and answer SIGINT and SIGTERM."""
-    if not command.restores_terminal:
-        with leave_at_once(lambda: f"funcenv {command.name}: interrupted"):
-            return int(command.load().run(arguments))
-    try:
-        with raise_interrupted():
-            return int(command.load().run(arguments))
-    except Interrupted as interrupted:
-        print(f"funcenv {command.name}: interrupted", file=sys.stderr)
-        return 128 + interrupted.number
+    with leave_at_once(lambda: f"funcenv {command.name}: interrupted"):
+        return int(command.load().run(arguments))

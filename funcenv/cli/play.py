@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import time
+import sys
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
@@ -13,9 +13,12 @@ import jax.numpy as jnp
 from funcenv.adapters.playing.play import play, play_in_terminal
 from funcenv.adapters.registration import make
 from funcenv.cli.flags import TrustCode, Word, read
+from funcenv.cli.rehearsal import first_speed, rehearse
 from funcenv.cli.settings import DEFAULT_ENV
 from funcenv.cli.table import UsageError, require_train_packages
+from funcenv.cli.waiting import waiting
 from funcenv.func_env import AnyEnv
+from funcenv.interrupts import Interrupted, raise_interrupted
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -71,62 +74,29 @@ def run(arguments: Sequence[str]) -> int:
         require_train_packages("play --watch")
         watched, policy = _watched(options)
     mode = "ansi" if options.terminal else "rgb_array"
-    with make(watched, render_mode=mode, **options.env_params) as env:
-        steps = steps_of_random_play(watched, mode, options.env_params)
+    with waiting("preparing the first step, which is compiled once and kept for later starts"):
+        rehearsal = rehearse(watched, mode, options.env_params, options.fps)
+    with make(watched, render_mode=mode, render_height=rehearsal.render_height, **options.env_params) as env:
         is_slow = policy is None and is_turn_based(env.get_wrapper_attr("func_env"))
         wait = is_slow if options.wait is None else options.wait
         shared: dict[str, Any] = {"fps": options.fps, "seed": options.seed, "wait_on_player": wait}
         shared["speed"] = options.speed
         if options.speed is None:
             fps = options.fps or float(env.metadata["render_fps"])
-            shared["speed"] = first_speed(steps / fps) if policy is None and not wait else 1.0
+            shared["speed"] = first_speed(rehearsal.num_steps / fps) if policy is None and not wait else 1.0
         shared["wait_for_start"] = policy is None and not options.autostart
         if policy is not None:
             shared["policy"] = policy
-        if options.terminal:
-            play_in_terminal(env, **shared)
-        else:
-            play(env, zoom=options.zoom, **shared)
+        try:
+            with raise_interrupted():  # lets the game close its window, or restore the terminal
+                if options.terminal:
+                    play_in_terminal(env, **shared)
+                else:
+                    play(env, zoom=options.zoom, **shared)
+        except Interrupted as interrupted:
+            print("funcenv play: interrupted", file=sys.stderr)
+            return 128 + interrupted.number
     return 0
-
-
-MIN_SECONDS = 1.5
-"""The time that a random episode should last at the first speed; a game that ends sooner begins slowly."""
-SLOWEST = 1 / 8
-
-
-def steps_of_random_play(watched: Any, mode: str, params: dict[str, Any]) -> float:
-    """Return the mean length of a few random episodes, after compiling all that a game calls.
-
-    Episodes are counted for a second at most, and those that are not over count with their steps so far.
-    """
-    print("preparing the first step, which is compiled once and kept for later starts", flush=True)
-    with make(watched, render_mode=mode, **params) as env:  # the game shares its programs, not its random numbers
-        env.reset(seed=0)
-        env.action_space.seed(0)
-        env.step(env.action_space.sample())
-        env.render()
-        env.reset()
-        episodes, steps, until = 0, 0, time.monotonic() + 1.0
-        while episodes < 5 and steps < 1000 and time.monotonic() < until:
-            _, _, terminated, truncated, _ = env.step(env.action_space.sample())
-            steps += 1
-            if terminated or truncated:
-                episodes += 1
-                env.reset()
-    return steps / max(episodes, 1)
-
-
-def first_speed(seconds: float) -> float:
-    """Return the speed at which a game begins: the largest power of two at which `seconds` become long enough.
-
-    >>> first_speed(5.0), first_speed(0.44), first_speed(0.01)
-    (1.0, 0.25, 0.125)
-    """
-    speed = 1.0
-    while speed > SLOWEST and seconds / speed < MIN_SECONDS:
-        speed /= 2
-    return speed
 
 
 def _watched(options: Options) -> tuple[AnyEnv, Callable[[Any], Any]]:

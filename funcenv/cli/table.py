@@ -38,8 +38,6 @@ class Command:
     """whether the settings of the algorithm are flags as well"""
     examples: tuple[str, ...] = ()
     """command lines that its help shows"""
-    restores_terminal: bool = False
-    """whether an interruption is raised as an exception, which lets the command restore the terminal"""
 
     @property
     def usage(self) -> str:
@@ -115,7 +113,6 @@ COMMANDS = {
             "[ENV]",
             "play with the keyboard, or watch a trained agent play",
             keeps_programs=True,
-            restores_terminal=True,
             examples=("funcenv play LunarLander-v3", "funcenv play --watch runs/dqn --terminal"),
             **_ON_ENVS,
         ),

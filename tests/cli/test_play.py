@@ -97,3 +97,22 @@ def test_an_agent_of_a_run_is_watched(tmp_path, monkeypatch, capsys):
     assert "there is no agent 2" in capsys.readouterr().err
     assert main(["play", "CartPole-v1", "--watch", str(tmp_path / "run")]) == 2
     assert "; leave ENV and --env-params out" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("height", "arguments", "drawn"), [(60, [], None), (400, [], 200), (400, ["--fps", "5"], None), (200, [], None)]
+)
+def test_an_image_that_takes_too_long_is_drawn_smaller(played, monkeypatch, height, arguments, drawn):
+    """A game of 50 frames a second leaves 0.04 seconds for an image, which takes 0.1."""
+    monkeypatch.setattr("funcenv.cli.rehearsal._seconds", lambda call: 0.1)
+    rendered = []
+    make = adapters.make
+
+    def recorded(watched, **given):
+        rendered.append(given.get("render_height"))
+        return make(watched, **{**given, "render_height": given.get("render_height") or height})
+
+    monkeypatch.setattr("funcenv.cli.rehearsal.make", recorded)
+    monkeypatch.setattr(command, "make", recorded)
+    assert main(["play", "CartPole-v1", *arguments]) == 0
+    assert rendered[-1] == drawn

@@ -48,10 +48,14 @@ class Script:
     def __init__(self, *presses):
         self.presses, self.scores, self.frames = list(presses), [], []
         self.down = frozenset()
+        self.is_late, self.num_skipped = False, 0
 
     def show(self, frame, score):
         self.frames.append(frame)
         self.scores.append(score)
+
+    def skip(self, score):
+        self.num_skipped += 1
 
     def pressed(self):
         down = frozenset(self.presses.pop(0)) if self.presses else frozenset()

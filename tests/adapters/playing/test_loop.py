@@ -105,3 +105,23 @@ def test_an_environment_with_the_interface_of_old_gym_is_played_alike(corridor, 
         game(env, screen)
         lines.append((env.actions, [score.last for score in screen.scores]))
     assert lines[0] == lines[1]
+
+
+def test_frames_are_left_out_where_drawing_takes_too_long(corridor, script):
+    env, screen = corridor(), script(RIGHT, *[STAY] * 7, RIGHT, RIGHT, STAY)
+    screen.is_late = True
+    game(env, screen)
+    assert [score.step for score in screen.scores] == [
+        0,
+        4,
+        8,
+        10,
+    ]  # the first, every fourth, and the end of an episode
+    assert screen.num_skipped == 7 and len(env.actions) == 10
+
+
+def test_a_game_that_waits_is_drawn_though_it_is_late(corridor, script):
+    env, screen = corridor(), script(STAY, ("x",), ("return",), STAY, STAY)
+    screen.is_late = True
+    game(env, screen, wait_for_start=True)
+    assert [bool(score.message) for score in screen.scores] == [True, True, True, True]

@@ -7,12 +7,14 @@ import re
 import select
 import sys
 import threading
+import time
 
 import pytest
 
 from funcenv.adapters.playing import play_in_terminal
 from funcenv.adapters.playing.loop import Score
-from funcenv.adapters.playing.terminal import TerminalScreen, parse
+from funcenv.adapters.playing.terminal import TerminalScreen
+from funcenv.adapters.playing.typed_keys import HeldKeys, parse
 
 
 class Terminal:
@@ -72,15 +74,26 @@ def test_arrows_play_and_escape_leaves(corridor, terminal):
     assert "step 2  return 2" in person.shown and "left: 1" in person.shown
 
 
-def test_where_the_game_goes_on_a_key_counts_until_the_next(terminal):
-    person = terminal()
-    screen = TerminalScreen(1000, holds=True)
+@pytest.fixture
+def typing(terminal):
+    """Return a screen and a function that types characters and returns the keys that are then held."""
 
-    def typed(characters):
-        os.write(person.person, characters)
-        select.select([sys.stdin], [], [], 10)
-        return screen.pressed().down
+    def start(held):
+        person = terminal()
+        screen = TerminalScreen(1000, held)
 
+        def typed(characters):
+            os.write(person.person, characters)
+            select.select([sys.stdin], [], [], 10)
+            return screen.pressed().down
+
+        return screen, typed, person
+
+    return start
+
+
+def test_a_key_may_count_until_the_next(typing):
+    screen, typed, _ = typing(HeldKeys(None))
     assert screen.pressed().down == frozenset()
     assert typed(b"\x1b[D") == {"left"}
     assert [screen.pressed().down for _ in range(3)] == [{"left"}] * 3
@@ -89,9 +102,36 @@ def test_where_the_game_goes_on_a_key_counts_until_the_next(terminal):
     screen.close()
 
 
+def test_a_key_counts_for_a_time(typing, monkeypatch):
+    now = itertools.count(step=0.1)
+    monkeypatch.setattr("funcenv.adapters.playing.terminal.time.monotonic", lambda: next(now))
+    screen, typed, _ = typing(HeldKeys(0.45))
+    assert typed(b"\x1b[D") == {"left"}
+    held = [screen.pressed().down for _ in range(8)]
+    assert held[0] == {"left"} and held[-1] == frozenset()
+    screen.close()
+
+
+def test_a_terminal_that_reports_releases_is_asked_to(typing):
+    screen, typed, person = typing(HeldKeys(0.0))
+    assert typed(b"\x1b[?0u") == frozenset()
+    assert typed(b"\x1b[A") == {"up"} == screen.pressed().down
+    assert typed(b"\x1b[97u") == {"up", "a"}
+    assert typed(b"\x1b[1;1:3A\x1b[98u\x1b[98;1:3u") == {"a", "b"}  # a tap counts once
+    assert screen.pressed() == ({"a"}, frozenset())
+    assert typed(b"\x1b[97;1:2u") == {"a"} and screen.is_open
+    typed(b"\x1b[27u")
+    assert not screen.is_open
+    screen.close()
+    while not person.shown.endswith("\x1b[?1049l"):
+        time.sleep(0.001)
+    order = [person.shown.index(text) for text in ("\x1b[?1049h", "\x1b[?u", "\x1b[>11u", "\x1b[<u", "\x1b[?1049l")]
+    assert order == sorted(order)
+
+
 def test_an_unchanged_picture_is_not_written_again(terminal, monkeypatch):
     terminal()
-    screen, score = TerminalScreen(1000, holds=True), Score(1, 0, 0.0, "", message="press a key")
+    screen, score = TerminalScreen(1000, HeldKeys(None)), Score(1, 0, 0.0, "", message="press a key")
     written = []
     monkeypatch.setattr(screen, "_write", written.append)
     for frame in ["@..", "@..", "@..", ".@."]:
@@ -121,7 +161,13 @@ def test_another_render_mode_is_refused(corridor):
 
 
 def test_sequences_of_arrows_in_both_dialects():
-    assert parse("\x1b[A\x1bOB") == ["up", "down"]
+    assert [typed.key for typed in parse("\x1b[A\x1bOB")] == ["up", "down"]
+
+
+def test_other_keys_of_a_keyboard_are_no_escape():
+    """Home, delete, F5 and shift+tab; a left shift and plus of a number pad in Kitty's protocol."""
+    assert parse("\x1b[H\x1b[3~\x1b[15~\x1b[Z\x1b[57441u") == []
+    assert [typed.key for typed in parse("\x1b[57413u\x1b[13u\x1b[61:43;2u")] == ["+", "return", "="]
 
 
 def test_a_game_in_a_terminal_starts_at_a_key_and_says_what_the_keys_play(corridor, terminal):
