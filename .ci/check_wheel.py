@@ -1,13 +1,14 @@
 """Builds the wheel and the source distribution, and tries them away from the checkout.
 
-The wheel's files are compared with the tree, and it is imported in a clean environment. The source distribution must
-hold every tracked file, and some of its tests run from it.
+The wheel's files are compared with the tree, it is imported in a clean environment, and mypy sees its types there. The
+source distribution must hold every tracked file, and some of its tests run from it.
 """
 
 from __future__ import annotations
 
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -49,6 +50,7 @@ def main() -> None:
         away = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
         subprocess.run([python, "-W", "error", "-c", TRY], check=True, cwd=scratch, env=away)
         subprocess.run([str(home / "bin" / "funcenv"), "list"], check=True, cwd=scratch, env=away)
+        check_types(python, pathlib.Path(scratch), away)
     print("the wheel holds the tree and imports away from it, and the source distribution runs its tests")
 
 
@@ -65,6 +67,15 @@ def compare(wheel: pathlib.Path) -> None:
     packed = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     if packed != expected:
         sys.exit(f"only in the wheel: {sorted(packed - expected)}; missing from it: {sorted(expected - packed)}")
+
+
+def check_types(python: str, scratch: pathlib.Path, environment: dict[str, str]) -> None:
+    """Raise unless mypy sees the types of an installed wheel, and finds planted mistakes, outside of the tree."""
+    folder = scratch / "types"
+    folder.mkdir()
+    program = shutil.copy(ROOT / "tests" / "static" / "typed_user.py", folder)
+    flags = ["--strict", "--python-executable", python, "--cache-dir", os.devnull]
+    subprocess.run([sys.executable, "-m", "mypy", *flags, program], check=True, cwd=folder, env=environment)
 
 
 def try_sdist(sdist: pathlib.Path, scratch: pathlib.Path) -> None:

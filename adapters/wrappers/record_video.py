@@ -16,6 +16,7 @@ from funcenv.adapters.env import ActType, Env, ObsType
 from funcenv.adapters.rendering.modes import RGB_MODES
 from funcenv.adapters.wrappers.wrapper import Wrapper
 from funcenv.checks import require_at_least, require_flag, require_positive
+from funcenv.counted import counted
 from funcenv.replay.mp4 import VideoWriter, require_ffmpeg, require_folder
 
 
@@ -138,7 +139,7 @@ class RecordVideo(Wrapper[ObsType, ActType, ObsType, ActType]):
             return
         video.close()
         if not self.disable_logger and video.num_frames:
-            print(f"{video.path}: {video.num_frames} frames")
+            print(f"{video.path}: {counted(video.num_frames, 'frame')}")
 
     def close(self) -> None:
         """Close the inner environment and finish the video."""

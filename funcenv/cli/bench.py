@@ -19,6 +19,7 @@ from funcenv.bench.measure import Measurement, measure
 from funcenv.checker.check import resolve
 from funcenv.checks import require_size
 from funcenv.cli.flags import Threads, Word, read
+from funcenv.counted import counted
 from funcenv.files import write_text
 from funcenv.programs import Choice, explain
 from funcenv.registry import make
@@ -38,7 +39,7 @@ class Options(Threads):
     impl: str | None = None
     """random generator, such as threefry; by default that of funcenv.key"""
     json: Annotated[str | None, "FILE"] = None
-    """file for all results"""
+    """file for all results, "-" for standard output instead of the tables"""
     seconds: float = 0.2
     """approximate duration of each program in a round"""
     rounds: int = 5
@@ -63,18 +64,22 @@ def run(arguments: Sequence[str]) -> int:
     0
     """
     options: Options = read("bench", Options, arguments)
-    out = None if options.json is None else _writable(options.json)
+    out = None if options.json in (None, "-") else _writable(str(options.json))
     env, count = resolve(options.env, make), len(options.num_envs)
-    print(f"measuring {options.env} in {count} size{'s' if count > 1 else ''}", file=sys.stderr, flush=True)
+    print(f"measuring {options.env} at {counted(count, 'batch size')}", file=sys.stderr, flush=True)
     seconds, rounds, impl = options.seconds, options.rounds, options.impl
     measurements = [measure(env, num, seconds=seconds, rounds=rounds, impl=impl) for num in options.num_envs]
     breakdown = None
     if options.breakdown:
         breakdown = break_down(env, max(options.num_envs), seconds=seconds / 2, rounds=max(rounds, 3), impl=impl)
     programs = explain(env, max(options.num_envs)) if options.programs else []
+    text = json.dumps(_report(options.env, measurements, breakdown, programs), indent=2)
+    if options.json == "-":
+        print(text)
+        return 0
     _print(options.env, measurements, breakdown, programs)
     if out is not None:
-        write_text(out, json.dumps(_report(options.env, measurements, breakdown, programs), indent=2) + "\n")
+        write_text(out, text + "\n")
         print(f"written to {out}")
     return 0
 

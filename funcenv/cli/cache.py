@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from funcenv._compile.disk_cache import CacheInfo, cache_info, clear_cache
 from funcenv.cli.flags import read
+from funcenv.counted import counted
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -30,6 +31,6 @@ def run(arguments: Sequence[str]) -> int:
 
 def _described(info: CacheInfo) -> str:
     return (
-        f"{info.folder}: {info.num_bytes / 2**20:,.1f} MiB, {info.programs:,} programs that need no tracing, "
-        f"{info.others:,} files of JAX"
+        f"{info.folder}: {info.num_bytes / 2**20:,.1f} MiB, {counted(info.programs, 'program')} ready to run, "
+        f"{counted(info.others, 'file')} of JAX's cache"
     )

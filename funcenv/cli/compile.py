@@ -12,6 +12,7 @@ from typing import Annotated, Any
 from funcenv import programs
 from funcenv.cli.flags import Threads, Word, read
 from funcenv.cli.table import UsageError, require_train_packages
+from funcenv.counted import counted
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -43,11 +44,11 @@ def run(arguments: Sequence[str]) -> int:
     else:
         _time("one environment: reset and step", _step_one, options.env)
     if options.num_envs is not None:
-        name = f"{options.num_envs:,} environments: reset, step and rollout"
+        name = f"{counted(options.num_envs, 'environment')}: reset, step and rollout"
         _time(name, _step_many, options.env, options.num_envs)
     after = programs.cache_info()
     grown = max(after.num_bytes - before.num_bytes, 0) / 2**20
-    print(f"{after.programs - before.programs:,} new programs, {grown:,.1f} MiB, in {after.folder}")
+    print(f"{counted(after.programs - before.programs, 'new program')}, {grown:,.1f} MiB, in {after.folder}")
     return 0
 
 

@@ -6,13 +6,14 @@ import dataclasses
 import json
 import pathlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
 import numpy as np
 
 from funcenv.checks import require_size
 from funcenv.cli.flags import Threads, TrustCode, Word, read
+from funcenv.counted import counted
 from funcenv.files import write_text
 from funcenv.func_env import AnyEnv
 from funcenv.printable import printable
@@ -40,6 +41,8 @@ class Options(Threads, TrustCode):
     """where to stop episodes that do not end"""
     levels: Annotated[str | None, "FILE"] = None
     """file of levels in which the episodes take place, such as test levels, in place of those of the run"""
+    quiet: bool = False
+    """print the last line only, with the mean over all agents"""
     json: Annotated[str | None, "FILE"] = None
     """file for all results, "-" for standard output instead of the text"""
 
@@ -67,15 +70,16 @@ def evaluate_run(options: Options) -> dict[str, Any]:
     learner, agents = load_agents(folder, best=options.best, explore=options.explore, trust_code=options.trust_code)
     env = learner.env if options.levels is None else _in_other_levels(learner.env, options.levels)
     config, text = learner.config, sys.stderr if options.json == "-" else sys.stdout
-    print(
-        printable(f"evaluating {options.num_episodes} episodes of each agent of {folder}"), file=sys.stderr, flush=True
-    )
+    if not options.quiet:
+        begins = f"evaluating {counted(options.num_episodes, 'episode')} of each agent of {folder}"
+        print(printable(begins), file=sys.stderr, flush=True)
     results = []
     played = agent_figures(learner, agents, options.num_episodes, options.seed, options.max_steps, env)
     for index, figures in enumerate(played):
         results.append(figures)
         name = config.env_id + (f" agent {index}" if config.num_seeds > 1 else "")
-        print(f"{name}: {agent_line(figures, options.explore)}", file=text, flush=True)
+        if not options.quiet or config.num_seeds == 1:
+            print(f"{name}: {agent_line(figures, options.explore)}", file=text, flush=True)
     means = np.array([agent["mean_return"] for agent in results])
     deviation = float(means.std(ddof=1)) if len(results) > 1 else None
     if deviation is not None:
@@ -84,15 +88,9 @@ def evaluate_run(options: Options) -> dict[str, Any]:
             f"agents (worst {format_return(means.min())}, best {format_return(means.max())})",
             file=text,
         )
-    unfinished = sum(agent["num_unfinished"] for agent in results)
-    if unfinished:
-        print(
-            f"{unfinished} of {len(results) * options.num_episodes} episodes did not end within {options.max_steps:,} "
-            "steps, and count with their returns so far; --max-steps sets where to stop",
-            file=text,
-        )
-    if not options.explore and options.levels is None and (hint := _exploring_hint(folder, results)):
-        print(printable(hint), file=text)
+    if not options.quiet:
+        for note in _notes(options, folder, results):
+            print(printable(note), file=text)
     report = {
         "run": str(folder),
         "env": config.env_id,
@@ -110,8 +108,21 @@ def evaluate_run(options: Options) -> dict[str, Any]:
         print(json.dumps(report, indent=2))
     elif options.json is not None:
         write_text(options.json, json.dumps(report, indent=2) + "\n")
-        print(printable(f"written to {options.json}"))
+        if not options.quiet:
+            print(printable(f"written to {options.json}"))
     return report
+
+
+def _notes(options: Options, folder: pathlib.Path, agents: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """Yield what there is to say of the episodes of all agents."""
+    unfinished = sum(agent["num_unfinished"] for agent in agents)
+    if unfinished:
+        yield (
+            f"{unfinished} of {len(agents) * options.num_episodes} episodes did not end within {options.max_steps:,} "
+            "steps, and count with their returns so far; --max-steps sets where to stop"
+        )
+    if not options.explore and options.levels is None and (hint := _exploring_hint(folder, agents)):
+        yield hint
 
 
 def _exploring_hint(folder: pathlib.Path, agents: Sequence[dict[str, Any]]) -> str | None:
@@ -151,5 +162,5 @@ def agent_line(agent: dict[str, Any], explore: bool) -> str:
     return (
         f"{'exploring' if explore else 'greedy'} return {figures[0]} +- {figures[1]} "
         f"(min {figures[2]}, max {figures[3]}), length {agent['mean_length']:.1f}, "
-        f"{len(agent['returns'])} episodes: {', '.join(f'{number} {name}' for name, number in ends.items())}"
+        f"{counted(len(agent['returns']), 'episode')}: {', '.join(f'{number} {name}' for name, number in ends.items())}"
     )

@@ -29,6 +29,7 @@ MAX_COLUMNS = 110
 """The widest help text."""
 
 _NAMES_CODE = re.compile(r"(?:^|=)[^\W\d][\w.]*:[^\W\d][\w/.-]*$")  # module:Name, also after --flag=
+_NUMBER_LABELS = ("N", "X")  # whole numbers, and others
 _NEGATIVE = re.compile(r"-[\d.]+e[+-]?\d+", re.IGNORECASE)  # which argparse takes for a flag
 
 
@@ -94,9 +95,15 @@ class Flag:
         return f"--{self.name.replace('_', '-')}"
 
     @property
+    def is_number(self) -> bool:
+        """True if its value is a number, or several."""
+        return self.reading is not None and self.reading.label in _NUMBER_LABELS
+
+    @property
     def help(self) -> str:
         """The help with the default."""
         is_silent = self.default in ("", {}) or any(self.default is one for one in (None, False, dataclasses.MISSING))
+        is_silent |= self.is_word and not self.default
         shown = "" if is_silent else _shown(self.default)
         return (f"{self.about} (default: {shown})" if shown else self.about).replace("%", "%%")
 
@@ -149,7 +156,7 @@ class Parser(argparse.ArgumentParser):
             add_help=False,
             argument_default=argparse.SUPPRESS,
             formatter_class=_Formatter,
-            epilog=_epilog(self.command.examples),
+            epilog=_epilog(self.command.examples, with_numbers=any(flag.is_number for flag in self.flags)),
         )
         groups: dict[str, Any] = {}
         order = {"arguments": 0, "run": 1, TrustCode.section: 3, Threads.section: 4}
@@ -158,7 +165,7 @@ class Parser(argparse.ArgumentParser):
                 groups[flag.section] = self.add_argument_group(flag.section)
             _add(groups[flag.section], flag)
         general = self.add_argument_group("general")
-        if self.command.keeps_programs:
+        if self.command.keeps_programs and self.command.may_forget:
             text = "compile anew, and keep no compiled programs for the next command"
             general.add_argument("--no-compile-cache", action="store_true", help=text)
         action = "help" if handles_help else "store_true"
@@ -303,14 +310,15 @@ def closest_flag(name: str, flags: Sequence[str]) -> str | None:
     return next(iter([*close, *with_word]), None)
 
 
-def _epilog(examples: Sequence[str]) -> str:
+def _epilog(examples: Sequence[str], *, with_numbers: bool = False) -> str:
     """Return the end of a help: examples, how numbers are written, and where exit statuses are listed.
 
     >>> _epilog(["funcenv list"]).splitlines()[1]
     '  funcenv list'
     """
     lines = ["examples:", *(f"  {example}" for example in examples), ""] if examples else []
-    return "\n".join([*lines, "Numbers may be written 500000, 5e5 or 500k. funcenv --help lists the exit statuses."])
+    numbers = "Numbers may be written 500000, 5e5 or 500k. " if with_numbers else ""
+    return "\n".join([*lines, f"{numbers}funcenv --help lists the exit statuses."])
 
 
 class _Formatter(argparse.HelpFormatter):

@@ -28,9 +28,9 @@ class Options(TrustCode):
     env: Annotated[str | None, Word("ENV")] = None
     """an id, or module:EnvClass; CartPole-v1 by default"""
     watch: Annotated[str | None, "RUN"] = None
-    """let a trained agent of this run play; you pause it and change its speed"""
+    """watch a trained agent of this run play, pause it, and change its speed"""
     agent: int = 0
-    """which agent to watch, if the run trained several seeds"""
+    """index of the agent to watch, if the run trained several seeds"""
     best: bool = False
     """watch the best agent of the run instead of the newest"""
     terminal: bool = False

@@ -11,6 +11,7 @@ from typing import Annotated
 
 from funcenv.checks import require_positive
 from funcenv.cli.flags import Threads, TrustCode, Word, read
+from funcenv.counted import counted
 from funcenv.display import has_display
 from funcenv.printable import printable
 from funcenv.replay.replay import Replay, require_destination
@@ -54,7 +55,7 @@ def replay_run(options: Options) -> Replay:
     learner, agents = load_agents(folder, best=options.best, explore=options.explore, trust_code=options.trust_code)
     path = require_destination(folder / REPLAY_FILE if options.save is None else options.save)
     require_positive(fps=options.fps)
-    print(printable(f"recording {options.num_episodes} episodes of {folder}"), file=sys.stderr, flush=True)
+    print(printable(f"recording {counted(options.num_episodes, 'episode')} of {folder}"), file=sys.stderr, flush=True)
     replay = record_agent(learner, agents, options)
     if options.fps is not None:
         replay = dataclasses.replace(replay, fps=options.fps)

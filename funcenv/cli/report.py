@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Annotated
 
 from funcenv.cli.flags import Threads, TrustCode, Word, read
+from funcenv.counted import counted
 from funcenv.display import has_display
 from funcenv.files import write_text
 from funcenv.printable import printable
@@ -63,12 +64,14 @@ def write_report(options: Options) -> pathlib.Path:
     replays = []
     for method in methods if options.replay_episodes else ():
         print(
-            f"playing {options.replay_episodes} episodes of each agent of {method.label}", file=sys.stderr, flush=True
+            printable(f"playing {counted(options.replay_episodes, 'episode')} of each agent of {method.label}"),
+            file=sys.stderr,
+            flush=True,
         )
         replays.append((method.label, _extreme_episodes(method, options)))
     text = build_report(methods, [(label, replay) for label, replay in replays if replay is not None])
     write_text(path, text)
-    print(printable(f"report on {len(options.runs)} runs: {path}"))
+    print(printable(f"report on {counted(len(options.runs), 'run')}: {path}"))
     if options.open and has_display():
         webbrowser.open(path.resolve().as_uri())
     return path
@@ -90,4 +93,4 @@ def _extreme_episodes(method: Method, options: Options) -> Replay | None:
     ranked = sorted(episodes, key=lambda episode: episode.episode_return)
     shown = [("Best", ranked[-1]), ("Worst", ranked[0])]
     titled = [dataclasses.replace(episode, title=f"{name}{episode.title}") for name, episode in shown]
-    return Replay(tuple(titled), replay.fps, f"{method.label}: best and worst of {len(episodes)} episodes")
+    return Replay(tuple(titled), replay.fps, f"{method.label}: best and worst of {counted(len(episodes), 'episode')}")

@@ -28,7 +28,7 @@ class Options(Threads):
     """values of settings that are not whole numbers, such as learning-rate=1e-4,1e-3 gamma=0.95,0.99; each combination
     is a sample, and is trained with --num-seeds seeds"""
     json: Annotated[str | None, "FILE"] = None
-    """file for the table of samples"""
+    """file for the table of samples, "-" for standard output instead of the text"""
     marl_eval: Annotated[str | None, "FILE"] = None
     """file for the learning curves in the JSON layout of marl-eval"""
 
@@ -37,7 +37,8 @@ def run(arguments: Sequence[str]) -> int:
     """Train all samples, print a table of them, and return the exit status."""
     typed = read_options("sweep", Options, arguments)
     options: Options = typed.options
-    if not typed.wants_help:
+    is_json = options.json == "-"
+    if not (typed.wants_help or is_json):
         print("loading JAX and the packages for training", flush=True)
 
     from rich.console import Console
@@ -56,14 +57,20 @@ def run(arguments: Sequence[str]) -> int:
             f"sweep needs values: --vary learning-rate=1e-4,1e-3; these may vary: {', '.join(sweepable(config))}"
         )
     samples = grid(**dict(map(_values, options.vary)))
-    result = sweep(config, samples, seeds=config.num_seeds, algorithm=algorithm, console=Console())
-    print(result)
+    result = sweep(config, samples, seeds=config.num_seeds, algorithm=algorithm, console=None if is_json else Console())
+    if not is_json:
+        print(result)
     if options.json is not None:
         table = [{key: _known(value) for key, value in row.items()} for row in result.rows()]
         written = {"algorithm": name, "config": config.to_json(), "samples": table}
-        write_text(options.json, json.dumps(written, indent=2) + "\n")
+        if is_json:
+            print(json.dumps(written, indent=2))
+        else:
+            write_text(options.json, json.dumps(written, indent=2) + "\n")
     if options.marl_eval is not None:
         write_text(options.marl_eval, json.dumps(result.marl_eval(), indent=1) + "\n")
+    if is_json:
+        return 0
     values = [word for key in samples for word in (f"--{key.replace('_', '-')}", f"{getattr(result.best, key):g}")]
     algo = [] if options.algo is None else ["--algo", name]
     print("train the best again, with other seeds:", shlex.join(["funcenv", "train", *typed.rest, *algo, *values]))

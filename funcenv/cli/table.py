@@ -32,6 +32,8 @@ class Command:
     """packages that it imports beyond the base dependencies"""
     keeps_programs: bool = False
     """whether compiled programs are kept for the next command"""
+    may_forget: bool = True
+    """whether a flag turns that off"""
     imports_from_here: bool = False
     """whether `module:name` may name a file of the current folder"""
     takes_settings: bool = False
@@ -72,7 +74,13 @@ COMMANDS = {
             ),
             **_TRAINING,
         ),
-        Command("sweep", "[ENV]", "train with many values of settings side by side", **_TRAINING),
+        Command(
+            "sweep",
+            "[ENV]",
+            "train with many values of settings side by side",
+            examples=("funcenv sweep CartPole-v1 --vary gamma=0.9,0.99 --num-seeds 4",),
+            **_TRAINING,
+        ),
         Command(
             "evaluate",
             "RUN",
@@ -85,7 +93,7 @@ COMMANDS = {
             "RUN ...",
             "print the final returns of runs, and how they differ",
             TRAIN_PACKAGES,
-            examples=("funcenv compare runs/dqn runs/ppo",),
+            examples=("funcenv compare runs/dqn runs/ppo", "funcenv compare runs/* --json -"),
         ),
         Command(
             "report",
@@ -116,13 +124,59 @@ COMMANDS = {
             examples=("funcenv play LunarLander-v3", "funcenv play --watch runs/dqn --terminal"),
             **_ON_ENVS,
         ),
-        Command("bench", "ENV", "measure speed, compile time, memory, and the parts of a step", **_ON_ENVS),
-        Command("check", "ENV ...", "check environments for mistakes", keeps_programs=True, **_ON_ENVS),
-        Command("verify", "[ENV ...]", "compare environments with their records, bit by bit", keeps_programs=True),
-        Command("compile", "ENV", "compile the programs of an environment for later", keeps_programs=True, **_ON_ENVS),
-        Command("cache", "", "show or delete the compiled programs that are kept"),
-        Command("list", "", "list all environments with their time limits and thresholds"),
-        Command("completion", "SHELL", "print what completes commands, flags and ids", TRAIN_PACKAGES),
+        Command(
+            "bench",
+            "ENV",
+            "measure speed, compile time, memory, and the parts of a step",
+            examples=("funcenv bench CartPole-v1", "funcenv bench my_module:MyEnv --num-envs 64 4096 --json -"),
+            **_ON_ENVS,
+        ),
+        Command(
+            "check",
+            "ENV ...",
+            "check environments for mistakes",
+            keeps_programs=True,
+            examples=("funcenv check CartPole-v1", "funcenv check my_module:MyEnv"),
+            **_ON_ENVS,
+        ),
+        Command(
+            "verify",
+            "[ENV ...]",
+            "compare environments with their records, bit by bit",
+            keeps_programs=True,
+            examples=("funcenv verify CartPole-v1 Taxi-v4", "funcenv verify --exact --quiet"),
+        ),
+        Command(
+            "compile",
+            "ENV",
+            "compile the programs of an environment for later",
+            keeps_programs=True,
+            may_forget=False,
+            examples=(
+                "funcenv compile LunarLander-v3 --num-envs 64",
+                "funcenv compile LunarLander-v3 --algo ppo",
+            ),
+            **_ON_ENVS,
+        ),
+        Command(
+            "cache",
+            "",
+            "show or delete the compiled programs that are kept",
+            examples=("funcenv cache", "funcenv cache --clear"),
+        ),
+        Command(
+            "list",
+            "",
+            "list all environments with their time limits and thresholds",
+            examples=("funcenv list", "funcenv list --json"),
+        ),
+        Command(
+            "completion",
+            "SHELL",
+            "print what completes commands, flags and ids",
+            TRAIN_PACKAGES,
+            examples=("source <(funcenv completion bash)",),
+        ),
     )
 }
 """All commands by name, in the order of the overview."""

@@ -25,6 +25,8 @@ class Options:
     """all Atari games that have a record"""
     exact: bool = False
     """compile without fused multiply-add, which makes results equal bit for bit on every x86 processor"""
+    quiet: bool = False
+    """print the environments that are different, and the last line only"""
     json: Annotated[str | None, "FILE"] = None
     """file for the results, "-" for standard output instead of the lines"""
     against: Literal["record", "gymnasium"] = "record"
@@ -40,18 +42,18 @@ def run(arguments: Sequence[str]) -> int:
         _set_exact()
     from funcenv.verify.run import surroundings
 
-    quiet, start = options.json == "-", time.monotonic()
+    is_json, start = options.json == "-", time.monotonic()
     results: list[Result] = []
-    if not quiet:
+    if not (is_json or options.quiet):
         print("  ".join(f"{name} {value}" for name, value in surroundings().items() if value), flush=True)
     for result in _results(options):
         results.append(result)
-        if not quiet:
+        if not is_json and (result.outcome is Outcome.DIFFERENT or not options.quiet):
             print(f"{result.id}: {result}", flush=True)
     contents = {"surroundings": surroundings(), "results": [one.to_json() for one in results]}
-    if options.json is not None and not quiet:
+    if options.json is not None and not is_json:
         write_text(options.json, json.dumps(contents, indent=1) + "\n")
-    if quiet:
+    if is_json:
         print(json.dumps(contents, indent=1))
     else:
         counts = {outcome: sum(one.outcome is outcome for one in results) for outcome in Outcome}

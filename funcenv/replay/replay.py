@@ -16,6 +16,7 @@ import jax
 import numpy as np
 
 from funcenv.checks import require_positive, require_size
+from funcenv.counted import counted
 from funcenv.files import replaced_file
 from funcenv.func_env import AnyEnv
 from funcenv.replay import scene_stack, video
@@ -238,7 +239,7 @@ class Replay:
     def __repr__(self) -> str:
         returns = ", ".join(f"{value:g}" for value in self.episode_return[:_MAX_LISTED_RETURNS])
         more = ", ..." if len(self.episodes) > _MAX_LISTED_RETURNS else ""
-        return f"Replay({self.title!r}, {len(self.episodes)} episodes, returns [{returns}{more}])"
+        return f"Replay({self.title!r}, {counted(len(self.episodes), 'episode')}, returns [{returns}{more}])"
 
 
 def replay_of(env: AnyEnv, episodes: tuple[Episode, ...], fps: float | None, title: str | None) -> Replay:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import typing
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 import numpy as np
 
@@ -53,7 +53,7 @@ class TrainConfig:
     """observe grey images of so many rows and columns: the environment's own, or drawn from its scene; 0 for none"""
     frames: int = 2
     """with --pixels: the number of images in an observation, those of the newest steps"""
-    levels: str = ""
+    levels: Annotated[str, "FILE"] = ""
     """file of the levels in which episodes take place, as LevelSet.save writes it"""
     action_repeat: int = 1
     """how often the environment takes each action; all of it is one step of the agent"""

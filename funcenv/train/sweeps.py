@@ -18,6 +18,7 @@ from rich.console import Console
 
 from funcenv._compile.options import default_promotion
 from funcenv.checks import require_size
+from funcenv.counted import counted
 from funcenv.random import key as new_key
 from funcenv.registry import spec
 from funcenv.struct import NDArray, PyTreeNode
@@ -278,7 +279,7 @@ def _require_continuous(swept: _Swept, learner: Learner, key: jax.Array, values:
 
 def _train(learner: Learner, state: Any, console: Console) -> tuple[Any, Metrics]:
     config = learner.config
-    title, total = f"{config.env_id} x {config.num_seeds} agents", config.num_updates * config.batch_size
+    title, total = f"{config.env_id} x {counted(config.num_seeds, 'agent')}", config.num_updates * config.batch_size
     chunks: list[Metrics] = []
     with ProgressReport(title, total, console, config.num_seeds, spec(config.env_id).reward_threshold) as report:
         report.enter("training")

@@ -31,6 +31,9 @@ def test_another_generator_is_measured(capsys):
     brief = ["--num-envs", "8", "--seconds", "0.001", "--rounds", "1", "--no-breakdown", "--no-programs"]
     assert main(["bench", "FrozenLake-v1", *brief, "--impl", "philox4x32"]) == 0
     assert "generator: philox4x32" in capsys.readouterr().out
+    assert main(["bench", "FrozenLake-v1", *brief, "--json", "-"]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["env"] == "FrozenLake-v1" and err == "measuring FrozenLake-v1 at 1 batch size\n"
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,7 @@ def test_mistakes_are_named(line, message):
 def test_the_help_has_sections_defaults_and_no_types_of_python():
     text = Parser("check", "About.", flags_of(Options)).format_help()
     titles = [line for line in text.splitlines() if line.endswith(":")]
-    assert titles == ["arguments:", "shared:", "options:", "general:"]
+    assert titles == ["arguments:", "shared:", "options:", "general:", "examples:"]
     words = " ".join(text.split())
     for part in ("--rate X a rate, as 100% of a number (default: 0.5)", "--sizes [N ...] sizes (default: 8 8)"):
         assert part in words

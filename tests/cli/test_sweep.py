@@ -35,6 +35,8 @@ def test_all_combinations_are_trained_and_written(tmp_path, capsys):
     assert written["algorithm"] == "ppo" and written["config"]["num_seeds"] == 2
     curves = json.loads((tmp_path / "curves.json").read_text())["funcenv"]["CartPole-v1"]
     assert all(name.startswith("ppo, learning_rate") for name in curves)
+    assert main(["sweep", "CartPole-v1", *TINY, *vary, "--num-seeds", "2", "--json", "-"]) == 0
+    assert json.loads(capsys.readouterr().out)["config"] == written["config"]
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,14 @@ def test_a_difference_is_the_exit_status(monkeypatch, capsys):
     assert json.loads(capsys.readouterr().out)["results"][0]["largest_difference"] == 0.5
 
 
+def test_a_quiet_comparison_names_what_is_different(monkeypatch, capsys):
+    outcomes = {"CartPole-v1": Outcome.EXACT, "Acrobot-v1": Outcome.DIFFERENT}
+    monkeypatch.setattr("funcenv.verify.run.verify", lambda id: Result(id, outcomes[id], 0.5, 1, 1))
+    assert main(["verify", *outcomes, "--quiet"]) == 1
+    line, last = capsys.readouterr().out.splitlines()
+    assert line.startswith("Acrobot-v1: ") and "1 different" in last
+
+
 def test_an_unknown_id_is_refused_before_anything_runs(capsys):
     assert main(["verify", "CliffWalking-v1", "CartPoel-v1", "--exact"]) == 1
     out, err = capsys.readouterr()

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from funcenv.counted import counted
 from funcenv.files import write_text
 from funcenv.func_env import AnyEnv
 from funcenv.random import key
@@ -39,7 +40,7 @@ class FinalReturns:
         means = [format_return(float(np.mean(returns))) for returns in (self.greedy, self.exploring)]
         others = "" if self.greedy == self.exploring else f" (exploring {means[1]})"
         worst = f", worst agent {format_return(min(self.greedy))}," if len(self.greedy) > 1 else ""
-        return f"greedy return {means[0]}{others}{worst} over {self.num_episodes} episodes"
+        return f"greedy return {means[0]}{others}{worst} over {counted(self.num_episodes, 'episode')}"
 
 
 def evaluate_final(

@@ -29,6 +29,7 @@ import numpy as np
 from rich.console import Console
 
 from funcenv._compile import store
+from funcenv.counted import counted
 from funcenv.interrupts import note_requests
 from funcenv.random import impl_name
 from funcenv.random import key as new_key
@@ -287,7 +288,7 @@ def _train(
         if agents is not None and final_episodes:
             _evaluate_final(learner, state, agents, final_episodes, folder, report)
         if is_first() and agents is not None and has_replay and (must_train or not replay.exists()):
-            report.enter(f"recording {replay_episodes} episodes")
+            report.enter(f"recording {counted(replay_episodes, 'episode')}")
             record_agent(learner, agents, RecordOptions(replay_episodes)).save(replay)
         report.enter("finished" if is_finished else "stopped")
     return read_result(folder, state, config, threshold, [] if is_finished else signals)
@@ -324,7 +325,7 @@ def _evaluate_final(
     exploring = learner.agents(state, explore=True)
     if is_first():
         num_episodes = episodes_to_play(limit, int(rows[-1]["env_steps"]), float(length))
-        report.enter(f"evaluating {num_episodes} episodes, greedy and exploring")
+        report.enter(f"evaluating {counted(num_episodes, 'episode')}, greedy and exploring")
         evaluate_final(learner, agents, exploring, num_episodes, folder, done)
 
 
