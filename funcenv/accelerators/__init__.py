@@ -1,10 +1,12 @@
 """Programs for accelerators that need not be there: compiled by their own compilers, read, and saved."""
 
-from funcenv.accelerators.programs import compile_env, compile_policy, compile_update
-from funcenv.accelerators.saved import load, save
+from funcenv.accelerators.programs import ENV_PROGRAMS, compile_env, compile_policy, compile_update
+from funcenv.accelerators.saved import SUFFIX, load, save
 from funcenv.accelerators.topologies import describe, mesh_of, require_compilable
 
 __all__ = [
+    "ENV_PROGRAMS",
+    "SUFFIX",
     "compile_env",
     "compile_policy",
     "describe",

@@ -38,10 +38,13 @@ def compile_env(
         num_steps: the length of the rollout.
 
     Raises:
-        ValueError: There is no such program, or no accelerator can run the environment.
+        ValueError: There is no such program, no accelerator can run the environment, or the devices do not divide the
+            batch.
     """
     if program not in ENV_PROGRAMS:
         raise ValueError(f"program must be one of {', '.join(ENV_PROGRAMS)}, got {program!r}")
+    if num_envs % len(devices):
+        raise ValueError(f"num_envs must be a multiple of the {len(devices)} devices, got {num_envs}")
     mesh = mesh_of(devices)
     with jax.sharding.use_abstract_mesh(mesh.abstract_mesh):
         require_compilable(env)

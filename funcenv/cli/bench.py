@@ -21,7 +21,10 @@ from funcenv.checks import require_size
 from funcenv.cli.flags import Threads, Word, read
 from funcenv.counted import counted
 from funcenv.files import write_text
+from funcenv.func_env import AnyEnv
+from funcenv.memory import describe_device, device_memory, num_bytes, readable_size
 from funcenv.programs import Choice, explain
+from funcenv.random import key
 from funcenv.registry import make
 
 
@@ -67,6 +70,7 @@ def run(arguments: Sequence[str]) -> int:
     out = None if options.json in (None, "-") else _writable(str(options.json))
     env, count = resolve(options.env, make), len(options.num_envs)
     print(f"measuring {options.env} at {counted(count, 'batch size')}", file=sys.stderr, flush=True)
+    print(_memory(env, max(options.num_envs)), file=sys.stderr, flush=True)
     seconds, rounds, impl = options.seconds, options.rounds, options.impl
     measurements = [measure(env, num, seconds=seconds, rounds=rounds, impl=impl) for num in options.num_envs]
     breakdown = None
@@ -82,6 +86,17 @@ def run(arguments: Sequence[str]) -> int:
         write_text(out, text + "\n")
         print(f"written to {out}")
     return 0
+
+
+def _memory(env: AnyEnv, num_envs: int) -> str:
+    """Return the device, what the largest batch of states takes of its memory, and whether that is too much."""
+    device = jax.devices()[0]
+    of_one = num_bytes(jax.eval_shape(env.reset, jax.eval_shape(lambda: key(0))))
+    limit = device_memory(device)
+    line = f"{describe_device(device)}; the states of {num_envs:,} environments take {readable_size(num_envs * of_one)}"
+    if limit is not None and num_envs * of_one > limit:
+        line += "\nwarning: that is more than the device has; choose a smaller --num-envs"
+    return line
 
 
 def _writable(name: str) -> pathlib.Path:

@@ -1,10 +1,11 @@
-"""The command `funcenv compile ENV`, which compiles the programs of an environment for later processes."""
+"""The command `funcenv compile ENV`, which compiles programs for later processes, or for accelerators elsewhere."""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
 import os
+import pathlib
 import time
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
@@ -14,10 +15,16 @@ from funcenv.cli.flags import Threads, Word, read
 from funcenv.cli.table import UsageError, require_train_packages
 from funcenv.counted import counted
 
+DEFAULT_NUM_ENVS = 1024
+"""The size of a batch on described devices."""
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Options:
-    """Compile what an environment needs for its first steps or for training, and keep it for later processes."""
+    """Compile what an environment needs for its first steps or for training, and keep it for later processes.
+
+    With --topology, compile for TPUs or GPUs that need not be here, and write the programs to files.
+    """
 
     env: Annotated[str, Word("ENV")]
     """an id, or module:EnvClass, or module:function"""
@@ -25,6 +32,10 @@ class Options:
     """also compile a vector environment of so many, and its rollouts"""
     algo: str | None = None
     """an algorithm; its training programs are compiled with the settings of its preset, and for one thread"""
+    topology: str | None = None
+    """accelerators to compile for instead: v5e:1x1 is a TPU v5e, v5e:4x4 a slice of 16, h200 an NVIDIA H200"""
+    output: Annotated[str | None, "FOLDER"] = None
+    """with --topology: where the programs are written, for funcenv.accelerators.load on such a machine"""
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -32,6 +43,10 @@ def run(arguments: Sequence[str]) -> int:
     options: Options = read("compile", Options, arguments)
     if options.num_envs is not None and options.num_envs < 1:
         raise UsageError(f"--num-envs must be at least 1, got {options.num_envs}")
+    if options.topology is not None:
+        return _compile_for_accelerators(options, options.topology)
+    if options.output is not None:
+        raise UsageError("--output is for programs of accelerators, got no --topology; name one, such as v5e:1x1")
     if options.num_envs is not None and options.algo is not None:
         raise UsageError(
             f"--num-envs and --algo are compiled for other numbers of threads, got {options.num_envs} and "
@@ -50,6 +65,46 @@ def run(arguments: Sequence[str]) -> int:
     grown = max(after.num_bytes - before.num_bytes, 0) / 2**20
     print(f"{counted(after.programs - before.programs, 'new program')}, {grown:,.1f} MiB, in {after.folder}")
     return 0
+
+
+def _compile_for_accelerators(options: Options, topology: str) -> int:
+    """Compile for described devices, print what each program takes, write it to a file, and return the exit status."""
+    from funcenv import accelerators
+    from funcenv.checker.check import resolve
+    from funcenv.memory import readable_size
+    from funcenv.registry import make
+
+    devices = accelerators.describe(topology)
+    num_envs = options.num_envs or DEFAULT_NUM_ENVS
+    programs = accelerators.ENV_PROGRAMS if options.algo is None else ("update",)
+    env = resolve(options.env, make)
+    for name in programs:
+        start = time.process_time()
+        if name == "update":
+            compiled = _compile_update(options, devices)
+        else:
+            compiled = accelerators.compile_env(env, num_envs, devices, name)
+        seconds, memory = time.process_time() - start, compiled.memory_analysis()
+        held = readable_size(memory.argument_size_in_bytes + memory.temp_size_in_bytes)
+        print(f"{name}: {seconds:.1f} CPU-s, {held} on each of {len(devices)} x {devices[0].device_kind}")
+        if options.output is not None:
+            folder = pathlib.Path(options.output)
+            folder.mkdir(parents=True, exist_ok=True)
+            accelerators.save(folder / f"{name}{accelerators.SUFFIX}", compiled)
+            print(f"written to {folder / f'{name}{accelerators.SUFFIX}'}", flush=True)
+    return 0
+
+
+def _compile_update(options: Options, devices: tuple[Any, ...]) -> Any:
+    require_train_packages("compile --algo")
+    from funcenv.accelerators import compile_update
+    from funcenv.cli.settings import find_algorithm
+    from funcenv.train.presets import preset
+
+    algorithm, config = find_algorithm(str(options.algo)), preset(options.env, str(options.algo))
+    if options.num_envs is not None:
+        config = dataclasses.replace(config, num_envs=options.num_envs)
+    return compile_update(algorithm, config, devices)
 
 
 def _time(name: str, work: Callable[..., None], *args: Any) -> None:

@@ -23,7 +23,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import jax
@@ -46,13 +46,16 @@ CONNECT_SECONDS = 120
 HEARTBEAT_SECONDS = 30
 """The time after which a process that is not heard from counts as lost."""
 
-PER_ENV = {"per_env": True}
+Mark = dict[str, bool]
+"""The metadata of a field that says how its leaves are spread over devices."""
+
+PER_ENV: Mark = {"per_env": True}
 """The metadata of a field of a train state, or of a part of it, whose leaves have a leading axis of environments.
 
 These leaves are sharded over the devices of a run; all others are replicated.
 """
 
-PER_BLOCK = {"per_block": True}
+PER_BLOCK: Mark = {"per_block": True}
 """The metadata of a field whose leaves have axes `[num_steps, num_envs]`, of a class with the field `num_blocks`.
 
 They are sharded over the devices of a run if these divide the blocks, and replicated otherwise.
@@ -203,23 +206,36 @@ def state_shardings(mesh: Mesh, state: Any, has_seeds: bool = True) -> Any:
     """
     seeds = [None] * has_seeds
     rows, steps = (NamedSharding(mesh, PartitionSpec(*seeds, *axes)) for axes in ([ENV_AXIS], [None, ENV_AXIS]))
+    everywhere = NamedSharding(mesh, PartitionSpec())
 
-    def place(node: Any) -> Any:
-        if not isinstance(node, PyTreeNode):
-            return replicated(mesh, node)
-        placed = {}
-        for entry in dataclasses.fields(node):  # type: ignore[arg-type]  # every subclass is a dataclass
-            if entry.metadata.get("pytree_node", True):
-                part, marks = getattr(node, entry.name), entry.metadata.items()
-                if marks >= PER_ENV.items():
-                    placed[entry.name] = jax.tree.map(lambda _: rows, part)
-                elif marks >= PER_BLOCK.items() and _divides_blocks(mesh, node):
-                    placed[entry.name] = jax.tree.map(lambda _: steps, part)
-                else:
-                    placed[entry.name] = place(part)
-        return node.replace(**placed)
+    def place(mark: Mark, node: Any) -> NamedSharding:
+        if mark == PER_BLOCK:
+            return steps if _divides_blocks(mesh, node) else everywhere
+        return rows if mark == PER_ENV else everywhere
 
-    return place(state)
+    return map_marks(place, state)
+
+
+def map_marks(function: Callable[[Mark, Any], Any], state: Any) -> Any:
+    """Return a train state with a value of `function` in place of each leaf.
+
+    Args:
+        function: Takes `PER_ENV`, `PER_BLOCK` or `{}`, the mark of the field that holds the leaf, and the node of the
+            tree that has this field.
+        state: A train state, or its shapes.
+    """
+    if not isinstance(state, PyTreeNode):
+        return jax.tree.map(lambda _: function({}, state), state)
+    mapped = {}
+    for entry in dataclasses.fields(state):  # type: ignore[arg-type]  # every subclass is a dataclass
+        if entry.metadata.get("pytree_node", True):
+            part = getattr(state, entry.name)
+            mark = next((mark for mark in (PER_ENV, PER_BLOCK) if entry.metadata.items() >= mark.items()), None)
+            if mark is None:
+                mapped[entry.name] = map_marks(function, part)
+            else:
+                mapped[entry.name] = jax.tree.map(lambda _, mark=mark: function(mark, state), part)
+    return state.replace(**mapped)
 
 
 def _divides_blocks(mesh: Mesh, node: Any) -> bool:

@@ -10,6 +10,7 @@ import funcenv
 from funcenv.accelerators import compile_env, compile_policy, compile_update, describe, load, mesh_of, save
 from funcenv.accelerators.programs import ENV_PROGRAMS
 from funcenv.accelerators.report import Program
+from funcenv.cli.compile import run as compile_command
 from funcenv.names import UntrustedCodeError
 from funcenv.sharding import target_platform
 from funcenv.train import dqn, ppo, pqn, q_learning, recurrent_ppo, reinforce, sac, td3
@@ -138,3 +139,24 @@ def test_a_program_of_others_is_not_loaded_without_trust(tmp_path, monkeypatch):
         load(tmp_path / "step.program")
     with pytest.raises(ValueError, match="cannot be loaded"):
         load(tmp_path / "step.program", trust_code=True)
+
+
+def test_the_command_line_writes_programs_for_described_devices(tmp_path, capsys):
+    arguments = ["CartPole-v1", "--topology", "v5e:4x4", "--num-envs", "32", "--output", str(tmp_path / "programs")]
+    assert compile_command(arguments) == 0
+    assert sorted(path.name for path in (tmp_path / "programs").iterdir()) == [
+        f"{one}.program" for one in ("reset", "rollout", "step")
+    ]
+    assert "on each of 16 x TPU v5 lite" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--topology", "v5e:4x4", "--num-envs", "30"], "num_envs must be a multiple of the 16 devices, got 30"),
+        (["--output", "programs"], "--output is for programs of accelerators, got no --topology"),
+    ],
+)
+def test_what_the_command_line_cannot_compile_is_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        compile_command(["CartPole-v1", *arguments])

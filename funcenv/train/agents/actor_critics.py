@@ -16,7 +16,7 @@ from jaxtyping import Array, Float
 from funcenv.func_env import AnyEnv
 from funcenv.train.agents.agent import NetworkAgent
 from funcenv.train.agents.distributions import SquashedGaussian, action_size
-from funcenv.train.agents.networks import ACTIVATIONS, Activation, make_encoder
+from funcenv.train.agents.networks import ACTIVATIONS, Activation, Dtype, hidden_layer, make_encoder
 
 MIN_LOG_STD, MAX_LOG_STD = -5.0, 2.0
 """Bounds of the log standard deviation of a policy; outside, its density would over- or underflow."""
@@ -35,12 +35,13 @@ class Torso(nn.Module):
     hidden_sizes: tuple[int, ...]
     activation: Activation
     layer_norm: bool
+    dtype: Dtype = "float32"
 
     @nn.compact
     def __call__(self, x: Any) -> jax.Array:
         """Return the last hidden layer."""
         for width in self.hidden_sizes:
-            x = nn.Dense(width)(x)
+            x = hidden_layer(width, self.dtype)(x).astype(float)
             x = ACTIVATIONS[self.activation](nn.LayerNorm()(x) if self.layer_norm else x)
         return jnp.asarray(x)
 
@@ -126,7 +127,7 @@ def make_deterministic_actor_critics(config: Any, env: AnyEnv) -> ActorCritics:
 
 
 def _parts(config: Any, env: AnyEnv) -> tuple[int, nn.Module, nn.Module | None]:
-    torso = Torso(config.hidden_sizes, config.activation, config.layer_norm)
+    torso = Torso(config.hidden_sizes, config.activation, config.layer_norm, config.dtype)
     return action_size(env.action_space), torso, make_encoder(config, env)
 
 

@@ -35,6 +35,8 @@ from funcenv.wrappers.action_mask_observation import ActionMaskObservation, give
 Activation = Literal["tanh", "relu"]
 ACTIVATIONS = {"tanh": nn.tanh, "relu": nn.relu}
 
+Dtype = Literal["float32", "bfloat16"]
+
 if TYPE_CHECKING:
     NetworkFunction = str | Callable[[Any, AnyEnv], Any]
 else:
@@ -51,6 +53,8 @@ class NetworkConfig(CollectorConfig):
     """hidden layer widths; omit the numbers for a linear model"""
     activation: Activation = "tanh"
     """activation function of the hidden layers"""
+    dtype: Dtype = "float32"
+    """dtype in which hidden layers compute; parameters, last layers, losses and the optimizer keep float32"""
     patch_sizes: tuple[int, ...] = (7, 3)
     """for image observations: patch size of each convolution before the hidden layers; patches do not overlap"""
     patch_channels: tuple[int, ...] = (16, 32)
@@ -126,14 +130,15 @@ class ImageEncoder(nn.Module):
 
     patch_sizes: tuple[int, ...]  # height and width of the patches of each layer
     patch_channels: tuple[int, ...]  # output channels of each layer
+    dtype: Dtype = "float32"
 
     @nn.compact
     def __call__(self, image: Any) -> Float[Array, "*batch n"]:
         """Encode images `[*batch, height, width, channels]`; uint8 is scaled to [0, 1], floats are not scaled."""
         x = image.astype(float) / 255 if image.dtype == np.uint8 else image
         for size, channels in zip(self.patch_sizes, self.patch_channels, strict=True):
-            layer = nn.Dense(channels, kernel_init=nn.initializers.orthogonal(np.sqrt(2)))
-            x = nn.relu(layer(_patches(x, size)))
+            layer = hidden_layer(channels, self.dtype, nn.initializers.orthogonal(np.sqrt(2)))
+            x = nn.relu(layer(_patches(x, size)).astype(float))
         return x.reshape(*x.shape[:-3], -1)
 
 
@@ -151,14 +156,15 @@ class BoardEncoder(nn.Module):
 
     channels: tuple[int, ...]  # output channels of each layer
     strides: tuple[int, ...]  # cells from one window of each layer to the next
+    dtype: Dtype = "float32"
 
     @nn.compact
     def __call__(self, board: Any) -> Float[Array, "*batch n"]:
         """Encode boards `[*batch, height, width, planes]`."""
         x = board.astype(float)
         for channels, stride in zip(self.channels, self.strides, strict=True):
-            layer = nn.Dense(channels, kernel_init=nn.initializers.orthogonal(np.sqrt(2)))
-            x = nn.relu(layer(_windows(x, stride)))
+            layer = hidden_layer(channels, self.dtype, nn.initializers.orthogonal(np.sqrt(2)))
+            x = nn.relu(layer(_windows(x, stride)).astype(float))
         return x.reshape(*x.shape[:-3], -1)
 
 
@@ -175,18 +181,20 @@ class ActorCritic(nn.Module):
     activation: Activation
     initial_log_std: float
     encoder: nn.Module | None = None
+    dtype: Dtype = "float32"
 
     def setup(self) -> None:
         """Create the layers."""
 
-        def dense(width: int, scale: float) -> nn.Dense:
-            return nn.Dense(width, kernel_init=nn.initializers.orthogonal(scale))
-
         def network(size: int, head_scale: float) -> nn.Sequential:
-            hidden = [dense(width, np.sqrt(2)) for width in self.hidden_sizes]
-            return nn.Sequential([*(part for layer in hidden for part in (layer, activation)), dense(size, head_scale)])
+            init = nn.initializers.orthogonal(np.sqrt(2))
+            layers = [hidden_layer(width, self.dtype, init) for width in self.hidden_sizes]
+            head = nn.Dense(size, kernel_init=nn.initializers.orthogonal(head_scale))
+            return nn.Sequential([*(part for layer in layers for part in (layer, activation)), head])
 
-        activation = ACTIVATIONS[self.activation]
+        def activation(x: jax.Array) -> jax.Array:
+            return ACTIVATIONS[self.activation](x.astype(float))
+
         self.policy = network(self.action_size, 0.01)
         self.value = network(1, 1.0)
         if self.is_continuous:
@@ -211,6 +219,7 @@ def make_actor_critic(config: Any, env: AnyEnv) -> ActorCritic:
         activation=config.activation,
         initial_log_std=config.initial_log_std,
         encoder=make_encoder(config, env),
+        dtype=config.dtype,
     )
 
 
@@ -231,13 +240,14 @@ class QNetwork(nn.Module):
     layer_norm: bool
     is_dueling: bool
     encoder: nn.Module | None = None
+    dtype: Dtype = "float32"
 
     @nn.compact
     def __call__(self, features: Any) -> Float[Array, "*batch num_actions"]:
         """Return the values of all actions."""
         x = features if self.encoder is None else self.encoder(features)
         for width in self.hidden_sizes:
-            x = nn.Dense(width, kernel_init=nn.initializers.he_normal())(x)
+            x = hidden_layer(width, self.dtype, nn.initializers.he_normal())(x).astype(float)
             x = ACTIVATIONS[self.activation](nn.LayerNorm()(x) if self.layer_norm else x)
         advantage = nn.Dense(self.num_actions)(x)
         if not self.is_dueling:
@@ -255,15 +265,27 @@ def make_q_network(config: Any, env: AnyEnv) -> QNetwork:
         layer_norm=config.layer_norm,
         is_dueling=config.is_dueling,
         encoder=make_encoder(config, env),
+        dtype=config.dtype,
     )
+
+
+def hidden_layer(width: int, dtype: Dtype, kernel_init: Any = nn.linear.default_kernel_init) -> nn.Dense:
+    """Return a layer that computes in a dtype with parameters of float32; its result is for the caller to convert.
+
+    >>> layer = hidden_layer(8, "bfloat16")
+    >>> result, params = layer.init_with_output(jax.random.key(0), jnp.zeros((5, 4)))
+    >>> result.dtype.name, params["params"]["kernel"].dtype.name
+    ('bfloat16', 'float32')
+    """
+    return nn.Dense(width, dtype=None if dtype == "float32" else jnp.bfloat16, kernel_init=kernel_init)
 
 
 def make_encoder(config: Any, env: AnyEnv) -> ImageEncoder | BoardEncoder | None:
     """Return the encoder of images or boards; None for other observations."""
     space = task_space(env.observation_space)
     if is_image(space):
-        return ImageEncoder(config.patch_sizes, config.patch_channels)
-    return BoardEncoder(config.board_channels, config.board_strides) if is_board(space) else None
+        return ImageEncoder(config.patch_sizes, config.patch_channels, config.dtype)
+    return BoardEncoder(config.board_channels, config.board_strides, config.dtype) if is_board(space) else None
 
 
 def to_features(space: AnySpace, observation: Any) -> jax.Array:

@@ -28,7 +28,7 @@ from funcenv.checks import require_size
 from funcenv.func_env import AnyEnv
 from funcenv.train.agents.agent import ActorCriticAgent
 from funcenv.train.agents.distributions import Distribution, restrict, to_env_action, to_env_actions
-from funcenv.train.agents.networks import ACTIVATIONS, ActorCritic, NetworkFunction, make_actor_critic
+from funcenv.train.agents.networks import ACTIVATIONS, ActorCritic, NetworkFunction, hidden_layer, make_actor_critic
 from funcenv.train.algorithms import ppo
 from funcenv.train.shares import on_shares
 from funcenv.wrappers.policy_memory import PolicyMemory
@@ -99,7 +99,7 @@ class RecurrentActorCritic(nn.Module):
         """Return the policy, the value, and the memory after these features."""
         dtype = memory.dtype  # that of the memory's space, also where parameters have 64 bits
         x = features if self.encoder is None else self.encoder(features)
-        x = nn.Dense(self.memory_size, kernel_init=nn.initializers.orthogonal(2**0.5))(x)
+        x = hidden_layer(self.memory_size, self.heads.dtype, nn.initializers.orthogonal(2**0.5))(x).astype(float)
         x = ACTIVATIONS[self.heads.activation](x)
         if self.cell == "gru":
             memory, x = nn.GRUCell(self.memory_size)(memory, x)

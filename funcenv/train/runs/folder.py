@@ -113,7 +113,20 @@ def extend_config(folder: pathlib.Path, config: Any) -> None:
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     before = description["config"]["total_timesteps"]
     extended = [*description.get("extended", []), {"from": before, "to": config.total_timesteps, "at": now}]
-    changed = {**description, "config": config.to_json(), "extended": extended}
+    _change_config(folder, description, config=config.to_json(), extended=extended)
+
+
+def note_memory(folder: pathlib.Path, estimate: dict[str, int], limit: int | None) -> None:
+    """Note how many bytes each part of a run takes on a device, and how many the device has."""
+    description = json.loads((folder / CONFIG_FILE).read_text())
+    memory = {"estimate": estimate, "device": limit}
+    if description.get("memory") != memory:
+        _change_config(folder, description, memory=memory)
+
+
+def _change_config(folder: pathlib.Path, description: dict[str, Any], **changes: Any) -> None:
+    """Write `config.json` with changes; it is signed again if this user had signed it."""
+    changed = {**description, **changes}
     write_config(folder, sign(SIGNED_AS, changed) if is_signed(SIGNED_AS, description) else changed)
 
 

@@ -31,6 +31,7 @@ from rich.console import Console
 from funcenv._compile import store
 from funcenv.counted import counted
 from funcenv.interrupts import note_requests
+from funcenv.memory import describe_device, device_memory
 from funcenv.random import impl_name
 from funcenv.random import key as new_key
 from funcenv.registry import spec
@@ -38,6 +39,7 @@ from funcenv.replay import can_draw
 from funcenv.train.algorithm import Algorithm, algorithm_of
 from funcenv.train.devices import all_gather_scalars, is_first, lost_processes, put_replicated, wait_for_all
 from funcenv.train.loop import MAX_UPDATES_PER_CALL, Learner, Metrics
+from funcenv.train.memory import estimate_memory, memory_warning
 from funcenv.train.runs import checkpoint
 from funcenv.train.runs.agent_replay import RecordOptions, record_agent
 from funcenv.train.runs.best import BestAgents, evaluate_agents, restore_best
@@ -50,6 +52,7 @@ from funcenv.train.runs.folder import (
     holds_files,
     make_folder,
     new_folder,
+    note_memory,
     read_config,
     remove_partial_files,
     write_config,
@@ -146,7 +149,7 @@ def start(
                 write_config(folder, description)
         return _train(
             learner,
-            lambda: _first_state(learner, key),
+            lambda announce: _first_state(learner, key, announce),
             key,
             folder,
             checkpoint_seconds,
@@ -202,7 +205,8 @@ def resume(
     learner = Learner(algorithm, saved)
     wait_for_all("resume the run")  # all have read the configuration
 
-    def state() -> Any:
+    def state(announce: Callable[[Any], None]) -> Any:
+        announce(learner.template(key))
         has_checkpoint = checkpoint.checkpoints(folder / CHECKPOINTS)
         return _restore(learner, folder, key, console) if has_checkpoint else learner.init(key)
 
@@ -229,7 +233,7 @@ def load(
 
 def _train(
     learner: Learner,
-    get_state: Callable[[], Any],
+    get_state: Callable[[Callable[[Any], None]], Any],
     key: jax.Array,
     folder: pathlib.Path,
     checkpoint_seconds: float,
@@ -239,7 +243,15 @@ def _train(
 ) -> RunResult:
     """Train in compiled calls until the end of the run or a signal, then write plot, evaluation and replay.
 
-    Two numbers of episodes are given: those of the replay, and the largest number of those of the evaluation.
+    Args:
+        learner: The algorithm.
+        get_state: Returns the first train state, and announces the shapes of its leaves as soon as they are known.
+        key: The root key of the run.
+        folder: The folder of the run.
+        checkpoint_seconds: See `start`.
+        episodes: The number of episodes of the replay, and the largest number of those of the evaluation.
+        logs: See `start`.
+        console: See `start`.
     """
     replay_episodes, final_episodes = episodes
     config, threshold = learner.config, spec(learner.config.env_id).reward_threshold
@@ -258,7 +270,7 @@ def _train(
             jax.eval_shape(lambda key: learner.env.scene(learner.env.initial(key)), new_key(0))
         wall, cpu = time.perf_counter(), time.process_time()
         with store.announced_stages(report.enter):
-            state = get_state()
+            state = get_state(lambda shapes: _announce_memory(learner, shapes, folder, report))
         done = learner.num_updates_done(state)
         if is_first():
             remove_partial_files(folder)
@@ -294,13 +306,40 @@ def _train(
     return read_result(folder, state, config, threshold, [] if is_finished else signals)
 
 
-def _first_state(learner: Learner, key: jax.Array) -> Any:
-    """Return a new state; if programs must be compiled, that of the updates compiles at the same time."""
+def _first_state(learner: Learner, key: jax.Array, announce: Callable[[Any], None]) -> Any:
+    """Return a new state; if programs must be compiled, that of the updates compiles at the same time.
+
+    The shapes of its leaves are announced before a compilation, and otherwise with the state.
+    """
+    announced: list[bool] = []
+
+    def tell(shapes: Any) -> None:
+        announce(shapes)
+        announced.append(True)
 
     def compile_updates(shapes: Any) -> None:
+        tell(shapes)
         learner.start_compiling(shapes, _donates(learner.config), _import_for_the_end)
 
-    return learner.init(key, compile_updates)
+    if learner.mesh is not None:  # whose programs do not compile at the same time
+        tell(learner.template(key))
+    state = learner.init(key, compile_updates)
+    if not announced:
+        tell(state)
+    return state
+
+
+def _announce_memory(learner: Learner, shapes: Any, folder: pathlib.Path, report: ProgressReport) -> None:
+    """Say which device runs and what the run takes of its memory, and add that to `config.json`."""
+    devices = jax.devices() if learner.mesh is None else list(learner.mesh.devices.flat)
+    count = 1 if learner.mesh is None else len(devices)
+    estimate = estimate_memory(learner.algorithm, learner.config, learner.env, shapes, count)
+    report.say(f"{describe_device(devices[0], count)}; the run takes about {estimate}")
+    if warning := memory_warning(estimate, devices[0]):
+        report.say(warning)
+    if is_first():
+        with _disk_errors(folder):
+            note_memory(folder, estimate._asdict(), device_memory(devices[0]))
 
 
 def _import_for_the_end() -> None:
