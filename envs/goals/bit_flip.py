@@ -52,7 +52,7 @@ class BitFlip(GoalEnv[BitFlipState]):
     (0.0, True, [0, 1])
     """
 
-    num_bits: int = field(pytree_node=False, default=16)
+    num_bits: int = field(pytree_node=False, default=16)  # number of bits, and of actions
 
     render_fps = 4
 
