@@ -45,9 +45,9 @@ class BitFlip(GoalEnv[BitFlipState]):
     Raises:
         ValueError: `num_bits` below 1.
 
-    >>> import funcenv
-    >>> env = BitFlip(num_bits=2)
-    >>> state, timestep = env.step(BitFlipState(jnp.int8([0, 0]), jnp.int8([0, 1])), 1, funcenv.key(0))
+    >>> import funcenv, jax.numpy as jnp
+    >>> env = funcenv.envs.BitFlip(num_bits=2)
+    >>> state, timestep = env.step(funcenv.envs.BitFlipState(jnp.int8([0, 0]), jnp.int8([0, 1])), 1, funcenv.key(0))
     >>> float(timestep.reward), bool(timestep.terminated), timestep.observation["observation"].tolist()
     (0.0, True, [0, 1])
     """

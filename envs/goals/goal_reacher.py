@@ -63,7 +63,7 @@ class GoalReacher(GoalEnv[GoalReacherState]):
         ValueError: an acceleration or a threshold that is not above 0, a damping outside of (0, 20], or another
             `reward_type`.
 
-    >>> import funcenv
+    >>> import funcenv, jax.numpy as jnp
     >>> env = GoalReacher(reward_type="dense")
     >>> state, timestep = env.reset(funcenv.key(0))
     >>> state, timestep = env.step(state, jnp.array([1.0, -1.0]), funcenv.key(1))
