@@ -168,6 +168,21 @@ def collect_own(observation: Any, key: jax.Array) -> Any:
     return {agent: act(planes, keys[agent]) for agent, planes in observation.items()}
 
 
+def correct_bits(observation: Any, key: jax.Array) -> jax.Array:
+    """Return the bit of Bit Flip that is the first to differ from the goal."""
+    return jnp.argmax(observation["achieved_goal"] != observation["desired_goal"]).astype(jnp.int32)
+
+
+def reach_goal(observation: Any, key: jax.Array) -> jax.Array:
+    """Return the accelerations of Goal Reacher that draw the tip to the goal, by the inverse of the Jacobian."""
+    cos, sin, _, _, *speeds = observation["observation"]
+    tip, way = observation["achieved_goal"], observation["desired_goal"] - observation["achieved_goal"]
+    arms = jnp.stack([tip, tip - 0.5 * jnp.stack([cos, sin])])  # from each joint to the tip
+    jacobian = jnp.stack([-arms[:, 1], arms[:, 0]])
+    turns = jacobian.T @ jnp.linalg.solve(jacobian @ jacobian.T + 0.01 * jnp.eye(2), way)  # damped where it is singular
+    return jnp.clip(4 * turns - jnp.stack(speeds), -1.0, 1.0)
+
+
 RULES: dict[str, Callable[[Any, jax.Array], Any]] = {
     "CartPole": balance,
     "MountainCar": rock,
@@ -182,6 +197,8 @@ RULES: dict[str, Callable[[Any, jax.Array], Any]] = {
     "Freeway": cross,
     "Seaquest": rescue,
     "CoinGame": collect_own,
+    "BitFlip": correct_bits,
+    "GoalReacher": reach_goal,
 }
 
 

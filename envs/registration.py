@@ -54,6 +54,8 @@ _ENVS: tuple[tuple[str, str, int | None, float | None, dict[str, Any]], ...] = (
     ("MinAtar/Freeway-v1", "arcade.freeway:Freeway", None, None, {}),
     ("MinAtar/Seaquest-v1", "arcade.seaquest:Seaquest", None, None, {}),
     ("MinAtar/SpaceInvaders-v1", "arcade.space_invaders:SpaceInvaders", None, None, {}),
+    ("GoalReacher-v0", "goals.goal_reacher:GoalReacher", 50, None, {}),
+    ("BitFlip-v0", "goals.bit_flip:BitFlip", 16, None, {}),
     ("MultiAgent/CoinGame-v0", "multi_agent.coin_game:CoinGame", 150, None, {}),
     ("arcade/Breakout-v0", "arcade.atari_breakout:AtariBreakout", None, None, {}),
     ("arcade/Pong-v0", "arcade.pong:Pong", None, None, {}),

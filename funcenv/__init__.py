@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from funcenv import adapters as adapters
     from funcenv import checker as checker
     from funcenv import envs as envs
+    from funcenv import goals as goals
     from funcenv import multi_agent as multi_agent
     from funcenv import replay as replay
     from funcenv import scene as scene
@@ -117,7 +118,7 @@ _LAZY = {
 }
 """The modules of names that are imported when they are first used."""
 
-_PACKAGES = "adapters", "checker", "envs", "levels", "multi_agent", "replay", "scene", "search", "train"
+_PACKAGES = "adapters", "checker", "envs", "goals", "levels", "multi_agent", "replay", "scene", "search", "train"
 
 
 if not TYPE_CHECKING:  # where it would hide misspelt names

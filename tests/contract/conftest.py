@@ -4,10 +4,13 @@
 - `compiled_case`: one id of each family; the other cases rotate, deep stacks among them. A heavy class has one case.
 - `recording`: a recorded run of one id of each family; those of all other classes rotate.
 - `env_id`: every id.
+- `goal_env_id`: every id of an environment with goals.
 """
 
 import pytest
 
+import funcenv
+from funcenv.goals import GoalEnv
 from tests.support import environments
 from tests.support.recording import record
 
@@ -24,6 +27,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "recording" in names:
         recorded = environments.sampled(environments.first_of_each_class())
         metafunc.parametrize("recording", recorded, indirect=True)
+    if "goal_env_id" in names:
+        classes = {id: funcenv.spec(id).load() for id in environments.ids()}
+        goal_ids = [id for id, build in classes.items() if isinstance(build, type) and issubclass(build, GoalEnv)]
+        metafunc.parametrize("goal_env_id", goal_ids)
     if "env_id" in names:
         metafunc.parametrize("env_id", environments.ids())
 

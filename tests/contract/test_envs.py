@@ -94,6 +94,21 @@ def test_an_episode_resumes_from_a_pickled_state(recording):
     assert len(recording.resumed.timestep.reward) == HALF
 
 
+def test_rewards_and_ends_of_a_goal_environment_are_those_of_its_goals(goal_env_id):
+    """They are, for each step and for all of them at once; the goal of an episode never changes."""
+    env = funcenv.make(goal_env_id).unwrapped
+    venv = funcenv.FuncVectorEnv(env, NUM_ENVS)
+    _, trajectory, _ = funcenv.rollout(venv, funcenv.random_policy(env), funcenv.key(0), num_steps=64)
+    steps = trajectory.timestep
+    goals = [steps.final_observation[name] for name in ("achieved_goal", "desired_goal")]
+    for name, seen in [("reward", steps.reward), ("terminated", steps.terminated), ("truncated", steps.truncated)]:
+        compute = getattr(env, f"compute_{name}")
+        np.testing.assert_array_equal(jax.vmap(jax.vmap(compute))(*goals, steps.final_info), seen)
+        np.testing.assert_array_equal(compute(*goals, steps.final_info), seen)
+    np.testing.assert_array_equal(env.is_success(*goals), steps.final_info["is_success"])
+    np.testing.assert_array_equal(steps.observation["desired_goal"][:-1], goals[1][1:])
+
+
 def test_documented(env_id):
     """The class documents its observations, actions, rewards, terminations and first states, as its spaces are."""
     env = funcenv.make(env_id).unwrapped

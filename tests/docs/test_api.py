@@ -42,6 +42,7 @@ MODULES = {
     "funcenv.interop.dm_env": ("DmEnv", "to_dm_env"),
     "funcenv.interop.pettingzoo": ("PettingZooEnv", "to_pettingzoo"),
     "funcenv.interop.torchrl": ("to_torchrl",),
+    "funcenv.goals": ("GoalEnv", "require_goals"),
     "funcenv.multi_agent": ("MultiAgentEnv",),
     "funcenv.train.updates.collector": ("Collector", "CollectorConfig", "Experience"),
     "funcenv.train.updates.learned": ("Annealed", "Learned", "flat_optimizer"),

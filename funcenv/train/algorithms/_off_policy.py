@@ -19,7 +19,7 @@ import optax
 from flax.typing import VariableDict
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from funcenv.checks import require_below_one, require_positive, require_probability, require_size
+from funcenv.checks import require_at_least, require_below_one, require_positive, require_probability, require_size
 from funcenv.func_env import AnyEnv
 from funcenv.struct import PyTreeNode, field
 from funcenv.train.actions import BOUNDED
@@ -29,6 +29,7 @@ from funcenv.train.devices import PER_ENV
 from funcenv.train.updates.blocks import BlockConfig
 from funcenv.train.updates.collector import Collector
 from funcenv.train.updates.gradients import mean_gradients
+from funcenv.train.updates.hindsight import Hindsight
 from funcenv.train.updates.learned import Learned, flat_optimizer
 from funcenv.train.updates.noise import correlated_noise
 from funcenv.train.updates.replay_buffer import ReplayBuffer, Steps, Transition
@@ -61,6 +62,8 @@ class OffPolicyConfig(BlockConfig, NetworkConfig):
     """rewards in a target, fewer where the episode ends"""
     gamma: float = 0.99
     """discount factor, in [0, 1]"""
+    hindsight_goals: int = 0
+    """transitions with a goal that their episode reaches later, for each with its own goal (HER); 0 for none"""
     target_rate: float = 0.01
     """how far the target network moves towards the network after each gradient step, in [0, 1]"""
 
@@ -69,6 +72,7 @@ class OffPolicyConfig(BlockConfig, NetworkConfig):
         for name in ("num_envs", "num_steps", "num_gradient_steps", "minibatch_size", "n_step"):
             require_size(name, getattr(self, name))
         require_probability(gamma=self.gamma, target_rate=self.target_rate)
+        require_at_least(0, "hindsight_goals", self.hindsight_goals, remedy="0 is for no hindsight")
         steps_before = self.num_steps * -(-self.learning_starts // self.batch_size)
         if not self.n_step <= steps_before <= self.buffer_steps:
             raise ValueError(
@@ -76,6 +80,22 @@ class OffPolicyConfig(BlockConfig, NetworkConfig):
                 f"{self.learning_starts} for n_step={self.n_step}, num_envs={self.num_envs} and "
                 f"buffer_size={self.buffer_size}"
             )
+
+    def make_env(self) -> AnyEnv:
+        """Return the environment of the run.
+
+        Raises:
+            TypeError: `hindsight_goals` is set, and the environment has no goals.
+            ValueError: As in `TrainConfig`; or `hindsight_goals` is set, and there is no time limit, or a wrapper
+                changes what goals mean.
+        """
+        env = super().make_env()
+        self.hindsight(env)
+        return env
+
+    def hindsight(self, env: AnyEnv) -> Hindsight | None:
+        """Return how transitions get other goals, or None if they keep theirs."""
+        return Hindsight.of(env, self.hindsight_goals) if self.hindsight_goals else None
 
     def allows_blocks(self, num_blocks: int) -> bool:
         """Return whether the blocks divide a minibatch."""
@@ -180,10 +200,10 @@ def update(
         return to_env_actions(env.action_space, action), action
 
     collector, experience = state.collector.run(env, act_and_keep, config.num_steps)
-    buffer = state.buffer.add(Steps.of(experience))
+    buffer, hindsight = state.buffer.add(Steps.of(experience)), config.hindsight(env)
 
     def sample(key: jax.Array) -> Transition:
-        return buffer.sample(key, config.minibatch_size, config.n_step, config.gamma)
+        return buffer.sample(key, config.minibatch_size, config.n_step, config.gamma, hindsight)
 
     def step(learned: Any, index: jax.Array) -> tuple[Any, Scalars]:
         number = state.update * config.num_gradient_steps + index

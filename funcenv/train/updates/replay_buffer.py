@@ -13,10 +13,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from funcenv.goals import ACHIEVED_GOAL
 from funcenv.struct import PyTreeNode, field
 from funcenv.train.devices import PER_BLOCK
 from funcenv.train.shares import gathered_unless_shared, on_shares
 from funcenv.train.updates.collector import Experience
+from funcenv.train.updates.hindsight import Hindsight, with_goal
 from funcenv.train.updates.returns import n_step_return
 
 
@@ -84,11 +86,14 @@ class ReplayBuffer(PyTreeNode):
         )
         return self.replace(steps=written, count=self.count + num_steps)
 
-    def sample(self, key: jax.Array, batch_size: int, num_steps: int, gamma: float) -> Transition:
+    def sample(
+        self, key: jax.Array, batch_size: int, num_steps: int, gamma: float, hindsight: Hindsight | None = None
+    ) -> Transition:
         """Draw transitions of up to `num_steps` steps: the same number from each block, in the order of the blocks.
 
         Within a block, each is drawn with the same probability. A transition ends early where its episode ended. The
-        buffer must hold `num_steps` steps, and the blocks divide `batch_size`.
+        buffer must hold `num_steps` steps, and the blocks divide `batch_size`. With `hindsight`, which also gets a part
+        of the key, some transitions have other goals.
 
         >>> flags, rows = jnp.zeros((4, 1), bool), jnp.arange(4.0)[:, None]
         >>> steps = Steps(rows, rows, reward=jnp.ones((4, 1)), terminated=flags, done=flags, next_observation=rows + 1)
@@ -97,37 +102,50 @@ class ReplayBuffer(PyTreeNode):
         >>> bool((drawn.next_observation == drawn.observation + 2).all()), float(drawn.discount[0])
         (True, 0.25)
         """
+        if hindsight is not None:
+            key, goal_key = jax.random.split(key)
         start_key, env_key = jax.random.split(key)
         oldest = jnp.where(self.count > self.capacity, self.count, 0)
         num_starts = jnp.maximum(self.size - num_steps + 1, 1)
         per_block = self.num_blocks, batch_size // self.num_blocks
-        start = oldest + jax.random.randint(start_key, per_block, 0, num_starts)
+        age = jax.random.randint(start_key, per_block, 0, num_starts)
         env = jax.random.randint(env_key, per_block, 0, self.steps.done.shape[1] // self.num_blocks)
-        take = functools.partial(self._take, num_steps, gamma)
-        return on_shares(take, self.steps, start, env, axis=(1, 0, 0), out_axis=0)
+        rows = [oldest + age, env]
+        if hindsight is not None:
+            rows += [self.size - age, jax.random.uniform(goal_key, (*per_block, 2), float)]
+        take = functools.partial(self._take, num_steps, gamma, hindsight)
+        return on_shares(take, self.steps, *rows, axis=(1, *(0 for _ in rows)), out_axis=0)
 
     def _take(
         self,
         num_steps: int,
         gamma: float,
+        hindsight: Hindsight | None,
         steps: Steps,
         start: Int[Array, "blocks rows"],
         env: Int[Array, "blocks rows"],
+        *goal_rows: jax.Array,
     ) -> Transition:
-        """Return the transitions that begin at these steps in these environments of each block."""
+        """Return the transitions that begin at these steps in these environments of each block.
+
+        `goal_rows` are, with hindsight, the number of steps left and the chances, as `Hindsight.choose` takes them.
+        """
         block_size = steps.done.shape[1] // len(env)
         env = (env + block_size * jnp.arange(len(env), dtype=env.dtype)[:, None]).ravel()
         start = start.ravel()
         window = (start[None] + jnp.arange(num_steps)[:, None]) % self.capacity  # [num_steps, batch]
         first = window[0]
-        target = n_step_return(
-            steps.reward[window, env[None]], steps.terminated[window, env[None]], steps.done[window, env[None]], gamma
-        )
+        at = window, env[None]
+        outcome = steps.reward[at], steps.terminated[at], steps.done[at]
+        if hindsight is not None:
+            num_left, chance = (leaf.reshape(-1, *leaf.shape[2:]) for leaf in goal_rows)
+            goal = hindsight.choose(steps, first, env, num_left, chance)
+            achieved = steps.next_observation[ACHIEVED_GOAL][at]
+            outcome = hindsight.outcome(achieved, goal, outcome[-1])
+        target = n_step_return(*outcome, gamma)
         last = (start + target.last) % self.capacity
-        return Transition(
-            observation=jax.tree.map(lambda leaf: leaf[first, env], steps.observation),
-            action=steps.action[first, env],
-            reward=target.reward,
-            discount=target.discount,
-            next_observation=jax.tree.map(lambda leaf: leaf[last, env], steps.next_observation),
-        )
+        observation = jax.tree.map(lambda leaf: leaf[first, env], steps.observation)
+        next_observation = jax.tree.map(lambda leaf: leaf[last, env], steps.next_observation)
+        if hindsight is not None:
+            observation, next_observation = with_goal(observation, goal), with_goal(next_observation, goal)
+        return Transition(observation, steps.action[first, env], target.reward, target.discount, next_observation)

@@ -1,0 +1,143 @@
+"""Compare learning with hindsight and without it in tasks with goals: success in test episodes, several seeds each.
+
+    python benchmarks/studies/goals.py --output docs/assets/goals/curves.json
+    python benchmarks/studies/goals.py --draw docs/assets/goals/curves.json
+
+Success is the share of test episodes that end with `info["is_success"]`, with the most likely actions. All agents play
+the same test episodes, with keys that no training uses.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import functools
+import json
+import pathlib
+import time
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import funcenv
+from funcenv.train import dqn, sac
+from funcenv.train.loop import Learner
+from funcenv.train.reports.plots import format_steps
+
+NUM_TESTS, NUM_EPISODES = 20, 256
+TASKS: dict[str, tuple[Any, Any]] = {
+    "GoalReacher-v0 with SAC": (
+        sac,
+        sac.Config(
+            env_id="GoalReacher-v0",
+            total_timesteps=100_000,
+            num_envs=8,
+            buffer_size=100_000,
+            num_gradient_steps=4,
+            minibatch_size=256,
+            gamma=0.95,
+            hidden_sizes=(64, 64),
+            initial_temperature=0.1,
+        ),
+    ),
+    "BitFlip-v0 with DQN": (
+        dqn,
+        dqn.Config(
+            env_id="BitFlip-v0",
+            total_timesteps=100_000,
+            num_envs=8,
+            buffer_size=100_000,
+            num_gradient_steps=2,
+            hidden_sizes=(128, 128),
+            gamma=0.95,
+            n_step=1,
+        ),
+    ),
+}
+"""Algorithm and configuration of each task; hindsight is all in which its runs differ."""
+
+
+@functools.partial(jax.jit, static_argnames="limit")
+def success_rate(env: Any, agent: Any, key: jax.Array, limit: int) -> jax.Array:
+    """Return the share of `NUM_EPISODES` episodes that end with success."""
+    venv = funcenv.FuncVectorEnv(env, NUM_EPISODES, autoreset_mode=funcenv.AutoresetMode.DISABLED)
+    reset_key, act_key = jax.random.split(key)
+
+    def step(carry: Any, key: jax.Array) -> tuple[Any, Any]:
+        vstate, observation = carry
+        actions = jax.vmap(agent)(observation, jax.random.split(key, NUM_EPISODES))
+        vstate, timestep = venv.step(vstate, actions)
+        return (vstate, timestep.observation), (timestep.done, timestep.info["is_success"])
+
+    vstate, timestep = venv.reset(reset_key)
+    _, (done, success) = jax.lax.scan(step, (vstate, timestep.observation), jax.random.split(act_key, limit))
+    return jnp.take_along_axis(success, done.argmax(0)[None], axis=0).mean()
+
+
+def train(algorithm: Any, config: Any) -> dict[str, Any]:
+    """Train all seeds, test them on the way, and return their success `[NUM_TESTS, num_seeds]`."""
+    learner = Learner(algorithm, config)
+    start, success, steps = time.process_time(), [], []
+    state, limit = learner.init(funcenv.key(config.seed)), learner.env.max_episode_steps
+    for test in range(NUM_TESTS):
+        goal = config.num_updates * (test + 1) // NUM_TESTS
+        while learner.num_updates_done(state) < goal:
+            state, _ = learner.advance(state, goal - learner.num_updates_done(state))
+        agents = learner.agents(state)
+        chosen = [jax.tree.map(lambda leaf, i=i: leaf[i], agents) for i in range(config.num_seeds)]
+        success.append([float(success_rate(learner.env, agent, funcenv.key(1), limit)) for agent in chosen])
+        steps.append(goal * config.batch_size)
+        print(steps[-1], np.round(success[-1], 2), f"{time.process_time() - start:.0f} s", flush=True)
+    rounded = [[round(value, 4) for value in row] for row in success]
+    return {"steps": steps, "success": rounded, "cpu_seconds": round(time.process_time() - start, 1)}
+
+
+def draw(results: dict[str, Any], path: pathlib.Path) -> None:
+    """Draw the success of every agent against its steps, and the means with hindsight and without."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(3.8 * len(results), 2.9), dpi=150, layout="constrained")
+    panels = figure.subplots(1, len(results), squeeze=False)[0]
+    for axes, (task, runs) in zip(panels, results.items(), strict=True):
+        for goals, run in runs.items():
+            steps, success = np.array(run["steps"]), np.array(run["success"])
+            color, label = ("#8d979f", "without hindsight") if goals == "0" else ("#3d76b3", f"hindsight_goals={goals}")
+            axes.plot(steps, success, color=color, alpha=0.3, linewidth=0.8)
+            axes.plot(steps, success.mean(axis=1), color=color, linewidth=2, label=label)
+        axes.set_title(f"{task}, {success.shape[1]} agents", fontsize=9, loc="left")
+        axes.set(xlabel="environment steps of each agent", ylabel="success", xlim=(0, None), ylim=(-0.03, 1.03))
+        axes.xaxis.set_major_formatter(lambda value, _: format_steps(value))
+        axes.grid(alpha=0.25, linewidth=0.6)
+        axes.spines[["top", "right"]].set_visible(False)
+    panels[0].legend(fontsize=8, frameon=False)
+    figure.savefig(path)
+
+
+def main() -> None:
+    """Run the study, or draw its results."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--output", type=pathlib.Path, default=pathlib.Path("goals.json"))
+    parser.add_argument("--tasks", nargs="+", default=list(TASKS), choices=TASKS)
+    parser.add_argument("--goals", nargs="+", type=int, default=[4, 0], help="values of hindsight_goals")
+    parser.add_argument("--steps", type=int, help="environment steps of each seed; by default those of the task")
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--draw", type=pathlib.Path, help="draw the results in this file beside it, and train nothing")
+    options = parser.parse_args()
+    if options.draw is not None:
+        draw(json.loads(options.draw.read_text()), options.draw.with_suffix(".png"))
+        return
+    results: dict[str, Any] = {}
+    for task in options.tasks:
+        algorithm, config = TASKS[task]
+        for goals in options.goals:
+            print(task, f"hindsight_goals={goals}", flush=True)
+            changes = {"num_seeds": options.seeds, "hindsight_goals": goals}
+            changes |= {} if options.steps is None else {"total_timesteps": options.steps}
+            results.setdefault(task, {})[str(goals)] = train(algorithm, dataclasses.replace(config, **changes))
+            options.output.write_text(json.dumps(results, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
