@@ -46,7 +46,9 @@ def run(arguments: Sequence[str]) -> int:
     if options.topology is not None:
         return _compile_for_accelerators(options, options.topology)
     if options.output is not None:
-        raise UsageError("--output is for programs of accelerators, got no --topology; name one, such as v5e:1x1")
+        raise UsageError(
+            f"--output is for programs of accelerators, got {options.output} alone; give --topology, such as v5e:1x1"
+        )
     if options.num_envs is not None and options.algo is not None:
         raise UsageError(
             f"--num-envs and --algo are compiled for other numbers of threads, got {options.num_envs} and "
