@@ -30,7 +30,7 @@ class NanReward(Pendulum):
 
     def reward(self, state, action, next_state):
         return jnp.where(
-            jnp.abs(jnp.cos(next_state.theta) - 0.5) < 0.012, jnp.nan, super().reward(state, action, next_state)
+            jnp.abs(jnp.cos(next_state.theta) - 0.5) < 0.006, jnp.nan, super().reward(state, action, next_state)
         )
 
 
