@@ -33,7 +33,7 @@ def test_another_generator_is_measured(capsys):
     assert "generator: philox4x32" in capsys.readouterr().out
     assert main(["bench", "FrozenLake-v1", *brief, "--json", "-"]) == 0
     out, err = capsys.readouterr()
-    assert json.loads(out)["env"] == "FrozenLake-v1" and err == "measuring FrozenLake-v1 at 1 batch size\n"
+    assert json.loads(out)["env"] == "FrozenLake-v1" and err.startswith("measuring FrozenLake-v1 at 1 batch size\n")
 
 
 @pytest.mark.parametrize(
