@@ -33,7 +33,7 @@ class FiniteLevels(StatefulWrapper[FiniteLevelsState, Action, Obs]):
 
     All levels are equally likely, or weighted by `weights`, which need not sum to 1. Weights and levels are parameters:
     a trainer may replace them between two updates, `env.replace(weights=scores)`, without another compilation.
-    `env.in_level(index)` stays in a single one. It goes inside other wrappers: the levels set parameters of `env` itself.
+    `env.in_level(index)` stays in a single one. It goes inside other wrappers: levels set parameters of `env` itself.
 
     The spaces are those of the `env` that was passed. `info["level"]` is the level's number, `levels.ids[index]`. A
     level with a key starts every episode alike; the keys of steps differ from episode to episode, as everywhere.
