@@ -77,6 +77,8 @@ def values(learner, state):
     agent = learner.agent(state)
     if learner.algorithm is reinforce:
         return lambda observation: agent.observe(observation)[1]
+    if learner.algorithm is plr:
+        return lambda observation: agent.value(agent.features(observation))
     if learner.algorithm is recurrent_ppo:
         return lambda observation: agent.value(agent.features(with_memory(agent, observation)))
     if learner.algorithm in (pqn, dqn, q_learning):
