@@ -115,6 +115,25 @@ def describe_action(action: Any, names: Sequence[str] = (), start: int = 0) -> s
     return ", ".join(f"{name} {number}" for name, number in pairs if number not in ("0", "-0")) or "nothing"
 
 
+def motor_keys(low: Any, high: Any) -> dict[Any, Any]:
+    """Return keys for full control of one motor each: the arrows for a single motor, else pairs such as a and q.
+
+    Args:
+        low: The lowest controls `[num_motors]`; motors beyond the seventeenth have no keys.
+        high: The highest ones.
+
+    >>> keys = motor_keys(np.array([-1.0, -2.0]), np.array([1.0, 2.0]))
+    >>> {key: action.tolist() for key, action in keys.items()}
+    {(): [0.0, 0.0], ('a',): [-1.0, 0.0], ('q',): [1.0, 0.0], ('s',): [0.0, -2.0], ('w',): [0.0, 2.0]}
+    """
+    pairs = [("left", "right")] if len(low) == 1 else [tuple(pair.split()) for pair in _MOTOR_KEYS]
+    keys: dict[Any, Any] = {(): np.zeros_like(low)}
+    for motor, names in enumerate(pairs[: len(low)]):
+        for name, bound in zip(names, (low, high), strict=True):
+            keys[(name,)] = np.where(np.arange(len(low)) == motor, bound, np.zeros_like(low))
+    return keys
+
+
 def wrap_items(items: Sequence[str], width: int, measure: Callable[[str], int]) -> list[str]:
     """Return short texts in lines that are no wider than `width`, as far as their texts allow.
 
@@ -190,6 +209,11 @@ def key_code(name: str) -> int:
     return ord(name) if len(name) == 1 else _CODES[name]
 
 
+# Keys for the lowest and the highest control of each motor.
+_MOTOR_KEYS: tuple[str, ...] = (
+    *("a q", "s w", "d e", "f r", "g t", "h y", "j u", "k i", "l o"),
+    *("z 1", "x 2", "c 3", "v 4", "b 5", "n 6", "m 7", "p 0"),
+)
 _ARROWS = {"right": 0x4000004F, "left": 0x40000050, "down": 0x40000051, "up": 0x40000052}  # codes of SDL
 _CODES = {"space": 32, "return": 13, "escape": 27, "tab": 9, **_ARROWS}
 _NAMES = {10: "return"} | {code: name for name, code in _CODES.items()}

@@ -19,6 +19,8 @@ from funcenv.scene import Scene
 from funcenv.spaces import Discrete, MultiBinary
 from funcenv.struct import PyTreeNode, field
 
+_KEYS = "12345678qwertyui"
+
 
 class BitFlipState(PyTreeNode):
     """Bits as they are, and as they should be."""
@@ -107,6 +109,15 @@ class BitFlip(GoalEnv[BitFlipState]):
     def action_space(self) -> Discrete:
         """The number of the bit to flip."""
         return Discrete(self.num_bits)
+
+    @property
+    def action_names(self) -> tuple[str, ...]:
+        """Bits are counted from 1 in words, as they are on the keys."""
+        return tuple(f"flip bit {number + 1}" for number in range(self.num_bits))
+
+    def get_keys_to_action(self) -> dict[Any, Any]:
+        """Return two rows of keys, 1 to 8 and q to i; bits beyond the sixteenth have none."""
+        return {key: bit for bit, key in zip(range(self.num_bits), _KEYS, strict=False)}
 
     def scene(self, state: BitFlipState) -> Scene:
         """Draw the bits above those of the goal."""

@@ -22,6 +22,7 @@ from funcenv.envs.goals.goal_reacher_scene import draw_goal_reacher
 from funcenv.envs.trigonometry import sincos
 from funcenv.func_env import reward_bounds
 from funcenv.goals import GoalEnv
+from funcenv.keyboard import motor_keys
 from funcenv.scene import Scene
 from funcenv.spaces import Box
 from funcenv.struct import PyTreeNode, field
@@ -166,6 +167,10 @@ class GoalReacher(GoalEnv[GoalReacherState]):
         """Draw the arm, and the goal with its threshold."""
         success = self.is_success(self.achieved_goal(state), self.desired_goal(state))
         return draw_goal_reacher(state.shoulder, state.elbow, LINK_LENGTH, state.goal, self.distance_threshold, success)
+
+    def get_keys_to_action(self) -> dict[Any, Any]:
+        """Return keys for full acceleration of one joint each."""
+        return motor_keys(self.action_space.low, self.action_space.high)
 
     def _next_speed(self, speed: Float[Array, ""], push: Float[Array, ""]) -> Float[Array, ""]:
         return speed + DT * (self.acceleration * push - self.damping * speed)

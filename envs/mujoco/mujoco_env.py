@@ -28,17 +28,13 @@ from funcenv.envs.mujoco.mujoco_scene import View, draw_model
 from funcenv.envs.mujoco.simulation import SCALED_FIELDS, Simulation
 from funcenv.func_env import FuncEnv
 from funcenv.host import host_call, to_words
+from funcenv.keyboard import motor_keys
 from funcenv.scene import Scene
 from funcenv.sharding import target_platform
 from funcenv.spaces import Box
 from funcenv.struct import NDArray, PyTreeNode, field
 
 DEFAULT_SIZE = 480  # side of an image [pixels]
-# Keys of `funcenv play` for a motor's lowest and highest control.
-_KEY_PAIRS: tuple[str, ...] = (
-    *("a q", "s w", "d e", "f r", "g t", "h y", "j u", "k i", "l o"),
-    *("z 1", "x 2", "c 3", "v 4", "b 5", "n 6", "m 7", "p 0"),
-)
 
 
 class MujocoState(PyTreeNode):
@@ -153,14 +149,8 @@ class MujocoEnv(FuncEnv[MujocoState, Float[Array, "nu"], Float[Array, "size"]]):
         return tuple(in_words(joint or one.name) or f"actuator {i}" for i, (joint, one) in enumerate(pairs))
 
     def get_keys_to_action(self) -> dict[Any, Any]:
-        """Return keys for full control of one motor each: the arrows for a single motor, else pairs such as a and q."""
-        low, high = self.model.ctrlrange
-        pairs = [("left", "right")] if len(low) == 1 else [tuple(pair.split()) for pair in _KEY_PAIRS]
-        keys: dict[Any, Any] = {(): np.zeros_like(low)}
-        for motor, names in enumerate(pairs[: len(low)]):
-            for name, bound in zip(names, (low, high), strict=True):
-                keys[(name,)] = np.where(np.arange(len(low)) == motor, bound, np.zeros_like(low))
-        return keys
+        """Return keys for full control of one motor each."""
+        return motor_keys(*self.model.ctrlrange)
 
     @property
     def tracked(self) -> str | int:

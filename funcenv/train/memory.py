@@ -53,7 +53,7 @@ def estimate_memory(algorithm: Algorithm, config: Any, env: AnyEnv, state: Any, 
     >>> learner = Learner("dqn", dqn.Config(num_envs=8, buffer_size=100_000))
     >>> shapes = learner.template(funcenv.key(0))
     >>> print(estimate_memory(learner.algorithm, learner.config, learner.env, shapes))
-    4...MiB: environments 488 B, replay 4... MiB, agents 78.2 KiB, batch 480 B, networks ...
+    4.3 MiB: environments 456 B, replay 4.01 MiB, agents 74.2 KiB, batch 480 B, networks 229 KiB
     """
     sizes = {"environments": 0, "replay": 0, "agents": 0}
 

@@ -7,7 +7,7 @@ import math
 import numbers
 import types
 import typing
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from funcenv.checks import require_one_of
 
@@ -18,7 +18,8 @@ def require_settings(config: Any) -> None:
     """Raise unless every setting of a configuration is of the kind that its annotation says.
 
     Annotations may be `bool`, `int`, `float`, `str`, a `Literal`, a tuple of any length, a dict, or a union of them.
-    A field of any other annotation takes anything. A function stands for the text that names it.
+    A field of any other annotation takes anything. A function stands for the text that names it, but not where the text
+    is annotated as the name of something else, such as `Annotated[str, "FILE"]`.
 
     Raises:
         TypeError: A setting is of another kind than its annotation says.
@@ -39,7 +40,7 @@ def require_settings(config: Any) -> None:
         ...
     TypeError: hidden_sizes must be a tuple of integers, such as (64, 64), got 64 of type int
     """
-    annotations = typing.get_type_hints(type(config))
+    annotations = typing.get_type_hints(type(config), include_extras=True)
     for entry in dataclasses.fields(config):
         _require_setting(entry.name, annotations[entry.name], getattr(config, entry.name))
 
@@ -57,6 +58,8 @@ def _require_setting(name: str, kind: Any, value: Any) -> None:
 def _is_of(kind: Any, value: Any) -> bool:
     """Return whether a value is of the kind that an annotation says."""
     origin, args = typing.get_origin(kind), typing.get_args(kind)
+    if origin is Annotated:
+        return isinstance(value, args[0])
     if origin in (typing.Union, types.UnionType):
         return any(_is_of(one, value) for one in args)
     if origin is tuple and args[1:] == (...,):
@@ -78,6 +81,8 @@ def _is_number(value: Any) -> bool:
 
 def _name(kind: Any) -> str:
     origin, args = typing.get_origin(kind), typing.get_args(kind)
+    if origin is Annotated:
+        return f"{_NAMES[args[0]]} ({args[1]})"
     if origin in (typing.Union, types.UnionType):
         return " or ".join(_name(one) for one in args)
     if origin is tuple:

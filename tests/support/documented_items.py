@@ -1760,6 +1760,7 @@ def played(env, keys_to_action=None, callback=None):
 
     class Screen:
         is_open = True
+        is_late = False
 
         def __init__(self):
             self.frames = []

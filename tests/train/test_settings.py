@@ -103,6 +103,11 @@ def test_names_and_parameters_of_environments_have_their_kinds(name, value):
         ppo.Config(**{name: value})
 
 
+def test_a_class_is_no_file():
+    with pytest.raises(TypeError, match=r"^levels must be text \(FILE\), got <class 'numpy.float32'> of type type"):
+        ppo.Config(levels=np.float32)
+
+
 def test_a_time_limit_is_an_integer_or_none():
     assert ppo.Config(max_episode_steps=None).max_episode_steps is None
     for value in (1.5, "7", True):
