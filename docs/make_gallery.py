@@ -247,8 +247,7 @@ def animate_learning(path: pathlib.Path) -> None:
     learner = Learner(ppo, preset("CartPole-v1"))
     state, rows = learner.init(funcenv.key(1)), []
     for num_updates in NUM_UPDATES_SHOWN:
-        while learner.num_updates_done(state) < num_updates:
-            state, _ = learner.advance(state, num_updates - learner.num_updates_done(state))
+        state, _ = learner.advance_to(state, num_updates)
         steps = learner.num_updates_done(state) * learner.config.batch_size
         policy = learner.agent(state)
         mean = funcenv.evaluate(learner.env, policy, 100, funcenv.key(8)).mean_return

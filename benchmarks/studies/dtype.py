@@ -32,8 +32,7 @@ def train(env_id: str, algorithm: str, dtype: str, steps: int, seeds: int) -> di
     state, points, returns = learner.init(funcenv.key(0)), [], []
     for point in range(1, NUM_POINTS + 1):
         goal = config.num_updates * point // NUM_POINTS
-        while (done := learner.num_updates_done(state)) < goal:
-            state, metrics = learner.advance(state, goal - done, donate=True)
+        state, metrics = learner.advance_to(state, goal, donate=True)
         points.append(goal * config.batch_size)
         returns.append([round(float(value), 3) for value in metrics["mean_return"][-1]])
     return {"steps": points, "returns": returns, "cpu_seconds": round(time.process_time() - start, 1)}

@@ -22,41 +22,14 @@ import jax.numpy as jnp
 import numpy as np
 
 import funcenv
-from funcenv.train import dqn, sac
 from funcenv.train.loop import Learner
+from funcenv.train.presets import preset
+from funcenv.train.reports.aggregate import bootstrap_interval
 from funcenv.train.reports.plots import format_steps
 
 NUM_TESTS, NUM_EPISODES = 20, 256
-TASKS: dict[str, tuple[Any, Any]] = {
-    "GoalReacher-v0 with SAC": (
-        sac,
-        sac.Config(
-            env_id="GoalReacher-v0",
-            total_timesteps=100_000,
-            num_envs=8,
-            buffer_size=100_000,
-            num_gradient_steps=4,
-            minibatch_size=256,
-            gamma=0.95,
-            hidden_sizes=(64, 64),
-            initial_temperature=0.1,
-        ),
-    ),
-    "BitFlip-v0 with DQN": (
-        dqn,
-        dqn.Config(
-            env_id="BitFlip-v0",
-            total_timesteps=100_000,
-            num_envs=8,
-            buffer_size=100_000,
-            num_gradient_steps=2,
-            hidden_sizes=(128, 128),
-            gamma=0.95,
-            n_step=1,
-        ),
-    ),
-}
-"""Algorithm and configuration of each task; hindsight is all in which its runs differ."""
+TASKS = {"GoalReacher-v0 with SAC": ("GoalReacher-v0", "sac"), "BitFlip-v0 with DQN": ("BitFlip-v0", "dqn")}
+"""The preset of each task; hindsight is all in which its runs differ."""
 
 
 @functools.partial(jax.jit, static_argnames="limit")
@@ -76,15 +49,14 @@ def success_rate(env: Any, agent: Any, key: jax.Array, limit: int) -> jax.Array:
     return jnp.take_along_axis(success, done.argmax(0)[None], axis=0).mean()
 
 
-def train(algorithm: Any, config: Any) -> dict[str, Any]:
+def train(algorithm: str, config: Any) -> dict[str, Any]:
     """Train all seeds, test them on the way, and return their success `[NUM_TESTS, num_seeds]`."""
     learner = Learner(algorithm, config)
     start, success, steps = time.process_time(), [], []
     state, limit = learner.init(funcenv.key(config.seed)), learner.env.max_episode_steps
     for test in range(NUM_TESTS):
         goal = config.num_updates * (test + 1) // NUM_TESTS
-        while learner.num_updates_done(state) < goal:
-            state, _ = learner.advance(state, goal - learner.num_updates_done(state))
+        state, _ = learner.advance_to(state, goal)
         agents = learner.agents(state)
         chosen = [jax.tree.map(lambda leaf, i=i: leaf[i], agents) for i in range(config.num_seeds)]
         success.append([float(success_rate(learner.env, agent, funcenv.key(1), limit)) for agent in chosen])
@@ -115,28 +87,43 @@ def draw(results: dict[str, Any], path: pathlib.Path) -> None:
     figure.savefig(path)
 
 
+def table(results: dict[str, Any], num_columns: int = 4) -> str:
+    """Return the table of the guide: mean success on the way, and the interval of 95% at the end."""
+    lines = []
+    for task, runs in results.items():
+        for goals, run in runs.items():
+            success = np.array(run["success"])[NUM_TESTS // num_columns - 1 :: NUM_TESTS // num_columns]
+            low, high = bootstrap_interval(np.mean, success[-1][:, None])
+            cells = [*(f"{mean:.3f}" for mean in success.mean(axis=1)), f"[{low:.3f}, {high:.3f}]"]
+            lines.append(f"| {task} | {goals} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def main() -> None:
     """Run the study, or draw its results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", type=pathlib.Path, default=pathlib.Path("goals.json"))
     parser.add_argument("--tasks", nargs="+", default=list(TASKS), choices=TASKS)
     parser.add_argument("--goals", nargs="+", type=int, default=[4, 0], help="values of hindsight_goals")
-    parser.add_argument("--steps", type=int, help="environment steps of each seed; by default those of the task")
+    parser.add_argument("--steps", type=int, default=100_000, help="environment steps of each seed")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--draw", type=pathlib.Path, help="draw the results in this file beside it, and train nothing")
     options = parser.parse_args()
     if options.draw is not None:
-        draw(json.loads(options.draw.read_text()), options.draw.with_suffix(".png"))
+        results = json.loads(options.draw.read_text())
+        draw(results, options.draw.with_suffix(".png"))
+        print(table(results))
         return
-    results: dict[str, Any] = {}
+    results = {}
     for task in options.tasks:
-        algorithm, config = TASKS[task]
+        env_id, algorithm = TASKS[task]
+        config = dataclasses.replace(preset(env_id, algorithm), total_timesteps=options.steps)
         for goals in options.goals:
             print(task, f"hindsight_goals={goals}", flush=True)
-            changes = {"num_seeds": options.seeds, "hindsight_goals": goals}
-            changes |= {} if options.steps is None else {"total_timesteps": options.steps}
-            results.setdefault(task, {})[str(goals)] = train(algorithm, dataclasses.replace(config, **changes))
+            changed = dataclasses.replace(config, num_seeds=options.seeds, hindsight_goals=goals)
+            results.setdefault(task, {})[str(goals)] = train(algorithm, changed)
             options.output.write_text(json.dumps(results, indent=1) + "\n")
+    print(table(results))
 
 
 if __name__ == "__main__":

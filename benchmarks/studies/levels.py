@@ -42,8 +42,7 @@ def train(config: plr.Config, levels: LevelSet, num_tests: int) -> dict[str, Any
     state, start, success, steps = learner.init(funcenv.key(config.seed)), time.process_time(), [], []
     for test in range(num_tests):
         goal = config.num_updates * (test + 1) // num_tests
-        while learner.num_updates_done(state) < goal:
-            state, _ = learner.advance(state, goal - learner.num_updates_done(state))
+        state, _ = learner.advance_to(state, goal)
         agents = learner.agents(state)
         scores = [
             evaluate_levels(env, levels, jax.tree.map(lambda leaf, i=i: leaf[i], agents), funcenv.key(1)).mean_returns

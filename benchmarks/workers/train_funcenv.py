@@ -5,12 +5,11 @@ The settings are those of `options["settings"]`, over those of the preset with `
 return of 100 episodes of each agent.
 """
 
-import numpy as np
 from protocol import serve
 
 import funcenv
 from funcenv.train.algorithm import find_algorithm
-from funcenv.train.loop import MAX_UPDATES_PER_CALL, Learner
+from funcenv.train.loop import Learner
 from funcenv.train.presets import PRESETS
 
 
@@ -25,11 +24,8 @@ def prepare(options):
     learner.advance(first, 0)  # compiles
 
     def work():
-        state, chunks = first, []
-        while learner.num_updates_done(state) < config.num_updates:
-            state, metrics = learner.advance(state, MAX_UPDATES_PER_CALL)
-            chunks.append(metrics)
-        steps, returns = (np.concatenate([chunk[name] for chunk in chunks]) for name in ("env_steps", "mean_return"))
+        state, metrics = learner.advance_to(first, config.num_updates)
+        steps, returns = metrics["env_steps"], metrics["mean_return"]
         result = {"mean_return": returns[-1].tolist()}
         if "threshold" in options:
             reached = (returns >= options["threshold"]).T

@@ -2,8 +2,8 @@
 
 XLA's GPU backend collects the kernels of a program in CUDA graphs, and each graph is launched at once. By default loops
 stay outside, and the host launches the kernels of every iteration, which takes longer than small kernels run. With the
-documented option `xla_gpu_enable_command_buffer` loops become part of the graph, so a whole rollout is one.
-`benchmarks/studies/gpu_program.py` shows it, also on a machine without a GPU.
+documented option `xla_gpu_enable_command_buffer` loops become part of the graph, so a whole rollout is one. XLA's
+execution plan shows it, also on a machine without a GPU (`--xla_dump_to` writes it).
 """
 
 from __future__ import annotations

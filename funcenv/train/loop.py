@@ -119,6 +119,25 @@ class Learner:
         means = {name: np.where(rows["episodes"] > 0, rows[name], np.nan) for name in MEANS_OF_EPISODES}
         return state, rows | {name: values.astype(rows[name].dtype) for name, values in means.items()}
 
+    def advance_to(self, state: Any, update: int, donate: bool = False) -> tuple[Any, Metrics]:
+        """Do the updates up to a number, or to the end of the run, in as few calls of `advance` as that takes.
+
+        Args:
+            state: The state before; it is returned if it has as many updates already.
+            update: The number of updates of the state after.
+            donate: As `advance` takes it.
+
+        Returns:
+            The state after, and the metrics of all updates on the way, `[num_updates, num_seeds]` each.
+        """
+        goal, done = min(update, self.config.num_updates), self.num_updates_done(state)
+        calls: list[Metrics] = []
+        while not calls or done < goal:
+            state, metrics = self.advance(state, max(goal - done, 0), donate)
+            done += len(metrics["env_steps"])
+            calls.append(metrics)
+        return state, {name: np.concatenate([metrics[name] for metrics in calls]) for name in calls[0]}
+
     def compile(self, state: Any, donate: bool = False) -> Any:
         """Compile `advance`, which the first call does otherwise, and return the same state."""
         with self._context():
@@ -227,9 +246,4 @@ def train(algorithm: str | Algorithm, config: Any, key: jax.Array) -> tuple[Any,
         `[num_updates, num_seeds]` each.
     """
     learner = Learner(algorithm, config)
-    state = learner.init(key)
-    chunks: list[Metrics] = []
-    while learner.num_updates_done(state) < config.num_updates:
-        state, metrics = learner.advance(state, MAX_UPDATES_PER_CALL)
-        chunks.append(metrics)
-    return state, {name: np.concatenate([chunk[name] for chunk in chunks]) for name in chunks[0]}
+    return learner.advance_to(learner.init(key), config.num_updates)

@@ -47,10 +47,8 @@ def test_hidden_layers_alone_are_bfloat16(name):
 def test_an_agent_learns_in_bfloat16():
     settings = {"total_timesteps": 60_000, "stop_at_threshold": False}
     config = ppo.Config(dtype="bfloat16", **settings)
-    state, metrics = Learner("ppo", config), None
-    learner, state = state, state.init(funcenv.key(0))
-    while learner.num_updates_done(state) < config.num_updates:
-        state, metrics = learner.advance(state, 256)
+    learner = Learner("ppo", config)
+    state, metrics = learner.advance_to(learner.init(funcenv.key(0)), config.num_updates)
     assert metrics["mean_return"][-1, 0] > 150
     assert all(leaf.dtype == jnp.float32 for leaf in jax.tree.leaves(learner.agent(state).params))
 

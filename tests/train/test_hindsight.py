@@ -195,8 +195,6 @@ def test_hindsight_solves_ten_bits_in_a_few_thousand_steps():
         hindsight_goals=4,
     )
     learner = Learner(dqn, config)
-    state = learner.init(funcenv.key(0))
-    while learner.num_updates_done(state) < config.num_updates:
-        state, _ = learner.advance(state, config.num_updates)
+    state, _ = learner.advance_to(learner.init(funcenv.key(0)), config.num_updates)
     played = funcenv.evaluate(learner.env, learner.agent(state), 200, funcenv.key(1))
     assert played.terminated.mean() > 0.9

@@ -32,17 +32,16 @@ from funcenv._compile import store
 from funcenv.counted import counted
 from funcenv.interrupts import note_requests
 from funcenv.memory import describe_device, device_memory
-from funcenv.random import impl_name
 from funcenv.random import key as new_key
 from funcenv.registry import spec
 from funcenv.replay import can_draw
 from funcenv.train.algorithm import Algorithm, algorithm_of
-from funcenv.train.devices import all_gather_scalars, is_first, lost_processes, put_replicated, wait_for_all
-from funcenv.train.loop import MAX_UPDATES_PER_CALL, Learner, Metrics
+from funcenv.train.devices import is_first, lost_processes, wait_for_all
+from funcenv.train.loop import Learner
 from funcenv.train.memory import estimate_memory, memory_warning
 from funcenv.train.runs import checkpoint
 from funcenv.train.runs.agent_replay import RecordOptions, record_agent
-from funcenv.train.runs.best import BestAgents, evaluate_agents, restore_best
+from funcenv.train.runs.course import Course, TrainingDivergedError, advance, donates, restore
 from funcenv.train.runs.final import episodes_to_play, evaluate_final, read_final
 from funcenv.train.runs.folder import (
     CHECKPOINTS,
@@ -58,10 +57,10 @@ from funcenv.train.runs.folder import (
     write_config,
 )
 from funcenv.train.runs.lock import RunLockedError, locked
-from funcenv.train.runs.logs import NO_LOGS, Log, LogOptions
-from funcenv.train.runs.metrics import MetricsFile, draw_learning_curve, read_metrics, with_evaluation
-from funcenv.train.runs.progress import SHOWN_METRICS, ProgressReport, print_warnings
-from funcenv.train.runs.result import RunResult, ends_solved, read_result, solved_updates
+from funcenv.train.runs.logs import NO_LOGS, LogOptions
+from funcenv.train.runs.metrics import MetricsFile, draw_learning_curve, read_metrics
+from funcenv.train.runs.progress import ProgressReport
+from funcenv.train.runs.result import RunResult, ends_solved, read_result
 
 __all__ = [
     "ConfigMismatchError",
@@ -77,17 +76,10 @@ __all__ = [
     "start",
 ]
 
-SECONDS_PER_CALL = 0.5
-"""The target duration of one compiled call. Progress is reported, and signals are handled, between calls."""
-
 REPLAY_FILE = "replay.html"
 CURVE_FILE = "learning_curve.png"
 
 STOPPING = "stopping: this call is finished and the agent is saved; a second Ctrl-C stops at once"
-
-
-class TrainingDivergedError(RuntimeError):
-    """The loss became NaN or infinite."""
 
 
 class ConfigMismatchError(ValueError):
@@ -206,9 +198,10 @@ def resume(
     wait_for_all("resume the run")  # all have read the configuration
 
     def state(announce: Callable[[Any], None]) -> Any:
-        announce(learner.template(key))
         has_checkpoint = checkpoint.checkpoints(folder / CHECKPOINTS)
-        return _restore(learner, folder, key, console) if has_checkpoint else learner.init(key)
+        state = restore(learner, folder, key, console) if has_checkpoint else learner.init(key)
+        announce(state)
+        return state
 
     with _owned(folder):
         if is_longer and is_first():
@@ -228,7 +221,7 @@ def load(
     folder = pathlib.Path(folder)
     algorithm, config, key = read_config(folder, trust_code)
     learner = Learner(algorithm, config)
-    return learner, _restore(learner, folder, key, console or Console())
+    return learner, restore(learner, folder, key, console or Console())
 
 
 def _train(
@@ -280,14 +273,14 @@ def _train(
         is_solved = config.stop_at_threshold and ends_solved(read_metrics(metrics_file.path), config, threshold)
         must_train = done < config.num_updates and not is_solved
         if must_train:
-            course = _Course(learner, key, folder, metrics_file, report, threshold, console)
+            course = Course(learner, key, folder, metrics_file, report, threshold, console)
             with store.announced_stages(report.enter):
-                state = learner.compile(state, _donates(config))
+                state = learner.compile(state, donates(config))
             course.begin(state)
             metrics_file.add_time(time.perf_counter() - wall, time.process_time() - cpu)
             course.logs = logs.open(folder, config, done * config.batch_size) if is_first() else []
             with contextlib.closing(course), note_requests(lambda: report.say(STOPPING)) as signals:
-                state = _advance(course, state, checkpoint_seconds, signals)
+                state = advance(course, state, checkpoint_seconds, signals)
                 report.enter("saving")
                 done, is_solved = learner.num_updates_done(state), course.is_solved
                 course.save(state)
@@ -319,7 +312,7 @@ def _first_state(learner: Learner, key: jax.Array, announce: Callable[[Any], Non
 
     def compile_updates(shapes: Any) -> None:
         tell(shapes)
-        learner.start_compiling(shapes, _donates(learner.config), _import_for_the_end)
+        learner.start_compiling(shapes, donates(learner.config), _import_for_the_end)
 
     if learner.mesh is not None:  # whose programs do not compile at the same time
         tell(learner.template(key))
@@ -348,11 +341,6 @@ def _import_for_the_end() -> None:
         importlib.import_module(name)
 
 
-def _donates(config: Any) -> bool:
-    """Return whether calls write over the states before them: not where the run may have to go back to one."""
-    return not config.stop_at_threshold or config.eval_every > 0
-
-
 def _evaluate_final(
     learner: Learner, state: Any, agents: Any, limit: int, folder: pathlib.Path, report: ProgressReport
 ) -> None:
@@ -368,164 +356,9 @@ def _evaluate_final(
         evaluate_final(learner, agents, exploring, num_episodes, folder, done)
 
 
-class _Course:
-    """What a run keeps track of beside its train state.
-
-    Attributes:
-        best: The best agents so far.
-        logs: Where metrics are written beside the metrics file.
-        is_solved: Whether the run ends because the threshold is reached.
-    """
-
-    def __init__(
-        self,
-        learner: Learner,
-        key: jax.Array,
-        folder: pathlib.Path,
-        metrics_file: MetricsFile,
-        report: ProgressReport,
-        threshold: float | None,
-        console: Console,
-    ) -> None:
-        self.learner, self.key, self.folder, self.console = learner, key, folder, console
-        self.metrics_file, self.report, self.threshold = metrics_file, report, threshold
-        self.best: BestAgents
-        self.logs: list[Log] = []
-        self.is_solved, self._is_saved = False, True
-
-    def begin(self, state: Any) -> None:
-        """Read the best agents of a run that is resumed; those of a new run are not known yet."""
-        self.best = BestAgents.of(self.learner, state)
-        if checkpoint.checkpoints(self.folder / CHECKPOINTS, checkpoint.BEST):
-            try:
-                self.best, messages = restore_best(self.learner, self.folder / CHECKPOINTS, self.key)
-            except checkpoint.NoCheckpointError as error:  # training does not need them
-                messages = [str(error)]
-            print_warnings(self.console, messages)
-
-    def save(self, state: Any) -> None:
-        """Write checkpoints of the best agents, if they have changed, and of the train state."""
-        done = self.learner.num_updates_done(state)
-        if not self._is_saved:
-            checkpoint.save_best(self.folder / CHECKPOINTS, done, put_replicated(self.learner.mesh, self.best))
-            self._is_saved = True
-        checkpoint.save(self.folder / CHECKPOINTS, done, state)
-
-    def close(self) -> None:
-        """Close the logs."""
-        for log in self.logs:
-            log.close()
-
-    def updates_to_evaluation(self, done: int) -> int:
-        """Return how many updates there are to the next evaluation, or to the end of the run."""
-        config = self.learner.config
-        interval = -(-config.eval_every // config.batch_size) if config.eval_every else config.num_updates
-        return min(interval - done % interval, config.num_updates - done)
-
-    def up_to_threshold(self, before: Any, after: Any, metrics: Metrics) -> tuple[Any, Metrics]:
-        """Return the state and the metrics where a call first reached the threshold, if the run stops there.
-
-        The call is made again with fewer updates, so that the end of a run does not depend on the sizes of its calls.
-        """
-        if _donates(self.learner.config):
-            return after, metrics
-        is_solved = solved_updates(metrics["mean_return"], self.threshold)
-        if not is_solved.any():
-            return after, metrics
-        self.is_solved, count = True, int(is_solved.argmax()) + 1
-        return (after, metrics) if count == len(is_solved) else self.learner.advance(before, count)
-
-    def state_after(self, num_updates: int) -> Any:
-        """Return an earlier state once more, by training again from the newest checkpoint, or from the beginning."""
-        try:
-            state = _restore(self.learner, self.folder, self.key, self.console)
-        except checkpoint.NoCheckpointError:
-            state = self.learner.init(self.key)
-        while (done := self.learner.num_updates_done(state)) < num_updates:
-            state, _ = self.learner.advance(state, num_updates - done, _donates(self.learner.config))
-        return state
-
-    def judge(self, state: Any, metrics: Metrics, is_due: bool) -> Metrics:
-        """Return the metrics of a call with figures of an evaluation, and keep agents that are better than before."""
-        config, agents = self.learner.config, self.learner.agents(state)
-        score = metrics["mean_return"][-1]
-        if config.eval_every:
-            figures = evaluate_agents(self.learner, agents, self.key) if is_due else None
-            metrics = metrics | with_evaluation(metrics, figures)
-            score = metrics["eval_return"][-1]
-            if config.stop_at_threshold:
-                self.is_solved = bool(solved_updates(score[None], self.threshold)[0])
-        if (score > np.asarray(self.best.score)).any():
-            self.best = self.best.improved(agents, score, self.learner.num_updates_done(state))
-            self._is_saved = False
-        return metrics
-
-
-def _advance(course: _Course, state: Any, checkpoint_seconds: float, signals: list[int]) -> Any:
-    """Train until the end of the run, its threshold or a signal, and return the train state."""
-    learner, report = course.learner, course.report
-    report.enter("training")
-    done, num_updates, last_save = learner.num_updates_done(state), 1, time.perf_counter()
-    number = 0  # of a signal that all processes know of; each must do as many calls as the others
-    while done < learner.config.num_updates and not number and not course.is_solved:
-        wall, cpu = time.perf_counter(), time.process_time()
-        to_evaluation = course.updates_to_evaluation(done)
-        next_state, metrics = learner.advance(state, min(num_updates, to_evaluation), _donates(course.learner.config))
-        _require_finite(course, done, metrics)
-        next_state, metrics = course.up_to_threshold(state, next_state, metrics)
-        state, advanced = next_state, learner.num_updates_done(next_state) - done
-        seconds = time.perf_counter() - wall
-        metrics = course.judge(state, metrics, is_due=advanced == to_evaluation)
-        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-        speed = course.metrics_file.append(done + 1, metrics, wall, cpu)
-        for log in course.logs:
-            log.write(metrics)
-        means = {name: float(metrics[name][-1].mean()) for name in metrics if name in SHOWN_METRICS}
-        report.report(int(metrics["env_steps"][-1, 0]), **means, steps_per_second=speed)
-        num_updates = int(np.clip(advanced * SECONDS_PER_CALL / max(seconds, 1e-6), 1, MAX_UPDATES_PER_CALL))
-        done += advanced
-        # Clocks and signals differ between processes, which must do the same.
-        is_due = time.perf_counter() - last_save >= checkpoint_seconds
-        decisions = all_gather_scalars(num_updates, is_due, signals[0] if signals else 0)
-        num_updates, number = int(decisions[0, 0]), int(decisions[:, 2].max())
-        if number and not signals:
-            signals.append(number)
-        if decisions[0, 1]:
-            course.save(state)
-            last_save = time.perf_counter()
-    return state
-
-
-def _require_finite(course: _Course, done: int, metrics: Metrics) -> None:
-    """Raise if an update's loss is not finite, after saving the state before that update.
-
-    Args:
-        course: The run.
-        done: How many updates came before those of the metrics.
-        metrics: What a call returned.
-    """
-    if "loss" not in metrics or np.isfinite(metrics["loss"]).all():
-        return
-    is_bad = ~np.isfinite(metrics["loss"])
-    index = int(is_bad.any(axis=1).argmax())
-    seed = int(is_bad[index].argmax())
-    saved = checkpoint.save(course.folder / CHECKPOINTS, done + index, course.state_after(done + index))
-    raise TrainingDivergedError(
-        f"the loss is {metrics['loss'][index, seed]} at update {done + index + 1}, "
-        f"environment step {metrics['env_steps'][index, seed]}, seed {seed}; "
-        f"the state before it is kept in {saved}. Try a lower learning_rate or max_grad_norm"
-    )
-
-
 def _console(console: Console | None) -> Console:
     """Return the console of a run; one of several processes reports."""
     return (console or Console()) if is_first() else Console(quiet=True)
-
-
-def _restore(learner: Learner, folder: pathlib.Path, key: jax.Array, console: Console) -> Any:
-    state, messages = checkpoint.restore_latest(folder / CHECKPOINTS, learner.template(key), impl_name(key))
-    print_warnings(console, messages)
-    return state
 
 
 def _require_extension(folder: pathlib.Path, saved: Any, config: Any) -> None:
