@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from funcenv.physics.scalars import ZERO, Number, float32, is_known, once, opaque
+from funcenv.physics.scalars import ZERO, Number, float32, greatest_of, least_of, once, opaque
 from funcenv.physics.shapes import POLYGON_RADIUS, Boxes, Circle, Edges, Polygon, Shape
 from funcenv.physics.transforms import Transform, apply
 from funcenv.physics.vectors import Vector
@@ -165,8 +164,8 @@ def box_of(points: list[Vector], radius: Number, xf: Transform) -> tuple[Number,
     """Return left, bottom, right and top of the bounding box of points with a skin."""
     radius = opaque(radius)
     corners = [apply(xf, point) for point in points]
-    left, bottom = (functools.reduce(_lesser, column) for column in zip(*corners, strict=True))
-    right, top = (functools.reduce(_greater, column) for column in zip(*corners, strict=True))
+    left, bottom = (least_of(column) for column in zip(*corners, strict=True))
+    right, top = (greatest_of(column) for column in zip(*corners, strict=True))
     return once((left - radius, bottom - radius, right + radius, top + radius))
 
 
@@ -179,7 +178,8 @@ def moving_boxes(fixtures: Fixtures, transforms: Transform) -> tuple[Number, Num
     (x, y), (sine, cosine) = jax.tree.map(lambda number: per_part(fixtures, number)[:, None], transforms)
     x, y = once(apply(((x, y), (sine, cosine)), (padded[..., 0], padded[..., 1])))
     radius = opaque(np.array([part.radius for part in parts], np.float32))
-    return once((x.min(1) - radius, y.min(1) - radius, x.max(1) + radius, y.max(1) + radius))
+    (left, bottom), (right, top) = ([pick(list(numbers.T)) for numbers in (x, y)] for pick in (least_of, greatest_of))
+    return once((left - radius, bottom - radius, right + radius, top + radius))
 
 
 def per_part(fixtures: Fixtures, numbers: jax.Array) -> jax.Array:
@@ -202,14 +202,6 @@ def static_boxes(fixtures: Fixtures) -> jax.Array:
         return jnp.zeros((0, 4), jnp.float32)
     boxes = jnp.stack([column[0] if len(column) == 1 else jnp.concatenate(column) for column in columns], -1)
     return boxes + np.array([[-BOX_MARGIN, -BOX_MARGIN, BOX_MARGIN, BOX_MARGIN]])
-
-
-def _lesser(a: Any, b: Any) -> Any:
-    return np.minimum(a, b) if is_known(a, b) else jnp.minimum(a, b)
-
-
-def _greater(a: Any, b: Any) -> Any:
-    return np.maximum(a, b) if is_known(a, b) else jnp.maximum(a, b)
 
 
 def _fixture_boxes(body: int, fixture: Fixture, xf: Transform) -> tuple[Any, Any, Any, Any]:

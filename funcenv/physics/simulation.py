@@ -41,6 +41,7 @@ from funcenv.physics.scalars import (
     columns_of,
     float32,
     is_known,
+    least_of,
     once,
     opaque,
     rows_of,
@@ -351,8 +352,8 @@ def _sleep(
     time = where(rests, changes.rest_time + program.h, ZERO)
     time = where(islands.is_active, time, changes.rest_time)
     own = islands.label
-    same = (own[:, None] == own[None, :]) & islands.is_active[None, :]
-    least = where(same, time[None, :], np.float32(np.inf)).min(1)
+    same = (own[:, None] == own[None, :]) & islands.is_active[:, None]  # [of whom, of which] body
+    least = least_of(list(where(same, time[:, None], np.float32(np.inf))))
     done = (
         is_done[0] if len(labels) == 1 else _any([(own == label) & d for label, d in zip(labels, is_done, strict=True)])
     )

@@ -7,10 +7,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import funcenv
+from funcenv._compile.jaxpr import inner_jaxprs, iter_eqns
 from funcenv.physics import Body, Circle, Edges, Fixture, World, initial_state, step
 
 # XLA's own, instead of the quick ones of the tests
 USERS_OPTIONS = {"xla_backend_optimization_level": 3, "xla_cpu_use_fusion_emitters": True}
+
+REDUCTIONS = "reduce_min", "reduce_max", "reduce_sum", "dot_general"
 
 
 def _world(height, gravity, is_grounded=False):
@@ -68,3 +72,43 @@ def test_a_batch_of_worlds_on_the_ground_needs_one_pass():
     )
     assert len(grounded.as_text()) < 0.95 * len(either.as_text())
     np.testing.assert_allclose(grounded.compile()(heights), either.compile()(heights), rtol=1e-5)
+
+
+def _kernels(jaxpr):
+    """Iterate over the programs that are marked to become one kernel."""
+    for eqn in jaxpr.eqns:
+        inner = inner_jaxprs(list(eqn.params.values()))
+        if eqn.params.get("name") == "styled":
+            yield from inner
+        else:
+            for part in inner:
+                yield from _kernels(part)
+
+
+@pytest.mark.fast_path
+@pytest.mark.parametrize("id", ["LunarLander-v3", "BipedalWalker-v3", "CarRacing-v3"])
+def test_the_kernel_of_a_batch_holds_no_reduction_of_many_floats(id):
+    """XLA gives them to a library, and then cannot call the kernel from a user's program; see `scalars.least_of`."""
+    env, size = funcenv.make(id), 300
+
+    def play(key):
+        keys = jax.random.split(key, size)
+        states, _ = jax.vmap(env.reset)(keys)
+        return jax.vmap(env.step)(states, jax.vmap(env.action_space.sample)(keys), keys)
+
+    kernels = list(_kernels(jax.make_jaxpr(play)(funcenv.key(0)).jaxpr))
+    assert kernels
+    reduced = [
+        eqn.invars[0].aval for kernel in kernels for eqn in iter_eqns(kernel) if eqn.primitive.name in REDUCTIONS
+    ]
+    assert all(aval.size < 256 for aval in reduced if aval.dtype.kind == "f")
+
+
+@pytest.mark.fast_path
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("id", ["LunarLander-v3", "BipedalWalker-v3", "CarRacing-v3"])
+def test_a_large_batch_compiles_in_a_users_program(id):
+    venv = funcenv.FuncVectorEnv(funcenv.make(id), 300)
+    policy = funcenv.random_policy(venv)
+    play = jax.jit(lambda key: funcenv.rollout(venv, policy, key, num_steps=2)[2].count, compiler_options=USERS_OPTIONS)
+    play.lower(funcenv.key(0)).compile()

@@ -1,0 +1,190 @@
+"""What searching real environments costs, and what it brings: branches of states, and planning in LunarLander.
+
+    python benchmarks/studies/search.py branches        1,000 branches of one state in one call, beside copies of C's
+    python benchmarks/studies/search.py lander          PPO's agent, with and without a search on top of it
+
+`branches` first compares every branch with its replay from the same state, bit for bit. The other side is Gymnasium's
+own environment, which is brought back to the state for each branch, as its simulator allows: Atari by
+`restore_state`, MuJoCo by its positions and velocities, Box2D, which has no such call, by playing again from the reset.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import functools
+import json
+import pathlib
+import time
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium
+import jax
+import numpy as np
+
+import funcenv
+from funcenv.search import branch, make_search, playouts
+from funcenv.train.loop import Learner
+from funcenv.train.presets import preset
+
+BRANCHED = "ALE/Pong-v5", "Ant-v5", "LunarLander-v3"
+NUM_PLAYED = 60  # steps before the state that is branched
+
+
+def clock(work: Callable[[], Any]) -> tuple[float, float]:
+    """Return the wall and CPU seconds of a call."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    jax.block_until_ready(work())
+    return time.perf_counter() - wall, time.process_time() - cpu
+
+
+def actions_of(env: Any, shape: tuple[int, ...], seed: int) -> Any:
+    """Return random actions `[*shape, ...]`."""
+    keys = jax.random.split(funcenv.key(seed), int(np.prod(shape)))
+    actions = jax.vmap(env.action_space.sample)(keys)
+    return jax.tree.map(lambda leaf: leaf.reshape(*shape, *leaf.shape[1:]), actions)
+
+
+def branches(env_id: str, num_branches: int, num_steps: int) -> dict[str, Any]:
+    """Branch one state many times in one call, compare some branches with replays, and time both libraries."""
+    env = funcenv.make(env_id)
+    first = actions_of(env, (NUM_PLAYED,), 1)
+    state, timestep = env.reset(funcenv.key(0))
+    step = jax.jit(env.step)
+    for number in range(NUM_PLAYED):
+        state, timestep = step(state, first[number], jax.random.fold_in(funcenv.key(2), number))
+    assert not timestep.done
+    actions, key = actions_of(env, (num_branches, num_steps), 3), funcenv.key(4)
+    many = jax.jit(branch)
+    played = many(env, state, actions, key)
+    keys = jax.random.split(key, num_branches)
+    equal, chosen = 0, range(0, num_branches, max(num_branches // 20, 1))
+    for index in chosen:
+        at, rewards = state, []
+        for number in range(num_steps):
+            at, timestep = step(at, actions[index, number], jax.random.fold_in(keys[index], number))
+            rewards.append(np.asarray(timestep.reward))
+            if timestep.done:
+                break
+        alone = np.array(rewards), jax.device_get(timestep.observation)
+        there = played.timestep.reward[index, : len(rewards)], played.timestep.observation[index, len(rewards) - 1]
+        equal += all(np.array_equal(one, other) for one, other in zip(alone, there, strict=True))
+    steps = int((1 - np.asarray(played.timestep.done)).sum()) + num_branches  # those after an end are not counted
+    ours = min(clock(lambda: many(env, state, actions, key)) for _ in range(3))
+    wall, taken = reference(env_id, np.asarray(first), np.asarray(actions))
+    return {
+        "branches": num_branches,
+        "steps": num_steps,
+        "replays_equal": f"{equal} of {len(chosen)}",
+        "steps_per_second": round(steps / ours[0]),
+        "reference_steps_per_second": round(taken / wall),
+        "ratio": round(steps / ours[0] / (taken / wall), 2),
+        "ratio_of_cpu_seconds": round(steps / ours[1] / (taken / wall), 2),
+    }
+
+
+def reference(env_id: str, first: Any, actions: Any) -> tuple[float, int]:
+    """Return the seconds and the steps of Gymnasium's environment for the same branches, or a tenth of them."""
+    import ale_py
+
+    gymnasium.register_envs(ale_py)
+    env = gymnasium.make(env_id)
+    env.reset(seed=0)
+    bare: Any = env.unwrapped
+
+    def play() -> None:
+        for action in first:
+            bare.step(action)
+
+    def play_again() -> None:
+        env.reset(seed=0)
+        play()
+
+    play()
+    if env_id.startswith("ALE/"):
+        go_back = functools.partial(bare.restore_state, bare.clone_state(include_rng=True))
+    elif hasattr(bare, "set_state"):
+        go_back = functools.partial(bare.set_state, bare.data.qpos.copy(), bare.data.qvel.copy())
+    else:
+        go_back = play_again
+    count, start = 0, time.perf_counter()
+    for sequence in actions[: max(len(actions) // 10, 1)]:
+        go_back()
+        for action in sequence:
+            terminated = bare.step(action)[2]
+            count += 1
+            if terminated:
+                break
+    return time.perf_counter() - start, count
+
+
+def lander(num_episodes: int, num_simulations: int, num_steps: int, total_timesteps: int) -> dict[str, Any]:
+    """Train PPO's preset, and compare the agent with a search whose values are its own plays."""
+    config = dataclasses.replace(preset("LunarLander-v3", "ppo"), total_timesteps=total_timesteps)
+    learner = Learner("ppo", config)
+    state, _ = learner.advance_to(learner.init(funcenv.key(config.seed)), config.num_updates)
+    agent, env = learner.agent(state), learner.env
+    random = funcenv.random_policy(env)
+
+    def with_prior(parts: Any, state: Any, observation: Any, key: jax.Array) -> tuple[jax.Array, jax.Array]:
+        plays, agent = parts
+        return plays(state, observation, key)[0], agent.observe(observation)[0].logits
+
+    plain = playouts(env, random, num_steps, gamma=config.gamma)
+    plays = playouts(env, agent, num_steps, gamma=config.gamma)
+    policies = {
+        "the agent": agent,
+        f"search, {num_simulations} simulations, random plays of {num_steps} steps": make_search(
+            env, plain, num_simulations, gamma=config.gamma
+        ),
+        f"search, {num_simulations} simulations, plays of the agent of {num_steps} steps": make_search(
+            env,
+            jax.tree_util.Partial(with_prior, (plays, agent)),
+            num_simulations,
+            gamma=config.gamma,
+            method="gumbel",
+        ),
+    }
+    results = {}
+    for name, policy in policies.items():
+        wall, start = time.perf_counter(), time.process_time()
+        played = funcenv.evaluate(env, policy, num_episodes, funcenv.key(5))
+        returns, lengths = np.asarray(played.returns), np.asarray(played.lengths)
+        half = 1.96 * returns.std(ddof=1) / np.sqrt(num_episodes)
+        results[name] = {
+            "mean_return": round(float(returns.mean()), 1),
+            "half_interval": round(float(half), 1),
+            "mean_length": round(float(lengths.mean()), 1),
+            "milliseconds_a_step": round(1e3 * (time.perf_counter() - wall) / float(lengths.sum()), 2),
+            "cpu_seconds": round(time.process_time() - start, 1),
+        }
+        print(name, results[name], flush=True)
+    return results
+
+
+def main() -> None:
+    """Run one of the studies."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("study", choices=["branches", "lander"])
+    parser.add_argument("--output", type=pathlib.Path, help="write the results to this file")
+    parser.add_argument("--ids", nargs="+", default=BRANCHED, choices=BRANCHED)
+    parser.add_argument("--branches", type=int, default=1000)
+    parser.add_argument("--steps", type=int, default=40, help="of a branch, or of a play from a leaf of the tree")
+    parser.add_argument("--episodes", type=int, default=20)
+    parser.add_argument("--simulations", type=int, default=64)
+    parser.add_argument("--total-timesteps", type=int, default=1_500_000, help="of PPO's agent")
+    options = parser.parse_args()
+    if options.study == "branches":
+        results: dict[str, Any] = {}
+        for env_id in options.ids:
+            results[env_id] = branches(env_id, options.branches, options.steps)
+            print(env_id, results[env_id], flush=True)
+    else:
+        results = lander(options.episodes, options.simulations, options.steps, options.total_timesteps)
+    if options.output is not None:
+        options.output.write_text(json.dumps(results, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
