@@ -6,6 +6,7 @@ compared, and never executed. Versions of an id fix its dynamics, so the source 
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import enum
 import hashlib
@@ -19,6 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from funcenv.func_env import AnyEnv
+from funcenv.names import import_path
 from funcenv.registry import EnvSpec, all_specs
 from funcenv.struct import PyTreeNode
 
@@ -55,8 +57,9 @@ def first_difference(one: Any, other: Any, name: str = "environment") -> str | N
 def spec_of(env: AnyEnv) -> EnvSpec | None:
     """Return a specification that builds an environment again, or None.
 
-    There is none for an environment whose class is not registered, that has wrappers besides a time limit, or whose
-    parameters have no JSON form.
+    A class that is not registered is named as `module:name`, which `EnvSpec.from_json` imports only with `trust_code`.
+    There is none for an environment that has wrappers besides a time limit, whose class cannot be imported by name, or
+    whose parameters have no JSON form.
 
     >>> import funcenv
     >>> spec = spec_of(funcenv.make("CartPole-v1", gravity=1.6))
@@ -65,7 +68,10 @@ def spec_of(env: AnyEnv) -> EnvSpec | None:
     """
     wanted = describe_env(env)
     for spec in _candidates(env):
-        candidate = spec.make()
+        try:
+            candidate = spec.make()
+        except TypeError:  # a class with parameters that have no default
+            continue
         if describe_env(candidate) == wanted:
             return spec
         changed = _with_parameters(spec, candidate, env)
@@ -89,6 +95,10 @@ def _candidates(env: AnyEnv) -> Iterator[EnvSpec]:
         return len(other), spec.max_episode_steps != limit
 
     yield from sorted(specs, key=distance)[:2]
+    if not specs:
+        with contextlib.suppress(ValueError):  # a class that cannot be imported has no name
+            path = import_path(owner)
+            yield EnvSpec(path, path)
 
 
 def _with_parameters(spec: EnvSpec, candidate: AnyEnv, env: AnyEnv) -> EnvSpec | None:

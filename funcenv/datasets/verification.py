@@ -54,6 +54,7 @@ class Verification:
     """The outcome of a replay.
 
     Attributes:
+        id: Folder of the dataset.
         outcome: `EXACT`, `ROUNDING` or `DIFFERENT`.
         num_episodes: Number of episodes.
         num_steps: Number of steps.
@@ -61,6 +62,7 @@ class Verification:
         departure: The first one that is more than rounding; else the first one; None if every bit is equal.
     """
 
+    id: str
     outcome: Outcome
     num_episodes: int
     num_steps: int
@@ -74,7 +76,7 @@ class Verification:
     def __str__(self) -> str:
         """Return the outcome as a phrase.
 
-        >>> print(Verification(Outcome.EXACT, 2, 300))
+        >>> print(Verification("data", Outcome.EXACT, 2, 300))
         equal bit for bit: 2 episodes, 300 steps
         """
         text = f"{self.outcome.value}: {counted(self.num_episodes, 'episode')}, {self.num_steps:,} steps"
@@ -115,14 +117,14 @@ def verify_dataset(dataset: Dataset, progress: Callable[[int], None] | None = No
         replayed = _replayed(dataset, arrays, lengths)
         apart = _first(arrays, replayed, lengths, episodes, _beyond_rounding)
         if apart is not None:
-            return Verification(Outcome.DIFFERENT, len(dataset), dataset.num_steps, largest, apart)
+            return Verification(str(dataset.folder), Outcome.DIFFERENT, len(dataset), dataset.num_steps, largest, apart)
         first = first or _first(arrays, replayed, lengths, episodes, _in_bits)
         largest = max([largest, *(_gap(arrays[name], array) for name, array in replayed.items())])
         episodes, steps = episodes + len(lengths), steps + int(lengths.sum())
         if progress is not None:
             progress(steps)
     outcome = Outcome.EXACT if first is None else Outcome.ROUNDING
-    return Verification(outcome, len(dataset), dataset.num_steps, largest, first)
+    return Verification(str(dataset.folder), outcome, len(dataset), dataset.num_steps, largest, first)
 
 
 def _replayed(dataset: Dataset, arrays: dict[str, NDArray], lengths: NDArray) -> dict[str, NDArray]:
