@@ -12,6 +12,7 @@ from funcenv.adapters.engine.snapshot import Snapshot
 from funcenv.adapters.env import ActType, Env, ObsType
 from funcenv.adapters.functional_env import FunctionalEnv
 from funcenv.adapters.wrappers.wrapper import Wrapper
+from funcenv.datasets.description import describe_env, first_difference
 from funcenv.datasets.episode import RecordedEpisode
 from funcenv.datasets.leaves import Layout, to_words
 from funcenv.datasets.writer import MAX_BYTES, DatasetWriter
@@ -104,8 +105,10 @@ class RecordDataset(Wrapper[ObsType, ActType, ObsType, ActType]):
         self._write()
         result = super().reset(seed=seed, options=options, return_info=return_info)
         if self._inner.func_env is not self._func_env:
+            difference = first_difference(describe_env(self._func_env), describe_env(self._inner.func_env))
             raise ValueError(
-                "all episodes of a dataset have the same parameters, got others; record each environment by itself"
+                f"all episodes of a dataset have the same parameters, but {difference or 'they were set'}; "
+                "record each environment by itself"
             )
         self._note_call()
         return result

@@ -62,9 +62,8 @@ def run(arguments: Sequence[str]) -> int:
     """
     if any(word.partition("=")[0] == "--save" for word in arguments):
         raise UsageError(
-            "play saves no video; --record FOLDER writes a dataset of what you play, funcenv replay RUN --save x.gif "
-            "saves episodes of a trained agent, and in Python funcenv.record(env, policy, key, save="
-            '"x.gif") those of any policy'
+            "play saves nothing but datasets, by --record FOLDER; funcenv replay RUN --save x.gif saves episodes of a "
+            'trained agent, and in Python funcenv.record(env, policy, key, save="x.gif") those of any policy'
         )
     options: Options = read("play", Options, arguments)
     watched: Any = DEFAULT_ENV if options.env is None else options.env

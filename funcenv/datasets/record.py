@@ -129,8 +129,8 @@ def record_rollout(
         raise TypeError(f"record_rollout takes a FuncVectorEnv, got {type(venv).__name__}; record takes a FuncEnv")
     if venv.env.remembers:
         raise ValueError(
-            "episodes of a rollout must not depend on those before them, got an environment that remembers; "
-            "use record, in which each episode starts anew"
+            f"episodes of a rollout must not depend on those before them, got {type(venv.env).__name__}, which "
+            "remembers; use record, in which each episode starts anew"
         )
     tasks = _Tasks.split(key, venv.num_envs, require_size("num_steps", num_steps), venv.autoreset_mode)
     about = {"function": "record_rollout", "num_envs": venv.num_envs, "num_steps": num_steps}

@@ -193,7 +193,7 @@ class DatasetWriter:
         """Raise `ValueError` unless an episode fits the description of the dataset."""
         num_steps = episode.num_steps
         if num_steps < 1:
-            raise ValueError("an episode must have at least 1 step, got 0; leave it out")
+            raise ValueError(f"an episode must have at least 1 step, got {num_steps}; leave it out")
         names = {*self.metadata.leaves, *FLAGS, *(() if self.metadata.key_impl is None else ("key",))}
         if names != arrays.keys():
             lacking, unknown = sorted(names - arrays.keys()), sorted(arrays.keys() - names)

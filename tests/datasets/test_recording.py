@@ -205,7 +205,7 @@ def test_bad_arguments(tmp_path):
     with pytest.raises(TypeError, match="record_rollout takes a FuncVectorEnv, got TimeLimit"):
         record_rollout(CARTPOLE, RANDOM, key, 2, tmp_path / "a")
     normalized = NormalizeObservation(CARTPOLE)
-    with pytest.raises(ValueError, match="got an environment that remembers; use record"):
+    with pytest.raises(ValueError, match="got NormalizeObservation, which remembers; use record"):
         record_rollout(funcenv.FuncVectorEnv(normalized, 2), RANDOM, key, 2, tmp_path / "a")
     assert not (tmp_path / "a").exists()
     assert verify_dataset(record(normalized, RANDOM, key, 2, tmp_path / "b")).outcome is Outcome.EXACT
