@@ -177,3 +177,19 @@ def to_env_action(space: AnySpace, action: jax.Array) -> jax.Array:
 def to_env_actions(space: AnySpace, actions: jax.Array) -> jax.Array:
     """Convert raw actions with a leading axis, as `to_env_action` converts one."""
     return jax.vmap(functools.partial(to_env_action, space))(actions)
+
+
+def from_env_actions(space: AnySpace, actions: jax.Array) -> jax.Array:
+    """Convert members of the action space with a leading axis to raw actions, the inverse of `to_env_actions`.
+
+    >>> space = Box(-2, 2, (1,))
+    >>> from_env_actions(space, to_env_actions(space, jnp.array([[-0.25], [1.0]]))).tolist()
+    [[-0.25], [1.0]]
+    """
+    if isinstance(space, Discrete):
+        return actions - jnp.asarray(space.start, actions.dtype)
+    assert isinstance(space, Box)  # action_size refuses all other spaces
+    if not space.is_bounded():
+        return actions
+    middle, half = (space.high + space.low) / 2, (space.high - space.low) / 2
+    return (actions - middle) / half
