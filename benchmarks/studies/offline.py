@@ -33,6 +33,8 @@ TASKS = {"CartPole-v1": "ppo", "Pendulum-v1": "sac"}
 DATA = {"expert": (50, 0), "mixed": (10, 90)}
 """Episodes of the expert and of random play in each dataset."""
 LEARNERS: dict[str, Any] = {"bc": bc.Config(), "iql": iql.Config(expectile=0.8)}
+TEMPERATURES = {"CartPole-v1": 3.0, "Pendulum-v1": 0.3}
+"""The inverse temperature of IQL; Pendulum's rewards, up to -16 in a step, are larger than those of CartPole."""
 NUM_COVERED = 4000  # states in the picture of each dataset
 
 
@@ -63,6 +65,7 @@ def record_data(id: str, expert: Any, name: str, folder: pathlib.Path) -> Datase
 def learn(id: str, name: str, dataset: Dataset, num_seeds: int, steps: int | None) -> dict[str, Any]:
     """Learn from a dataset, and return what the agents of all seeds reach."""
     config = dataclasses.replace(LEARNERS[name], env_id=id, dataset=str(dataset.folder), num_seeds=num_seeds)
+    config = dataclasses.replace(config, inverse_temperature=TEMPERATURES[id]) if name == "iql" else config
     config = config if steps is None else dataclasses.replace(config, total_timesteps=steps)
     start = time.process_time()
     state, _ = train(name, config, funcenv.key(0))

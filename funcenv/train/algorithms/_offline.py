@@ -26,7 +26,7 @@ from funcenv.datasets.sampler import Sampler, Transitions
 from funcenv.func_env import AnyEnv
 from funcenv.levels.files import file_digest
 from funcenv.struct import PyTreeNode
-from funcenv.train.agents.networks import NetworkConfig
+from funcenv.train.agents.networks import Activation, NetworkConfig
 from funcenv.train.algorithm import REQUIRED_METRICS
 from funcenv.train.updates.learned import flat_optimizer
 
@@ -45,7 +45,7 @@ class OfflineConfig(NetworkConfig):
     num_envs: ClassVar[int] = 1  # type: ignore[misc]  # no environment is stepped, so these are no settings
     num_steps: ClassVar[int] = 1  # type: ignore[misc]
 
-    total_timesteps: int = 500_000
+    total_timesteps: int = 1_000_000
     """transitions that are drawn from the dataset for each agent, rounded down to whole updates"""
     dataset: Annotated[str, "FOLDER"] = ""
     """folder of the dataset, which funcenv record wrote in this environment"""
@@ -59,7 +59,9 @@ class OfflineConfig(NetworkConfig):
     """global norm that gradients are clipped to"""
     hidden_sizes: tuple[int, ...] = (128, 128)
     """hidden layer widths; omit the numbers for a linear model"""
-    initial_log_std: float = -2.0
+    activation: Activation = "relu"
+    """activation function of the hidden layers"""
+    initial_log_std: float = -1.0
     """log standard deviation of a new policy over continuous actions, in units of half the action's range"""
 
     def __post_init__(self) -> None:
