@@ -12,7 +12,7 @@ from funcenv.cli.flags import TrustCode, Word, read
 from funcenv.cli.table import UsageError, require_train_packages
 from funcenv.counted import counted
 from funcenv.datasets import Dataset, DatasetWriter, record
-from funcenv.datasets.record import MAX_STEPS
+from funcenv.datasets.recording import MAX_STEPS
 from funcenv.datasets.writer import MAX_BYTES
 from funcenv.func_env import AnyEnv
 from funcenv.memory import readable_size

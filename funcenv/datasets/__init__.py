@@ -3,7 +3,7 @@
 from funcenv.datasets.dataset import Dataset
 from funcenv.datasets.episode import RecordedEpisode
 from funcenv.datasets.metadata import DatasetError, Metadata
-from funcenv.datasets.record import record, record_rollout
+from funcenv.datasets.recording import record, record_rollout
 from funcenv.datasets.sampler import Sampler, Transitions
 from funcenv.datasets.verification import Departure, Verification, verify_dataset
 from funcenv.datasets.writer import DatasetFullError, DatasetWriter
