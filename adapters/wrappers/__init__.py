@@ -9,6 +9,7 @@ from funcenv.adapters.wrappers.human_rendering import HumanRendering
 from funcenv.adapters.wrappers.normalize import NormalizeObservation, NormalizeReward
 from funcenv.adapters.wrappers.order_enforcing import OrderEnforcing
 from funcenv.adapters.wrappers.passive_env_checker import PassiveEnvChecker
+from funcenv.adapters.wrappers.record_dataset import RecordDataset
 from funcenv.adapters.wrappers.record_episode_statistics import RecordEpisodeStatistics
 from funcenv.adapters.wrappers.record_video import RecordVideo
 from funcenv.adapters.wrappers.render_collection import RenderCollection
@@ -38,6 +39,7 @@ __all__ = [
     "ObservationWrapper",
     "OrderEnforcing",
     "PassiveEnvChecker",
+    "RecordDataset",
     "RecordEpisodeStatistics",
     "RecordVideo",
     "RenderCollection",

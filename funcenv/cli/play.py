@@ -49,6 +49,8 @@ class Options(TrustCode):
     """step only when a key is pressed; by default in board and card games"""
     autostart: bool = False
     """begin every episode at once, without waiting for a key"""
+    record: Annotated[str | None, "FOLDER"] = None
+    """folder for a dataset of all episodes; one of the same environment gets more"""
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -60,8 +62,8 @@ def run(arguments: Sequence[str]) -> int:
     """
     if any(word.partition("=")[0] == "--save" for word in arguments):
         raise UsageError(
-            "play saves nothing; funcenv replay RUN --save x.gif saves episodes of a trained agent, and in Python "
-            'funcenv.record(env, policy, key, save="x.gif") those of any policy'
+            "play saves nothing but datasets, by --record FOLDER; funcenv replay RUN --save x.gif saves episodes of a "
+            'trained agent, and in Python funcenv.record(env, policy, key, save="x.gif") those of any policy'
         )
     options: Options = read("play", Options, arguments)
     watched: Any = DEFAULT_ENV if options.env is None else options.env
@@ -76,7 +78,8 @@ def run(arguments: Sequence[str]) -> int:
     mode = "ansi" if options.terminal else "rgb_array"
     with waiting("preparing the first step, which is compiled once and kept for later starts"):
         rehearsal = rehearse(watched, mode, options.env_params, options.fps)
-    with make(watched, render_mode=mode, render_height=rehearsal.render_height, **options.env_params) as env:
+    with make(watched, render_mode=mode, render_height=rehearsal.render_height, **options.env_params) as bare:
+        env: Any = bare if options.record is None else _recorded(bare, options)
         is_slow = policy is None and is_turn_based(env.get_wrapper_attr("func_env"))
         wait = is_slow if options.wait is None else options.wait
         shared: dict[str, Any] = {"fps": options.fps, "seed": options.seed, "wait_on_player": wait}
@@ -96,7 +99,18 @@ def run(arguments: Sequence[str]) -> int:
         except Interrupted as interrupted:
             print("funcenv play: interrupted", file=sys.stderr)
             return 128 + interrupted.number
+        finally:
+            if options.record is not None:
+                env.close()  # finishes the dataset
     return 0
+
+
+def _recorded(env: Any, options: Options) -> Any:
+    """Return an environment whose episodes are written to a dataset."""
+    from funcenv.adapters.wrappers.record_dataset import RecordDataset
+
+    source = {"command": "funcenv play", "run": options.watch}
+    return RecordDataset(env, str(options.record), source=source, append=True)
 
 
 def _watched(options: Options) -> tuple[AnyEnv, Callable[[Any], Any]]:

@@ -110,6 +110,17 @@ COMMANDS = {
             **_ON_RUNS,
         ),
         Command(
+            "record",
+            "[ENV]",
+            "write episodes to a dataset, with every state and key",
+            keeps_programs=True,
+            examples=(
+                "funcenv record CartPole-v1 --output data/random",
+                "funcenv record --policy runs/ppo --num-episodes 500 --output data/expert",
+            ),
+            **_ON_ENVS,
+        ),
+        Command(
             "export",
             "RUN FILE",
             "write a policy as .safetensors or .mlir (StableHLO)",
@@ -142,9 +153,13 @@ COMMANDS = {
         Command(
             "verify",
             "[ENV ...]",
-            "compare environments with their records, bit by bit",
+            "compare environments with their records, or replay datasets",
             keeps_programs=True,
-            examples=("funcenv verify CartPole-v1 Taxi-v4", "funcenv verify --exact --quiet"),
+            examples=(
+                "funcenv verify CartPole-v1 Taxi-v4",
+                "funcenv verify --exact --quiet",
+                "funcenv verify data/expert",
+            ),
         ),
         Command(
             "compile",

@@ -1,26 +1,36 @@
-"""The command `funcenv verify [ENV ...]`, which compares environments on this machine with their records."""
+"""The command `funcenv verify [ENV ...]`, which compares environments with their records, and replays datasets."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
 import os
+import pathlib
+import sys
 import time
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 from funcenv.cli.flags import Word, read
+from funcenv.cli.table import UsageError
 from funcenv.files import write_text
+from funcenv.printable import printable
 from funcenv.registry import spec
 from funcenv.verify.outcome import Outcome, Result
+
+if TYPE_CHECKING:
+    from funcenv.datasets import Verification
+
+    Compared: TypeAlias = Result | Verification
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Options:
-    """Compare environments with their records. The exit status is 1 if one is different."""
+    """Compare environments with their records, and replay datasets. The exit status is 1 if one is different."""
 
     envs: Annotated[tuple[str, ...], Word("ENV")] = ()
-    """ids with their versions; by default all that have a record, of the Atari games Pong and another one each day"""
+    """ids with their versions, and folders of datasets; by default all ids that have a record, of the Atari games Pong
+    and another one each day"""
     all: bool = False
     """all Atari games that have a record"""
     exact: bool = False
@@ -31,25 +41,30 @@ class Options:
     """file for the results, "-" for standard output instead of the lines"""
     against: Literal["record", "gymnasium"] = "record"
     """what to compare with: the record, or the installed Gymnasium with MuJoCo and ale-py"""
+    trust_code: bool = False
+    """import the environment that a dataset names as module:name, although somebody else made it"""
 
 
 def run(arguments: Sequence[str]) -> int:
     """Compare, print what was found, and return the exit status."""
     options: Options = read("verify", Options, arguments)
-    for id in options.envs:
+    folders = [word for word in options.envs if pathlib.Path(word).is_dir()]
+    if folders and options.against != "record":
+        raise UsageError(f"datasets are replayed, got {folders[0]} with --against {options.against}; leave that out")
+    for id in set(options.envs) - set(folders):
         spec(id)  # raises for an id that is not registered
     if options.exact:
         _set_exact()
     from funcenv.verify.run import surroundings
 
     is_json, start = options.json == "-", time.monotonic()
-    results: list[Result] = []
+    results: list[Compared] = []
     if not (is_json or options.quiet):
         print("  ".join(f"{name} {value}" for name, value in surroundings().items() if value), flush=True)
     for result in _results(options):
         results.append(result)
         if not is_json and (result.outcome is Outcome.DIFFERENT or not options.quiet):
-            print(f"{result.id}: {result}", flush=True)
+            print(printable(f"{result.id}: {result}"), flush=True)
     contents = {"surroundings": surroundings(), "results": [one.to_json() for one in results]}
     if options.json is not None and not is_json:
         write_text(options.json, json.dumps(contents, indent=1) + "\n")
@@ -62,7 +77,7 @@ def run(arguments: Sequence[str]) -> int:
     return 1 if any(one.outcome is Outcome.DIFFERENT for one in results) else 0
 
 
-def _results(options: Options) -> Iterator[Result]:
+def _results(options: Options) -> Iterator[Compared]:
     from funcenv.verify.outcomes import remember
     from funcenv.verify.run import ids_by_default, verify
     from funcenv.verify.streams import verify_streams
@@ -75,8 +90,22 @@ def _results(options: Options) -> Iterator[Result]:
         return
     if not options.envs:
         yield verify_streams()
-    for id in options.envs or ids_by_default(every_game=options.all):
-        yield remember(verify(id))
+    for word in options.envs or ids_by_default(every_game=options.all):
+        yield _replayed(word, options) if pathlib.Path(word).is_dir() else remember(verify(word))
+
+
+def _replayed(folder: str, options: Options) -> Compared:
+    """Replay a dataset, and show how many steps are done where there is a terminal."""
+    from funcenv.datasets import Dataset, verify_dataset
+
+    dataset = Dataset(folder, trust_code=options.trust_code)
+
+    def show(num_steps: int) -> None:
+        if sys.stderr.isatty() and not options.quiet:
+            about = f"{folder}: {num_steps:,} of {dataset.num_steps:,} steps"
+            print(f"\r{printable(about):<70}", end="\r", file=sys.stderr, flush=True)
+
+    return verify_dataset(dataset, show)
 
 
 def _set_exact() -> None:

@@ -8,17 +8,31 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import funcenv.hints as _hints
 
 if TYPE_CHECKING:
-    from funcenv.train.algorithms import dqn, plr, ppo, pqn, q_learning, recurrent_ppo, reinforce, sac, td3
+    from funcenv.train.algorithms import (
+        bc,
+        dqn,
+        iql,
+        plr,
+        ppo,
+        pqn,
+        q_learning,
+        recurrent_ppo,
+        reinforce,
+        sac,
+        td3,
+    )
     from funcenv.train.runs import run
     from funcenv.train.runs.policy import load_policy, stateful_policy
     from funcenv.train.sweeps import grid, sweep
 
-_ALGORITHMS = ["dqn", "plr", "ppo", "pqn", "q_learning", "recurrent_ppo", "reinforce", "sac", "td3"]
+_ALGORITHMS = ["bc", "dqn", "iql", "plr", "ppo", "pqn", "q_learning", "recurrent_ppo", "reinforce", "sac", "td3"]
 _FUNCTIONS = {"grid": "sweeps", "load_policy": "runs.policy", "stateful_policy": "runs.policy", "sweep": "sweeps"}
 
 __all__ = [
+    "bc",
     "dqn",
     "grid",
+    "iql",
     "load_policy",
     "plr",
     "ppo",

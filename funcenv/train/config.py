@@ -11,6 +11,7 @@ import numpy as np
 from funcenv.checks import require_size
 from funcenv.func_env import AnyEnv
 from funcenv.hints import unknown_setting
+from funcenv.levels.files import file_digest
 from funcenv.names import import_path, require_trust
 from funcenv.registry import make
 from funcenv.train.actions import ALL_ACTIONS, require_actions
@@ -124,6 +125,10 @@ class TrainConfig:
             env = RepeatAction(env, self.action_repeat)
         env = observe_pixels(env, self.pixels, self.frames) if self.pixels else env
         return in_levels(env, self.levels) if self.levels else env
+
+    def digests(self) -> tuple[str, ...]:
+        """Return the digests of the files that the settings name, on which compiled programs depend."""
+        return (file_digest(self.levels),)
 
     def to_json(self) -> dict[str, Any]:
         """Return the settings as JSON values.

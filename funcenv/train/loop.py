@@ -19,7 +19,6 @@ import numpy as np
 from funcenv._compile.kept_jit import KeptJit
 from funcenv._compile.options import default_promotion, is_tracing, quick_options
 from funcenv._jax import constrain
-from funcenv.levels.files import file_digest
 from funcenv.random import find_impl, impl_name, require_typed_key
 from funcenv.struct import NDArray
 from funcenv.train.algorithm import MEANS_OF_EPISODES, REQUIRED_METRICS, Algorithm, find_algorithm
@@ -64,7 +63,7 @@ class Learner:
         self.config = config
         self.env = config.make_env()
         self.mesh = make_mesh(config.num_envs, devices) if hasattr(config, "num_envs") else None
-        self._parts = self.algorithm, config, file_digest(config.levels)
+        self._parts = self.algorithm, config, config.digests()
         parts = self._parts
         self._advance = KeptJit(self._loop, "updates", parts)
         self._advance_in_place = KeptJit(self._loop, "updates in place", parts, donate_argnums=[0])

@@ -22,6 +22,7 @@ OWNERS = {
     "funcenv/accelerators/": "accelerators",
     "funcenv/cli/": "train",
     "funcenv/interop/figures.py": "train",  # Matplotlib; libraries that draw with it install it
+    "funcenv/interop/minari.py": "minari",
     "funcenv/keyboard.py": "play",
     "funcenv/levels/files.py": "export",
     "funcenv/replay/": "render",

@@ -20,6 +20,7 @@ PACKAGES = (
     "funcenv.interop",
     "funcenv.checker",
     "funcenv.verify",
+    "funcenv.datasets",
     "funcenv.envs",
     "funcenv.adapters",
     "funcenv.adapters.wrappers",

@@ -103,7 +103,8 @@ def with_memory(agent, observation):
 
 
 def test_these_tests_cover_every_algorithm():
-    assert set(TINY) | {"ppo"} == set(RINGS) | {"ppo"} == set(algorithm_names())
+    """Those that learn from a dataset are tested in `test_offline.py`."""
+    assert set(TINY) | {"ppo"} == set(RINGS) | {"ppo"} == set(algorithm_names()) - {"bc", "iql"}
 
 
 @pytest.mark.parametrize("name", VALUES)

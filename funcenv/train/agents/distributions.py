@@ -177,3 +177,24 @@ def to_env_action(space: AnySpace, action: jax.Array) -> jax.Array:
 def to_env_actions(space: AnySpace, actions: jax.Array) -> jax.Array:
     """Convert raw actions with a leading axis, as `to_env_action` converts one."""
     return jax.vmap(functools.partial(to_env_action, space))(actions)
+
+
+def from_env_action(space: AnySpace, action: jax.Array) -> jax.Array:
+    """Convert a member of the action space to a raw action, the inverse of `to_env_action`.
+
+    >>> space = Box(-2, 2, (1,))
+    >>> from_env_action(space, to_env_action(space, jnp.array([-0.25]))).tolist()
+    [-0.25]
+    """
+    if isinstance(space, Discrete):
+        return action - jnp.asarray(space.start, action.dtype)
+    assert isinstance(space, Box)  # action_size refuses all other spaces
+    if not space.is_bounded():
+        return action
+    middle, half = (space.high + space.low) / 2, (space.high - space.low) / 2
+    return (action - middle) / half
+
+
+def from_env_actions(space: AnySpace, actions: jax.Array) -> jax.Array:
+    """Convert actions with a leading axis, as `from_env_action` converts one."""
+    return jax.vmap(functools.partial(from_env_action, space))(actions)
