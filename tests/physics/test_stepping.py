@@ -105,6 +105,7 @@ def test_the_kernel_of_a_batch_holds_no_reduction_of_many_floats(id):
 
 
 @pytest.mark.fast_path
+@pytest.mark.dear
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("id", ["LunarLander-v3", "BipedalWalker-v3", "CarRacing-v3"])
 def test_a_large_batch_compiles_in_a_users_program(id):
