@@ -93,8 +93,10 @@ def draw(results: dict[str, Any], path: pathlib.Path) -> None:
     for axes, name in zip(panels, DATA, strict=False):
         angle, speed = np.array(results["Pendulum-v1"]["data"][name]["covered"]).T
         axes.scatter(angle, speed, s=2, linewidths=0, color=colors[name], alpha=0.6, rasterized=True)
-        axes.set(xlim=(-np.pi, np.pi), ylim=(-8.2, 8.2), xlabel="angle from upright [rad]", ylabel="velocity [rad/s]")
-        axes.set_title(f"states of Pendulum, {name} data", fontsize=9, loc="left")
+        axes.set(xlim=(-np.pi, np.pi), ylim=(-8.2, 8.2))
+        axes.set_xlabel("angle from upright [rad]", fontsize=7)
+        axes.set_ylabel("velocity [rad/s]", fontsize=7)
+        axes.set_title(f"states of Pendulum, {name}", fontsize=9, loc="left")
     for axes, id in zip(panels[2:], TASKS, strict=True):
         rows = [("expert agent", "#8d979f", [results[id]["expert"]["return"]])]
         for name in DATA:
@@ -107,6 +109,7 @@ def draw(results: dict[str, Any], path: pathlib.Path) -> None:
             axes.plot(returns, [place] * len(returns), ".", color="black", markersize=3)
         axes.set_yticks(range(len(rows)), [label for label, _, _ in reversed(rows)], fontsize=7)
         axes.set_title(f"mean return, {id}", fontsize=9, loc="left")
+        axes.locator_params(axis="x", nbins=4)
     for axes in panels:
         axes.grid(alpha=0.25, linewidth=0.6)
         axes.tick_params(labelsize=7)
