@@ -133,7 +133,8 @@ class GoalReacher(GoalEnv[GoalReacherState]):
 
     def is_success(self, achieved_goal: jax.Array, desired_goal: jax.Array) -> Bool[Array, "*batch"]:
         """Return whether the tip is within `distance_threshold` of the goal."""
-        return _squared_distance(achieved_goal, desired_goal) <= jnp.square(self.distance_threshold)
+        squared = _squared_distance(achieved_goal, desired_goal)
+        return squared <= jnp.square(jnp.asarray(self.distance_threshold, squared.dtype))
 
     def compute_reward(self, achieved_goal: jax.Array, desired_goal: jax.Array, info: Any) -> Float[Array, "*batch"]:
         """Return 0 for success and -1 otherwise, or minus the distance."""

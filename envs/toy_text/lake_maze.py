@@ -77,6 +77,7 @@ class LakeMaze(HasLevels, FuncEnv[LakeMazeState, Any, Float[Array, "features"]])
     view: int = field(pytree_node=False, default=2)
 
     fixed_start = True
+    differentiable = False
     action_names = ("left", "down", "right", "up")
 
     def __post_init__(self) -> None:

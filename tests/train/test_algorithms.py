@@ -199,17 +199,17 @@ def test_updates_move_nothing_between_host_and_device(algorithm):
         (
             "pqn",
             "Pendulum-v1",
-            r"pqn takes Discrete actions, got Box\(.*; these take them: plr, ppo, recurrent_ppo, reinforce, sac",
+            r"pqn takes Discrete actions, got Box\(.*; these take them: bc, iql, plr, ppo, recurrent_ppo, reinforce, sac",
         ),
         (
             "dqn",
             "Pendulum-v1",
-            r"dqn takes Discrete actions, got Box\(.*; these take them: plr, ppo, recurrent_ppo, reinforce",
+            r"dqn takes Discrete actions, got Box\(.*; these take them: bc, iql, plr, ppo, recurrent_ppo, reinforce",
         ),
         (
             "sac",
             "CartPole-v1",
-            r"sac takes .* with bounds, got Discrete\(2\); these take them: dqn, plr, ppo, pqn, q_learning",
+            r"sac takes .* with bounds, got Discrete\(2\); these take them: bc, dqn, iql, plr, ppo, pqn, q_learning",
         ),
         ("sac", "test/Strange-v0", "sac takes .*, got Tuple.*; wrap the environment with TransformAction"),
     ],
