@@ -1,7 +1,7 @@
 """Tries the package with other versions of its dependencies, and writes the table of docs/versions.md.
 
     python .ci/versions.py                       every set, in environments below .cache/versions
-    python .ci/versions.py --sets jax-0.8.0      one of them
+    python .ci/versions.py --sets jax-0.8.3      one of them
     python .ci/versions.py --rotate              the oldest set; or nothing, in three of four commits
     python .ci/versions.py --nightly             the newest JAX, released or not, from the index of --extra-index-url
 
@@ -54,7 +54,6 @@ class Set(NamedTuple):
 
 
 SETS = (
-    Set("jax-0.8.0", "3.11", ("jax==0.8.0", "jaxlib==0.8.0", "flax", "gymnasium==1.2.3")),
     Set("jax-0.8.3", "3.11", ("jax==0.8.3", "jaxlib==0.8.3", "flax", "gymnasium==1.3.0")),
     Set("jax-0.9.2", "3.12", ("jax==0.9.2", "jaxlib==0.9.2", "flax", "gymnasium==1.4.0")),
     Set("jax-0.10.0", "3.13", ("jax==0.10.0", "jaxlib==0.10.0", "flax", "gymnasium==1.4.0")),
