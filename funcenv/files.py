@@ -8,6 +8,7 @@ with a dot and contains `.partial`.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import pathlib
 import shutil
@@ -104,3 +105,8 @@ def _named(path: pathlib.Path, written: pathlib.Path) -> Iterator[None]:
         if error.errno is None or error.filename not in (None, str(written), written):
             raise
         raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def file_digest(path: str | os.PathLike[str]) -> str:
+    """Return the SHA-256 digest of a file in hexadecimal digits, "" for no path."""
+    return hashlib.sha256(pathlib.Path(path).read_bytes()).hexdigest() if path else ""

@@ -19,6 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int, UInt
 
+from funcenv.random.keys import is_key
 from funcenv.struct import NDArray
 
 MAX_COLUMNS = 16  # words per environment of a leaf that is stored in columns
@@ -134,7 +135,7 @@ class _Field:
 
     def __init__(self, leaf: Any, num_envs: int | None, start: int) -> None:
         self._impl = None
-        if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+        if is_key(leaf):
             self._impl = jax.random.key_impl(leaf)
             leaf = jax.eval_shape(jax.random.key_data, leaf)
         self._num_envs = num_envs or 1

@@ -1,4 +1,4 @@
-"""What searching real environments costs, and what it brings: branches of states, and planning in LunarLander.
+"""Costs and gains of searching real environments: branches of states, and planning in LunarLander.
 
     python benchmarks/studies/search.py branches        1,000 branches of one state in one call, beside copies of C's
     python benchmarks/studies/search.py lander          PPO's agent, with and without a search on top of it
@@ -6,6 +6,7 @@
 `branches` first compares every branch with its replay from the same state, bit for bit. The other side is Gymnasium's
 own environment, which is brought back to the state for each branch, as its simulator allows: Atari by
 `restore_state`, MuJoCo by its positions and velocities, Box2D, which has no such call, by playing again from the reset.
+LunarLander's other side needs `pip install "gymnasium[box2d]"`.
 """
 
 from __future__ import annotations

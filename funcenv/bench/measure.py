@@ -14,7 +14,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 
 from funcenv._compile.verified import recorded_choices
 from funcenv._jax import block_until_ready
@@ -22,6 +21,7 @@ from funcenv.checks import require_size
 from funcenv.func_env import AnyEnv
 from funcenv.random import impl_name
 from funcenv.random import key as new_key
+from funcenv.random.keys import is_key
 from funcenv.rollout import random_policy, rollout
 from funcenv.vector import AnyVectorEnv, FuncVectorEnv
 
@@ -158,7 +158,7 @@ def footprint(venv: AnyVectorEnv, num_steps: int = 100, impl: str | None = None)
     key, policy = new_key(0, impl), random_policy(venv)
 
     def without_key(leaf: jax.Array) -> jax.Array:
-        return jax.random.key_data(leaf) if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key) else leaf
+        return jax.random.key_data(leaf) if is_key(leaf) else leaf
 
     def run(venv: AnyVectorEnv, key: jax.Array) -> Any:
         return rollout(venv, policy, key, num_steps, collect=None)

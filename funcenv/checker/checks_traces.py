@@ -13,8 +13,9 @@ from jax.extend.core import ClosedJaxpr
 
 from funcenv.checker.checks_kinds import state_differences
 from funcenv.checker.findings import Finding, error, portability, warning
-from funcenv.checker.trace import EnvUnderTest, Failure, format_aval, inputs_used, is_key, leaves_by_path
+from funcenv.checker.trace import EnvUnderTest, Failure, format_aval, inputs_used, leaves_by_path
 from funcenv.func_env import AnyEnv
+from funcenv.random.keys import is_key
 
 PURE = "compute from the arguments alone: keep memory in the state, draw from the key, and read no clock or global"
 

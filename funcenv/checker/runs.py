@@ -19,8 +19,9 @@ import numpy as np
 from jaxtyping import Array, Bool
 
 from funcenv._compile.options import quick_options
-from funcenv.checker.trace import EnvUnderTest, Failure, format_aval, is_key, leaves_by_path
+from funcenv.checker.trace import EnvUnderTest, Failure, format_aval, leaves_by_path
 from funcenv.func_env import AnyEnv, Timestep
+from funcenv.random.keys import is_key
 from funcenv.spaces.space import AnySpace
 from funcenv.struct import NDArray, PyTreeNode
 from funcenv.trees import select

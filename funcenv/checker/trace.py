@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
 from funcenv.func_env import AnyEnv, FuncEnv
@@ -207,8 +206,3 @@ def format_values(tree: Any) -> str:
 def format_aval(leaf: Any) -> str:
     """Format dtype and shape, as in `float32[4]`."""
     return f"{leaf.dtype}{list(leaf.shape)}"
-
-
-def is_key(leaf: Any) -> bool:
-    """Return whether an array holds random keys."""
-    return bool(jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key))

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 from funcenv.cli.flags import TrustCode, Word, read
 from funcenv.cli.table import UsageError, require_train_packages
+from funcenv.cli.waiting import show_progress
 from funcenv.counted import counted
 from funcenv.datasets import Dataset, DatasetWriter, record
 from funcenv.datasets.recording import MAX_STEPS
@@ -95,7 +96,7 @@ def record_dataset(options: Options) -> Dataset:
     )
     returns = dataset.returns
     size = sum(path.stat().st_size for path in pathlib.Path(options.output).iterdir())
-    about = f"{counted(len(dataset), 'episode')}, {dataset.num_steps:,} steps, {readable_size(size)}"
+    about = _extent(len(dataset), dataset.num_steps, size)
     print(printable(f"{options.output}: {about}, mean return {returns.mean():.1f} +- {returns.std():.1f}"))
     return dataset
 
@@ -117,8 +118,8 @@ def _player(options: Options) -> tuple[AnyEnv, Policy]:
 
 def _show_progress(writer: DatasetWriter) -> None:
     """Show how much is recorded, in one line of the terminal."""
-    if sys.stderr.isatty():
-        about = (
-            f"{counted(writer.num_episodes, 'episode')}, {writer.num_steps:,} steps, {readable_size(writer.num_bytes)}"
-        )
-        print(f"\r{about:<60}", end="\r", file=sys.stderr, flush=True)
+    show_progress(_extent(writer.num_episodes, writer.num_steps, writer.num_bytes))
+
+
+def _extent(num_episodes: int, num_steps: int, num_bytes: int) -> str:
+    return f"{counted(num_episodes, 'episode')}, {num_steps:,} steps, {readable_size(num_bytes)}"

@@ -6,13 +6,13 @@ import dataclasses
 import json
 import os
 import pathlib
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 from funcenv.cli.flags import Word, read
 from funcenv.cli.table import UsageError
+from funcenv.cli.waiting import show_progress
 from funcenv.files import write_text
 from funcenv.printable import printable
 from funcenv.registry import spec
@@ -101,11 +101,9 @@ def _replayed(folder: str, options: Options) -> Compared:
     dataset = Dataset(folder, trust_code=options.trust_code)
 
     def show(num_steps: int) -> None:
-        if sys.stderr.isatty() and not options.quiet:
-            about = f"{folder}: {num_steps:,} of {dataset.num_steps:,} steps"
-            print(f"\r{printable(about):<70}", end="\r", file=sys.stderr, flush=True)
+        show_progress(f"{folder}: {num_steps:,} of {dataset.num_steps:,} steps")
 
-    return verify_dataset(dataset, show)
+    return verify_dataset(dataset, None if options.quiet else show)
 
 
 def _set_exact() -> None:

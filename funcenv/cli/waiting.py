@@ -8,6 +8,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from funcenv.printable import printable
+
 _CLEAR_LINE = "\r\x1b[K"
 
 
@@ -39,3 +41,9 @@ def waiting(text: str) -> Iterator[None]:
         is_over.set()
         counter.join()
         print(_CLEAR_LINE, end="", flush=True)
+
+
+def show_progress(text: str) -> None:
+    """Write a line over the one before on standard error, if that is a terminal."""
+    if sys.stderr.isatty():
+        print(f"\r{printable(text):<70}", end="\r", file=sys.stderr, flush=True)

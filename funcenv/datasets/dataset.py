@@ -229,8 +229,7 @@ class Dataset:
         content = path.read_bytes()
         if hashlib.sha256(content).hexdigest() != chunk.sha256:
             raise DatasetError(f"{path} is damaged: its digest is not the one that was recorded; copy the folder again")
-        leaves = self.metadata.leaves
-        names = {*leaves, *FLAGS, *(() if self.metadata.key_impl is None else ("key",))}
+        leaves, names = self.metadata.leaves, self.metadata.array_names
         try:
             with np.load(io.BytesIO(content), allow_pickle=False) as file:
                 if missing := sorted(names - set(file.files)):
@@ -260,10 +259,7 @@ class Dataset:
             raise DatasetError(
                 f"{self.folder} was recorded in another environment: {difference}; pass the one it names"
             )
-        layout = Layout.of(env).leaves()
-        wanted = {
-            name: leaf for name, leaf in layout.items() if self.metadata.has_states or not name.startswith("state")
-        }
+        wanted = Layout.of(env).leaves(self.metadata.has_states)
         for name in sorted({*wanted, *self.metadata.leaves}):
             theirs, ours = self.metadata.leaves.get(name), wanted.get(name)
             if theirs != ours:

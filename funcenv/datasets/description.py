@@ -16,11 +16,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from funcenv.func_env import AnyEnv
 from funcenv.names import import_path
+from funcenv.random.keys import is_key
 from funcenv.registry import EnvSpec, all_specs
 from funcenv.struct import PyTreeNode
 
@@ -122,7 +122,7 @@ def _described(value: Any) -> Any:
         return value.value
     if value is None or isinstance(value, (bool, int, str)):
         return value
-    if isinstance(value, float) or (hasattr(value, "dtype") and np.ndim(value) == 0 and not _is_key(value)):
+    if isinstance(value, float) or (hasattr(value, "dtype") and np.ndim(value) == 0 and not is_key(value)):
         return _number(value)
     if isinstance(value, PyTreeNode) or (dataclasses.is_dataclass(value) and not isinstance(value, type)):
         fields = {entry.name: _described(getattr(value, entry.name)) for entry in dataclasses.fields(value)}  # type: ignore[arg-type]  # a PyTreeNode is a dataclass
@@ -133,7 +133,7 @@ def _described(value: Any) -> Any:
         items = [_described(inner) for inner in value]
         return sorted(items, key=json.dumps) if isinstance(value, (set, frozenset)) else items
     if hasattr(value, "dtype") and hasattr(value, "shape"):
-        array = np.asarray(jax.random.key_data(value) if _is_key(value) else value)
+        array = np.asarray(jax.random.key_data(value) if is_key(value) else value)
         digest = hashlib.sha256(array.tobytes()).hexdigest()
         return {"dtype": str(array.dtype), "shape": list(array.shape), "sha256": digest}
     if callable(value):
@@ -148,7 +148,3 @@ def _number(value: Any) -> Any:
         rounded = float(str(np.float32(scalar)))
         return rounded if math.isfinite(rounded) else str(rounded)
     return scalar
-
-
-def _is_key(value: Any) -> bool:
-    return hasattr(value, "dtype") and jnp.issubdtype(value.dtype, jax.dtypes.prng_key)

@@ -15,10 +15,11 @@ import numpy as np
 
 from funcenv.func_env import AnyEnv
 from funcenv.random import key as new_key
+from funcenv.random.keys import is_key
 from funcenv.struct import NDArray, PyTreeNode
 
 PARTS = ("state", "observation", "action", "reward")
-"""The parts of a transition whose shapes the environment decides."""
+"""The parts of a transition whose shapes the environment decides, the state first."""
 
 
 class Layout(PyTreeNode):
@@ -40,11 +41,11 @@ class Layout(PyTreeNode):
         state, timestep = jax.eval_shape(env.reset, new_key(0))
         return cls(state, timestep.observation, env.action_space.abstract_member(), timestep.reward)
 
-    def leaves(self) -> dict[str, tuple[str, tuple[int, ...]]]:
-        """Return the dtype and shape of every stored leaf, by name."""
+    def leaves(self, states: bool = True) -> dict[str, tuple[str, tuple[int, ...]]]:
+        """Return the dtype and shape of every stored leaf by name, with those of states or without them."""
         return {
             name: (str(leaf.dtype), tuple(leaf.shape))
-            for part in PARTS
+            for part in (PARTS if states else PARTS[1:])
             for name, leaf in named(part, jax.eval_shape(to_words, getattr(self, part))).items()
         }
 
@@ -68,14 +69,14 @@ def from_named(part: str, template: Any, leaves: Mapping[str, Any]) -> Any:
 
 def to_words(tree: Any) -> Any:
     """Return a pytree with the words of typed keys in place of the keys."""
-    return jax.tree.map(lambda leaf: jax.random.key_data(leaf) if _is_key(leaf) else jnp.asarray(leaf), tree)
+    return jax.tree.map(lambda leaf: jax.random.key_data(leaf) if is_key(leaf) else jnp.asarray(leaf), tree)
 
 
 def from_words(tree: Any, template: Any) -> Any:
     """Return a pytree with keys where the template has them, from what `to_words` returned."""
     return jax.tree.map(
         lambda leaf, like: (
-            jax.random.wrap_key_data(leaf, impl=jax.random.key_impl(like)) if _is_key(like) else jnp.asarray(leaf)
+            jax.random.wrap_key_data(leaf, impl=jax.random.key_impl(like)) if is_key(like) else jnp.asarray(leaf)
         ),
         tree,
         template,
@@ -96,8 +97,3 @@ def from_file(array: NDArray, dtype: str) -> NDArray:
     """Return an array in the dtype that it had before `to_file`."""
     wanted = jnp.dtype(dtype)
     return array if wanted.isbuiltin == 1 else array.view(wanted)
-
-
-def _is_key(leaf: Any) -> bool:
-    dtype = getattr(leaf, "dtype", None)
-    return dtype is not None and jnp.issubdtype(dtype, jax.dtypes.prng_key)

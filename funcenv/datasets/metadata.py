@@ -15,6 +15,7 @@ import os
 import pathlib
 from typing import Any, Self
 
+from funcenv.datasets.episode import FLAGS
 from funcenv.files import write_text
 from funcenv.verify.run import surroundings
 
@@ -51,7 +52,7 @@ class Chunk:
 
 @dataclasses.dataclass(frozen=True)
 class Metadata:
-    """What `dataset.json` holds."""
+    """The contents of `dataset.json`."""
 
     environment: dict[str, Any]  # as `describe_env` returns it
     spec: dict[str, Any] | None  # `EnvSpec.to_json` of the environment, if an id builds it
@@ -72,6 +73,11 @@ class Metadata:
     def num_bytes(self) -> int:
         """Size of all arrays before compression."""
         return sum(chunk.num_bytes for chunk in self.chunks)
+
+    @property
+    def array_names(self) -> set[str]:
+        """Names of the arrays in every chunk."""
+        return {*self.leaves, *FLAGS, *(() if self.key_impl is None else ("key",))}
 
     def write(self, folder: pathlib.Path) -> None:
         """Write the description, which appears complete or not at all."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from funcenv._compile.kept_jit import KeptJit
 from funcenv.datasets.leaves import from_words, to_words
-from funcenv.func_env import AnyEnv
+from funcenv.func_env import AnyEnv, Timestep
 from funcenv.policy import key_of_step
 from funcenv.random.generators import find_impl
 from funcenv.struct import NDArray
@@ -26,7 +26,7 @@ NUM_ROWS = 16
 
 
 class Results(NamedTuple):
-    """What resets or steps lead to; every leaf has a leading axis `[NUM_ROWS]`."""
+    """Results of resets or steps; every leaf has a leading axis `[NUM_ROWS]`."""
 
     state: Any  # with words in place of keys
     observation: Any
@@ -34,22 +34,24 @@ class Results(NamedTuple):
     terminated: Any
     truncated: Any
 
+    @classmethod
+    def of(cls, state: Any, timestep: Timestep[Any]) -> Results:
+        """Return the results of calls that led to these states and time steps."""
+        return cls(to_words(state), timestep.observation, timestep.reward, timestep.terminated, timestep.truncated)
+
 
 @functools.partial(KeptJit, static_argnames=["impl"])
 def reset_rows(env: AnyEnv, key: Any, impl: str) -> Results:
     """Reset `NUM_ROWS` environments, given the words of the keys of the calls, `[NUM_ROWS, words]`."""
-    state, timestep = map_rows(lambda env, key: env.reset(key), env, NUM_ROWS, _keys(key, impl))
-    return Results(to_words(state), timestep.observation, timestep.reward, timestep.terminated, timestep.truncated)
+    return Results.of(*map_rows(lambda env, key: env.reset(key), env, NUM_ROWS, _keys(key, impl)))
 
 
 @functools.partial(KeptJit, static_argnames=["impl"])
 def step_rows(env: AnyEnv, state: Any, action: Any, key: Any, impl: str) -> Results:
     """Step `NUM_ROWS` environments from stored states, given the words of the keys of the calls."""
     template = jax.eval_shape(env.reset, jax.random.key(0))[0]
-    state, timestep = map_rows(
-        lambda env, *args: env.step(*args), env, NUM_ROWS, from_words(state, template), action, _keys(key, impl)
-    )
-    return Results(to_words(state), timestep.observation, timestep.reward, timestep.terminated, timestep.truncated)
+    args = from_words(state, template), action, _keys(key, impl)
+    return Results.of(*map_rows(lambda env, *args: env.step(*args), env, NUM_ROWS, *args))
 
 
 @functools.partial(KeptJit, static_argnames=["impl"])

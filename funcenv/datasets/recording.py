@@ -285,8 +285,7 @@ class _Rows:
 
 def _episode(first: tuple[NDArray, Results], steps: list[_Step], row: int) -> RecordedEpisode:
     """Return the episode that a row has played."""
-    rows = [jax.tree.map(lambda leaf: leaf[row], step) for step in steps]
-    stacked = jax.tree.map(lambda *leaves: np.stack(leaves), *rows)
+    stacked = jax.tree.map(lambda *leaves: np.stack(leaves), *(_row(step, row) for step in steps))
 
     def with_first(start: Any, rest: Any) -> Any:
         return jax.tree.map(lambda one, others: np.concatenate([one[None], others]), start, rest)

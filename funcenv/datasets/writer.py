@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 import os
 import pathlib
@@ -15,10 +14,10 @@ import numpy as np
 
 from funcenv.checks import require_size
 from funcenv.datasets.description import describe_env, first_difference, spec_of
-from funcenv.datasets.episode import FLAGS, RecordedEpisode, is_per_state
+from funcenv.datasets.episode import RecordedEpisode, is_per_state
 from funcenv.datasets.leaves import Layout, to_file
 from funcenv.datasets.metadata import NAME, Chunk, DatasetError, Metadata, chunk_path
-from funcenv.files import replaced_file
+from funcenv.files import file_digest, replaced_file
 from funcenv.func_env import AnyEnv, require_env
 from funcenv.json_values import to_json_value
 from funcenv.memory import num_bytes, readable_size
@@ -86,12 +85,11 @@ class DatasetWriter:
         self._pending_steps = self._pending_bytes = 0
         if key_impl is not None:
             find_impl(key_impl)
-        leaves = Layout.of(env).leaves()
         spec = spec_of(env)
         new = Metadata(
             environment=describe_env(env),
             spec=None if spec is None else json.loads(spec.to_json()),
-            leaves={name: leaf for name, leaf in leaves.items() if states or not name.startswith("state")},
+            leaves=Layout.of(env).leaves(states),
             has_states=states,
             key_impl=key_impl,
             source=to_json_value("source", source or {}),
@@ -148,7 +146,7 @@ class DatasetWriter:
         with replaced_file(path) as partial:
             stored: dict[str, Any] = {name: to_file(array) for name, array in arrays.items()}
             np.savez_compressed(partial, **stored)
-            digest = hashlib.sha256(partial.read_bytes()).hexdigest()
+            digest = file_digest(partial)
         lengths = tuple(len(one["reward"]) for one in self._pending)
         chunk = Chunk(lengths, self._pending_bytes, digest)
         metadata = dataclasses.replace(self.metadata, chunks=(*self.metadata.chunks, chunk))
@@ -194,7 +192,7 @@ class DatasetWriter:
         num_steps = episode.num_steps
         if num_steps < 1:
             raise ValueError(f"an episode must have at least 1 step, got {num_steps}; leave it out")
-        names = {*self.metadata.leaves, *FLAGS, *(() if self.metadata.key_impl is None else ("key",))}
+        names = self.metadata.array_names
         if names != arrays.keys():
             lacking, unknown = sorted(names - arrays.keys()), sorted(arrays.keys() - names)
             raise ValueError(

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from funcenv.func_env import AnyEnv, require_env
+from funcenv.random.keys import is_key
 from funcenv.registry import make
 
 
@@ -36,6 +37,6 @@ def typed_key(key: jax.Array) -> jax.Array:
     Array(True, dtype=bool)
     """
     key = jnp.asarray(key)
-    if jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
+    if is_key(key):
         return key
     return jax.random.wrap_key_data(key, impl="threefry2x32")

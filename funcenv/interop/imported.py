@@ -20,6 +20,7 @@ from funcenv._compile.options import default_promotion
 from funcenv._jax import Shape, uses_64_bits
 from funcenv.func_env import FuncEnv
 from funcenv.interop.stable import conform, stable_struct
+from funcenv.random.keys import is_key
 from funcenv.spaces.space import AnySpace
 from funcenv.struct import NDArray, PyTreeNode, field
 
@@ -269,8 +270,7 @@ def _without_keys(state: Any) -> Any:
     """Return a state with integers in place of random keys, which states of funcenv do not hold."""
 
     def replace(leaf: jax.Array) -> Any:
-        is_key = jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
-        return _Key(jax.random.key_data(leaf)) if is_key else leaf
+        return _Key(jax.random.key_data(leaf)) if is_key(leaf) else leaf
 
     return jax.tree.map(replace, state)
 

@@ -60,11 +60,6 @@ def read_arrays(path: Any) -> tuple[dict[str, NDArray], dict[str, Any]]:
     return leaves, spec
 
 
-def file_digest(path: Any) -> str:
-    """Return the digest of a file, "" for no path."""
-    return hashlib.sha256(pathlib.Path(path).read_bytes()).hexdigest() if path else ""
-
-
 def _digest(leaves: Mapping[str, NDArray], spec: dict[str, Any]) -> str:
     digest = hashlib.sha256(json.dumps(spec, sort_keys=True).encode())
     for name in sorted(leaves):

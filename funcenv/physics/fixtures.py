@@ -164,8 +164,9 @@ def box_of(points: list[Vector], radius: Number, xf: Transform) -> tuple[Number,
     """Return left, bottom, right and top of the bounding box of points with a skin."""
     radius = opaque(radius)
     corners = [apply(xf, point) for point in points]
-    left, bottom = (least_of(column) for column in zip(*corners, strict=True))
-    right, top = (greatest_of(column) for column in zip(*corners, strict=True))
+    columns = list(zip(*corners, strict=True))
+    left, bottom = map(least_of, columns)
+    right, top = map(greatest_of, columns)
     return once((left - radius, bottom - radius, right + radius, top + radius))
 
 
@@ -178,7 +179,9 @@ def moving_boxes(fixtures: Fixtures, transforms: Transform) -> tuple[Number, Num
     (x, y), (sine, cosine) = jax.tree.map(lambda number: per_part(fixtures, number)[:, None], transforms)
     x, y = once(apply(((x, y), (sine, cosine)), (padded[..., 0], padded[..., 1])))
     radius = opaque(np.array([part.radius for part in parts], np.float32))
-    (left, bottom), (right, top) = ([pick(list(numbers.T)) for numbers in (x, y)] for pick in (least_of, greatest_of))
+    columns = list(x.T), list(y.T)
+    left, bottom = map(least_of, columns)
+    right, top = map(greatest_of, columns)
     return once((left - radius, bottom - radius, right + radius, top + radius))
 
 

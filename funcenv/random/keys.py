@@ -68,6 +68,16 @@ def require_seed(seed: Any) -> int:
     return number
 
 
+def is_key(value: Any) -> bool:
+    """Return whether an array, or the shape of one, holds typed keys.
+
+    >>> is_key(jax.random.key(0)), is_key(jax.numpy.zeros(2, "uint32")), is_key(3)
+    (True, False, False)
+    """
+    dtype = getattr(value, "dtype", None)
+    return dtype is not None and bool(jnp.issubdtype(dtype, jax.dtypes.prng_key))
+
+
 def require_typed_key(value: Any) -> None:
     """Raise `TypeError` unless `value` is a typed key. A legacy key of `jax.random.PRNGKey` is a plain uint32 array.
 
@@ -77,7 +87,7 @@ def require_typed_key(value: Any) -> None:
     TypeError: a key must be a typed key, as funcenv.key(0) or jax.random.key(0) make them; got uint32[2]. Wrap a
         legacy key with jax.random.wrap_key_data
     """
-    if isinstance(value, jax.Array) and jnp.issubdtype(value.dtype, jax.dtypes.prng_key):
+    if isinstance(value, jax.Array) and is_key(value):
         return
     is_array = isinstance(value, (jax.Array, np.ndarray, np.generic))
     shown = f"{value.dtype}{list(value.shape)}" if is_array else repr(value)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 import numpy as np
 
 from funcenv.checks import require_size
+from funcenv.files import file_digest
 from funcenv.func_env import AnyEnv
 from funcenv.hints import unknown_setting
-from funcenv.levels.files import file_digest
 from funcenv.names import import_path, require_trust
 from funcenv.registry import make
 from funcenv.train.actions import ALL_ACTIONS, require_actions

@@ -33,6 +33,7 @@ from jax.sharding import AxisType, Mesh, NamedSharding
 
 from funcenv._compile.switch import plain_programs
 from funcenv._jax import PartitionSpec, Shape, constrain
+from funcenv.random.keys import is_key
 from funcenv.struct import NDArray, PyTreeNode
 
 Tree = TypeVar("Tree")
@@ -337,7 +338,7 @@ def put_sharded(tree: Tree, shardings: Any) -> Tree:
     """Place identical host-local arrays on devices according to `shardings`."""
 
     def put(leaf: Any, sharding: NamedSharding) -> jax.Array:
-        if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+        if is_key(leaf):
             return jax.random.wrap_key_data(put(jax.random.key_data(leaf), sharding), impl=jax.random.key_impl(leaf))
         values = np.asarray(leaf)
         return jax.make_array_from_callback(values.shape, sharding, lambda index: values[index])

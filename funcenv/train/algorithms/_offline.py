@@ -1,4 +1,4 @@
-"""What algorithms that learn from a dataset share: their settings, their state, and the frame of an update.
+"""The common part of algorithms that learn from a dataset: their settings, their state, and the frame of an update.
 
     num_gradient_steps times, draw a minibatch of transitions from the dataset, and let the algorithm learn from it
 
@@ -23,8 +23,8 @@ from funcenv.checks import require_positive, require_size
 from funcenv.datasets.dataset import Dataset
 from funcenv.datasets.metadata import NAME
 from funcenv.datasets.sampler import Sampler, Transitions
+from funcenv.files import file_digest
 from funcenv.func_env import AnyEnv
-from funcenv.levels.files import file_digest
 from funcenv.struct import PyTreeNode
 from funcenv.train.agents.networks import Activation, NetworkConfig
 from funcenv.train.algorithm import REQUIRED_METRICS
@@ -114,7 +114,7 @@ class OfflineConfig(NetworkConfig):
 class OfflineState(PyTreeNode):
     """Everything that training carries from one update to the next."""
 
-    learned: Any  # what gradient steps change; each algorithm says what
+    learned: Any  # parameters and states of optimizers, in the algorithm's own pytree
     key: Key[Array, ""]
     update: Int[Array, ""]  # number of updates done
 
@@ -125,8 +125,8 @@ def first_state(learned: Any, key: jax.Array) -> OfflineState:
 
 
 def sample_observation(env: AnyEnv) -> Any:
-    """Return zeros like a batch of one observation, from which networks learn the shapes of their inputs."""
-    return jax.tree.map(lambda leaf: jnp.zeros((1, *leaf.shape), leaf.dtype), env.observation_space.abstract_member())
+    """Return a batch of one observation, from which networks learn the shapes of their inputs."""
+    return jax.tree.map(lambda leaf: leaf[None], env.observation_space.zero())
 
 
 def update(

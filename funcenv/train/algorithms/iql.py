@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -70,7 +69,7 @@ class Config(_offline.OfflineConfig):
 
 
 class Model(PyTreeNode):
-    """What gradient steps change."""
+    """Parameters of all networks, with the states of their optimizers."""
 
     actor_critic: Learned  # policy and value of the state
     critics: Learned
@@ -148,16 +147,10 @@ def actor_critic_loss(
     advantage = action_value - value
     value_loss = expectile_loss(advantage, config.expectile).mean()
     weight = jnp.minimum(jnp.exp(config.inverse_temperature * jax.lax.stop_gradient(advantage)), MAX_WEIGHT)
-    policy_loss = -(weight * policy_log_prob(policy, action)).mean()
+    policy_loss = -(weight * with_fixed_deviation(policy).log_prob(action)).mean()
     loss = value_loss + policy_loss
     scalars = {"loss": loss, "value_loss": value_loss, "policy_loss": policy_loss, "mean_value": value.mean()}
     return loss, scalars | {"mean_weight": weight.mean()}
-
-
-def policy_log_prob(policy: Any, action: jax.Array) -> Float[Array, "batch"]:
-    """Return the log-likelihood of actions, of which the policy's standard deviation gets no gradient."""
-    log_prob: jax.Array = with_fixed_deviation(policy).log_prob(action)
-    return log_prob
 
 
 def expectile_loss(difference: Float[Array, "batch"], expectile: float) -> Float[Array, "batch"]:

@@ -6,7 +6,6 @@ once it is complete. A folder with a checkpoint's name was therefore complete, a
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import pathlib
@@ -18,7 +17,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from funcenv.files import file_digest
 from funcenv.random import find_impl
+from funcenv.random.keys import is_key
 from funcenv.train.devices import is_first, wait_for_all
 from funcenv.train.runs.storage_errors import disk_error, quiet_library
 
@@ -165,7 +166,7 @@ def _read(checkpoint: pathlib.Path, template: Any, key_impl: str) -> Any:
             return None
         if leaf is None:
             return jnp.zeros(like.shape, like.dtype, device=like.sharding or alone)
-        return jax.random.wrap_key_data(leaf, impl=impl) if _is_key(like) else leaf
+        return jax.random.wrap_key_data(leaf, impl=impl) if is_key(like) else leaf
 
     return jax.tree.map(loaded, plain, template, is_leaf=_is_none)
 
@@ -187,11 +188,7 @@ def _fault(checkpoint: pathlib.Path) -> str | None:
 
 def _digests(folder: pathlib.Path) -> dict[str, str]:
     files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != _DIGESTS)
-    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
-
-
-def _is_key(leaf: Any) -> bool:
-    return jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+    return {str(path.relative_to(folder)): file_digest(path) for path in files}
 
 
 def _is_none(leaf: Any) -> bool:
@@ -204,6 +201,6 @@ def _storable(state: Any) -> Any:
     def convert(leaf: Any) -> Any:
         if leaf.size == 0:
             return None
-        return jax.random.key_data(leaf) if _is_key(leaf) else leaf
+        return jax.random.key_data(leaf) if is_key(leaf) else leaf
 
     return jax.tree.map(convert, state)

@@ -126,11 +126,11 @@ def advance(course: Course, state: Any, checkpoint_seconds: float, signals: list
     learner, report = course.learner, course.report
     report.enter("training")
     done, num_updates, last_save = learner.num_updates_done(state), 1, time.perf_counter()
-    number = 0  # of a signal that all processes know of; each must do as many calls as the others
+    number = 0  # number of the signal that all processes know of; each must do as many calls as the others
     while done < learner.config.num_updates and not number and not course.is_solved:
         wall, cpu = time.perf_counter(), time.process_time()
         to_evaluation = course.updates_to_evaluation(done)
-        next_state, metrics = learner.advance(state, min(num_updates, to_evaluation), donates(course.learner.config))
+        next_state, metrics = learner.advance(state, min(num_updates, to_evaluation), donates(learner.config))
         _require_finite(course, done, metrics)
         next_state, metrics = course.up_to_threshold(state, next_state, metrics)
         state, advanced = next_state, learner.num_updates_done(next_state) - done
