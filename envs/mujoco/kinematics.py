@@ -34,8 +34,13 @@ class _Joint(NamedTuple):
     body_quat: NDArray
 
 
-def geom_poses(mjmodel: Any, qpos: Float[Array, "nq"]) -> tuple[Float[Array, "ngeom 3"], Float[Array, "ngeom 3"]]:
-    """Return the centre of each geom and the direction of its own z axis, along which capsules lie, as float32."""
+def geom_poses(
+    mjmodel: Any, qpos: Float[Array, "nq"], geom_pos: Float[Array, "ngeom 3"] | None = None
+) -> tuple[Float[Array, "ngeom 3"], Float[Array, "ngeom 3"]]:
+    """Return the centre of each geom and the direction of its own z axis, along which capsules lie, as float32.
+
+    With `geom_pos`, those are the positions of the geoms in their bodies.
+    """
     padded = jnp.concatenate([jnp.asarray(qpos, jnp.float32), jnp.zeros(_MAX_JOINT_SIZE, jnp.float32)])
     places = jnp.zeros((mjmodel.nbody, 3), jnp.float32)
     turns = jnp.tile(jnp.array([1.0, 0.0, 0.0, 0.0], jnp.float32), (mjmodel.nbody, 1))
@@ -49,7 +54,7 @@ def geom_poses(mjmodel: Any, qpos: Float[Array, "nq"]) -> tuple[Float[Array, "ng
     bodies = np.array(mjmodel.geom_bodyid)
     z_axis = np.tile(np.array([0.0, 0.0, 1.0], np.float32), (mjmodel.ngeom, 1))
     own_axes = rotate(jnp.asarray(mjmodel.geom_quat, jnp.float32), jnp.asarray(z_axis))
-    own_places = rotate(turns[bodies], jnp.asarray(mjmodel.geom_pos, jnp.float32))
+    own_places = rotate(turns[bodies], jnp.asarray(mjmodel.geom_pos if geom_pos is None else geom_pos, jnp.float32))
     return places[bodies] + own_places, rotate(turns[bodies], own_axes)
 
 
