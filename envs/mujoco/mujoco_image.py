@@ -84,9 +84,9 @@ def draw_image(
     with _drawing:  # OpenGL draws for one thread at a time
         canvas = _canvas(xml_file, size, shot.max_geom, threading.get_ident())
         canvas.data.qpos[:] = qpos
-        for name, value in (changes or {}).items():
-            changed = getattr(canvas.mjmodel, name)
-            changed[:] = np.asarray(value).reshape(changed.shape)
+        for field, numbers in (changes or {}).items():
+            changed = getattr(canvas.mjmodel, field)
+            changed[:] = np.asarray(numbers).reshape(changed.shape)
         mujoco.mj_forward(canvas.mjmodel, canvas.data)
         options = mujoco.MjvOption()
         for flag, value in shot.options:

@@ -127,11 +127,13 @@ class MujocoTask(SimulatedEnv[TaskState, Any]):
     @property
     def source(self) -> CompiledModel:
         """The compiled model: `model_source`, or the task's own."""
-        return self.model_source or self.own_model()
+        given: CompiledModel | None = self.model_source
+        return given or self.own_model()
 
     def own_model(self) -> CompiledModel:
         """Return the model of the class; a class with several ones overrides this."""
-        return _compiled(type(self))
+        cls: Any = type(self)
+        return _compiled(cls)
 
     @property
     def dt(self) -> float:

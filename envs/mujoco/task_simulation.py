@@ -33,6 +33,8 @@ INPUTS = {
     "mocap_pos": "mjSTATE_MOCAP_POS",
     "mocap_quat": "mjSTATE_MOCAP_QUAT",
 }
+# Fields of `mjData` that are parts of MuJoCo's state, and no outputs of a batch.
+_IN_STATE = {"act": "mjSTATE_ACT", **INPUTS}
 # Fields of the model from which `mj_setConst` computes others.
 _SOURCES_OF_CONSTANTS = ("body_mass", "body_inertia", "body_ipos", "body_iquat", "dof_armature", "qpos0")
 
@@ -118,15 +120,16 @@ class _Simulations:
     """A batch, and the parts of its rows as views."""
 
     def __init__(self, simulation: TaskSimulation, mjmodel: Any, num: int, persistent: bool) -> None:
-        bits, outputs = import_mujoco().mjtState, (*simulation.outputs, "ncon")
-        contact_forces = not persistent and bool(set(CONTACT_FIELDS) & set(outputs))
+        bits, outputs = import_mujoco().mjtState, {"ncon", *simulation.outputs} - set(_IN_STATE)
+        contact_forces = not persistent and bool(set(CONTACT_FIELDS) & outputs)
         num_threads = default_threads(simulation.num_threads, num)
         self.batch = Batch(mjmodel, num, num_threads, tuple(sorted(outputs)), contact_forces, persistent)
         state, columns = self.batch.state, self.batch.component
-        qpos, qvel, act = (columns(getattr(bits, f"mjSTATE_{name}").value) for name in ("QPOS", "QVEL", "ACT"))
-        self.qpos, self.qvel, self.act, self.time = state[:, qpos], state[:, qvel], state[:, act], state[:, :1]
+        in_state = {name: state[:, columns(getattr(bits, bit).value)] for name, bit in _IN_STATE.items()}
+        self.qpos, self.qvel = (state[:, columns(bit.value)] for bit in (bits.mjSTATE_QPOS, bits.mjSTATE_QVEL))
+        self.act, self.time, self.fields = in_state["act"], state[:, :1], {**self.batch.fields, **in_state}
         self.carried = state[:, : columns(bits.mjSTATE_WARMSTART.value).stop]
-        self.inputs = {name: state[:, columns(getattr(bits, bit).value)] for name, bit in INPUTS.items()}
+        self.inputs = {name: in_state[name] for name in INPUTS}
         self.changed = {name: self.batch.expand(name) for name in simulation.changed}
         self._has_constants = bool(set(_SOURCES_OF_CONSTANTS) & set(simulation.changed))
         self.batch.reset()
@@ -222,7 +225,7 @@ class _Rows:
         with np.errstate(over="ignore"):  # beyond the range of float32
             out["qpos"][:], out["qvel"][:] = rows.qpos, rows.qvel
             for name, shape in self._shapes.items():
-                out["outputs"][name][:] = rows.batch.fields[name].reshape(self.num, *shape)
+                out["outputs"][name][:] = rows.fields[name].reshape(self.num, *shape)
 
 
 @functools.cache
@@ -239,6 +242,7 @@ def output_shapes(source: CompiledModel, outputs: tuple[str, ...]) -> dict[str, 
         if not isinstance(value, np.ndarray) or value.dtype != np.float64:
             raise ValueError(f"MuJoCo's mjData has no array of floats {name!r}; name another one in reads")
         shapes[name] = value.shape
+    Batch(source.mjmodel, 1, 1, tuple(set(outputs) - set(_IN_STATE)), contact_forces=False)  # refuses other fields
     return shapes
 
 
