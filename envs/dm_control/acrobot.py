@@ -50,7 +50,8 @@ class SuiteAcrobot(SuiteTask):
     tasks: ClassVar = ("swingup", "swingup_sparse")
     xml_file: ClassVar = "acrobot.xml"
     reads: ClassVar = ("xmat", "site_xpos")
-    view: ClassVar = View(6.0, 4.5, (0.0, 0.0, 2.0))
+    drawn_sites: ClassVar = ("target",)
+    view: ClassVar = View(6.0, 4.6, (0.0, 0.0, 2.0))
 
     def start(self, key: jax.Array) -> Start:
         """Return any angles."""

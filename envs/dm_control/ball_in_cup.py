@@ -19,7 +19,7 @@ from funcenv.envs.mujoco.mujoco_task import Start
 from funcenv.envs.mujoco.named_data import NamedData
 from funcenv.struct import field
 
-_AXES = np.array([0, 2])  # x and z
+_AXES = np.array([0, 2], np.int32)  # x and z
 
 
 class SuiteBallInCup(SuiteTask):

@@ -68,6 +68,12 @@ class SuiteCartpole(SuiteTask):
         """Return the model with so many poles."""
         return _model(self.num_poles)
 
+    @property
+    def scene_view(self) -> View:
+        """A camera that sees all poles."""
+        height = max(self.view.height, 2.2 * self.num_poles + 0.4)
+        return self.view._replace(width=self.view.width / self.view.height * height, height=height)
+
     def start(self, key: jax.Array) -> Start:
         """Return poles near upright, or hanging down."""
         cart_key, pole_key, velocity_key = jax.random.split(key, 3)
@@ -84,7 +90,7 @@ class SuiteCartpole(SuiteTask):
 
     def entries(self, data: NamedData) -> dict[str, jax.Array]:
         """Return places and velocities of cart and poles."""
-        turns = data.xmat[2:, np.array([ZZ, XZ])]
+        turns = data.xmat[2:, np.array([ZZ, XZ], np.int32)]
         return {"position": jnp.concatenate([data.joint("slider").qpos, turns.reshape(-1)]), "velocity": data.qvel}
 
     def score(self, data: NamedData, action: Float[Array, "nu"]) -> Float[Array, ""]:

@@ -51,14 +51,14 @@ class SuiteCheetah(SuiteTask):
     xml_file: ClassVar = "cheetah.xml"
     reads: ClassVar = ("sensordata",)
     num_settling: ClassVar = 200
-    view: ClassVar = View(3.2, 2.4, (0.0, 0.0, 0.6), follow=(0,), grid=1.0, stage=0.8)
+    view: ClassVar = View(3.2, 2.4, (0.0, 0.0, 0.6), elevation=-8.0, follow=(0,), grid=1.0, stage=1.0)
 
     def start(self, key: jax.Array) -> Start:
         """Return any angles of the joints."""
         mjmodel = self.model.mjmodel
         is_limited = mjmodel.jnt_limited == 1
         low, high = mjmodel.jnt_range[is_limited].T
-        return Start(qpos=self.init_qpos.at[np.flatnonzero(is_limited)].set(between(key, low, high)))
+        return Start(qpos=self.init_qpos.at[np.flatnonzero(is_limited).astype(np.int32)].set(between(key, low, high)))
 
     def entries(self, data: NamedData) -> dict[str, jax.Array]:
         """Return positions but x, and velocities."""

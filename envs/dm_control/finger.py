@@ -19,15 +19,16 @@ from funcenv.envs.dm_control.assets import compile_model, read_model
 from funcenv.envs.dm_control.draws import between, on_circle, random_joints
 from funcenv.envs.dm_control.suite_task import SuiteTask
 from funcenv.envs.mujoco.model import CompiledModel, import_mujoco
-from funcenv.envs.mujoco.mujoco_scene import View
-from funcenv.envs.mujoco.mujoco_task import Start
+from funcenv.envs.mujoco.mujoco_scene import View, draw_model
+from funcenv.envs.mujoco.mujoco_task import Start, TaskState
 from funcenv.envs.mujoco.named_data import NamedData
+from funcenv.scene import Scene
 from funcenv.struct import field
 
 TARGET_SIZES = {"turn_easy": 0.07, "turn_hard": 0.03}  # radius of the target [m]
 SPIN_VELOCITY = 15.0  # velocity from which the body spins [rad/s]
 SPIN_DAMPING = 0.03  # damping of the body's hinge in the task spin
-_AXES = np.array([0, 2])  # x and z
+_AXES = np.array([0, 2], np.int32)  # x and z
 
 
 class SuiteFinger(SuiteTask):
@@ -66,6 +67,12 @@ class SuiteFinger(SuiteTask):
     def own_model(self) -> CompiledModel:
         """Return the model with the damping or the target of the task."""
         return _model(self.task)
+
+    def scene(self, state: TaskState) -> Scene:
+        """Draw the finger and the body, and the target of the tasks that have one."""
+        sites = () if self.task == "spin" else ("target", "tip")
+        changes = self.model_changes(state.variables)
+        return draw_model(self.model.mjmodel, state.qpos, self.view, changes=changes, sites=sites)
 
     def start(self, key: jax.Array) -> Start:
         """Return any pose, and a target."""

@@ -53,13 +53,15 @@ class SuiteFish(SuiteTask):
     tasks: ClassVar = ("upright", "swim")
     xml_file: ClassVar = "fish.xml"
     reads: ClassVar = ("geom_xmat", "geom_xpos", "xmat")
-    view: ClassVar = View(1.2, 0.9, (0.0, 0.0, 0.2), azimuth=60.0, elevation=-25.0)
+    view: ClassVar = View(0.9, 0.68, (0.0, 0.0, 0.2), azimuth=60.0, elevation=-25.0)
 
     def start(self, key: jax.Array) -> Start:
         """Return any orientation, bent joints, and a target."""
         turn_key, joint_key, target_key = jax.random.split(key, 3)
         angles = between(joint_key, -0.2, 0.2, (len(JOINTS),))
         qpos = self.positions(dict(zip(JOINTS, angles, strict=True))).at[3:7].set(direction(turn_key, 4))
+        if self.task == "upright":
+            return Start(qpos=qpos)
         return Start(qpos=qpos, variables=between(target_key, np.array(LOWEST_TARGET), np.array(HIGHEST_TARGET)))
 
     def model_changes(self, variables: Any) -> dict[str, Any]:

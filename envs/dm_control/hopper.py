@@ -54,7 +54,7 @@ class SuiteHopper(SuiteTask):
     tasks: ClassVar = ("stand", "hop")
     xml_file: ClassVar = "hopper.xml"
     reads: ClassVar = ("sensordata", "xipos")
-    view: ClassVar = View(3.2, 2.4, (0.0, 0.0, 0.8), follow=(0,), grid=1.0, stage=0.8)
+    view: ClassVar = View(3.2, 2.4, (0.0, 0.0, 0.8), elevation=-8.0, follow=(0,), grid=1.0, stage=1.0)
 
     def start(self, key: jax.Array) -> Start:
         """Return any pose."""

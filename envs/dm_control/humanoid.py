@@ -80,7 +80,7 @@ class SuiteHumanoid(SuiteTask):
             "joint_angles": data.qpos[7:],
             "head_height": data.body("head").xpos[2],
             "extremities": jnp.concatenate(limbs),
-            "torso_vertical": trunk.xmat[np.array([ZX, ZY, ZZ])],
+            "torso_vertical": trunk.xmat[np.array([ZX, ZY, ZZ], np.int32)],
             "com_velocity": self.com_velocity(data),
             "velocity": data.qvel,
         }

@@ -56,7 +56,10 @@ class SuitePendulum(SuiteTask):
 
     def entries(self, data: NamedData) -> dict[str, jax.Array]:
         """Return the direction of the pole, and its velocity."""
-        return {"orientation": data.body("pole").xmat[np.array([ZZ, XZ])], "velocity": data.joint("hinge").qvel}
+        return {
+            "orientation": data.body("pole").xmat[np.array([ZZ, XZ], np.int32)],
+            "velocity": data.joint("hinge").qvel,
+        }
 
     def score(self, data: NamedData, action: Float[Array, "nu"]) -> Float[Array, ""]:
         """Return whether the pole is upright."""

@@ -177,5 +177,8 @@ def _sensors(source: CompiledModel, *kinds: str) -> np.ndarray:
     """Return where the numbers of all sensors of some kinds are."""
     mjmodel, names = source.mjmodel, import_mujoco().mjtSensor
     wanted = np.isin(mjmodel.sensor_type, [int(getattr(names, f"mjSENS_{kind}")) for kind in kinds])
-    spans = [np.arange(start, start + size) for start, size in zip(mjmodel.sensor_adr, mjmodel.sensor_dim, strict=True)]
+    spans = [
+        np.arange(start, start + size, dtype=np.int32)
+        for start, size in zip(mjmodel.sensor_adr, mjmodel.sensor_dim, strict=True)
+    ]
     return np.concatenate([span for span, is_wanted in zip(spans, wanted, strict=True) if is_wanted])

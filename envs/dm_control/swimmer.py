@@ -82,7 +82,7 @@ class SuiteSwimmer(SuiteTask):
 
     def entries(self, data: NamedData) -> dict[str, jax.Array]:
         """Return angles, the way to the target, and the velocities of the links."""
-        velocities = data.sensordata[12:].reshape(-1, 6)[:, np.array([0, 1, 5])]
+        velocities = data.sensordata[12:].reshape(-1, 6)[:, np.array([0, 1, 5], np.int32)]
         seen = {"joints": data.qpos[3:], "to_target": self.to_target(data)}
         return {**seen, "body_velocities": velocities.reshape(-1)}
 

@@ -53,7 +53,7 @@ class SuiteWalker(SuiteTask):
     tasks: ClassVar = ("stand", "walk", "run")
     xml_file: ClassVar = "walker.xml"
     reads: ClassVar = ("sensordata", "xmat", "xpos")
-    view: ClassVar = View(4.0, 3.0, (0.0, 0.0, 0.9), follow=(1,), grid=1.0, stage=0.8)
+    view: ClassVar = View(4.0, 3.0, (0.0, 0.0, 0.9), elevation=-8.0, follow=(1,), grid=1.0, stage=1.0)
 
     def start(self, key: jax.Array) -> Start:
         """Return any pose."""
@@ -61,7 +61,7 @@ class SuiteWalker(SuiteTask):
 
     def entries(self, data: NamedData) -> dict[str, jax.Array]:
         """Return the directions of the bodies, the height, and velocities."""
-        turns = data.xmat[1:, np.array([XX, XZ])].reshape(-1)
+        turns = data.xmat[1:, np.array([XX, XZ], np.int32)].reshape(-1)
         return {"orientations": turns, "height": data.body("torso").xpos[2], "velocity": data.qvel}
 
     def score(self, data: NamedData, action: Float[Array, "nu"]) -> Float[Array, ""]:

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from funcenv.envs.mujoco.kinematics import geom_poses
+from funcenv.envs.mujoco.kinematics import geom_poses, site_places
 from funcenv.scene import Camera, Line, Rectangle, Repeat, Scene, palette
 from funcenv.struct import NDArray
 
@@ -44,7 +44,8 @@ def draw_model(
     qpos: jax.Array,
     view: View,
     size_scale: float | jax.Array = 1.0,
-    geom_pos: jax.Array | None = None,
+    changes: dict[str, Any] | None = None,
+    sites: tuple[str, ...] = (),
 ) -> Scene:
     """Return the geoms of a model in a pose, and the floor.
 
@@ -53,7 +54,8 @@ def draw_model(
         qpos: positions of the joints.
         view: from where to look.
         size_scale: factor of the sizes of the geoms.
-        geom_pos: positions of the geoms in their bodies, if they are not the model's.
+        changes: fields of the model that are otherwise; `geom_pos` and `site_pos` count.
+        sites: names of sites to draw behind the geoms, as discs.
     """
     across, up, ahead = _axes(view)
     qpos = jnp.asarray(qpos, jnp.float32)
@@ -70,7 +72,15 @@ def draw_model(
         center = (0.0, -float(middle @ up))
         backdrop = (Rectangle(center, (100 * view.width, 2 * half), palette.MIST),)
     size_scale = jnp.asarray(size_scale, jnp.float32)
-    poses = geom_poses(mjmodel, qpos, geom_pos)
+    changes = changes or {}
+    if sites:
+        numbers = np.array([mjmodel.site(name).id for name in sites])
+        centers = site_places(mjmodel, qpos, changes.get("site_pos"))[numbers] - shift - middle
+        radii = jnp.asarray(mjmodel.site_size[numbers, 0], jnp.float32)
+        ends = _project(centers, across, up)
+        colors = np.tile(np.asarray(palette.GREEN, np.float32), (len(sites), 1))
+        shapes.append(Repeat(Line(ends, ends, 2 * radii, colors)))
+    poses = geom_poses(mjmodel, qpos, changes.get("geom_pos"))
     shapes.append(_capsules(mjmodel, poses, view, shift + middle, size_scale, across, up, ahead))
     background = palette.PAPER if math.isfinite(view.stage) or not view.grid else palette.MIST
     return Scene(Camera((0.0, 0.0), view.width, view.height), tuple(shapes), backdrop, background)

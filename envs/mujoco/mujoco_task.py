@@ -115,7 +115,7 @@ class MujocoTask(SimulatedEnv[TaskState, Any]):
     is_contact_free: ClassVar[bool] = False  # true if starts with contacts are drawn again
     num_starts: ClassVar[int] = 16  # starts that are drawn then; the last one is taken if all have contacts
     num_settling: ClassVar[int] = 0  # simulation steps before an episode begins
-    view: ClassVar[View] = View(4.0, 3.0, azimuth=60.0, elevation=-20.0)
+    drawn_sites: ClassVar[tuple[str, ...]] = ()  # sites that `scene` shows as discs
 
     def __post_init__(self) -> None:
         require_size("frame_skip", self.frame_skip)
@@ -259,7 +259,12 @@ class MujocoTask(SimulatedEnv[TaskState, Any]):
     def scene(self, state: TaskState) -> Scene:
         """Draw the geoms of the model, from a side or from above."""
         changes = self.model_changes(state.variables)
-        return draw_model(self.model.mjmodel, state.qpos, self.view, geom_pos=changes.get("geom_pos"))
+        return draw_model(self.model.mjmodel, state.qpos, self.scene_view, changes=changes, sites=self.drawn_sites)
+
+    @property
+    def scene_view(self) -> View:
+        """The camera of the scene; by default the class attribute `view`."""
+        return self.view
 
     def drawn_changes(self, state: TaskState) -> dict[str, NDArray]:
         """Return the fields of the model that an image of this state has otherwise."""

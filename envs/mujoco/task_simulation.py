@@ -240,7 +240,7 @@ def output_shapes(source: CompiledModel, outputs: tuple[str, ...]) -> dict[str, 
     for name in outputs:
         value = getattr(data, name, None)
         if not isinstance(value, np.ndarray) or value.dtype != np.float64:
-            raise ValueError(f"MuJoCo's mjData has no array of floats {name!r}; name another one in reads")
+            raise ValueError(f"reads names {name!r}, and MuJoCo's mjData has no such array of floats; name another one")
         shapes[name] = value.shape
     Batch(source.mjmodel, 1, 1, tuple(set(outputs) - set(_IN_STATE)), contact_forces=False)  # refuses other fields
     return shapes
