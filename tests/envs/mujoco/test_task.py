@@ -141,7 +141,7 @@ def test_spaces_follow_from_the_rules():
     assert env.dt == pytest.approx(0.02) and env.action_names == ("slider",)
     state, timestep = env.reset(funcenv.key(0))
     assert timestep.observation["pole"].dtype == np.float32 and not timestep.info["unstable"]
-    funcenv.check_env(funcenv.wrappers.TimeLimit(env, 20))
+    funcenv.check_func_env(funcenv.wrappers.TimeLimit(env, 20), funcenv.key(0))
 
 
 def test_data_is_called_as_mujocos_own():
@@ -268,7 +268,7 @@ def test_bad_input_is_refused_by_name():
     refused(ValueError, "none of its tendons has a name", lambda: data.tendon("rope"))
     refused(AttributeError, r"reads qpos, qvel.*reads = \('xmat',\)", lambda: data.body("pole").xmat)
     refused(AttributeError, "a site has no 'qpos'; it has xpos, xmat", lambda: data.site("tip").qpos)
-    refused(ValueError, "MuJoCo cannot compile the model of Balance; .*sice.*line 1",
+    refused(ValueError, "(?s)MuJoCo cannot compile the model of Balance; .*sice.*line 1",
             lambda: Balance(model_source="<mujoco><worldbody><geom sice='1'/></worldbody></mujoco>"))  # fmt: skip
     refused(FileNotFoundError, "there is no file .*nothing.xml", lambda: Balance(model_source="nothing.xml"))
     refused(TypeError, "mjcf must be XML text, a path", lambda: Balance(model_source=3))
