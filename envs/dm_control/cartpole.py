@@ -32,8 +32,9 @@ CART_RANGE, ANGLE_COSINE_RANGE = (-0.25, 0.25), (0.995, 1.0)  # places that the 
 class SuiteCartpole(SuiteTask):
     """Cart-pole of dm_control's suite.
 
-    Observation: a dict of `position`, float32 `[3]`: the place of the cart [m], and cosine and sine of the pole's angle
-        from upright, for each pole; and `velocity`, float32 `[2]`: those of the cart [m/s] and of each pole [rad/s].
+    Observation: a dict of `position`: the place of the cart [m], and cosine and sine of the angle of each pole from
+        upright; and `velocity`: those of the cart [m/s] and of each pole [rad/s]. They are float32 `[3]` and float32
+        `[2]` with one pole, float32 `[5]` and float32 `[3]` with two, and float32 `[7]` and float32 `[4]` with three.
         With `flat_observation=True` it is one array in this order. With `jax_enable_x64` it is float64, bit for bit
         dm_control's.
 

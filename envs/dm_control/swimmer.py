@@ -33,12 +33,14 @@ MIN_LINKS = 3
 class SuiteSwimmer(SuiteTask):
     """Swimmer of dm_control's suite.
 
-    Observation: a dict of `joints`, float32 `[num_links - 1]`: angles [rad]; `to_target`, float32 `[2]`: the way from
-        the nose to the target, in the frame of the head [m]; and `body_velocities`, float32 `[3 num_links]`: of each
-        link, along and across it [m/s] and about the vertical [rad/s]. With `flat_observation=True` it is one array in
-        this order. With `jax_enable_x64` it is float64, bit for bit dm_control's but for the last bits of `to_target`.
+    Observation: a dict of `joints`: angles [rad]; `to_target`, float32 `[2]`: the way from the nose to the target, in
+        the frame of the head [m]; and `body_velocities`: of each link, along and across it [m/s] and about the vertical
+        [rad/s]. With 6 links, joints are float32 `[5]` and velocities float32 `[18]`; with 15, float32 `[14]` and
+        float32 `[45]`. With `flat_observation=True` it is one array in this order. With `jax_enable_x64` it is float64,
+        bit for bit dm_control's but for the last bits of `to_target`.
 
-    Action: float32 `[num_links - 1]`: controls of the motors in `[-1, 1]`. MuJoCo clips what lies outside.
+    Action: controls of the motors in `[-1, 1]`: float32 `[5]` with 6 links, float32 `[14]` with 15. MuJoCo clips what
+        lies outside.
 
     Reward: 1 where the nose is in the target, and less outside by a long-tailed sigmoid that is 0.1 at a distance of
         five of its radii.

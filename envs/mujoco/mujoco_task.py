@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, UInt
 
-from funcenv._jax import Shape
+from funcenv._jax import Shape, uses_64_bits
 from funcenv.checks import require_size
 from funcenv.envs.mujoco import task_mjx, task_simulation
 from funcenv.envs.mujoco.mjcf import compile_mjcf
@@ -230,10 +230,10 @@ class MujocoTask(SimulatedEnv[TaskState, Any]):
     @property
     def observation_space(self) -> AnySpace:
         """Unbounded numbers, in the shape of what `observation` returns."""
-        structure = jax.tree.structure(self)
-        if structure not in _spaces:
-            _spaces[structure] = self._observed_space()
-        return _spaces[structure]
+        kind = jax.tree.structure(self), uses_64_bits()
+        if kind not in _spaces:
+            _spaces[kind] = self._observed_space()
+        return _spaces[kind]
 
     def _observed_space(self) -> AnySpace:
         order: list[str] = []
@@ -341,7 +341,7 @@ class MujocoTask(SimulatedEnv[TaskState, Any]):
         return {**shapes, "chosen": Shape((), np.int32)} if is_start else shapes
 
 
-_spaces: dict[Any, AnySpace] = {}  # observation spaces by the structure of the environment
+_spaces: dict[Any, AnySpace] = {}  # observation spaces by the structure of the environment, and the precision
 
 
 @functools.cache
