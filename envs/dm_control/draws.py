@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -34,7 +35,9 @@ def direction(key: jax.Array, size: int) -> Float[Array, "size"]:
 
 def unit(vector: Float[Array, "size"]) -> Float[Array, "size"]:
     """Return a vector divided by its length."""
-    return exact(vector / exact(jnp.sqrt(exact(jnp.sum(exact(jnp.square(vector)))))))
+    squares = exact(jnp.square(vector))
+    total = functools.reduce(jnp.add, [squares[number] for number in range(len(vector))])  # in this order
+    return exact(vector / exact(jnp.sqrt(exact(total))))
 
 
 def on_circle(angle: Float[Array, ""], radius: Any) -> tuple[Float[Array, ""], Float[Array, ""]]:
