@@ -17,13 +17,24 @@ if TYPE_CHECKING:
     from funcenv.envs.atari import *  # noqa: F403
     from funcenv.envs.box2d import *  # noqa: F403
     from funcenv.envs.classic_control import *  # noqa: F403
+    from funcenv.envs.dm_control import *  # noqa: F403
     from funcenv.envs.goals import *  # noqa: F403
     from funcenv.envs.mujoco import *  # noqa: F403
     from funcenv.envs.multi_agent import *  # noqa: F403
     from funcenv.envs.toy_text import *  # noqa: F403
 else:
     # The order in which a name is looked for.
-    _FAMILIES = "classic_control", "toy_text", "box2d", "mujoco", "atari", "arcade", "multi_agent", "goals"
+    _FAMILIES = (
+        "classic_control",
+        "toy_text",
+        "box2d",
+        "mujoco",
+        "atari",
+        "arcade",
+        "multi_agent",
+        "goals",
+        "dm_control",
+    )
 
     def __getattr__(name: str) -> Any:
         """Return a family, or what a family exports."""

@@ -75,6 +75,32 @@ _LIBRARIES = {
     "pgx": None,
     "xminigrid": None,
 }
+# Domains and tasks of dm_control's suite; ids are dm_control/<domain>-<task>-v0.
+_SUITE: tuple[tuple[str, str, tuple[str, ...]], ...] = (
+    ("acrobot", "acrobot:SuiteAcrobot", ("swingup", "swingup_sparse")),
+    ("ball_in_cup", "ball_in_cup:SuiteBallInCup", ("catch",)),
+    ("cartpole", "cartpole:SuiteCartpole", ("balance", "balance_sparse", "swingup", "swingup_sparse")),
+    ("cheetah", "cheetah:SuiteCheetah", ("run",)),
+    ("finger", "finger:SuiteFinger", ("spin", "turn_easy", "turn_hard")),
+    ("fish", "fish:SuiteFish", ("upright", "swim")),
+    ("hopper", "hopper:SuiteHopper", ("stand", "hop")),
+    ("humanoid", "humanoid:SuiteHumanoid", ("stand", "walk", "run", "run_pure_state")),
+    ("humanoid_CMU", "humanoid:SuiteHumanoidCMU", ("stand", "walk", "run")),
+    ("pendulum", "pendulum:SuitePendulum", ("swingup",)),
+    ("point_mass", "point_mass:SuitePointMass", ("easy", "hard")),
+    ("quadruped", "quadruped:SuiteQuadruped", ("walk", "run", "fetch")),
+    ("reacher", "reacher:SuiteReacher", ("easy", "hard")),
+    ("walker", "walker:SuiteWalker", ("stand", "walk", "run")),
+)
+# Ids of the suite whose task is a number of parts: the rest of the id, the class, and its arguments
+_SUITE_SIZES: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("cartpole-two_poles", "cartpole:SuiteCartpole", {"task": "swingup", "num_poles": 2}),
+    ("cartpole-three_poles", "cartpole:SuiteCartpole", {"task": "swingup", "num_poles": 3}),
+    ("swimmer-swimmer6", "swimmer:SuiteSwimmer", {"num_links": 6}),
+    ("swimmer-swimmer15", "swimmer:SuiteSwimmer", {"num_links": 15}),
+)
+_SUITE_STEPS = 1000
+
 _GYMNASIUM = "funcenv.adapters.gymnasium.from_env:from_gymnasium"
 
 
@@ -91,11 +117,20 @@ def register_envs() -> None:
     """
     for env_id, name, max_episode_steps, reward_threshold, kwargs in _ENVS:
         register(env_id, f"{_PACKAGE}.{name}", max_episode_steps, reward_threshold, kwargs)
+    for domain, name, tasks in _SUITE:
+        for task in tasks:
+            _register_suite(f"{domain}-{task}", name, {"task": task})
+    for rest, name, kwargs in _SUITE_SIZES:
+        _register_suite(rest, name, kwargs)
     register_family(_atari_specs)
     for library, limit in _LIBRARIES.items():
         register_namespace(library, f"funcenv.interop.{library}:from_{library}", "env", limit)
     register_namespace("gymnasium", _GYMNASIUM, "env")
     register_namespace("playground", "funcenv.interop.brax:from_playground", "env", _LIBRARIES["brax"])
+
+
+def _register_suite(rest: str, name: str, kwargs: dict[str, Any]) -> None:
+    register(f"dm_control/{rest}-v0", f"{_PACKAGE}.dm_control.{name}", _SUITE_STEPS, None, kwargs)
 
 
 def _atari_specs() -> Iterator[EnvSpec]:

@@ -7,6 +7,8 @@ from funcenv.envs.mujoco.humanoid import Humanoid
 from funcenv.envs.mujoco.humanoid_standup import HumanoidStandup
 from funcenv.envs.mujoco.inverted_double_pendulum import InvertedDoublePendulum
 from funcenv.envs.mujoco.inverted_pendulum import InvertedPendulum
+from funcenv.envs.mujoco.mujoco_task import MujocoTask, Start, TaskState
+from funcenv.envs.mujoco.named_data import NamedData
 from funcenv.envs.mujoco.pusher import Pusher
 from funcenv.envs.mujoco.reacher import Reacher
 from funcenv.envs.mujoco.swimmer import Swimmer
@@ -20,8 +22,12 @@ __all__ = [
     "HumanoidStandup",
     "InvertedDoublePendulum",
     "InvertedPendulum",
+    "MujocoTask",
+    "NamedData",
     "Pusher",
     "Reacher",
+    "Start",
     "Swimmer",
+    "TaskState",
     "Walker2d",
 ]

@@ -15,7 +15,7 @@ import numpy as np
 from funcenv.envs.mujoco.model import import_mujoco, library
 from funcenv.struct import NDArray
 
-_NO_STAGE, _ALL_STAGES = 0, 3  # mjSTAGE_NONE, mjSTAGE_ACC
+NO_STAGE, POSITIONS_AND_VELOCITIES, ALL_STAGES = 0, 2, 3  # mjSTAGE_NONE, mjSTAGE_VEL, mjSTAGE_ACC
 _INT, _POINTER, _TEXT = ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p
 # Results and arguments of the functions.
 _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
@@ -35,7 +35,15 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "mjb_setConst": (_INT, [_POINTER, _POINTER, _INT]),
     "mjb_apply": (_INT, [_POINTER, _POINTER, _INT, _POINTER, _POINTER, _INT]),
 }
-_DOUBLE, _NO_ERROR = np.dtype(np.float64), 0
+_DOUBLE: np.dtype[Any] = np.dtype(np.float64)
+_DTYPES: dict[int, np.dtype[Any]] = {
+    _DOUBLE.itemsize: _DOUBLE,
+    4: np.dtype(np.int32),
+}  # dtypes of fields by the bytes of a number
+_UNSTABLE = ("mjWARN_BADQPOS", "mjWARN_BADQVEL", "mjWARN_BADQACC")
+# Count of these warnings in a simulation that has not diverged. MuJoCo prints the first one of each kind, and writes it
+# to a file in the working directory; it resets a simulation that diverges, with a count of 1 or 0.
+_QUIET = 2
 
 
 class _Config(ctypes.Structure):
@@ -51,20 +59,27 @@ class Batch:
         num_threads: how many threads advance them, with the caller's; the results do not depend on it.
         outputs: the fields of `mjData` to read after each call.
         contact_forces: whether `step` also computes `cfrc_ext`, `cacc` and `cfrc_int`.
+        persistent: whether each simulation has an `mjData` of its own, as with contact forces.
 
     Attributes:
         state: the state rows, float64 `[num, ...]`: time, qpos, qvel, act, history, warm start, ctrl, ...; writable.
-        fields: by name, the read-only values of `outputs` after the last call, float64 `[num, size]`.
+        fields: by name, the read-only values of `outputs` after the last call, float64 `[num, size]`, or int32.
         warnings: how many warnings of each kind each simulation has given, int32 `[num, kinds]`.
     """
 
     def __init__(
-        self, mjmodel: Any, num: int, num_threads: int, outputs: tuple[str, ...], contact_forces: bool
+        self,
+        mjmodel: Any,
+        num: int,
+        num_threads: int,
+        outputs: tuple[str, ...],
+        contact_forces: bool,
+        persistent: bool = False,
     ) -> None:
         self._library, self._pointer = _typed_library(), None
         self.num, self._contact_forces = num, contact_forces
         # Contact forces are computed from what a step left in mjData, so each simulation needs one of its own.
-        config, message = _Config(num_threads, contact_forces), ctypes.create_string_buffer(1000)
+        config, message = _Config(num_threads, contact_forces or persistent), ctypes.create_string_buffer(1000)
         self._pointer = self._library.mjb_makeBatch(mjmodel._address, num, ctypes.byref(config), message, len(message))
         if not self._pointer:
             raise RuntimeError(f"MuJoCo cannot simulate a batch of {num}: {message.value.decode()}; use a smaller one")
@@ -75,9 +90,11 @@ class Batch:
         kinds = int(import_mujoco().mjtWarning.mjNWARNING)
         warnings = self._array(self._library.mjb_warning(self._pointer), 2 * kinds, np.dtype(np.int32))
         self._all_warnings = warnings
+        self._unstable_kinds = [int(getattr(import_mujoco().mjtWarning, name)) for name in _UNSTABLE]
         self.warnings = warnings[:, 1::2]  # each is a pair: what the last one was about, and their number
         self._status = self._array(self._library.mjb_status(self._pointer), 1, np.dtype(np.int32))[:, 0]
         self._post_constraint = ctypes.cast(self._library.mj_rnePostConstraint, ctypes.c_void_p)
+        self._step2 = ctypes.cast(self._library.mj_step2, ctypes.c_void_p)
 
     def component(self, bit: int) -> slice:
         """Return the columns of `state` that hold a component, one bit of `mjtState`."""
@@ -87,35 +104,63 @@ class Batch:
         return slice(start, start + size.value)
 
     def expand(self, name: str) -> NDArray:
-        """Return a field of the model as one row for each simulation, float64 `[num, size]`, which may be written."""
-        return self._field(self._library.mjb_expand, name)
+        """Return a field of the model as one row for each simulation, float64 `[num, size]`, which may be written.
+
+        Raises:
+            ValueError: the model has no such field, or it holds no 64-bit floats.
+        """
+        field = self._field(self._library.mjb_expand, name)
+        if field.dtype != _DOUBLE:
+            raise ValueError(f"the field {name!r} of the model holds no 64-bit floats; only those can be changed")
+        return field
 
     def set_const(self) -> None:
         """Compute the constants of the models that follow from expanded fields."""
         self._check(self._library.mjb_setConst(self._pointer, None, 0))
 
-    def step(self, num_substeps: int) -> None:
-        """Advance all simulations.
+    def step(self, num_substeps: int, stage: int = NO_STAGE) -> None:
+        """Advance all simulations, and then compute the stages up to one of MuJoCo's `mjtStage`.
 
         Raises:
             RuntimeError: MuJoCo raised an error in some simulation.
         """
-        self._check(self._library.mjb_step(self._pointer, None, 0, num_substeps, _NO_STAGE))
+        first = NO_STAGE if self._contact_forces else stage
+        self._check(self._library.mjb_step(self._pointer, None, 0, num_substeps, first))
         if self._contact_forces:
             self._check(self._library.mjb_apply(self._pointer, None, 0, self._post_constraint, None, 0))
-            self._check(self._library.mjb_forward(self._pointer, None, 0, _NO_STAGE))  # copies the outputs
+            self._check(self._library.mjb_forward(self._pointer, None, 0, stage))  # copies the outputs
+
+    def finish_step(self) -> None:
+        """Advance all simulations by `mj_step2`: with the positions, contacts and inertias of the last `forward`.
+
+        Only simulations with an `mjData` of their own still have those.
+        """
+        self._check(self._library.mjb_apply(self._pointer, None, 0, self._step2, None, 1))
 
     def reset(self) -> None:
         """Reset all simulations to the model's defaults, without computing anything; `forward` follows."""
-        self._check(self._library.mjb_reset(self._pointer, None, 0, None, _NO_STAGE))
+        self._check(self._library.mjb_reset(self._pointer, None, 0, None, NO_STAGE))
 
-    def forward(self) -> None:
-        """Compute the quantities that depend on the state, as `mj_forward` does."""
-        self._check(self._library.mjb_forward(self._pointer, None, 0, _ALL_STAGES))
+    def forward(self, rows: NDArray | None = None) -> None:
+        """Compute the quantities that depend on the state, as `mj_forward` does, in all or in the numbered rows."""
+        if rows is None:
+            self._check(self._library.mjb_forward(self._pointer, None, 0, ALL_STAGES))
+            return
+        ids = np.ascontiguousarray(rows, np.int32)
+        self._check(self._library.mjb_forward(self._pointer, ids.ctypes.data, len(ids), ALL_STAGES))
 
-    def warning_bytes(self) -> bytes:
-        """Return something that changes with every warning."""
-        return self._all_warnings.tobytes()
+    def silence(self) -> None:
+        """Count the warnings of simulations that diverge from `_QUIET`."""
+        self.warnings[:, self._unstable_kinds] = _QUIET
+        self._seen = self._all_warnings.tobytes()
+
+    def diverged(self) -> NDArray | None:
+        """Return which simulations have diverged since the last `silence`, bool `[num]`; None for none."""
+        if self._all_warnings.tobytes() == self._seen:
+            return None
+        unstable: NDArray = np.any(self.warnings[:, self._unstable_kinds] != _QUIET, axis=1)
+        self.silence()
+        return unstable if unstable.any() else None
 
     def _check(self, num_failed: int) -> None:
         if num_failed:
@@ -126,9 +171,9 @@ class Batch:
     def _field(self, function: Any, name: str) -> NDArray:
         size, item_size = ctypes.c_int(), ctypes.c_int()
         address = function(self._pointer, name.encode(), ctypes.byref(size), ctypes.byref(item_size))
-        if not address or item_size.value not in (0, _DOUBLE.itemsize):
-            raise ValueError(f"a batch of simulations has no field {name!r} of floats; use another one")
-        return self._array(address, size.value)
+        if not address or item_size.value not in (0, *_DTYPES):
+            raise ValueError(f"a batch of simulations has no field {name!r} of numbers; use another one")
+        return self._array(address, size.value, _DTYPES.get(item_size.value, _DOUBLE))
 
     def _array(self, address: int, size: int, dtype: np.dtype[Any] = _DOUBLE) -> NDArray:
         """Return memory of the library as `[num, size]`; valid as long as this object is."""

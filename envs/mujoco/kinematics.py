@@ -34,8 +34,31 @@ class _Joint(NamedTuple):
     body_quat: NDArray
 
 
-def geom_poses(mjmodel: Any, qpos: Float[Array, "nq"]) -> tuple[Float[Array, "ngeom 3"], Float[Array, "ngeom 3"]]:
-    """Return the centre of each geom and the direction of its own z axis, along which capsules lie, as float32."""
+def geom_poses(
+    mjmodel: Any, qpos: Float[Array, "nq"], geom_pos: Float[Array, "ngeom 3"] | None = None
+) -> tuple[Float[Array, "ngeom 3"], Float[Array, "ngeom 3"]]:
+    """Return the centre of each geom and the direction of its own z axis, along which capsules lie, as float32.
+
+    With `geom_pos`, those are the positions of the geoms in their bodies.
+    """
+    positions = mjmodel.geom_pos if geom_pos is None else geom_pos
+    z_axis = np.tile(np.array([0.0, 0.0, 1.0], np.float32), (mjmodel.ngeom, 1))
+    own_axes = rotate(jnp.asarray(mjmodel.geom_quat, jnp.float32), jnp.asarray(z_axis))
+    return _attached(mjmodel, qpos, np.array(mjmodel.geom_bodyid), positions, own_axes)
+
+
+def site_places(
+    mjmodel: Any, qpos: Float[Array, "nq"], site_pos: Float[Array, "nsite 3"] | None = None
+) -> Float[Array, "nsite 3"]:
+    """Return the centre of each site as float32; with `site_pos`, those are their positions in their bodies."""
+    positions = jnp.asarray(mjmodel.site_pos if site_pos is None else site_pos, jnp.float32)
+    return _attached(mjmodel, qpos, np.array(mjmodel.site_bodyid), positions, positions)[0]
+
+
+def _attached(
+    mjmodel: Any, qpos: jax.Array, bodies: NDArray, positions: Any, axes: jax.Array
+) -> tuple[jax.Array, jax.Array]:
+    """Return the places and directions of what is attached to bodies, `[num, 3]` each."""
     padded = jnp.concatenate([jnp.asarray(qpos, jnp.float32), jnp.zeros(_MAX_JOINT_SIZE, jnp.float32)])
     places = jnp.zeros((mjmodel.nbody, 3), jnp.float32)
     turns = jnp.tile(jnp.array([1.0, 0.0, 0.0, 0.0], jnp.float32), (mjmodel.nbody, 1))
@@ -46,11 +69,8 @@ def geom_poses(mjmodel: Any, qpos: Float[Array, "nq"]) -> tuple[Float[Array, "ng
         return (places.at[joint.body].set(place), turns.at[joint.body].set(turn)), None
 
     (places, turns), _ = jax.lax.scan(move, (places, turns), jax.tree.map(jnp.asarray, _joints(mjmodel)))
-    bodies = np.array(mjmodel.geom_bodyid)
-    z_axis = np.tile(np.array([0.0, 0.0, 1.0], np.float32), (mjmodel.ngeom, 1))
-    own_axes = rotate(jnp.asarray(mjmodel.geom_quat, jnp.float32), jnp.asarray(z_axis))
-    own_places = rotate(turns[bodies], jnp.asarray(mjmodel.geom_pos, jnp.float32))
-    return places[bodies] + own_places, rotate(turns[bodies], own_axes)
+    own_places = rotate(turns[bodies], jnp.asarray(positions, jnp.float32))
+    return places[bodies] + own_places, rotate(turns[bodies], axes)
 
 
 def multiply(first: jax.Array, second: jax.Array) -> jax.Array:

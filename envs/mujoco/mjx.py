@@ -24,11 +24,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from funcenv._jax import uses_64_bits
-from funcenv.envs.mujoco.model import INSTALL, import_mujoco, load_model, require_version
+from funcenv.envs.mujoco.model import INSTALL, CompiledModel, import_mujoco, load_model, require_version
 from funcenv.envs.mujoco.simulation import CONTACT_FORCES, SCALED_FIELDS, Simulation
 from funcenv.struct import NDArray
 
-_MAX_NUMBER = 1e10  # mjMAXVAL: MuJoCo calls a simulation with a larger position, velocity or acceleration unstable
+MAX_NUMBER = 1e10  # mjMAXVAL: MuJoCo calls a simulation with a larger position, velocity or acceleration unstable
 _MIN_TANGENT = 1e-6  # length of an axis along a plane below which it has no direction there
 _ONLY_SLIDES = 2  # value of body_simple
 _patching = threading.RLock()
@@ -51,7 +51,7 @@ def import_mjx() -> Any:
     return mjx
 
 
-def require_simulable(xml_file: str) -> None:
+def require_simulable(xml_file: str | CompiledModel) -> None:
     """Raise an error if MJX cannot simulate a model.
 
     Raises:
@@ -104,7 +104,7 @@ def _computed(simulation: Simulation, physics: Any, action: Any, scales: list[An
     mjx = import_mjx()
     model, data = _scaled(simulation.xml_file, scales)
     size = load_model(simulation.xml_file).mjmodel
-    parts = _split(physics, [1, size.nq, size.nv, size.na, size.nhistory, size.nv, 2])
+    parts = split_row(physics, [1, size.nq, size.nv, size.na, size.nhistory, size.nv, 2])
     time, qpos, qvel, act, history, warm_start, point = parts
     data = data.replace(
         time=time[0],
@@ -115,12 +115,12 @@ def _computed(simulation: Simulation, physics: Any, action: Any, scales: list[An
         qacc_warmstart=warm_start,
         ctrl=action,
     )
-    with _tracing():
-        data, _ = jax.lax.scan(lambda data, _: (_step(model, data), None), data, length=simulation.frame_skip)
+    with tracing():
+        data, _ = jax.lax.scan(lambda data, _: (step(model, data), None), data, length=simulation.frame_skip)
         if CONTACT_FORCES in simulation.outputs:
             data = mjx.rne_postconstraint(model, data)
     numbers = jnp.concatenate([data.qpos, data.qvel, data.qacc])
-    unstable = ~jnp.all(jnp.abs(numbers) <= _MAX_NUMBER)
+    unstable = ~jnp.all(jnp.abs(numbers) <= MAX_NUMBER)
     before = qpos[:2] if simulation.tracked == "" else point
     displacement = jnp.where(unstable, 0.0, _point(simulation, data) - before)
     state = _state(simulation, data)
@@ -129,9 +129,14 @@ def _computed(simulation: Simulation, physics: Any, action: Any, scales: list[An
     return {**state, **kept, "displacement": _padded(displacement), "unstable": unstable}
 
 
-def _step(model: Any, data: Any) -> Any:
-    """Return the data after a simulation step, with dtypes as before: MJX widens some integers."""
-    return jax.tree.map(lambda new, old: new.astype(old.dtype), import_mjx().step(model, data), data)
+def step(model: Any, data: Any) -> Any:
+    """Return the data after a simulation step, with dtypes as before."""
+    return same_dtypes(import_mjx().step(model, data), data)
+
+
+def same_dtypes(new: Any, old: Any) -> Any:
+    """Return new data with the dtypes of the old: MJX widens some integers."""
+    return jax.tree.map(lambda new, old: new.astype(old.dtype), new, old)
 
 
 def begin(simulation: Simulation, qpos: Any, qvel: Any, scales: list[Any] | None = None) -> dict[str, Any]:
@@ -139,7 +144,7 @@ def begin(simulation: Simulation, qpos: Any, qvel: Any, scales: list[Any] | None
     mjx = import_mjx()
     model, data = _scaled(simulation.xml_file, scales)
     data = data.replace(qpos=qpos.astype(float), qvel=qvel.astype(float))
-    with _tracing():
+    with tracing():
         data = mjx.forward(model, data)
     no_warm_start = data.replace(qacc_warmstart=jnp.zeros_like(data.qvel))
     return {
@@ -154,13 +159,20 @@ def _state(simulation: Simulation, data: Any) -> dict[str, Any]:
     carried = [data.time[None], data.qpos, data.qvel, data.act, data.history, data.qacc_warmstart]
     if simulation.tracked != "":
         carried.append(_point(simulation, data))
-    outputs = {
-        name: jnp.asarray(getattr(data, name, None) if hasattr(data, name) else getattr(data._impl, name)).reshape(
-            shape
-        )
-        for name, shape in simulation.shapes().items()
-    }
+    outputs = {name: jnp.asarray(field_of(data, name)).reshape(shape) for name, shape in simulation.shapes().items()}
     return {"physics": jnp.concatenate(carried), "qpos": data.qpos, "qvel": data.qvel, "outputs": outputs}
+
+
+def field_of(data: Any, name: str) -> Any:
+    """Return a field of `mjData`.
+
+    Raises:
+        ValueError: MJX does not have it.
+    """
+    for owner in (data, data._impl):
+        if hasattr(owner, name):
+            return getattr(owner, name)
+    raise ValueError(f'MJX does not compute {name}; use backend="c"')
 
 
 def _point(simulation: Simulation, data: Any) -> jax.Array:
@@ -177,13 +189,14 @@ def _padded(displacement: jax.Array) -> jax.Array:
     return jnp.concatenate([displacement, jnp.zeros(2 - len(displacement), float)])
 
 
-def _split(numbers: Any, sizes: list[int]) -> list[jax.Array]:
+def split_row(numbers: Any, sizes: list[int]) -> list[jax.Array]:
+    """Return the parts of a row, which have these sizes."""
     stops = np.cumsum(sizes).tolist()
     return [numbers[start:stop] for start, stop in zip([0, *stops], stops, strict=False)]
 
 
 @functools.cache
-def _model_and_data(xml_file: str, wide: bool) -> tuple[Any, Any]:
+def _model_and_data(xml_file: str | CompiledModel, wide: bool) -> tuple[Any, Any]:
     """Return MJX's model and data with NumPy arrays, of 64 bits if `wide`, which is the present precision."""
     del wide  # The precision is JAX's own.
     mjx, mujoco, loaded = import_mjx(), import_mujoco(), load_model(xml_file)
@@ -201,9 +214,15 @@ def _model_and_data(xml_file: str, wide: bool) -> tuple[Any, Any]:
     return held
 
 
+def arrays(xml_file: str | CompiledModel) -> tuple[Any, Any]:
+    """Return MJX's model and data of a model, as arrays of JAX."""
+    held: tuple[Any, Any] = jax.tree.map(jnp.asarray, _model_and_data(xml_file, uses_64_bits()))
+    return held
+
+
 def _scaled(xml_file: str, scales: list[Any] | None) -> tuple[Any, Any]:
     """Return MJX's model, with some fields scaled, and its data."""
-    model, data = jax.tree.map(jnp.asarray, _model_and_data(xml_file, uses_64_bits()))
+    model, data = arrays(xml_file)
     if scales is None:
         return model, data
     changes: dict[str, Any] = {}
@@ -285,7 +304,7 @@ def _inertias(xml_file: str) -> dict[str, NDArray]:
 
 
 @contextlib.contextmanager
-def _tracing() -> Iterator[None]:
+def tracing() -> Iterator[None]:
     """Trace MJX with JAX's default promotions, which it relies on, and with exact contacts.
 
     Contacts of a capsule and a plane get the directions of friction of the C library, which lays the first one along

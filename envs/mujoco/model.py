@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import dataclasses
 import functools
 import pathlib
 import re
@@ -25,11 +26,20 @@ _KNOWN_FAULTS = {
 }
 
 
+@dataclasses.dataclass(frozen=True)
+class CompiledModel:
+    """A model that was compiled from something else than a packaged file; those of equal content are equal."""
+
+    name: str = dataclasses.field(compare=False)  # the model in messages
+    digest: str  # hash of MuJoCo's binary form of the model
+    mjmodel: Any = dataclasses.field(compare=False, repr=False)  # mujoco.MjModel; never changed
+
+
 class Model(NamedTuple):
     """A compiled model and the file that it came from."""
 
-    path: str
-    content: bytes  # content of the file
+    path: str  # path of the file, or the name of a `CompiledModel`
+    content: bytes  # content of the file; empty for a `CompiledModel`
     mjmodel: Any  # mujoco.MjModel; never changed
     init_qpos: NDArray  # positions after a reset, float64 [nq]
 
@@ -91,27 +101,36 @@ def require_version(version: str, package: str = "mujoco") -> None:
 
 
 @functools.cache
-def load_model(xml_file: str) -> Model:
+def load_model(xml_file: str | CompiledModel) -> Model:
     """Return the compiled model of an XML file, which each process reads once.
 
     Args:
-        xml_file: the name of a packaged file, such as "ant.xml", or a path, as `find_file` takes them.
+        xml_file: the name of a packaged file, such as "ant.xml", or a path, as `find_file` takes them; or a model that
+            is compiled already.
 
     Raises:
         ImportError: see `import_mujoco`.
         FileNotFoundError: there is no such file.
         ValueError: MuJoCo cannot compile it.
     """
-    mujoco, path = import_mujoco(), find_file(xml_file)
+    mujoco = import_mujoco()
+    if isinstance(xml_file, CompiledModel):
+        return Model(xml_file.name, b"", xml_file.mjmodel, np.array(xml_file.mjmodel.qpos0))
+    path = find_file(xml_file)
     content = path.read_bytes()
     try:
-        with _without_warnings() if xml_file in PACKAGED else contextlib.nullcontext():
+        with without_warnings() if xml_file in PACKAGED else contextlib.nullcontext():
             mjmodel = mujoco.MjModel.from_xml_path(str(path))
     except ValueError as error:
         raise ValueError(f"MuJoCo cannot compile {path}; correct the file: {str(error).strip()}") from None
-    if mjmodel.nplugin:
-        raise ValueError(f"{path} uses plugins, whose state cannot be carried; remove them")
+    require_no_plugins(mjmodel, str(path))
     return Model(str(path), content, mjmodel, np.array(mjmodel.qpos0))
+
+
+def require_no_plugins(mjmodel: Any, name: str) -> None:
+    """Raise `ValueError` if a model uses plugins."""
+    if mjmodel.nplugin:
+        raise ValueError(f"{name} uses plugins, whose state cannot be carried; remove them")
 
 
 @functools.cache
@@ -123,7 +142,7 @@ def library() -> Any:
 
 
 @contextlib.contextmanager
-def _without_warnings() -> Iterator[None]:
+def without_warnings() -> Iterator[None]:
     """Silence MuJoCo's warnings, which go to the terminal and to a log file in the working directory."""
     ignore = ctypes.CFUNCTYPE(None, ctypes.c_char_p)(lambda message: None)
     handler = ctypes.c_void_p.in_dll(library(), "mju_user_warning")

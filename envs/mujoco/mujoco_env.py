@@ -21,20 +21,15 @@ from jaxtyping import Array, Bool, Float, UInt
 from funcenv._jax import Shape
 from funcenv.checks import require_at_least, require_finite, require_positive, require_size
 from funcenv.envs.mujoco import mjx, simulation
-from funcenv.envs.mujoco.joint_names import in_words
-from funcenv.envs.mujoco.model import PACKAGED, Model, find_file, load_model, require_unchanged
-from funcenv.envs.mujoco.mujoco_image import Shot, camera_number, draw_image, uses_opengl, warn_of_scene
-from funcenv.envs.mujoco.mujoco_scene import View, draw_model
+from funcenv.envs.mujoco.model import PACKAGED, find_file, load_model, require_unchanged
+from funcenv.envs.mujoco.mujoco_scene import draw_model
+from funcenv.envs.mujoco.simulated_env import SimulatedEnv, hashable
 from funcenv.envs.mujoco.simulation import SCALED_FIELDS, Simulation
-from funcenv.func_env import FuncEnv
 from funcenv.host import host_call, to_words
 from funcenv.keyboard import motor_keys
 from funcenv.scene import Scene
-from funcenv.sharding import target_platform
 from funcenv.spaces import Box
-from funcenv.struct import NDArray, PyTreeNode, field
-
-DEFAULT_SIZE = 480  # side of an image [pixels]
+from funcenv.struct import PyTreeNode, field
 
 
 class MujocoState(PyTreeNode):
@@ -48,7 +43,7 @@ class MujocoState(PyTreeNode):
     outputs: dict[str, Array]  # fields of `mjData` by name, as the last simulation step computed them
 
 
-class MujocoEnv(FuncEnv[MujocoState, Float[Array, "nu"], Float[Array, "size"]]):
+class MujocoEnv(SimulatedEnv[MujocoState, Float[Array, "size"]]):
     """The base class of MuJoCo environments.
 
     A subclass defines `start`, `observation`, `reward_terms` and `num_observed`, and names what it reads.
@@ -57,14 +52,6 @@ class MujocoEnv(FuncEnv[MujocoState, Float[Array, "nu"], Float[Array, "size"]]):
     xml_file: str = field(pytree_node=False, default="")  # a packaged model, or the path of your own
     frame_skip: int = field(pytree_node=False, default=1)  # simulation steps in a step of the environment
     default_camera_config: Any = field(pytree_node=False, default=None)  # attributes of the free camera, by name
-    width: int = field(pytree_node=False, default=DEFAULT_SIZE, kw_only=True)  # width of MuJoCo's images [pixels]
-    height: int = field(pytree_node=False, default=DEFAULT_SIZE, kw_only=True)  # height of MuJoCo's images [pixels]
-    camera_id: int | None = field(pytree_node=False, default=None, kw_only=True)  # a camera of the model
-    camera_name: str | None = field(pytree_node=False, default=None, kw_only=True)  # the same by name
-    max_geom: int = field(pytree_node=False, default=1000, kw_only=True)  # geoms in an image of MuJoCo's
-    visual_options: Any = field(pytree_node=False, default=None, kw_only=True)  # flags of `MjvOption`, by number
-    backend: str = field(pytree_node=False, default="auto", kw_only=True)  # "auto", "c" or "mjx"; see `simulator`
-    num_threads: int | None = field(pytree_node=False, default=None, kw_only=True)  # None for one on each CPU
     friction_scale: float = field(default=1.0, kw_only=True)  # factor of the friction of all geoms
     mass_scale: float = field(default=1.0, kw_only=True)  # factor of the masses and inertias of all bodies
     damping_scale: float = field(default=1.0, kw_only=True)  # factor of the damping of all joints
@@ -74,83 +61,35 @@ class MujocoEnv(FuncEnv[MujocoState, Float[Array, "nu"], Float[Array, "size"]]):
 
     outputs: ClassVar[tuple[str, ...]] = ()  # fields of `mjData` that the rules read from `MujocoState.outputs`
     velocities: ClassVar[tuple[str, ...]] = ()  # names in `info` of the velocities along x and y
-    view: ClassVar[View] = View(4.0, 3.0, azimuth=60.0, elevation=-20.0)  # camera of `scene`
-    mjx_fault: ClassVar[str] = ""  # why MJX cannot simulate the environment, if it cannot
 
     def __post_init__(self) -> None:
         require_size("frame_skip", self.frame_skip)
-        require_size("width", self.width)
-        require_size("height", self.height)
-        if self.num_threads is not None:
-            require_size("num_threads", self.num_threads)
-        if self.backend not in ("auto", "c", "mjx"):
-            raise ValueError(f'backend must be "auto", "c" or "mjx", got {self.backend!r}; leave it out for "auto"')
-        if self.backend == "mjx" and self.mjx_fault:
-            raise ValueError(
-                f'{type(self).__name__} does not run with backend="mjx": {self.mjx_fault}; use backend="c"'
-            )
         require_positive(mass_scale=self.mass_scale, size_scale=self.size_scale)
         require_finite(gear_scale=self.gear_scale, gravity_scale=self.gravity_scale)
         for name in ("friction_scale", "damping_scale"):
             require_at_least(0.0, name, getattr(self, name), "pass 1.0 for the model's own values")
-        for name in ("default_camera_config", "visual_options"):
-            object.__setattr__(self, name, _hashable(getattr(self, name)))
         if self.xml_file not in PACKAGED:
             object.__setattr__(self, "xml_file", str(find_file(self.xml_file)))
         require_unchanged(load_model(self.xml_file))
         if not (isinstance(self.size_scale, float | int) and self.size_scale == 1):
             self.model.require_scalable_geoms()
-        camera_number(self.model, self.camera_id, self.camera_name)
-        if self.backend == "mjx":
-            mjx.require_simulable(self.xml_file)
+        object.__setattr__(self, "default_camera_config", hashable(self.default_camera_config))
+        self.check_simulation()
 
     @property
-    def simulator(self) -> str:
-        """The simulator: "c", MuJoCo's C library on the CPU, or "mjx", MuJoCo in JAX on JAX's own device.
-
-        `backend="auto"` chooses "c" in programs for CPUs, and for models that MJX cannot simulate, else "mjx".
-        """
-        if self.backend != "auto":
-            return self.backend
-        return "c" if self.mjx_fault or target_platform() == "cpu" else "mjx"
+    def camera_config(self) -> tuple[tuple[str, Any], ...]:
+        """Attributes of the free camera and their values."""
+        return self.default_camera_config or ()
 
     @property
-    def calls_host(self) -> bool:
-        """True for the library."""
-        return self.simulator == "c"
-
-    @property
-    def differentiable(self) -> bool | None:
-        """False for the library; None for MJX, whose derivatives may be infinite where contacts begin."""
-        return False if self.simulator == "c" else None
-
-    @property
-    def model(self) -> Model:
-        """The compiled model."""
-        return load_model(self.xml_file)
+    def source(self) -> str:
+        """The XML file of the model."""
+        return self.xml_file
 
     @property
     def dt(self) -> float:
         """Simulated time of a step [s]."""
         return float(self.model.mjmodel.opt.timestep) * self.frame_skip
-
-    @property
-    def render_fps(self) -> float:
-        """Steps in a second of simulated time, rounded as Gymnasium does."""
-        return int(np.round(1.0 / self.dt))
-
-    @property
-    def action_names(self) -> tuple[str, ...]:
-        """The joints that the actuators move, in words."""
-        mjmodel = self.model.mjmodel
-        moved = [mjmodel.actuator(index) for index in range(mjmodel.nu)]
-        joints = [mjmodel.joint(int(one.trnid[0])).name if one.trntype[0] == 0 else "" for one in moved]
-        pairs = zip(joints, moved, strict=True)
-        return tuple(in_words(joint or one.name) or f"actuator {i}" for i, (joint, one) in enumerate(pairs))
-
-    def get_keys_to_action(self) -> dict[Any, Any]:
-        """Return keys for full control of one motor each."""
-        return motor_keys(*self.model.ctrlrange)
 
     @property
     def tracked(self) -> str | int:
@@ -171,11 +110,6 @@ class MujocoEnv(FuncEnv[MujocoState, Float[Array, "nu"], Float[Array, "size"]]):
     def observation_space(self) -> Box:
         """Unbounded numbers."""
         return Box(-jnp.inf, jnp.inf, (self.num_observed,), np.float64)
-
-    @property
-    def action_space(self) -> Box:
-        """The range of the controls."""
-        return Box(*self.model.ctrlrange)
 
     def start(self, key: jax.Array) -> tuple[Float[Array, "nq"], Float[Array, "nv"]]:
         """Return positions and velocities of the joints at the start of an episode."""
@@ -262,25 +196,6 @@ class MujocoEnv(FuncEnv[MujocoState, Float[Array, "nu"], Float[Array, "size"]]):
         """Draw the geoms of the model, from a side or from above."""
         return draw_model(self.model.mjmodel, state.qpos, self.view, self.size_scale)
 
-    @property
-    def image_size(self) -> tuple[int, int] | None:
-        """Height and width, where MuJoCo draws or where they are not the defaults."""
-        size = self.height, self.width
-        return size if uses_opengl() or size != (DEFAULT_SIZE, DEFAULT_SIZE) else None
-
-    def host_image(self, state: MujocoState, size: tuple[int, int]) -> NDArray | None:
-        """Return MuJoCo's own image if the environment variable `MUJOCO_GL` says how to draw it, else None."""
-        names = ("camera_id", "camera_name", "visual_options")
-        given = [f"{name}={getattr(self, name)!r}" for name in names if getattr(self, name) is not None]
-        if not uses_opengl():
-            if given:
-                warn_of_scene(given)
-            return None
-        camera = camera_number(self.model, self.camera_id, self.camera_name)
-        config, options = self.default_camera_config or (), self.visual_options or ()
-        shot = Shot(camera, config, self.view.follow, self.max_geom, options)
-        return draw_image(self.xml_file, np.asarray(state.qpos, np.float64), shot, size)
-
     def _simulate(self, function: str, *args: jax.Array) -> MujocoState:
         """Call `advance` or `begin` of the simulator."""
         scales: Any = [getattr(self, name) for name in SCALED_FIELDS]
@@ -336,12 +251,3 @@ def describe_place(state: MujocoState) -> dict[str, Any]:
     """Return the position and its distance from the origin, from the first two entries of qpos."""
     place = state.qpos[:2]
     return {"x_position": place[0], "y_position": place[1], "distance_from_origin": jnp.linalg.norm(place)}
-
-
-def _hashable(config: Any) -> Any:
-    """Return a dict of numbers and arrays as a tuple of pairs, so that compiled programs can be found by it."""
-    if not isinstance(config, dict):
-        return config
-    return tuple(
-        (name, tuple(np.asarray(value).tolist()) if np.ndim(value) else value) for name, value in config.items()
-    )

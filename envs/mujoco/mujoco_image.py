@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from funcenv.envs.mujoco.model import Model, import_mujoco, load_model
+from funcenv.envs.mujoco.model import CompiledModel, Model, import_mujoco, load_model
 from funcenv.struct import NDArray
 
 _OFF = ("", "0", "disable", "disabled", "false", "off")
@@ -68,8 +68,14 @@ def camera_number(model: Model, camera_id: int | None, camera_name: str | None) 
     return -1 if camera_id is None else camera_id
 
 
-def draw_image(xml_file: str, qpos: NDArray, shot: Shot, size: tuple[int, int]) -> NDArray:
-    """Draw a model in a pose, uint8 `[height, width, 3]`.
+def draw_image(
+    xml_file: str | CompiledModel,
+    qpos: NDArray,
+    shot: Shot,
+    size: tuple[int, int],
+    changes: dict[str, NDArray] | None = None,
+) -> NDArray:
+    """Draw a model in a pose, with some fields of the model changed, uint8 `[height, width, 3]`.
 
     Raises:
         RuntimeError: OpenGL does not work as `MUJOCO_GL` says.
@@ -78,7 +84,10 @@ def draw_image(xml_file: str, qpos: NDArray, shot: Shot, size: tuple[int, int]) 
     with _drawing:  # OpenGL draws for one thread at a time
         canvas = _canvas(xml_file, size, shot.max_geom, threading.get_ident())
         canvas.data.qpos[:] = qpos
-        mujoco.mj_forward(model.mjmodel, canvas.data)
+        for field, numbers in (changes or {}).items():
+            changed = getattr(canvas.mjmodel, field)
+            changed[:] = np.asarray(numbers).reshape(changed.shape)
+        mujoco.mj_forward(canvas.mjmodel, canvas.data)
         options = mujoco.MjvOption()
         for flag, value in shot.options:
             options.flags[flag] = value
@@ -100,12 +109,13 @@ class _Canvas(NamedTuple):
     """The renderer of images of one model and size."""
 
     renderer: Any
+    mjmodel: Any  # copy of the model, whose fields may change
     data: Any
     middle: NDArray  # centres of the geoms in the model's own pose
 
 
 @functools.lru_cache(maxsize=8)
-def _canvas(xml_file: str, size: tuple[int, int], max_geom: int, thread: int) -> _Canvas:
+def _canvas(xml_file: str | CompiledModel, size: tuple[int, int], max_geom: int, thread: int) -> _Canvas:
     del thread  # An OpenGL context belongs to the thread that made it.
     mujoco, mjmodel = import_mujoco(), copy.copy(load_model(xml_file).mjmodel)
     height, width = size
@@ -119,7 +129,7 @@ def _canvas(xml_file: str, size: tuple[int, int], max_geom: int, thread: int) ->
         raise RuntimeError(f"MuJoCo cannot draw with MUJOCO_GL={means}: {reason}; {_REMEDY}") from None
     data = mujoco.MjData(mjmodel)
     mujoco.mj_forward(mjmodel, data)
-    return _Canvas(renderer, data, np.median(data.geom_xpos, axis=0))
+    return _Canvas(renderer, mjmodel, data, np.median(data.geom_xpos, axis=0))
 
 
 def _camera(model: Model, shot: Shot, qpos: NDArray, middle: NDArray) -> Any:

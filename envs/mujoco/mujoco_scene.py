@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from funcenv.envs.mujoco.kinematics import geom_poses
+from funcenv.envs.mujoco.kinematics import geom_poses, site_places
 from funcenv.scene import Camera, Line, Rectangle, Repeat, Scene, palette
 from funcenv.struct import NDArray
 
@@ -39,7 +39,14 @@ class View(NamedTuple):
     stage: float = math.inf  # half of the width of the floor along y [m]
 
 
-def draw_model(mjmodel: Any, qpos: jax.Array, view: View, size_scale: float | jax.Array = 1.0) -> Scene:
+def draw_model(
+    mjmodel: Any,
+    qpos: jax.Array,
+    view: View,
+    size_scale: float | jax.Array = 1.0,
+    changes: dict[str, Any] | None = None,
+    sites: tuple[str, ...] = (),
+) -> Scene:
     """Return the geoms of a model in a pose, and the floor.
 
     Args:
@@ -47,6 +54,8 @@ def draw_model(mjmodel: Any, qpos: jax.Array, view: View, size_scale: float | ja
         qpos: positions of the joints.
         view: from where to look.
         size_scale: factor of the sizes of the geoms.
+        changes: fields of the model that are otherwise; `geom_pos` and `site_pos` count.
+        sites: names of sites to draw behind the geoms, as discs.
     """
     across, up, ahead = _axes(view)
     qpos = jnp.asarray(qpos, jnp.float32)
@@ -63,7 +72,16 @@ def draw_model(mjmodel: Any, qpos: jax.Array, view: View, size_scale: float | ja
         center = (0.0, -float(middle @ up))
         backdrop = (Rectangle(center, (100 * view.width, 2 * half), palette.MIST),)
     size_scale = jnp.asarray(size_scale, jnp.float32)
-    shapes.append(_capsules(mjmodel, qpos, view, shift + middle, size_scale, across, up, ahead))
+    changes = changes or {}
+    if sites:
+        numbers = np.array([mjmodel.site(name).id for name in sites])
+        centers = site_places(mjmodel, qpos, changes.get("site_pos"))[numbers] - shift - middle
+        radii = jnp.asarray(mjmodel.site_size[numbers, 0], jnp.float32)
+        ends = _project(centers, across, up)
+        colors = np.tile(np.asarray(palette.GREEN, np.float32), (len(sites), 1))
+        shapes.append(Repeat(Line(ends, ends, 2 * radii, colors)))
+    poses = geom_poses(mjmodel, qpos, changes.get("geom_pos"))
+    shapes.append(_capsules(mjmodel, poses, view, shift + middle, size_scale, across, up, ahead))
     background = palette.PAPER if math.isfinite(view.stage) or not view.grid else palette.MIST
     return Scene(Camera((0.0, 0.0), view.width, view.height), tuple(shapes), backdrop, background)
 
@@ -78,7 +96,7 @@ def _axes(view: View) -> tuple[NDArray, NDArray, NDArray]:
 
 def _capsules(
     mjmodel: Any,
-    qpos: jax.Array,
+    poses: tuple[jax.Array, jax.Array],
     view: View,
     shift: jax.Array,
     size_scale: jax.Array,
@@ -89,7 +107,7 @@ def _capsules(
     """Return the geoms, those far away first, each with an outline."""
     kinds = [int(kind) for kind in mjmodel.geom_type]
     drawn = [geom for geom, kind in enumerate(kinds) if kind != _PLANE]
-    centers, axes = (part[np.array(drawn)] for part in geom_poses(mjmodel, qpos))
+    centers, axes = (part[np.array(drawn)] for part in poses)
     sizes = [_length_and_radius(kinds[geom], mjmodel.geom_size[geom]) for geom in drawn]
     lengths, radii = (size_scale * np.array(each, np.float32) for each in zip(*sizes, strict=True))
     offsets = axes * lengths[:, None]

@@ -32,10 +32,6 @@ SCALED_FIELDS = {
 }
 _MIN_ENVS_PER_THREAD = 8
 _MAX_SIMULATIONS = 128  # bound on a batch with contact forces; each one takes several MB of address space
-_UNSTABLE = ("mjWARN_BADQPOS", "mjWARN_BADQVEL", "mjWARN_BADQACC")
-# Count of these warnings in a simulation that has not diverged. MuJoCo prints the first one of each kind, and writes it
-# to a file in the working directory; it resets a simulation that diverges, with a count of 1 or 0.
-_QUIET = 2
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,8 +105,7 @@ class _Rows:
     def __init__(self, simulation: Simulation, num: int, is_scaled: bool) -> None:
         bits, self.model = import_mujoco().mjtState, load_model(simulation.xml_file).mjmodel
         self._tracked = simulation.tracked
-        num_threads = simulation.num_threads or _num_cpus()
-        num_threads = max(1, min(num_threads, num // _MIN_ENVS_PER_THREAD))
+        num_threads = default_threads(simulation.num_threads, num)
         read = set(simulation.outputs) | ({"": set(), "com": {"xipos"}}.get(str(self._tracked), {"xpos"}))
         self.batch = Batch(self.model, num, num_threads, tuple(sorted(read)), CONTACT_FORCES in read)
         state, columns = self.batch.state, self.batch.component
@@ -125,7 +120,6 @@ class _Rows:
         self._outputs = {
             name: self.batch.fields[name].reshape(num, *shape) for name, shape in simulation.shapes().items()
         }
-        self._kinds = [int(getattr(import_mujoco().mjtWarning, name)) for name in _UNSTABLE]
         self._expanded = {}
         self._scales = np.ones((num, len(SCALED_FIELDS)))
         if is_scaled:
@@ -136,12 +130,7 @@ class _Rows:
     def _reset(self) -> None:
         """Reset all simulations to the model's defaults, without computing anything; `Batch.forward` follows."""
         self.batch.reset()
-        self._silence()
-
-    def _silence(self) -> None:
-        """Count warnings from `_QUIET`."""
-        self.batch.warnings[:, self._kinds] = _QUIET
-        self._seen = self.batch.warning_bytes()
+        self.batch.silence()
 
     def scale(self, scales: NDArray) -> None:
         """Scale the fields of the models."""
@@ -159,7 +148,7 @@ class _Rows:
         self._carried[:] = before if self._tracked == "" else before[:, : self._num_carried]
         self._ctrl[:] = action
         self.batch.step(self._frame_skip)
-        point, displacement, unstable = self._point(), out["displacement"], self._unstable()
+        point, displacement, unstable = self._point(), out["displacement"], self.batch.diverged()
         np.subtract(point, before[:, self._places], out=displacement[:, : point.shape[1]], casting="same_kind")
         if point.shape[1] < 2:
             displacement[:, 1] = 0
@@ -177,7 +166,7 @@ class _Rows:
         self._reset()
         self._qpos[:], self._qvel[:] = qpos, qvel
         self.batch.forward()
-        unstable = self._unstable()
+        unstable = self.batch.diverged()
         if unstable is not None:  # MuJoCo has moved these to the model's default pose.
             self._qpos[unstable], self._qvel[unstable] = qpos[unstable], qvel[unstable]
         out["displacement"][:], out["unstable"][:] = 0, unstable is not None and unstable
@@ -204,14 +193,6 @@ class _Rows:
         weighted = np.einsum("b,nbj->nj", mass, fields["xipos"].reshape(num, -1, 3))
         return (weighted / mass.sum())[:, :2]
 
-    def _unstable(self) -> NDArray | None:
-        """Return which simulations have diverged since the last call, bool `[num]`; None for none."""
-        if self.batch.warning_bytes() == self._seen:
-            return None
-        unstable: NDArray = np.any(self.batch.warnings[:, self._kinds] != _QUIET, axis=1)
-        self._silence()
-        return unstable if unstable.any() else None
-
 
 def _in_batches(
     method: Any, simulation: Simulation, out: dict[str, Any], rows: tuple[NDArray, NDArray], scales: NDArray | None
@@ -228,6 +209,11 @@ def _in_batches(
         if scales is not None:
             batch.scale(scales)
         method(batch, out, *rows)
+
+
+def default_threads(num_threads: int | None, num_envs: int) -> int:
+    """Return how many threads advance a batch: at most `num_threads`, or one on each CPU, if each has enough to do."""
+    return max(1, min(num_threads or _num_cpus(), num_envs // _MIN_ENVS_PER_THREAD))
 
 
 def _num_cpus() -> int:

@@ -185,7 +185,7 @@ def choose_strategy(strategy: str, env: AnyEnv, num_envs: int) -> str:
 
 
 def is_reset_costly(env: AnyEnv, num_envs: int) -> bool:
-    """Return whether a reset of one environment is so much more work than a step that a loop pays.
+    """Return whether a reset of one environment is so much more work than a step that a loop pays, or calls the host.
 
     Args:
         env: the environment, or a batch of `num_envs`.
@@ -195,7 +195,10 @@ def is_reset_costly(env: AnyEnv, num_envs: int) -> bool:
     >>> is_reset_costly(funcenv.make("CartPole-v1"), 8)
     False
     """
-    reset, step = (count_jaxpr(jaxpr) for jaxpr in _programs_of_one(env, num_envs))
+    programs = _programs_of_one(env, num_envs)
+    if any(eqn.primitive.name == "pure_callback" for eqn in iter_eqns(programs[0])):
+        return True  # No count of operations shows what the host does.
+    reset, step = map(count_jaxpr, programs)
     return reset > _MAX_SELECT_RESET_OPERATIONS or reset > _MAX_SELECT_RESET_STEPS * step
 
 

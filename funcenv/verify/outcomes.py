@@ -15,7 +15,7 @@ from funcenv.verify.outcome import Outcome, Result
 from funcenv.verify.record import load_record
 from funcenv.verify.run import surroundings
 
-_SIMULATORS = {"funcenv.envs.mujoco.": "mujoco", "funcenv.envs.atari.": "ale-py"}
+_SIMULATORS = {"funcenv.envs.mujoco.": "mujoco", "funcenv.envs.dm_control.": "mujoco", "funcenv.envs.atari.": "ale-py"}
 
 
 def remember(result: Result) -> Result:

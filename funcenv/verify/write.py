@@ -88,7 +88,7 @@ def _record(id: str, plain: dict[str, Any], exact: dict[str, Any]) -> Record:
     }
     here = surroundings()
     packages = ["funcenv", "jax", "jaxlib", "numpy", "machine"]
-    packages += ["mujoco"] * id.endswith("-v5") + ["ale-py"] * id.startswith("ALE/")
+    packages += ["mujoco"] * (id.endswith("-v5") or id.startswith("dm_control/")) + ["ale-py"] * id.startswith("ALE/")
     made_with = {name: here[name] for name in packages if name in here}
     exact_bits = {mode: tuple(bits) for mode, (bits, _, _) in exact.items()}
     return Record(id, declaration(id, make_env(id)), kept, exact_bits, made_with)

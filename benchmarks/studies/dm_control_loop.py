@@ -1,0 +1,109 @@
+"""Steps a second of dm_control's tasks against its own loop and a bare loop in C, on one core, interleaved.
+
+`python benchmarks/studies/dm_control_loop.py` prints a table. All play random actions. "bare C" is `mjb_step` without
+controls, observations or rewards: MuJoCo's own loop over `mj_step` and `mj_step1` for the whole batch, without Python.
+The best of the rounds counts, for each of the three.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from collections.abc import Callable
+from typing import Any
+
+os.environ["MUJOCO_GL"] = "disable"
+
+import jax
+import numpy as np
+
+import funcenv
+from funcenv.envs.mujoco.batch import POSITIONS_AND_VELOCITIES, Batch
+
+TASKS = ("dm_control/cheetah-run-v0", "dm_control/walker-walk-v0")
+NUM_STEPS, NUM_ROUNDS = 500, 5
+
+
+def ours(id: str, num_envs: int) -> Callable[[], float]:
+    """Return a function that plays a rollout, and returns its steps a second."""
+    env = funcenv.make(id, num_threads=1)
+    venv, policy, key = funcenv.FuncVectorEnv(env, num_envs), funcenv.random_policy(env), funcenv.key(0)
+
+    def run() -> float:
+        start = time.perf_counter()
+        found = funcenv.rollout(venv, policy, key, NUM_STEPS, collect=lambda timestep, action: timestep.reward)
+        jax.block_until_ready(found)
+        return NUM_STEPS * num_envs / (time.perf_counter() - start)
+
+    run()
+    return run
+
+
+def theirs(id: str) -> Callable[[], float]:
+    """Return the same for dm_control's environment, stepped by Python."""
+    from dm_control import suite
+
+    domain, task = id.removeprefix("dm_control/").removesuffix("-v0").split("-")
+    env: Any = suite.load(domain, task, task_kwargs={"random": 0})
+    bounds = env.action_spec()
+    actions = np.random.default_rng(0).uniform(bounds.minimum, bounds.maximum, (NUM_STEPS, *bounds.shape))
+
+    def run() -> float:
+        env.reset()
+        start = time.perf_counter()
+        for action in actions:
+            env.step(action)
+        return NUM_STEPS / (time.perf_counter() - start)
+
+    return run
+
+
+def bare(id: str, num_envs: int) -> Callable[[], float]:
+    """Return the same for MuJoCo's loop, with random controls that stay as they are."""
+    env = funcenv.make(id).unwrapped
+    batch = Batch(env.model.mjmodel, num_envs, 1, (), contact_forces=False)
+    batch.reset()
+    batch.state[:, batch.component(_bit("mjSTATE_QPOS"))] = np.asarray(env.initial(funcenv.key(0)).qpos)
+    controls = batch.state[:, batch.component(_bit("mjSTATE_CTRL"))]
+    random = np.random.default_rng(0)
+
+    def run() -> float:
+        draws = random.uniform(-1, 1, (NUM_STEPS, *controls.shape))
+        start = time.perf_counter()
+        for draw in draws:
+            controls[:] = draw
+            batch.step(env.frame_skip, POSITIONS_AND_VELOCITIES)
+        return NUM_STEPS * num_envs / (time.perf_counter() - start)
+
+    return run
+
+
+def _bit(name: str) -> int:
+    import mujoco
+
+    return int(getattr(mujoco.mjtState, name).value)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--envs", nargs="+", type=int, default=[1, 16, 64])
+    arguments = parser.parse_args()
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    print("| task | environments | funcenv | dm_control | bare C | of dm_control | of bare C |")
+    print("|---|---|---|---|---|---|---|")
+    for id in TASKS:
+        for num_envs in arguments.envs:
+            runs = {"ours": ours(id, num_envs), "theirs": theirs(id), "bare": bare(id, num_envs)}
+            best = {name: 0.0 for name in runs}
+            for _ in range(NUM_ROUNDS):
+                for name, run in runs.items():
+                    best[name] = max(best[name], run())
+            cells = [f"{best[name]:,.0f}" for name in runs]
+            ratios = [f"{best['ours'] / best[name]:.2f}" for name in ("theirs", "bare")]
+            print(f"| `{id}` | {num_envs} | {' | '.join(cells)} | {' | '.join(ratios)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

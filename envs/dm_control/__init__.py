@@ -1,0 +1,34 @@
+"""The tasks of dm_control's suite, simulated by MuJoCo."""
+
+from funcenv.envs.dm_control.acrobot import SuiteAcrobot
+from funcenv.envs.dm_control.ball_in_cup import SuiteBallInCup
+from funcenv.envs.dm_control.cartpole import SuiteCartpole
+from funcenv.envs.dm_control.cheetah import SuiteCheetah
+from funcenv.envs.dm_control.finger import SuiteFinger
+from funcenv.envs.dm_control.fish import SuiteFish
+from funcenv.envs.dm_control.hopper import SuiteHopper
+from funcenv.envs.dm_control.humanoid import SuiteHumanoid, SuiteHumanoidCMU
+from funcenv.envs.dm_control.pendulum import SuitePendulum
+from funcenv.envs.dm_control.point_mass import SuitePointMass
+from funcenv.envs.dm_control.quadruped import SuiteQuadruped
+from funcenv.envs.dm_control.reacher import SuiteReacher
+from funcenv.envs.dm_control.swimmer import SuiteSwimmer
+from funcenv.envs.dm_control.walker import SuiteWalker
+
+__all__ = [
+    "SuiteAcrobot",
+    "SuiteBallInCup",
+    "SuiteCartpole",
+    "SuiteCheetah",
+    "SuiteFinger",
+    "SuiteFish",
+    "SuiteHopper",
+    "SuiteHumanoid",
+    "SuiteHumanoidCMU",
+    "SuitePendulum",
+    "SuitePointMass",
+    "SuiteQuadruped",
+    "SuiteReacher",
+    "SuiteSwimmer",
+    "SuiteWalker",
+]

@@ -1,0 +1,184 @@
+"""Make a robot with four legs walk, run, or fetch a ball.
+
+The model and the rules are those of dm_control 1.0.50's domain `quadruped`.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from funcenv.envs.dm_control.assets import compile_model, named, read_model
+from funcenv.envs.dm_control.draws import between, direction, normal, on_circle
+from funcenv.envs.dm_control.suite_task import ZZ, SuiteTask
+from funcenv.envs.dm_control.tolerance import tolerance
+from funcenv.envs.mujoco.model import CompiledModel, import_mujoco
+from funcenv.envs.mujoco.mujoco_scene import View
+from funcenv.envs.mujoco.mujoco_task import Start
+from funcenv.envs.mujoco.named_data import NamedData
+from funcenv.struct import field
+
+SPEEDS = {"walk": 0.5, "run": 5.0}  # speeds whose reward is 1 [m/s]
+TIME_LIMIT = 20.0  # length of an episode [s], which the floor is made for
+HEIGHT_STEP = 0.01  # step of the search for a height without contacts [m]
+_WALLS = ("wall_px", "wall_py", "wall_nx", "wall_ny")
+
+
+class SuiteQuadruped(SuiteTask):
+    """Quadruped of dm_control's suite.
+
+    Observation: a dict of `egocentric_state`, float32 `[44]`: angles `[16]` [rad] and velocities `[16]` [rad/s] of the
+        joints, and activations of the actuators `[12]`; `torso_velocity`, float32 `[3]`: in its own frame [m/s];
+        `torso_upright`, float32 `[]`: the cosine of its angle from upright; `imu`, float32 `[6]`: acceleration [m/s^2]
+        and rotation [rad/s] of the torso; and `force_torque`, float32 `[24]`: arcsinh of forces [N] and torques [N m]
+        at the toes. In the task `fetch` also `ball_state`, float32 `[9]`: place [m], velocity [m/s] and rotation
+        [rad/s] of the ball, in the frame of the torso; and `target_position`, float32 `[3]` [m]. With
+        `flat_observation=True` it is one array in this order. With `jax_enable_x64` it is float64, bit for bit
+        dm_control's but for the last bits of forces, ball and target.
+
+    Action: float32 `[12]`: where the actuators pull yaw, lift and extension of each leg, in `[-1, 1]`. MuJoCo clips
+        what lies outside.
+
+    Reward: a factor from 0 to 1 for an upright torso, times a factor for the speed forward, 1 from 0.5 m/s (`walk`) or
+        5 m/s (`run`) on; or times factors for being near the ball, and for a ball near the target (`fetch`).
+
+    Termination: never, unless the simulation diverges. The ids are truncated after 1,000 steps.
+
+    Initial state: the robot is turned at random, at the lowest height where nothing touches, in steps of 1 cm from 0.
+        In the task `fetch` it is turned about the vertical, and it and the ball are anywhere on the floor; the ball
+        falls from 2 m, with horizontal velocities of deviation 5 m/s.
+
+    >>> SuiteQuadruped(task="run").observation_space["imu"].shape
+    (6,)
+    """
+
+    frame_skip: int = field(pytree_node=False, default=4)
+    task: str = field(pytree_node=False, default="walk")
+
+    tasks: ClassVar = ("walk", "run", "fetch")
+    reads: ClassVar = ("act", "sensordata", "site_xpos", "xmat", "xpos")
+    is_contact_free: ClassVar = True
+    num_starts: ClassVar = 300  # heights, up to 3 m
+    view: ClassVar = View(4.0, 3.0, (0.0, 0.0, 0.4), azimuth=60.0, elevation=-20.0, follow=(0, 1), grid=1.0)
+
+    def own_model(self) -> CompiledModel:
+        """Return the model of the task."""
+        return _model(self.task)
+
+    def starts(self, key: jax.Array) -> Start:
+        """Return the same start at growing heights."""
+        qpos, qvel = self._at_floor(key)
+        heights = HEIGHT_STEP * jnp.arange(self.num_starts, dtype=float)
+        qpos = jnp.tile(qpos, (self.num_starts, 1)).at[:, 2].set(heights)
+        return Start(qpos=qpos, qvel=jnp.tile(qvel, (self.num_starts, 1)))
+
+    def _at_floor(self, key: jax.Array) -> tuple[Float[Array, "nq"], Float[Array, "nv"]]:
+        """Return positions and velocities with the robot in the floor."""
+        qpos, qvel = self.init_qpos, jnp.zeros(self.model.mjmodel.nv, float)
+        if self.task != "fetch":
+            return qpos.at[:2].set(0.0).at[3:7].set(direction(key, 4)), qvel
+        turn_key, place_key, ball_key, velocity_key = jax.random.split(key, 4)
+        sine, cosine = on_circle(between(turn_key, 0.0, math.pi), 1.0)
+        zero = jnp.zeros((), float)
+        radius = 0.9 * float(self.model_row("geom_size", "floor", "geom")[0])
+        place, ball = (between(key, -radius, radius, (2,)) for key in (place_key, ball_key))
+        turn = jnp.stack([cosine, zero, zero, sine])
+        pose = jnp.concatenate([place, jnp.zeros(1, float), turn])
+        qpos = qpos.at[:7].set(pose).at[self._ball("qpos")].set(jnp.append(ball, 2.0))
+        first = self._ball("dof").start
+        return qpos, qvel.at[first : first + 2].set(normal(velocity_key, 5.0, (2,)))
+
+    def _ball(self, kind: str) -> slice:
+        """Return where the coordinates of the ball's centre are in qpos, or in qvel ("dof")."""
+        joint = self.model.mjmodel.joint("ball_root")
+        first = int((joint.qposadr if kind == "qpos" else joint.dofadr)[0])
+        return slice(first, first + 3)
+
+    def entries(self, data: NamedData) -> dict[str, jax.Array]:
+        """Return what the robot feels of itself, and ball and target."""
+        hinges = _hinges(self.source)
+        state = [data.qpos[hinges.qpos], data.qvel[hinges.qvel], data.act]
+        seen = {
+            "egocentric_state": jnp.concatenate(state),
+            "torso_velocity": self.torso_velocity(data),
+            "torso_upright": data.body("torso").xmat[ZZ],
+            "imu": data.sensordata[_sensors(self.source, "GYRO", "ACCELEROMETER")],
+            "force_torque": jnp.arcsinh(data.sensordata[_sensors(self.source, "FORCE", "TORQUE")]),
+        }
+        if self.task != "fetch":
+            return seen
+        torso = data.body("torso")
+        frame, ball = torso.xmat.reshape(3, 3), data.joint("ball_root").qvel
+        ways = [data.body("ball").xpos - torso.xpos, ball[:3] - data.joint("root").qvel[:3], ball[3:]]
+        target = (data.site("target").xpos - torso.xpos) @ frame
+        return {**seen, "ball_state": (jnp.stack(ways) @ frame).reshape(-1), "target_position": target}
+
+    def score(self, data: NamedData, action: Float[Array, "nu"]) -> Float[Array, ""]:
+        """Return the reward of an upright torso, times that of the speed, or of ball and target."""
+        del action
+        cosine = data.body("torso").xmat[ZZ]
+        upright = tolerance(cosine, (1.0, math.inf), margin=2.0, sigmoid="linear", value_at_margin=0.0)
+        if self.task != "fetch":
+            speed, target = self.torso_velocity(data)[0], SPEEDS[self.task]
+            return upright * tolerance(speed, (target, math.inf), target, "linear", value_at_margin=0.5)
+        ball, arena = data.body("ball").xpos, float(self.model_row("geom_size", "floor", "geom")[0]) * math.sqrt(2)
+        sizes = {name: float(self.model_row("site_size", name, "site")[0]) for name in ("workspace", "target")}
+        reach = sizes["workspace"] + float(self.model_row("geom_size", "ball", "geom")[0])
+
+        def closeness(site: str, bound: float) -> jax.Array:
+            distance = jnp.linalg.norm((data.site(site).xpos - ball)[:2])
+            return tolerance(distance, (0.0, bound), margin=arena, sigmoid="linear", value_at_margin=0.0)
+
+        return upright * (closeness("workspace", reach) * (0.5 + 0.5 * closeness("target", sizes["target"])))
+
+    def torso_velocity(self, data: NamedData) -> Float[Array, "3"]:
+        """Return the velocity of the torso, in its own frame [m/s]."""
+        return data.sensor("velocimeter").data
+
+
+@functools.cache
+def _model(task: str) -> CompiledModel:
+    tree = read_model("quadruped.xml")
+    unused = [("geom", "terrain")]
+    if task != "fetch":
+        named(tree, "geom", "floor")[0].set("size", f"{TIME_LIMIT * SPEEDS[task]} {TIME_LIMIT * SPEEDS[task]} .5")
+        unused += [*(("geom", wall) for wall in _WALLS), ("body", "ball"), ("site", "target")]
+    for tag, name in unused:
+        element, parent = named(tree, tag, name)
+        parent.remove(element)
+    for parent in tree.iter():
+        for sensor in parent.findall("rangefinder"):
+            parent.remove(sensor)
+    return compile_model(tree, f"dm_control's quadruped of the task {task}")
+
+
+class _Hinges:
+    """Where the numbers of all hinges are."""
+
+    def __init__(self, source: CompiledModel) -> None:
+        mjmodel = source.mjmodel
+        is_hinge = mjmodel.jnt_type == int(import_mujoco().mjtJoint.mjJNT_HINGE)
+        self.qpos, self.qvel = mjmodel.jnt_qposadr[is_hinge], mjmodel.jnt_dofadr[is_hinge]
+
+
+@functools.cache
+def _hinges(source: CompiledModel) -> _Hinges:
+    return _Hinges(source)
+
+
+@functools.cache
+def _sensors(source: CompiledModel, *kinds: str) -> np.ndarray:
+    """Return where the numbers of all sensors of some kinds are."""
+    mjmodel, names = source.mjmodel, import_mujoco().mjtSensor
+    wanted = np.isin(mjmodel.sensor_type, [int(getattr(names, f"mjSENS_{kind}")) for kind in kinds])
+    spans = [
+        np.arange(start, start + size, dtype=np.int32)
+        for start, size in zip(mjmodel.sensor_adr, mjmodel.sensor_dim, strict=True)
+    ]
+    return np.concatenate([span for span, is_wanted in zip(spans, wanted, strict=True) if is_wanted])

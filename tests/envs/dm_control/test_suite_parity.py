@@ -1,0 +1,174 @@
+"""The tasks against dm_control's: the same state and the same actions give the same numbers."""
+
+import inspect
+
+import jax
+import mujoco
+import numpy as np
+import pytest
+import scipy.stats
+
+import funcenv
+from tests.support.dm_control import (
+    first_of_each_domain,
+    ids,
+    names,
+    ours,
+    play_ours,
+    play_reference,
+    random_actions,
+    reference,
+    start_of,
+    state_of,
+    suite,
+    variables,
+)
+
+# Entries of observations that are computed from MuJoCo's numbers, rather than copied or subtracted: NumPy's logarithms,
+# roots and products of matrices differ from XLA's in the last bit.
+COMPUTED = ("touch", "dist_to_target", "force_torque", "extremities", "target", "to_target", "ball_state")
+COMPUTED += ("target_position",)
+FIRST = first_of_each_domain()
+CASES = [
+    pytest.param(id, seed, marks=() if id in FIRST and seed == 0 else pytest.mark.exhaustive)
+    for id in ids()
+    for seed in range(3)
+]
+
+
+@pytest.mark.parametrize("id, seed", CASES)
+def test_whole_episodes_are_bit_equal(id, seed):
+    """Physics is equal in every bit, observations in every float64, and rewards to 1e-12, in all of 1,000 steps."""
+    with jax.enable_x64(True):
+        env, theirs = ours(id), reference(id, seed)
+        first = theirs.reset()
+        state = state_of(id, env, theirs.physics)
+        if not env.num_settling:  # what is observed first follows from the start
+            seen = jax.jit(env.observation)(state, jax.random.key(0))
+            assert_same(seen, first.observation)
+        actions = random_actions(env, 1000, seed)
+        expected = play_reference(theirs, actions)
+        assert len(expected.reward) == 1000 == funcenv.spec(id).max_episode_steps
+        played = play_ours(env, state, actions)
+        np.testing.assert_array_equal(played.physics, expected.physics)
+        assert_same(played.observation, expected.observation)
+        np.testing.assert_allclose(played.reward, expected.reward, rtol=1e-12, atol=1e-12)
+
+
+def assert_same(found, expected):
+    assert found.keys() == expected.keys()
+    for name, values in expected.items():
+        found_values = np.asarray(found[name])
+        assert found_values.dtype == np.float64 and found_values.shape == np.shape(values)
+        if name in COMPUTED:
+            np.testing.assert_allclose(found_values, values, rtol=2e-15, atol=2e-15, err_msg=name)
+        else:
+            np.testing.assert_array_equal(found_values, values, err_msg=name)
+
+
+@pytest.mark.parametrize("id", ["dm_control/walker-run-v0", "dm_control/reacher-hard-v0"])
+def test_physics_is_as_exact_without_x64(id):
+    env, theirs = ours(id), reference(id)
+    theirs.reset()
+    state, actions = state_of(id, env, theirs.physics), random_actions(env, 100)
+    expected, played = play_reference(theirs, actions), play_ours(env, state, actions)
+    np.testing.assert_array_equal(played.physics, expected.physics)
+    for name, values in expected.observation.items():
+        assert played.observation[name].dtype == np.float32
+        np.testing.assert_allclose(played.observation[name], values, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(played.reward, expected.reward, rtol=1e-5, atol=1e-5)
+
+
+def test_a_cheetah_settles_as_dm_control_lets_it():
+    """The first of 200 steps has the inertias of the model's own pose, as in `initialize_episode`."""
+    with jax.enable_x64(True):
+        env, theirs = ours("dm_control/cheetah-run-v0"), reference("dm_control/cheetah-run-v0", 3)
+        random = np.random.RandomState(3)
+        limited = theirs.physics.model.jnt_limited == 1
+        qpos = env.model.init_qpos.copy()
+        qpos[limited] = random.uniform(*theirs.physics.model.jnt_range[limited].T)
+        first = theirs.reset()
+        state = jax.jit(env.state_at)(start_of("dm_control/cheetah-run-v0", env, theirs.physics).replace(
+            qpos=qpos, qvel=np.zeros(9)))  # fmt: skip
+        np.testing.assert_array_equal(state.qpos, theirs.physics.data.qpos)
+        np.testing.assert_array_equal(state.qvel, theirs.physics.data.qvel)
+        assert_same(env.observation(state, jax.random.key(0)), first.observation)
+
+
+@pytest.mark.parametrize("id", ids())
+def test_models_and_spaces_are_dm_controls(id):
+    env, theirs = ours(id), reference(id)
+    first = theirs.reset()
+    for name in ("actuator_gainprm", "body_inertia", "body_mass", "body_pos", "dof_armature", "dof_damping",
+                 "geom_friction", "geom_rbound", "geom_size", "jnt_range", "sensor_type", "site_size"):  # fmt: skip
+        np.testing.assert_array_equal(getattr(env.model.mjmodel, name), getattr(theirs.physics.model, name), name)
+    assert env.dt == pytest.approx(theirs.control_timestep(), rel=1e-12)
+    bounds = theirs.action_spec()
+    np.testing.assert_array_equal(env.action_space.low, bounds.minimum.astype(np.float32))
+    np.testing.assert_array_equal(env.action_space.high, bounds.maximum.astype(np.float32))
+    assert list(env.observation_space.keys()) == list(first.observation)
+    for name, values in first.observation.items():
+        assert env.observation_space[name].shape == np.shape(values), name
+    flat = env.replace(flat_observation=True)
+    assert flat.observation_space.shape == (sum(np.size(values) for values in first.observation.values()),)
+    assert env.action_names and isinstance(theirs.physics.model.ptr, mujoco.MjModel)
+
+
+@pytest.mark.parametrize("id", ["dm_control/finger-turn_easy-v0", "dm_control/walker-stand-v0"])
+def test_the_flat_observation_has_the_entries_in_their_order(id):
+    env = ours(id)
+    state, timestep = funcenv.wrappers.FlattenObservation(env).reset(funcenv.key(0))
+    entries, key = env.observation(state, jax.random.key(0)), jax.random.key(0)
+    expected = np.concatenate([np.ravel(entries[name]) for name in env.observation_space])
+    np.testing.assert_array_equal(env.replace(flat_observation=True).observation(state, key), expected)
+    np.testing.assert_allclose(timestep.observation, expected, rtol=1e-6)
+
+
+LAWS = [*FIRST, "dm_control/cartpole-swingup-v0", "dm_control/cartpole-two_poles-v0", "dm_control/point_mass-hard-v0"]
+LAWS += ["dm_control/finger-turn_easy-v0", "dm_control/quadruped-fetch-v0"]
+DEAR = ("humanoid_CMU", "quadruped")
+
+
+@pytest.mark.parametrize(
+    "id", [pytest.param(id, marks=pytest.mark.exhaustive if names(id)[0] in DEAR else ()) for id in dict.fromkeys(LAWS)]
+)
+def test_first_states_are_distributed_as_dm_controls(id):
+    """Kolmogorov and Smirnov's test of every number, at a level of 1e-3 for all of them together."""
+    env, theirs = ours(id), reference(id, 5)
+    expected = []
+    for _ in range(120 if names(id)[0] in DEAR else 400):
+        theirs.reset()
+        drawn = variables(id, theirs.physics)
+        data = theirs.physics.data
+        expected.append(np.concatenate([data.qpos, data.qvel, [] if drawn is None else drawn]))
+    states = jax.jit(jax.vmap(env.initial))(jax.random.split(funcenv.key(5), 1000))
+    drawn = [] if variables(id, theirs.physics) is None else [states.variables]
+    found = np.concatenate([states.qpos, states.qvel, *drawn], axis=1)
+    assert not states.unstable.any()
+    for one, other in zip(found.T, np.transpose(expected), strict=True):
+        if np.ptp(other) == 0:
+            np.testing.assert_allclose(one, other[0], atol=1e-6)
+        else:
+            assert scipy.stats.ks_2samp(one, other).pvalue > 1e-3 / found.shape[1]
+
+
+@pytest.mark.parametrize("id", ["dm_control/ball_in_cup-catch-v0", "dm_control/humanoid-stand-v0"])
+def test_no_episode_begins_with_a_contact(id):
+    env = ours(id)
+    states = jax.jit(jax.vmap(env.initial))(jax.random.split(funcenv.key(2), 200))
+    model, contacts = env.model.mjmodel, []
+    data = mujoco.MjData(model)
+    for qpos in np.asarray(states.qpos, np.float64):
+        data.qpos[:] = qpos
+        mujoco.mj_forward(model, data)
+        contacts.append(data.ncon)
+    assert sum(contacts) <= 1  # positions of 32 bits may touch where those of 64 bits do not
+
+
+def test_registered_tasks_are_dm_controls():
+    known = {f"dm_control/{domain}-{task}-v0" for domain, task in suite.ALL_TASKS}
+    assert set(ids()) <= known
+    missing = {f"dm_control/{domain}-{task}-v0" for domain, task in suite.BENCHMARKING} - set(ids())
+    assert missing == {"dm_control/manipulator-bring_ball-v0"}
+    for name in funcenv.envs.dm_control.__all__:
+        assert "Observation:" in (inspect.getdoc(getattr(funcenv.envs, name)) or "")
