@@ -10,6 +10,7 @@ Compiling is expensive and a step is cheap, so few programs are compiled and man
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -100,12 +101,16 @@ class Runs:
         return jax.tree.map(lambda leaf: leaf if is_key(leaf) else np.asarray(leaf), recorded)
 
     def _with_probe(self) -> AnyEnv:
-        """Put a probe inside the wrappers, unless one depends on what it wraps, as `RandomizeParameters` does."""
+        """Put a probe inside the wrappers, unless one depends on what it wraps, as `RandomizeParameters` does.
+
+        One that shows the state, as `StateObservation` does, would show the probe.
+        """
 
         def probed() -> AnyEnv:
             env = with_probe(self.env)
-            jax.eval_shape(lambda env, key: env.reset(key), env, self.reset_keys[0])
-            return env
+            _, timestep = jax.eval_shape(lambda env, key: env.reset(key), env, self.reset_keys[0])
+            seen = (timestep.observation, self.tested.report.values["observation"])
+            return env if operator.eq(*map(jax.tree.structure, seen)) else self.env
 
         env: AnyEnv | Failure = self.tested.attempt(probed)
         return self.env if isinstance(env, Failure) else env

@@ -218,13 +218,14 @@ IMAGES = {"hidden_sizes": (16,), "activation": "relu", "patch_sizes": (4,), "pat
 ON_POLICY = IMAGES | {"env_id": SIDE, "num_envs": 16, "num_steps": 16, "learning_rate": 1e-2}
 OFF_POLICY = {"num_steps": 2, "buffer_size": 2048, "minibatch_size": 64, "learning_starts": 128, "n_step": 1}
 OFF_POLICY |= IMAGES | {"num_envs": 16, "learning_rate": 1e-2, "target_rate": 0.1, "total_timesteps": 32 * 80}
+TD3 = {"hidden_sizes": (64,), "learning_rate": 1e-3, "total_timesteps": 32 * 160}
 CONFIGS = {
     "dqn": dqn.Config(env_id=SIDE, **OFF_POLICY),
     "pqn": pqn.Config(**ON_POLICY, total_timesteps=256 * 12),
     "recurrent_ppo": recurrent_ppo.Config(**ON_POLICY, memory_size=8, total_timesteps=256 * 12),
     "reinforce": reinforce.Config(**ON_POLICY, total_timesteps=256 * 60),
     "sac": sac.Config(env_id=CONTINUOUS, **OFF_POLICY),
-    "td3": td3.Config(env_id=CONTINUOUS, **OFF_POLICY | {"learning_rate": 3e-3}, policy_delay=1),
+    "td3": td3.Config(env_id=CONTINUOUS, **OFF_POLICY | TD3, policy_delay=1),
 }
 
 
