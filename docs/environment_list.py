@@ -24,8 +24,12 @@ class EnvPage:
 
     @property
     def name(self) -> str:
-        """File name of the page, without its ending."""
-        return str(self.build.__module__.rpartition(".")[2])
+        """File name of the page, without its ending: the module, or the words of the class if its ids have a namespace.
+
+        Modules of several packages may have one name, such as that of Gymnasium's and dm_control's Hopper.
+        """
+        words = split_words(self.build.__name__).lower().replace(" ", "_")
+        return words if self.specs[0].namespace else str(self.build.__module__.rpartition(".")[2])
 
     @property
     def title(self) -> str:
@@ -76,13 +80,14 @@ def family_of(spec: funcenv.EnvSpec) -> str:
 def family_title(package: str) -> str:
     """Return the title of a package of environments: its name, spelled as its docstring spells it.
 
-    >>> family_title("funcenv.envs.box2d"), family_title("funcenv.envs.toy_text")
-    ('Box2D', 'Toy text')
+    >>> [family_title(f"funcenv.envs.{name}") for name in ("box2d", "toy_text", "dm_control")]
+    ['Box2D', 'Toy text', 'dm_control']
     """
     words = package.rpartition(".")[2].replace("_", " ")
-    spelled = re.search(words.replace(" ", "[ -]"), importlib.import_module(package).__doc__ or "", flags=re.IGNORECASE)
+    docstring = importlib.import_module(package).__doc__ or ""
+    spelled = re.search(words.replace(" ", "[ _-]"), docstring, flags=re.IGNORECASE)
     title = spelled[0] if spelled else words
-    return title[0].upper() + title[1:]
+    return title if "_" in title else title[0].upper() + title[1:]
 
 
 def split_words(name: str) -> str:
@@ -92,6 +97,15 @@ def split_words(name: str) -> str:
     'Space Invaders'
     """
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
+
+
+def animated(page: EnvPage) -> list[funcenv.EnvSpec]:
+    """Return the ids of a class that have an animation: all, or the first one if they differ in their tasks only.
+
+    >>> [len(animated(page)) for page in env_pages() if page.title in ("CartPole", "Suite Walker")]
+    [2, 1]
+    """
+    return list(page.specs[:1] if "task" in page.specs[0].kwargs else page.specs)
 
 
 def animation_name(env_id: str) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 
 import docstrings
 from environment_docstrings import parse_docstring, state_comments
-from environment_list import PACKAGE, EnvPage, animation_name, by_family, env_pages, family_title
+from environment_list import PACKAGE, EnvPage, animated, animation_name, by_family, env_pages, family_title
 from environment_tables import (
     action_table,
     distinct,
@@ -74,7 +74,7 @@ def table(package: str = PACKAGE) -> str:
 
 
 def gallery(package: str = PACKAGE) -> str:
-    """Return a card for each environment class, by family, with the animations of all its ids and its summary."""
+    """Return a card for each environment class, by family, with the animations of its ids and its summary."""
     parts = []
     for family, pages in by_family(package).items():
         cards = "\n".join(_card(page) for page in pages)
@@ -86,7 +86,8 @@ def _card(page: EnvPage) -> str:
     summary = (inspect.getdoc(inspect.getmodule(page.build)) or "").split("\n\n")[0]
     summary = re.sub(r"^[^.:]* of MinAtar: (.)", lambda match: match[1].upper(), summary)
     images = "".join(
-        f'<img src="assets/gallery/{animation_name(spec.id)}" alt="{spec.id}" loading="lazy">' for spec in page.specs
+        f'<img src="assets/gallery/{animation_name(spec.id)}" alt="{spec.id}" loading="lazy">'
+        for spec in animated(page)
     )
     ids = " ".join(f"<code>{spec.id}</code>" for spec in page.specs)
     title = f'<a href="environments/{page.name}.html">{page.title}</a>'

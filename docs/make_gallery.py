@@ -17,7 +17,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from environment_list import animation_name, family_of, specs_of  # a file of this folder
+from environment_list import animated, animation_name, env_pages, family_of, specs_of  # a file of this folder
 
 import funcenv
 from funcenv.envs.toy_text.tabular import TabularEnv
@@ -34,8 +34,10 @@ README = DOCS.parent / "README.md"
 WIDTH = 320  # pixels
 MAX_SECONDS = 8.0  # duration of an animation
 FRAMES_PER_SECOND = 17.0  # approximately
+MAX_BYTES = 700_000  # of an animation; a larger one is shortened
 NUM_UPDATES_SHOWN = (0, 20, 195)  # updates of PPO after which the agent is shown; each has 1024 steps
 LEARNING_STEPS, LEARNING_WIDTH = 250, 560  # steps of that animation, and its pixels
+MAX_LISTED, NUM_EXAMPLES = 16, 3  # ids of a family in the list of the README, and those of a larger one
 LIST_START, LIST_END = "<!-- environments -->\n", "<!-- /environments -->\n"  # around the list in the README
 
 
@@ -227,8 +229,11 @@ def animate(env_id: str) -> pathlib.Path:
         key = funcenv.key(len(replays))
         replays.append(funcenv.record(env, policy_for(env), key, max_steps=int(MAX_SECONDS * env.render_fps)))
         seconds += (replays[-1].num_steps + 1) / replays[-1].fps
-    path = FOLDER / animation_name(env_id)
-    join_episodes(replays).save(path, width=WIDTH, every=max(1, round(env.render_fps / FRAMES_PER_SECOND)))
+    path, replay = FOLDER / animation_name(env_id), join_episodes(replays)
+    every = max(1, round(env.render_fps / FRAMES_PER_SECOND))
+    replay.save(path, width=WIDTH, every=every)
+    if (size := path.stat().st_size) > MAX_BYTES:
+        replay.clip(stop=int(replay.num_steps * MAX_BYTES / size)).save(path, width=WIDTH, every=every)
     return path
 
 
@@ -264,12 +269,24 @@ def env_ids(package: str = "funcenv.envs") -> list[str]:
     return [spec.id for spec in specs_of(package) if funcenv.replay.can_draw(spec.make())]
 
 
+def animated_ids() -> list[str]:
+    """Return the ids that have an animation."""
+    drawn = set(env_ids())
+    return [spec.id for page in env_pages() for spec in animated(page) if spec.id in drawn]
+
+
 def readme_list(ids: list[str]) -> str:
-    """Return the list of environments in the README, one line for each family."""
+    """Return the list of environments in the README, one line for each family, of which a large one is shortened."""
     families: dict[str, list[str]] = {}
     for env_id in ids:
         families.setdefault(family_of(funcenv.spec(env_id)), []).append(f"`{env_id}`")
-    return "".join(f"- **{family}:** {', '.join(listed)}\n" for family, listed in families.items())
+    return "".join(f"- **{family}:** {_listed(of_family)}\n" for family, of_family in families.items())
+
+
+def _listed(ids: list[str]) -> str:
+    if len(ids) <= MAX_LISTED:
+        return ", ".join(ids)
+    return f"{len(ids)} ids such as {', '.join(ids[:NUM_EXAMPLES])}; `funcenv list` prints all"
 
 
 def replace_list(readme: str, ids: list[str]) -> str:
@@ -282,7 +299,7 @@ def replace_list(readme: str, ids: list[str]) -> str:
 def main(chosen: list[str]) -> None:
     """Write everything, or the chosen animations and the list."""
     FOLDER.mkdir(parents=True, exist_ok=True)
-    for env_id in chosen or env_ids():
+    for env_id in chosen or animated_ids():
         path = animate(env_id)
         print(f"{path.relative_to(DOCS)}: {path.stat().st_size / 1000:.0f} kB")
     if not chosen:

@@ -27,7 +27,7 @@ from funcenv.entry_points import load_entry_points
 from funcenv.envs.atari import Atari
 from funcenv.envs.box2d import BipedalWalker, CarRacing
 from funcenv.envs.classic_control import CartPole
-from funcenv.envs.mujoco.mujoco_env import MujocoEnv
+from funcenv.envs.mujoco.simulated_env import SimulatedEnv
 from funcenv.train import run
 from funcenv.train.algorithm import DEFAULT_ALGORITHM, algorithm_name, algorithm_of
 from funcenv.train.presets import PIXEL_PRESETS, PRESETS, preset
@@ -121,7 +121,7 @@ def row_name(config: Any) -> str:
 def measure_random(env_id: str) -> list[float]:
     """Return the mean and the standard deviation of the returns of a random policy."""
     env = funcenv.make(env_id)
-    kind = "random, slow" if isinstance(env.unwrapped, (Atari, BipedalWalker, CarRacing, MujocoEnv)) else "random"
+    kind = "random, slow" if isinstance(env.unwrapped, (Atari, BipedalWalker, CarRacing, SimulatedEnv)) else "random"
     policy = funcenv.random_policy(env)
     played = funcenv.evaluate(env, policy, NUM_EPISODES[kind], funcenv.key(0), max_steps=MAX_STEPS)
     return [round(float(played.mean_return), 4), round(float(played.std_return), 4)]

@@ -49,9 +49,11 @@ def test_the_environments_of_the_readme_are_those_of_gymnasium():
     tasks with goals and levels.
     """
     listed = README.read_text().split("<!-- environments -->")[1].split("<!-- /environments -->")[0]
-    ids = re.findall(r"`([^`]+)`", listed)
+    ids = set(re.findall(r"`([^`]+)`", listed)) - {"funcenv list"}
     built_in = {id for id, spec in funcenv.registry.items() if str(spec.entry_point).startswith("funcenv.envs.")}
-    assert ids and set(ids) == built_in
+    shortened = {id for id in built_in if id.startswith("dm_control/")}
+    assert ids - shortened == built_in - shortened and 0 < len(ids & shortened) < len(shortened)
+    assert f"{len(shortened)} ids such as" in listed
     for id in ids:
         if "/" in id or id in ONLY_HERE:
             continue

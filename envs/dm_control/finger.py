@@ -89,8 +89,7 @@ class SuiteFinger(SuiteTask):
         """Return the places of the sites, with the target's."""
         if self.task == "spin":
             return {}
-        mjmodel = self.model.mjmodel
-        return {"site_pos": jnp.asarray(mjmodel.site_pos, float).at[mjmodel.site("target").id, _AXES].set(variables)}
+        return self.changed_field("site_pos", (self.model.mjmodel.site("target").id, _AXES), variables)
 
     def entries(self, data: NamedData) -> dict[str, jax.Array]:
         """Return positions, velocities, touch, and the target."""

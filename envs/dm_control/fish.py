@@ -68,8 +68,7 @@ class SuiteFish(SuiteTask):
         """Return the places of the geoms, with the target's."""
         if self.task == "upright":
             return {}
-        mjmodel = self.model.mjmodel
-        return {"geom_pos": jnp.asarray(mjmodel.geom_pos, float).at[mjmodel.geom("target").id].set(variables)}
+        return self.changed_field("geom_pos", self.model.mjmodel.geom("target").id, variables)
 
     def entries(self, data: NamedData) -> dict[str, jax.Array]:
         """Return joints, orientation, target, and velocities."""

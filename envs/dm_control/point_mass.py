@@ -70,7 +70,7 @@ class SuitePointMass(SuiteTask):
         """Return the coefficients of the tendons that the actuators pull."""
         if self.task == "easy":
             return {}
-        return {"wrap_prm": jnp.asarray(self.model.mjmodel.wrap_prm, float).at[:4].set(variables)}
+        return self.changed_field("wrap_prm", slice(4), variables)
 
     def entries(self, data: NamedData) -> dict[str, jax.Array]:
         """Return place and velocity."""

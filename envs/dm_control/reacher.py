@@ -68,9 +68,7 @@ class SuiteReacher(SuiteTask):
 
     def model_changes(self, variables: Any) -> dict[str, Any]:
         """Return the places of the geoms, with the target's."""
-        mjmodel = self.model.mjmodel
-        target = mjmodel.geom("target").id
-        return {"geom_pos": jnp.asarray(mjmodel.geom_pos, float).at[target, :2].set(variables)}
+        return self.changed_field("geom_pos", (self.model.mjmodel.geom("target").id, slice(2)), variables)
 
     def entries(self, data: NamedData) -> dict[str, jax.Array]:
         """Return angles, the way to the target, and velocities."""

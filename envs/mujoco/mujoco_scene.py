@@ -75,7 +75,7 @@ def draw_model(
     changes = changes or {}
     if sites:
         numbers = np.array([mjmodel.site(name).id for name in sites])
-        centers = site_places(mjmodel, qpos, changes.get("site_pos"))[numbers] - shift - middle
+        centers = site_places(mjmodel, qpos, changes.get("site_pos"))[numbers] - (shift + middle)[None]
         radii = jnp.asarray(mjmodel.site_size[numbers, 0], jnp.float32)
         ends = _project(centers, across, up)
         colors = np.tile(np.asarray(palette.GREEN, np.float32), (len(sites), 1))

@@ -185,6 +185,21 @@ class MujocoTask(SimulatedEnv[TaskState, Any]):
         del state
         return action
 
+    def changed_field(self, name: str, where: Any, values: Any) -> dict[str, Array]:
+        """Return a field of the model with some numbers changed, for `model_changes`.
+
+        Args:
+            name: a field of `mujoco.MjModel`, such as "geom_pos".
+            where: an index of its rows, such as `self.model.mjmodel.geom("target").id`, or a tuple of indices.
+            values: the new numbers; they broadcast.
+
+        >>> from funcenv.envs import SuiteReacher
+        >>> SuiteReacher().changed_field("geom_pos", (0, slice(2)), 0.5)["geom_pos"][0].tolist()
+        [0.5, 0.5, 0.0]
+        """
+        own = jnp.asarray(getattr(self.model.mjmodel, name), float)
+        return {name: own.at[where].set(jnp.asarray(values, float))}
+
     def model_changes(self, variables: Any) -> dict[str, Any]:
         """Return fields of `mujoco.MjModel` that this environment has otherwise, by name; none by default.
 

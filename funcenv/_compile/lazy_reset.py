@@ -97,6 +97,8 @@ def replace_in_blocks(mask: Bool[Array, "num_envs"], old: Any, fresh: Fresh) -> 
     >>> replace_in_blocks(jnp.array([True, False, True]), jnp.zeros(3, int), lambda rows: rows + 1)
     Array([1, 0, 3], dtype=int32)
     """
+    if mask.size == 1:  # XLA would compute the only row that there can be ahead of the loop, in every step.
+        return jax.lax.cond(mask[0], lambda: fresh(jnp.zeros(1, jnp.int32)), lambda: old)
     block = min(mask.size, max(VECTOR_LANES, mask.size // _MAX_BLOCKS))
     counts = jnp.cumsum(mask.astype(jnp.int32))  # how many rows up to each are in the mask
     rank, total = counts - 1, counts[-1]
