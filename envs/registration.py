@@ -86,10 +86,12 @@ _SUITE: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("hopper", "hopper:SuiteHopper", ("stand", "hop")),
     ("humanoid", "humanoid:SuiteHumanoid", ("stand", "walk", "run", "run_pure_state")),
     ("humanoid_CMU", "humanoid:SuiteHumanoidCMU", ("stand", "walk", "run")),
+    ("manipulator", "manipulator:SuiteManipulator", ("bring_ball", "bring_peg", "insert_ball", "insert_peg")),
     ("pendulum", "pendulum:SuitePendulum", ("swingup",)),
     ("point_mass", "point_mass:SuitePointMass", ("easy", "hard")),
     ("quadruped", "quadruped:SuiteQuadruped", ("walk", "run", "fetch")),
     ("reacher", "reacher:SuiteReacher", ("easy", "hard")),
+    ("stacker", "stacker:SuiteStacker", ("stack_2", "stack_4")),
     ("walker", "walker:SuiteWalker", ("stand", "walk", "run")),
 )
 # Ids of the suite whose task is a number of parts: the rest of the id, the class, and its arguments

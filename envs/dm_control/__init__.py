@@ -8,10 +8,12 @@ from funcenv.envs.dm_control.finger import SuiteFinger
 from funcenv.envs.dm_control.fish import SuiteFish
 from funcenv.envs.dm_control.hopper import SuiteHopper
 from funcenv.envs.dm_control.humanoid import SuiteHumanoid, SuiteHumanoidCMU
+from funcenv.envs.dm_control.manipulator import SuiteManipulator
 from funcenv.envs.dm_control.pendulum import SuitePendulum
 from funcenv.envs.dm_control.point_mass import SuitePointMass
 from funcenv.envs.dm_control.quadruped import SuiteQuadruped
 from funcenv.envs.dm_control.reacher import SuiteReacher
+from funcenv.envs.dm_control.stacker import SuiteStacker
 from funcenv.envs.dm_control.swimmer import SuiteSwimmer
 from funcenv.envs.dm_control.walker import SuiteWalker
 
@@ -25,10 +27,12 @@ __all__ = [
     "SuiteHopper",
     "SuiteHumanoid",
     "SuiteHumanoidCMU",
+    "SuiteManipulator",
     "SuitePendulum",
     "SuitePointMass",
     "SuiteQuadruped",
     "SuiteReacher",
+    "SuiteStacker",
     "SuiteSwimmer",
     "SuiteWalker",
 ]

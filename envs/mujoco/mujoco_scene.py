@@ -7,6 +7,7 @@ images are drawn by `funcenv.envs.mujoco.mujoco_image`.
 from __future__ import annotations
 
 import math
+import re
 from typing import Any, NamedTuple
 
 import jax
@@ -19,7 +20,12 @@ from funcenv.struct import NDArray
 
 _PLANE, _SPHERE, _ELLIPSOID, _BOX = 0, 2, 4, 6  # mjtGeom; capsules and cylinders are 3 and 5
 _LIMBS = (palette.ORANGE, palette.BLUE, palette.GREEN, palette.RED, palette.EARTH, palette.YELLOW)
-_MEANINGS = {"target": palette.RED, "goal": palette.GREEN, "object": palette.RED, "cart": palette.INK}  # colours
+# Colours by the first word of the name of a body or geom
+_MEANINGS = {"target": palette.RED, "goal": palette.GREEN, "object": palette.RED, "cart": palette.INK}
+_MEANINGS |= dict.fromkeys(("ball", "box", "peg", "pommel"), palette.ORANGE) | {
+    "cup": palette.STONE,
+    "slot": palette.STONE,
+}
 _EDGE = 0.012  # width of the outline, of the width of the view
 _MAX_SIDE_VIEW = 0.25  # sine of the elevation up to which a view is one from the side
 _DEPTH_STEP = 1e-3  # distances that differ by less are equal [m]
@@ -54,7 +60,7 @@ def draw_model(
         qpos: positions of the joints.
         view: from where to look.
         size_scale: factor of the sizes of the geoms.
-        changes: fields of the model that are otherwise; `geom_pos` and `site_pos` count.
+        changes: fields of the model that are otherwise, as `geom_poses` and `site_places` take them.
         sites: names of sites to draw behind the geoms, as discs.
     """
     across, up, ahead = _axes(view)
@@ -75,12 +81,12 @@ def draw_model(
     changes = changes or {}
     if sites:
         numbers = np.array([mjmodel.site(name).id for name in sites])
-        centers = site_places(mjmodel, qpos, changes.get("site_pos"))[numbers] - shift - middle
+        centers = site_places(mjmodel, qpos, changes)[numbers] - shift - middle
         radii = jnp.asarray(mjmodel.site_size[numbers, 0], jnp.float32)
         ends = _project(centers, across, up)
         colors = np.tile(np.asarray(palette.GREEN, np.float32), (len(sites), 1))
         shapes.append(Repeat(Line(ends, ends, 2 * radii, colors)))
-    poses = geom_poses(mjmodel, qpos, changes.get("geom_pos"))
+    poses = geom_poses(mjmodel, qpos, changes)
     shapes.append(_capsules(mjmodel, poses, view, shift + middle, size_scale, across, up, ahead))
     background = palette.PAPER if math.isfinite(view.stage) or not view.grid else palette.MIST
     return Scene(Camera((0.0, 0.0), view.width, view.height), tuple(shapes), backdrop, background)
@@ -167,8 +173,9 @@ def _color(mjmodel: Any, geom: int) -> Any:
     """Return the colour of a geom: of what it means, of its limb, or of the trunk."""
     body = int(mjmodel.geom_bodyid[geom])
     for name in (mjmodel.body(body).name, mjmodel.geom(geom).name):
-        if name in _MEANINGS:
-            return _MEANINGS[name]
+        word = re.match("[a-z]*", name)
+        if word and word[0] in _MEANINGS:
+            return _MEANINGS[word[0]]
     if body == 0:
         return palette.STONE
     trunk = _trunk(mjmodel)

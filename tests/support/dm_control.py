@@ -77,6 +77,11 @@ def variables(id: str, physics: Any) -> Any:
         return model.site_pos[model.name2id("target", "site")][[0, 2]]
     if domain == "point_mass" and task == "hard":
         return np.ravel(model.wrap_prm)[:4].copy()
+    if domain == "manipulator":
+        target = model.name2id("target_peg" if task.endswith("peg") else "target_ball", "body")
+        return np.concatenate([model.body_pos[target, [0, 2]], model.body_quat[target, [0, 2]]])
+    if domain == "stacker":
+        return model.body_pos[model.name2id("target", "body"), [0, 2]]
     return None
 
 
