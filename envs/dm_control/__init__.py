@@ -4,10 +4,12 @@ from funcenv.envs.dm_control.acrobot import SuiteAcrobot
 from funcenv.envs.dm_control.ball_in_cup import SuiteBallInCup
 from funcenv.envs.dm_control.cartpole import SuiteCartpole
 from funcenv.envs.dm_control.cheetah import SuiteCheetah
+from funcenv.envs.dm_control.dog import SuiteDog, SuiteDogFetch
 from funcenv.envs.dm_control.finger import SuiteFinger
 from funcenv.envs.dm_control.fish import SuiteFish
 from funcenv.envs.dm_control.hopper import SuiteHopper
 from funcenv.envs.dm_control.humanoid import SuiteHumanoid, SuiteHumanoidCMU
+from funcenv.envs.dm_control.lqr import SuiteLQR
 from funcenv.envs.dm_control.manipulator import SuiteManipulator
 from funcenv.envs.dm_control.pendulum import SuitePendulum
 from funcenv.envs.dm_control.point_mass import SuitePointMass
@@ -22,11 +24,14 @@ __all__ = [
     "SuiteBallInCup",
     "SuiteCartpole",
     "SuiteCheetah",
+    "SuiteDog",
+    "SuiteDogFetch",
     "SuiteFinger",
     "SuiteFish",
     "SuiteHopper",
     "SuiteHumanoid",
     "SuiteHumanoidCMU",
+    "SuiteLQR",
     "SuiteManipulator",
     "SuitePendulum",
     "SuitePointMass",

@@ -73,7 +73,8 @@ class SuiteStacker(PlanarArm):
         """Return any pose, places of the boxes, and a target."""
         arm_key, box_key, target_key, height_key = jax.random.split(key, 4)
         low, high = [0.1, 0.0, 0.0], [0.3, 0.7, 2 * math.pi]
-        places = between(box_key, *(np.tile(bound, (len(self.boxes), 1)) for bound in (low, high)))
+        rows = len(self.boxes), 1
+        places = between(box_key, np.tile(low, rows), np.tile(high, rows))
         moved = {f"{box}_{axis}": places[i, j] for i, box in enumerate(self.boxes) for j, axis in enumerate("xzy")}
         level = 2 * jax.random.randint(height_key, (), 0, len(self.boxes)) + 1
         height = exact(self.half_size * level.astype(float))

@@ -18,7 +18,8 @@ from funcenv.envs.mujoco.kinematics import geom_poses, site_places
 from funcenv.scene import Camera, Line, Rectangle, Repeat, Scene, palette
 from funcenv.struct import NDArray
 
-_PLANE, _SPHERE, _ELLIPSOID, _BOX = 0, 2, 4, 6  # mjtGeom; capsules and cylinders are 3 and 5
+_SPHERE, _ELLIPSOID, _BOX = 2, 4, 6  # mjtGeom; capsules and cylinders are 3 and 5
+_UNDRAWN = (0, 1, 7)  # planes, height fields and meshes
 _LIMBS = (palette.ORANGE, palette.BLUE, palette.GREEN, palette.RED, palette.EARTH, palette.YELLOW)
 # Colours by the first word of the name of a body or geom
 _MEANINGS = {"target": palette.RED, "goal": palette.GREEN, "object": palette.RED, "cart": palette.INK}
@@ -56,7 +57,8 @@ def draw_model(
     """Return the geoms of a model in a pose, and the floor.
 
     Args:
-        mjmodel: the model. Boxes and ellipsoids are drawn as capsules along their longest axis, planes not at all.
+        mjmodel: the model. Boxes and ellipsoids are drawn as capsules along their longest axis. Planes, height
+            fields and meshes are not drawn.
         qpos: positions of the joints.
         view: from where to look.
         size_scale: factor of the sizes of the geoms.
@@ -112,7 +114,7 @@ def _capsules(
 ) -> Repeat:
     """Return the geoms, those far away first, each with an outline."""
     kinds = [int(kind) for kind in mjmodel.geom_type]
-    drawn = [geom for geom, kind in enumerate(kinds) if kind != _PLANE]
+    drawn = [geom for geom, kind in enumerate(kinds) if kind not in _UNDRAWN]
     centers, axes = (part[np.array(drawn)] for part in poses)
     sizes = [_length_and_radius(kinds[geom], mjmodel.geom_size[geom]) for geom in drawn]
     lengths, radii = (size_scale * np.array(each, np.float32) for each in zip(*sizes, strict=True))

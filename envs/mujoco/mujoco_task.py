@@ -7,6 +7,7 @@ an episode. The rules do not know which backend computes the physics, as those o
 from __future__ import annotations
 
 import functools
+import math
 from collections import OrderedDict
 from typing import Any, ClassVar
 
@@ -66,7 +67,7 @@ class MujocoTask(SimulatedEnv[TaskState, Any]):
     Observation: what `observation` returns, an array or a dict of arrays. The space follows from it: numbers without
         bounds.
 
-    Action: float32 `[nu]`: the controls of the actuators, within their ranges.
+    Action: float32 `[nu]`: the controls of the actuators, within their ranges; those without limits are unbounded.
 
     Termination: the simulation diverges. A subclass that defines `terminal` keeps `state.unstable |` in it.
 
@@ -226,6 +227,12 @@ class MujocoTask(SimulatedEnv[TaskState, Any]):
     def state_info(self, state: TaskState) -> dict[str, Any]:
         """Return whether the simulation diverged."""
         return {"unstable": state.unstable}
+
+    @property
+    def action_space(self) -> Box:
+        """The ranges of the controls; unbounded for actuators without limits."""
+        is_limited, (low, high) = self.model.mjmodel.actuator_ctrllimited.astype(bool), self.model.ctrlrange
+        return Box(np.where(is_limited, low, -math.inf), np.where(is_limited, high, math.inf))
 
     @property
     def observation_space(self) -> AnySpace:

@@ -54,8 +54,9 @@ def first_of_each_domain() -> list[str]:
     return list({names(id)[0]: id for id in reversed(ids())}.values())[::-1]
 
 
-def ours(id: str, **kwargs: Any) -> Any:
-    """Return funcenv's environment without a time limit."""
+def ours(id: str, seed: int = 0, **kwargs: Any) -> Any:
+    """Return funcenv's environment without a time limit; the seed is that of a model with random parts."""
+    kwargs |= {"model_seed": seed} if names(id)[0] == "lqr" else {}
     return funcenv.make(id, **kwargs).unwrapped
 
 
@@ -114,7 +115,7 @@ class Played(NamedTuple):
 
 def random_actions(env: Any, num_steps: int, seed: int = 0) -> Array:
     """Return random actions `[num_steps, nu]`."""
-    low, high = env.action_space.low, env.action_space.high
+    low, high = (np.nan_to_num(bound, posinf=1, neginf=-1) for bound in (env.action_space.low, env.action_space.high))
     return np.random.default_rng(seed).uniform(low, high, (num_steps, *low.shape)).astype(np.float32)
 
 

@@ -27,7 +27,17 @@ from tests.support.dm_control import (
 # Entries of observations that are computed from MuJoCo's numbers, rather than copied or subtracted: NumPy's logarithms,
 # roots and products of matrices differ from XLA's in the last bit.
 COMPUTED = ("touch", "dist_to_target", "force_torque", "extremities", "target", "to_target", "ball_state")
-COMPUTED += ("target_position", "arm_pos")
+COMPUTED += ("target_position", "arm_pos", "torso_com_velocity")
+MODEL_FIELDS = (
+    "actuator_gainprm",
+    "body_inertia",
+    "body_mass",
+    "body_pos",
+    "dof_armature",
+    "dof_damping",
+    "geom_friction",
+)
+MODEL_FIELDS += ("geom_rbound", "geom_size", "jnt_range", "jnt_stiffness", "sensor_type", "site_size")
 FIRST = first_of_each_domain()
 CASES = [
     pytest.param(id, seed, marks=() if id in FIRST and seed == 0 else pytest.mark.exhaustive)
@@ -40,7 +50,7 @@ CASES = [
 def test_whole_episodes_are_bit_equal(id, seed):
     """Physics is equal in every bit, observations in every float64, and rewards to 1e-12, in all of 1,000 steps."""
     with jax.enable_x64(True):
-        env, theirs = ours(id), reference(id, seed)
+        env, theirs = ours(id, seed), reference(id, seed)
         first = theirs.reset()
         state = state_of(id, env, theirs.physics)
         if not env.num_settling:  # what is observed first follows from the start
@@ -48,7 +58,8 @@ def test_whole_episodes_are_bit_equal(id, seed):
             assert_same(seen, first.observation)
         actions = random_actions(env, 1000, seed)
         expected = play_reference(theirs, actions)
-        assert len(expected.reward) == 1000 == funcenv.spec(id).max_episode_steps
+        assert len(expected.reward) == 1000
+        assert funcenv.spec(id).max_episode_steps == (None if names(id)[0] == "lqr" else 1000)
         played = play_ours(env, state, actions)
         np.testing.assert_array_equal(played.physics, expected.physics)
         assert_same(played.observation, expected.observation)
@@ -102,14 +113,14 @@ def test_models_and_spaces_are_dm_controls(id):
     drawn = variables(id, theirs.physics)
     with jax.enable_x64(True):
         changes = {} if drawn is None else env.model_changes(drawn)
-    for name in ("actuator_gainprm", "body_inertia", "body_mass", "body_pos", "dof_armature", "dof_damping",
-                 "geom_friction", "geom_rbound", "geom_size", "jnt_range", "sensor_type", "site_size"):  # fmt: skip
+    for name in MODEL_FIELDS:
         values = changes.get(name, getattr(env.model.mjmodel, name))
         np.testing.assert_array_equal(values, getattr(theirs.physics.model, name), name)
     assert env.dt == pytest.approx(theirs.control_timestep(), rel=1e-12)
     bounds = theirs.action_spec()
-    np.testing.assert_array_equal(env.action_space.low, bounds.minimum.astype(np.float32))
-    np.testing.assert_array_equal(env.action_space.high, bounds.maximum.astype(np.float32))
+    for found, bound in ((env.action_space.low, bounds.minimum), (env.action_space.high, bounds.maximum)):
+        unbounded = np.abs(bound) >= mujoco.mjMAXVAL
+        np.testing.assert_array_equal(found, np.where(unbounded, np.copysign(np.inf, bound), bound.astype(np.float32)))
     assert list(env.observation_space.keys()) == list(first.observation)
     for name, values in first.observation.items():
         assert env.observation_space[name].shape == np.shape(values), name
@@ -168,6 +179,17 @@ def test_no_episode_begins_with_a_contact(id):
         mujoco.mj_forward(model, data)
         contacts.append(data.ncon)
     assert sum(contacts) <= 1  # positions of 32 bits may touch where those of 64 bits do not
+
+
+@pytest.mark.parametrize("size, is_over", [(0.9e-6, True), (1.1e-6, False)])
+def test_an_lqr_episode_ends_at_rest(size, is_over):
+    id = "dm_control/lqr-lqr_6_2-v0"
+    env, theirs = ours(id), reference(id)
+    theirs.reset()
+    theirs.physics.data.qpos[:], theirs.physics.data.qvel[:] = size * 0.6 / np.sqrt(6), size * 0.8 / np.sqrt(6)
+    assert theirs.task.get_termination(theirs.physics) == (0.0 if is_over else None)
+    state = env.state_at(start_of(id, env, theirs.physics))
+    assert env.terminal(state) == is_over and not state.unstable
 
 
 def test_registered_tasks_are_dm_controls():
