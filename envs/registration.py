@@ -92,6 +92,7 @@ _SUITE: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("pendulum", "pendulum:SuitePendulum", ("swingup",)),
     ("point_mass", "point_mass:SuitePointMass", ("easy", "hard")),
     ("quadruped", "quadruped:SuiteQuadruped", ("walk", "run", "fetch")),
+    ("quadruped", "quadruped_escape:SuiteQuadrupedEscape", ("escape",)),
     ("reacher", "reacher:SuiteReacher", ("easy", "hard")),
     ("stacker", "stacker:SuiteStacker", ("stack_2", "stack_4")),
     ("walker", "walker:SuiteWalker", ("stand", "walk", "run")),

@@ -14,6 +14,7 @@ from funcenv.envs.dm_control.manipulator import SuiteManipulator
 from funcenv.envs.dm_control.pendulum import SuitePendulum
 from funcenv.envs.dm_control.point_mass import SuitePointMass
 from funcenv.envs.dm_control.quadruped import SuiteQuadruped
+from funcenv.envs.dm_control.quadruped_escape import SuiteQuadrupedEscape
 from funcenv.envs.dm_control.reacher import SuiteReacher
 from funcenv.envs.dm_control.stacker import SuiteStacker
 from funcenv.envs.dm_control.swimmer import SuiteSwimmer
@@ -36,6 +37,7 @@ __all__ = [
     "SuitePendulum",
     "SuitePointMass",
     "SuiteQuadruped",
+    "SuiteQuadrupedEscape",
     "SuiteReacher",
     "SuiteStacker",
     "SuiteSwimmer",

@@ -66,8 +66,8 @@ class SuiteDog(SuiteTask):
     frame_skip: int = field(pytree_node=False, default=3)
     task: str = field(pytree_node=False, default="stand")
 
-    tasks: ClassVar = ("stand", "walk", "trot", "run")
-    reads: ClassVar = ("act", "sensordata", "xmat", "xpos")
+    tasks: ClassVar[tuple[str, ...]] = ("stand", "walk", "trot", "run")
+    reads: ClassVar[tuple[str, ...]] = ("act", "sensordata", "xmat", "xpos")
     view: ClassVar = View(1.8, 1.35, (0.0, 0.0, 0.4), azimuth=60.0, elevation=-15.0, follow=(0, 1), grid=0.5)
 
     def own_model(self) -> CompiledModel:

@@ -22,7 +22,7 @@ from funcenv.envs.dm_control.suite_task import SuiteTask
 from funcenv.envs.mujoco.kinematics import site_places
 from funcenv.envs.mujoco.model import CompiledModel
 from funcenv.envs.mujoco.mujoco_env import exact
-from funcenv.envs.mujoco.mujoco_scene import View
+from funcenv.envs.mujoco.mujoco_scene import View, in_view
 from funcenv.envs.mujoco.mujoco_task import Start, TaskState
 from funcenv.envs.mujoco.named_data import NamedData
 from funcenv.scene import Line, Repeat, Scene, palette
@@ -95,7 +95,7 @@ class SuiteLQR(SuiteTask):
     def scene(self, state: TaskState) -> Scene:
         """Draw the balls from above, the springs between them, and the line of their places."""
         drawn, view = super().scene(state), self.scene_view
-        ends = site_places(self.model.mjmodel, state.qpos)[:, :2] - np.asarray(view.middle[:2], np.float32)
+        ends = in_view(site_places(self.model.mjmodel, state.qpos), view, state.qpos)
         edge, width = np.asarray([view.width / 2, 0.0], np.float32), np.float32(0.01 * view.height)
         springs = Line(ends[:-1], ends[1:], np.full(len(ends) - 1, width), np.tile(_GREY, (len(ends) - 1, 1)))
         return drawn.replace(shapes=(Line(-edge, edge, width / 2, palette.CLOUD), Repeat(springs), *drawn.shapes))

@@ -33,6 +33,7 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "mjb_output": (_POINTER, [_POINTER, _TEXT, _POINTER, _POINTER]),
     "mjb_expand": (_POINTER, [_POINTER, _TEXT, _POINTER, _POINTER]),
     "mjb_setConst": (_INT, [_POINTER, _POINTER, _INT]),
+    "mjb_setModels": (None, [_POINTER, _POINTER]),
     "mjb_apply": (_INT, [_POINTER, _POINTER, _INT, _POINTER, _POINTER, _INT]),
 }
 _DOUBLE: np.dtype[Any] = np.dtype(np.float64)
@@ -113,6 +114,12 @@ class Batch:
         if field.dtype != _DOUBLE:
             raise ValueError(f"the field {name!r} of the model holds no 64-bit floats; only those can be changed")
         return field
+
+    def set_models(self, models: list[Any]) -> None:
+        """Simulate each row with a model of its own, of the same sizes, which may be written between calls."""
+        addresses = (_POINTER * self.num)(*(model._address for model in models))
+        self._library.mjb_setModels(self._pointer, addresses)
+        self._models = models, addresses  # kept as long as the library may read them
 
     def set_const(self) -> None:
         """Compute the constants of the models that follow from expanded fields."""

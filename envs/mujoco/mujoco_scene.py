@@ -41,7 +41,7 @@ class View(NamedTuple):
     middle: tuple[float, float, float] = (0.0, 0.0, 0.0)  # centre of the view, from the followed point [m]
     azimuth: float = 90.0  # [degrees]
     elevation: float = 0.0  # [degrees]
-    follow: tuple[int, ...] = ()  # the entries of qpos, as coordinates x and y, that the view moves with
+    follow: tuple[int, ...] = ()  # the entries of qpos, as coordinates x, y and z, that the view moves with
     grid: float = 0.0  # distance of the lines on the floor [m]; 0 for no floor
     stage: float = math.inf  # half of the width of the floor along y [m]
 
@@ -67,10 +67,7 @@ def draw_model(
     """
     across, up, ahead = _axes(view)
     qpos = jnp.asarray(qpos, jnp.float32)
-    shift = jnp.zeros(3, jnp.float32)
-    for axis, index in enumerate(view.follow):
-        shift = shift.at[axis].set(qpos[index])
-    middle = _array(view.middle)
+    shift, middle = _shift(view, qpos), _array(view.middle)
     shapes: list[Any] = []
     backdrop: tuple[Any, ...] = ()
     if view.grid:
@@ -83,15 +80,28 @@ def draw_model(
     changes = changes or {}
     if sites:
         numbers = np.array([mjmodel.site(name).id for name in sites])
-        centers = site_places(mjmodel, qpos, changes)[numbers] - shift - middle
+        ends = in_view(site_places(mjmodel, qpos, changes)[numbers], view, qpos)
         radii = jnp.asarray(mjmodel.site_size[numbers, 0], jnp.float32)
-        ends = _project(centers, across, up)
         colors = np.tile(np.asarray(palette.GREEN, np.float32), (len(sites), 1))
         shapes.append(Repeat(Line(ends, ends, 2 * radii, colors)))
     poses = geom_poses(mjmodel, qpos, changes)
     shapes.append(_capsules(mjmodel, poses, view, shift + middle, size_scale, across, up, ahead))
     background = palette.PAPER if math.isfinite(view.stage) or not view.grid else palette.MIST
     return Scene(Camera((0.0, 0.0), view.width, view.height), tuple(shapes), backdrop, background)
+
+
+def in_view(points: jax.Array, view: View, qpos: jax.Array) -> jax.Array:
+    """Return where points of the world `[num, 3]` are in a drawing, `[num, 2]`."""
+    across, up, _ = _axes(view)
+    return _project(points - (_shift(view, qpos) + _array(view.middle)), across, up)
+
+
+def _shift(view: View, qpos: jax.Array) -> jax.Array:
+    """Return the point that the view moves with."""
+    shift = jnp.zeros(3, jnp.float32)
+    for axis, index in enumerate(view.follow):
+        shift = shift.at[axis].set(jnp.asarray(qpos[index], jnp.float32))
+    return shift
 
 
 def _axes(view: View) -> tuple[NDArray, NDArray, NDArray]:

@@ -115,7 +115,11 @@ class MujocoTask(SimulatedEnv[TaskState, Any]):
     is_synchronized: ClassVar[bool] = True  # true for data of the new state, false for that of the last simulation step
     is_contact_free: ClassVar[bool] = False  # true if starts with contacts are drawn again
     num_starts: ClassVar[int] = 16  # starts that are drawn then; the last one is taken if all have contacts
+    shares_variables: ClassVar[bool] = False  # true if all starts that are drawn for an episode have equal variables
     num_settling: ClassVar[int] = 0  # simulation steps before an episode begins
+    computed_fields: ClassVar[
+        tuple[tuple[str, Any], ...]
+    ] = ()  # fields of the model, and host functions that compute them
     drawn_sites: ClassVar[tuple[str, ...]] = ()  # sites that `scene` shows as discs
 
     def __post_init__(self) -> None:
@@ -190,6 +194,8 @@ class MujocoTask(SimulatedEnv[TaskState, Any]):
         """Return fields of `mujoco.MjModel` that this environment has otherwise, by name; none by default.
 
         They may depend on parameters of the environment, which then may be batched, and on the variables of an episode.
+        A function that `computed_fields` pairs with a field computes it from what is returned here, in NumPy and only
+        where that is new, so that a terrain of many heights need not be a part of the state. Set `mjx_fault` then.
 
         Args:
             variables: those of the episode.
@@ -275,7 +281,8 @@ class MujocoTask(SimulatedEnv[TaskState, Any]):
 
     def drawn_changes(self, state: TaskState) -> dict[str, NDArray]:
         """Return the fields of the model that an image of this state has otherwise."""
-        return {name: np.asarray(value) for name, value in self.model_changes(state.variables).items()}
+        functions, changes = dict(self.computed_fields), self.model_changes(state.variables)
+        return {name: functions.get(name, np.asarray)(np.asarray(value)) for name, value in changes.items()}
 
     def _filled(self, start: Start) -> Start:
         """Return a start without None, in arrays of the right shape."""
@@ -292,7 +299,11 @@ class MujocoTask(SimulatedEnv[TaskState, Any]):
 
     def _begin(self, starts: Start) -> TaskState:
         """Return the state of an episode with one of these starts, stacked along the first axis."""
-        changes = jax.vmap(lambda start: self.model_changes(start.variables))(starts)
+        variables = starts.variables
+        if self.shares_variables:
+            variables = jax.tree.map(lambda leaf: leaf[:1], variables)
+        num_changes = 1 if self.shares_variables else len(starts.qpos)
+        changes = jax.vmap(self.model_changes, axis_size=num_changes)(variables)
         fields = self._call("begin", changes, starts.qpos, starts.qvel, starts.act)
         chosen = fields.pop("chosen")
         return TaskState(**fields, variables=jax.tree.map(lambda leaf: leaf[chosen], starts.variables))
@@ -319,6 +330,7 @@ class MujocoTask(SimulatedEnv[TaskState, Any]):
             frame_skip=self.frame_skip,
             outputs=self.reads,
             changed=tuple(sorted(changes)),
+            computed=self.computed_fields,
             is_synchronized=self.is_synchronized,
             is_contact_free=self.is_contact_free,
             num_settling=self.num_settling,
