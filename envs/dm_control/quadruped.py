@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import math
+import xml.etree.ElementTree as ElementTree
 from typing import ClassVar
 
 import jax
@@ -22,11 +23,12 @@ from funcenv.envs.mujoco.model import CompiledModel, import_mujoco
 from funcenv.envs.mujoco.mujoco_scene import View
 from funcenv.envs.mujoco.mujoco_task import Start
 from funcenv.envs.mujoco.named_data import NamedData
-from funcenv.struct import field
+from funcenv.struct import NDArray, field
 
 SPEEDS = {"walk": 0.5, "run": 5.0}  # speeds whose reward is 1 [m/s]
 TIME_LIMIT = 20.0  # length of an episode [s], which the floor is made for
 ESCAPE_FLOOR = 40.0  # half of the width of the floor of the task escape [m]
+SKY_WIDTH = 64  # width of the texture of the sky in the task escape [pixels]
 HEIGHT_STEP = 0.01  # step of the search for a height without contacts [m]
 _WALLS = ("wall_px", "wall_py", "wall_nx", "wall_ny")
 
@@ -75,7 +77,7 @@ class SuiteQuadruped(SuiteTask):
     def starts(self, key: jax.Array) -> Start:
         """Return the same start at growing heights."""
         qpos, qvel = self._at_floor(key)
-        heights = HEIGHT_STEP * jnp.arange(self.num_starts, dtype=float)
+        heights = jnp.asarray(_heights(self.num_starts, str(qpos.dtype)))
         qpos = jnp.tile(qpos, (self.num_starts, 1)).at[:, 2].set(heights)
         return Start(qpos=qpos, qvel=jnp.tile(qvel, (self.num_starts, 1)))
 
@@ -142,6 +144,14 @@ class SuiteQuadruped(SuiteTask):
         return data.sensor("velocimeter").data
 
 
+@functools.cache
+def _heights(num: int, dtype: str) -> NDArray:
+    """Return heights from 0, added up like dm_control's, and rounded up: no robot touches what dm_control's does not."""
+    heights = np.concatenate([[0.0], np.cumsum(np.full(num - 1, HEIGHT_STEP))])
+    narrow = heights.astype(dtype)
+    return np.where(narrow < heights, np.nextafter(narrow, np.asarray(np.inf, dtype)), narrow)
+
+
 def upright_factor(data: NamedData, degrees: float = 0.0) -> Float[Array, ""]:
     """Return the factor of the reward for an upright torso: 1 up to an angle, and 0 upside down."""
     cosine = math.cos(math.radians(degrees))
@@ -159,6 +169,8 @@ def quadruped_model(task: str) -> CompiledModel:
         for parent in tree.iter():
             for sensor in parent.findall("rangefinder"):
                 parent.remove(sensor)
+    else:
+        _shrink_sky(tree)
     if task != "fetch":
         size = ESCAPE_FLOOR if task == "escape" else TIME_LIMIT * SPEEDS[task]
         named(tree, "geom", "floor")[0].set("size", f"{size} {size} .5")
@@ -167,6 +179,17 @@ def quadruped_model(task: str) -> CompiledModel:
         element, parent = named(tree, tag, name)
         parent.remove(element)
     return compile_model(tree, f"dm_control's quadruped of the task {task}")
+
+
+def _shrink_sky(tree: ElementTree.Element) -> None:
+    """Make the texture of the sky smaller, which is nearly all of the memory that a model of its own takes."""
+    for include in tree.findall("include"):
+        if include.get("file", "").endswith("skybox.xml"):
+            tree.remove(include)
+    for assets in read_model("common/skybox.xml"):
+        for texture in assets:
+            texture.attrib.update(width=str(SKY_WIDTH), height=str(SKY_WIDTH))
+        tree.append(assets)
 
 
 class _Hinges:
@@ -184,7 +207,7 @@ def _hinges(source: CompiledModel) -> _Hinges:
 
 
 @functools.cache
-def sensors(source: CompiledModel, *kinds: str) -> np.ndarray:
+def sensors(source: CompiledModel, *kinds: str) -> NDArray:
     """Return where the numbers of all sensors of some kinds are."""
     mjmodel, names = source.mjmodel, import_mujoco().mjtSensor
     wanted = np.isin(mjmodel.sensor_type, [int(getattr(names, f"mjSENS_{kind}")) for kind in kinds])
