@@ -110,9 +110,10 @@ class Batch:
         Raises:
             ValueError: the model has no such field, or it holds no 64-bit floats.
         """
-        field = self._field(self._library.mjb_expand, name)
+        remedy = "pair it with a function in computed_fields, which writes to models of their own"
+        field = self._field(self._library.mjb_expand, name, remedy)
         if field.dtype != _DOUBLE:
-            raise ValueError(f"the field {name!r} of the model holds no 64-bit floats; only those can be changed")
+            raise ValueError(f"the field {name!r} of the model holds no 64-bit floats; {remedy}")
         return field
 
     def set_models(self, models: list[Any]) -> None:
@@ -175,11 +176,11 @@ class Batch:
             message = self._library.mjb_error(self._pointer, first).decode()
             raise RuntimeError(f"MuJoCo failed in {num_failed} of {self.num} simulations: {message}; correct the model")
 
-    def _field(self, function: Any, name: str) -> NDArray:
+    def _field(self, function: Any, name: str, remedy: str = "use another one") -> NDArray:
         size, item_size = ctypes.c_int(), ctypes.c_int()
         address = function(self._pointer, name.encode(), ctypes.byref(size), ctypes.byref(item_size))
         if not address or item_size.value not in (0, *_DTYPES):
-            raise ValueError(f"a batch of simulations has no field {name!r} of numbers; use another one")
+            raise ValueError(f"a batch of simulations has no field {name!r} of numbers; {remedy}")
         return self._array(address, size.value, _DTYPES.get(item_size.value, _DOUBLE))
 
     def _array(self, address: int, size: int, dtype: np.dtype[Any] = _DOUBLE) -> NDArray:

@@ -325,6 +325,11 @@ class MujocoTask(SimulatedEnv[TaskState, Any]):
 
     def _call(self, function: str, changes: dict[str, Any], *args: Any) -> dict[str, Any]:
         """Call `advance` or `begin` of the simulator, with changes of the model."""
+        unknown = [name for name, _ in self.computed_fields if name not in changes]
+        if unknown:
+            raise ValueError(
+                f"model_changes of {type(self).__name__} must return {unknown[0]!r}, which is computed; add it"
+            )
         simulated = TaskSimulation(
             source=self.source,
             frame_skip=self.frame_skip,

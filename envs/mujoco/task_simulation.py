@@ -162,18 +162,28 @@ class _OwnModels:
         self._functions = {name: functions.get(name, np.asarray) for name in simulation.changed}
         self._models = [copy.copy(mjmodel) for _ in range(batch.num)]
         self._given: dict[str, NDArray] = {}  # arguments that the fields were computed from, by name
+        self._data = import_mujoco().MjData(mjmodel)  # memory for constants
         batch.set_models(self._models)
 
     def change(self, changes: dict[str, NDArray], rows: Any) -> None:
         """Compute the fields of those rows whose arguments are new."""
-        numbers = np.arange(len(self._models))[rows]
-        for name, compute in self._functions.items():
+        numbers, stale = np.arange(len(self._models))[rows], set()
+        for name in self._functions:
             values = changes[name].reshape(len(numbers), -1)
             given = self._given.setdefault(name, np.full((len(self._models), values.shape[1]), np.nan))
             for row in np.flatnonzero(np.any(given[numbers] != values, axis=1)):
-                field = getattr(self._models[numbers[row]], name)
-                field[:] = compute(changes[name][row]).reshape(field.shape)
+                self._write(name, self._models[numbers[row]], changes[name][row])
+                if name in _SOURCES_OF_CONSTANTS:
+                    stale.add(numbers[row])
             given[numbers] = values
+        for number in stale:
+            import_mujoco().mj_setConst(self._models[number], self._data)
+
+    def _write(self, name: str, mjmodel: Any, values: NDArray) -> None:
+        field, found = functools.reduce(getattr, name.split("."), mjmodel), self._functions[name](values)
+        if found.size != field.size:
+            raise ValueError(f"{name} of the model has {field.size} numbers, got {found.size}; compute as many")
+        field[:] = found.reshape(field.shape)
 
 
 class _Rows:
