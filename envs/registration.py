@@ -82,7 +82,7 @@ _SUITE: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("cartpole", "cartpole:SuiteCartpole", ("balance", "balance_sparse", "swingup", "swingup_sparse")),
     ("cheetah", "cheetah:SuiteCheetah", ("run",)),
     ("dog", "dog:SuiteDog", ("stand", "walk", "trot", "run")),
-    ("dog", "dog:SuiteDogFetch", ("fetch",)),
+    ("dog", "dog_fetch:SuiteDogFetch", ("fetch",)),
     ("finger", "finger:SuiteFinger", ("spin", "turn_easy", "turn_hard")),
     ("fish", "fish:SuiteFish", ("upright", "swim")),
     ("hopper", "hopper:SuiteHopper", ("stand", "hop")),

@@ -4,7 +4,8 @@ from funcenv.envs.dm_control.acrobot import SuiteAcrobot
 from funcenv.envs.dm_control.ball_in_cup import SuiteBallInCup
 from funcenv.envs.dm_control.cartpole import SuiteCartpole
 from funcenv.envs.dm_control.cheetah import SuiteCheetah
-from funcenv.envs.dm_control.dog import SuiteDog, SuiteDogFetch
+from funcenv.envs.dm_control.dog import SuiteDog
+from funcenv.envs.dm_control.dog_fetch import SuiteDogFetch
 from funcenv.envs.dm_control.finger import SuiteFinger
 from funcenv.envs.dm_control.fish import SuiteFish
 from funcenv.envs.dm_control.hopper import SuiteHopper

@@ -146,7 +146,7 @@ class SuiteQuadruped(SuiteTask):
 
 @functools.cache
 def _heights(num: int, dtype: str) -> NDArray:
-    """Return heights from 0, added up like dm_control's, and rounded up: no robot touches what dm_control's does not."""
+    """Return heights from 0 as dm_control adds them up, rounded up, so that none is lower than dm_control's [m]."""
     heights = np.concatenate([[0.0], np.cumsum(np.full(num - 1, HEIGHT_STEP))])
     narrow = heights.astype(dtype)
     return np.where(narrow < heights, np.nextafter(narrow, np.asarray(np.inf, dtype)), narrow)
