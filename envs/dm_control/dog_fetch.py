@@ -24,12 +24,19 @@ from funcenv.struct import field
 class SuiteDogFetch(SuiteDog):
     """Dog of dm_control's suite, which fetches a ball.
 
-    Observation: that of `SuiteDog`, then `ball_state`, float32 `[6]`: place [m] and velocity [m/s] of the ball in the
-        frame of the head; and `target_position`, float32 `[3]`: the target in this frame [m]. With
-        `flat_observation=True` it is one array in this order. With `jax_enable_x64` it is float64, bit for bit
-        dm_control's but for the last bits of `torso_com_velocity`, ball and target.
+    Observation: a dict of `joint_angles`, float32 `[73]` [rad]; `joint_velocites`, which is dm_control's spelling,
+        float32 `[73]` [rad/s]; `torso_pelvis_height`, float32 `[2]` [m]; `z_projection`, float32 `[9]`: the vertical in
+        the frames of skull, torso and pelvis; `torso_com_velocity`, float32 `[3]`: the velocity of the centre of mass
+        in the frame of the torso [m/s]; `inertial_sensors`, float32 `[9]`: acceleration [m/s^2], velocity [m/s] and
+        rotation [rad/s] of the torso; `foot_forces`, float32 `[12]`: forces at left and right foot, and left and right
+        hand [N]; `touch_sensors`, float32 `[4]`: pressures at left and right palm and sole [N]; `actuator_state`,
+        float32 `[38]`; `ball_state`, float32 `[6]`: place [m] and velocity [m/s] of the ball in the frame of the head;
+        and `target_position`, float32 `[3]`: the target in this frame [m]. With `flat_observation=True` it is one array
+        in this order. With `jax_enable_x64` it is float64, bit for bit dm_control's but for the last bits of
+        `torso_com_velocity`, ball and target.
 
-    Action: that of `SuiteDog`.
+    Action: float32 `[38]`: controls of the actuators in `[-1, 1]`, which follow them with a time constant of 0.05 s.
+        MuJoCo clips what lies outside.
 
     Reward: the product of the factors for standing, of a factor from 1/7 to 1 for a ball near the mouth, and of one
         from 1/2 to 1 for a ball near the target, in the middle of the floor. The first of these two is 1 where the ball

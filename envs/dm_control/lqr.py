@@ -43,12 +43,12 @@ class SuiteLQR(SuiteTask):
     drawn from 15 to 25 N/m when the model is made. `model_seed` gives the springs of `suite.load(...,
     task_kwargs={"random": model_seed})`.
 
-    Observation: a dict of `position`, float32 `[2]` or `[6]`: the way of each ball from the one before it [m]; and
-        `velocity`, of the same shape [m/s]. With `flat_observation=True` it is one array in this order. With
+    Observation: a dict of `position`, float32 `[2]` or float32 `[6]`: the way of each ball from the one before it [m];
+        and `velocity`, of the same shape [m/s]. With `flat_observation=True` it is one array in this order. With
         `jax_enable_x64` it is float64, bit for bit dm_control's.
 
-    Action: float32 `[1]` or `[2]`: the forces on the first balls [N], without bounds. dm_control's specification says
-        1e10.
+    Action: float32 `[1]` or float32 `[2]`: the forces on the first balls [N], without bounds; dm_control's
+        specification says 1e10.
 
     Reward: 1 minus half of the squared norm of the positions, and minus 0.05 times that of the forces. It has no lower
         bound.

@@ -52,13 +52,17 @@ def bowl() -> NDArray:
 class SuiteQuadrupedEscape(SuiteQuadruped):
     """Quadruped of dm_control's suite, which escapes from a bowl.
 
-    Observation: that of `SuiteQuadruped` in the task `walk`, then `origin`, float32 `[3]`: the middle of the bowl in
-        the frame of the torso [m]; and `rangefinder`, float32 `[20]`: the hyperbolic tangents of the distances that the
-        rangefinders measure [m], or 1 where they meet nothing. With `flat_observation=True` it is one array in this
-        order. With `jax_enable_x64` it is float64, bit for bit dm_control's but for the last bits of forces, `origin`
-        and hyperbolic tangents.
+    Observation: a dict of `egocentric_state`, float32 `[44]`: angles `[16]` [rad] and velocities `[16]` [rad/s] of the
+        joints, and activations of the actuators `[12]`; `torso_velocity`, float32 `[3]`: in its own frame [m/s];
+        `torso_upright`, float32 `[]`: the cosine of its angle from upright; `imu`, float32 `[6]`: acceleration [m/s^2]
+        and rotation [rad/s] of the torso; `force_torque`, float32 `[24]`: arcsinh of forces [N] and torques [N m] at
+        the toes; `origin`, float32 `[3]`: the middle of the bowl in the frame of the torso [m]; and `rangefinder`,
+        float32 `[20]`: the hyperbolic tangents of the distances that the rangefinders measure [m], or 1 where they meet
+        nothing. With `flat_observation=True` it is one array in this order. With `jax_enable_x64` it is float64, bit
+        for bit dm_control's but for the last bits of forces, `origin` and hyperbolic tangents.
 
-    Action: that of `SuiteQuadruped`.
+    Action: float32 `[12]`: where the actuators pull yaw, lift and extension of each leg, in `[-1, 1]`. MuJoCo clips
+        what lies outside.
 
     Reward: a factor from 0 to 1 for a torso within 20 degrees of upright, times the distance from the middle in units
         of the bowl's size of 30 m, 1 at most.
@@ -127,7 +131,8 @@ class SuiteQuadrupedEscape(SuiteQuadruped):
         across, along = (jax.lax.dynamic_slice(smooth, (first, 0), side) for first in (row, column))
         shape = jax.lax.dynamic_slice(jnp.asarray(bowl(), jnp.float32), (row, column), (_NUM_DRAWN, _NUM_DRAWN))
         heights = elevation * shape * (across @ state.variables.astype(jnp.float32) @ along.T)
-        places = (jnp.arange(_NUM_DRAWN, dtype=jnp.float32) + jnp.stack([row, column])[:, None]) * step - size
+        numbers = jnp.arange(_NUM_DRAWN)[None] + jnp.stack([row, column])[:, None]
+        places = numbers.astype(jnp.float32) * step - size
         y, x = jnp.meshgrid(*places, indexing="ij")
         return jnp.stack([x, y, heights + float(self.model_row("geom_pos", "terrain", "geom")[2])], axis=-1)
 

@@ -35,10 +35,10 @@ class SuiteStacker(PlanarArm):
         fingertip, thumb and thumbtip; `arm_vel`, float32 `[8]`: their velocities [rad/s]; `touch`, float32 `[5]`:
         log(1 + force [N]) at palm, finger, thumb and both tips; `hand_pos`, float32 `[4]`: x and z [m], and w and y of
         the quaternion; `box_pos`: the same of each box; `box_vel`: the velocities of each box along x [m/s], around y
-        [rad/s] and along z [m/s]; and `target_pos`, float32 `[2]`: x and z [m]. With two boxes they are float32
-        `[2, 4]` and `[6]`, with four boxes float32 `[4, 4]` and `[12]`. With `flat_observation=True` it is one array in
-        this order. With `jax_enable_x64` it is float64, bit for bit dm_control's but for the last bit of sines, cosines
-        and logarithms.
+        [rad/s] and along z [m/s]; and `target_pos`, float32 `[2]`: x and z [m]. With two boxes `box_pos` is float32
+        `[2, 4]` and `box_vel` float32 `[6]`, with four boxes float32 `[4, 4]` and float32 `[12]`. With
+        `flat_observation=True` it is one array in this order. With `jax_enable_x64` it is float64, bit for bit
+        dm_control's but for the last bit of sines, cosines and logarithms.
 
     Action: float32 `[5]`: torques of the arm's four joints, and of the grasp, in `[-1, 1]`; gears multiply them. MuJoCo
         clips what lies outside.

@@ -93,7 +93,7 @@ def draw_model(
 def in_view(points: jax.Array, view: View, qpos: jax.Array) -> jax.Array:
     """Return where points of the world `[num, 3]` are in a drawing, `[num, 2]`."""
     across, up, _ = _axes(view)
-    return _project(points - (_shift(view, qpos) + _array(view.middle)), across, up)
+    return _project(points - (_shift(view, qpos) + _array(view.middle))[None], across, up)
 
 
 def _shift(view: View, qpos: jax.Array) -> jax.Array:
