@@ -81,15 +81,20 @@ _SUITE: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("ball_in_cup", "ball_in_cup:SuiteBallInCup", ("catch",)),
     ("cartpole", "cartpole:SuiteCartpole", ("balance", "balance_sparse", "swingup", "swingup_sparse")),
     ("cheetah", "cheetah:SuiteCheetah", ("run",)),
+    ("dog", "dog:SuiteDog", ("stand", "walk", "trot", "run")),
+    ("dog", "dog_fetch:SuiteDogFetch", ("fetch",)),
     ("finger", "finger:SuiteFinger", ("spin", "turn_easy", "turn_hard")),
     ("fish", "fish:SuiteFish", ("upright", "swim")),
     ("hopper", "hopper:SuiteHopper", ("stand", "hop")),
     ("humanoid", "humanoid:SuiteHumanoid", ("stand", "walk", "run", "run_pure_state")),
     ("humanoid_CMU", "humanoid:SuiteHumanoidCMU", ("stand", "walk", "run")),
+    ("manipulator", "manipulator:SuiteManipulator", ("bring_ball", "bring_peg", "insert_ball", "insert_peg")),
     ("pendulum", "pendulum:SuitePendulum", ("swingup",)),
     ("point_mass", "point_mass:SuitePointMass", ("easy", "hard")),
     ("quadruped", "quadruped:SuiteQuadruped", ("walk", "run", "fetch")),
+    ("quadruped", "quadruped_escape:SuiteQuadrupedEscape", ("escape",)),
     ("reacher", "reacher:SuiteReacher", ("easy", "hard")),
+    ("stacker", "stacker:SuiteStacker", ("stack_2", "stack_4")),
     ("walker", "walker:SuiteWalker", ("stand", "walk", "run")),
 )
 # Ids of the suite whose task is a number of parts: the rest of the id, the class, and its arguments
@@ -100,6 +105,11 @@ _SUITE_SIZES: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("swimmer-swimmer15", "swimmer:SuiteSwimmer", {"num_links": 15}),
 )
 _SUITE_STEPS = 1000
+# Tasks of the suite without a time limit, as `_SUITE_SIZES`
+_SUITE_ENDLESS: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("lqr-lqr_2_1", "lqr:SuiteLQR", {"task": "lqr_2_1"}),
+    ("lqr-lqr_6_2", "lqr:SuiteLQR", {"task": "lqr_6_2"}),
+)
 
 _GYMNASIUM = "funcenv.adapters.gymnasium.from_env:from_gymnasium"
 
@@ -122,6 +132,8 @@ def register_envs() -> None:
             _register_suite(f"{domain}-{task}", name, {"task": task})
     for rest, name, kwargs in _SUITE_SIZES:
         _register_suite(rest, name, kwargs)
+    for rest, name, kwargs in _SUITE_ENDLESS:
+        _register_suite(rest, name, kwargs, None)
     register_family(_atari_specs)
     for library, limit in _LIBRARIES.items():
         register_namespace(library, f"funcenv.interop.{library}:from_{library}", "env", limit)
@@ -129,8 +141,8 @@ def register_envs() -> None:
     register_namespace("playground", "funcenv.interop.brax:from_playground", "env", _LIBRARIES["brax"])
 
 
-def _register_suite(rest: str, name: str, kwargs: dict[str, Any]) -> None:
-    register(f"dm_control/{rest}-v0", f"{_PACKAGE}.dm_control.{name}", _SUITE_STEPS, None, kwargs)
+def _register_suite(rest: str, name: str, kwargs: dict[str, Any], max_steps: int | None = _SUITE_STEPS) -> None:
+    register(f"dm_control/{rest}-v0", f"{_PACKAGE}.dm_control.{name}", max_steps, None, kwargs)
 
 
 def _atari_specs() -> Iterator[EnvSpec]:

@@ -7,6 +7,7 @@ images are drawn by `funcenv.envs.mujoco.mujoco_image`.
 from __future__ import annotations
 
 import math
+import re
 from typing import Any, NamedTuple
 
 import jax
@@ -17,9 +18,15 @@ from funcenv.envs.mujoco.kinematics import geom_poses, site_places
 from funcenv.scene import Camera, Line, Rectangle, Repeat, Scene, palette
 from funcenv.struct import NDArray
 
-_PLANE, _SPHERE, _ELLIPSOID, _BOX = 0, 2, 4, 6  # mjtGeom; capsules and cylinders are 3 and 5
+_SPHERE, _ELLIPSOID, _BOX = 2, 4, 6  # mjtGeom; capsules and cylinders are 3 and 5
+_UNDRAWN = (0, 1, 7)  # planes, height fields and meshes
 _LIMBS = (palette.ORANGE, palette.BLUE, palette.GREEN, palette.RED, palette.EARTH, palette.YELLOW)
-_MEANINGS = {"target": palette.RED, "goal": palette.GREEN, "object": palette.RED, "cart": palette.INK}  # colours
+# Colours by the first word of the name of a body or geom
+_MEANINGS = {"target": palette.RED, "goal": palette.GREEN, "object": palette.RED, "cart": palette.INK}
+_MEANINGS |= dict.fromkeys(("ball", "box", "peg", "pommel"), palette.ORANGE) | {
+    "cup": palette.STONE,
+    "slot": palette.STONE,
+}
 _EDGE = 0.012  # width of the outline, of the width of the view
 _MAX_SIDE_VIEW = 0.25  # sine of the elevation up to which a view is one from the side
 _DEPTH_STEP = 1e-3  # distances that differ by less are equal [m]
@@ -34,7 +41,7 @@ class View(NamedTuple):
     middle: tuple[float, float, float] = (0.0, 0.0, 0.0)  # centre of the view, from the followed point [m]
     azimuth: float = 90.0  # [degrees]
     elevation: float = 0.0  # [degrees]
-    follow: tuple[int, ...] = ()  # the entries of qpos, as coordinates x and y, that the view moves with
+    follow: tuple[int, ...] = ()  # the entries of qpos, as coordinates x, y and z, that the view moves with
     grid: float = 0.0  # distance of the lines on the floor [m]; 0 for no floor
     stage: float = math.inf  # half of the width of the floor along y [m]
 
@@ -50,19 +57,17 @@ def draw_model(
     """Return the geoms of a model in a pose, and the floor.
 
     Args:
-        mjmodel: the model. Boxes and ellipsoids are drawn as capsules along their longest axis, planes not at all.
+        mjmodel: the model. Boxes and ellipsoids are drawn as capsules along their longest axis. Planes, height
+            fields and meshes are not drawn.
         qpos: positions of the joints.
         view: from where to look.
         size_scale: factor of the sizes of the geoms.
-        changes: fields of the model that are otherwise; `geom_pos` and `site_pos` count.
+        changes: fields of the model that are otherwise, as `geom_poses` and `site_places` take them.
         sites: names of sites to draw behind the geoms, as discs.
     """
     across, up, ahead = _axes(view)
     qpos = jnp.asarray(qpos, jnp.float32)
-    shift = jnp.zeros(3, jnp.float32)
-    for axis, index in enumerate(view.follow):
-        shift = shift.at[axis].set(qpos[index])
-    middle = _array(view.middle)
+    shift, middle = _shift(view, qpos), _array(view.middle)
     shapes: list[Any] = []
     backdrop: tuple[Any, ...] = ()
     if view.grid:
@@ -75,15 +80,28 @@ def draw_model(
     changes = changes or {}
     if sites:
         numbers = np.array([mjmodel.site(name).id for name in sites])
-        centers = site_places(mjmodel, qpos, changes.get("site_pos"))[numbers] - (shift + middle)[None]
+        ends = in_view(site_places(mjmodel, qpos, changes)[numbers], view, qpos)
         radii = jnp.asarray(mjmodel.site_size[numbers, 0], jnp.float32)
-        ends = _project(centers, across, up)
         colors = np.tile(np.asarray(palette.GREEN, np.float32), (len(sites), 1))
         shapes.append(Repeat(Line(ends, ends, 2 * radii, colors)))
-    poses = geom_poses(mjmodel, qpos, changes.get("geom_pos"))
+    poses = geom_poses(mjmodel, qpos, changes)
     shapes.append(_capsules(mjmodel, poses, view, shift + middle, size_scale, across, up, ahead))
     background = palette.PAPER if math.isfinite(view.stage) or not view.grid else palette.MIST
     return Scene(Camera((0.0, 0.0), view.width, view.height), tuple(shapes), backdrop, background)
+
+
+def in_view(points: jax.Array, view: View, qpos: jax.Array) -> jax.Array:
+    """Return where points of the world `[num, 3]` are in a drawing, `[num, 2]`."""
+    across, up, _ = _axes(view)
+    return _project(points - (_shift(view, qpos) + _array(view.middle))[None], across, up)
+
+
+def _shift(view: View, qpos: jax.Array) -> jax.Array:
+    """Return the point that the view moves with."""
+    shift = jnp.zeros(3, jnp.float32)
+    for axis, index in enumerate(view.follow):
+        shift = shift.at[axis].set(jnp.asarray(qpos[index], jnp.float32))
+    return shift
 
 
 def _axes(view: View) -> tuple[NDArray, NDArray, NDArray]:
@@ -106,7 +124,7 @@ def _capsules(
 ) -> Repeat:
     """Return the geoms, those far away first, each with an outline."""
     kinds = [int(kind) for kind in mjmodel.geom_type]
-    drawn = [geom for geom, kind in enumerate(kinds) if kind != _PLANE]
+    drawn = [geom for geom, kind in enumerate(kinds) if kind not in _UNDRAWN]
     centers, axes = (part[np.array(drawn)] for part in poses)
     sizes = [_length_and_radius(kinds[geom], mjmodel.geom_size[geom]) for geom in drawn]
     lengths, radii = (size_scale * np.array(each, np.float32) for each in zip(*sizes, strict=True))
@@ -167,8 +185,9 @@ def _color(mjmodel: Any, geom: int) -> Any:
     """Return the colour of a geom: of what it means, of its limb, or of the trunk."""
     body = int(mjmodel.geom_bodyid[geom])
     for name in (mjmodel.body(body).name, mjmodel.geom(geom).name):
-        if name in _MEANINGS:
-            return _MEANINGS[name]
+        word = re.match("[a-z]*", name)
+        if word and word[0] in _MEANINGS:
+            return _MEANINGS[word[0]]
     if body == 0:
         return palette.STONE
     trunk = _trunk(mjmodel)

@@ -7,6 +7,7 @@ an episode. The rules do not know which backend computes the physics, as those o
 from __future__ import annotations
 
 import functools
+import math
 from collections import OrderedDict
 from typing import Any, ClassVar
 
@@ -66,7 +67,7 @@ class MujocoTask(SimulatedEnv[TaskState, Any]):
     Observation: what `observation` returns, an array or a dict of arrays. The space follows from it: numbers without
         bounds.
 
-    Action: float32 `[nu]`: the controls of the actuators, within their ranges.
+    Action: float32 `[nu]`: the controls of the actuators, within their ranges; those without limits are unbounded.
 
     Termination: the simulation diverges. A subclass that defines `terminal` keeps `state.unstable |` in it.
 
@@ -114,7 +115,11 @@ class MujocoTask(SimulatedEnv[TaskState, Any]):
     is_synchronized: ClassVar[bool] = True  # true for data of the new state, false for that of the last simulation step
     is_contact_free: ClassVar[bool] = False  # true if starts with contacts are drawn again
     num_starts: ClassVar[int] = 16  # starts that are drawn then; the last one is taken if all have contacts
+    shares_variables: ClassVar[bool] = False  # true if all starts that are drawn for an episode have equal variables
     num_settling: ClassVar[int] = 0  # simulation steps before an episode begins
+    computed_fields: ClassVar[
+        tuple[tuple[str, Any], ...]
+    ] = ()  # fields of the model, and host functions that compute them
     drawn_sites: ClassVar[tuple[str, ...]] = ()  # sites that `scene` shows as discs
 
     def __post_init__(self) -> None:
@@ -204,6 +209,8 @@ class MujocoTask(SimulatedEnv[TaskState, Any]):
         """Return fields of `mujoco.MjModel` that this environment has otherwise, by name; none by default.
 
         They may depend on parameters of the environment, which then may be batched, and on the variables of an episode.
+        A function that `computed_fields` pairs with a field computes it from what is returned here, in NumPy and only
+        where that is new, so that a terrain of many heights need not be a part of the state. Set `mjx_fault` then.
 
         Args:
             variables: those of the episode.
@@ -241,6 +248,12 @@ class MujocoTask(SimulatedEnv[TaskState, Any]):
     def state_info(self, state: TaskState) -> dict[str, Any]:
         """Return whether the simulation diverged."""
         return {"unstable": state.unstable}
+
+    @property
+    def action_space(self) -> Box:
+        """The ranges of the controls; unbounded for actuators without limits."""
+        is_limited, (low, high) = self.model.mjmodel.actuator_ctrllimited.astype(bool), self.model.ctrlrange
+        return Box(np.where(is_limited, low, -math.inf), np.where(is_limited, high, math.inf))
 
     @property
     def observation_space(self) -> AnySpace:
@@ -283,7 +296,8 @@ class MujocoTask(SimulatedEnv[TaskState, Any]):
 
     def drawn_changes(self, state: TaskState) -> dict[str, NDArray]:
         """Return the fields of the model that an image of this state has otherwise."""
-        return {name: np.asarray(value) for name, value in self.model_changes(state.variables).items()}
+        functions, changes = dict(self.computed_fields), self.model_changes(state.variables)
+        return {name: functions.get(name, np.asarray)(np.asarray(value)) for name, value in changes.items()}
 
     def _filled(self, start: Start) -> Start:
         """Return a start without None, in arrays of the right shape."""
@@ -300,7 +314,11 @@ class MujocoTask(SimulatedEnv[TaskState, Any]):
 
     def _begin(self, starts: Start) -> TaskState:
         """Return the state of an episode with one of these starts, stacked along the first axis."""
-        changes = jax.vmap(lambda start: self.model_changes(start.variables))(starts)
+        variables = starts.variables
+        if self.shares_variables:
+            variables = jax.tree.map(lambda leaf: leaf[:1], variables)
+        num_changes = 1 if self.shares_variables else len(starts.qpos)
+        changes = jax.vmap(self.model_changes, axis_size=num_changes)(variables)
         fields = self._call("begin", changes, starts.qpos, starts.qvel, starts.act)
         chosen = fields.pop("chosen")
         return TaskState(**fields, variables=jax.tree.map(lambda leaf: leaf[chosen], starts.variables))
@@ -322,11 +340,17 @@ class MujocoTask(SimulatedEnv[TaskState, Any]):
 
     def _call(self, function: str, changes: dict[str, Any], *args: Any) -> dict[str, Any]:
         """Call `advance` or `begin` of the simulator, with changes of the model."""
+        unknown = [name for name, _ in self.computed_fields if name not in changes]
+        if unknown:
+            raise ValueError(
+                f"model_changes of {type(self).__name__} must return {unknown[0]!r}, which is computed; add it"
+            )
         simulated = TaskSimulation(
             source=self.source,
             frame_skip=self.frame_skip,
             outputs=self.reads,
             changed=tuple(sorted(changes)),
+            computed=self.computed_fields,
             is_synchronized=self.is_synchronized,
             is_contact_free=self.is_contact_free,
             num_settling=self.num_settling,

@@ -115,8 +115,9 @@ class SimulatedEnv(FuncEnv[State, Float[Array, "nu"], Obs]):
         return tuple(in_words(joint or one.name) or f"actuator {i}" for i, (joint, one) in enumerate(pairs))
 
     def get_keys_to_action(self) -> dict[Any, Any]:
-        """Return keys for full control of one motor each."""
-        return motor_keys(*self.model.ctrlrange)
+        """Return keys for full control of one motor each, or for 1 and -1 where a control is unbounded."""
+        space = self.action_space
+        return motor_keys(np.nan_to_num(space.low, neginf=-1.0), np.nan_to_num(space.high, posinf=1.0))
 
     @property
     def image_size(self) -> tuple[int, int] | None:

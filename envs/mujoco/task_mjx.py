@@ -50,8 +50,11 @@ def advance(
 def begin(simulation: TaskSimulation, qpos: Any, qvel: Any, act: Any, changes: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of the state after a reset to one of the starts, and the number of this start."""
 
+    def of(values: Any, start: int | jax.Array) -> Any:
+        return values[jnp.minimum(start, len(values) - 1)]
+
     def started(start: int | jax.Array) -> tuple[Any, Any]:
-        model, data = _model_and_data(simulation, {name: values[start] for name, values in changes.items()})
+        model, data = _model_and_data(simulation, {name: of(values, start) for name, values in changes.items()})
         data = data.replace(qpos=qpos[start], qvel=qvel[start], act=act[start])
         return model, _forward(model, data)
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,7 @@ class TaskSimulation:
         frame_skip: the number of simulation steps in a step of the environment.
         outputs: fields of `mjData` that the rules read beside qpos and qvel.
         changed: fields of the model whose values are arguments.
+        computed: functions that compute some of those fields from the arguments, by name.
         is_synchronized: whether positions and velocities in `outputs` are those of the new state, as dm_control's, or
             as the last simulation step left them, as Gymnasium's.
         is_contact_free: whether episodes begin without contacts.
@@ -59,6 +61,7 @@ class TaskSimulation:
     frame_skip: int
     outputs: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
+    computed: tuple[tuple[str, Callable[[NDArray], NDArray]], ...] = ()
     is_synchronized: bool = True
     is_contact_free: bool = False
     num_settling: int = 0
@@ -110,7 +113,7 @@ def begin(
             says so, or the last one if all have some.
         qvel: velocities of the starts, `[num, starts, nv]`.
         act: activations of the starts, `[num, starts, na]`.
-        changes: values of the changed fields of the model, `[num, starts, ...]`.
+        changes: values of the changed fields of the model, `[num, starts, ...]`, or `[num, 1, ...]` for all starts.
     """
     with _batches.borrow(simulation, len(qpos)) as rows:
         rows.begin(out, qpos, qvel, act, changes)
@@ -130,13 +133,17 @@ class _Simulations:
         self.act, self.time, self.fields = in_state["act"], state[:, :1], {**self.batch.fields, **in_state}
         self.carried = state[:, : columns(bits.mjSTATE_WARMSTART.value).stop]
         self.inputs = {name: in_state[name] for name in INPUTS}
-        self.changed = {name: self.batch.expand(name) for name in simulation.changed}
-        self._has_constants = bool(set(_SOURCES_OF_CONSTANTS) & set(simulation.changed))
+        self._models = _OwnModels(self.batch, mjmodel, simulation) if simulation.computed else None
+        expanded = () if self._models else simulation.changed
+        self.changed = {name: self.batch.expand(name) for name in expanded}
+        self._has_constants = bool(set(_SOURCES_OF_CONSTANTS) & set(expanded))
         self.batch.reset()
         self.batch.silence()
 
     def change(self, changes: dict[str, NDArray], rows: Any = slice(None)) -> None:
         """Change fields of the models of some rows."""
+        if self._models:
+            self._models.change(changes, rows)
         same = True
         for name, field in self.changed.items():
             values = np.asarray(changes[name], np.float64).reshape(-1, field.shape[1])
@@ -145,6 +152,38 @@ class _Simulations:
             field[rows] = values
         if self._has_constants and not same:
             self.batch.set_const()
+
+
+class _OwnModels:
+    """A model for each row, for fields that are computed, which those of a batch cannot be."""
+
+    def __init__(self, batch: Batch, mjmodel: Any, simulation: TaskSimulation) -> None:
+        functions = dict(simulation.computed)
+        self._functions = {name: functions.get(name, np.asarray) for name in simulation.changed}
+        self._models = [copy.copy(mjmodel) for _ in range(batch.num)]
+        self._given: dict[str, NDArray] = {}  # arguments that the fields were computed from, by name
+        self._data = import_mujoco().MjData(mjmodel)  # memory for constants
+        batch.set_models(self._models)
+
+    def change(self, changes: dict[str, NDArray], rows: Any) -> None:
+        """Compute the fields of those rows whose arguments are new."""
+        numbers, stale = np.arange(len(self._models))[rows], set()
+        for name in self._functions:
+            values = changes[name].reshape(len(numbers), -1)
+            given = self._given.setdefault(name, np.full((len(self._models), values.shape[1]), np.nan))
+            for row in np.flatnonzero(np.any(given[numbers] != values, axis=1)):
+                self._write(name, self._models[numbers[row]], changes[name][row])
+                if name in _SOURCES_OF_CONSTANTS:
+                    stale.add(numbers[row])
+            given[numbers] = values
+        for number in stale:
+            import_mujoco().mj_setConst(self._models[number], self._data)
+
+    def _write(self, name: str, mjmodel: Any, values: NDArray) -> None:
+        field, found = functools.reduce(getattr, name.split("."), mjmodel), self._functions[name](values)
+        if found.size != field.size:
+            raise ValueError(f"{name} of the model has {field.size} numbers, got {found.size}; compute as many")
+        field[:] = found.reshape(field.shape)
 
 
 class _Rows:
@@ -190,7 +229,7 @@ class _Rows:
         rows.batch.silence()
 
         def move(who: NDArray, start: int) -> None:
-            rows.change({name: values[who, start] for name, values in changes.items()}, who)
+            rows.change({name: values[who, min(start, values.shape[1] - 1)] for name, values in changes.items()}, who)
             rows.qpos[who], rows.qvel[who], rows.act[who] = qpos[who, start], qvel[who, start], act[who, start]
             chosen[who] = start
 
