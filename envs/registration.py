@@ -100,6 +100,11 @@ _SUITE_SIZES: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("swimmer-swimmer15", "swimmer:SuiteSwimmer", {"num_links": 15}),
 )
 _SUITE_STEPS = 1000
+# Gymnasium-Robotics' mazes and the time limits of robots in them; ids are robotics/PointMaze_<maze>-v3 and
+# robotics/AntMaze_<maze>-v5.
+_MAZES = {"UMaze": (300, 700), "Open": (300, 700), "Medium": (600, 1000), "Large": (800, 1000)}
+_DIVERSE_MAZES = ("Open", "Medium", "Large")
+_FIRST_MAZE = "UMaze"
 
 _GYMNASIUM = "funcenv.adapters.gymnasium.from_env:from_gymnasium"
 
@@ -122,7 +127,10 @@ def register_envs() -> None:
             _register_suite(f"{domain}-{task}", name, {"task": task})
     for rest, name, kwargs in _SUITE_SIZES:
         _register_suite(rest, name, kwargs)
+    for found in _robotics_specs(is_first=True):
+        register(found.id, found.entry_point, found.max_episode_steps, None, found.kwargs)
     register_family(_atari_specs)
+    register_family(lambda: _robotics_specs(is_first=False))
     for library, limit in _LIBRARIES.items():
         register_namespace(library, f"funcenv.interop.{library}:from_{library}", "env", limit)
     register_namespace("gymnasium", _GYMNASIUM, "env")
@@ -131,6 +139,19 @@ def register_envs() -> None:
 
 def _register_suite(rest: str, name: str, kwargs: dict[str, Any]) -> None:
     register(f"dm_control/{rest}-v0", f"{_PACKAGE}.dm_control.{name}", _SUITE_STEPS, None, kwargs)
+
+
+def _robotics_specs(is_first: bool) -> Iterator[EnvSpec]:
+    """Yield one id of each task of Gymnasium-Robotics, or all others: those of further mazes and dense rewards."""
+    mazes = [(maze, maze) for maze in _MAZES]
+    mazes += [(f"{maze}_Diverse_{kind}", maze) for maze in _DIVERSE_MAZES for kind in ("G", "GR")]
+    for dense, reward_type in (("", "sparse"), ("Dense", "dense")):
+        for name, size in mazes:
+            if is_first == (name == _FIRST_MAZE and not dense):
+                kwargs = {"maze_map": name, "reward_type": reward_type}
+                for robot, version, limit in zip(("Point", "Ant"), (3, 5), _MAZES[size], strict=True):
+                    entry_point = f"{_PACKAGE}.robotics.{robot.lower()}_maze:{robot}Maze"
+                    yield EnvSpec(f"robotics/{robot}Maze_{name}{dense}-v{version}", entry_point, limit, kwargs=kwargs)
 
 
 def _atari_specs() -> Iterator[EnvSpec]:

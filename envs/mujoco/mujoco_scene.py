@@ -22,6 +22,7 @@ _LIMBS = (palette.ORANGE, palette.BLUE, palette.GREEN, palette.RED, palette.EART
 _MEANINGS = {"target": palette.RED, "goal": palette.GREEN, "object": palette.RED, "cart": palette.INK}  # colours
 _EDGE = 0.012  # width of the outline, of the width of the view
 _MAX_SIDE_VIEW = 0.25  # sine of the elevation up to which a view is one from the side
+_FROM_ABOVE = 90.0  # elevation of a camera that looks straight down, without its sign [degrees]
 _DEPTH_STEP = 1e-3  # distances that differ by less are equal [m]
 _NUM_GRID_LINES = 9  # lines on either side of the middle
 
@@ -50,7 +51,8 @@ def draw_model(
     """Return the geoms of a model in a pose, and the floor.
 
     Args:
-        mjmodel: the model. Boxes and ellipsoids are drawn as capsules along their longest axis, planes not at all.
+        mjmodel: the model. Boxes and ellipsoids are drawn as capsules along their longest axis, planes not at all. In a
+            view from above, the boxes of the world are rectangles.
         qpos: positions of the joints.
         view: from where to look.
         size_scale: factor of the sizes of the geoms.
@@ -75,11 +77,14 @@ def draw_model(
     changes = changes or {}
     if sites:
         numbers = np.array([mjmodel.site(name).id for name in sites])
-        centers = site_places(mjmodel, qpos, changes.get("site_pos"))[numbers] - shift - middle
+        centers = site_places(mjmodel, qpos, changes.get("site_pos"))[numbers] - (shift + middle)[None]
         radii = jnp.asarray(mjmodel.site_size[numbers, 0], jnp.float32)
         ends = _project(centers, across, up)
         colors = np.tile(np.asarray(palette.GREEN, np.float32), (len(sites), 1))
         shapes.append(Repeat(Line(ends, ends, 2 * radii, colors)))
+    walls = _walls(mjmodel, view)
+    if walls:
+        shapes.append(_rectangles(mjmodel, walls, shift + middle, across, up))
     poses = geom_poses(mjmodel, qpos, changes.get("geom_pos"))
     shapes.append(_capsules(mjmodel, poses, view, shift + middle, size_scale, across, up, ahead))
     background = palette.PAPER if math.isfinite(view.stage) or not view.grid else palette.MIST
@@ -94,6 +99,22 @@ def _axes(view: View) -> tuple[NDArray, NDArray, NDArray]:
     return _array(across), _array(np.cross(across, ahead)), _array(ahead)
 
 
+def _walls(mjmodel: Any, view: View) -> list[int]:
+    """Return the boxes of the world, if they look like rectangles."""
+    if abs(view.elevation) != _FROM_ABOVE:
+        return []
+    boxes = np.flatnonzero((mjmodel.geom_type == _BOX) & (mjmodel.geom_bodyid == 0))
+    return [int(box) for box in boxes if np.array_equal(mjmodel.geom_quat[box], [1.0, 0.0, 0.0, 0.0])]
+
+
+def _rectangles(mjmodel: Any, walls: list[int], shift: jax.Array, across: NDArray, up: NDArray) -> Repeat:
+    """Return boxes that are seen from above."""
+    centers = _project(_array(mjmodel.geom_pos[walls]) - shift[None], across, up)
+    sizes = 2 * np.abs(_array(mjmodel.geom_size[walls]) @ np.stack([across, up], axis=1))
+    colors = np.tile(np.asarray(palette.STONE, np.float32), (len(walls), 1))
+    return Repeat(Rectangle(centers, sizes, colors))
+
+
 def _capsules(
     mjmodel: Any,
     poses: tuple[jax.Array, jax.Array],
@@ -106,7 +127,8 @@ def _capsules(
 ) -> Repeat:
     """Return the geoms, those far away first, each with an outline."""
     kinds = [int(kind) for kind in mjmodel.geom_type]
-    drawn = [geom for geom, kind in enumerate(kinds) if kind != _PLANE]
+    walls = _walls(mjmodel, view)
+    drawn = [geom for geom, kind in enumerate(kinds) if kind != _PLANE and geom not in walls]
     centers, axes = (part[np.array(drawn)] for part in poses)
     sizes = [_length_and_radius(kinds[geom], mjmodel.geom_size[geom]) for geom in drawn]
     lengths, radii = (size_scale * np.array(each, np.float32) for each in zip(*sizes, strict=True))
@@ -150,7 +172,7 @@ def _array(numbers: Any) -> NDArray:
     return np.asarray(numbers, np.float32)
 
 
-def _project(points: jax.Array, across: NDArray, up: NDArray) -> jax.Array:
+def _project(points: Any, across: NDArray, up: NDArray) -> jax.Array:
     return jnp.stack([points @ across, points @ up], axis=-1)
 
 
