@@ -105,6 +105,7 @@ _SUITE_STEPS = 1000
 _MAZES = {"UMaze": (300, 700), "Open": (300, 700), "Medium": (600, 1000), "Large": (800, 1000)}
 _DIVERSE_MAZES = ("Open", "Medium", "Large")
 _FIRST_MAZE = "UMaze"
+_FETCH_TASKS, _FETCH_STEPS = ("Reach", "Push", "Slide", "PickAndPlace"), 50  # ids are robotics/Fetch<task>-v4
 
 _GYMNASIUM = "funcenv.adapters.gymnasium.from_env:from_gymnasium"
 
@@ -146,6 +147,10 @@ def _robotics_specs(is_first: bool) -> Iterator[EnvSpec]:
     mazes = [(maze, maze) for maze in _MAZES]
     mazes += [(f"{maze}_Diverse_{kind}", maze) for maze in _DIVERSE_MAZES for kind in ("G", "GR")]
     for dense, reward_type in (("", "sparse"), ("Dense", "dense")):
+        for task in _FETCH_TASKS if is_first != bool(dense) else ():
+            entry_point = f"{_PACKAGE}.robotics.fetch:Fetch{task}"
+            kwargs: dict[str, Any] = {"reward_type": reward_type}
+            yield EnvSpec(f"robotics/Fetch{task}{dense}-v4", entry_point, _FETCH_STEPS, kwargs=kwargs)
         for name, size in mazes:
             if is_first == (name == _FIRST_MAZE and not dense):
                 kwargs = {"maze_map": name, "reward_type": reward_type}
