@@ -59,7 +59,7 @@ def draw_model(
         changes: fields of the model that are otherwise; `geom_pos` and `site_pos` count.
         sites: names of sites to draw behind the geoms, as discs.
     """
-    across, up, ahead = _axes(view)
+    across, up, ahead = view_axes(view)
     qpos = jnp.asarray(qpos, jnp.float32)
     shift = jnp.zeros(3, jnp.float32)
     for axis, index in enumerate(view.follow):
@@ -79,7 +79,7 @@ def draw_model(
         numbers = np.array([mjmodel.site(name).id for name in sites])
         centers = site_places(mjmodel, qpos, changes.get("site_pos"))[numbers] - (shift + middle)[None]
         radii = jnp.asarray(mjmodel.site_size[numbers, 0], jnp.float32)
-        ends = _project(centers, across, up)
+        ends = project(centers, across, up)
         colors = np.tile(np.asarray(palette.GREEN, np.float32), (len(sites), 1))
         shapes.append(Repeat(Line(ends, ends, 2 * radii, colors)))
     walls = _walls(mjmodel, view)
@@ -91,7 +91,7 @@ def draw_model(
     return Scene(Camera((0.0, 0.0), view.width, view.height), tuple(shapes), backdrop, background)
 
 
-def _axes(view: View) -> tuple[NDArray, NDArray, NDArray]:
+def view_axes(view: View) -> tuple[NDArray, NDArray, NDArray]:
     """Return the directions to the right, up and ahead in the image, as vectors of the world."""
     azimuth, elevation = math.radians(view.azimuth), math.radians(view.elevation)
     ahead = [math.cos(elevation) * math.cos(azimuth), math.cos(elevation) * math.sin(azimuth), math.sin(elevation)]
@@ -109,7 +109,7 @@ def _walls(mjmodel: Any, view: View) -> list[int]:
 
 def _rectangles(mjmodel: Any, walls: list[int], shift: jax.Array, across: NDArray, up: NDArray) -> Repeat:
     """Return boxes that are seen from above."""
-    centers = _project(_array(mjmodel.geom_pos[walls]) - shift[None], across, up)
+    centers = project(_array(mjmodel.geom_pos[walls]) - shift[None], across, up)
     sizes = 2 * np.abs(_array(mjmodel.geom_size[walls]) @ np.stack([across, up], axis=1))
     colors = np.tile(np.asarray(palette.STONE, np.float32), (len(walls), 1))
     return Repeat(Rectangle(centers, sizes, colors))
@@ -133,7 +133,7 @@ def _capsules(
     sizes = [_length_and_radius(kinds[geom], mjmodel.geom_size[geom]) for geom in drawn]
     lengths, radii = (size_scale * np.array(each, np.float32) for each in zip(*sizes, strict=True))
     offsets = axes * lengths[:, None]
-    ends = [_project(centers + sign * offsets - shift[None], across, up) for sign in (-1.0, 1.0)]
+    ends = [project(centers + sign * offsets - shift[None], across, up) for sign in (-1.0, 1.0)]
     # Geoms of robots in a plane are equally far in a view from the side; they keep the order of the model.
     depth = centers @ (ahead if abs(ahead[2]) > _MAX_SIDE_VIEW else ahead * _array([1.0, 1.0, 0.0]))
     order = jnp.argsort(-jnp.round(depth / _DEPTH_STEP))
@@ -160,8 +160,8 @@ def _floor_lines(view: View, shift: jax.Array, across: NDArray, up: NDArray) -> 
         along, reach = np.eye(3, dtype=np.float32)[axis], np.eye(3, dtype=np.float32)[1 - axis] * far
         offset = jnp.mod(-shift[axis], np.float32(view.grid))
         points = (steps[:, None] + offset) * along[None] - middle[None]
-        starts.append(_project(points - reach[None], across, up))
-        ends.append(_project(points + reach[None], across, up))
+        starts.append(project(points - reach[None], across, up))
+        ends.append(project(points + reach[None], across, up))
     count = sum(map(len, starts))
     widths = np.full(count, 0.004 * view.width, np.float32)
     colors = np.tile(np.asarray(palette.CLOUD, np.float32), (count, 1))
@@ -172,7 +172,8 @@ def _array(numbers: Any) -> NDArray:
     return np.asarray(numbers, np.float32)
 
 
-def _project(points: Any, across: NDArray, up: NDArray) -> jax.Array:
+def project(points: Any, across: NDArray, up: NDArray) -> jax.Array:
+    """Return the coordinates in the image of points `[..., 3]`, from the middle of the view."""
     return jnp.stack([points @ across, points @ up], axis=-1)
 
 

@@ -114,7 +114,7 @@ class FetchSlide(FetchTask):
     @property
     def scene_view(self) -> View:
         """A view of the long table."""
-        return super().scene_view._replace(width=2.0, height=1.5)
+        return super().scene_view._replace(width=2.2, height=1.65)
 
 
 class FetchPickAndPlace(FetchTask):
@@ -131,9 +131,9 @@ class FetchPickAndPlace(FetchTask):
 
     Termination: never, unless the simulation diverges. The ids are truncated after 50 steps.
 
-    Initial state: the gripper is above the table. The block is uniform within 15 cm of it along x and y, but at least 10
-        cm away. The goal is uniform within 15 cm of the gripper along x and y; half of the goals are on the table, and
-        the others up to 45 cm above it.
+    Initial state: the gripper is above the table. The block is uniform within 15 cm of it along x and y, but at least
+        10 cm away. The goal is uniform within 15 cm of the gripper along x and y; half of the goals are on the table,
+        and the others up to 45 cm above it.
 
     Raises:
         ImportError: MuJoCo or Gymnasium-Robotics is not installed.

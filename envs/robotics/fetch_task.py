@@ -23,8 +23,10 @@ from funcenv.envs.mujoco.mujoco_env import exact
 from funcenv.envs.mujoco.mujoco_scene import View
 from funcenv.envs.mujoco.mujoco_task import Start, TaskState
 from funcenv.envs.robotics.assets import assets_folder
+from funcenv.envs.robotics.fetch_scene import draw_fetch
 from funcenv.envs.robotics.goal_task import GoalTask, distance
 from funcenv.keyboard import motor_keys
+from funcenv.scene import Scene
 from funcenv.spaces import Box
 from funcenv.struct import NDArray, field
 
@@ -64,9 +66,10 @@ class FetchTask(GoalTask):
     target_offset: ClassVar[tuple[float, float, float]] = (0.0, 0.0, 0.0)  # middle of the goals from the gripper [m]
     has_high_targets: ClassVar[bool] = False  # true if half of the goals of an object are in the air
 
+    mjx_fault: ClassVar = "MJX has no margins for contacts of planes and meshes"
     target: ClassVar = "target0"
     action_names: ClassVar = ("forward", "left", "up", "open")
-    held_joints: ClassVar = FINGERS
+    held_joints: ClassVar[tuple[str, ...]] = FINGERS
     reads: ClassVar = ("xpos", "xquat", "site_xpos", "site_xmat", "cdof", "subtree_com")
 
     def __post_init__(self) -> None:
@@ -206,8 +209,13 @@ class FetchTask(GoalTask):
 
     @property
     def scene_view(self) -> View:
-        """A view of the table from the front."""
-        return View(1.6, 1.2, (1.3, 0.75, 0.55), azimuth=132.0, elevation=-14.0)
+        """A view of robot and table."""
+        return View(1.72, 1.29, (1.1, 0.75, 0.5), azimuth=132.0, elevation=-25.0)
+
+    def scene(self, state: TaskState) -> Scene:
+        """Draw the arm, the table, the object and the goal."""
+        view, goal = self.scene_view, self.desired_goal(state)
+        return draw_fetch(self.model.mjmodel, self.data(state), goal, view, self.has_object)
 
 
 @functools.cache
@@ -246,10 +254,8 @@ def _moving_dofs(mjmodel: Any, body: int) -> NDArray:
 def _euler_angles(matrix: Float[Array, "3 3"]) -> Float[Array, "3"]:
     """Return the angles of a rotation about x, y and z, as the package's `mat2euler` has them."""
     cosine = jnp.sqrt(matrix[2, 2] * matrix[2, 2] + matrix[1, 2] * matrix[1, 2])
-    is_regular = cosine > 4 * jnp.finfo(cosine.dtype).eps
-    about_z = jnp.where(
-        is_regular, -jnp.arctan2(matrix[0, 1], matrix[0, 0]), -jnp.arctan2(-matrix[1, 0], matrix[1, 1])
-    )
+    is_regular = cosine > 4 * float(np.finfo(cosine.dtype).eps)
+    about_z = jnp.where(is_regular, -jnp.arctan2(matrix[0, 1], matrix[0, 0]), -jnp.arctan2(-matrix[1, 0], matrix[1, 1]))
     about_y = -jnp.arctan2(-matrix[0, 2], cosine)
     about_x = jnp.where(is_regular, -jnp.arctan2(matrix[1, 2], matrix[2, 2]), 0.0)
     return jnp.stack([about_x, about_y, about_z])
