@@ -131,7 +131,7 @@ class FetchTask(GoalTask):
         limits = self.action_space
         action = jnp.clip(jnp.asarray(action, jnp.float32), limits.low, limits.high)
         gripper, fingers = self.data(state).body(GRIPPER), action[3].astype(float)
-        move = (jnp.float32(MAX_MOVE) * action[:3]).astype(float)
+        move = exact(jnp.float32(MAX_MOVE) * action[:3]).astype(float)
         place = {
             "mocap_pos": (gripper.xpos + move)[None],
             "mocap_quat": (gripper.xquat + jnp.asarray(POINTING_DOWN, float))[None],
