@@ -100,12 +100,19 @@ _SUITE_SIZES: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("swimmer-swimmer15", "swimmer:SuiteSwimmer", {"num_links": 15}),
 )
 _SUITE_STEPS = 1000
-# Gymnasium-Robotics' mazes and the time limits of robots in them; ids are robotics/PointMaze_<maze>-v3 and
-# robotics/AntMaze_<maze>-v5.
-_MAZES = {"UMaze": (300, 700), "Open": (300, 700), "Medium": (600, 1000), "Large": (800, 1000)}
+# Gymnasium-Robotics' tasks. Ids are robotics/PointMaze_<maze>-v3, robotics/AntMaze_<maze>-v5 and robotics/Fetch<task>-v4.
+_MAZES = {"UMaze": (300, 700), "Open": (300, 700), "Medium": (600, 1000), "Large": (800, 1000)}  # limits of both robots
 _DIVERSE_MAZES = ("Open", "Medium", "Large")
-_FIRST_MAZE = "UMaze"
-_FETCH_TASKS, _FETCH_STEPS = ("Reach", "Push", "Slide", "PickAndPlace"), 50  # ids are robotics/Fetch<task>-v4
+_MAZE_ROBOTS = (("Point", 3), ("Ant", 5))  # and the versions of their ids
+_FETCH_TASKS = {
+    "Reach": "fetch_reach",
+    "Push": "fetch_push",
+    "Slide": "fetch_slide",
+    "PickAndPlace": "fetch_pick_and_place",
+}
+_FETCH_STEPS = 50
+_LISTED_ROBOTS = ("robotics/PointMaze_UMaze-v3", "robotics/AntMaze_UMaze-v5")  # the other mazes are a family
+_LISTED_ROBOTS += tuple(f"robotics/Fetch{task}-v4" for task in _FETCH_TASKS)  # those with dense rewards, too
 
 _GYMNASIUM = "funcenv.adapters.gymnasium.from_env:from_gymnasium"
 
@@ -128,10 +135,11 @@ def register_envs() -> None:
             _register_suite(f"{domain}-{task}", name, {"task": task})
     for rest, name, kwargs in _SUITE_SIZES:
         _register_suite(rest, name, kwargs)
-    for found in _robotics_specs(is_first=True):
-        register(found.id, found.entry_point, found.max_episode_steps, None, found.kwargs)
+    for found in _robotics_specs():
+        if found.id in _LISTED_ROBOTS:
+            register(found.id, found.entry_point, found.max_episode_steps, None, found.kwargs)
     register_family(_atari_specs)
-    register_family(lambda: _robotics_specs(is_first=False))
+    register_family(_robotics_specs)
     for library, limit in _LIBRARIES.items():
         register_namespace(library, f"funcenv.interop.{library}:from_{library}", "env", limit)
     register_namespace("gymnasium", _GYMNASIUM, "env")
@@ -142,21 +150,21 @@ def _register_suite(rest: str, name: str, kwargs: dict[str, Any]) -> None:
     register(f"dm_control/{rest}-v0", f"{_PACKAGE}.dm_control.{name}", _SUITE_STEPS, None, kwargs)
 
 
-def _robotics_specs(is_first: bool) -> Iterator[EnvSpec]:
-    """Yield one id of each task of Gymnasium-Robotics, or all others: those of further mazes and dense rewards."""
-    mazes = [(maze, maze) for maze in _MAZES]
-    mazes += [(f"{maze}_Diverse_{kind}", maze) for maze in _DIVERSE_MAZES for kind in ("G", "GR")]
+def _robotics_specs() -> Iterator[EnvSpec]:
+    """Yield every task of Gymnasium-Robotics that is here."""
+    mazes = {**_MAZES, **{f"{maze}_Diverse_{kind}": _MAZES[maze] for maze in _DIVERSE_MAZES for kind in ("G", "GR")}}
     for dense, reward_type in (("", "sparse"), ("Dense", "dense")):
-        for task in _FETCH_TASKS if is_first != bool(dense) else ():
-            entry_point = f"{_PACKAGE}.robotics.fetch:Fetch{task}"
-            kwargs: dict[str, Any] = {"reward_type": reward_type}
-            yield EnvSpec(f"robotics/Fetch{task}{dense}-v4", entry_point, _FETCH_STEPS, kwargs=kwargs)
-        for name, size in mazes:
-            if is_first == (name == _FIRST_MAZE and not dense):
-                kwargs = {"maze_map": name, "reward_type": reward_type}
-                for robot, version, limit in zip(("Point", "Ant"), (3, 5), _MAZES[size], strict=True):
-                    entry_point = f"{_PACKAGE}.robotics.{robot.lower()}_maze:{robot}Maze"
-                    yield EnvSpec(f"robotics/{robot}Maze_{name}{dense}-v{version}", entry_point, limit, kwargs=kwargs)
+        rewards = {"reward_type": reward_type}
+        for task, file in _FETCH_TASKS.items():
+            entry_point = f"{_PACKAGE}.robotics.{file}:Fetch{task}"
+            yield EnvSpec(f"robotics/Fetch{task}{dense}-v4", entry_point, _FETCH_STEPS, kwargs=rewards)
+        for maze, limits in mazes.items():
+            for (robot, version), limit in zip(_MAZE_ROBOTS, limits, strict=True):
+                entry_point, kwargs = (
+                    f"{_PACKAGE}.robotics.{robot.lower()}_maze:{robot}Maze",
+                    {"maze_map": maze, **rewards},
+                )
+                yield EnvSpec(f"robotics/{robot}Maze_{maze}{dense}-v{version}", entry_point, limit, kwargs=kwargs)
 
 
 def _atari_specs() -> Iterator[EnvSpec]:
