@@ -100,7 +100,7 @@ _SUITE_SIZES: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("swimmer-swimmer15", "swimmer:SuiteSwimmer", {"num_links": 15}),
 )
 _SUITE_STEPS = 1000
-# Gymnasium-Robotics' tasks. Ids are robotics/PointMaze_<maze>-v3, robotics/AntMaze_<maze>-v5 and robotics/Fetch<task>-v4.
+# Gymnasium-Robotics' tasks; ids are robotics/PointMaze_<maze>-v3, robotics/AntMaze_<maze>-v5, robotics/Fetch<task>-v4.
 _MAZES = {"UMaze": (300, 700), "Open": (300, 700), "Medium": (600, 1000), "Large": (800, 1000)}  # limits of both robots
 _DIVERSE_MAZES = ("Open", "Medium", "Large")
 _MAZE_ROBOTS = (("Point", 3), ("Ant", 5))  # and the versions of their ids
@@ -111,8 +111,11 @@ _FETCH_TASKS = {
     "PickAndPlace": "fetch_pick_and_place",
 }
 _FETCH_STEPS = 50
-_LISTED_ROBOTS = ("robotics/PointMaze_UMaze-v3", "robotics/AntMaze_UMaze-v5")  # the other mazes are a family
-_LISTED_ROBOTS += tuple(f"robotics/Fetch{task}-v4" for task in _FETCH_TASKS)  # those with dense rewards, too
+_LISTED_ROBOTS = (  # one id of each class; other mazes and dense rewards are a family
+    "robotics/PointMaze_UMaze-v3",
+    "robotics/AntMaze_UMaze-v5",
+    *(f"robotics/Fetch{task}-v4" for task in _FETCH_TASKS),
+)
 
 _GYMNASIUM = "funcenv.adapters.gymnasium.from_env:from_gymnasium"
 
