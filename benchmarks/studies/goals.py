@@ -28,8 +28,12 @@ from funcenv.train.reports.aggregate import bootstrap_interval
 from funcenv.train.reports.plots import format_steps
 
 NUM_TESTS, NUM_EPISODES = 20, 256
-TASKS = {"GoalReacher-v0 with SAC": ("GoalReacher-v0", "sac"), "BitFlip-v0 with DQN": ("BitFlip-v0", "dqn")}
-"""The preset of each task; hindsight is all in which its runs differ."""
+TASKS = {
+    "GoalReacher-v0 with SAC": ("GoalReacher-v0", "sac", "GoalReacher-v0"),
+    "BitFlip-v0 with DQN": ("BitFlip-v0", "dqn", "BitFlip-v0"),
+    "FetchReach-v4 with SAC": ("robotics/FetchReach-v4", "sac", "GoalReacher-v0"),
+}
+"""The id and the algorithm of each task, and the id whose preset it has; hindsight is all in which its runs differ."""
 
 
 @functools.partial(jax.jit, static_argnames="limit")
@@ -116,8 +120,8 @@ def main() -> None:
         return
     results = {}
     for task in options.tasks:
-        env_id, algorithm = TASKS[task]
-        config = dataclasses.replace(preset(env_id, algorithm), total_timesteps=options.steps)
+        env_id, algorithm, tuned_id = TASKS[task]
+        config = dataclasses.replace(preset(tuned_id, algorithm), env_id=env_id, total_timesteps=options.steps)
         for goals in options.goals:
             print(task, f"hindsight_goals={goals}", flush=True)
             changed = dataclasses.replace(config, num_seeds=options.seeds, hindsight_goals=goals)

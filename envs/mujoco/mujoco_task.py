@@ -21,7 +21,7 @@ from funcenv.checks import require_size
 from funcenv.envs.mujoco import task_mjx, task_simulation
 from funcenv.envs.mujoco.mjcf import compile_mjcf
 from funcenv.envs.mujoco.model import CompiledModel
-from funcenv.envs.mujoco.mujoco_scene import View, draw_model
+from funcenv.envs.mujoco.mujoco_scene import draw_model
 from funcenv.envs.mujoco.named_data import NamedData, element_id, joint_columns
 from funcenv.envs.mujoco.simulated_env import SimulatedEnv
 from funcenv.envs.mujoco.task_simulation import INPUTS, TaskSimulation, output_shapes
@@ -62,7 +62,7 @@ class MujocoTask(SimulatedEnv[TaskState, Any]):
 
     Steps are those of dm_control: what `data` tells of positions and velocities belongs to the state after the step,
     and what it tells of forces and accelerations, to its last simulation step. With `is_synchronized = False` all of it
-    is as MuJoCo's `mj_step` leaves it, which is what Gymnasium's environments observe.
+    is as MuJoCo's `mj_step` leaves it, which is what Gymnasium's environments observe, and resets are Gymnasium's, too.
 
     Observation: what `observation` returns, an array or a dict of arrays. The space follows from it: numbers without
         bounds.
@@ -113,6 +113,8 @@ class MujocoTask(SimulatedEnv[TaskState, Any]):
     mjcf: ClassVar[Any] = None  # the model: XML text, a path, an MjSpec or an MjModel
     reads: ClassVar[tuple[str, ...]] = ()  # fields of `mjData` that the rules read beside qpos and qvel
     is_synchronized: ClassVar[bool] = True  # true for data of the new state, false for that of the last simulation step
+    max_speed: ClassVar[float | None] = None  # size to which velocities are clipped before each step [m/s, rad/s]
+    held_joints: ClassVar[tuple[str, ...]] = ()  # hinges and slides that each step puts back to 0
     is_contact_free: ClassVar[bool] = False  # true if starts with contacts are drawn again
     num_starts: ClassVar[int] = 16  # starts that are drawn then; the last one is taken if all have contacts
     shares_variables: ClassVar[bool] = False  # true if all starts that are drawn for an episode have equal variables
@@ -289,11 +291,6 @@ class MujocoTask(SimulatedEnv[TaskState, Any]):
         changes = self.model_changes(state.variables)
         return draw_model(self.model.mjmodel, state.qpos, self.scene_view, changes=changes, sites=self.drawn_sites)
 
-    @property
-    def scene_view(self) -> View:
-        """The camera of the scene; by default the class attribute `view`."""
-        return self.view
-
     def drawn_changes(self, state: TaskState) -> dict[str, NDArray]:
         """Return the fields of the model that an image of this state has otherwise."""
         functions, changes = dict(self.computed_fields), self.model_changes(state.variables)
@@ -355,6 +352,8 @@ class MujocoTask(SimulatedEnv[TaskState, Any]):
             is_contact_free=self.is_contact_free,
             num_settling=self.num_settling,
             num_threads=self.num_threads,
+            max_speed=self.max_speed,
+            held=self._held,
         )
         if self.simulator == "mjx":
             fields: dict[str, Any] = getattr(task_mjx, function)(simulated, *args, changes)
@@ -364,6 +363,13 @@ class MujocoTask(SimulatedEnv[TaskState, Any]):
             called, self._shapes(simulated, function == "begin"), *args, changes, fills=True
         )
         return answer
+
+    @property
+    def _held(self) -> tuple[int, ...]:
+        """The entries of qpos that belong to `held_joints`."""
+        mjmodel = self.model.mjmodel
+        numbers = (element_id(self.model, "joint", name) for name in self.held_joints)
+        return tuple(joint_columns(mjmodel, number, "qpos").start for number in numbers)
 
     def _shapes(self, simulated: TaskSimulation, is_start: bool) -> dict[str, Any]:
         """Return the shapes and dtypes that the C library computes."""

@@ -135,9 +135,14 @@ class SimulatedEnv(FuncEnv[State, Float[Array, "nu"], Obs]):
             return None
         camera = camera_number(self.model, self.camera_id, self.camera_name)
         options = self.visual_options or ()
-        shot = Shot(camera, self.camera_config, self.view.follow, self.max_geom, options)
+        shot = Shot(camera, self.camera_config, self.scene_view.follow, self.max_geom, options)
         qpos = np.asarray(state.qpos, np.float64)
         return draw_image(self.source, qpos, shot, size, self.drawn_changes(state))
+
+    @property
+    def scene_view(self) -> View:
+        """The camera of the scene; by default the class attribute `view`."""
+        return self.view
 
     @property
     def camera_config(self) -> tuple[tuple[str, Any], ...]:

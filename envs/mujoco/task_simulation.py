@@ -6,7 +6,9 @@ are inputs of every step, and changed fields of the model are those of every cal
 Steps and resets are those of dm_control (`dm_control/mujoco/engine.py`; Tassa et al., "dm_control: Software and Tasks
 for Continuous Control", 2020, section 3). It ends a step with `mj_step1`, so that positions, velocities and what
 follows from them belong to the new state, while forces and accelerations belong to the last simulation step. A reset
-computes the model's own pose first, then the start of the episode, both without actuation.
+computes the model's own pose first, then the start of the episode, both without actuation. A simulation that is not
+synchronized has Gymnasium's steps and resets instead: data is as `mj_step` leaves it, and a reset computes the start of
+the episode alone, with actuation.
 """
 
 from __future__ import annotations
@@ -51,10 +53,12 @@ class TaskSimulation:
         changed: fields of the model whose values are arguments.
         computed: functions that compute some of those fields from the arguments, by name.
         is_synchronized: whether positions and velocities in `outputs` are those of the new state, as dm_control's, or
-            as the last simulation step left them, as Gymnasium's.
+            as the last simulation step left them, as Gymnasium's. Resets are dm_control's or Gymnasium's, too.
         is_contact_free: whether episodes begin without contacts.
         num_settling: the number of simulation steps that an episode begins with.
         num_threads: at most so many threads advance a batch; None for one on each CPU of this process.
+        max_speed: velocities are clipped to this size before each step of the environment; None for no limit.
+        held: entries of qpos that are 0 after each step of the environment; then all data belong to the new state.
     """
 
     source: CompiledModel
@@ -66,6 +70,8 @@ class TaskSimulation:
     is_contact_free: bool = False
     num_settling: int = 0
     num_threads: int | None = None
+    max_speed: float | None = None
+    held: tuple[int, ...] = ()
 
     @property
     def num_numbers(self) -> int:
@@ -187,7 +193,7 @@ class _OwnModels:
 
 
 class _Rows:
-    """The batches of one simulation: one that steps, and one without actuation that begins episodes."""
+    """The batches of one simulation: one that steps, and one that begins episodes."""
 
     def __init__(self, simulation: TaskSimulation, num: int) -> None:
         self._simulation, self.num = simulation, num
@@ -199,8 +205,9 @@ class _Rows:
 
     @functools.cached_property
     def _begins(self) -> _Simulations:
-        mujoco, mjmodel = import_mujoco(), copy.copy(self._simulation.source.mjmodel)
-        mjmodel.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_ACTUATION)
+        mjmodel = copy.copy(self._simulation.source.mjmodel)
+        if self._simulation.is_synchronized:
+            mjmodel.opt.disableflags |= int(import_mujoco().mjtDisableBit.mjDSBL_ACTUATION)
         return _Simulations(self._simulation, mjmodel, self.num, persistent=self._simulation.num_settling > 0)
 
     def advance(
@@ -212,8 +219,13 @@ class _Rows:
         rows.carried[:] = before
         for name, values in inputs.items():
             rows.inputs[name][:] = values.reshape(self.num, -1)
+        if self._simulation.max_speed is not None:
+            np.clip(rows.qvel, -self._simulation.max_speed, self._simulation.max_speed, out=rows.qvel)
         stage = POSITIONS_AND_VELOCITIES if self._simulation.is_synchronized else NO_STAGE
         rows.batch.step(self._simulation.frame_skip, stage)
+        if self._simulation.held:
+            rows.qpos[:, self._simulation.held] = 0.0
+            rows.batch.forward()
         unstable = rows.batch.diverged()
         if unstable is not None:
             rows.carried[unstable] = before[unstable]
@@ -234,7 +246,8 @@ class _Rows:
             chosen[who] = start
 
         rows.change({name: values[:, 0] for name, values in changes.items()})
-        rows.batch.forward()
+        if self._simulation.is_synchronized:
+            rows.batch.forward()
         if self._simulation.is_contact_free:
             pending = everyone
             for start in range(qpos.shape[1]):
