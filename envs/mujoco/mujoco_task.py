@@ -129,6 +129,7 @@ class MujocoTask(SimulatedEnv[TaskState, Any]):
         if self.model_source is not None:
             object.__setattr__(self, "model_source", compile_mjcf(self.model_source, _model_name(type(self))))
         output_shapes(self.source, self.reads)
+        _ = self._held
         self.check_simulation()
 
     @property
@@ -367,9 +368,13 @@ class MujocoTask(SimulatedEnv[TaskState, Any]):
     @property
     def _held(self) -> tuple[int, ...]:
         """The entries of qpos that belong to `held_joints`."""
-        mjmodel = self.model.mjmodel
-        numbers = (element_id(self.model, "joint", name) for name in self.held_joints)
-        return tuple(joint_columns(mjmodel, number, "qpos").start for number in numbers)
+        columns = []
+        for name in self.held_joints:
+            where = joint_columns(self.model.mjmodel, element_id(self.model, "joint", name), "qpos")
+            if where.stop - where.start != 1:
+                raise ValueError(f"held_joints names {name!r}, which is no hinge or slide; leave it out")
+            columns.append(where.start)
+        return tuple(columns)
 
     def _shapes(self, simulated: TaskSimulation, is_start: bool) -> dict[str, Any]:
         """Return the shapes and dtypes that the C library computes."""

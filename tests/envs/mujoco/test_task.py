@@ -133,6 +133,53 @@ def test_data_of_the_last_simulation_step_is_gymnasiums():
         np.testing.assert_array_equal(timestep.reward, tips[:, 2])
 
 
+class Held(Balance):
+    """Velocities are clipped before a step, and the hinge is put back to 0 after it."""
+
+    is_synchronized: ClassVar = False
+    max_speed: ClassVar = 0.3
+    held_joints: ClassVar = ("hinge",)
+
+
+def held_loop(env, state, actions):
+    """Return the physics rows and the places of the tip of a loop over MuJoCo's own functions."""
+    model, rows, tips = env.model.mjmodel, [], []
+    data, row = mujoco.MjData(model), from_words(np.asarray(state.physics))
+    data.qpos[:], data.qvel[:] = row[1 : 1 + model.nq], row[1 + model.nq : 1 + model.nq + model.nv]
+    for action in actions:
+        data.qvel[:] = np.clip(data.qvel, -0.3, 0.3)
+        data.ctrl[:] = action
+        mujoco.mj_step(model, data, env.frame_skip)
+        data.joint("hinge").qpos[:] = 0.0
+        mujoco.mj_forward(model, data)
+        rows.append(np.concatenate([[data.time], data.qpos, data.qvel, data.qacc_warmstart]))
+        tips.append(data.site("tip").xpos.copy())
+    return np.stack(rows), np.stack(tips)
+
+
+def test_speeds_are_limited_and_joints_are_held():
+    with jax.enable_x64(True):
+        env, actions = Held(), np.repeat(actions_of(8), 5, axis=0)
+        state = jax.jit(env.initial)(funcenv.key(0))
+        physics, timestep, _ = jax.device_get(play(env, state, actions))
+        rows, tips = held_loop(env, state, actions)
+        np.testing.assert_array_equal(from_words(physics), rows)
+        np.testing.assert_array_equal(timestep.reward, tips[:, 2])
+        size = env.model.mjmodel.nq
+        assert (rows[:, 2] == 0).all() and (np.abs(rows[:, 1 + size :][:, : size - 1]) > 0.3).any()
+
+
+def test_joints_that_cannot_be_held_are_named():
+    class Free(Held):
+        held_joints: ClassVar = ("free",)
+
+    class Missing(Held):
+        held_joints: ClassVar = ("hinges",)
+
+    refused(ValueError, "held_joints names 'free', which is no hinge or slide; leave it out", Free)
+    refused(ValueError, "has no joint 'hinges'; did you mean 'hinge'", Missing)
+
+
 def test_spaces_follow_from_the_rules():
     env = balance()
     assert list(env.observation_space) == ["slider", "pole"]  # in the order of the rules
@@ -292,12 +339,13 @@ def test_a_life_does_not_depend_on_the_batch():
         np.testing.assert_array_equal(play(env, state, actions)[0], together[row])
 
 
-def test_mjx_computes_the_same():
+@pytest.mark.parametrize("kind", [Balance, pytest.param(Held, marks=pytest.mark.exhaustive)])
+def test_mjx_computes_the_same(kind):
     """Both backends agree to 1e-9 for 10 steps in 64 bits, from a start without contacts."""
     with jax.enable_x64(True):
         actions, found = actions_of(10), {}
         for backend in ("c", "mjx"):
-            env = Balance(backend=backend)
+            env = kind(backend=backend)
             assert env.simulator == backend
             state = jax.jit(env.state_at)(env.start(funcenv.key(3)))
             _, timestep, outputs = jax.device_get(play(env, state, actions))
