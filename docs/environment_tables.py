@@ -120,7 +120,7 @@ def action_table(env: Any, text: str) -> str:
 
 def _controls(env: Any, names: Sequence[str], text: str) -> list[tuple[str, str]]:
     """Return the name and the unit of each number of an action: of a motor, the joint and what a control of 1 does."""
-    if hasattr(env, "model"):
+    if hasattr(env, "model") and env.model.mjmodel.nu == len(names):
         motors = [mujoco_names.motor(env.model.mjmodel, index) for index in range(len(names))]
         return [(f"motor of `{joint}`", strength) for joint, strength in motors]
     units = [split_unit(part)[1] or "-" for part in split_list(text.partition(": ")[2])]

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from funcenv.envs.goals import *  # noqa: F403
     from funcenv.envs.mujoco import *  # noqa: F403
     from funcenv.envs.multi_agent import *  # noqa: F403
+    from funcenv.envs.robotics import *  # noqa: F403
     from funcenv.envs.toy_text import *  # noqa: F403
 else:
     # The order in which a name is looked for.
@@ -34,6 +35,7 @@ else:
         "multi_agent",
         "goals",
         "dm_control",
+        "robotics",
     )
 
     def __getattr__(name: str) -> Any:

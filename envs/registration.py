@@ -81,15 +81,20 @@ _SUITE: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("ball_in_cup", "ball_in_cup:SuiteBallInCup", ("catch",)),
     ("cartpole", "cartpole:SuiteCartpole", ("balance", "balance_sparse", "swingup", "swingup_sparse")),
     ("cheetah", "cheetah:SuiteCheetah", ("run",)),
+    ("dog", "dog:SuiteDog", ("stand", "walk", "trot", "run")),
+    ("dog", "dog_fetch:SuiteDogFetch", ("fetch",)),
     ("finger", "finger:SuiteFinger", ("spin", "turn_easy", "turn_hard")),
     ("fish", "fish:SuiteFish", ("upright", "swim")),
     ("hopper", "hopper:SuiteHopper", ("stand", "hop")),
     ("humanoid", "humanoid:SuiteHumanoid", ("stand", "walk", "run", "run_pure_state")),
     ("humanoid_CMU", "humanoid:SuiteHumanoidCMU", ("stand", "walk", "run")),
+    ("manipulator", "manipulator:SuiteManipulator", ("bring_ball", "bring_peg", "insert_ball", "insert_peg")),
     ("pendulum", "pendulum:SuitePendulum", ("swingup",)),
     ("point_mass", "point_mass:SuitePointMass", ("easy", "hard")),
     ("quadruped", "quadruped:SuiteQuadruped", ("walk", "run", "fetch")),
+    ("quadruped", "quadruped_escape:SuiteQuadrupedEscape", ("escape",)),
     ("reacher", "reacher:SuiteReacher", ("easy", "hard")),
+    ("stacker", "stacker:SuiteStacker", ("stack_2", "stack_4")),
     ("walker", "walker:SuiteWalker", ("stand", "walk", "run")),
 )
 # Ids of the suite whose task is a number of parts: the rest of the id, the class, and its arguments
@@ -100,6 +105,27 @@ _SUITE_SIZES: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("swimmer-swimmer15", "swimmer:SuiteSwimmer", {"num_links": 15}),
 )
 _SUITE_STEPS = 1000
+# Tasks of the suite without a time limit, as `_SUITE_SIZES`
+_SUITE_ENDLESS: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("lqr-lqr_2_1", "lqr:SuiteLQR", {"task": "lqr_2_1"}),
+    ("lqr-lqr_6_2", "lqr:SuiteLQR", {"task": "lqr_6_2"}),
+)
+# Gymnasium-Robotics' tasks; ids are robotics/PointMaze_<maze>-v3, robotics/AntMaze_<maze>-v5, robotics/Fetch<task>-v4.
+_MAZES = {"UMaze": (300, 700), "Open": (300, 700), "Medium": (600, 1000), "Large": (800, 1000)}  # limits of both robots
+_DIVERSE_MAZES = ("Open", "Medium", "Large")
+_MAZE_ROBOTS = (("Point", 3), ("Ant", 5))  # and the versions of their ids
+_FETCH_TASKS = {
+    "Reach": "fetch_reach",
+    "Push": "fetch_push",
+    "Slide": "fetch_slide",
+    "PickAndPlace": "fetch_pick_and_place",
+}
+_FETCH_STEPS = 50
+_LISTED_ROBOTS = (  # one id of each class; other mazes and dense rewards are a family
+    "robotics/PointMaze_UMaze-v3",
+    "robotics/AntMaze_UMaze-v5",
+    *(f"robotics/Fetch{task}-v4" for task in _FETCH_TASKS),
+)
 
 _GYMNASIUM = "funcenv.adapters.gymnasium.from_env:from_gymnasium"
 
@@ -122,15 +148,38 @@ def register_envs() -> None:
             _register_suite(f"{domain}-{task}", name, {"task": task})
     for rest, name, kwargs in _SUITE_SIZES:
         _register_suite(rest, name, kwargs)
+    for rest, name, kwargs in _SUITE_ENDLESS:
+        _register_suite(rest, name, kwargs, None)
+    for found in _robotics_specs():
+        if found.id in _LISTED_ROBOTS:
+            register(found.id, found.entry_point, found.max_episode_steps, None, found.kwargs)
     register_family(_atari_specs)
+    register_family(_robotics_specs)
     for library, limit in _LIBRARIES.items():
         register_namespace(library, f"funcenv.interop.{library}:from_{library}", "env", limit)
     register_namespace("gymnasium", _GYMNASIUM, "env")
     register_namespace("playground", "funcenv.interop.brax:from_playground", "env", _LIBRARIES["brax"])
 
 
-def _register_suite(rest: str, name: str, kwargs: dict[str, Any]) -> None:
-    register(f"dm_control/{rest}-v0", f"{_PACKAGE}.dm_control.{name}", _SUITE_STEPS, None, kwargs)
+def _register_suite(rest: str, name: str, kwargs: dict[str, Any], max_steps: int | None = _SUITE_STEPS) -> None:
+    register(f"dm_control/{rest}-v0", f"{_PACKAGE}.dm_control.{name}", max_steps, None, kwargs)
+
+
+def _robotics_specs() -> Iterator[EnvSpec]:
+    """Yield every task of Gymnasium-Robotics that is here."""
+    mazes = {**_MAZES, **{f"{maze}_Diverse_{kind}": _MAZES[maze] for maze in _DIVERSE_MAZES for kind in ("G", "GR")}}
+    for dense, reward_type in (("", "sparse"), ("Dense", "dense")):
+        rewards = {"reward_type": reward_type}
+        for task, file in _FETCH_TASKS.items():
+            entry_point = f"{_PACKAGE}.robotics.{file}:Fetch{task}"
+            yield EnvSpec(f"robotics/Fetch{task}{dense}-v4", entry_point, _FETCH_STEPS, kwargs=rewards)
+        for maze, limits in mazes.items():
+            for (robot, version), limit in zip(_MAZE_ROBOTS, limits, strict=True):
+                entry_point, kwargs = (
+                    f"{_PACKAGE}.robotics.{robot.lower()}_maze:{robot}Maze",
+                    {"maze_map": maze, **rewards},
+                )
+                yield EnvSpec(f"robotics/{robot}Maze_{maze}{dense}-v{version}", entry_point, limit, kwargs=kwargs)
 
 
 def _atari_specs() -> Iterator[EnvSpec]:

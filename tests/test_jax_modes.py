@@ -120,6 +120,7 @@ ALGORITHMS = {
     "dqn": NETWORK | REPLAY,
     "sac": NETWORK | REPLAY | {"env_id": "Pendulum-v1"},
     "td3": NETWORK | REPLAY | {"env_id": "Pendulum-v1"},
+    "tqc": NETWORK | REPLAY | {"env_id": "Pendulum-v1"},
     "q_learning": {},
 }
 

@@ -2,6 +2,7 @@
 
     python benchmarks/studies/goals.py --output docs/assets/goals/curves.json
     python benchmarks/studies/goals.py --draw docs/assets/goals/curves.json
+    python benchmarks/studies/goals.py --tasks "FetchReach-v4 with SAC" --steps 20000 --tests 8 --episodes 100
 
 Success is the share of test episodes that end with `info["is_success"]`, with the most likely actions. All agents play
 the same test episodes, with keys that no training uses.
@@ -27,20 +28,24 @@ from funcenv.train.presets import preset
 from funcenv.train.reports.aggregate import bootstrap_interval
 from funcenv.train.reports.plots import format_steps
 
-NUM_TESTS, NUM_EPISODES = 20, 256
-TASKS = {"GoalReacher-v0 with SAC": ("GoalReacher-v0", "sac"), "BitFlip-v0 with DQN": ("BitFlip-v0", "dqn")}
-"""The preset of each task; hindsight is all in which its runs differ."""
+TASKS = {
+    "GoalReacher-v0 with SAC": ("GoalReacher-v0", "sac"),
+    "BitFlip-v0 with DQN": ("BitFlip-v0", "dqn"),
+    "FetchReach-v4 with SAC": ("robotics/FetchReach-v4", "sac"),
+}
+"""The preset of each task, or the algorithm's defaults if it has none; hindsight is all in which its runs differ."""
+DRAWN_TASKS = tuple(TASKS)[:2]  # those of the figure
 
 
-@functools.partial(jax.jit, static_argnames="limit")
-def success_rate(env: Any, agent: Any, key: jax.Array, limit: int) -> jax.Array:
-    """Return the share of `NUM_EPISODES` episodes that end with success."""
-    venv = funcenv.FuncVectorEnv(env, NUM_EPISODES, autoreset_mode=funcenv.AutoresetMode.DISABLED)
+@functools.partial(jax.jit, static_argnames=("num_episodes", "limit"))
+def success_rate(env: Any, agent: Any, key: jax.Array, num_episodes: int, limit: int) -> jax.Array:
+    """Return the share of episodes that end with success."""
+    venv = funcenv.FuncVectorEnv(env, num_episodes, autoreset_mode=funcenv.AutoresetMode.DISABLED)
     reset_key, act_key = jax.random.split(key)
 
     def step(carry: Any, key: jax.Array) -> tuple[Any, Any]:
         vstate, observation = carry
-        actions = jax.vmap(agent)(observation, jax.random.split(key, NUM_EPISODES))
+        actions = jax.vmap(agent)(observation, jax.random.split(key, num_episodes))
         vstate, timestep = venv.step(vstate, actions)
         return (vstate, timestep.observation), (timestep.done, timestep.info["is_success"])
 
@@ -49,17 +54,17 @@ def success_rate(env: Any, agent: Any, key: jax.Array, limit: int) -> jax.Array:
     return jnp.take_along_axis(success, done.argmax(0)[None], axis=0).mean()
 
 
-def train(algorithm: str, config: Any) -> dict[str, Any]:
-    """Train all seeds, test them on the way, and return their success `[NUM_TESTS, num_seeds]`."""
+def train(algorithm: str, config: Any, num_tests: int, num_episodes: int) -> dict[str, Any]:
+    """Train all seeds, test them on the way, and return their success `[num_tests, num_seeds]`."""
     learner = Learner(algorithm, config)
     start, success, steps = time.process_time(), [], []
     state, limit = learner.init(funcenv.key(config.seed)), learner.env.max_episode_steps
-    for test in range(NUM_TESTS):
-        goal = config.num_updates * (test + 1) // NUM_TESTS
+    for test in range(num_tests):
+        goal = config.num_updates * (test + 1) // num_tests
         state, _ = learner.advance_to(state, goal)
         agents = learner.agents(state)
         chosen = [jax.tree.map(lambda leaf, i=i: leaf[i], agents) for i in range(config.num_seeds)]
-        success.append([float(success_rate(learner.env, agent, funcenv.key(1), limit)) for agent in chosen])
+        success.append([float(success_rate(learner.env, one, funcenv.key(1), num_episodes, limit)) for one in chosen])
         steps.append(goal * config.batch_size)
         print(steps[-1], np.round(success[-1], 2), f"{time.process_time() - start:.0f} s", flush=True)
     rounded = [[round(value, 4) for value in row] for row in success]
@@ -92,7 +97,8 @@ def table(results: dict[str, Any], num_columns: int = 4) -> str:
     lines = []
     for task, runs in results.items():
         for goals, run in runs.items():
-            success = np.array(run["success"])[NUM_TESTS // num_columns - 1 :: NUM_TESTS // num_columns]
+            every = max(len(run["success"]) // num_columns, 1)
+            success = np.array(run["success"])[every - 1 :: every]
             low, high = bootstrap_interval(np.mean, success[-1][:, None])
             cells = [*(f"{mean:.3f}" for mean in success.mean(axis=1)), f"[{low:.3f}, {high:.3f}]"]
             lines.append(f"| {task} | {goals} | {' | '.join(cells)} |")
@@ -103,10 +109,12 @@ def main() -> None:
     """Run the study, or draw its results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", type=pathlib.Path, default=pathlib.Path("goals.json"))
-    parser.add_argument("--tasks", nargs="+", default=list(TASKS), choices=TASKS)
+    parser.add_argument("--tasks", nargs="+", default=list(DRAWN_TASKS), choices=TASKS)
     parser.add_argument("--goals", nargs="+", type=int, default=[4, 0], help="values of hindsight_goals")
     parser.add_argument("--steps", type=int, default=100_000, help="environment steps of each seed")
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--tests", type=int, default=20, help="tests of each agent on the way")
+    parser.add_argument("--episodes", type=int, default=256, help="episodes of a test")
     parser.add_argument("--draw", type=pathlib.Path, help="draw the results in this file beside it, and train nothing")
     options = parser.parse_args()
     if options.draw is not None:
@@ -121,7 +129,7 @@ def main() -> None:
         for goals in options.goals:
             print(task, f"hindsight_goals={goals}", flush=True)
             changed = dataclasses.replace(config, num_seeds=options.seeds, hindsight_goals=goals)
-            results.setdefault(task, {})[str(goals)] = train(algorithm, changed)
+            results.setdefault(task, {})[str(goals)] = train(algorithm, changed, options.tests, options.episodes)
             options.output.write_text(json.dumps(results, indent=1) + "\n")
     print(table(results))
 

@@ -49,6 +49,7 @@ SETTINGS = {
     "reinforce": SMALL,
     "sac": {**REPLAY, "env_id": "Pendulum-v1"},
     "td3": {**REPLAY, "env_id": "Pendulum-v1"},
+    "tqc": {**REPLAY, "env_id": "Pendulum-v1"},
 }
 BEGINS = "an update begins"
 NUM_UPDATES = 2000  # at least eight compiled calls

@@ -38,22 +38,32 @@ def read_model(file: str) -> ElementTree.Element:
     return ElementTree.fromstring((suite_folder() / file).read_text())
 
 
-def compile_model(tree: ElementTree.Element, name: str, adjust: Callable[[Any], None] | None = None) -> CompiledModel:
+def compile_model(
+    tree: ElementTree.Element, name: str, adjust: Callable[[Any], None] | None = None, folder: str | None = None
+) -> CompiledModel:
     """Compile a model.
 
     Args:
         tree: its XML, which may have been edited.
         name: the model in messages.
         adjust: changes fields of the compiled model, as a task does at the start of every episode.
+        folder: the folder of the suite that has the meshes and textures of the model.
     """
-    assets = tuple((included, (suite_folder() / included).read_bytes()) for included in _INCLUDED)
     with without_warnings():
-        compiled = compile_text(ElementTree.tostring(tree, encoding="unicode"), name, assets)
+        compiled = compile_text(ElementTree.tostring(tree, encoding="unicode"), name, _assets(folder))
     if adjust is None:
         return compiled
     mjmodel = compiled.mjmodel.__copy__()
     adjust(mjmodel)
     return identified(mjmodel, name)
+
+
+@functools.cache
+def _assets(folder: str | None) -> tuple[tuple[str, bytes], ...]:
+    """Return names and contents of the files that a model includes."""
+    assets = [(included, (suite_folder() / included).read_bytes()) for included in _INCLUDED]
+    files = sorted((suite_folder() / folder).iterdir()) if folder else []
+    return (*assets, *((file.name, file.read_bytes()) for file in files))
 
 
 @functools.cache

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import math
+import xml.etree.ElementTree as ElementTree
 from typing import ClassVar
 
 import jax
@@ -22,10 +23,12 @@ from funcenv.envs.mujoco.model import CompiledModel, import_mujoco
 from funcenv.envs.mujoco.mujoco_scene import View
 from funcenv.envs.mujoco.mujoco_task import Start
 from funcenv.envs.mujoco.named_data import NamedData
-from funcenv.struct import field
+from funcenv.struct import NDArray, field
 
 SPEEDS = {"walk": 0.5, "run": 5.0}  # speeds whose reward is 1 [m/s]
 TIME_LIMIT = 20.0  # length of an episode [s], which the floor is made for
+ESCAPE_FLOOR = 40.0  # half of the width of the floor of the task escape [m]
+SKY_WIDTH = 64  # width of the texture of the sky in the task escape [pixels]
 HEIGHT_STEP = 0.01  # step of the search for a height without contacts [m]
 _WALLS = ("wall_px", "wall_py", "wall_nx", "wall_ny")
 
@@ -61,7 +64,7 @@ class SuiteQuadruped(SuiteTask):
     frame_skip: int = field(pytree_node=False, default=4)
     task: str = field(pytree_node=False, default="walk")
 
-    tasks: ClassVar = ("walk", "run", "fetch")
+    tasks: ClassVar[tuple[str, ...]] = ("walk", "run", "fetch")
     reads: ClassVar = ("act", "sensordata", "site_xpos", "xmat", "xpos")
     is_contact_free: ClassVar = True
     num_starts: ClassVar = 300  # heights, up to 3 m
@@ -69,12 +72,12 @@ class SuiteQuadruped(SuiteTask):
 
     def own_model(self) -> CompiledModel:
         """Return the model of the task."""
-        return _model(self.task)
+        return quadruped_model(self.task)
 
     def starts(self, key: jax.Array) -> Start:
         """Return the same start at growing heights."""
         qpos, qvel = self._at_floor(key)
-        heights = HEIGHT_STEP * jnp.arange(self.num_starts, dtype=float)
+        heights = jnp.asarray(_heights(self.num_starts, str(qpos.dtype)))
         qpos = jnp.tile(qpos, (self.num_starts, 1)).at[:, 2].set(heights)
         return Start(qpos=qpos, qvel=jnp.tile(qvel, (self.num_starts, 1)))
 
@@ -108,8 +111,8 @@ class SuiteQuadruped(SuiteTask):
             "egocentric_state": jnp.concatenate(state),
             "torso_velocity": self.torso_velocity(data),
             "torso_upright": data.body("torso").xmat[ZZ],
-            "imu": data.sensordata[_sensors(self.source, "GYRO", "ACCELEROMETER")],
-            "force_torque": jnp.arcsinh(data.sensordata[_sensors(self.source, "FORCE", "TORQUE")]),
+            "imu": data.sensordata[sensors(self.source, "GYRO", "ACCELEROMETER")],
+            "force_torque": jnp.arcsinh(data.sensordata[sensors(self.source, "FORCE", "TORQUE")]),
         }
         if self.task != "fetch":
             return seen
@@ -122,8 +125,7 @@ class SuiteQuadruped(SuiteTask):
     def score(self, data: NamedData, action: Float[Array, "nu"]) -> Float[Array, ""]:
         """Return the reward of an upright torso, times that of the speed, or of ball and target."""
         del action
-        cosine = data.body("torso").xmat[ZZ]
-        upright = tolerance(cosine, (1.0, math.inf), margin=2.0, sigmoid="linear", value_at_margin=0.0)
+        upright = upright_factor(data)
         if self.task != "fetch":
             speed, target = self.torso_velocity(data)[0], SPEEDS[self.task]
             return upright * tolerance(speed, (target, math.inf), target, "linear", value_at_margin=0.5)
@@ -143,19 +145,51 @@ class SuiteQuadruped(SuiteTask):
 
 
 @functools.cache
-def _model(task: str) -> CompiledModel:
+def _heights(num: int, dtype: str) -> NDArray:
+    """Return heights from 0 as dm_control adds them up, rounded up, so that none is lower than dm_control's [m]."""
+    heights = np.concatenate([[0.0], np.cumsum(np.full(num - 1, HEIGHT_STEP))])
+    narrow = heights.astype(dtype)
+    return np.where(narrow < heights, np.nextafter(narrow, np.asarray(np.inf, dtype)), narrow)
+
+
+def upright_factor(data: NamedData, degrees: float = 0.0) -> Float[Array, ""]:
+    """Return the factor of the reward for an upright torso: 1 up to an angle, and 0 upside down."""
+    cosine = math.cos(math.radians(degrees))
+    bounds, margin = (cosine, math.inf), 1 + cosine
+    return tolerance(data.body("torso").xmat[ZZ], bounds, margin, "linear", value_at_margin=0.0)
+
+
+@functools.cache
+def quadruped_model(task: str) -> CompiledModel:
+    """Return the model of a task, without what belongs to other tasks."""
     tree = read_model("quadruped.xml")
-    unused = [("geom", "terrain")]
+    unused = []
+    if task != "escape":
+        unused.append(("geom", "terrain"))
+        for parent in tree.iter():
+            for sensor in parent.findall("rangefinder"):
+                parent.remove(sensor)
+    else:
+        _shrink_sky(tree)
     if task != "fetch":
-        named(tree, "geom", "floor")[0].set("size", f"{TIME_LIMIT * SPEEDS[task]} {TIME_LIMIT * SPEEDS[task]} .5")
+        size = ESCAPE_FLOOR if task == "escape" else TIME_LIMIT * SPEEDS[task]
+        named(tree, "geom", "floor")[0].set("size", f"{size} {size} .5")
         unused += [*(("geom", wall) for wall in _WALLS), ("body", "ball"), ("site", "target")]
     for tag, name in unused:
         element, parent = named(tree, tag, name)
         parent.remove(element)
-    for parent in tree.iter():
-        for sensor in parent.findall("rangefinder"):
-            parent.remove(sensor)
     return compile_model(tree, f"dm_control's quadruped of the task {task}")
+
+
+def _shrink_sky(tree: ElementTree.Element) -> None:
+    """Make the texture of the sky smaller, which is nearly all of the memory that a model of its own takes."""
+    for include in tree.findall("include"):
+        if include.get("file", "").endswith("skybox.xml"):
+            tree.remove(include)
+    for assets in read_model("common/skybox.xml"):
+        for texture in assets:
+            texture.attrib.update(width=str(SKY_WIDTH), height=str(SKY_WIDTH))
+        tree.append(assets)
 
 
 class _Hinges:
@@ -173,7 +207,7 @@ def _hinges(source: CompiledModel) -> _Hinges:
 
 
 @functools.cache
-def _sensors(source: CompiledModel, *kinds: str) -> np.ndarray:
+def sensors(source: CompiledModel, *kinds: str) -> NDArray:
     """Return where the numbers of all sensors of some kinds are."""
     mjmodel, names = source.mjmodel, import_mujoco().mjtSensor
     wanted = np.isin(mjmodel.sensor_type, [int(getattr(names, f"mjSENS_{kind}")) for kind in kinds])

@@ -33,6 +33,7 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "mjb_output": (_POINTER, [_POINTER, _TEXT, _POINTER, _POINTER]),
     "mjb_expand": (_POINTER, [_POINTER, _TEXT, _POINTER, _POINTER]),
     "mjb_setConst": (_INT, [_POINTER, _POINTER, _INT]),
+    "mjb_setModels": (None, [_POINTER, _POINTER]),
     "mjb_apply": (_INT, [_POINTER, _POINTER, _INT, _POINTER, _POINTER, _INT]),
 }
 _DOUBLE: np.dtype[Any] = np.dtype(np.float64)
@@ -109,10 +110,17 @@ class Batch:
         Raises:
             ValueError: the model has no such field, or it holds no 64-bit floats.
         """
-        field = self._field(self._library.mjb_expand, name)
+        remedy = "pair it with a function in computed_fields, which writes to models of their own"
+        field = self._field(self._library.mjb_expand, name, remedy)
         if field.dtype != _DOUBLE:
-            raise ValueError(f"the field {name!r} of the model holds no 64-bit floats; only those can be changed")
+            raise ValueError(f"the field {name!r} of the model holds no 64-bit floats; {remedy}")
         return field
+
+    def set_models(self, models: list[Any]) -> None:
+        """Simulate each row with a model of its own, of the same sizes, which may be written between calls."""
+        addresses = (_POINTER * self.num)(*(model._address for model in models))
+        self._library.mjb_setModels(self._pointer, addresses)
+        self._models = models, addresses  # kept as long as the library may read them
 
     def set_const(self) -> None:
         """Compute the constants of the models that follow from expanded fields."""
@@ -168,11 +176,11 @@ class Batch:
             message = self._library.mjb_error(self._pointer, first).decode()
             raise RuntimeError(f"MuJoCo failed in {num_failed} of {self.num} simulations: {message}; correct the model")
 
-    def _field(self, function: Any, name: str) -> NDArray:
+    def _field(self, function: Any, name: str, remedy: str = "use another one") -> NDArray:
         size, item_size = ctypes.c_int(), ctypes.c_int()
         address = function(self._pointer, name.encode(), ctypes.byref(size), ctypes.byref(item_size))
         if not address or item_size.value not in (0, *_DTYPES):
-            raise ValueError(f"a batch of simulations has no field {name!r} of numbers; use another one")
+            raise ValueError(f"a batch of simulations has no field {name!r} of numbers; {remedy}")
         return self._array(address, size.value, _DTYPES.get(item_size.value, _DOUBLE))
 
     def _array(self, address: int, size: int, dtype: np.dtype[Any] = _DOUBLE) -> NDArray:

@@ -17,6 +17,7 @@ from funcenv.struct import NDArray
 
 _FREE, _BALL, _SLIDE, _HINGE, _FIXED = 0, 1, 2, 3, 4  # mjtJoint, and bodies without joints
 _MAX_JOINT_SIZE = 7  # numbers in qpos
+_BODY_FIELDS = ("body_pos", "body_quat")  # fields of the model that may be changed
 
 
 class _Joint(NamedTuple):
@@ -35,28 +36,33 @@ class _Joint(NamedTuple):
 
 
 def geom_poses(
-    mjmodel: Any, qpos: Float[Array, "nq"], geom_pos: Float[Array, "ngeom 3"] | None = None
+    mjmodel: Any, qpos: Float[Array, "nq"], changes: dict[str, Any] | None = None
 ) -> tuple[Float[Array, "ngeom 3"], Float[Array, "ngeom 3"]]:
     """Return the centre of each geom and the direction of its own z axis, along which capsules lie, as float32.
 
-    With `geom_pos`, those are the positions of the geoms in their bodies.
+    Args:
+        mjmodel: the model.
+        qpos: positions of the joints.
+        changes: fields of the model that are otherwise; `geom_pos`, `body_pos` and `body_quat` count.
     """
-    positions = mjmodel.geom_pos if geom_pos is None else geom_pos
+    changes = changes or {}
+    positions = changes.get("geom_pos", mjmodel.geom_pos)
     z_axis = np.tile(np.array([0.0, 0.0, 1.0], np.float32), (mjmodel.ngeom, 1))
     own_axes = rotate(jnp.asarray(mjmodel.geom_quat, jnp.float32), jnp.asarray(z_axis))
-    return _attached(mjmodel, qpos, np.array(mjmodel.geom_bodyid), positions, own_axes)
+    return _attached(mjmodel, qpos, np.array(mjmodel.geom_bodyid), positions, own_axes, changes)
 
 
 def site_places(
-    mjmodel: Any, qpos: Float[Array, "nq"], site_pos: Float[Array, "nsite 3"] | None = None
+    mjmodel: Any, qpos: Float[Array, "nq"], changes: dict[str, Any] | None = None
 ) -> Float[Array, "nsite 3"]:
-    """Return the centre of each site as float32; with `site_pos`, those are their positions in their bodies."""
-    positions = jnp.asarray(mjmodel.site_pos if site_pos is None else site_pos, jnp.float32)
-    return _attached(mjmodel, qpos, np.array(mjmodel.site_bodyid), positions, positions)[0]
+    """Return the centre of each site as float32; of `changes`, `site_pos`, `body_pos` and `body_quat` count."""
+    changes = changes or {}
+    positions = jnp.asarray(changes.get("site_pos", mjmodel.site_pos), jnp.float32)
+    return _attached(mjmodel, qpos, np.array(mjmodel.site_bodyid), positions, positions, changes)[0]
 
 
 def _attached(
-    mjmodel: Any, qpos: jax.Array, bodies: NDArray, positions: Any, axes: jax.Array
+    mjmodel: Any, qpos: jax.Array, bodies: NDArray, positions: Any, axes: jax.Array, changes: dict[str, Any]
 ) -> tuple[jax.Array, jax.Array]:
     """Return the places and directions of what is attached to bodies, `[num, 3]` each."""
     padded = jnp.concatenate([jnp.asarray(qpos, jnp.float32), jnp.zeros(_MAX_JOINT_SIZE, jnp.float32)])
@@ -68,7 +74,10 @@ def _attached(
         place, turn = _moved(joint, padded, places, turns)
         return (places.at[joint.body].set(place), turns.at[joint.body].set(turn)), None
 
-    (places, turns), _ = jax.lax.scan(move, (places, turns), jax.tree.map(jnp.asarray, _joints(mjmodel)))
+    joints = _joints(mjmodel)
+    own = {name: jnp.asarray(changes[name], jnp.float32)[joints.body] for name in _BODY_FIELDS if name in changes}
+    joints = jax.tree.map(jnp.asarray, joints)._replace(**own)
+    (places, turns), _ = jax.lax.scan(move, (places, turns), joints)
     own_places = rotate(turns[bodies], jnp.asarray(positions, jnp.float32))
     return places[bodies] + own_places, rotate(turns[bodies], axes)
 

@@ -87,6 +87,9 @@ def draw_image(
         for field, numbers in (changes or {}).items():
             changed = getattr(canvas.mjmodel, field)
             changed[:] = np.asarray(numbers).reshape(changed.shape)
+        if "hfield_data" in (changes or {}):
+            for number in range(canvas.mjmodel.nhfield):
+                mujoco.mjr_uploadHField(canvas.mjmodel, canvas.renderer._mjr_context, number)
         mujoco.mj_forward(canvas.mjmodel, canvas.data)
         options = mujoco.MjvOption()
         for flag, value in shot.options:

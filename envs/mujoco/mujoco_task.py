@@ -7,6 +7,7 @@ an episode. The rules do not know which backend computes the physics, as those o
 from __future__ import annotations
 
 import functools
+import math
 from collections import OrderedDict
 from typing import Any, ClassVar
 
@@ -20,7 +21,7 @@ from funcenv.checks import require_size
 from funcenv.envs.mujoco import task_mjx, task_simulation
 from funcenv.envs.mujoco.mjcf import compile_mjcf
 from funcenv.envs.mujoco.model import CompiledModel
-from funcenv.envs.mujoco.mujoco_scene import View, draw_model
+from funcenv.envs.mujoco.mujoco_scene import draw_model
 from funcenv.envs.mujoco.named_data import NamedData, element_id, joint_columns
 from funcenv.envs.mujoco.simulated_env import SimulatedEnv
 from funcenv.envs.mujoco.task_simulation import INPUTS, TaskSimulation, output_shapes
@@ -61,12 +62,12 @@ class MujocoTask(SimulatedEnv[TaskState, Any]):
 
     Steps are those of dm_control: what `data` tells of positions and velocities belongs to the state after the step,
     and what it tells of forces and accelerations, to its last simulation step. With `is_synchronized = False` all of it
-    is as MuJoCo's `mj_step` leaves it, which is what Gymnasium's environments observe.
+    is as MuJoCo's `mj_step` leaves it, which is what Gymnasium's environments observe, and resets are Gymnasium's, too.
 
     Observation: what `observation` returns, an array or a dict of arrays. The space follows from it: numbers without
         bounds.
 
-    Action: float32 `[nu]`: the controls of the actuators, within their ranges.
+    Action: float32 `[nu]`: the controls of the actuators, within their ranges; those without limits are unbounded.
 
     Termination: the simulation diverges. A subclass that defines `terminal` keeps `state.unstable |` in it.
 
@@ -112,9 +113,15 @@ class MujocoTask(SimulatedEnv[TaskState, Any]):
     mjcf: ClassVar[Any] = None  # the model: XML text, a path, an MjSpec or an MjModel
     reads: ClassVar[tuple[str, ...]] = ()  # fields of `mjData` that the rules read beside qpos and qvel
     is_synchronized: ClassVar[bool] = True  # true for data of the new state, false for that of the last simulation step
+    max_speed: ClassVar[float | None] = None  # size to which velocities are clipped before each step [m/s, rad/s]
+    held_joints: ClassVar[tuple[str, ...]] = ()  # hinges and slides that each step puts back to 0
     is_contact_free: ClassVar[bool] = False  # true if starts with contacts are drawn again
     num_starts: ClassVar[int] = 16  # starts that are drawn then; the last one is taken if all have contacts
+    shares_variables: ClassVar[bool] = False  # true if all starts that are drawn for an episode have equal variables
     num_settling: ClassVar[int] = 0  # simulation steps before an episode begins
+    computed_fields: ClassVar[
+        tuple[tuple[str, Any], ...]
+    ] = ()  # fields of the model, and host functions that compute them
     drawn_sites: ClassVar[tuple[str, ...]] = ()  # sites that `scene` shows as discs
 
     def __post_init__(self) -> None:
@@ -122,6 +129,7 @@ class MujocoTask(SimulatedEnv[TaskState, Any]):
         if self.model_source is not None:
             object.__setattr__(self, "model_source", compile_mjcf(self.model_source, _model_name(type(self))))
         output_shapes(self.source, self.reads)
+        _ = self._held
         self.check_simulation()
 
     @property
@@ -204,6 +212,8 @@ class MujocoTask(SimulatedEnv[TaskState, Any]):
         """Return fields of `mujoco.MjModel` that this environment has otherwise, by name; none by default.
 
         They may depend on parameters of the environment, which then may be batched, and on the variables of an episode.
+        A function that `computed_fields` pairs with a field computes it from what is returned here, in NumPy and only
+        where that is new, so that a terrain of many heights need not be a part of the state. Set `mjx_fault` then.
 
         Args:
             variables: those of the episode.
@@ -243,6 +253,12 @@ class MujocoTask(SimulatedEnv[TaskState, Any]):
         return {"unstable": state.unstable}
 
     @property
+    def action_space(self) -> Box:
+        """The ranges of the controls; unbounded for actuators without limits."""
+        is_limited, (low, high) = self.model.mjmodel.actuator_ctrllimited.astype(bool), self.model.ctrlrange
+        return Box(np.where(is_limited, low, -math.inf), np.where(is_limited, high, math.inf))
+
+    @property
     def observation_space(self) -> AnySpace:
         """Unbounded numbers, in the shape of what `observation` returns."""
         kind = jax.tree.structure(self), uses_64_bits()
@@ -276,14 +292,10 @@ class MujocoTask(SimulatedEnv[TaskState, Any]):
         changes = self.model_changes(state.variables)
         return draw_model(self.model.mjmodel, state.qpos, self.scene_view, changes=changes, sites=self.drawn_sites)
 
-    @property
-    def scene_view(self) -> View:
-        """The camera of the scene; by default the class attribute `view`."""
-        return self.view
-
     def drawn_changes(self, state: TaskState) -> dict[str, NDArray]:
         """Return the fields of the model that an image of this state has otherwise."""
-        return {name: np.asarray(value) for name, value in self.model_changes(state.variables).items()}
+        functions, changes = dict(self.computed_fields), self.model_changes(state.variables)
+        return {name: functions.get(name, np.asarray)(np.asarray(value)) for name, value in changes.items()}
 
     def _filled(self, start: Start) -> Start:
         """Return a start without None, in arrays of the right shape."""
@@ -300,7 +312,11 @@ class MujocoTask(SimulatedEnv[TaskState, Any]):
 
     def _begin(self, starts: Start) -> TaskState:
         """Return the state of an episode with one of these starts, stacked along the first axis."""
-        changes = jax.vmap(lambda start: self.model_changes(start.variables))(starts)
+        variables = starts.variables
+        if self.shares_variables:
+            variables = jax.tree.map(lambda leaf: leaf[:1], variables)
+        num_changes = 1 if self.shares_variables else len(starts.qpos)
+        changes = jax.vmap(self.model_changes, axis_size=num_changes)(variables)
         fields = self._call("begin", changes, starts.qpos, starts.qvel, starts.act)
         chosen = fields.pop("chosen")
         return TaskState(**fields, variables=jax.tree.map(lambda leaf: leaf[chosen], starts.variables))
@@ -322,15 +338,23 @@ class MujocoTask(SimulatedEnv[TaskState, Any]):
 
     def _call(self, function: str, changes: dict[str, Any], *args: Any) -> dict[str, Any]:
         """Call `advance` or `begin` of the simulator, with changes of the model."""
+        unknown = [name for name, _ in self.computed_fields if name not in changes]
+        if unknown:
+            raise ValueError(
+                f"model_changes of {type(self).__name__} must return {unknown[0]!r}, which is computed; add it"
+            )
         simulated = TaskSimulation(
             source=self.source,
             frame_skip=self.frame_skip,
             outputs=self.reads,
             changed=tuple(sorted(changes)),
+            computed=self.computed_fields,
             is_synchronized=self.is_synchronized,
             is_contact_free=self.is_contact_free,
             num_settling=self.num_settling,
             num_threads=self.num_threads,
+            max_speed=self.max_speed,
+            held=self._held,
         )
         if self.simulator == "mjx":
             fields: dict[str, Any] = getattr(task_mjx, function)(simulated, *args, changes)
@@ -340,6 +364,17 @@ class MujocoTask(SimulatedEnv[TaskState, Any]):
             called, self._shapes(simulated, function == "begin"), *args, changes, fills=True
         )
         return answer
+
+    @property
+    def _held(self) -> tuple[int, ...]:
+        """The entries of qpos that belong to `held_joints`."""
+        columns = []
+        for name in self.held_joints:
+            where = joint_columns(self.model.mjmodel, element_id(self.model, "joint", name), "qpos")
+            if where.stop - where.start != 1:
+                raise ValueError(f"held_joints names {name!r}, which is no hinge or slide; leave it out")
+            columns.append(where.start)
+        return tuple(columns)
 
     def _shapes(self, simulated: TaskSimulation, is_start: bool) -> dict[str, Any]:
         """Return the shapes and dtypes that the C library computes."""

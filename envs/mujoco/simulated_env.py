@@ -115,8 +115,9 @@ class SimulatedEnv(FuncEnv[State, Float[Array, "nu"], Obs]):
         return tuple(in_words(joint or one.name) or f"actuator {i}" for i, (joint, one) in enumerate(pairs))
 
     def get_keys_to_action(self) -> dict[Any, Any]:
-        """Return keys for full control of one motor each."""
-        return motor_keys(*self.model.ctrlrange)
+        """Return keys for full control of one motor each, or for 1 and -1 where a control is unbounded."""
+        space = self.action_space
+        return motor_keys(np.nan_to_num(space.low, neginf=-1.0), np.nan_to_num(space.high, posinf=1.0))
 
     @property
     def image_size(self) -> tuple[int, int] | None:
@@ -134,9 +135,14 @@ class SimulatedEnv(FuncEnv[State, Float[Array, "nu"], Obs]):
             return None
         camera = camera_number(self.model, self.camera_id, self.camera_name)
         options = self.visual_options or ()
-        shot = Shot(camera, self.camera_config, self.view.follow, self.max_geom, options)
+        shot = Shot(camera, self.camera_config, self.scene_view.follow, self.max_geom, options)
         qpos = np.asarray(state.qpos, np.float64)
         return draw_image(self.source, qpos, shot, size, self.drawn_changes(state))
+
+    @property
+    def scene_view(self) -> View:
+        """The camera of the scene; by default the class attribute `view`."""
+        return self.view
 
     @property
     def camera_config(self) -> tuple[tuple[str, Any], ...]:

@@ -31,8 +31,12 @@ def advance(
     model, data = _model_and_data(simulation, changes)
     data = _loaded(simulation, data, physics)
     data = data.replace(**{name: value.astype(float) for name, value in inputs.items()})
+    if simulation.max_speed is not None:
+        data = data.replace(qvel=jnp.clip(data.qvel, -simulation.max_speed, simulation.max_speed))
     data = _stepped(model, data, simulation.frame_skip)
     data = _with_contact_forces(simulation, model, data)
+    if simulation.held:
+        data = _forward(model, data.replace(qpos=data.qpos.at[jnp.array(simulation.held)].set(0.0)))
     unstable = _is_unstable(data)
     if simulation.is_synchronized:
         data = _synchronized(model, data)
@@ -50,10 +54,13 @@ def advance(
 def begin(simulation: TaskSimulation, qpos: Any, qvel: Any, act: Any, changes: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of the state after a reset to one of the starts, and the number of this start."""
 
+    def of(values: Any, start: int | jax.Array) -> Any:
+        return values[jnp.minimum(start, len(values) - 1)]
+
     def started(start: int | jax.Array) -> tuple[Any, Any]:
-        model, data = _model_and_data(simulation, {name: values[start] for name, values in changes.items()})
+        model, data = _model_and_data(simulation, {name: of(values, start) for name, values in changes.items()})
         data = data.replace(qpos=qpos[start], qvel=qvel[start], act=act[start])
-        return model, _forward(model, data)
+        return model, _forward(_for_resets(simulation, model), data)
 
     chosen = jnp.zeros((), jnp.int32)
     if simulation.is_contact_free:
@@ -62,7 +69,7 @@ def begin(simulation: TaskSimulation, qpos: Any, qvel: Any, act: Any, changes: d
     model, data = started(chosen)
     if simulation.num_settling:
         data = _stepped(model, data, simulation.num_settling)
-        data = _forward(model, data.replace(time=jnp.zeros_like(data.time)))
+        data = _forward(_for_resets(simulation, model), data.replace(time=jnp.zeros_like(data.time)))
     return {**_state(simulation, data), "unstable": _is_unstable(data), "chosen": chosen}
 
 
@@ -95,10 +102,15 @@ def _stepped(model: Any, data: Any, num_steps: int) -> Any:
         return jax.lax.scan(lambda data, _: (mjx.step(model, data), None), data, length=num_steps)[0]
 
 
-def _forward(model: Any, data: Any) -> Any:
-    """Return the data after `mj_forward` without actuation."""
+def _for_resets(simulation: TaskSimulation, model: Any) -> Any:
+    """Return the model, without actuation if the simulation has dm_control's resets."""
+    if not simulation.is_synchronized:
+        return model
     flag = int(import_mujoco().mjtDisableBit.mjDSBL_ACTUATION)
-    model = model.replace(opt=model.opt.replace(disableflags=model.opt.disableflags | flag))
+    return model.replace(opt=model.opt.replace(disableflags=model.opt.disableflags | flag))
+
+
+def _forward(model: Any, data: Any) -> Any:
     with mjx.tracing():
         return mjx.same_dtypes(mjx.import_mjx().forward(model, data), data)
 

@@ -6,7 +6,9 @@ are inputs of every step, and changed fields of the model are those of every cal
 Steps and resets are those of dm_control (`dm_control/mujoco/engine.py`; Tassa et al., "dm_control: Software and Tasks
 for Continuous Control", 2020, section 3). It ends a step with `mj_step1`, so that positions, velocities and what
 follows from them belong to the new state, while forces and accelerations belong to the last simulation step. A reset
-computes the model's own pose first, then the start of the episode, both without actuation.
+computes the model's own pose first, then the start of the episode, both without actuation. A simulation that is not
+synchronized has Gymnasium's steps and resets instead: data is as `mj_step` leaves it, and a reset computes the start of
+the episode alone, with actuation.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -48,21 +51,27 @@ class TaskSimulation:
         frame_skip: the number of simulation steps in a step of the environment.
         outputs: fields of `mjData` that the rules read beside qpos and qvel.
         changed: fields of the model whose values are arguments.
+        computed: functions that compute some of those fields from the arguments, by name.
         is_synchronized: whether positions and velocities in `outputs` are those of the new state, as dm_control's, or
-            as the last simulation step left them, as Gymnasium's.
+            as the last simulation step left them, as Gymnasium's. Resets are dm_control's or Gymnasium's, too.
         is_contact_free: whether episodes begin without contacts.
         num_settling: the number of simulation steps that an episode begins with.
         num_threads: at most so many threads advance a batch; None for one on each CPU of this process.
+        max_speed: velocities are clipped to this size before each step of the environment; None for no limit.
+        held: entries of qpos that are 0 after each step of the environment; then all data belong to the new state.
     """
 
     source: CompiledModel
     frame_skip: int
     outputs: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
+    computed: tuple[tuple[str, Callable[[NDArray], NDArray]], ...] = ()
     is_synchronized: bool = True
     is_contact_free: bool = False
     num_settling: int = 0
     num_threads: int | None = None
+    max_speed: float | None = None
+    held: tuple[int, ...] = ()
 
     @property
     def num_numbers(self) -> int:
@@ -110,7 +119,7 @@ def begin(
             says so, or the last one if all have some.
         qvel: velocities of the starts, `[num, starts, nv]`.
         act: activations of the starts, `[num, starts, na]`.
-        changes: values of the changed fields of the model, `[num, starts, ...]`.
+        changes: values of the changed fields of the model, `[num, starts, ...]`, or `[num, 1, ...]` for all starts.
     """
     with _batches.borrow(simulation, len(qpos)) as rows:
         rows.begin(out, qpos, qvel, act, changes)
@@ -130,13 +139,17 @@ class _Simulations:
         self.act, self.time, self.fields = in_state["act"], state[:, :1], {**self.batch.fields, **in_state}
         self.carried = state[:, : columns(bits.mjSTATE_WARMSTART.value).stop]
         self.inputs = {name: in_state[name] for name in INPUTS}
-        self.changed = {name: self.batch.expand(name) for name in simulation.changed}
-        self._has_constants = bool(set(_SOURCES_OF_CONSTANTS) & set(simulation.changed))
+        self._models = _OwnModels(self.batch, mjmodel, simulation) if simulation.computed else None
+        expanded = () if self._models else simulation.changed
+        self.changed = {name: self.batch.expand(name) for name in expanded}
+        self._has_constants = bool(set(_SOURCES_OF_CONSTANTS) & set(expanded))
         self.batch.reset()
         self.batch.silence()
 
     def change(self, changes: dict[str, NDArray], rows: Any = slice(None)) -> None:
         """Change fields of the models of some rows."""
+        if self._models:
+            self._models.change(changes, rows)
         same = True
         for name, field in self.changed.items():
             values = np.asarray(changes[name], np.float64).reshape(-1, field.shape[1])
@@ -147,8 +160,40 @@ class _Simulations:
             self.batch.set_const()
 
 
+class _OwnModels:
+    """A model for each row, for fields that are computed, which those of a batch cannot be."""
+
+    def __init__(self, batch: Batch, mjmodel: Any, simulation: TaskSimulation) -> None:
+        functions = dict(simulation.computed)
+        self._functions = {name: functions.get(name, np.asarray) for name in simulation.changed}
+        self._models = [copy.copy(mjmodel) for _ in range(batch.num)]
+        self._given: dict[str, NDArray] = {}  # arguments that the fields were computed from, by name
+        self._data = import_mujoco().MjData(mjmodel)  # memory for constants
+        batch.set_models(self._models)
+
+    def change(self, changes: dict[str, NDArray], rows: Any) -> None:
+        """Compute the fields of those rows whose arguments are new."""
+        numbers, stale = np.arange(len(self._models))[rows], set()
+        for name in self._functions:
+            values = changes[name].reshape(len(numbers), -1)
+            given = self._given.setdefault(name, np.full((len(self._models), values.shape[1]), np.nan))
+            for row in np.flatnonzero(np.any(given[numbers] != values, axis=1)):
+                self._write(name, self._models[numbers[row]], changes[name][row])
+                if name in _SOURCES_OF_CONSTANTS:
+                    stale.add(numbers[row])
+            given[numbers] = values
+        for number in stale:
+            import_mujoco().mj_setConst(self._models[number], self._data)
+
+    def _write(self, name: str, mjmodel: Any, values: NDArray) -> None:
+        field, found = functools.reduce(getattr, name.split("."), mjmodel), self._functions[name](values)
+        if found.size != field.size:
+            raise ValueError(f"{name} of the model has {field.size} numbers, got {found.size}; compute as many")
+        field[:] = found.reshape(field.shape)
+
+
 class _Rows:
-    """The batches of one simulation: one that steps, and one without actuation that begins episodes."""
+    """The batches of one simulation: one that steps, and one that begins episodes."""
 
     def __init__(self, simulation: TaskSimulation, num: int) -> None:
         self._simulation, self.num = simulation, num
@@ -160,8 +205,9 @@ class _Rows:
 
     @functools.cached_property
     def _begins(self) -> _Simulations:
-        mujoco, mjmodel = import_mujoco(), copy.copy(self._simulation.source.mjmodel)
-        mjmodel.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_ACTUATION)
+        mjmodel = copy.copy(self._simulation.source.mjmodel)
+        if self._simulation.is_synchronized:
+            mjmodel.opt.disableflags |= int(import_mujoco().mjtDisableBit.mjDSBL_ACTUATION)
         return _Simulations(self._simulation, mjmodel, self.num, persistent=self._simulation.num_settling > 0)
 
     def advance(
@@ -173,8 +219,13 @@ class _Rows:
         rows.carried[:] = before
         for name, values in inputs.items():
             rows.inputs[name][:] = values.reshape(self.num, -1)
+        if self._simulation.max_speed is not None:
+            np.clip(rows.qvel, -self._simulation.max_speed, self._simulation.max_speed, out=rows.qvel)
         stage = POSITIONS_AND_VELOCITIES if self._simulation.is_synchronized else NO_STAGE
         rows.batch.step(self._simulation.frame_skip, stage)
+        if self._simulation.held:
+            rows.qpos[:, self._simulation.held] = 0.0
+            rows.batch.forward()
         unstable = rows.batch.diverged()
         if unstable is not None:
             rows.carried[unstable] = before[unstable]
@@ -190,12 +241,13 @@ class _Rows:
         rows.batch.silence()
 
         def move(who: NDArray, start: int) -> None:
-            rows.change({name: values[who, start] for name, values in changes.items()}, who)
+            rows.change({name: values[who, min(start, values.shape[1] - 1)] for name, values in changes.items()}, who)
             rows.qpos[who], rows.qvel[who], rows.act[who] = qpos[who, start], qvel[who, start], act[who, start]
             chosen[who] = start
 
         rows.change({name: values[:, 0] for name, values in changes.items()})
-        rows.batch.forward()
+        if self._simulation.is_synchronized:
+            rows.batch.forward()
         if self._simulation.is_contact_free:
             pending = everyone
             for start in range(qpos.shape[1]):

@@ -20,12 +20,13 @@ if TYPE_CHECKING:
         reinforce,
         sac,
         td3,
+        tqc,
     )
     from funcenv.train.runs import run
     from funcenv.train.runs.policy import load_policy, stateful_policy
     from funcenv.train.sweeps import grid, sweep
 
-_ALGORITHMS = ["bc", "dqn", "iql", "plr", "ppo", "pqn", "q_learning", "recurrent_ppo", "reinforce", "sac", "td3"]
+_ALGORITHMS = ["bc", "dqn", "iql", "plr", "ppo", "pqn", "q_learning", "recurrent_ppo", "reinforce", "sac", "td3", "tqc"]
 _FUNCTIONS = {"grid": "sweeps", "load_policy": "runs.policy", "stateful_policy": "runs.policy", "sweep": "sweeps"}
 
 __all__ = [
@@ -45,6 +46,7 @@ __all__ = [
     "stateful_policy",
     "sweep",
     "td3",
+    "tqc",
 ]
 
 

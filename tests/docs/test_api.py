@@ -38,6 +38,7 @@ MODULES = {
     "funcenv.train.algorithms.pqn": ("Batch", "Config", "TrainState", "init", "make_agent", "update"),
     "funcenv.train.algorithms.sac": ("Agent", "Config", "Model", "TrainState", "init", "make_agent", "update"),
     "funcenv.train.algorithms.td3": ("Agent", "Config", "Model", "TrainState", "init", "make_agent", "update"),
+    "funcenv.train.algorithms.tqc": ("Agent", "Config", "Model", "TrainState", "init", "make_agent", "update"),
     "funcenv.train.algorithms.reinforce": ("Agent", "Config", "TrainState", "init", "make_agent", "update"),
     "funcenv.train.algorithms.q_learning": ("Agent", "Config", "TrainState", "init", "make_agent", "update"),
     "funcenv.train.algorithms.bc": ("Agent", "Config", "TrainState", "init", "make_agent", "update"),

@@ -20,6 +20,7 @@ OWNERS = {
     "envs/atari/": "atari",
     "envs/dm_control/": "dm-control",
     "envs/mujoco/": "mujoco",
+    "envs/robotics/": "robotics",
     "funcenv/accelerators/": "accelerators",
     "funcenv/cli/": "train",
     "funcenv/interop/figures.py": "train",  # Matplotlib; libraries that draw with it install it
@@ -57,7 +58,7 @@ OFFERED = {
     "navix",
     "jax-envelope",
 }
-READ = {"dm-control"}  # packages whose files are read, and which nothing imports
+READ = {"dm-control", "gymnasium-robotics"}  # packages whose files are read, and which nothing imports
 # jaxlib is declared because jax needs it in the same version
 BASE_ALONE = {"jaxlib"}
 

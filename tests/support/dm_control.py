@@ -54,16 +54,30 @@ def first_of_each_domain() -> list[str]:
     return list({names(id)[0]: id for id in reversed(ids())}.values())[::-1]
 
 
-def ours(id: str, **kwargs: Any) -> Any:
-    """Return funcenv's environment without a time limit."""
+def ours(id: str, seed: int = 0, **kwargs: Any) -> Any:
+    """Return funcenv's environment without a time limit; the seed is that of a model with random parts."""
+    kwargs |= {"model_seed": seed} if names(id)[0] == "lqr" else {}
     return funcenv.make(id, **kwargs).unwrapped
 
 
 def reference(id: str, seed: int = 0) -> Any:
     """Return dm_control's environment."""
+    random = _Recorded(seed) if id.endswith("escape-v0") else seed
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return suite.load(*names(id), task_kwargs={"random": seed})
+        env = suite.load(*names(id), task_kwargs={"random": random})
+    if isinstance(random, _Recorded):
+        env.physics._make_rendering_contexts = lambda: None  # terrains are drawn without asking for it
+        env.physics.random = random
+    return env
+
+
+class _Recorded(np.random.RandomState):
+    """Random numbers, of which the last uniform ones are kept: the bumps of a terrain, which dm_control forgets."""
+
+    def uniform(self, low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Any:
+        self.bumps = super().uniform(low, high, size)
+        return self.bumps
 
 
 def variables(id: str, physics: Any) -> Any:
@@ -77,6 +91,13 @@ def variables(id: str, physics: Any) -> Any:
         return model.site_pos[model.name2id("target", "site")][[0, 2]]
     if domain == "point_mass" and task == "hard":
         return np.ravel(model.wrap_prm)[:4].copy()
+    if domain == "manipulator":
+        target = model.name2id("target_peg" if task.endswith("peg") else "target_ball", "body")
+        return np.concatenate([model.body_pos[target, [0, 2]], model.body_quat[target, [0, 2]]])
+    if domain == "stacker":
+        return model.body_pos[model.name2id("target", "body"), [0, 2]]
+    if task == "escape":
+        return physics.random.bumps
     return None
 
 
@@ -109,7 +130,7 @@ class Played(NamedTuple):
 
 def random_actions(env: Any, num_steps: int, seed: int = 0) -> Array:
     """Return random actions `[num_steps, nu]`."""
-    low, high = env.action_space.low, env.action_space.high
+    low, high = (np.nan_to_num(bound, posinf=1, neginf=-1) for bound in (env.action_space.low, env.action_space.high))
     return np.random.default_rng(seed).uniform(low, high, (num_steps, *low.shape)).astype(np.float32)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import funcenv
-from funcenv.train import dqn, plr, pqn, q_learning, recurrent_ppo, reinforce, run, sac, td3
+from funcenv.train import dqn, plr, pqn, q_learning, recurrent_ppo, reinforce, run, sac, td3, tqc
 from funcenv.train.algorithm import algorithm_names, find_algorithm
 from funcenv.train.loop import Learner, train
 from tests.support.rings import GAMMA, VALUES, register_rings, ring_id
@@ -35,6 +35,7 @@ TINY = {
     "reinforce": reinforce.Config(**ON_POLICY, total_timesteps=32 * 6),
     "sac": sac.Config(**OFF_POLICY, env_id="Pendulum-v1", total_timesteps=8 * 12),
     "td3": td3.Config(**OFF_POLICY, env_id="Pendulum-v1", total_timesteps=8 * 12),
+    "tqc": tqc.Config(**OFF_POLICY, env_id="Pendulum-v1", total_timesteps=8 * 12),
 }
 """Configurations of a few updates, of which those with a replay buffer fill it and learn in most."""
 
@@ -68,6 +69,7 @@ RINGS = {
     "reinforce": {"learning_rate": 2e-2, "value_coefficient": 1.0, "max_grad_norm": 10.0, "total_timesteps": 32 * 1200},
     "sac": OFF_POLICY_RING | {"initial_temperature": 1e-6, "target_entropy": 1e3},
     "td3": OFF_POLICY_RING,
+    "tqc": OFF_POLICY_RING | {"initial_temperature": 1e-6, "target_entropy": 1e3, "num_quantiles": 5},
 }
 """Settings with which an algorithm learns the values of a ring; all others are tiny."""
 
@@ -89,8 +91,9 @@ def values(learner, state):
     def value(observation):
         # The action that the policy takes, and has learned about.
         features = agent.features(observation)
-        action = agent.policy(features).mode() if learner.algorithm is sac else agent.mode(features)
-        return networks.critics.apply(params, jax.nn.one_hot(observation, 3, dtype=float), action)
+        action = agent.mode(features) if learner.algorithm is td3 else agent.policy(features).mode()
+        found = networks.critics.apply(params, jax.nn.one_hot(observation, 3, dtype=float), action)
+        return found.mean(-1) if learner.algorithm is tqc else found  # of quantiles
 
     return value
 
@@ -244,6 +247,8 @@ def test_installed_packages_offer_algorithms_by_name(monkeypatch):
         ("q_learning", {"learning_rate": 2.0}, r"learning_rate must lie in \[0, 1\]"),
         ("td3", {"policy_delay": 0}, "policy_delay must be at least 1"),
         ("td3", {"min_noise": 2.0}, "min_noise must not exceed max_noise"),
+        ("tqc", {"num_quantiles": 0}, "num_quantiles must be at least 1"),
+        ("tqc", {"num_quantiles": 2}, "dropped_quantiles must be less than num_quantiles, got 2 of 2"),
         ("reinforce", {"gamma": -0.1}, r"gamma must lie in \[0, 1\]"),
         ("sac", {"noise_correlation": 1.0}, "noise_correlation must be at least 0 and below 1"),
     ],

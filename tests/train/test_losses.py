@@ -12,11 +12,12 @@ import pytest
 
 import funcenv
 from funcenv.spaces import Discrete
-from funcenv.train import dqn, pqn, reinforce, sac, td3
+from funcenv.train import dqn, pqn, reinforce, sac, td3, tqc
 from funcenv.train.agents.distributions import Categorical, SquashedGaussian
 from funcenv.train.agents.networks import QNetwork
 from funcenv.train.agents.q_agent import QAgent, epsilon_greedy
 from funcenv.train.algorithms._off_policy import critic_loss, step_critics
+from funcenv.train.algorithms.tqc import quantile_huber_loss
 from funcenv.train.loop import Learner, train
 from funcenv.train.updates.collector import Experience
 from funcenv.train.updates.learned import Learned
@@ -104,7 +105,7 @@ def sac_model(critics):
 
 def test_sac_counts_the_entropy_of_the_next_action_and_the_lower_critic():
     networks = products(-20.0)  # a deviation of e^-20 draws the mean
-    found = sac.bootstrap(networks, sac_model([0.0, 0.0]), FEATURES, NOISE)
+    found = sac.bootstrap(sac.Config(), networks, sac_model([0.0, 0.0]), FEATURES, NOISE)
     mean, noise = FEATURES[:, 0], NOISE[:, 0]
     log_prob = -0.5 * noise**2 + 20 - 0.5 * math.log(2 * math.pi) - np.log(1 - np.tanh(mean) ** 2)
     np.testing.assert_allclose(found, 2 * mean * np.tanh(mean) - 0.1 * log_prob, rtol=1e-3)
@@ -115,9 +116,31 @@ def test_the_losses_of_sac_are_those_of_the_paper():
     value = networks.critics.apply(jnp.array([2.0, 4.0]), FEATURES, action)
     loss, _ = critic_loss(value, jnp.array([1.0, 0.0, 2.0]))
     np.testing.assert_allclose(loss, 0.5 * (0 + 4 + 0) / 3 + 0.5 * (1 + 16 + 4) / 3, rtol=1e-6)
-    loss, (_, entropy) = sac.actor_loss(networks, sac_model([2.0, 4.0]), jnp.float32(0.0), (FEATURES, NOISE))
+    loss, (_, entropy) = sac.actor_loss(
+        sac.Config(), networks, sac_model([2.0, 4.0]), jnp.float32(0.0), (FEATURES, NOISE)
+    )
     value = 2 * FEATURES[:, 0] * np.tanh(FEATURES[:, 0])
     np.testing.assert_allclose(loss, -0.1 * entropy - value.mean(), rtol=1e-4)
+
+
+def test_tqc_drops_the_largest_quantiles_of_all_target_critics_together():
+    config = tqc.Config(num_critics=2, num_quantiles=3, dropped_quantiles=1)
+    values = jnp.array([[[1.0, 5.0, 3.0]], [[4.0, 9.0, 2.0]]])
+    np.testing.assert_array_equal(config.target_values(values), [[1.0, 2.0, 3.0, 4.0]])
+    np.testing.assert_array_equal(config.actor_values(values), [4.0])
+
+
+def test_the_quantiles_that_minimize_the_loss_of_tqc_are_those_of_the_targets():
+    """Far from the kink of the Huber loss, the gradient is that of quantile regression."""
+    targets = jnp.linspace(-100.0, 100.0, 2001)
+    quantiles = jnp.quantile(targets, jnp.array([0.125, 0.375, 0.625, 0.875]))
+    gradient = jax.grad(lambda each: quantile_huber_loss(each, targets))
+    np.testing.assert_allclose(gradient(quantiles), 0.0, atol=1e-3)
+    assert (jnp.sign(gradient(quantiles + 20)) == 1).all() and (jnp.sign(gradient(quantiles - 20)) == -1).all()
+    config = tqc.Config(num_critics=2, num_quantiles=4)
+    loss, _ = config.critic_loss(jnp.stack([quantiles, quantiles + 1])[:, None], targets[None])
+    expected = quantile_huber_loss(quantiles, targets) + quantile_huber_loss(quantiles + 1, targets)
+    np.testing.assert_allclose(loss, expected, rtol=1e-5)
 
 
 def test_critics_learn_the_rewards_and_the_discounted_value_of_the_next_state():

@@ -12,7 +12,7 @@ import jax
 import numpy as np
 import pytest
 
-from funcenv.train import dqn, plr, ppo, pqn, q_learning, recurrent_ppo, reinforce, run, sac, td3
+from funcenv.train import dqn, plr, ppo, pqn, q_learning, recurrent_ppo, reinforce, run, sac, td3, tqc
 from funcenv.train.devices import CoordinatorError, connect
 from funcenv.train.runs import checkpoint
 from funcenv.train.runs.metrics import read_metrics
@@ -34,6 +34,7 @@ CONFIGS = {
 SHARING = CONFIGS | {
     "reinforce": reinforce.Config(**ON_POLICY),
     "td3": td3.Config(**OFF_POLICY, env_id="Pendulum-v1"),
+    "tqc": tqc.Config(**OFF_POLICY, env_id="Pendulum-v1"),
 }
 del SHARING["q_learning"]  # it has no gradients
 
@@ -126,13 +127,13 @@ print(*kinds, num_gradients)
 @pytest.mark.dear
 @pytest.mark.parametrize("algorithm", rotated(SHARING, ("ppo",)))
 def test_only_gradients_and_statistics_cross_devices(algorithm):
-    """The loops over steps and minibatches occur once in a program: SAC and TD3 have gradients of critics and actor.
+    """The loops over steps and minibatches occur once in a program.
 
-    PLR also gathers the levels of an update for its buffer, which every device holds.
+    SAC, TQC and TD3 have gradients of critics and actor. PLR also gathers the levels of an update for its buffer, which every device holds.
     """
     config = json.dumps(SHARING[algorithm].to_json())
     output, _ = python("-c", SHARED_GRADIENTS, algorithm, config, XLA_FLAGS=EIGHT_DEVICES).communicate()
-    expected = {"sac": "all-reduce 2", "td3": "all-reduce 2", "plr": "all-gather all-reduce 2"}
+    expected = {"sac": "all-reduce 2", "td3": "all-reduce 2", "tqc": "all-reduce 2", "plr": "all-gather all-reduce 2"}
     assert output.splitlines()[-1] == expected.get(algorithm, "all-reduce 1"), output
 
 

@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from funcenv.train import dqn, ppo, pqn, recurrent_ppo, reinforce, sac, td3
+from funcenv.train import dqn, ppo, pqn, recurrent_ppo, reinforce, sac, td3, tqc
 
 BAD = [
     ("learning_rate", -0.5, ValueError),
@@ -123,6 +123,8 @@ RANGES = [
     (sac, "learning_rate", 0.0, 1e-9),
     (sac, "initial_temperature", 0.0, 1e-9),
     (sac, "noise_correlation", 1.0, 0.0),
+    (tqc, "dropped_quantiles", -1, 0),
+    (tqc, "num_critics", 0, 1),
     (td3, "learning_rate", -1.0, 1e-9),
     (td3, "min_noise", -1e-9, 0.0),
     (td3, "max_noise", 0.01, 0.05),

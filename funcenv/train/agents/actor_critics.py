@@ -1,4 +1,4 @@
-"""Actors and critics over continuous actions, for SAC and TD3.
+"""Actors and critics over continuous actions, for SAC, TQC and TD3.
 
 An actor maps features to a policy in (-1, 1), the range that `to_env_action` scales to the bounds of the action space.
 Critics map features and such an action to values `[num_critics, *batch]`.
@@ -77,16 +77,18 @@ class DeterministicActor(nn.Module):
 
 
 class Critic(nn.Module):
-    """The value of an action."""
+    """The value of an action, or quantiles of the return that follows it."""
 
     torso: nn.Module
     encoder: nn.Module | None = None
+    num_quantiles: int | None = None  # None for the value
 
     @nn.compact
-    def __call__(self, features: Any, action: jax.Array) -> Float[Array, "*batch"]:
-        """Return the value."""
+    def __call__(self, features: Any, action: jax.Array) -> Float[Array, "*batch_quantiles"]:
+        """Return the value `[*batch]`, or the quantiles `[*batch, num_quantiles]`."""
         x = features if self.encoder is None else self.encoder(features)
-        return nn.Dense(1)(self.torso(jnp.concatenate([x, action], axis=-1)))[..., 0]
+        x = self.torso(jnp.concatenate([x, action], axis=-1))
+        return nn.Dense(1)(x)[..., 0] if self.num_quantiles is None else nn.Dense(self.num_quantiles)(x)
 
 
 class Critics(nn.Module):
@@ -101,8 +103,8 @@ class Critics(nn.Module):
     critic: nn.Module
 
     @nn.compact
-    def __call__(self, features: Any, action: jax.Array) -> Float[Array, "num_critics *batch"]:
-        """Return the value that each critic gives an action."""
+    def __call__(self, features: Any, action: jax.Array) -> Float[Array, "num_critics *batch_quantiles"]:
+        """Return what each critic says of an action."""
         several: Any = nn.vmap(
             lambda critic, *inputs: critic(*inputs),
             in_axes=None,
@@ -118,6 +120,13 @@ def make_gaussian_actor_critics(config: Any, env: AnyEnv) -> ActorCritics:
     """Return the default networks of SAC: a stochastic actor and two critics."""
     size, torso, encoder = _parts(config, env)
     return ActorCritics(GaussianActor(size, torso, encoder), Critics(2, Critic(torso, encoder)))
+
+
+def make_quantile_actor_critics(config: Any, env: AnyEnv) -> ActorCritics:
+    """Return the default networks of TQC: a stochastic actor, and critics that return quantiles."""
+    size, torso, encoder = _parts(config, env)
+    critic = Critic(torso, encoder, config.num_quantiles)
+    return ActorCritics(GaussianActor(size, torso, encoder), Critics(config.num_critics, critic))
 
 
 def make_deterministic_actor_critics(config: Any, env: AnyEnv) -> ActorCritics:

@@ -5,8 +5,9 @@ of the configuration and the environment that returns what the algorithm needs:
 
     ppo, reinforce   features -> policy, a `Distribution` over raw actions, and value `[*batch]` (`make_actor_critic`)
     pqn, dqn         features -> action values `[*batch, num_actions]` (`make_q_network`)
-    sac, td3         an actor, features -> policy, and critics, features and action -> values `[num_critics, *batch]`;
-                     `funcenv.train.agents.actor_critics` defines the default ones
+    sac, td3, tqc    an actor, features -> policy, and critics, features and action -> values `[num_critics, *batch]`,
+                     or quantiles `[num_critics, *batch, num_quantiles]` for tqc; `funcenv.train.agents.actor_critics`
+                     defines the default ones
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
     collect num_steps steps in num_envs environments, and add them to the replay buffer
     num_gradient_steps times, once the buffer holds learning_starts steps, let the algorithm learn from a minibatch
 
-DQN uses it as it is. SAC and TD3, which learn an actor and critics over continuous actions, also share the noise that
-they explore with.
+DQN uses it as it is. SAC, TQC and TD3, which learn an actor and critics over continuous actions, also share the noise
+that they explore with.
 """
 
 from __future__ import annotations
@@ -294,15 +294,24 @@ def update_actor_critics(
     return update(config, env, state.replace(noise=noise[-1], key=key), explore, gradient_step, learn_key)
 
 
+def critic_loss(
+    value: Float[Array, "num_critics batch"], target: Float[Array, "batch"]
+) -> tuple[Float[Array, ""], Scalars]:
+    """Return the squared errors of several critics, added up, and what to report of them."""
+    loss = 0.5 * jnp.square(value - target[None]).mean(1).sum()
+    return loss, {"loss": loss, "mean_value": value.mean()}
+
+
 def step_critics(
     config: ActorCriticsConfig,
     env: AnyEnv,
     critics: Learned,
     batch: Transition,
     noise: jax.Array,
-    bootstrap: Callable[[Any, jax.Array], Float[Array, "batch"]],
+    bootstrap: Callable[[Any, jax.Array], Float[Array, "batch *targets"]],
+    loss_of: Callable[[Any, Any], tuple[jax.Array, Scalars]] = critic_loss,
 ) -> tuple[Learned, Scalars]:
-    """Take a step of Adam on the squared errors of the critics.
+    """Take a step of Adam on the errors of the critics.
 
     Args:
         config: The configuration.
@@ -311,6 +320,7 @@ def step_critics(
         batch: The minibatch.
         noise: Standard normal numbers, a row for each transition.
         bootstrap: Maps the features of the next observations, and the noise, to the values of the next states.
+        loss_of: Maps what the critics say, and the targets, to the loss and what to report of it.
     """
 
     def loss(params: VariableDict, rows: tuple[Transition, jax.Array]) -> tuple[jax.Array, Scalars]:
@@ -319,16 +329,19 @@ def step_critics(
             to_feature_batch(env.observation_space, observation)
             for observation in (batch.observation, batch.next_observation)
         )
-        target = batch.reward + batch.discount * bootstrap(next_features, noise)
-        return critic_loss(config.make_network(env).critics.apply(params, features, batch.action), target)
+        next_value = bootstrap(next_features, noise)
+        reward, discount = (align(leaf, next_value) for leaf in (batch.reward, batch.discount))
+        value = config.make_network(env).critics.apply(params, features, batch.action)
+        return loss_of(value, reward + discount * next_value)
 
     gradient, losses = mean_gradients(loss, critics.params, (batch, noise))
     return critics.step(config.optimizer(), gradient), losses
 
 
-def critic_loss(
-    value: Float[Array, "num_critics batch"], target: Float[Array, "batch"]
-) -> tuple[Float[Array, ""], Scalars]:
-    """Return the squared errors of several critics, added up, and what to report of them."""
-    loss = 0.5 * jnp.square(value - target[None]).mean(1).sum()
-    return loss, {"loss": loss, "mean_value": value.mean()}
+def align(numbers: Float[Array, "batch"], values: Float[Array, "batch *values"]) -> Float[Array, "batch *ones"]:
+    """Return a number for each row of `values`, in a shape that broadcasts with them.
+
+    >>> align(jnp.zeros(3), jnp.zeros((3, 5))).shape, align(jnp.zeros(3), jnp.zeros(3)).shape
+    ((3, 1), (3,))
+    """
+    return jnp.expand_dims(numbers, range(numbers.ndim, values.ndim))

@@ -56,6 +56,18 @@ class Config(_off_policy.ActorCriticsConfig):
         super().__post_init__()
         require_positive(initial_temperature=self.initial_temperature)
 
+    def target_values(self, values: Float[Array, "num_critics batch"]) -> Float[Array, "batch"]:
+        """Return what targets take of the values that the target critics give the next actions: the least."""
+        return values.min(0)
+
+    def actor_values(self, values: Float[Array, "num_critics batch"]) -> Float[Array, "batch"]:
+        """Return what the actor raises of the values that the critics give its actions: the least."""
+        return values.min(0)
+
+    def critic_loss(self, values: Float[Array, "num_critics batch"], target: Float[Array, "batch"]) -> Any:
+        """Return the loss of the critics, and what to report of it."""
+        return _off_policy.critic_loss(values, target)
+
 
 class Model(PyTreeNode):
     """What gradient steps change."""
@@ -98,11 +110,13 @@ def _gradient_step(
     batch = sample(sample_key)
     target_noise, actor_noise = (jax.random.normal(key, batch.action.shape) for key in (target_key, actor_key))
 
-    next_value = functools.partial(bootstrap, networks, model)
-    critics, losses = _off_policy.step_critics(config, env, model.critics, batch, target_noise, next_value)
+    next_value = functools.partial(bootstrap, config, networks, model)
+    critics, losses = _off_policy.step_critics(
+        config, env, model.critics, batch, target_noise, next_value, config.critic_loss
+    )
     model = model.replace(critics=critics)
 
-    loss = functools.partial(actor_loss, networks, model)
+    loss = functools.partial(actor_loss, config, networks, model)
     features = to_feature_batch(env.observation_space, batch.observation)
     gradient, (actor_losses, entropy) = mean_gradients(loss, model.actor.params, (features, actor_noise))
     # The derivative of log temperature (entropy - target entropy) with respect to log temperature.
@@ -116,19 +130,21 @@ def _gradient_step(
     return model, scalars
 
 
-def bootstrap(networks: Any, model: Model, features: Any, noise: jax.Array) -> Float[Array, "batch"]:
+def bootstrap(
+    config: Config, networks: Any, model: Model, features: Any, noise: jax.Array
+) -> Float[Array, "batch *targets"]:
     """Return the values of states and the entropy of the actions that the policy takes there with some noise."""
     action, log_prob = networks.actor.apply(model.actor.params, features).transform(noise)
-    value = networks.critics.apply(model.target_critics, features, action).min(0)
-    return value - jnp.exp(model.log_temperature.params) * log_prob
+    value = config.target_values(networks.critics.apply(model.target_critics, features, action))
+    return value - _off_policy.align(jnp.exp(model.log_temperature.params) * log_prob, value)
 
 
 def actor_loss(
-    networks: Any, model: Model, params: VariableDict, rows: tuple[Any, jax.Array]
+    config: Config, networks: Any, model: Model, params: VariableDict, rows: tuple[Any, jax.Array]
 ) -> tuple[jax.Array, tuple[Scalars, jax.Array]]:
     """Return the loss of an actor in minibatch `rows`: features and noise; and what to report, and the entropy."""
     features, noise = rows
     action, log_prob = networks.actor.apply(params, features).transform(noise)
-    value = networks.critics.apply(model.critics.params, features, action).min(0)
+    value = config.actor_values(networks.critics.apply(model.critics.params, features, action))
     loss = (jnp.exp(model.log_temperature.params) * log_prob - value).mean()
     return loss, ({"actor_loss": loss}, -log_prob.mean())

@@ -37,6 +37,20 @@ def test_geoms_are_where_mujoco_has_them(name):
         np.testing.assert_allclose(axes, data.geom_xmat.reshape(-1, 3, 3)[:, :, 2], atol=2e-5)
 
 
+def test_geoms_follow_bodies_that_are_elsewhere():
+    mjmodel = make_ball()
+    changed, random = make_ball(), np.random.default_rng(0)
+    changed.body_pos[:] += random.normal(size=changed.body_pos.shape)
+    changed.body_quat[1:] = random.normal(size=(mjmodel.nbody - 1, 4))
+    changed.body_quat[1:] /= np.linalg.norm(changed.body_quat[1:], axis=1, keepdims=True)
+    data = mujoco.MjData(changed)
+    mujoco.mj_kinematics(changed, data)
+    changes = {"body_pos": changed.body_pos, "body_quat": changed.body_quat}
+    centers, axes = jax.jit(lambda qpos: geom_poses(mjmodel, qpos, changes))(data.qpos.copy())
+    np.testing.assert_allclose(centers, data.geom_xpos, atol=2e-5)
+    np.testing.assert_allclose(axes, data.geom_xmat.reshape(-1, 3, 3)[:, :, 2], atol=2e-5)
+
+
 def test_the_view_follows_the_body_and_the_floor_passes_by():
     """A step of one metre of grid shows the same image, half of one another floor with the same body."""
     env = ours("HalfCheetah")

@@ -15,6 +15,7 @@ from funcenv.envs import MujocoTask, Start
 from funcenv.envs.mujoco.mjcf import compile_mjcf
 from funcenv.host import from_words
 from funcenv.struct import field
+from tests.support.frames import member
 
 XML = """
 <mujoco model="cart">
@@ -133,6 +134,53 @@ def test_data_of_the_last_simulation_step_is_gymnasiums():
         np.testing.assert_array_equal(timestep.reward, tips[:, 2])
 
 
+class Held(Balance):
+    """Velocities are clipped before a step, and the hinge is put back to 0 after it."""
+
+    is_synchronized: ClassVar = False
+    max_speed: ClassVar = 0.3
+    held_joints: ClassVar = ("hinge",)
+
+
+def held_loop(env, state, actions):
+    """Return the physics rows and the places of the tip of a loop over MuJoCo's own functions."""
+    model, rows, tips = env.model.mjmodel, [], []
+    data, row = mujoco.MjData(model), from_words(np.asarray(state.physics))
+    data.qpos[:], data.qvel[:] = row[1 : 1 + model.nq], row[1 + model.nq : 1 + model.nq + model.nv]
+    for action in actions:
+        data.qvel[:] = np.clip(data.qvel, -0.3, 0.3)
+        data.ctrl[:] = action
+        mujoco.mj_step(model, data, env.frame_skip)
+        data.joint("hinge").qpos[:] = 0.0
+        mujoco.mj_forward(model, data)
+        rows.append(np.concatenate([[data.time], data.qpos, data.qvel, data.qacc_warmstart]))
+        tips.append(data.site("tip").xpos.copy())
+    return np.stack(rows), np.stack(tips)
+
+
+def test_speeds_are_limited_and_joints_are_held():
+    with jax.enable_x64(True):
+        env, actions = Held(), np.repeat(actions_of(8), 5, axis=0)
+        state = jax.jit(env.initial)(funcenv.key(0))
+        physics, timestep, _ = jax.device_get(play(env, state, actions))
+        rows, tips = held_loop(env, state, actions)
+        np.testing.assert_array_equal(from_words(physics), rows)
+        np.testing.assert_array_equal(timestep.reward, tips[:, 2])
+        size = env.model.mjmodel.nq
+        assert (rows[:, 2] == 0).all() and (np.abs(rows[:, 1 + size :][:, : size - 1]) > 0.3).any()
+
+
+def test_joints_that_cannot_be_held_are_named():
+    class Free(Held):
+        held_joints: ClassVar = ("free",)
+
+    class Missing(Held):
+        held_joints: ClassVar = ("hinges",)
+
+    refused(ValueError, "held_joints names 'free', which is no hinge or slide; leave it out", Free)
+    refused(ValueError, "has no joint 'hinges'; did you mean 'hinge'", Missing)
+
+
 def test_spaces_follow_from_the_rules():
     env = balance()
     assert list(env.observation_space) == ["slider", "pole"]  # in the order of the rules
@@ -181,6 +229,88 @@ def test_parameters_of_the_model_may_be_batched():
             np.testing.assert_array_equal(from_words(alone), plain_loop(model, state, actions, balance())[0])
 
 
+HILLS = """
+<mujoco>
+  <asset><hfield name="hills" nrow="5" ncol="5" size="1 1 .5 .1"/></asset>
+  <worldbody>
+    <geom name="hills" type="hfield" hfield="hills"/>
+    <body name="ball" pos="0 0 .2"><freejoint/><geom name="ball" size=".1" mass="1"/></body>
+  </worldbody>
+  <actuator><motor site="top"/></actuator>
+</mujoco>
+""".replace('<geom name="ball"', '<site name="top"/><geom name="ball"')
+
+
+def hills(slopes):
+    """Return a field of hills, and count how often this is done."""
+    hills.num_calls += 1
+    return np.outer(np.arange(5.0) * slopes[0], np.arange(5.0) * slopes[1])
+
+
+class Roll(MujocoTask):
+    """A ball on hills that differ in each episode."""
+
+    mjcf: ClassVar[Any] = HILLS
+    is_contact_free: ClassVar = True
+    shares_variables: ClassVar = True
+    computed_fields: ClassVar = (("hfield_data", hills),)
+
+    def starts(self, key):
+        heights = jnp.asarray(np.arange(self.num_starts) / 20, float)
+        slopes = jnp.tile(jax.random.uniform(key, (2,)) / 4, (self.num_starts, 1))
+        qpos = jnp.tile(self.init_qpos, (self.num_starts, 1)).at[:, 2].set(heights)
+        return Start(qpos=qpos, variables=slopes)
+
+    def model_changes(self, variables):
+        mass = jnp.ones_like(self.model.mjmodel.body_mass, float).at[1].set(1 + variables[0])
+        return {"hfield_data": variables, "body_mass": mass}
+
+    def observation(self, state, key):
+        return state.qpos
+
+    def reward(self, state, action, next_state):
+        return next_state.qpos[2]
+
+
+def test_the_host_computes_fields_once_for_an_episode():
+    """Balls roll in a batch as they do on MuJoCo's own models, and begin where they touch no hill."""
+    with jax.enable_x64(True):
+        env, hills.num_calls = Roll(num_threads=1), 0
+        states = jax.jit(jax.vmap(env.initial))(jax.random.split(funcenv.key(0), 3))
+        assert hills.num_calls == 3
+        actions = np.zeros((60, 1), np.float32)
+        together = jax.vmap(lambda state: play(env, state, actions)[0])(states)
+        assert hills.num_calls == 6  # other simulations step than begin
+        for number in range(3):
+            model, state = env.model.mjmodel.__copy__(), member(states, number)
+            data = mujoco.MjData(model)
+            model.hfield_data[:], model.body_mass[1] = hills(state.variables).ravel(), 1 + state.variables[0]
+            mujoco.mj_setConst(model, data)
+            height = next(height for height in np.arange(16) / 20 if not contacts(model, data, height))
+            assert state.qpos[2] == height
+            data = mujoco.MjData(model)
+            data.qpos[:] = state.qpos
+            mujoco.mj_forward(model, data)
+            for row in from_words(together[number]):
+                mujoco.mj_step(model, data)
+                mujoco.mj_step1(model, data)
+                np.testing.assert_array_equal(row[1:8], data.qpos)
+            assert data.ncon
+
+
+def contacts(model, data, height):
+    data.qpos[:] = model.qpos0
+    data.qpos[2] = height
+    mujoco.mj_forward(model, data)
+    return data.ncon
+
+
+def test_controls_without_limits_are_unbounded():
+    env = Roll()
+    assert env.action_space.low == -np.inf and env.action_space.high == np.inf
+    assert sorted(float(action[0]) for action in env.get_keys_to_action().values()) == [-1.0, 0.0, 1.0]
+
+
 def test_inputs_beside_controls_reach_the_simulation():
     class Moved(Balance):
         reads: ClassVar = ("site_xpos", "sensordata", "mocap_pos", "xpos")
@@ -210,12 +340,13 @@ def test_a_life_does_not_depend_on_the_batch():
         np.testing.assert_array_equal(play(env, state, actions)[0], together[row])
 
 
-def test_mjx_computes_the_same():
+@pytest.mark.parametrize("kind", [Balance, pytest.param(Held, marks=pytest.mark.exhaustive)])
+def test_mjx_computes_the_same(kind):
     """Both backends agree to 1e-9 for 10 steps in 64 bits, from a start without contacts."""
     with jax.enable_x64(True):
         actions, found = actions_of(10), {}
         for backend in ("c", "mjx"):
-            env = Balance(backend=backend)
+            env = kind(backend=backend)
             assert env.simulator == backend
             state = jax.jit(env.state_at)(env.start(funcenv.key(3)))
             _, timestep, outputs = jax.device_get(play(env, state, actions))
@@ -291,7 +422,16 @@ def test_bad_rules_are_refused():
         def control(self, state, action):
             return jnp.zeros(3)
 
+    class Expands(Roll):
+        computed_fields: ClassVar = ()
+
+    class Forgets(Roll):
+        computed_fields: ClassVar = (("geom_rgba", np.asarray),)
+
     refused(ValueError, "reads names 'nothing'", Reads)
+    refused(Exception, "no field 'hfield_data' of numbers; pair it with a function in computed_fields",
+            lambda: jax.block_until_ready(Expands().initial(funcenv.key(0))))  # fmt: skip
+    refused(ValueError, "model_changes of Forgets must return 'geom_rgba'", lambda: Forgets().initial(funcenv.key(0)))
     state = jax.jit(balance().initial)(funcenv.key(0))
     for env, match in ((Steers(), "returned 'wheel'; it may return ctrl"), (Pulls(), r"\[3\] instead of \[1\]")):
         refused(ValueError, match, lambda env=env: env.transition(state, jnp.zeros(1), funcenv.key(0)))

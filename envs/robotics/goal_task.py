@@ -1,0 +1,111 @@
+"""The base of Gymnasium-Robotics' environments: tasks with goals for MuJoCo models."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+
+from funcenv.checks import require_one_of
+from funcenv.envs.mujoco.mujoco_scene import View, draw_model
+from funcenv.envs.mujoco.mujoco_task import MujocoTask, TaskState
+from funcenv.goals import GoalEnv
+from funcenv.scene import Scene
+from funcenv.spaces import Box
+from funcenv.struct import NDArray, field
+
+
+class GoalTask(GoalEnv[TaskState], MujocoTask):
+    """The base class of tasks with goals, which are places.
+
+    A subclass defines `start`, `seen`, `num_seen`, `achieved_goal`, `desired_goal` and `scene_view`. The reward and the
+    end of an episode follow from the goals; an episode also ends where the simulation diverges, which
+    `info["unstable"]` tells.
+    """
+
+    reward_type: str = field(pytree_node=False, default="sparse", kw_only=True)  # "sparse" or "dense"
+
+    is_synchronized: ClassVar[bool] = False
+    goal_size: ClassVar[int] = 3  # coordinates of a goal
+    target: ClassVar[str] = "target"  # the site of the model that shows the goal
+
+    def __post_init__(self) -> None:
+        require_one_of("reward_type", self.reward_type, ("sparse", "dense"))
+        super().__post_init__()
+
+    def seen(self, state: TaskState) -> Float[Array, "num_seen"]:
+        """Return what the agent observes beside the goals."""
+        raise NotImplementedError(f"{type(self).__name__} must define seen(state)")
+
+    @property
+    def num_seen(self) -> int:
+        """The length of what the agent observes beside the goals."""
+        raise NotImplementedError(f"{type(self).__name__} must define the property num_seen")
+
+    @property
+    def scene_view(self) -> View:
+        """The camera of the scene."""
+        raise NotImplementedError(f"{type(self).__name__} must define the property scene_view")
+
+    def view(  # type: ignore[override]  # the camera is scene_view
+        self, state: TaskState, key: jax.Array
+    ) -> Float[Array, "num_seen"]:
+        """Return what the agent observes beside the goals."""
+        del key
+        return self.seen(state)
+
+    @property
+    def goal_space(self) -> Box:
+        """Unbounded places."""
+        return Box(-jnp.inf, jnp.inf, (self.goal_size,), np.float64)
+
+    @property
+    def view_space(self) -> Box:
+        """Unbounded numbers."""
+        return Box(-jnp.inf, jnp.inf, (self.num_seen,), np.float64)
+
+    def compute_terminated(self, achieved_goal: jax.Array, desired_goal: jax.Array, info: Any) -> Bool[Array, "*batch"]:
+        """Return whether the task is done, or the simulation diverged."""
+        is_done = self.is_done(achieved_goal, desired_goal)
+        return is_done | info["unstable"] if info and "unstable" in info else is_done
+
+    def is_done(self, achieved_goal: jax.Array, desired_goal: jax.Array) -> Bool[Array, "*batch"]:
+        """Return whether an episode ends with these goals; never by default."""
+        return jnp.zeros_like(self.is_success(achieved_goal, desired_goal))
+
+    def terminal(self, state: TaskState) -> Bool[Array, ""]:
+        """Return whether the task is done, or the simulation diverged."""
+        return self.compute_terminated(self.achieved_goal(state), self.desired_goal(state), self.state_info(state))
+
+    def state_info(self, state: TaskState) -> dict[str, Any]:
+        """Return whether the goal is achieved, and whether the simulation diverged."""
+        return {**super().state_info(state), "unstable": state.unstable}
+
+    def scene(self, state: TaskState) -> Scene:
+        """Draw the geoms of the model, and the goal."""
+        changes = {"site_pos": self._site_places(state)}
+        return draw_model(self.model.mjmodel, state.qpos, self.scene_view, changes=changes, sites=(self.target,))
+
+    def drawn_changes(self, state: TaskState) -> dict[str, NDArray]:
+        """Return the places of the sites, with the goal's, for an image of MuJoCo's."""
+        return {"site_pos": np.asarray(self._site_places(state))}
+
+    def target_place(self, goal: Float[Array, "goal_size"]) -> Float[Array, "3"]:
+        """Return the place in the world that shows a goal."""
+        return goal
+
+    def _site_places(self, state: TaskState) -> Float[Array, "nsite 3"]:
+        """Return the places of the sites in their bodies, with the goal's."""
+        mjmodel = self.model.mjmodel
+        number = mjmodel.site(self.target).id
+        origin = mjmodel.body_pos[mjmodel.site_bodyid[number]]  # of a body that is fixed to the world
+        places = jnp.asarray(mjmodel.site_pos, float)
+        return places.at[number].set(self.target_place(self.desired_goal(state)) - jnp.asarray(origin, float))
+
+
+def distance(achieved_goal: Any, desired_goal: Any) -> Float[Array, "*batch"]:
+    """Return the distance of places `[*batch, size]`."""
+    return jnp.sqrt(jnp.square(jnp.asarray(achieved_goal) - desired_goal).sum(-1))
