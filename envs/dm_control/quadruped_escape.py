@@ -127,11 +127,11 @@ class SuiteQuadrupedEscape(SuiteQuadruped):
         step, last = 2 * size / (RESOLUTION - 1), RESOLUTION - _NUM_DRAWN
         numbers = jnp.round((jnp.asarray(state.qpos[:2], jnp.float32) + size) / step).astype(jnp.int32)
         column, row = jnp.clip(numbers - _NUM_DRAWN // 2, 0, last)
-        smooth, side = jnp.asarray(_smoothing(), jnp.float32), (_NUM_DRAWN, NUM_BUMPS)
-        across, along = (jax.lax.dynamic_slice(smooth, (first, 0), side) for first in (row, column))
+        smooth = jnp.asarray(_smoothing(), jnp.float32)
+        across, along = (jax.lax.dynamic_slice_in_dim(smooth, first, _NUM_DRAWN) for first in (row, column))
         shape = jax.lax.dynamic_slice(jnp.asarray(bowl(), jnp.float32), (row, column), (_NUM_DRAWN, _NUM_DRAWN))
         heights = elevation * shape * (across @ state.variables.astype(jnp.float32) @ along.T)
-        numbers = jnp.arange(_NUM_DRAWN)[None] + jnp.stack([row, column])[:, None]
+        numbers = jnp.arange(_NUM_DRAWN, dtype=jnp.int32)[None] + jnp.stack([row, column])[:, None]
         places = numbers.astype(jnp.float32) * step - size
         y, x = jnp.meshgrid(*places, indexing="ij")
         return jnp.stack([x, y, heights + float(self.model_row("geom_pos", "terrain", "geom")[2])], axis=-1)
