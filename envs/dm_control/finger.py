@@ -71,8 +71,7 @@ class SuiteFinger(SuiteTask):
     def scene(self, state: TaskState) -> Scene:
         """Draw the finger and the body, and the target of the tasks that have one."""
         sites = () if self.task == "spin" else ("target", "tip")
-        changes = self.model_changes(state.variables)
-        return draw_model(self.model.mjmodel, state.qpos, self.view, changes=changes, sites=sites)
+        return draw_model(self.model.mjmodel, state.qpos, self.view, changes=self.changes_of(state), sites=sites)
 
     def start(self, key: jax.Array) -> Start:
         """Return any pose, and a target."""

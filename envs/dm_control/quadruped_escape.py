@@ -13,7 +13,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
-from scipy import ndimage
 
 from funcenv.envs.dm_control.draws import between
 from funcenv.envs.dm_control.quadruped import SuiteQuadruped, sensors, upright_factor
@@ -37,7 +36,7 @@ def terrain(bumps: NDArray) -> NDArray:
     Args:
         bumps: heights of the bumps, `[30, 30]`.
     """
-    return bowl() * ndimage.zoom(np.asarray(bumps, np.float64), RESOLUTION / float(NUM_BUMPS))
+    return bowl() * _zoomed(np.asarray(bumps, np.float64), axes=(True, True))
 
 
 @functools.cache
@@ -127,11 +126,11 @@ class SuiteQuadrupedEscape(SuiteQuadruped):
         step, last = 2 * size / (RESOLUTION - 1), RESOLUTION - _NUM_DRAWN
         numbers = jnp.round((jnp.asarray(state.qpos[:2], jnp.float32) + size) / step).astype(jnp.int32)
         column, row = jnp.clip(numbers - _NUM_DRAWN // 2, 0, last)
-        smooth, side = jnp.asarray(_smoothing(), jnp.float32), (_NUM_DRAWN, NUM_BUMPS)
-        across, along = (jax.lax.dynamic_slice(smooth, (first, 0), side) for first in (row, column))
+        smooth = jnp.asarray(_smoothing(), jnp.float32)
+        across, along = (jax.lax.dynamic_slice_in_dim(smooth, first, _NUM_DRAWN) for first in (row, column))
         shape = jax.lax.dynamic_slice(jnp.asarray(bowl(), jnp.float32), (row, column), (_NUM_DRAWN, _NUM_DRAWN))
         heights = elevation * shape * (across @ state.variables.astype(jnp.float32) @ along.T)
-        numbers = jnp.arange(_NUM_DRAWN)[None] + jnp.stack([row, column])[:, None]
+        numbers = jnp.arange(_NUM_DRAWN, dtype=jnp.int32)[None] + jnp.stack([row, column])[:, None]
         places = numbers.astype(jnp.float32) * step - size
         y, x = jnp.meshgrid(*places, indexing="ij")
         return jnp.stack([x, y, heights + float(self.model_row("geom_pos", "terrain", "geom")[2])], axis=-1)
@@ -140,5 +139,13 @@ class SuiteQuadrupedEscape(SuiteQuadruped):
 @functools.cache
 def _smoothing() -> NDArray:
     """Return the weights of the bumps along a side, `[201, 30]`, which interpolate them by cubic splines."""
-    weights: NDArray = ndimage.zoom(np.eye(NUM_BUMPS), (RESOLUTION / float(NUM_BUMPS), 1))
-    return weights
+    return _zoomed(np.eye(NUM_BUMPS), axes=(True, False))
+
+
+def _zoomed(numbers: NDArray, axes: tuple[bool, bool]) -> NDArray:
+    """Return numbers for bumps as numbers for heights, by cubic splines, along one axis or both."""
+    from scipy import ndimage  # imported here, because only this task needs it
+
+    factor = RESOLUTION / float(NUM_BUMPS)
+    zoomed: NDArray = ndimage.zoom(numbers, tuple(factor if is_zoomed else 1.0 for is_zoomed in axes))
+    return zoomed

@@ -289,12 +289,17 @@ class MujocoTask(SimulatedEnv[TaskState, Any]):
 
     def scene(self, state: TaskState) -> Scene:
         """Draw the geoms of the model, from a side or from above."""
-        changes = self.model_changes(state.variables)
-        return draw_model(self.model.mjmodel, state.qpos, self.scene_view, changes=changes, sites=self.drawn_sites)
+        return draw_model(
+            self.model.mjmodel, state.qpos, self.scene_view, changes=self.changes_of(state), sites=self.drawn_sites
+        )
+
+    def changes_of(self, state: TaskState) -> dict[str, Any]:
+        """Return `model_changes` for a state, whose variables may have another precision than the present one."""
+        return self.model_changes(jax.tree.map(_in_present_precision, state.variables))
 
     def drawn_changes(self, state: TaskState) -> dict[str, NDArray]:
         """Return the fields of the model that an image of this state has otherwise."""
-        functions, changes = dict(self.computed_fields), self.model_changes(state.variables)
+        functions, changes = dict(self.computed_fields), self.changes_of(state)
         return {name: functions.get(name, np.asarray)(np.asarray(value)) for name, value in changes.items()}
 
     def _filled(self, start: Start) -> Start:
@@ -400,6 +405,10 @@ def _compiled(cls: Any) -> CompiledModel:
     if cls.mjcf is None:
         raise ValueError(f"{cls.__name__} has no model; set mjcf in the class, or pass model_source")
     return compile_mjcf(cls.mjcf, _model_name(cls))
+
+
+def _in_present_precision(leaf: Any) -> jax.Array:
+    return jnp.asarray(leaf, float if jnp.issubdtype(jnp.result_type(leaf), jnp.floating) else None)
 
 
 def _model_name(cls: Any) -> str:
