@@ -67,6 +67,11 @@ class AntMaze(MazeTask):
         return jnp.concatenate([state.qpos[2:], state.qvel, _contact_forces(state)[1:].reshape(-1)])
 
     @property
+    def camera_config(self) -> tuple[tuple[str, Any], ...]:
+        """The camera of `Ant-v5`."""
+        return (("distance", 4.0),)
+
+    @property
     def num_seen(self) -> int:
         """The length of `Ant-v5`'s observation."""
         mjmodel = self.model.mjmodel
