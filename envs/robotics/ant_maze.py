@@ -68,8 +68,13 @@ class AntMaze(MazeTask):
 
     @property
     def camera_config(self) -> tuple[tuple[str, Any], ...]:
-        """The camera of `Ant-v5`."""
-        return (("distance", 4.0),)
+        """The camera of `Ant-v5`, at the height of the torso."""
+        return (("distance", 4.0), ("lookat", (0.0, 0.0, 0.75)))
+
+    @property
+    def followed(self) -> tuple[int, ...]:
+        """The place of the torso."""
+        return 0, 1
 
     @property
     def num_seen(self) -> int:
