@@ -135,7 +135,7 @@ class SimulatedEnv(FuncEnv[State, Float[Array, "nu"], Obs]):
             return None
         camera = camera_number(self.model, self.camera_id, self.camera_name)
         options = self.visual_options or ()
-        shot = Shot(camera, self.camera_config, self.scene_view.follow, self.max_geom, options)
+        shot = Shot(camera, self.camera_config, self.followed, self.max_geom, options)
         qpos = np.asarray(state.qpos, np.float64)
         return draw_image(self.source, qpos, shot, size, self.drawn_changes(state))
 
@@ -143,6 +143,11 @@ class SimulatedEnv(FuncEnv[State, Float[Array, "nu"], Obs]):
     def scene_view(self) -> View:
         """The camera of the scene; by default the class attribute `view`."""
         return self.view
+
+    @property
+    def followed(self) -> tuple[int, ...]:
+        """The entries of qpos, as coordinates x and y, that the camera of an image moves with."""
+        return self.scene_view.follow
 
     @property
     def camera_config(self) -> tuple[tuple[str, Any], ...]:

@@ -67,6 +67,16 @@ class AntMaze(MazeTask):
         return jnp.concatenate([state.qpos[2:], state.qvel, _contact_forces(state)[1:].reshape(-1)])
 
     @property
+    def camera_config(self) -> tuple[tuple[str, Any], ...]:
+        """The camera of `Ant-v5`, at the height of the torso."""
+        return (("distance", 4.0), ("lookat", (0.0, 0.0, 0.75)))
+
+    @property
+    def followed(self) -> tuple[int, ...]:
+        """The place of the torso."""
+        return 0, 1
+
+    @property
     def num_seen(self) -> int:
         """The length of `Ant-v5`'s observation."""
         mjmodel = self.model.mjmodel

@@ -212,6 +212,11 @@ class FetchTask(GoalTask):
         """A view of robot and table."""
         return View(1.72, 1.29, (1.1, 0.75, 0.5), azimuth=132.0, elevation=-25.0)
 
+    @property
+    def camera_config(self) -> tuple[tuple[str, Any], ...]:
+        """The package's camera."""
+        return (("distance", 2.5), ("azimuth", 132.0), ("elevation", -14.0), ("lookat", (1.3, 0.75, 0.55)))
+
     def scene(self, state: TaskState) -> Scene:
         """Draw the arm, the table, the object and the goal."""
         view, goal = self.scene_view, self.desired_goal(state)

@@ -6,7 +6,7 @@ the rules are those of Gymnasium-Robotics 1.4.2's `PointMaze` (v3).
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -58,6 +58,11 @@ class PointMaze(MazeTask):
     def seen(self, state: TaskState) -> Float[Array, "4"]:
         """Return place and velocity of the ball."""
         return jnp.concatenate([state.qpos, state.qvel])
+
+    @property
+    def camera_config(self) -> tuple[tuple[str, Any], ...]:
+        """The package's camera, which is further away from a large maze."""
+        return (("distance", 12.5 if len(self.maze_map) > 8 else 8.8),)
 
     @property
     def num_seen(self) -> int:
