@@ -129,7 +129,8 @@ print(*kinds, num_gradients)
 def test_only_gradients_and_statistics_cross_devices(algorithm):
     """The loops over steps and minibatches occur once in a program.
 
-    SAC, TQC and TD3 have gradients of critics and actor. PLR also gathers the levels of an update for its buffer, which every device holds.
+    SAC, TQC and TD3 have gradients of critics and actor. PLR also gathers the levels of an update for its buffer,
+    which every device holds.
     """
     config = json.dumps(SHARING[algorithm].to_json())
     output, _ = python("-c", SHARED_GRADIENTS, algorithm, config, XLA_FLAGS=EIGHT_DEVICES).communicate()
