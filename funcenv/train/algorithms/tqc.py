@@ -1,8 +1,8 @@
 """Truncated quantile critics (TQC): SAC whose critics learn the distribution of the return.
 
 Kuznetsov et al., "Controlling overestimation bias with truncated mixture of continuous distributional quantile
-critics", 2020. A critic returns quantiles of the return that follows an action. The largest quantiles of all target critics
-together are dropped, which controls how much the targets overestimate.
+critics", 2020. A critic returns quantiles of the return that follows an action. The largest quantiles of all target
+critics together are dropped, which controls how much the targets overestimate.
 
 An update is that of SAC, with
     critics   mean quantile Huber loss between the quantiles of each critic and the targets
