@@ -234,7 +234,7 @@ def test_the_host_computes_fields_once_for_an_episode():
         together = jax.vmap(lambda state: play(env, state, actions)[0])(states)
         assert hills.num_calls == 6  # other simulations step than begin
         for number in range(3):
-            model, state = env.model.mjmodel.__copy__(), jax.tree.map(lambda leaf: leaf[number], states)
+            model, state = env.model.mjmodel.__copy__(), jax.tree.map(lambda leaf, row=number: leaf[row], states)
             data = mujoco.MjData(model)
             model.hfield_data[:], model.body_mass[1] = hills(state.variables).ravel(), 1 + state.variables[0]
             mujoco.mj_setConst(model, data)
