@@ -142,6 +142,7 @@ class _Simulations:
         self._models = _OwnModels(self.batch, mjmodel, simulation) if simulation.computed else None
         expanded = () if self._models else simulation.changed
         self.changed = {name: self.batch.expand(name) for name in expanded}
+        self._own = {name: field[:1].copy() for name, field in self.changed.items()}
         self._has_constants = bool(set(_SOURCES_OF_CONSTANTS) & set(expanded))
         self.batch.reset()
         self.batch.silence()
@@ -152,7 +153,7 @@ class _Simulations:
             self._models.change(changes, rows)
         same = True
         for name, field in self.changed.items():
-            values = np.asarray(changes[name], np.float64).reshape(-1, field.shape[1])
+            values = _widened(changes[name].reshape(-1, field.shape[1]), self._own[name])
             if self._has_constants:
                 same = same and np.array_equal(field[rows], values)
             field[rows] = values
@@ -164,8 +165,7 @@ class _OwnModels:
     """A model for each row, for fields that are computed, which those of a batch cannot be."""
 
     def __init__(self, batch: Batch, mjmodel: Any, simulation: TaskSimulation) -> None:
-        functions = dict(simulation.computed)
-        self._functions = {name: functions.get(name, np.asarray) for name in simulation.changed}
+        self._names, self._functions, self._own = simulation.changed, dict(simulation.computed), mjmodel
         self._models = [copy.copy(mjmodel) for _ in range(batch.num)]
         self._given: dict[str, NDArray] = {}  # arguments that the fields were computed from, by name
         self._data = import_mujoco().MjData(mjmodel)  # memory for constants
@@ -174,7 +174,7 @@ class _OwnModels:
     def change(self, changes: dict[str, NDArray], rows: Any) -> None:
         """Compute the fields of those rows whose arguments are new."""
         numbers, stale = np.arange(len(self._models))[rows], set()
-        for name in self._functions:
+        for name in self._names:
             values = changes[name].reshape(len(numbers), -1)
             given = self._given.setdefault(name, np.full((len(self._models), values.shape[1]), np.nan))
             for row in np.flatnonzero(np.any(given[numbers] != values, axis=1)):
@@ -186,10 +186,25 @@ class _OwnModels:
             import_mujoco().mj_setConst(self._models[number], self._data)
 
     def _write(self, name: str, mjmodel: Any, values: NDArray) -> None:
-        field, found = functools.reduce(getattr, name.split("."), mjmodel), self._functions[name](values)
+        field, compute = _field(mjmodel, name), self._functions.get(name)
+        found = compute(values) if compute else _widened(values, _field(self._own, name).reshape(values.shape))
         if found.size != field.size:
             raise ValueError(f"{name} of the model has {field.size} numbers, got {found.size}; compute as many")
         field[:] = found.reshape(field.shape)
+
+
+def _field(mjmodel: Any, name: str) -> NDArray:
+    found: NDArray = functools.reduce(getattr, name.split("."), mjmodel)
+    return found
+
+
+def _widened(values: NDArray, own: NDArray) -> NDArray:
+    """Return numbers of a field in 64 bits: the model's own ones where they differ by rounding alone.
+
+    Without 64-bit floats a program rounds a whole field, of which it changes a few numbers.
+    """
+    wide = np.asarray(values, np.float64)
+    return wide if values.dtype == np.float64 else np.where(values == own.astype(values.dtype), own, wide)
 
 
 class _Rows:
