@@ -70,7 +70,7 @@ class GoalTask(GoalEnv[TaskState], MujocoTask):
     def compute_terminated(self, achieved_goal: jax.Array, desired_goal: jax.Array, info: Any) -> Bool[Array, "*batch"]:
         """Return whether the task is done, or the simulation diverged."""
         is_done = self.is_done(achieved_goal, desired_goal)
-        return is_done | info["unstable"] if info and "unstable" in info else is_done
+        return is_done | info["unstable"] if isinstance(info, dict) and "unstable" in info else is_done
 
     def is_done(self, achieved_goal: jax.Array, desired_goal: jax.Array) -> Bool[Array, "*batch"]:
         """Return whether an episode ends with these goals; never by default."""
