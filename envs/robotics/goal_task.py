@@ -102,8 +102,8 @@ class GoalTask(GoalEnv[TaskState], MujocoTask):
         mjmodel = self.model.mjmodel
         number = mjmodel.site(self.target).id
         origin = mjmodel.body_pos[mjmodel.site_bodyid[number]]  # of a body that is fixed to the world
-        places = jnp.asarray(mjmodel.site_pos, float)
-        return places.at[number].set(self.target_place(self.desired_goal(state)) - jnp.asarray(origin, float))
+        place = self.target_place(jnp.asarray(self.desired_goal(state), float)) - jnp.asarray(origin, float)
+        return jnp.asarray(mjmodel.site_pos, float).at[number].set(place)
 
 
 def distance(achieved_goal: Any, desired_goal: Any) -> Float[Array, "*batch"]:
