@@ -70,7 +70,7 @@ class GoalTask(GoalEnv[TaskState], MujocoTask):
     def compute_terminated(self, achieved_goal: jax.Array, desired_goal: jax.Array, info: Any) -> Bool[Array, "*batch"]:
         """Return whether the task is done, or the simulation diverged."""
         is_done = self.is_done(achieved_goal, desired_goal)
-        return is_done | info["unstable"] if info and "unstable" in info else is_done
+        return is_done | info["unstable"] if isinstance(info, dict) and "unstable" in info else is_done
 
     def is_done(self, achieved_goal: jax.Array, desired_goal: jax.Array) -> Bool[Array, "*batch"]:
         """Return whether an episode ends with these goals; never by default."""
@@ -102,8 +102,8 @@ class GoalTask(GoalEnv[TaskState], MujocoTask):
         mjmodel = self.model.mjmodel
         number = mjmodel.site(self.target).id
         origin = mjmodel.body_pos[mjmodel.site_bodyid[number]]  # of a body that is fixed to the world
-        places = jnp.asarray(mjmodel.site_pos, float)
-        return places.at[number].set(self.target_place(self.desired_goal(state)) - jnp.asarray(origin, float))
+        place = self.target_place(jnp.asarray(self.desired_goal(state), float)) - jnp.asarray(origin, float)
+        return jnp.asarray(mjmodel.site_pos, float).at[number].set(place)
 
 
 def distance(achieved_goal: Any, desired_goal: Any) -> Float[Array, "*batch"]:

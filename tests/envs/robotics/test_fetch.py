@@ -185,6 +185,20 @@ def test_rewards_of_many_goals_are_the_packages(reward_type):
         assert success.any() and not success.all()
 
 
+def test_the_stateful_interface_has_the_functions_of_goals():
+    """They are called as replay buffers of other libraries call them, with a list of what `step` told."""
+    env = funcenv.adapters.make("robotics/FetchReach-v4")
+    observation, _ = env.reset(seed=0)
+    observation, reward, terminated, _, info = env.step(env.action_space.sample())
+    goals = observation["achieved_goal"], observation["desired_goal"]
+    assert env.unwrapped.compute_reward(*goals, info) == reward
+    assert env.unwrapped.compute_terminated(*goals, info) == terminated
+    both = [np.stack([goal, goals[0]]) for goal in goals]
+    infos = np.array([info, info])
+    np.testing.assert_array_equal(env.unwrapped.compute_reward(*both, infos), [reward, 0.0])
+    assert not env.unwrapped.compute_terminated(*both, infos).any()
+
+
 def test_at_the_threshold_a_goal_pays_but_is_no_success():
     env = FetchReach(distance_threshold=0.25)
     goal = jnp.array([0.25, 0.0, 0.0])
