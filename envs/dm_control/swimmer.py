@@ -56,7 +56,7 @@ class SuiteSwimmer(SuiteTask):
 
     frame_skip: int = field(pytree_node=False, default=15)
     task: str = field(pytree_node=False, default="swim")
-    num_links: int = field(pytree_node=False, default=6, kw_only=True)
+    num_links: int = field(pytree_node=False, default=6, kw_only=True)  # bodies in a row, the head included
 
     tasks: ClassVar = ("swim",)
     reads: ClassVar = ("geom_xpos", "sensordata", "xmat")
