@@ -119,9 +119,7 @@ class MujocoTask(SimulatedEnv[TaskState, Any]):
     num_starts: ClassVar[int] = 16  # starts that are drawn then; the last one is taken if all have contacts
     shares_variables: ClassVar[bool] = False  # true if all starts that are drawn for an episode have equal variables
     num_settling: ClassVar[int] = 0  # simulation steps before an episode begins
-    computed_fields: ClassVar[
-        tuple[tuple[str, Any], ...]
-    ] = ()  # fields of the model, and host functions that compute them
+    computed_fields: ClassVar[tuple[tuple[str, Any], ...]] = ()  # fields of the model, each with a host function
     drawn_sites: ClassVar[tuple[str, ...]] = ()  # sites that `scene` shows as discs
 
     def __post_init__(self) -> None:

@@ -36,6 +36,18 @@ draw = lambda x: ours("Ant").host_image(jax.device_get(state.replace(qpos=state.
 assert np.abs(np.int32(draw(0.0)) - draw(4.0)).mean() < 1  # the camera moves with the robot; the floor repeats
 """
 
+TERRAINS = """
+import jax, numpy as np
+from funcenv.envs import SuiteQuadrupedEscape
+env = SuiteQuadrupedEscape()
+flat = jax.device_get(jax.jit(env.initial)(jax.random.key(0)))
+flat = flat.replace(variables=np.full((30, 30), 0.15, np.float32))
+steep = flat.replace(variables=np.ones((30, 30), np.float32))
+first, second, again = (np.int32(env.host_image(state, (60, 80))) for state in (flat, steep, flat))
+np.testing.assert_array_equal(first, again)
+assert np.abs(first - second).mean() > 1  # 2.5, or 0.2 from rangefinders alone if the renderer keeps its terrain
+"""
+
 
 def run(script, **variables):
     environment = {**os.environ, **variables}
@@ -43,8 +55,9 @@ def run(script, **variables):
 
 
 @pytest.mark.skipif(ctypes.util.find_library("OSMesa") is None, reason="OSMesa is not installed: libosmesa6")
-def test_images_are_gymnasiums():
-    done = run(SAME, MUJOCO_GL="osmesa")
+@pytest.mark.parametrize("script", [SAME, TERRAINS], ids=["gymnasiums", "terrains"])
+def test_images_are_as_they_should_be(script):
+    done = run(script, MUJOCO_GL="osmesa")
     assert done.returncode == 0, done.stderr
 
 
