@@ -27,6 +27,7 @@ from funcenv.entry_points import load_entry_points
 from funcenv.envs.atari import Atari
 from funcenv.envs.box2d import BipedalWalker, CarRacing
 from funcenv.envs.classic_control import CartPole
+from funcenv.envs.dm_control.suite_task import SuiteTask
 from funcenv.envs.mujoco.simulated_env import SimulatedEnv
 from funcenv.train import run
 from funcenv.train.algorithm import DEFAULT_ALGORITHM, algorithm_name, algorithm_of
@@ -38,7 +39,7 @@ from funcenv.train.runs.result import solved_updates
 
 DOCS = pathlib.Path(__file__).parent
 FILE, PICTURES = DOCS / "returns.json", DOCS / "assets" / "zoo"
-NUM_EPISODES = {"random": 1000, "random, slow": 100, "trained": 100, "trained, short": 1000}
+NUM_EPISODES = {"random": 1000, "random, slow": 100, "random, slowest": 20, "trained": 100, "trained, short": 1000}
 MAX_STEPS = 10_000  # bound on the length of an episode
 NUM_POINTS = 60  # points of a learning curve
 FROM_PIXELS = " from pixels"  # ends the name of a row: a run with images as observations
@@ -122,6 +123,7 @@ def measure_random(env_id: str) -> list[float]:
     """Return the mean and the standard deviation of the returns of a random policy."""
     env = funcenv.make(env_id)
     kind = "random, slow" if isinstance(env.unwrapped, (Atari, BipedalWalker, CarRacing, SimulatedEnv)) else "random"
+    kind = "random, slowest" if isinstance(env.unwrapped, SuiteTask) else kind
     policy = funcenv.random_policy(env)
     played = funcenv.evaluate(env, policy, NUM_EPISODES[kind], funcenv.key(0), max_steps=MAX_STEPS)
     return [round(float(played.mean_return), 4), round(float(played.std_return), 4)]
