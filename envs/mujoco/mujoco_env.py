@@ -26,7 +26,6 @@ from funcenv.envs.mujoco.mujoco_scene import draw_model
 from funcenv.envs.mujoco.simulated_env import SimulatedEnv, hashable
 from funcenv.envs.mujoco.simulation import SCALED_FIELDS, Simulation
 from funcenv.host import host_call, to_words
-from funcenv.keyboard import motor_keys
 from funcenv.scene import Scene
 from funcenv.spaces import Box
 from funcenv.struct import PyTreeNode, field
