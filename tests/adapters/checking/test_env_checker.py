@@ -339,7 +339,7 @@ def test_nothing_is_said_of_a_sound_environment():
 
 
 @pytest.mark.parametrize("id", environments.sampled(environments.ids()))
-@pytest.mark.filterwarnings("ignore:observation_space has elements that are unbounded")  # CartPole's velocities
+@pytest.mark.filterwarnings("ignore:observation_space.* has elements that are unbounded")  # CartPole's velocities
 @pytest.mark.filterwarnings("ignore:action_space is not")  # Pendulum's torque, up to 2
 @pytest.mark.filterwarnings("ignore:action_space has elements that are unbounded")  # forces of dm_control's lqr
 def test_every_shipped_environment_is_sound(id):
