@@ -33,8 +33,8 @@ def returns_table(specs: Sequence[funcenv.EnvSpec]) -> str:
                 trained = f"{return_of(row['trained'])} of {agents} after {row['trained']['steps']:,} steps"
             rows.append(f"| `{spec.id}` | {mean_and_deviation(row['random'])} | {trained} |")
     note = (
-        "The random policy has the mean and the standard deviation of 1000 episodes (100 for MuJoCo and Atari). The "
-        "trained agents are those of [the zoo](../zoo.md), which explains their figures. An episode without a time "
+        "The random policy has the mean and the standard deviation of 1000 episodes (100 for MuJoCo and Atari, 20 for "
+        "dm_control). The trained agents are those of [the zoo](../zoo.md), which explains their figures. An episode without a time "
         "limit is cut after 10,000 steps."
     )
     head = ["| id | random policy | trained with the preset |", "|---|---|---|"]
