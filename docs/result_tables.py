@@ -34,8 +34,8 @@ def returns_table(specs: Sequence[funcenv.EnvSpec]) -> str:
             rows.append(f"| `{spec.id}` | {mean_and_deviation(row['random'])} | {trained} |")
     note = (
         "The random policy has the mean and the standard deviation of 1000 episodes (100 for MuJoCo and Atari, 20 for "
-        "dm_control). The trained agents are those of [the zoo](../zoo.md), which explains their figures. An episode without a time "
-        "limit is cut after 10,000 steps."
+        "dm_control). The trained agents are those of [the zoo](../zoo.md), which explains their figures. An episode "
+        "without a time limit is cut after 10,000 steps."
     )
     head = ["| id | random policy | trained with the preset |", "|---|---|---|"]
     return "\n".join([note, "", *head, *rows]) if rows else ""
