@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import tempfile
 import types
 import warnings
 from collections.abc import Iterator
@@ -60,6 +61,18 @@ def readable_joints() -> Iterator[None]:
         mujoco_utils.mujoco = before
 
 
+@contextlib.contextmanager
+def _own_temporary_folder() -> Iterator[None]:
+    """Keep the files in which the package writes its mazes, and which it leaves behind, in a folder that is removed."""
+    before = tempfile.tempdir
+    with tempfile.TemporaryDirectory() as folder:
+        tempfile.tempdir = folder
+        try:
+            yield
+        finally:
+            tempfile.tempdir = before
+
+
 def ids(*names: str) -> list[str]:
     """Return the ids of funcenv whose names begin with one of some words."""
     return [id for id in all_specs() if id.startswith(tuple(f"{_NAMESPACE}{name}" for name in names))]
@@ -72,7 +85,7 @@ def ours(id: str, **kwargs: Any) -> Any:
 
 def reference(id: str, **kwargs: Any) -> Any:
     """Return the package's environment without wrappers."""
-    with readable_joints(), warnings.catch_warnings():
+    with readable_joints(), _own_temporary_folder(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return gymnasium.make(id.removeprefix(_NAMESPACE), **kwargs).unwrapped
 
