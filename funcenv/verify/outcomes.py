@@ -15,7 +15,7 @@ from funcenv.verify.outcome import Outcome, Result
 from funcenv.verify.record import load_record
 from funcenv.verify.run import surroundings
 
-_SIMULATORS = {"funcenv.envs.mujoco.": "mujoco", "funcenv.envs.dm_control.": "mujoco", "funcenv.envs.atari.": "ale-py"}
+_SIMULATORS = {"atari": "ale-py", "dm_control": "mujoco", "mujoco": "mujoco", "robotics": "mujoco"}
 
 
 def remember(result: Result) -> Result:
@@ -50,17 +50,18 @@ def describe_environment(id: str) -> dict[str, Any]:
     return {
         "record": None if record is None else record.fingerprint,
         "verified": known_outcome(id),
-        "simulator": _simulator(id),
+        "simulator": None if (package := simulator(id)) is None else f"{package} {importlib.metadata.version(package)}",
     }
 
 
-def _simulator(id: str) -> str | None:
-    """Return the package that simulates the environments of an id, with its version; None for none."""
-    entry_point = str(spec(id).entry_point)
-    for family, package in _SIMULATORS.items():
-        if entry_point.startswith(family):
-            return f"{package} {importlib.metadata.version(package)}"
-    return None
+def simulator(id: str) -> str | None:
+    """Return the package that simulates the environments of an id; None for none.
+
+    >>> simulator("Ant-v5"), simulator("CartPole-v1")
+    ('mujoco', None)
+    """
+    package, _, rest = str(spec(id).entry_point).removeprefix("funcenv.envs.").partition(".")
+    return _SIMULATORS.get(package) if rest else None
 
 
 def _path() -> pathlib.Path:

@@ -21,6 +21,7 @@ from funcenv.files import write_text
 from funcenv.registry import registry
 from funcenv.vector import AutoresetMode
 from funcenv.verify.digest import Trace
+from funcenv.verify.outcomes import simulator
 from funcenv.verify.play import make_env, modes_of
 from funcenv.verify.record import EXACT_FLAG, Record, declaration, file_name, load_record, recorded_ids
 from funcenv.verify.run import is_family_member, surroundings, traces
@@ -87,8 +88,7 @@ def _record(id: str, plain: dict[str, Any], exact: dict[str, Any]) -> Record:
         for mode, (bits, integers, sketches) in plain.items()
     }
     here = surroundings()
-    packages = ["funcenv", "jax", "jaxlib", "numpy", "machine"]
-    packages += ["mujoco"] * (id.endswith("-v5") or id.startswith("dm_control/")) + ["ale-py"] * id.startswith("ALE/")
+    packages = ["funcenv", "jax", "jaxlib", "numpy", "machine", simulator(id)]
     made_with = {name: here[name] for name in packages if name in here}
     exact_bits = {mode: tuple(bits) for mode, (bits, _, _) in exact.items()}
     return Record(id, declaration(id, make_env(id)), kept, exact_bits, made_with)
