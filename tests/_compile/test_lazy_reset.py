@@ -10,6 +10,7 @@ from funcenv import AutoresetMode, FuncEnv, FuncVectorEnv, spaces
 from funcenv._compile import lazy_reset
 from funcenv._compile.lazy_reset import is_large, replace_in_blocks, replace_one_by_one
 from funcenv.envs import Pendulum
+from funcenv.host import host_call
 from funcenv.wrappers import TimeLimit
 
 
@@ -159,6 +160,32 @@ def test_a_step_without_an_end_resets_nothing():
         jax.effects_barrier()
         counts.append(len(asked))
     assert counts[0] == counts[1] < counts[2]
+
+
+@pytest.mark.parametrize("num_envs", [1, 2])
+def test_a_host_is_asked_for_new_episodes_alone(num_envs):
+    """Also where there is one environment, whose reset a compiler could compute ahead of the loop over rows."""
+    asked = []
+
+    def begin(seeds):
+        asked.append(len(seeds))
+        return np.zeros(len(seeds), np.int32)
+
+    class Hosted(Maze):
+        def initial(self, key):
+            place = host_call(begin, jax.ShapeDtypeStruct((), np.int32), jax.random.bits(key))
+            return {"walls": jnp.zeros(8, jnp.uint32), "place": place}
+
+    venv = FuncVectorEnv(TimeLimit(Hosted(limit=10**6), 5), num_envs)
+    assert venv.chosen_reset_strategy() == "lazy"
+
+    @jax.jit
+    def live(key):
+        vstate, _ = venv.reset(key)
+        return jax.lax.scan(venv.step, vstate, jnp.zeros((12, num_envs), jnp.int32))[1].done
+
+    assert live(funcenv.key(0)).sum() == 2 * num_envs
+    assert len(asked) == 3
 
 
 def test_derivatives_are_those_of_the_selection():
