@@ -1,4 +1,4 @@
-"""Steps a second of dm_control's tasks against its own loop and a bare loop in C, on one core, interleaved.
+"""Steps a CPU-second of dm_control's tasks against its own loop and a bare loop in C, on one core, interleaved.
 
 `python benchmarks/studies/dm_control_loop.py` prints a table. All play random actions. "bare C" is `mjb_step` without
 controls, observations or rewards: MuJoCo's own loop over `mj_step` and `mj_step1` for the whole batch, without Python.
@@ -21,8 +21,9 @@ import numpy as np
 import funcenv
 from funcenv.envs.mujoco.batch import POSITIONS_AND_VELOCITIES, Batch
 
-TASKS = ("dm_control/cheetah-run-v0", "dm_control/walker-walk-v0")
-NUM_STEPS, NUM_ROUNDS = 500, 5
+NAMES = ("cheetah-run", "walker-walk", "humanoid-run", "quadruped-walk", "finger-spin")
+TASKS = tuple(f"dm_control/{name}-v0" for name in NAMES)
+NUM_STEPS, NUM_ROUNDS = 200, 5
 
 
 def _reward(timestep: funcenv.Timestep, action: Any) -> Any:
@@ -32,7 +33,7 @@ def _reward(timestep: funcenv.Timestep, action: Any) -> Any:
 
 
 def ours(id: str, num_envs: int) -> Callable[[], float]:
-    """Return a function that plays a rollout, and returns its steps a second."""
+    """Return a function that plays a rollout, and returns its steps a CPU-second."""
     env = funcenv.make(id, num_threads=1)
     venv, policy, key = funcenv.FuncVectorEnv(env, num_envs), funcenv.random_policy(env), funcenv.key(0)
 
