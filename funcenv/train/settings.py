@@ -71,7 +71,8 @@ def _is_of(kind: Any, value: Any) -> bool:
     if kind is float:
         return _is_number(value)
     if kind is str:
-        return isinstance(value, str) or callable(value)
+        # Or a function or a class, which a run names by its module; a space can be called, and has no name.
+        return isinstance(value, str) or (callable(value) and hasattr(value, "__qualname__"))
     return not isinstance(kind, type) or kind not in _NAMES or isinstance(value, kind)
 
 

@@ -25,7 +25,7 @@ from funcenv.wrappers import TimeLimit
 from tests.support import environments
 
 pytestmark = pytest.mark.fast_path
-MAX_RECORD_BYTES, MAX_ALL_BYTES = 7_000, 400_000
+MAX_RECORD_BYTES, MAX_ALL_BYTES = 7_000, 600_000
 SINGLE = [id for id in recorded_ids() if id in environments.ids()]
 
 

@@ -83,7 +83,7 @@ def quantile_huber_loss(
 
     >>> low_and_high = jnp.array([0.0, 1.0])
     >>> float(quantile_huber_loss(low_and_high, jnp.array([0.0, 1.0])))
-    0.125
+    0.0625
     """
     count = quantiles.shape[-1]
     probability = (jnp.arange(count, dtype=quantiles.dtype) + 0.5) / count
