@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pytest
 
+from funcenv.spaces import Discrete
 from funcenv.train import dqn, ppo, pqn, recurrent_ppo, reinforce, sac, td3, tqc
 
 BAD = [
@@ -21,6 +22,12 @@ BAD = [
     ("num_seeds", True, TypeError),
     ("mask_actions", "False", TypeError),
 ]
+
+
+def test_a_space_names_no_environment():
+    """It can be called, as a class can, but a run could not find it again."""
+    with pytest.raises(TypeError, match=r"^env_id must be text, got Discrete\(2\) of type Discrete"):
+        ppo.Config(env_id=Discrete(2))
 
 
 @pytest.mark.parametrize("algorithm", [ppo, dqn])
