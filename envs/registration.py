@@ -97,18 +97,15 @@ _SUITE: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("stacker", "stacker:SuiteStacker", ("stack_2", "stack_4")),
     ("walker", "walker:SuiteWalker", ("stand", "walk", "run")),
 )
-# Ids of the suite whose task is a number of parts: the rest of the id, the class, and its arguments
-_SUITE_SIZES: tuple[tuple[str, str, dict[str, Any]], ...] = (
-    ("cartpole-two_poles", "cartpole:SuiteCartpole", {"task": "swingup", "num_poles": 2}),
-    ("cartpole-three_poles", "cartpole:SuiteCartpole", {"task": "swingup", "num_poles": 3}),
-    ("swimmer-swimmer6", "swimmer:SuiteSwimmer", {"num_links": 6}),
-    ("swimmer-swimmer15", "swimmer:SuiteSwimmer", {"num_links": 15}),
-)
 _SUITE_STEPS = 1000
-# Tasks of the suite without a time limit, as `_SUITE_SIZES`
-_SUITE_ENDLESS: tuple[tuple[str, str, dict[str, Any]], ...] = (
-    ("lqr-lqr_2_1", "lqr:SuiteLQR", {"task": "lqr_2_1"}),
-    ("lqr-lqr_6_2", "lqr:SuiteLQR", {"task": "lqr_6_2"}),
+# Other ids of the suite: the rest of the id, the class, its arguments, and the time limit
+_SUITE_OTHERS: tuple[tuple[str, str, dict[str, Any], int | None], ...] = (
+    ("cartpole-two_poles", "cartpole:SuiteCartpole", {"task": "swingup", "num_poles": 2}, _SUITE_STEPS),
+    ("cartpole-three_poles", "cartpole:SuiteCartpole", {"task": "swingup", "num_poles": 3}, _SUITE_STEPS),
+    ("swimmer-swimmer6", "swimmer:SuiteSwimmer", {"num_links": 6}, _SUITE_STEPS),
+    ("swimmer-swimmer15", "swimmer:SuiteSwimmer", {"num_links": 15}, _SUITE_STEPS),
+    ("lqr-lqr_2_1", "lqr:SuiteLQR", {"task": "lqr_2_1"}, None),
+    ("lqr-lqr_6_2", "lqr:SuiteLQR", {"task": "lqr_6_2"}, None),
 )
 # Gymnasium-Robotics' tasks; ids are robotics/PointMaze_<maze>-v3, robotics/AntMaze_<maze>-v5, robotics/Fetch<task>-v4.
 _MAZES = {"UMaze": (300, 700), "Open": (300, 700), "Medium": (600, 1000), "Large": (800, 1000)}  # limits of both robots
@@ -145,11 +142,9 @@ def register_envs() -> None:
         register(env_id, f"{_PACKAGE}.{name}", max_episode_steps, reward_threshold, kwargs)
     for domain, name, tasks in _SUITE:
         for task in tasks:
-            _register_suite(f"{domain}-{task}", name, {"task": task})
-    for rest, name, kwargs in _SUITE_SIZES:
-        _register_suite(rest, name, kwargs)
-    for rest, name, kwargs in _SUITE_ENDLESS:
-        _register_suite(rest, name, kwargs, None)
+            _register_suite(f"{domain}-{task}", name, {"task": task}, _SUITE_STEPS)
+    for other in _SUITE_OTHERS:
+        _register_suite(*other)
     for found in _robotics_specs():
         if found.id in _LISTED_ROBOTS:
             register(found.id, found.entry_point, found.max_episode_steps, None, found.kwargs)
@@ -161,7 +156,7 @@ def register_envs() -> None:
     register_namespace("playground", "funcenv.interop.brax:from_playground", "env", _LIBRARIES["brax"])
 
 
-def _register_suite(rest: str, name: str, kwargs: dict[str, Any], max_steps: int | None = _SUITE_STEPS) -> None:
+def _register_suite(rest: str, name: str, kwargs: dict[str, Any], max_steps: int | None) -> None:
     register(f"dm_control/{rest}-v0", f"{_PACKAGE}.dm_control.{name}", max_steps, None, kwargs)
 
 

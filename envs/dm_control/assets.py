@@ -9,6 +9,9 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from funcenv.envs.mujoco.mjcf import compile_text, identified
 from funcenv.envs.mujoco.model import CompiledModel, import_mujoco, without_warnings
 
@@ -72,6 +75,14 @@ def suite_model(file: str) -> CompiledModel:
     return compile_model(read_model(file), f"dm_control's {file}")
 
 
+@functools.cache
+def hinges(source: CompiledModel) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Return the columns of all hinges of a model in qpos and in qvel."""
+    mjmodel = source.mjmodel
+    is_hinge = mjmodel.jnt_type == int(import_mujoco().mjtJoint.mjJNT_HINGE)
+    return mjmodel.jnt_qposadr[is_hinge], mjmodel.jnt_dofadr[is_hinge]
+
+
 def named(tree: ElementTree.Element, tag: str, name: str) -> tuple[ElementTree.Element, ElementTree.Element]:
     """Return an element with a name, and the element that contains it."""
     for parent in tree.iter():
@@ -79,3 +90,9 @@ def named(tree: ElementTree.Element, tag: str, name: str) -> tuple[ElementTree.E
             if child.get("name") == name:
                 return child, parent
     raise ValueError(f"the model has no {tag} {name!r}; install the version of dm_control that has it: {INSTALL}")
+
+
+def remove(tree: ElementTree.Element, tag: str, name: str) -> None:
+    """Remove an element with a name from the tree."""
+    element, parent = named(tree, tag, name)
+    parent.remove(element)

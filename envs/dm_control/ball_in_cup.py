@@ -13,13 +13,11 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from funcenv.envs.dm_control.draws import between
-from funcenv.envs.dm_control.suite_task import SuiteTask
+from funcenv.envs.dm_control.suite_task import PLANE, SuiteTask
 from funcenv.envs.mujoco.mujoco_scene import View
 from funcenv.envs.mujoco.mujoco_task import Start
 from funcenv.envs.mujoco.named_data import NamedData
 from funcenv.struct import field
-
-_AXES = np.array([0, 2], np.int32)  # x and z
 
 
 class SuiteBallInCup(SuiteTask):
@@ -64,6 +62,6 @@ class SuiteBallInCup(SuiteTask):
     def score(self, data: NamedData, action: Float[Array, "nu"]) -> Float[Array, ""]:
         """Return whether the ball is in the cup."""
         del action
-        way = jnp.abs(data.site("target").xpos - data.body("ball").xpos)[_AXES]
-        room = self.model_row("site_size", "target", "site")[_AXES] - self.model_row("geom_size", "ball", "geom")[0]
+        way = jnp.abs(data.site("target").xpos - data.body("ball").xpos)[PLANE]
+        room = self.model_row("site_size", "target", "site")[PLANE] - self.model_row("geom_size", "ball", "geom")[0]
         return jnp.all(way < jnp.asarray(room, float)).astype(float)

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from funcenv.envs.dm_control.assets import compile_model, named, read_model
-from funcenv.envs.dm_control.draws import between, normal, on_circle
+from funcenv.envs.dm_control.assets import compile_model, hinges, named, read_model, remove
+from funcenv.envs.dm_control.draws import between, normal, turn_about_z
 from funcenv.envs.dm_control.suite_task import ZX, ZY, ZZ, SuiteTask
 from funcenv.envs.dm_control.tolerance import tolerance
 from funcenv.envs.mujoco.model import CompiledModel, import_mujoco
@@ -76,21 +76,18 @@ class SuiteDog(SuiteTask):
     def start(self, key: jax.Array) -> Start:
         """Return any turn, velocity and activations."""
         turn_key, velocity_key, activation_key = jax.random.split(key, 3)
-        zero = jnp.zeros((), float)
-        sine, cosine = on_circle(between(turn_key, 0.0, math.pi), 1.0)
-        turn = jnp.stack([cosine, zero, zero, sine])
-        qpos = self.init_qpos.at[3:7].set(turn)
+        qpos = self.init_qpos.at[3:7].set(turn_about_z(turn_key))
         pushed = np.array([0, 1, 5], np.int32)
         qvel = jnp.zeros(self.model.mjmodel.nv, float).at[pushed].set(normal(velocity_key, 2.0, (3,)))
         return Start(qpos=qpos, qvel=qvel, act=between(activation_key, *self.model.mjmodel.actuator_ctrlrange.T))
 
     def entries(self, data: NamedData) -> dict[str, jax.Array]:
         """Return what the dog feels of itself."""
-        numbers = _numbers(self.source)
+        positions, velocities = hinges(self.source)
         heights = [data.body(name).xpos[2] for name in ("torso", "pelvis")]
         return {
-            "joint_angles": data.qpos[numbers.angles],
-            "joint_velocites": data.qvel[numbers.velocities],
+            "joint_angles": data.qpos[positions],
+            "joint_velocites": data.qvel[velocities],
             "torso_pelvis_height": jnp.stack(heights),
             "z_projection": jnp.concatenate([data.body(name).xmat[_ROWS] for name in _BODIES]),
             "torso_com_velocity": self.torso_velocity(data),
@@ -139,10 +136,8 @@ def _touch(data: NamedData) -> Float[Array, "4"]:
 
 
 class _Numbers(NamedTuple):
-    """Columns of the hinges of a model, and constants of the rewards."""
+    """Constants of the rewards."""
 
-    angles: Any  # columns of qpos
-    velocities: Any  # columns of qvel
     heights: tuple[float, float]  # heights of torso and pelvis from which the dog stands [m]
     weight: float  # weight of the dog [N]
 
@@ -150,12 +145,11 @@ class _Numbers(NamedTuple):
 @functools.cache
 def _numbers(source: CompiledModel) -> _Numbers:
     mujoco, mjmodel = import_mujoco(), source.mjmodel
-    is_hinge = mjmodel.jnt_type == int(mujoco.mjtJoint.mjJNT_HINGE)
     data = mujoco.MjData(mjmodel)
     mujoco.mj_kinematics(mjmodel, data)
     torso, pelvis = (float(data.body(name).xpos[2]) * STAND_FRACTION for name in ("torso", "pelvis"))
     weight = float(-mjmodel.opt.gravity[2] * mjmodel.body("torso").subtreemass[0])
-    return _Numbers(mjmodel.jnt_qposadr[is_hinge], mjmodel.jnt_dofadr[is_hinge], (torso, pelvis), weight)
+    return _Numbers((torso, pelvis), weight)
 
 
 @functools.cache
@@ -166,6 +160,5 @@ def dog_model(task: str) -> CompiledModel:
     named(tree, "geom", "floor")[0].set("size", f"{size} {size} .1")
     unused = [("body", "ball"), ("geom", "target"), ("camera", "ball"), ("camera", "head")]
     for tag, name in [] if task == "fetch" else unused + [("geom", wall) for wall in _WALLS]:
-        element, parent = named(tree, tag, name)
-        parent.remove(element)
+        remove(tree, tag, name)
     return compile_model(tree, f"dm_control's dog of the task {task}", folder="dog_assets")

@@ -45,6 +45,13 @@ def on_circle(angle: Float[Array, ""], radius: Any) -> tuple[Float[Array, ""], F
     return exact(radius * exact(jnp.sin(angle))), exact(radius * exact(jnp.cos(angle)))
 
 
+def turn_about_z(key: jax.Array) -> Float[Array, "4"]:
+    """Draw the quaternion of a turn about the vertical by any angle."""
+    sine, cosine = on_circle(between(key, 0.0, math.pi), 1.0)
+    zero = jnp.zeros((), float)
+    return jnp.stack([cosine, zero, zero, sine])
+
+
 def random_joints(mjmodel: Any, key: jax.Array) -> Float[Array, "nq"]:
     """Draw the positions of joints as dm_control's `randomize_limited_and_rotational_joints` does.
 

@@ -17,7 +17,7 @@ from jaxtyping import Array, Float
 
 from funcenv.envs.dm_control.assets import compile_model, read_model
 from funcenv.envs.dm_control.draws import between, on_circle, random_joints
-from funcenv.envs.dm_control.suite_task import SuiteTask
+from funcenv.envs.dm_control.suite_task import PLANE, SuiteTask
 from funcenv.envs.mujoco.model import CompiledModel, import_mujoco
 from funcenv.envs.mujoco.mujoco_scene import View, draw_model
 from funcenv.envs.mujoco.mujoco_task import Start, TaskState
@@ -28,7 +28,6 @@ from funcenv.struct import field
 TARGET_SIZES = {"turn_easy": 0.07, "turn_hard": 0.03}  # radius of the target [m]
 SPIN_VELOCITY = 15.0  # velocity from which the body spins [rad/s]
 SPIN_DAMPING = 0.03  # damping of the body's hinge in the task spin
-_AXES = np.array([0, 2], np.int32)  # x and z
 
 
 class SuiteFinger(SuiteTask):
@@ -82,13 +81,13 @@ class SuiteFinger(SuiteTask):
         mjmodel = self.model.mjmodel
         radius = float(np.sum(mjmodel.geom("cap1").size))
         way = on_circle(between(target_key, -math.pi, math.pi), radius)
-        return Start(qpos=qpos, variables=jnp.asarray(_hinge(self.source)[_AXES], float) + jnp.stack(way))
+        return Start(qpos=qpos, variables=jnp.asarray(_hinge(self.source)[PLANE], float) + jnp.stack(way))
 
     def model_changes(self, variables: Any) -> dict[str, Any]:
         """Return the places of the sites, with the target's."""
         if self.task == "spin":
             return {}
-        return self.changed_field("site_pos", (self.model.mjmodel.site("target").id, _AXES), variables)
+        return self.changed_field("site_pos", (self.model.mjmodel.site("target").id, PLANE), variables)
 
     def entries(self, data: NamedData) -> dict[str, jax.Array]:
         """Return positions, velocities, touch, and the target."""
@@ -115,11 +114,11 @@ class SuiteFinger(SuiteTask):
 
     def tip_position(self, data: NamedData) -> Float[Array, "2"]:
         """Return x and z of the body's tip from its hinge [m]."""
-        return data.sensor("tip").data[_AXES] - data.sensor("spinner").data[_AXES]
+        return data.sensor("tip").data[PLANE] - data.sensor("spinner").data[PLANE]
 
     def target_position(self, data: NamedData) -> Float[Array, "2"]:
         """Return x and z of the target from the hinge [m]."""
-        return data.sensor("target").data[_AXES] - data.sensor("spinner").data[_AXES]
+        return data.sensor("target").data[PLANE] - data.sensor("spinner").data[PLANE]
 
     def distance_to_target(self, data: NamedData) -> Float[Array, ""]:
         """Return the distance from the tip to the rim of the target, negative inside [m]."""

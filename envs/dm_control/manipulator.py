@@ -14,9 +14,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from funcenv.envs.dm_control.assets import compile_model, named, read_model
+from funcenv.envs.dm_control.assets import compile_model, read_model, remove
 from funcenv.envs.dm_control.draws import between, on_circle
 from funcenv.envs.dm_control.planar_arm import PlanarArm, pose, site_distance, velocities
+from funcenv.envs.dm_control.suite_task import PLANE
 from funcenv.envs.dm_control.tolerance import tolerance
 from funcenv.envs.mujoco.model import CompiledModel
 from funcenv.envs.mujoco.mujoco_env import exact
@@ -28,7 +29,6 @@ CLOSE = 0.01  # distance within which things are close [m]
 IN_HAND_PROBABILITY, IN_TARGET_PROBABILITY = 0.1, 0.1  # probabilities that an object starts there
 _RECEPTACLES = {"ball": "cup", "peg": "slot"}
 _PARTS = ("upper_arm", "middle_arm", "lower_arm", "hand")  # bodies of the arm, each on the end of the one before
-_AXES = np.array([0, 2], np.int32)  # x and z; w and y of the quaternion of a turn in the plane
 
 
 class SuiteManipulator(PlanarArm):
@@ -134,10 +134,8 @@ class SuiteManipulator(PlanarArm):
         mjmodel = self.model.mjmodel
         moved = [self.target, *([_RECEPTACLES[self.object]] if self.inserts else [])]
         numbers = np.array([[mjmodel.body(name).id] for name in moved], np.int32)
-        return {
-            "body_pos": jnp.asarray(mjmodel.body_pos, float).at[numbers, _AXES].set(variables[:2]),
-            "body_quat": jnp.asarray(mjmodel.body_quat, float).at[numbers, _AXES].set(variables[2:]),
-        }
+        places = self.changed_field("body_pos", (numbers, PLANE), variables[:2])
+        return places | self.changed_field("body_quat", (numbers, PLANE), variables[2:])
 
     def entries(self, data: NamedData) -> dict[str, jax.Array]:
         """Return what the arm feels, and where hand, object and target are."""
@@ -170,6 +168,5 @@ def _model(object: str, inserts: bool) -> CompiledModel:
         used = [name, f"target_{name}", *([receptacle] if inserts else [])] if name == object else []
         for body in (name, f"target_{name}", receptacle):
             if body not in used:
-                element, parent = named(tree, "body", body)
-                parent.remove(element)
+                remove(tree, "body", body)
     return compile_model(tree, f"dm_control's manipulator with the {object}")

@@ -11,13 +11,12 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from funcenv.envs.dm_control.draws import between
-from funcenv.envs.dm_control.suite_task import SuiteTask
+from funcenv.envs.dm_control.suite_task import PLANE, SuiteTask
 from funcenv.envs.mujoco.mujoco_scene import View
 from funcenv.envs.mujoco.named_data import NamedData
 from funcenv.struct import field
 
 JOINTS = ("arm_root", "arm_shoulder", "arm_elbow", "arm_wrist", "finger", "fingertip", "thumb", "thumbtip")
-_AXES = np.array([0, 2], np.int32)  # x and z; w and y of the quaternion of a turn in the plane
 
 
 class PlanarArm(SuiteTask):
@@ -50,12 +49,12 @@ class PlanarArm(SuiteTask):
 
 def place(data: NamedData, body: str) -> Float[Array, "2"]:
     """Return x and z of a body [m]."""
-    return data.body(body).xpos[_AXES]
+    return data.body(body).xpos[PLANE]
 
 
 def pose(data: NamedData, body: str) -> Float[Array, "4"]:
     """Return x and z of a body [m], and w and y of its quaternion."""
-    return jnp.concatenate([place(data, body), data.body(body).xquat[_AXES]])
+    return jnp.concatenate([place(data, body), data.body(body).xquat[PLANE]])
 
 
 def velocities(data: NamedData, joints: tuple[str, ...]) -> Float[Array, "joints"]:

@@ -15,8 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from funcenv.envs.dm_control.assets import compile_model, named, read_model
-from funcenv.envs.dm_control.draws import between, direction, normal, on_circle
+from funcenv.envs.dm_control.assets import compile_model, hinges, named, read_model, remove
+from funcenv.envs.dm_control.draws import between, direction, normal, turn_about_z
 from funcenv.envs.dm_control.suite_task import ZZ, SuiteTask
 from funcenv.envs.dm_control.tolerance import tolerance
 from funcenv.envs.mujoco.model import CompiledModel, import_mujoco
@@ -87,12 +87,9 @@ class SuiteQuadruped(SuiteTask):
         if self.task != "fetch":
             return qpos.at[:2].set(0.0).at[3:7].set(direction(key, 4)), qvel
         turn_key, place_key, ball_key, velocity_key = jax.random.split(key, 4)
-        sine, cosine = on_circle(between(turn_key, 0.0, math.pi), 1.0)
-        zero = jnp.zeros((), float)
         radius = 0.9 * float(self.model_row("geom_size", "floor", "geom")[0])
         place, ball = (between(key, -radius, radius, (2,)) for key in (place_key, ball_key))
-        turn = jnp.stack([cosine, zero, zero, sine])
-        pose = jnp.concatenate([place, jnp.zeros(1, float), turn])
+        pose = jnp.concatenate([place, jnp.zeros(1, float), turn_about_z(turn_key)])
         qpos = qpos.at[:7].set(pose).at[self._ball("qpos")].set(jnp.append(ball, 2.0))
         first = self._ball("dof").start
         return qpos, qvel.at[first : first + 2].set(normal(velocity_key, 5.0, (2,)))
@@ -105,8 +102,8 @@ class SuiteQuadruped(SuiteTask):
 
     def entries(self, data: NamedData) -> dict[str, jax.Array]:
         """Return what the robot feels of itself, and ball and target."""
-        hinges = _hinges(self.source)
-        state = [data.qpos[hinges.qpos], data.qvel[hinges.qvel], data.act]
+        positions, velocities = hinges(self.source)
+        state = [data.qpos[positions], data.qvel[velocities], data.act]
         seen = {
             "egocentric_state": jnp.concatenate(state),
             "torso_velocity": self.torso_velocity(data),
@@ -176,8 +173,7 @@ def quadruped_model(task: str) -> CompiledModel:
         named(tree, "geom", "floor")[0].set("size", f"{size} {size} .5")
         unused += [*(("geom", wall) for wall in _WALLS), ("body", "ball"), ("site", "target")]
     for tag, name in unused:
-        element, parent = named(tree, tag, name)
-        parent.remove(element)
+        remove(tree, tag, name)
     return compile_model(tree, f"dm_control's quadruped of the task {task}")
 
 
@@ -190,20 +186,6 @@ def _shrink_sky(tree: ElementTree.Element) -> None:
         for texture in assets:
             texture.attrib.update(width=str(SKY_WIDTH), height=str(SKY_WIDTH))
         tree.append(assets)
-
-
-class _Hinges:
-    """Where the numbers of all hinges are."""
-
-    def __init__(self, source: CompiledModel) -> None:
-        mjmodel = source.mjmodel
-        is_hinge = mjmodel.jnt_type == int(import_mujoco().mjtJoint.mjJNT_HINGE)
-        self.qpos, self.qvel = mjmodel.jnt_qposadr[is_hinge], mjmodel.jnt_dofadr[is_hinge]
-
-
-@functools.cache
-def _hinges(source: CompiledModel) -> _Hinges:
-    return _Hinges(source)
 
 
 @functools.cache

@@ -14,9 +14,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from funcenv.envs.dm_control.assets import compile_model, named, read_model
+from funcenv.envs.dm_control.assets import compile_model, read_model, remove
 from funcenv.envs.dm_control.draws import between
 from funcenv.envs.dm_control.planar_arm import PlanarArm, place, pose, site_distance, velocities
+from funcenv.envs.dm_control.suite_task import PLANE
 from funcenv.envs.dm_control.tolerance import tolerance
 from funcenv.envs.mujoco.model import CompiledModel
 from funcenv.envs.mujoco.mujoco_env import exact
@@ -88,9 +89,7 @@ class SuiteStacker(PlanarArm):
 
     def model_changes(self, variables: Any) -> dict[str, Any]:
         """Return the places of the bodies, with the target's."""
-        mjmodel = self.model.mjmodel
-        axes = np.array([0, 2], np.int32)
-        return {"body_pos": jnp.asarray(mjmodel.body_pos, float).at[mjmodel.body("target").id, axes].set(variables)}
+        return self.changed_field("body_pos", (self.model.mjmodel.body("target").id, PLANE), variables)
 
     def entries(self, data: NamedData) -> dict[str, jax.Array]:
         """Return what the arm feels, and where hand, boxes and target are."""
@@ -114,6 +113,5 @@ class SuiteStacker(PlanarArm):
 def _model(num_boxes: int) -> CompiledModel:
     tree = read_model("stacker.xml")
     for number in range(num_boxes, MAX_BOXES):
-        element, parent = named(tree, "body", f"box{number}")
-        parent.remove(element)
+        remove(tree, "body", f"box{number}")
     return compile_model(tree, f"dm_control's stacker with {num_boxes} boxes")

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from funcenv.checks import require_one_of
@@ -16,6 +17,7 @@ from funcenv.envs.mujoco.named_data import NamedData
 from funcenv.struct import field
 
 XX, XZ, ZX, ZY, ZZ = 0, 2, 6, 7, 8  # entries of a rotation matrix in `mjData`; XZ is row x, column z
+PLANE = np.array([0, 2], np.int32)  # x and z of a vector; w and y of the quaternion of a turn in their plane
 
 
 class SuiteTask(MujocoTask):

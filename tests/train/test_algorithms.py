@@ -93,7 +93,7 @@ def values(learner, state):
         features = agent.features(observation)
         action = agent.mode(features) if learner.algorithm is td3 else agent.policy(features).mode()
         found = networks.critics.apply(params, jax.nn.one_hot(observation, 3, dtype=float), action)
-        return found.mean(-1) if learner.algorithm is tqc else found  # of quantiles
+        return found.mean(-1) if learner.algorithm is tqc else found  # the mean of quantiles
 
     return value
 
