@@ -33,7 +33,9 @@ ROOT = pathlib.Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks/studies/results/accelerators.json"
 TARGETS = ("v5e:1x1", "v5e:4x4", "h200")
 CHIPS = {"v5e:1x1": 1, "v5e:4x4": 16, "v5e:8x8": 64, "v5e:16x16": 256}
-ALGORITHMS = ("ppo", "pqn", "recurrent_ppo", "reinforce", "dqn", "sac", "td3", "tqc")
+CONTINUOUS = ("sac", "simba", "td3", "tqc")
+OFF_POLICY = ("dqn", *CONTINUOUS)
+ALGORITHMS = ("ppo", "pqn", "recurrent_ppo", "reinforce", *OFF_POLICY)
 NUM_TRAIN_ENVS = 2048
 
 
@@ -63,8 +65,8 @@ def env_row(env_id: str, target: str, num_envs: int) -> dict[str, Any]:
 
 def train_config(name: str) -> Any:
     """Return the configuration whose updates are compiled: 2,048 environments in 256 blocks."""
-    sizes = {"num_envs": NUM_TRAIN_ENVS, "env_id": "Pendulum-v1" if name in ("sac", "td3", "tqc") else "CartPole-v1"}
-    if name in ("dqn", "sac", "td3", "tqc"):
+    sizes = {"num_envs": NUM_TRAIN_ENVS, "env_id": "Pendulum-v1" if name in CONTINUOUS else "CartPole-v1"}
+    if name in OFF_POLICY:
         sizes |= {"minibatch_size": 2048, "buffer_size": 2048 * 64, "learning_starts": 2048 * 8, "num_steps": 1}
     else:
         sizes |= {"num_steps": 32}

@@ -119,6 +119,7 @@ ALGORITHMS = {
     "pqn": NETWORK | MINIBATCHES,
     "dqn": NETWORK | REPLAY,
     "sac": NETWORK | REPLAY | {"env_id": "Pendulum-v1"},
+    "simba": NETWORK | REPLAY | {"env_id": "Pendulum-v1", "residual_width": 4},
     "td3": NETWORK | REPLAY | {"env_id": "Pendulum-v1"},
     "tqc": NETWORK | REPLAY | {"env_id": "Pendulum-v1"},
     "q_learning": {},

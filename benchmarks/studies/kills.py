@@ -48,6 +48,7 @@ SETTINGS = {
     "recurrent_ppo": {**SMALL, "num_minibatches": 2, "memory_size": 8},
     "reinforce": SMALL,
     "sac": {**REPLAY, "env_id": "Pendulum-v1"},
+    "simba": {**REPLAY, "env_id": "Pendulum-v1", "residual_width": 8},
     "td3": {**REPLAY, "env_id": "Pendulum-v1"},
     "tqc": {**REPLAY, "env_id": "Pendulum-v1"},
 }

@@ -77,8 +77,8 @@ class Options(Processes, Logs, Folder, TrustCode):
     section: ClassVar[str] = "run"
 
     algo: str | None = None
-    """algorithm: bc, dqn, iql, plr, ppo (the default), pqn, q_learning, recurrent_ppo, reinforce, sac, td3, tqc,
-    that of a package, or module:name; bc and iql learn from a --dataset"""
+    """algorithm: bc, dqn, iql, plr, ppo (the default), pqn, q_learning, recurrent_ppo, reinforce, sac, simba, td3,
+    tqc, that of a package, or module:name; bc and iql learn from a --dataset"""
     quiet: bool = False
     """print the last line only, which says how the run ended"""
     json: Annotated[str | None, "FILE"] = None

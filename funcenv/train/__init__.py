@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         recurrent_ppo,
         reinforce,
         sac,
+        simba,
         td3,
         tqc,
     )
@@ -26,7 +27,21 @@ if TYPE_CHECKING:
     from funcenv.train.runs.policy import load_policy, stateful_policy
     from funcenv.train.sweeps import grid, sweep
 
-_ALGORITHMS = ["bc", "dqn", "iql", "plr", "ppo", "pqn", "q_learning", "recurrent_ppo", "reinforce", "sac", "td3", "tqc"]
+_ALGORITHMS = [
+    "bc",
+    "dqn",
+    "iql",
+    "plr",
+    "ppo",
+    "pqn",
+    "q_learning",
+    "recurrent_ppo",
+    "reinforce",
+    "sac",
+    "simba",
+    "td3",
+    "tqc",
+]
 _FUNCTIONS = {"grid": "sweeps", "load_policy": "runs.policy", "stateful_policy": "runs.policy", "sweep": "sweeps"}
 
 __all__ = [
@@ -43,6 +58,7 @@ __all__ = [
     "reinforce",
     "run",
     "sac",
+    "simba",
     "stateful_policy",
     "sweep",
     "td3",

@@ -33,7 +33,7 @@ def require_actions(algorithm: str, taken: tuple[str, ...], space: AnySpace) -> 
     Traceback (most recent call last):
         ...
     ValueError: dqn takes Discrete actions, got Box(-1.0, 1.0, (2,), float32); these take them: bc, iql, plr,
-        ppo, recurrent_ppo, reinforce, sac, td3, tqc
+        ppo, recurrent_ppo, reinforce, sac, simba, td3, tqc
     """
     kind = kind_of_actions(space)
     if kind in taken:

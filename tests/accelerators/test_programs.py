@@ -14,7 +14,7 @@ from funcenv.cli.compile import run as compile_command
 from funcenv.cli.table import UsageError
 from funcenv.names import UntrustedCodeError
 from funcenv.sharding import target_platform
-from funcenv.train import dqn, ppo, pqn, q_learning, recurrent_ppo, reinforce, sac, td3, tqc
+from funcenv.train import dqn, ppo, pqn, q_learning, recurrent_ppo, reinforce, sac, simba, td3, tqc
 from funcenv.train.loop import Learner
 from tests.support.rotation import rotated
 
@@ -41,6 +41,7 @@ CONFIGS = {
     "q_learning": q_learning.Config(num_envs=32, num_steps=8, total_timesteps=32 * 64),
     "dqn": dqn.Config(**OFF_POLICY),
     "sac": sac.Config(**OFF_POLICY, env_id="Pendulum-v1"),
+    "simba": simba.Config(**OFF_POLICY, env_id="Pendulum-v1"),
     "td3": td3.Config(**OFF_POLICY, env_id="Pendulum-v1"),
     "tqc": tqc.Config(**OFF_POLICY, env_id="Pendulum-v1"),
 }

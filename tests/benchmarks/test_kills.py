@@ -9,7 +9,7 @@ import pytest
 
 SCRIPT = pathlib.Path(__file__).parents[2] / "benchmarks" / "studies" / "kills.py"
 ALWAYS = ("dqn", "recurrent_ppo")
-OTHERS = ("ppo", "pqn", "q_learning", "reinforce", "sac", "td3", "tqc")
+OTHERS = ("ppo", "pqn", "q_learning", "reinforce", "sac", "simba", "td3", "tqc")
 
 
 @pytest.mark.dear

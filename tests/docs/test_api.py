@@ -37,6 +37,7 @@ MODULES = {
     "funcenv.train.algorithms.dqn": ("Config", "Model", "TrainState", "init", "make_agent", "update"),
     "funcenv.train.algorithms.pqn": ("Batch", "Config", "TrainState", "init", "make_agent", "update"),
     "funcenv.train.algorithms.sac": ("Agent", "Config", "Model", "TrainState", "init", "make_agent", "update"),
+    "funcenv.train.algorithms.simba": ("Agent", "Config", "Model", "TrainState", "init", "make_agent", "update"),
     "funcenv.train.algorithms.td3": ("Agent", "Config", "Model", "TrainState", "init", "make_agent", "update"),
     "funcenv.train.algorithms.tqc": ("Agent", "Config", "Model", "TrainState", "init", "make_agent", "update"),
     "funcenv.train.algorithms.reinforce": ("Agent", "Config", "TrainState", "init", "make_agent", "update"),

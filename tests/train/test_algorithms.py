@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import funcenv
-from funcenv.train import dqn, plr, pqn, q_learning, recurrent_ppo, reinforce, run, sac, td3, tqc
+from funcenv.train import dqn, plr, pqn, q_learning, recurrent_ppo, reinforce, run, sac, simba, td3, tqc
 from funcenv.train.algorithm import algorithm_names, find_algorithm
 from funcenv.train.loop import Learner, train
 from tests.support.rings import GAMMA, VALUES, register_rings, ring_id
@@ -34,6 +34,7 @@ TINY = {
     ),
     "reinforce": reinforce.Config(**ON_POLICY, total_timesteps=32 * 6),
     "sac": sac.Config(**OFF_POLICY, env_id="Pendulum-v1", total_timesteps=8 * 12),
+    "simba": simba.Config(**OFF_POLICY, env_id="Pendulum-v1", residual_width=8, total_timesteps=8 * 12),
     "td3": td3.Config(**OFF_POLICY, env_id="Pendulum-v1", total_timesteps=8 * 12),
     "tqc": tqc.Config(**OFF_POLICY, env_id="Pendulum-v1", total_timesteps=8 * 12),
 }
@@ -68,6 +69,8 @@ RINGS = {
     },
     "reinforce": {"learning_rate": 2e-2, "value_coefficient": 1.0, "max_grad_norm": 10.0, "total_timesteps": 32 * 1200},
     "sac": OFF_POLICY_RING | {"initial_temperature": 1e-6, "target_entropy": 1e3},
+    "simba": OFF_POLICY_RING
+    | {"initial_temperature": 1e-6, "target_entropy": 1e3, "normalize_reward": False, "max_value": 4.0},
     "td3": OFF_POLICY_RING,
     "tqc": OFF_POLICY_RING | {"initial_temperature": 1e-6, "target_entropy": 1e3, "num_quantiles": 5},
 }
@@ -92,7 +95,9 @@ def values(learner, state):
         # The action that the policy takes, and has learned about.
         features = agent.features(observation)
         action = agent.mode(features) if learner.algorithm is td3 else agent.policy(features).mode()
-        found = networks.critics.apply(params, jax.nn.one_hot(observation, 3, dtype=float), action)
+        found = networks.critics.apply(params, features, action)
+        if learner.algorithm is simba:
+            return simba.bin_mean(found, learner.config.max_value)
         return found.mean(-1) if learner.algorithm is tqc else found  # the mean of quantiles
 
     return value
@@ -247,6 +252,9 @@ def test_installed_packages_offer_algorithms_by_name(monkeypatch):
         ("q_learning", {"learning_rate": 2.0}, r"learning_rate must lie in \[0, 1\]"),
         ("td3", {"policy_delay": 0}, "policy_delay must be at least 1"),
         ("td3", {"min_noise": 2.0}, "min_noise must not exceed max_noise"),
+        ("simba", {"num_bins": 1}, "num_bins must be at least 2"),
+        ("simba", {"max_value": 0.0}, "max_value must be positive"),
+        ("sac", {"residual_width": -1}, "residual_width must be at least 0"),
         ("tqc", {"num_quantiles": 0}, "num_quantiles must be at least 1"),
         ("tqc", {"num_quantiles": 2}, "dropped_quantiles must be less than num_quantiles, got 2 of 2"),
         ("reinforce", {"gamma": -0.1}, r"gamma must lie in \[0, 1\]"),

@@ -8,7 +8,7 @@ import pytest
 
 import funcenv
 from funcenv._compile.options import default_promotion
-from funcenv.train import dqn, ppo, pqn, recurrent_ppo, sac, td3, tqc
+from funcenv.train import dqn, ppo, pqn, recurrent_ppo, sac, simba, td3, tqc
 from funcenv.train.loop import Learner
 
 CONFIGS = {
@@ -20,6 +20,15 @@ CONFIGS = {
     ),
     "sac": sac.Config(
         env_id="Pendulum-v1", num_envs=2, total_timesteps=64, hidden_sizes=(8, 8), learning_starts=8, buffer_size=64
+    ),
+    "simba": simba.Config(
+        env_id="Pendulum-v1",
+        num_envs=2,
+        total_timesteps=64,
+        hidden_sizes=(8, 8),
+        residual_width=8,
+        learning_starts=8,
+        buffer_size=64,
     ),
     "tqc": tqc.Config(
         env_id="Pendulum-v1", num_envs=2, total_timesteps=64, hidden_sizes=(8, 8), learning_starts=8, buffer_size=64

@@ -12,7 +12,7 @@ import pytest
 
 import funcenv
 from funcenv.spaces import Discrete
-from funcenv.train import dqn, pqn, reinforce, sac, td3, tqc
+from funcenv.train import dqn, pqn, reinforce, sac, simba, td3, tqc
 from funcenv.train.agents.distributions import Categorical, SquashedGaussian
 from funcenv.train.agents.networks import QNetwork
 from funcenv.train.agents.q_agent import QAgent, epsilon_greedy
@@ -143,6 +143,43 @@ def test_the_quantiles_that_minimize_the_loss_of_tqc_are_those_of_the_targets():
     np.testing.assert_allclose(loss, expected, rtol=1e-5)
 
 
+def test_simba_takes_the_least_mean_of_its_critics():
+    config = simba.Config(num_bins=3, max_value=2.0)  # bins at -2, 0 and 2
+    values = jnp.log(jnp.array([[[0.5, 0.5, 0.0]], [[0.25, 0.25, 0.5]]]))
+    np.testing.assert_allclose(config.target_values(values), [-1.0], rtol=1e-6)
+    np.testing.assert_allclose(config.actor_values(values), [-1.0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("value", [-7.0, -1.25, 0.0, 0.1, 3.9])
+def test_the_bins_of_a_value_are_those_of_a_normal_distribution(value):
+    """A bin's probability is the integral of the density over it, by the trapezoidal rule."""
+    config = simba.Config(num_bins=41, max_value=10.0)  # bins of 0.5
+    found = simba.bin_probabilities(jnp.array([value]), config.num_bins, config.max_value)[0]
+    inside = np.linspace(-0.25, 0.25, 1001)
+    density = np.exp(-0.5 * ((np.linspace(-10, 10, 41)[:, None] + inside - value) / (0.75 * 0.5)) ** 2)
+    expected = np.trapezoid(density, inside, axis=1)
+    np.testing.assert_allclose(found, expected / expected.sum(), atol=1e-5)
+    np.testing.assert_allclose(simba.bin_mean(jnp.log(found), 10.0), value, atol=1e-3)
+
+
+def test_the_loss_of_simba_is_least_where_the_bins_are_those_of_the_target():
+    config = simba.Config(num_bins=11, max_value=5.0)
+    target = jnp.array([0.3, -2.0])
+    logits = jnp.log(simba.bin_probabilities(target, 11, 5.0))
+    gradient = jax.grad(lambda values: config.critic_loss(values, target)[0])
+    np.testing.assert_allclose(gradient(jnp.stack([logits, logits])), 0.0, atol=1e-6)
+    assert (
+        config.critic_loss(jnp.stack([logits, logits + jnp.eye(11)[3][None]]), target)[0]
+        > config.critic_loss(jnp.stack([logits, logits]), target)[0]
+    )
+
+
+def test_targets_beyond_the_last_bin_are_clipped():
+    found = simba.bin_probabilities(jnp.array([5.0, 100.0]), 11, 5.0)
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_allclose(found.sum(-1), 1.0, rtol=1e-6)
+
+
 def test_critics_learn_the_rewards_and_the_discounted_value_of_the_next_state():
     """The target is the sum of rewards, plus what `bootstrap` says of the next observation, discounted."""
     config = sac.Config(env_id="Pendulum-v1", hidden_sizes=(4,))
@@ -155,7 +192,7 @@ def test_critics_learn_the_rewards_and_the_discounted_value_of_the_next_state():
     batch = batch._replace(reward=jnp.array([1.0, 2.0, 3.0]))
     bootstrap = lambda features, noise: features[:, 0] + noise[:, 0]  # noqa: E731
     with jax.numpy_dtype_promotion("standard"):  # as in training
-        _, losses = step_critics(config, env, critics, batch, NOISE, bootstrap)
+        _, losses = step_critics(config, env, sac.make_agent(config, env, state), critics, batch, NOISE, bootstrap)
     target = batch.reward + batch.discount * (observation[:, 0] + NOISE[:, 0])
     np.testing.assert_allclose(losses["loss"], (0.5 * (value - target[None]) ** 2).mean(1).sum(), rtol=1e-5)
 

@@ -11,7 +11,7 @@ import pytest
 import funcenv
 from funcenv.scene import Camera, Rectangle, Scene
 from funcenv.spaces import Box, Discrete
-from funcenv.train import dqn, ppo, pqn, recurrent_ppo, reinforce, sac, td3, tqc
+from funcenv.train import dqn, ppo, pqn, recurrent_ppo, reinforce, sac, simba, td3, tqc
 from funcenv.train.agents.networks import BoardEncoder, ImageEncoder, channels_last, is_board, is_image
 from funcenv.train.loop import Learner
 from funcenv.wrappers import (
@@ -225,6 +225,7 @@ CONFIGS = {
     "recurrent_ppo": recurrent_ppo.Config(**ON_POLICY, memory_size=8, total_timesteps=256 * 12),
     "reinforce": reinforce.Config(**ON_POLICY, total_timesteps=256 * 60),
     "sac": sac.Config(env_id=CONTINUOUS, **OFF_POLICY),
+    "simba": simba.Config(env_id=CONTINUOUS, **OFF_POLICY, residual_width=16),
     "tqc": tqc.Config(env_id=CONTINUOUS, **OFF_POLICY),
     "td3": td3.Config(env_id=CONTINUOUS, **OFF_POLICY | TD3, policy_delay=1),
 }

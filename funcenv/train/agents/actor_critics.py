@@ -1,4 +1,4 @@
-"""Actors and critics over continuous actions, for SAC, TQC and TD3.
+"""Actors and critics over continuous actions, for SAC, TQC, SimBa and TD3.
 
 An actor maps features to a policy in (-1, 1), the range that `to_env_action` scales to the bounds of the action space.
 Critics map features and such an action to values `[num_critics, *batch]`.
@@ -30,16 +30,33 @@ class ActorCritics(NamedTuple):
 
 
 class Torso(nn.Module):
-    """Hidden layers, with layer normalization or without it."""
+    """Hidden layers, with layer normalization or without it.
+
+    With a `residual_width`, each of them is the middle of a residual block (Lee et al., "SimBa: simplicity bias for
+    scaling up parameters in deep reinforcement learning", 2025): a linear layer leads to a vector of this width, each
+    block adds to it what its hidden layer says of it, and blocks and caller see the vector normalized.
+    """
 
     hidden_sizes: tuple[int, ...]
     activation: Activation
     layer_norm: bool
     dtype: Dtype = "float32"
+    residual_width: int = 0
 
     @nn.compact
     def __call__(self, x: Any) -> jax.Array:
-        """Return the last hidden layer."""
+        """Return the last hidden layer, or the vector after the last block."""
+        return self._residual(x) if self.residual_width else self._plain(x)
+
+    def _residual(self, x: Any) -> jax.Array:
+        he, norm = nn.initializers.he_normal(), nn.LayerNorm if self.layer_norm else lambda: lambda x: x
+        x = hidden_layer(self.residual_width, self.dtype, nn.initializers.orthogonal())(x).astype(float)
+        for width in self.hidden_sizes:
+            hidden = ACTIVATIONS[self.activation](hidden_layer(width, self.dtype, he)(norm()(x)).astype(float))
+            x += hidden_layer(self.residual_width, self.dtype, he)(hidden).astype(float)
+        return jnp.asarray(norm()(x))
+
+    def _plain(self, x: Any) -> jax.Array:
         for width in self.hidden_sizes:
             x = hidden_layer(width, self.dtype)(x).astype(float)
             x = ACTIVATIONS[self.activation](nn.LayerNorm()(x) if self.layer_norm else x)
@@ -77,18 +94,18 @@ class DeterministicActor(nn.Module):
 
 
 class Critic(nn.Module):
-    """The value of an action, or quantiles of the return that follows it."""
+    """The value of an action, or several numbers about the return that follows it, such as its quantiles."""
 
     torso: nn.Module
     encoder: nn.Module | None = None
-    num_quantiles: int | None = None  # None for the value
+    num_outputs: int | None = None  # None for the value
 
     @nn.compact
-    def __call__(self, features: Any, action: jax.Array) -> Float[Array, "*batch_quantiles"]:
-        """Return the value `[*batch]`, or the quantiles `[*batch, num_quantiles]`."""
+    def __call__(self, features: Any, action: jax.Array) -> Float[Array, "*batch_outputs"]:
+        """Return the value `[*batch]`, or the numbers `[*batch, num_outputs]`."""
         x = features if self.encoder is None else self.encoder(features)
         x = self.torso(jnp.concatenate([x, action], axis=-1))
-        return nn.Dense(1)(x)[..., 0] if self.num_quantiles is None else nn.Dense(self.num_quantiles)(x)
+        return nn.Dense(1)(x)[..., 0] if self.num_outputs is None else nn.Dense(self.num_outputs)(x)
 
 
 class Critics(nn.Module):
@@ -103,7 +120,7 @@ class Critics(nn.Module):
     critic: nn.Module
 
     @nn.compact
-    def __call__(self, features: Any, action: jax.Array) -> Float[Array, "num_critics *batch_quantiles"]:
+    def __call__(self, features: Any, action: jax.Array) -> Float[Array, "num_critics *batch_outputs"]:
         """Return what each critic says of an action."""
         several: Any = nn.vmap(
             lambda critic, *inputs: critic(*inputs),
@@ -129,6 +146,12 @@ def make_quantile_actor_critics(config: Any, env: AnyEnv) -> ActorCritics:
     return ActorCritics(GaussianActor(size, torso, encoder), Critics(config.num_critics, critic))
 
 
+def make_categorical_actor_critics(config: Any, env: AnyEnv) -> ActorCritics:
+    """Return the default networks of SimBa: a stochastic actor, and two critics that return logits of bins."""
+    size, torso, encoder = _parts(config, env)
+    return ActorCritics(GaussianActor(size, torso, encoder), Critics(2, Critic(torso, encoder, config.num_bins)))
+
+
 def make_deterministic_actor_critics(config: Any, env: AnyEnv) -> ActorCritics:
     """Return the default networks of TD3: a deterministic actor and two critics."""
     size, torso, encoder = _parts(config, env)
@@ -136,7 +159,7 @@ def make_deterministic_actor_critics(config: Any, env: AnyEnv) -> ActorCritics:
 
 
 def _parts(config: Any, env: AnyEnv) -> tuple[int, nn.Module, nn.Module | None]:
-    torso = Torso(config.hidden_sizes, config.activation, config.layer_norm, config.dtype)
+    torso = Torso(config.hidden_sizes, config.activation, config.layer_norm, config.dtype, config.residual_width)
     return action_size(env.action_space), torso, make_encoder(config, env)
 
 

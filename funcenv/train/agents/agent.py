@@ -41,10 +41,13 @@ class NetworkAgent(Agent):
     observation_space: AnySpace = field(pytree_node=False)
     action_space: AnySpace = field(pytree_node=False)
     explore: bool = field(pytree_node=False, default=False)
+    observation_moments: RunningMoments | None = None  # normalize the features, if the configuration asks for it
 
     def features(self, observation: Any) -> Any:
         """Return the network's input for one observation: `[n]`, or `[height, width, channels]` for an image."""
-        return to_features(self.observation_space, observation)
+        features = to_features(self.observation_space, observation)
+        moments = self.observation_moments
+        return features if moments is None else moments.normalize(features.astype(float))
 
     def legal(self, observation: Any) -> Bool[Array, "num_actions"] | None:
         """Return which actions are legal for one observation; None if it has no mask."""
@@ -69,14 +72,6 @@ class NetworkAgent(Agent):
 
 class ActorCriticAgent(NetworkAgent):
     """An agent whose network returns a `Distribution` over raw actions and the value of the state."""
-
-    observation_moments: RunningMoments | None = None  # normalize the features, if the configuration asks for it
-
-    def features(self, observation: Any) -> Any:
-        """Return the network's input for one observation."""
-        features = super().features(observation)
-        moments = self.observation_moments
-        return features if moments is None else moments.normalize(features.astype(float))
 
     def policy_and_value(self, features: Any, legal: Any = None) -> tuple[Distribution, Float[Array, "*batch"]]:
         """Return the distribution over raw actions, those that are legal, and the value of the state."""

@@ -5,9 +5,9 @@ of the configuration and the environment that returns what the algorithm needs:
 
     ppo, reinforce   features -> policy, a `Distribution` over raw actions, and value `[*batch]` (`make_actor_critic`)
     pqn, dqn         features -> action values `[*batch, num_actions]` (`make_q_network`)
-    sac, td3, tqc    an actor, features -> policy, and critics, features and action -> values `[num_critics, *batch]`,
-                     or quantiles `[num_critics, *batch, num_quantiles]` for tqc; `funcenv.train.agents.actor_critics`
-                     defines the default ones
+    sac, td3, ...    an actor, features -> policy, and critics, features and action -> values `[num_critics, *batch]`,
+                     or for tqc and simba quantiles or logits of bins, which are a last axis more;
+                     `funcenv.train.agents.actor_critics` defines the default ones
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from funcenv.spaces.space import AnySpace
 from funcenv.train.agents.distributions import Categorical, Distribution, Gaussian, action_size
 from funcenv.train.agents.observations import task_observation, task_space
 from funcenv.train.config import TrainConfig
+from funcenv.train.shares import on_shares
 from funcenv.train.updates.collector import CollectorConfig
 from funcenv.wrappers.action_mask_observation import ActionMaskObservation, gives_action_mask
 
@@ -303,6 +304,11 @@ def to_features(space: AnySpace, observation: Any) -> jax.Array:
 def to_feature_batch(space: AnySpace, observations: Any) -> jax.Array:
     """Convert observations with a leading axis, as `to_features` converts one."""
     return jax.vmap(functools.partial(to_features, space))(observations)
+
+
+def to_step_features(space: AnySpace, observations: Any) -> jax.Array:
+    """Convert the observations of collected steps, `[num_steps, num_envs, ...]`; each device converts its own."""
+    return on_shares(jax.vmap(functools.partial(to_feature_batch, space)), observations, axis=1)
 
 
 def is_image(space: AnySpace) -> bool:

@@ -11,6 +11,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from funcenv.checks import require_positive, require_probability
 from funcenv.func_env import AnyEnv
+from funcenv.moments import RunningMoments
 from funcenv.train.actions import DISCRETE
 from funcenv.train.agents.agent import NetworkAgent
 from funcenv.train.agents.observations import hide_illegal
@@ -49,10 +50,19 @@ class QAgent(NetworkAgent):
     epsilon: Any = 0.0  # a float, or an array without axes
 
     @classmethod
-    def of(cls, config: Any, env: AnyEnv, params: Any, update: Int[Array, ""], explore: bool) -> QAgent:
+    def of(
+        cls,
+        config: Any,
+        env: AnyEnv,
+        params: Any,
+        update: Int[Array, ""],
+        explore: bool,
+        moments: RunningMoments | None = None,
+    ) -> QAgent:
         """Return the agent of some parameters; epsilon is that of the configuration if it explores, and 0 otherwise."""
         epsilon = config.epsilon(update) if explore else jnp.zeros(())
-        return cls(params, config.make_network(env), env.observation_space, env.action_space, explore, epsilon)
+        network = config.make_network(env)
+        return cls(params, network, env.observation_space, env.action_space, explore, moments, epsilon)
 
     def values(self, observation: Any) -> Float[Array, "num_actions"]:
         """Return the values of all actions for one observation; those of illegal actions are very low."""

@@ -3,8 +3,8 @@
     collect num_steps steps in num_envs environments, and add them to the replay buffer
     num_gradient_steps times, once the buffer holds learning_starts steps, let the algorithm learn from a minibatch
 
-DQN uses it as it is. SAC, TQC and TD3, which learn an actor and critics over continuous actions, also share the noise
-that they explore with.
+DQN uses it as it is. SAC, TQC, SimBa and TD3, which learn an actor and critics over continuous actions, also share the
+noise that they explore with.
 """
 
 from __future__ import annotations
@@ -21,10 +21,12 @@ from jaxtyping import Array, Bool, Float, Int, Key
 
 from funcenv.checks import require_at_least, require_below_one, require_positive, require_probability, require_size
 from funcenv.func_env import AnyEnv
+from funcenv.moments import RunningMoments
 from funcenv.struct import PyTreeNode, field
 from funcenv.train.actions import BOUNDED
+from funcenv.train.agents.agent import NetworkAgent
 from funcenv.train.agents.distributions import action_size, to_env_actions
-from funcenv.train.agents.networks import Activation, NetworkConfig, to_feature_batch
+from funcenv.train.agents.networks import Activation, NetworkConfig, to_feature_batch, to_step_features
 from funcenv.train.devices import PER_ENV
 from funcenv.train.updates.blocks import BlockConfig
 from funcenv.train.updates.collector import Collector
@@ -33,6 +35,7 @@ from funcenv.train.updates.hindsight import Hindsight
 from funcenv.train.updates.learned import Learned, flat_optimizer
 from funcenv.train.updates.noise import correlated_noise
 from funcenv.train.updates.replay_buffer import ReplayBuffer, Steps, Transition
+from funcenv.train.updates.reward_scale import RewardScale
 
 Trained = TypeVar("Trained")
 Scalars = dict[str, jax.Array]
@@ -66,6 +69,10 @@ class OffPolicyConfig(BlockConfig, NetworkConfig):
     """transitions with a goal that their episode reaches later, for each with its own goal (HER); 0 for none"""
     target_rate: float = 0.01
     """how far the target network moves towards the network after each gradient step, in [0, 1]"""
+    normalize_observation: bool = False
+    """shift and scale observations by their running mean and deviation"""
+    normalize_reward: bool = False
+    """divide rewards by the running deviation of the discounted return"""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -136,12 +143,15 @@ class ActorCriticsConfig(OffPolicyConfig):
     activation: Activation = "relu"
     """activation function of the hidden layers"""
     layer_norm: bool = False
-    """normalize the inputs of each activation function"""
+    """normalize the inputs of each activation function, or of each residual block"""
+    residual_width: int = 0
+    """width of what residual blocks add to, each with a hidden layer of its own; 0 for hidden layers in a row"""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         require_positive(learning_rate=self.learning_rate)
         require_below_one(noise_correlation=self.noise_correlation)
+        require_at_least(0, "residual_width", self.residual_width, remedy="0 is for hidden layers in a row")
 
     def optimizer(self) -> optax.GradientTransformation:
         """Return the optimizer of everything that is learned."""
@@ -155,12 +165,21 @@ class OffPolicyState(PyTreeNode):
     buffer: ReplayBuffer
     noise: Any = field(metadata=PER_ENV)  # the latest, `[num_envs, action_size]`; None if actions are discrete
     collector: Collector
+    observation_moments: RunningMoments | None  # None where observations are not normalized
+    reward_scale: RewardScale | None  # None where rewards are not
     key: Key[Array, ""]
     update: Int[Array, ""]  # number of updates done
 
 
 def first_state(
-    config: OffPolicyConfig, learned: Any, collector: Collector, timestep: Any, action: Any, noise: Any, key: jax.Array
+    config: OffPolicyConfig,
+    learned: Any,
+    collector: Collector,
+    timestep: Any,
+    features: jax.Array,
+    action: Any,
+    noise: Any,
+    key: jax.Array,
 ) -> OffPolicyState:
     """Return the train state of new parameters, with an empty buffer for actions like `action`, `[num_envs, ...]`."""
     step = Steps(
@@ -171,6 +190,8 @@ def first_state(
         buffer=ReplayBuffer.empty(step, config.buffer_steps, config.block_count),
         noise=noise,
         collector=collector,
+        observation_moments=RunningMoments.empty(features.shape[1:]) if config.normalize_observation else None,
+        reward_scale=RewardScale.empty(timestep.reward) if config.normalize_reward else None,
         key=key,
         update=jnp.zeros((), jnp.int32),
     )
@@ -201,9 +222,19 @@ def update(
 
     collector, experience = state.collector.run(env, act_and_keep, config.num_steps)
     buffer, hindsight = state.buffer.add(Steps.of(experience)), config.hindsight(env)
+    moments, reward_scale = state.observation_moments, state.reward_scale
+    if moments is not None:
+        features = to_step_features(env.observation_space, experience.observation)
+        moments = moments.update(features.astype(float))
+    if reward_scale is not None:
+        reward_scale, _ = reward_scale.scale(experience.timestep.reward, experience.timestep.done, config.gamma)
 
     def sample(key: jax.Array) -> Transition:
-        return buffer.sample(key, config.minibatch_size, config.n_step, config.gamma, hindsight)
+        batch = buffer.sample(key, config.minibatch_size, config.n_step, config.gamma, hindsight)
+        if reward_scale is None:
+            return batch
+        # The rewards of several steps add up, so that none of them is clipped.
+        return batch._replace(reward=reward_scale.moments.scale(batch.reward, clip=None))
 
     def step(learned: Any, index: jax.Array) -> tuple[Any, Scalars]:
         number = state.update * config.num_gradient_steps + index
@@ -211,7 +242,15 @@ def update(
 
     learned, scalars = learn_when_ready(config, state.update, step, state.learned)
     metrics = {**collector.metrics(config, state.update), **scalars}
-    return state.replace(learned=learned, buffer=buffer, collector=collector, update=state.update + 1), metrics
+    state = state.replace(
+        learned=learned,
+        buffer=buffer,
+        collector=collector,
+        observation_moments=moments,
+        reward_scale=reward_scale,
+        update=state.update + 1,
+    )
+    return state, metrics
 
 
 def learn_when_ready(
@@ -264,7 +303,7 @@ def init_actor_critics(
     features = to_feature_batch(env.observation_space, timestep.observation)
     actor = Learned.create(optimizer, networks.actor.init(actor_key, features))
     critics = Learned.create(optimizer, networks.critics.init(critic_key, features, noise))
-    return first_state(config, make_learned(actor, critics), collector, timestep, noise, noise, key)
+    return first_state(config, make_learned(actor, critics), collector, timestep, features, noise, noise, key)
 
 
 def update_actor_critics(
@@ -305,6 +344,7 @@ def critic_loss(
 def step_critics(
     config: ActorCriticsConfig,
     env: AnyEnv,
+    agent: NetworkAgent,
     critics: Learned,
     batch: Transition,
     noise: jax.Array,
@@ -316,6 +356,7 @@ def step_critics(
     Args:
         config: The configuration.
         env: The environment.
+        agent: The policy that converts observations to features.
         critics: The critics before.
         batch: The minibatch.
         noise: Standard normal numbers, a row for each transition.
@@ -325,10 +366,7 @@ def step_critics(
 
     def loss(params: VariableDict, rows: tuple[Transition, jax.Array]) -> tuple[jax.Array, Scalars]:
         batch, noise = rows
-        features, next_features = (
-            to_feature_batch(env.observation_space, observation)
-            for observation in (batch.observation, batch.next_observation)
-        )
+        features, next_features = map(jax.vmap(agent.features), (batch.observation, batch.next_observation))
         next_value = bootstrap(next_features, noise)
         reward, discount = (align(leaf, next_value) for leaf in (batch.reward, batch.discount))
         value = config.make_network(env).critics.apply(params, features, batch.action)

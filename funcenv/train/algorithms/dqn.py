@@ -66,12 +66,12 @@ def init(config: Config, env: AnyEnv, key: jax.Array) -> TrainState:
     features = to_feature_batch(env.observation_space, timestep.observation)
     q = Learned.create(config.optimizer(), config.make_network(env).init(params_key, features))
     action = jnp.zeros(config.num_envs, jnp.int32)
-    return _off_policy.first_state(config, Model(q, q.params), collector, timestep, action, None, key)
+    return _off_policy.first_state(config, Model(q, q.params), collector, timestep, features, action, None, key)
 
 
 def make_agent(config: Config, env: AnyEnv, state: TrainState, explore: bool = False) -> QAgent:
     """Return the policy of a train state."""
-    return QAgent.of(config, env, state.learned.q.params, state.update, explore)
+    return QAgent.of(config, env, state.learned.q.params, state.update, explore, state.observation_moments)
 
 
 def update(config: Config, env: AnyEnv, state: TrainState) -> tuple[TrainState, Scalars]:

@@ -30,7 +30,7 @@ from funcenv.moments import RunningMoments
 from funcenv.struct import PyTreeNode
 from funcenv.train.agents.agent import ActorCriticAgent
 from funcenv.train.agents.distributions import Distribution, to_env_actions
-from funcenv.train.agents.networks import NetworkConfig, to_feature_batch
+from funcenv.train.agents.networks import NetworkConfig, to_feature_batch, to_step_features
 from funcenv.train.shares import mean_over_rows, on_shares
 from funcenv.train.updates.advantages import generalized_advantages
 from funcenv.train.updates.blocks import rows_of_envs
@@ -227,9 +227,8 @@ def estimate_advantages(
         reward_scale, reward = state.reward_scale.scale(reward, timestep.done, config.gamma)
         state = state.replace(reward_scale=reward_scale)
     if config.normalize_observation:
-        to_features = jax.vmap(functools.partial(to_feature_batch, env.observation_space))
-        features = on_shares(to_features, experience.observation, axis=1)
-        state = state.replace(observation_moments=state.observation_moments.update(features.astype(float)))
+        features = to_step_features(env.observation_space, experience.observation).astype(float)
+        state = state.replace(observation_moments=state.observation_moments.update(features))
     return state, generalized_advantages(
         reward, value, final_value, timestep.terminated, timestep.done, config.gamma, config.gae_lambda
     )

@@ -29,7 +29,7 @@ from funcenv.func_env import AnyEnv
 from funcenv.struct import PyTreeNode
 from funcenv.train.agents.actor_critics import GaussianActorAgent
 from funcenv.train.agents.distributions import action_size
-from funcenv.train.agents.networks import NetworkFunction, to_feature_batch
+from funcenv.train.agents.networks import NetworkFunction
 from funcenv.train.algorithms import _off_policy
 from funcenv.train.algorithms._off_policy import Sample, Scalars
 from funcenv.train.updates.gradients import mean_gradients
@@ -88,7 +88,8 @@ def init(config: Config, env: AnyEnv, key: jax.Array) -> TrainState:
 def make_agent(config: Config, env: AnyEnv, state: TrainState, explore: bool = False) -> Agent:
     """Return the policy of a train state."""
     actor = config.make_network(env).actor
-    return Agent(state.learned.actor.params, actor, env.observation_space, env.action_space, explore)
+    moments = state.observation_moments
+    return Agent(state.learned.actor.params, actor, env.observation_space, env.action_space, explore, moments)
 
 
 def update(config: Config, env: AnyEnv, state: TrainState) -> tuple[TrainState, Scalars]:
@@ -98,11 +99,13 @@ def update(config: Config, env: AnyEnv, state: TrainState) -> tuple[TrainState, 
     def act(observation: Any, noise: jax.Array) -> jax.Array:
         return agent.policy(jax.vmap(agent.features)(observation)).transform(noise)[0]
 
-    return _off_policy.update_actor_critics(config, env, state, act, functools.partial(_gradient_step, config, env))
+    return _off_policy.update_actor_critics(
+        config, env, state, act, functools.partial(_gradient_step, config, env, agent)
+    )
 
 
 def _gradient_step(
-    config: Config, env: AnyEnv, model: Model, sample: Sample, key: jax.Array, number: jax.Array
+    config: Config, env: AnyEnv, agent: Agent, model: Model, sample: Sample, key: jax.Array, number: jax.Array
 ) -> tuple[Model, Scalars]:
     del number
     networks, optimizer = config.make_network(env), config.optimizer()
@@ -112,12 +115,12 @@ def _gradient_step(
 
     next_value = functools.partial(bootstrap, config, networks, model)
     critics, losses = _off_policy.step_critics(
-        config, env, model.critics, batch, target_noise, next_value, config.critic_loss
+        config, env, agent, model.critics, batch, target_noise, next_value, config.critic_loss
     )
     model = model.replace(critics=critics)
 
     loss = functools.partial(actor_loss, config, networks, model)
-    features = to_feature_batch(env.observation_space, batch.observation)
+    features = jax.vmap(agent.features)(batch.observation)
     gradient, (actor_losses, entropy) = mean_gradients(loss, model.actor.params, (features, actor_noise))
     # The derivative of log temperature (entropy - target entropy) with respect to log temperature.
     excess_entropy = entropy + config.target_entropy * action_size(env.action_space)

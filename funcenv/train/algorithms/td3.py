@@ -28,7 +28,7 @@ from funcenv.checks import require_at_least, require_ordered, require_size
 from funcenv.func_env import AnyEnv
 from funcenv.struct import PyTreeNode
 from funcenv.train.agents.actor_critics import DeterministicActorAgent
-from funcenv.train.agents.networks import NetworkFunction, to_feature_batch
+from funcenv.train.agents.networks import NetworkFunction
 from funcenv.train.algorithms import _off_policy
 from funcenv.train.algorithms._off_policy import Sample, Scalars
 from funcenv.train.devices import replicate
@@ -89,7 +89,8 @@ def make_agent(config: Config, env: AnyEnv, state: TrainState, explore: bool = F
     """Return the policy of a train state; one that explores has the mean deviation of the environments."""
     actor = config.make_network(env).actor
     noise = jnp.asarray((config.min_noise + config.max_noise) / 2, float)
-    return Agent(state.learned.actor.params, actor, env.observation_space, env.action_space, explore, noise)
+    spaces, moments = (env.observation_space, env.action_space), state.observation_moments
+    return Agent(state.learned.actor.params, actor, *spaces, explore, moments, noise)
 
 
 def update(config: Config, env: AnyEnv, state: TrainState) -> tuple[TrainState, Scalars]:
@@ -100,11 +101,13 @@ def update(config: Config, env: AnyEnv, state: TrainState) -> tuple[TrainState, 
     def act(observation: Any, noise: jax.Array) -> jax.Array:
         return jnp.clip(agent.mode(jax.vmap(agent.features)(observation)) + scale * noise, -1.0, 1.0)
 
-    return _off_policy.update_actor_critics(config, env, state, act, functools.partial(_gradient_step, config, env))
+    return _off_policy.update_actor_critics(
+        config, env, state, act, functools.partial(_gradient_step, config, env, agent)
+    )
 
 
 def _gradient_step(
-    config: Config, env: AnyEnv, model: Model, sample: Sample, key: jax.Array, number: jax.Array
+    config: Config, env: AnyEnv, agent: Agent, model: Model, sample: Sample, key: jax.Array, number: jax.Array
 ) -> tuple[Model, Scalars]:
     networks = config.make_network(env)
     sample_key, target_key = jax.random.split(key)
@@ -112,10 +115,10 @@ def _gradient_step(
     noise = jax.random.normal(target_key, batch.action.shape)
 
     next_value = functools.partial(bootstrap, config, networks, model)
-    critics, losses = _off_policy.step_critics(config, env, model.critics, batch, noise, next_value)
+    critics, losses = _off_policy.step_critics(config, env, agent, model.critics, batch, noise, next_value)
 
     loss = functools.partial(actor_loss, networks, critics.params)
-    features = to_feature_batch(env.observation_space, batch.observation)
+    features = jax.vmap(agent.features)(batch.observation)
     gradient, actor_losses = mean_gradients(loss, model.actor.params, features)
     is_turn = number % config.policy_delay == 0
     actor = select(is_turn, model.actor.step(config.optimizer(), gradient), model.actor)
