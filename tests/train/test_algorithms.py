@@ -254,6 +254,7 @@ def test_installed_packages_offer_algorithms_by_name(monkeypatch):
         ("td3", {"min_noise": 2.0}, "min_noise must not exceed max_noise"),
         ("simba", {"num_bins": 1}, "num_bins must be at least 2"),
         ("simba", {"max_value": 0.0}, "max_value must be positive"),
+        ("sac", {"critic_steps": 0}, "critic_steps must be at least 1"),
         ("sac", {"residual_width": -1}, "residual_width must be at least 0"),
         ("tqc", {"num_quantiles": 0}, "num_quantiles must be at least 1"),
         ("tqc", {"num_quantiles": 2}, "dropped_quantiles must be less than num_quantiles, got 2 of 2"),

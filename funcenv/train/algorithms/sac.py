@@ -24,7 +24,7 @@ import optax
 from flax.typing import VariableDict
 from jaxtyping import Array, Float
 
-from funcenv.checks import require_positive
+from funcenv.checks import require_positive, require_size
 from funcenv.func_env import AnyEnv
 from funcenv.struct import PyTreeNode
 from funcenv.train.agents.actor_critics import GaussianActorAgent
@@ -34,6 +34,7 @@ from funcenv.train.algorithms import _off_policy
 from funcenv.train.algorithms._off_policy import Sample, Scalars
 from funcenv.train.updates.gradients import mean_gradients
 from funcenv.train.updates.learned import Learned
+from funcenv.train.updates.replay_buffer import Transition
 
 Agent = GaussianActorAgent
 TrainState = _off_policy.OffPolicyState
@@ -45,6 +46,8 @@ class Config(_off_policy.ActorCriticsConfig):
 
     n_step: int = 1
     """rewards in a target, fewer where the episode ends; their entropy is not counted"""
+    critic_steps: int = 1
+    """minibatches in a gradient step that critics learn from, of which the actor learns from the last"""
     initial_temperature: float = 1.0
     """weight of the entropy at the beginning"""
     target_entropy: float = 1.0
@@ -54,6 +57,7 @@ class Config(_off_policy.ActorCriticsConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        require_size("critic_steps", self.critic_steps)
         require_positive(initial_temperature=self.initial_temperature)
 
     def target_values(self, values: Float[Array, "num_critics batch"]) -> Float[Array, "batch"]:
@@ -109,15 +113,11 @@ def _gradient_step(
 ) -> tuple[Model, Scalars]:
     del number
     networks, optimizer = config.make_network(env), config.optimizer()
+    for index in range(1, config.critic_steps):
+        model, _, _ = _critic_step(config, env, agent, model, sample, *jax.random.split(jax.random.fold_in(key, index)))
     sample_key, target_key, actor_key = jax.random.split(key, 3)
-    batch = sample(sample_key)
-    target_noise, actor_noise = (jax.random.normal(key, batch.action.shape) for key in (target_key, actor_key))
-
-    next_value = functools.partial(bootstrap, config, networks, model)
-    critics, losses = _off_policy.step_critics(
-        config, env, agent, model.critics, batch, target_noise, next_value, config.critic_loss
-    )
-    model = model.replace(critics=critics)
+    model, batch, losses = _critic_step(config, env, agent, model, sample, sample_key, target_key)
+    actor_noise = jax.random.normal(actor_key, batch.action.shape)
 
     loss = functools.partial(actor_loss, config, networks, model)
     features = jax.vmap(agent.features)(batch.observation)
@@ -125,12 +125,20 @@ def _gradient_step(
     # The derivative of log temperature (entropy - target entropy) with respect to log temperature.
     excess_entropy = entropy + config.target_entropy * action_size(env.action_space)
     scalars = losses | actor_losses | {"entropy": entropy, "temperature": jnp.exp(model.log_temperature.params)}
-    model = model.replace(
-        actor=model.actor.step(optimizer, gradient),
-        target_critics=optax.incremental_update(critics.params, model.target_critics, config.target_rate),
-        log_temperature=model.log_temperature.step(optimizer, excess_entropy),
+    log_temperature = model.log_temperature.step(optimizer, excess_entropy)
+    return model.replace(actor=model.actor.step(optimizer, gradient), log_temperature=log_temperature), scalars
+
+
+def _critic_step(
+    config: Config, env: AnyEnv, agent: Agent, model: Model, sample: Sample, sample_key: jax.Array, noise_key: jax.Array
+) -> tuple[Model, Transition, Scalars]:
+    batch, next_value = sample(sample_key), functools.partial(bootstrap, config, config.make_network(env), model)
+    noise = jax.random.normal(noise_key, batch.action.shape)
+    critics, losses = _off_policy.step_critics(
+        config, env, agent, model.critics, batch, noise, next_value, config.critic_loss
     )
-    return model, scalars
+    target_critics = optax.incremental_update(critics.params, model.target_critics, config.target_rate)
+    return model.replace(critics=critics, target_critics=target_critics), batch, losses
 
 
 def bootstrap(

@@ -42,8 +42,8 @@ class Config(sac.Config):
 
     num_envs: int = 16
     """environments that are stepped in parallel"""
-    minibatch_size: int = 256
-    """transitions in a minibatch"""
+    critic_steps: int = 2
+    """minibatches in a gradient step that critics learn from, of which the actor learns from the last"""
     target_rate: float = 0.005
     """how far the target network moves towards the network after each gradient step, in [0, 1]"""
     normalize_observation: bool = True
