@@ -70,7 +70,7 @@ RINGS = {
     "reinforce": {"learning_rate": 2e-2, "value_coefficient": 1.0, "max_grad_norm": 10.0, "total_timesteps": 32 * 1200},
     "sac": OFF_POLICY_RING | {"initial_temperature": 1e-6, "target_entropy": 1e3},
     "simba": OFF_POLICY_RING
-    | {"initial_temperature": 1e-6, "target_entropy": 1e3, "normalize_reward": False, "max_value": 4.0},
+    | {"initial_temperature": 1e-6, "target_entropy": 1e3, "normalize_reward": False, "max_value": 12.0},
     "td3": OFF_POLICY_RING,
     "tqc": OFF_POLICY_RING | {"initial_temperature": 1e-6, "target_entropy": 1e3, "num_quantiles": 5},
 }
@@ -253,7 +253,7 @@ def test_installed_packages_offer_algorithms_by_name(monkeypatch):
         ("td3", {"policy_delay": 0}, "policy_delay must be at least 1"),
         ("td3", {"min_noise": 2.0}, "min_noise must not exceed max_noise"),
         ("simba", {"num_bins": 1}, "num_bins must be at least 2"),
-        ("simba", {"max_value": 0.0}, "max_value must be positive"),
+        ("simba", {"max_value": 0.0}, "max_value must be a finite number above 0"),
         ("sac", {"critic_steps": 0}, "critic_steps must be at least 1"),
         ("sac", {"residual_width": -1}, "residual_width must be at least 0"),
         ("tqc", {"num_quantiles": 0}, "num_quantiles must be at least 1"),

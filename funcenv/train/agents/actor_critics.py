@@ -49,17 +49,21 @@ class Torso(nn.Module):
         return self._residual(x) if self.residual_width else self._plain(x)
 
     def _residual(self, x: Any) -> jax.Array:
-        he, norm = nn.initializers.he_normal(), nn.LayerNorm if self.layer_norm else lambda: lambda x: x
+        he = nn.initializers.he_normal()
         x = hidden_layer(self.residual_width, self.dtype, nn.initializers.orthogonal())(x).astype(float)
         for width in self.hidden_sizes:
-            hidden = ACTIVATIONS[self.activation](hidden_layer(width, self.dtype, he)(norm()(x)).astype(float))
+            hidden = hidden_layer(width, self.dtype, he)(self._normalized(x)).astype(float)
+            hidden = ACTIVATIONS[self.activation](hidden)
             x += hidden_layer(self.residual_width, self.dtype, he)(hidden).astype(float)
-        return jnp.asarray(norm()(x))
+        return self._normalized(x)
+
+    def _normalized(self, x: jax.Array) -> jax.Array:
+        return nn.LayerNorm()(x) if self.layer_norm else x
 
     def _plain(self, x: Any) -> jax.Array:
         for width in self.hidden_sizes:
             x = hidden_layer(width, self.dtype)(x).astype(float)
-            x = ACTIVATIONS[self.activation](nn.LayerNorm()(x) if self.layer_norm else x)
+            x = ACTIVATIONS[self.activation](self._normalized(x))
         return jnp.asarray(x)
 
 
