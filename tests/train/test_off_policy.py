@@ -1,0 +1,85 @@
+"""Algorithms with a replay buffer normalize observations and rewards by what was collected so far."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import funcenv
+from funcenv.train import dqn, sac, simba, td3, tqc
+from funcenv.train.algorithms import _off_policy
+from funcenv.train.loop import Learner
+from tests.support.rotation import rotated
+
+GAMMA = 0.9
+SETTINGS = {"num_envs": 4, "num_steps": 2, "hidden_sizes": (8,), "buffer_size": 512, "minibatch_size": 64}
+SETTINGS |= {"learning_starts": 16, "num_gradient_steps": 1, "n_step": 1, "total_timesteps": 8 * 60, "gamma": GAMMA}
+SETTINGS |= {"normalize_observation": True, "normalize_reward": True}
+CONTINUOUS = {"env_id": "Pendulum-v1", "max_episode_steps": 25}
+CONFIGS = {
+    "dqn": dqn.Config(**SETTINGS, env_id="MountainCar-v0", max_episode_steps=25),
+    "sac": sac.Config(**SETTINGS, **CONTINUOUS),
+    "simba": simba.Config(**SETTINGS, **CONTINUOUS, residual_width=8),
+    "td3": td3.Config(**SETTINGS, **CONTINUOUS),
+    "tqc": tqc.Config(**SETTINGS, **CONTINUOUS),
+}
+
+
+def trained(algorithm, config):
+    """Return the learner of a short run, and its state; the buffer still holds all steps."""
+    learner = Learner(algorithm, config)
+    state, _ = learner.advance(learner.init(funcenv.key(0)), config.num_updates)
+    return learner, jax.tree.map(lambda leaf: leaf[0], state)
+
+
+def discounted(reward, done):
+    """Return the sums of discounted rewards since an episode began, after each step."""
+    sums, total = np.zeros_like(reward), np.zeros_like(reward[0])
+    for step in range(len(reward)):
+        sums[step] = total = GAMMA * total + reward[step]
+        total = np.where(done[step], 0.0, total)
+    return sums
+
+
+@pytest.mark.parametrize("algorithm", rotated(CONFIGS, ("simba",)))
+def test_the_moments_are_those_of_all_steps_that_were_collected(algorithm):
+    learner, state = trained(algorithm, CONFIGS[algorithm])
+    steps = jax.tree.map(lambda leaf: np.asarray(leaf[: int(state.buffer.count)], float), state.buffer.steps)
+    observations = steps.observation.reshape(-1, steps.observation.shape[-1])
+    np.testing.assert_allclose(state.observation_moments.mean, observations.mean(0), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(state.observation_moments.variance, observations.var(0), rtol=1e-4)
+    returns = discounted(steps.reward, steps.done)
+    np.testing.assert_allclose(state.reward_scale.moments.variance, returns.var(), rtol=1e-4)
+    agent = learner.algorithm.make_agent(learner.config, learner.env, state)
+    expected = (observations[0] - observations.mean(0)) / observations.std(0)
+    np.testing.assert_allclose(agent.features(jnp.asarray(observations[0])), expected, rtol=1e-3, atol=1e-4)
+
+
+def test_rewards_are_divided_where_they_are_drawn():
+    """The buffer keeps them as they are, so that old ones are scaled as new ones are."""
+    learner, state = trained("sac", CONFIGS["sac"])
+
+    def learn(learned, sample, key, number):
+        del number
+        return learned, {"least": sample(key).reward.min()}
+
+    def act(observation, step_index):
+        return state.noise
+
+    plain = dataclasses.replace(learner.config, normalize_reward=False)
+    least = [
+        _off_policy.update(config, learner.env, before, act, learn, funcenv.key(1))[1]["least"]
+        for config, before in ((learner.config, state), (plain, state.replace(reward_scale=None)))
+    ]
+    after, _ = _off_policy.update(learner.config, learner.env, state, act, learn, funcenv.key(1))
+    np.testing.assert_allclose(least[0], least[1] / np.sqrt(after.reward_scale.moments.variance), rtol=1e-5)
+    np.testing.assert_array_equal(after.buffer.steps.reward[0], state.buffer.steps.reward[0])
+
+
+@pytest.mark.parametrize("algorithm", sorted(CONFIGS))
+def test_moments_are_kept_for_those_who_ask(algorithm):
+    config = dataclasses.replace(CONFIGS[algorithm], normalize_observation=False, normalize_reward=False)
+    state = jax.eval_shape(Learner(algorithm, config).init, funcenv.key(0))
+    assert state.observation_moments is None and state.reward_scale is None
