@@ -37,8 +37,8 @@ class _Joint(NamedTuple):
 
 def geom_poses(
     mjmodel: Any, qpos: Float[Array, "nq"], changes: dict[str, Any] | None = None
-) -> tuple[Float[Array, "ngeom 3"], Float[Array, "ngeom 3"]]:
-    """Return the centre of each geom and the direction of its own z axis, along which capsules lie, as float32.
+) -> tuple[Float[Array, "ngeom 3"], Float[Array, "ngeom 3 3"]]:
+    """Return the centre of each geom and the directions of its own axes x, y and z, a row each, as float32.
 
     Args:
         mjmodel: the model.
@@ -47,9 +47,10 @@ def geom_poses(
     """
     changes = changes or {}
     positions = changes.get("geom_pos", mjmodel.geom_pos)
-    z_axis = np.tile(np.array([0.0, 0.0, 1.0], np.float32), (mjmodel.ngeom, 1))
-    own_axes = rotate(jnp.asarray(mjmodel.geom_quat, jnp.float32), jnp.asarray(z_axis))
-    return _attached(mjmodel, qpos, np.array(mjmodel.geom_bodyid), positions, own_axes, changes)
+    centers, turns = _attached(mjmodel, qpos, np.array(mjmodel.geom_bodyid), positions, changes)
+    turns = multiply(turns, jnp.asarray(mjmodel.geom_quat, jnp.float32))
+    axes = jnp.broadcast_to(jnp.eye(3, dtype=jnp.float32), (mjmodel.ngeom, 3, 3))
+    return centers, rotate(jnp.broadcast_to(turns[:, None], (mjmodel.ngeom, 3, 4)), axes)
 
 
 def site_places(
@@ -58,13 +59,13 @@ def site_places(
     """Return the centre of each site as float32; of `changes`, `site_pos`, `body_pos` and `body_quat` count."""
     changes = changes or {}
     positions = jnp.asarray(changes.get("site_pos", mjmodel.site_pos), jnp.float32)
-    return _attached(mjmodel, qpos, np.array(mjmodel.site_bodyid), positions, positions, changes)[0]
+    return _attached(mjmodel, qpos, np.array(mjmodel.site_bodyid), positions, changes)[0]
 
 
 def _attached(
-    mjmodel: Any, qpos: jax.Array, bodies: NDArray, positions: Any, axes: jax.Array, changes: dict[str, Any]
+    mjmodel: Any, qpos: jax.Array, bodies: NDArray, positions: Any, changes: dict[str, Any]
 ) -> tuple[jax.Array, jax.Array]:
-    """Return the places and directions of what is attached to bodies, `[num, 3]` each."""
+    """Return the places `[num, 3]` of what is attached to bodies, and the turns of these bodies `[num, 4]`."""
     padded = jnp.concatenate([jnp.asarray(qpos, jnp.float32), jnp.zeros(_MAX_JOINT_SIZE, jnp.float32)])
     places = jnp.zeros((mjmodel.nbody, 3), jnp.float32)
     turns = jnp.tile(jnp.array([1.0, 0.0, 0.0, 0.0], jnp.float32), (mjmodel.nbody, 1))
@@ -79,7 +80,7 @@ def _attached(
     joints = jax.tree.map(jnp.asarray, joints)._replace(**own)
     (places, turns), _ = jax.lax.scan(move, (places, turns), joints)
     own_places = rotate(turns[bodies], jnp.asarray(positions, jnp.float32))
-    return places[bodies] + own_places, rotate(turns[bodies], axes)
+    return places[bodies] + own_places, turns[bodies]
 
 
 def multiply(first: jax.Array, second: jax.Array) -> jax.Array:

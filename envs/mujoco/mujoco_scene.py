@@ -1,4 +1,4 @@
-"""The drawing of MuJoCo models: their geoms as capsules, in parallel projection, and the floor below.
+"""The drawing of MuJoCo models: their geoms as capsules and boxes, in parallel projection, and the floor below.
 
 It needs neither OpenGL nor a simulation, so replays, terminals and pixel observations work everywhere. MuJoCo's own
 images are drawn by `funcenv.envs.mujoco.mujoco_image`.
@@ -15,11 +15,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from funcenv.envs.mujoco.kinematics import geom_poses, site_places
-from funcenv.scene import Camera, Line, Rectangle, Repeat, Scene, palette
+from funcenv.scene import Camera, Line, Polygon, Rectangle, Repeat, Scene, palette
 from funcenv.struct import NDArray
 
-_SPHERE, _ELLIPSOID, _BOX = 2, 4, 6  # mjtGeom; capsules and cylinders are 3 and 5
+_ELLIPSOID, _BOX = 4, 6  # mjtGeom; spheres, capsules and cylinders are 2, 3 and 5
 _UNDRAWN = (0, 1, 7)  # planes, height fields and meshes
+_MAX_GROUP = 3  # group of collision shapes, which stand for meshes; higher groups are for what nobody sees
 _LIMBS = (palette.ORANGE, palette.BLUE, palette.GREEN, palette.RED, palette.EARTH, palette.YELLOW)
 # Colours by the first word of the name of a body or geom
 _MEANINGS = {"target": palette.RED, "goal": palette.GREEN, "object": palette.RED, "cart": palette.INK}
@@ -27,6 +28,7 @@ _MEANINGS |= dict.fromkeys(("ball", "box", "peg", "pommel"), palette.ORANGE) | {
     "cup": palette.STONE,
     "slot": palette.STONE,
 }
+_DARKER = np.array([[0.55, 0.55, 0.55, 1.0]], np.float32)  # outline, of a colour
 _EDGE = 0.012  # width of the outline, of the width of the view
 _MAX_SIDE_VIEW = 0.25  # sine of the elevation up to which a view is one from the side
 _FROM_ABOVE = 90.0  # elevation of a camera that looks straight down, without its sign [degrees]
@@ -58,8 +60,9 @@ def draw_model(
     """Return the geoms of a model in a pose, and the floor.
 
     Args:
-        mjmodel: the model. Boxes and ellipsoids are drawn as capsules along their longest axis. In a view from above,
-            the boxes of the world are rectangles. Planes, height fields and meshes are not drawn.
+        mjmodel: the model. Boxes have their outlines, behind everything else, and the boxes of the world in a view from
+            above are rectangles. Cylinders and ellipsoids are drawn as capsules. Planes, height fields, meshes, what is
+            transparent, and geoms of the groups 4 and 5 are not drawn.
         qpos: positions of the joints.
         view: from where to look.
         size_scale: factor of the sizes of the geoms.
@@ -82,14 +85,27 @@ def draw_model(
     if sites:
         numbers = np.array([mjmodel.site(name).id for name in sites])
         ends = in_view(site_places(mjmodel, qpos, changes)[numbers], view, qpos)
-        radii = jnp.asarray(mjmodel.site_size[numbers, 0], jnp.float32)
+        widths = 2 * jnp.asarray(mjmodel.site_size[numbers, 0], jnp.float32)
         colors = np.tile(np.asarray(palette.GREEN, np.float32), (len(sites), 1))
-        shapes.append(Repeat(Line(ends, ends, 2 * radii, colors)))
+        shapes.append(Repeat(Line(ends, ends, widths, colors)))
     walls = _walls(mjmodel, view)
     if walls:
         shapes.append(_rectangles(mjmodel, walls, shift + middle, across, up))
-    poses = geom_poses(mjmodel, qpos, changes)
-    shapes.append(_capsules(mjmodel, poses, view, shift + middle, size_scale, across, up, ahead))
+    drawn = [geom for geom in range(mjmodel.ngeom) if _is_drawn(mjmodel, geom) and geom not in walls]
+    boxes = [geom for geom in drawn if mjmodel.geom_type[geom] == _BOX]
+    others = [geom for geom in drawn if geom not in boxes]
+    centers, axes = geom_poses(mjmodel, qpos, changes)
+    # Geoms of robots in a plane are equally far in a view from the side; they keep the order of the model.
+    level = ahead if abs(ahead[2]) > _MAX_SIDE_VIEW else ahead * _array([1.0, 1.0, 0.0])
+    depth = jnp.round((centers @ level) / _DEPTH_STEP)
+    places = project(centers - (shift + middle)[None], across, up)
+    halves, radii = _half_axes(mjmodel)
+    ways = project(size_scale * halves[..., None] * axes, across, up)
+    for kind, draw in ((boxes, _boxes), (others, _capsules)):
+        if kind:
+            geoms = jnp.array(kind, jnp.int32)
+            order = geoms[jnp.argsort(-depth[geoms])]
+            shapes.append(draw(mjmodel, order, places, ways, size_scale * radii, view.width * _EDGE))
     background = palette.PAPER if math.isfinite(view.stage) or not view.grid else palette.MIST
     return Scene(Camera((0.0, 0.0), view.width, view.height), tuple(shapes), backdrop, background)
 
@@ -132,39 +148,63 @@ def _rectangles(mjmodel: Any, walls: list[int], shift: jax.Array, across: NDArra
     return Repeat(Rectangle(centers, sizes, colors))
 
 
+def _is_drawn(mjmodel: Any, geom: int) -> bool:
+    material = int(mjmodel.geom_matid[geom])
+    alpha = mjmodel.geom_rgba[geom, 3] if material < 0 else mjmodel.mat_rgba[material, 3]
+    return bool(alpha > 0) and mjmodel.geom_type[geom] not in _UNDRAWN and mjmodel.geom_group[geom] <= _MAX_GROUP
+
+
+def _boxes(mjmodel: Any, order: jax.Array, places: jax.Array, ways: jax.Array, radii: jax.Array, edge: float) -> Repeat:
+    """Return boxes: hexagons, whose sides are the three edges of a box, there and back."""
+    del radii
+    upward = ways[order] * jnp.where(ways[order][..., 1:] < 0, -1.0, 1.0)
+    turned = jnp.argsort(jnp.arctan2(upward[..., 1], upward[..., 0]), axis=1)
+    sides = 2 * jnp.take_along_axis(upward, turned[..., None], axis=1)
+    corners = jnp.cumsum(jnp.concatenate([sides, -sides], axis=1), axis=1)
+    colors = _colors(mjmodel)[order]
+    start = places[order] - upward.sum(axis=1)
+    return Repeat(Polygon(corners + start[:, None], colors, outline=colors * _DARKER, outline_width=edge / 2))
+
+
 def _capsules(
-    mjmodel: Any,
-    poses: tuple[jax.Array, jax.Array],
-    view: View,
-    shift: jax.Array,
-    size_scale: jax.Array,
-    across: NDArray,
-    up: NDArray,
-    ahead: NDArray,
+    mjmodel: Any, order: jax.Array, places: jax.Array, ways: jax.Array, radii: jax.Array, edge: float
 ) -> Repeat:
-    """Return the geoms, those far away first, each with an outline."""
-    kinds = [int(kind) for kind in mjmodel.geom_type]
-    walls = _walls(mjmodel, view)
-    drawn = [geom for geom, kind in enumerate(kinds) if kind not in _UNDRAWN and geom not in walls]
-    centers, axes = (part[np.array(drawn)] for part in poses)
-    sizes = [_length_and_radius(kinds[geom], mjmodel.geom_size[geom]) for geom in drawn]
-    lengths, radii = (size_scale * np.array(each, np.float32) for each in zip(*sizes, strict=True))
-    offsets = axes * lengths[:, None]
-    ends = [project(centers + sign * offsets - shift[None], across, up) for sign in (-1.0, 1.0)]
-    # Geoms of robots in a plane are equally far in a view from the side; they keep the order of the model.
-    depth = centers @ (ahead if abs(ahead[2]) > _MAX_SIDE_VIEW else ahead * _array([1.0, 1.0, 0.0]))
-    order = jnp.argsort(-jnp.round(depth / _DEPTH_STEP))
-    edge = view.width * _EDGE
-    colors = np.stack([np.asarray(_color(mjmodel, geom), np.float32) for geom in drawn])
-    dark = colors * _array([0.55, 0.55, 0.55, 1.0])
+    """Return capsules, each after its outline; ellipsoids are the capsules with their length and width in the image."""
+    is_ellipsoid = mjmodel.geom_type == _ELLIPSOID
+    length, width, direction = _ellipse(ways)
+    offsets = jnp.where(is_ellipsoid[:, None], (length - width)[:, None] * direction, ways[:, 2])
+    radii = jnp.where(is_ellipsoid, width, radii)
+    colors = _colors(mjmodel)
 
     def interleaved(first: Any, second: Any) -> jax.Array:
         """Return each outline before what it surrounds."""
         both = jnp.stack([jnp.asarray(first)[order], jnp.asarray(second)[order]], axis=1)
         return both.reshape((-1, *both.shape[2:]))
 
+    starts, ends = (interleaved(places + sign * offsets, places + sign * offsets) for sign in (-1.0, 1.0))
     widths = interleaved(2 * radii + edge, 2 * radii)
-    return Repeat(Line(interleaved(ends[0], ends[0]), interleaved(ends[1], ends[1]), widths, interleaved(dark, colors)))
+    return Repeat(Line(starts, ends, widths, interleaved(colors * _DARKER, colors)))
+
+
+def _ellipse(ways: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Return half the length and width of ellipsoids in the image, and the directions of their lengths.
+
+    Args:
+        ways: half of their axes in the image, `[num, 3, 2]`.
+    """
+    squares = jnp.einsum("nki,nkj->nij", ways, ways)
+    middle, difference = (squares[:, 0, 0] + squares[:, 1, 1]) / 2, (squares[:, 0, 0] - squares[:, 1, 1]) / 2
+    spread = jnp.hypot(difference, squares[:, 0, 1])
+    angle = jnp.arctan2(squares[:, 0, 1], difference) / 2
+    length, width = (jnp.sqrt(jnp.maximum(middle + sign * spread, 0.0)) for sign in (1.0, -1.0))
+    return length, width, jnp.stack([jnp.cos(angle), jnp.sin(angle)], axis=1)
+
+
+def _half_axes(mjmodel: Any) -> tuple[NDArray, NDArray]:
+    """Return half of the geoms along their own axes `[ngeom, 3]`, without the radii `[ngeom]` that surround them."""
+    size, is_solid = _array(mjmodel.geom_size), np.isin(mjmodel.geom_type, (_ELLIPSOID, _BOX))
+    core = size[:, 1:2] * _array([[0.0, 0.0, 1.0]])
+    return np.where(is_solid[:, None], size, core), np.where(is_solid, np.float32(0), size[:, 0])
 
 
 def _floor_lines(view: View, shift: jax.Array, across: NDArray, up: NDArray) -> Repeat:
@@ -194,13 +234,9 @@ def project(points: Any, across: NDArray, up: NDArray) -> jax.Array:
     return jnp.stack([points @ across, points @ up], axis=-1)
 
 
-def _length_and_radius(kind: int, size: NDArray) -> tuple[float, float]:
-    """Return half the length between the ends of a geom, and its radius."""
-    if kind in (_SPHERE, _ELLIPSOID):
-        return 0.0, float(size.max())
-    if kind == _BOX:
-        return float(max(size[2] - min(size[:2]), 0.0)), float(min(size[:2]))
-    return float(size[1]), float(size[0])
+def _colors(mjmodel: Any) -> jax.Array:
+    """Return the colours of all geoms, `[ngeom, 4]`."""
+    return jnp.stack([jnp.asarray(_color(mjmodel, geom), jnp.float32) for geom in range(mjmodel.ngeom)])
 
 
 def _color(mjmodel: Any, geom: int) -> Any:

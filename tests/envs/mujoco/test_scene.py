@@ -4,8 +4,10 @@ import jax
 import mujoco
 import numpy as np
 import pytest
+from scipy.spatial import ConvexHull
 
 from funcenv.envs.mujoco.kinematics import geom_poses
+from funcenv.envs.mujoco.mujoco_scene import View, draw_model, view_axes
 from funcenv.scene import rasterize
 from tests.support.mujoco import NAMES, ours
 
@@ -34,7 +36,7 @@ def test_geoms_are_where_mujoco_has_them(name):
         mujoco.mj_kinematics(mjmodel, data)
         centers, axes = poses(data.qpos.copy())
         np.testing.assert_allclose(centers, data.geom_xpos, atol=2e-5)
-        np.testing.assert_allclose(axes, data.geom_xmat.reshape(-1, 3, 3)[:, :, 2], atol=2e-5)
+        np.testing.assert_allclose(np.swapaxes(axes, 1, 2), data.geom_xmat.reshape(-1, 3, 3), atol=2e-5)
 
 
 def test_geoms_follow_bodies_that_are_elsewhere():
@@ -48,7 +50,7 @@ def test_geoms_follow_bodies_that_are_elsewhere():
     changes = {"body_pos": changed.body_pos, "body_quat": changed.body_quat}
     centers, axes = jax.jit(lambda qpos: geom_poses(mjmodel, qpos, changes))(data.qpos.copy())
     np.testing.assert_allclose(centers, data.geom_xpos, atol=2e-5)
-    np.testing.assert_allclose(axes, data.geom_xmat.reshape(-1, 3, 3)[:, :, 2], atol=2e-5)
+    np.testing.assert_allclose(np.swapaxes(axes, 1, 2), data.geom_xmat.reshape(-1, 3, 3), atol=2e-5)
 
 
 def test_the_view_follows_the_body_and_the_floor_passes_by():
@@ -61,6 +63,43 @@ def test_the_view_follows_the_body_and_the_floor_passes_by():
     changed = (np.abs(here - half) > 2).any(axis=2)
     assert changed.any()
     assert not changed[:30].any()
+
+
+SOLIDS = """<mujoco><worldbody><body pos="0 0 1"><freejoint/>
+<geom name="box" type="box" size="0.1 0.2 0.3" pos="0.2 0 0"/><geom name="egg" type="ellipsoid" size="0.3 0.1 0.2"/>
+<geom name="ghost" type="box" size="2 2 2" rgba="1 1 1 0"/><geom name="shape" type="box" size="2 2 2" group="4"/>
+</body></worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize("view", [View(2, 2), View(2, 2, azimuth=30, elevation=-40), View(2, 2, elevation=-90)])
+def test_boxes_and_ellipsoids_have_their_outlines(view):
+    mjmodel = mujoco.MjModel.from_xml_string(SOLIDS)
+    data, random = mujoco.MjData(mjmodel), np.random.default_rng(0)
+    across, up, _ = view_axes(view)
+    for _ in range(5):
+        data.qpos[:] = random.normal(size=7)
+        data.qpos[3:] /= np.linalg.norm(data.qpos[3:])
+        mujoco.mj_kinematics(mjmodel, data)
+        boxes, eggs = (shape.shape for shape in draw_model(mjmodel, data.qpos.copy(), view).shapes)
+        assert len(boxes.points) == 1  # neither what is transparent nor what belongs to a hidden group
+        signs = np.array(np.meshgrid([-1, 1], [-1, 1], [-1, 1])).reshape(3, -1)
+        turn = data.geom("box").xmat.reshape(3, 3)
+        corners = data.geom("box").xpos + (turn @ (signs * mjmodel.geom("box").size[:, None])).T
+        corners = corners @ np.stack([across, up], axis=1)
+        hull = corners[ConvexHull(corners).vertices]
+        distances = np.linalg.norm(hull[:, None] - np.asarray(boxes.points[0])[None], axis=2)
+        assert distances.min(axis=1).max() < 1e-4  # every corner of the hull is one of the polygon
+        assert np.isclose(area(np.asarray(boxes.points[0])), ConvexHull(corners).volume, rtol=1e-3)
+        turn = data.geom("egg").xmat.reshape(3, 3) * mjmodel.geom("egg").size
+        expected = np.linalg.svd(np.stack([across, up]) @ turn, compute_uv=False)  # half of length and width
+        start, end, width = np.asarray(eggs.start[1]), np.asarray(eggs.end[1]), float(eggs.width[1])
+        np.testing.assert_allclose([np.linalg.norm(end - start) / 2 + width / 2, width / 2], expected, rtol=1e-3)
+        np.testing.assert_allclose((start + end) / 2, np.stack([across, up]) @ data.geom("egg").xpos, atol=1e-4)
+
+
+def area(corners):
+    x, y = corners.T
+    return abs(x @ np.roll(y, -1) - y @ np.roll(x, -1)) / 2
 
 
 def test_geoms_in_a_plane_keep_their_order():
