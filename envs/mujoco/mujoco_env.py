@@ -193,7 +193,7 @@ class MujocoEnv(SimulatedEnv[MujocoState, Float[Array, "size"]]):
 
     def scene(self, state: MujocoState) -> Scene:
         """Draw the geoms of the model, from a side or from above."""
-        return draw_model(self.model.mjmodel, state.qpos, self.view, self.size_scale)
+        return draw_model(self.model.mjmodel, state.qpos, self.scene_view, self.size_scale)
 
     def _simulate(self, function: str, *args: jax.Array) -> MujocoState:
         """Call `advance` or `begin` of the simulator."""

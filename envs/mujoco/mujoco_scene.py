@@ -49,6 +49,17 @@ class View(NamedTuple):
     stage: float = math.inf  # half of the width of the floor along y [m]
 
 
+def free_view(mjmodel: Any) -> View:
+    """Return what the free camera of a model sees, without perspective.
+
+    The elements `statistic` and `visual/global` of the model have its centre, extent, azimuth and elevation. As in
+    MuJoCo's `mjv_defaultFreeCamera`, its distance is one and a half extents.
+    """
+    height = 2 * 1.5 * mjmodel.stat.extent * math.tan(math.radians(mjmodel.vis.global_.fovy / 2))
+    camera = mjmodel.vis.global_
+    return View(height * 4 / 3, height, tuple(mjmodel.stat.center.tolist()), camera.azimuth, camera.elevation)
+
+
 def draw_model(
     mjmodel: Any,
     qpos: jax.Array,

@@ -12,7 +12,7 @@ from funcenv.envs.mujoco import mjx
 from funcenv.envs.mujoco.joint_names import in_words
 from funcenv.envs.mujoco.model import CompiledModel, Model, load_model
 from funcenv.envs.mujoco.mujoco_image import Shot, camera_number, draw_image, uses_opengl, warn_of_scene
-from funcenv.envs.mujoco.mujoco_scene import View
+from funcenv.envs.mujoco.mujoco_scene import View, free_view
 from funcenv.func_env import FuncEnv
 from funcenv.keyboard import motor_keys
 from funcenv.sharding import target_platform
@@ -40,7 +40,7 @@ class SimulatedEnv(FuncEnv[State, Float[Array, "nu"], Obs]):
     backend: str = field(pytree_node=False, default="auto", kw_only=True)  # "auto", "c" or "mjx"; see `simulator`
     num_threads: int | None = field(pytree_node=False, default=None, kw_only=True)  # None for one on each CPU
 
-    view: ClassVar[View] = View(4.0, 3.0, azimuth=60.0, elevation=-20.0)  # camera of `scene`
+    view: ClassVar[View | None] = None  # camera of `scene`; None for the free camera of the model
     mjx_fault: ClassVar[str] = ""  # why MJX cannot simulate the environment, if it cannot
 
     def check_simulation(self) -> None:
@@ -141,8 +141,8 @@ class SimulatedEnv(FuncEnv[State, Float[Array, "nu"], Obs]):
 
     @property
     def scene_view(self) -> View:
-        """The camera of the scene; by default the class attribute `view`."""
-        return self.view
+        """The camera of the scene: the class attribute `view`, or the free camera of the model."""
+        return self.view or free_view(self.model.mjmodel)
 
     @property
     def followed(self) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ import pytest
 ROOT = pathlib.Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 # Packages that `pip install "funcenv[notebooks]"` installs, and the standard library.
-OTHERS = {"flax", "gymnasium", "jax", "jaxtyping", "matplotlib", "numpy", "optax", "typing"}
+OTHERS = {"flax", "gymnasium", "jax", "jaxtyping", "matplotlib", "mujoco", "numpy", "optax", "typing"}
 
 
 def cells(notebook, kind):
@@ -40,8 +40,8 @@ def is_public(module, name, documented):
     return name in getattr(importlib.import_module(module), "__all__", ())
 
 
-def test_there_are_five():
-    assert [notebook.name[:3] for notebook in NOTEBOOKS] == ["01_", "02_", "03_", "04_", "05_"]
+def test_there_are_six():
+    assert [notebook.name[:3] for notebook in NOTEBOOKS] == ["01_", "02_", "03_", "04_", "05_", "06_"]
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
