@@ -7,7 +7,7 @@ import pytest
 from scipy.spatial import ConvexHull
 
 from funcenv.envs.mujoco.kinematics import geom_poses
-from funcenv.envs.mujoco.mujoco_scene import View, draw_model, view_axes
+from funcenv.envs.mujoco.mujoco_scene import View, draw_model, free_view, view_axes
 from funcenv.scene import rasterize
 from tests.support.mujoco import NAMES, ours
 
@@ -100,6 +100,17 @@ def test_boxes_and_ellipsoids_have_their_outlines(view):
 def area(corners):
     x, y = corners.T
     return abs(x @ np.roll(y, -1) - y @ np.roll(x, -1)) / 2
+
+
+def test_a_model_is_seen_by_its_free_camera():
+    """The view is as high as the camera's picture where it looks."""
+    xml = """<mujoco><visual><global azimuth="20" elevation="-10" fovy="30"/></visual>
+    <statistic center="1 2 3" extent="4"/><worldbody><geom size="1"/></worldbody></mujoco>"""
+    mjmodel, camera = mujoco.MjModel.from_xml_string(xml), mujoco.MjvCamera()
+    mujoco.mjv_defaultFreeCamera(mjmodel, camera)
+    view = free_view(mjmodel)
+    assert view.middle == tuple(camera.lookat) and (view.azimuth, view.elevation) == (camera.azimuth, camera.elevation)
+    assert np.isclose(view.height, 2 * camera.distance * np.tan(np.radians(15)))
 
 
 def test_geoms_in_a_plane_keep_their_order():
