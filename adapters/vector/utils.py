@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import jax
@@ -11,10 +11,11 @@ import numpy as np
 
 from funcenv import spaces
 from funcenv.adapters.engine.batching import action_rows, stack_members
+from funcenv.adapters.spaces.differing import join_spaces
 from funcenv.adapters.spaces.space import Space
 from funcenv.spaces.space import AnySpace
 
-__all__ = ["batch_space", "concatenate", "create_empty_array", "iterate"]
+__all__ = ["batch_differing_spaces", "batch_space", "concatenate", "create_empty_array", "iterate"]
 
 
 def batch_space(space: Any, n: int = 1) -> Space[Any]:
@@ -30,6 +31,26 @@ def batch_space(space: Any, n: int = 1) -> Space[Any]:
     """
     batched = spaces.batch_space(_pure(space), n)
     return Space(batched, copy.deepcopy(space.np_random) if isinstance(space, Space) else None)
+
+
+def batch_differing_spaces(spaces: Sequence[Any]) -> Space[Any]:
+    """Return the space of a batch with one member of each space, with a copy of the generator of the first space.
+
+    The spaces are of one kind and shape, and may differ in their bounds. Spaces whose members vary in size, such as
+    strings, become a `Tuple`.
+
+    Raises:
+        ValueError: There is no space, or shapes or parts differ.
+        TypeError: The spaces are of several kinds, or not made of those in `funcenv.adapters.spaces`.
+
+    >>> from funcenv.adapters.spaces import Box
+    >>> batch_differing_spaces([Box(0, 1, (2,)), Box(0, 9, (2,))])
+    Box([[0. 0.] [0. 0.]], [[1. 1.] [9. 9.]], (2, 2), float32)
+    """
+    if not spaces:
+        raise ValueError("batch_differing_spaces needs at least one space, got an empty list")
+    generator = copy.deepcopy(spaces[0].np_random) if isinstance(spaces[0], Space) else None
+    return Space(join_spaces([_pure(space) for space in spaces]), generator)
 
 
 def iterate(space: Any, items: Any) -> Iterator[Any]:

@@ -1155,7 +1155,7 @@ def _():
 @item(
     VECTOR,
     "`gymnasium.vector.utils`: `create_shared_memory` and others for processes",
-    "there are no worker processes; `batch_space`, `concatenate`, `iterate` and `create_empty_array` work",
+    "there are no worker processes; `batch_space`, `concatenate`, `iterate` and others work",
 )
 def _():
     from funcenv.adapters.vector import utils
