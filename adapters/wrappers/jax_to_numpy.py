@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -19,7 +20,7 @@ def jax_to_numpy(value: Any) -> Any:
     >>> jax_to_numpy({"position": jnp.zeros(2)})
     {'position': array([0., 0.], dtype=float32)}
     """
-    return jax.tree.map(lambda leaf: np.asarray(leaf) if isinstance(leaf, jax.Array) else leaf, value)
+    return _mapped(lambda leaf: np.asarray(leaf) if isinstance(leaf, jax.Array) else leaf, value)
 
 
 def numpy_to_jax(value: Any) -> Any:
@@ -29,7 +30,18 @@ def numpy_to_jax(value: Any) -> Any:
     {'position': Array([0., 0.], dtype=float32), 'name': 'left'}
     """
     kinds = (bool, int, float, complex, np.ndarray, np.generic)
-    return jax.tree.map(lambda leaf: jnp.asarray(leaf) if isinstance(leaf, kinds) else leaf, value)
+    return _mapped(lambda leaf: jnp.asarray(leaf) if isinstance(leaf, kinds) else leaf, value)
+
+
+def _mapped(function: Callable[[Any], Any], value: Any) -> Any:
+    """Apply a function to the leaves of dicts, lists and tuples; unlike `jax.tree.map`, keep the order of keys."""
+    if isinstance(value, dict):
+        return {name: _mapped(function, part) for name, part in value.items()}
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(_mapped(function, part) for part in value))
+    if isinstance(value, (list, tuple)):
+        return type(value)(_mapped(function, part) for part in value)
+    return function(value)
 
 
 class JaxToNumpy(Wrapper[Any, Any, Any, Any]):
