@@ -115,12 +115,11 @@ class Run:
             raise SystemExit(f"a run failed with status {code} and {num_lines} lines: {self.said}")
         return code == REFUSED
 
-    def kill_after(self, seconds: float, number: int) -> bool:
-        """Send the process a signal after some seconds, and return whether it ended by it."""
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline:
-            if os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
-                break
+    def kill_after(self, seconds: float, number: int) -> tuple[bool, bool]:
+        """Send the process a signal after some seconds, and return whether it had ended, and whether its run has."""
+        deadline, has_ended = time.monotonic() + seconds, False
+        while time.monotonic() < deadline and not has_ended:
+            has_ended = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
             time.sleep(0.001)
         os.kill(self.pid, number)  # a process that has ended stays until it is waited for
         said = self.said + self.output.read()
@@ -128,7 +127,7 @@ class Run:
         code = os.waitstatus_to_exitcode(status)
         if code not in (0, -number, 128 + number):
             raise SystemExit(f"a run failed with status {code}: {said}")
-        return code != 0
+        return has_ended, code == 0
 
 
 def train(algorithm: str, folder: pathlib.Path, output: int) -> None:
@@ -236,18 +235,21 @@ def measure(
         else:
             process.wait_for_training()
             moment = draw.uniform(0, like.training)
-        if process.kill_after(moment, number):
+        had_ended, is_complete = process.kill_after(moment, number)
+        if not had_ended:
             counts["kills"] += 1
             counts["compiling"] += compiles
             counts["starting"] += is_early and not compiles
             counts["writing"] += any((path / "checkpoints").glob(".partial-*"))
-            counts["lost"] = max(counts["lost"], lost_updates(path))
-        else:
+        if is_complete:  # also where a signal came while the run wrote its last files
             compare(path, like.outcome)
             counts["runs"] += 1
-    Run(algorithm, path, programs).end()  # goes on after the last kill
-    compare(path, like.outcome)
-    counts["runs"] += 1
+        else:
+            counts["lost"] = max(counts["lost"], lost_updates(path))
+    if not is_complete:
+        Run(algorithm, path, programs).end()  # goes on after the last kill
+        compare(path, like.outcome)
+        counts["runs"] += 1
     return counts
 
 
@@ -281,12 +283,6 @@ def compare(folder: pathlib.Path, expected: tuple[str, list[list[str]]]) -> None
         raise SystemExit(f"{folder} ended with a {what} other than that of the run that was not disturbed")
 
 
-def row_of(algorithm: str, name: str, counts: dict[str, int]) -> dict[str, Any]:
-    """Print what was counted as a row of a table, and return it."""
-    print(f"| {name} | {algorithm} | {' | '.join(map(str, counts.values()))} |", flush=True)
-    return {"row": f"{name}: {algorithm}", "updates": NUM_UPDATES, **counts, "date": str(datetime.date.today())}
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--algorithms", nargs="+", choices=algorithm_names(), default=sorted(SETTINGS))
@@ -297,7 +293,14 @@ def main() -> None:
     parser.add_argument("--keep", action="store_true", help="keep the rows in benchmarks/studies/results/kills.json")
     arguments = parser.parse_args()
     draw = random.Random(arguments.seed)
-    rows = []
+    order = [f"{name}: {algorithm}" for algorithm in sorted(SETTINGS) for name in (*SIGNALS, *MEETINGS)]
+
+    def tell(algorithm: str, name: str, counts: dict[str, int]) -> None:
+        print(f"| {name} | {algorithm} | {' | '.join(map(str, counts.values()))} |", flush=True)
+        row = {"row": f"{name}: {algorithm}", "updates": NUM_UPDATES, **counts, "date": str(datetime.date.today())}
+        if arguments.keep:
+            keep_rows("kills", [row], "row", order)
+
     print(f"runs of {NUM_UPDATES:,} updates", file=sys.stderr)
     print(
         "| signal | algorithm | kills | starting | compiling | writing a checkpoint | most updates lost | equal runs |"
@@ -308,20 +311,13 @@ def main() -> None:
             folder = pathlib.Path(temporary)
             like = Undisturbed(algorithm, folder)
             for name in arguments.signals:
-                number, place = signal.Signals[name], folder / name
+                place = folder / name
                 place.mkdir()
-                rows.append(row_of(algorithm, name, measure(algorithm, like, arguments.kills, number, draw, place)))
+                tell(algorithm, name, measure(algorithm, like, arguments.kills, signal.Signals[name], draw, place))
             for kind in MEETINGS if arguments.meetings else ():
-                refused = 0
-                for index in range(arguments.meetings):
-                    place = folder / f"{MEETINGS.index(kind)}-{index}"
-                    refused += meet(algorithm, like, kind, place)
-                counts = {"meetings": arguments.meetings, "refused": refused}
-                rows.append(row_of(algorithm, kind, counts))
-        if arguments.keep:
-            names = (*SIGNALS, *MEETINGS)
-            order = [f"{name}: {algorithm}" for algorithm in sorted(SETTINGS) for name in names]
-            keep_rows("kills", rows, "row", order)
+                places = [folder / f"{MEETINGS.index(kind)}-{index}" for index in range(arguments.meetings)]
+                refused = sum(meet(algorithm, like, kind, place) for place in places)
+                tell(algorithm, kind, {"meetings": arguments.meetings, "refused": refused})
 
 
 if __name__ == "__main__":

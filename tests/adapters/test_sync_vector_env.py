@@ -287,3 +287,34 @@ def test_rates_count_steps_and_not_resets():
     env = adapters.make("CartPole-v1", render_mode="ansi")
     env.reset(seed=0)
     assert performance.benchmark_step(env, 0.0, seed=0) > 0 and performance.benchmark_render(env, 0.0) > 0
+
+
+VARYING = {
+    "text": lambda kinds: kinds.Text(5),
+    "sequence": lambda kinds: kinds.Sequence(kinds.Discrete(4)),
+    "stacked sequence": lambda kinds: kinds.Sequence(kinds.Box(0, 1, (1,)), stack=True),
+    "one of": lambda kinds: kinds.OneOf((kinds.Discrete(3), kinds.Box(0, 1, (1,)))),
+    "graph": lambda kinds: kinds.Graph(kinds.Box(0, 1, (2,)), kinds.Discrete(3)),
+    "dict": lambda kinds: kinds.Dict(a=kinds.Text(3), b=kinds.Dict(c=kinds.Discrete(2))),
+    "tuple": lambda kinds: kinds.Tuple((kinds.Box(0, 1, (2,)), kinds.Sequence(kinds.Discrete(2)))),
+}
+
+
+@pytest.mark.parametrize("kind", VARYING)
+@pytest.mark.parametrize("n", [1, 3])
+def test_batches_of_members_that_vary_in_size(kind, n):
+    utils = adapters.vector.utils
+    space = VARYING[kind](adapters.spaces)
+    space.seed(0)
+    batch = utils.batch_space(space, n)
+    drawn = batch.sample()
+    assert drawn in batch and [member in space for member in utils.iterate(batch, drawn)] == [True] * n
+    empty = utils.create_empty_array(space, n)
+    assert len(list(utils.iterate(batch, empty))) == n
+    members = [space.sample() for _ in range(n)]
+    joined = utils.concatenate(space, members, empty)
+    assert joined in batch and len(joined if isinstance(joined, tuple) and kind != "tuple" else members) == n
+    for member, expected in zip(utils.iterate(batch, joined), members, strict=True):
+        assert space.to_jsonable([member]) == space.to_jsonable([expected])
+    if kind not in ("dict", "tuple"):
+        assert (drawn[0],) * (n + 1) not in batch and (None,) * n not in batch
