@@ -72,9 +72,9 @@ class SyncVectorEnv(VectorEnv[ObsType, ActType]):
                     raise TypeError(
                         f"{env} has an {name} that cannot be batched, {space!r}; use those of funcenv.adapters.spaces"
                     )
+        self.observation_space, self.single_observation_space = _observation_spaces(self.envs, observation_mode)
         self.single_action_space = _common("action_space", self.envs)
         self.action_space = Space(batch_space(self.single_action_space.pure, self.num_envs))
-        self.observation_space, self.single_observation_space = _observation_spaces(self.envs, observation_mode)
         self.spec, self.render_mode = first.spec, first.render_mode
         self._mode = AutoresetMode.of(autoreset_mode)
         self.metadata = {**first.metadata, "autoreset_mode": self._mode}
