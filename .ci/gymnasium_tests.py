@@ -26,7 +26,6 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "guides" / "reference_tests.md"
 CACHE = pathlib.Path(tempfile.gettempdir()) / "funcenv_gymnasium_tests"  # compiled programs, kept for the next run
 BEGIN, END = "<!-- table: python .ci/gymnasium_tests.py -->", "<!-- end of the table -->"
-LEFT_OUT = ("tests/envs/mujoco", "tests/vector/utils")
 PLACES = {"gymnasium": "funcenv.adapters", "gym": "funcenv.adapters.gym"}
 TOOLS = {"gymnasium.utils.env_checker": {"data_equivalence"}}
 """Functions by which the tests compare results, and which they do not test: those remain Gymnasium's."""
@@ -154,7 +153,6 @@ def run_tests(folder: pathlib.Path, files: list[str], options: list[str]) -> tup
     report = folder / "report.xml"
     command = [sys.executable, "-m", "pytest", *files, "-q", "--tb=short", f"--junitxml={report}", *options]
     command += [
-        *(f"--ignore={folder}" for folder in LEFT_OUT),
         "--continue-on-collection-errors",
         "-p",
         "no:cacheprovider",

@@ -175,7 +175,7 @@ class FunctionalVectorEnv(EnvPoolMethods[ObsType, ActType]):
             ValueError: an option is not a parameter or is a compile-time choice, the environment refuses its value, a
                 mask or a sequence of seeds has another length, or a mask selects nothing.
             TypeError: a seed is not an integer, or a mask is not bool.
-            ResetNeeded: the first reset has a mask.
+            ResetNeeded: the first reset leaves environments out.
         """
         self._session.require_nothing_pending("reset")
         options = read_options(options)
@@ -191,8 +191,10 @@ class FunctionalVectorEnv(EnvPoolMethods[ObsType, ActType]):
 
     def _start_reset(self, seed: Any, options: dict[str, Any]) -> tuple[Result, NDArray]:
         """Start episodes, and return their result and the mask of the environments that were reset."""
-        session, partial = self._session, "reset_mask" in options
-        mask = require_mask(options.pop("reset_mask"), self.num_envs) if partial else np.ones(self.num_envs, bool)
+        session, mask = self._session, np.ones(self.num_envs, bool)
+        if "reset_mask" in options:
+            mask = require_mask(options.pop("reset_mask"), self.num_envs)
+        partial = not mask.all()  # a mask of all environments is a reset of all
         if partial and session.packed is None:
             raise ResetNeeded("call reset() without a reset_mask first: there are no episodes to keep")
         parameters = session.envs_of_episodes(options, mask)

@@ -12,6 +12,8 @@ from funcenv.adapters.engine.batch_seeding import parse_seeds, require_mask
 from funcenv.adapters.engine.batching import action_rows, stack_members
 from funcenv.adapters.engine.reset_options import read_options
 from funcenv.adapters.env import ActType, Env, ObsType
+from funcenv.adapters.spaces.differing import join_spaces
+from funcenv.adapters.spaces.equivalence import is_space_dtype_shape_equiv
 from funcenv.adapters.spaces.space import GeneratorSpace, Space
 from funcenv.adapters.vector_env import VectorEnv
 from funcenv.spaces import batch_space
@@ -29,15 +31,17 @@ class SyncVectorEnv(VectorEnv[ObsType, ActType]):
     form: each key comes with a mask `_key` `[num_envs]` of the environments that have it.
 
     Args:
-        env_fns: Functions without arguments that make one environment each; their spaces must be equal.
+        env_fns: Functions without arguments that make one environment each; their action spaces must be equal.
         copy: Whether `reset` and `step` return fresh arrays, which they always do; the argument is Gymnasium's.
+        observation_mode: "same" if the observation spaces must be equal; "different" if their bounds may differ;
+            or the space of the batch and that of one environment, whose members have the shapes and dtypes of all.
         autoreset_mode: What happens when an episode ends, as for `FunctionalVectorEnv`.
 
     Attributes:
         envs: The environments.
 
     Raises:
-        ValueError: There is no environment, or their spaces differ.
+        ValueError: There is no environment, their spaces differ, or there is no such `observation_mode`.
         TypeError: A space is not made of those in `funcenv.adapters.spaces`.
 
     >>> from funcenv import adapters
@@ -52,6 +56,7 @@ class SyncVectorEnv(VectorEnv[ObsType, ActType]):
         self,
         env_fns: Sequence[Callable[[], Env[Any, Any]]],
         copy: bool = True,
+        observation_mode: str | tuple[Any, Any] = "same",
         *,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
     ) -> None:
@@ -61,17 +66,15 @@ class SyncVectorEnv(VectorEnv[ObsType, ActType]):
             raise ValueError("SyncVectorEnv needs at least one environment, got an empty list of functions")
         self.num_envs = len(self.envs)
         first = self.envs[0]
-        for name in ("observation_space", "action_space"):
-            space = getattr(first, name)
-            if type(space) is not GeneratorSpace:
-                raise TypeError(
-                    f"{first} has an {name} that cannot be batched, {space!r}; use those of funcenv.adapters.spaces"
-                )
-            for env in self.envs:
-                if getattr(env, name) != space:
-                    raise ValueError(f"the environments must have one {name}, got {space!r} and {getattr(env, name)!r}")
-            setattr(self, f"single_{name}", space)
-            setattr(self, name, Space(batch_space(space.pure, self.num_envs)))
+        for env in self.envs:
+            for name in ("observation_space", "action_space"):
+                if type(space := getattr(env, name)) is not GeneratorSpace:
+                    raise TypeError(
+                        f"{env} has an {name} that cannot be batched, {space!r}; use those of funcenv.adapters.spaces"
+                    )
+        self.observation_space, self.single_observation_space = _observation_spaces(self.envs, observation_mode)
+        self.single_action_space = _common("action_space", self.envs)
+        self.action_space = Space(batch_space(self.single_action_space.pure, self.num_envs))
         self.spec, self.render_mode = first.spec, first.render_mode
         self._mode = AutoresetMode.of(autoreset_mode)
         self.metadata = {**first.metadata, "autoreset_mode": self._mode}
@@ -175,6 +178,36 @@ class SyncVectorEnv(VectorEnv[ObsType, ActType]):
 
     def _stacked(self) -> Any:
         return stack_members(self.single_observation_space.pure, self._observations)
+
+
+def _common(name: str, envs: list[Env[Any, Any]], remedy: str = "") -> Any:
+    """Return the space that all environments have."""
+    space = getattr(envs[0], name)
+    for env in envs:
+        if getattr(env, name) != space:
+            raise ValueError(f"the environments must have one {name}, got {space!r} and {getattr(env, name)!r}{remedy}")
+    return space
+
+
+def _observation_spaces(envs: list[Env[Any, Any]], mode: str | tuple[Any, Any]) -> tuple[Any, Any]:
+    """Return the observation space of a batch, and that of one environment."""
+    if isinstance(mode, tuple) and len(mode) == 2 and all(type(space) is GeneratorSpace for space in mode):
+        for env in envs:
+            if not is_space_dtype_shape_equiv(env.observation_space, mode[1]):
+                raise ValueError(
+                    f"an environment has other observations than observation_mode={mode!r} says: "
+                    f"{env.observation_space!r}"
+                )
+        return mode
+    if mode == "different":
+        return Space(join_spaces([env.observation_space.pure for env in envs])), envs[0].observation_space
+    if mode != "same":
+        raise ValueError(
+            "observation_mode must be 'same', 'different', or the spaces of a batch and of one environment, "
+            f"got {mode!r}"
+        )
+    space = _common("observation_space", envs, "; pass observation_mode='different' if their bounds may differ")
+    return Space(batch_space(space.pure, len(envs))), space
 
 
 def _add_info(infos: dict[str, Any], info: dict[str, Any], i: int, num_envs: int) -> None:

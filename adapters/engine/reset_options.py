@@ -99,7 +99,9 @@ def batch_parameters(env: AnyEnv, num_envs: int) -> Any:
     Array([9.8, 9.8], dtype=float32)
     """
 
-    def batch(axis: int | None, leaf: Any) -> jax.Array:
+    def batch(axis: int | None, leaf: Any) -> jax.Array | None:
+        if leaf is None:  # a parameter that is not there, as that of a library without parameters
+            return None
         array = np.asarray(leaf)
         return jnp.asarray(np.broadcast_to(array, (num_envs, *array.shape)) if axis is None else array)
 

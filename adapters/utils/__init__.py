@@ -1,6 +1,14 @@
 """Tools under the names of `gymnasium.utils`, so that import lines of its pages need another package only."""
 
-from funcenv.adapters.utils import env_checker, ezpickle, play, save_video, seeding, step_api_compatibility
+from funcenv.adapters.utils import (
+    env_checker,
+    ezpickle,
+    performance,
+    play,
+    save_video,
+    seeding,
+    step_api_compatibility,
+)
 from funcenv.adapters.utils.colorize import colorize
 from funcenv.adapters.utils.ezpickle import EzPickle
 
@@ -9,6 +17,7 @@ __all__ = [
     "colorize",
     "env_checker",
     "ezpickle",
+    "performance",
     "play",
     "save_video",
     "seeding",

@@ -6,6 +6,7 @@ from funcenv import wrappers as _pure
 from funcenv.adapters.wrappers.compatibility import EnvCompatibility, StepAPICompatibility, StepCompatibility
 from funcenv.adapters.wrappers.frame_stack_observation import FrameStackObservation
 from funcenv.adapters.wrappers.human_rendering import HumanRendering
+from funcenv.adapters.wrappers.jax_to_numpy import JaxToNumpy
 from funcenv.adapters.wrappers.normalize import NormalizeObservation, NormalizeReward
 from funcenv.adapters.wrappers.order_enforcing import OrderEnforcing
 from funcenv.adapters.wrappers.passive_env_checker import PassiveEnvChecker
@@ -34,6 +35,7 @@ __all__ = [
     "FlattenObservation",
     "FrameStackObservation",
     "HumanRendering",
+    "JaxToNumpy",
     "NormalizeObservation",
     "NormalizeReward",
     "ObservationWrapper",

@@ -23,6 +23,7 @@ from funcenv.interop.stable import conform, stable_struct
 from funcenv.random.keys import is_key
 from funcenv.spaces.space import AnySpace
 from funcenv.struct import NDArray, PyTreeNode, field
+from funcenv.wrappers.resize_observation import resize
 
 
 class Outcome(NamedTuple):
@@ -251,11 +252,18 @@ class ImportedEnv(FuncEnv[ImportedState, Any, Any]):
 
 
 def scaled(image: NDArray, size: tuple[int, int]) -> NDArray:
-    """Return an image in another size; each pixel is the nearest one of the image.
+    """Return an image `[height, width, channels]` in another size.
 
-    >>> scaled(np.arange(4).reshape(2, 2, 1), (2, 4))[..., 0].tolist()
+    A side that grows repeats pixels, a side that shrinks averages them.
+
+    >>> scaled(np.arange(4, dtype=np.uint8).reshape(2, 2, 1), (2, 4))[..., 0].tolist()
     [[0, 0, 1, 1], [2, 2, 3, 3]]
+    >>> scaled(np.array([[[0], [10], [20], [30]]], np.uint8), (2, 2))[..., 0].tolist()
+    [[5, 25], [5, 25]]
     """
+    smaller = min(size[0], image.shape[0]), min(size[1], image.shape[1])
+    if smaller != image.shape[:2]:
+        image = np.asarray(resize(jnp.asarray(image), smaller))
     rows, columns = (np.arange(new) * old // new for new, old in zip(size, image.shape, strict=False))
     return image[rows[:, None], columns]
 

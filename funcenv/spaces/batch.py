@@ -73,7 +73,9 @@ class Batched(Space[Any]):
         return draw_items(self.space, key, self.n, mask=mask, probability=probability)
 
     def contains(self, x: Any) -> Bool[Array, ""]:
-        """Return whether `x` stacks `n` members."""
+        """Return whether `x` stacks `n` members, or is a tuple of `n` members in their plain forms."""
+        if type(x) is tuple:
+            return jnp.asarray(len(x) == self.n and all(self.space.contains(item) for item in x))
         return contains_each(self.space, x, self.n).all()
 
     def union(self, other: Any) -> Batched:

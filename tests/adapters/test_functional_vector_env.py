@@ -314,7 +314,7 @@ def test_order_of_calls(envs):
         with pytest.raises(ResetNeeded):
             call()
     with pytest.raises(ResetNeeded, match="reset_mask"):
-        envs.reset(options={"reset_mask": np.ones(3, bool)})
+        envs.reset(options={"reset_mask": np.array([True, True, False])})
     disabled = build(AutoresetMode.DISABLED)
     disabled.reset(seed=0)
     with pytest.raises(ResetNeeded, match="DISABLED"):
@@ -436,3 +436,13 @@ def test_observations_have_the_dtypes_of_the_space():
     assert first["wide"].shape == (3, 2)
     single, _ = FunctionalEnv(Compound()).reset(seed=0)
     np.testing.assert_array_equal(single["wide"], first["wide"][0])
+
+
+def test_a_first_reset_by_a_mask_of_all_environments_is_a_reset_of_all():
+    envs, whole, some = (FunctionalVectorEnv(funcenv.make("CartPole-v1"), 3) for _ in range(3))
+    expected, _ = whole.reset(seed=5)
+    observations, _ = envs.reset(seed=5, options={"reset_mask": np.ones(3, bool)})
+    np.testing.assert_array_equal(observations, expected)
+    shuffled, infos = some.reset(np.array([2, 0, 1]), seed=5)
+    np.testing.assert_array_equal(shuffled, expected[infos["env_id"]])
+    assert envs.np_random_seed == whole.np_random_seed

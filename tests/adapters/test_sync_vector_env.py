@@ -1,11 +1,14 @@
 """Batches of handwritten environments, compared with Gymnasium's."""
 
+import types
+
 import gymnasium
 import numpy as np
 import pytest
 
 from funcenv import adapters
 from funcenv.adapters.gymnasium import HandwrittenGymnasiumEnv
+from funcenv.adapters.spaces.utils import is_space_dtype_shape_equiv
 from funcenv.vector import AutoresetMode
 from tests.support.documented_envs import GridWorldEnv, PointEnv
 
@@ -167,3 +170,151 @@ def test_frames_of_64_bits_stay_so():
     env = adapters.wrappers.FrameStackObservation(wide, 2)
     observation, _ = env.reset(seed=0)
     assert observation.dtype == np.float64 and observation.shape == (2, 2)
+
+
+class Wide(adapters.Env):
+    """An environment whose observations have bounds of its own."""
+
+    action_space = adapters.spaces.Discrete(2)
+
+    def __init__(self, space):
+        self.observation_space = space
+
+    def reset(self, *, seed=None, options=None):
+        return self.observation_space.sample(), {}
+
+    def step(self, action):
+        return self.observation_space.sample(), 0.0, False, False, {}
+
+
+SPACES = {
+    "Box": lambda kinds: [kinds.Box(-i, i + 1, (2,)) for i in range(3)],
+    "Discrete": lambda kinds: [kinds.Discrete(i + 2, start=-i) for i in range(3)],
+    "MultiDiscrete": lambda kinds: [kinds.MultiDiscrete([i + 2, 5]) for i in range(3)],
+    "MultiBinary": lambda kinds: [kinds.MultiBinary(2)] * 3,
+    "Dict": lambda kinds: [kinds.Dict(a=kinds.Box(0, i + 1, (2,)), b=kinds.Discrete(3)) for i in range(3)],
+    "Tuple": lambda kinds: [kinds.Tuple((kinds.Discrete(i + 1), kinds.Box(0, 1, ()))) for i in range(3)],
+    "Text": lambda kinds: [kinds.Text(i + 1) for i in range(3)],
+}
+
+
+@pytest.mark.parametrize("kind", SPACES)
+def test_spaces_with_other_bounds_are_batched_as_in_gymnasium(kind):
+    joined = adapters.vector.utils.batch_differing_spaces(SPACES[kind](adapters.spaces))
+    reference = gymnasium.vector.utils.batch_differing_spaces(SPACES[kind](gymnasium.spaces))
+    assert_same_space(joined, reference)
+    envs = adapters.SyncVectorEnv(
+        [lambda space=space: Wide(space) for space in SPACES[kind](adapters.spaces)], observation_mode="different"
+    )
+    assert envs.observation_space == joined and envs.single_observation_space == SPACES[kind](adapters.spaces)[0]
+    for _ in range(3):
+        assert envs.reset()[0] in joined and envs.step(envs.action_space.sample())[0] in joined
+
+
+def assert_same_space(one, other):
+    assert type(one.pure).__name__ == type(other).__name__ and one.shape == other.shape
+    if isinstance(other, gymnasium.spaces.Box):
+        assert (one.low == other.low).all() and (one.high == other.high).all()
+    elif isinstance(other, gymnasium.spaces.MultiDiscrete):
+        assert (one.nvec == other.nvec).all() and (one.start == other.start).all()
+    elif isinstance(other, gymnasium.spaces.Dict):
+        assert list(one.spaces) == list(other.spaces)
+        for name, space in other.items():
+            assert_same_space(adapters.spaces.Space(one.pure.spaces[name]), space)
+    elif isinstance(other, gymnasium.spaces.Tuple):
+        for part, space in zip(one.pure.spaces, other.spaces, strict=True):
+            assert_same_space(adapters.spaces.Space(part), space)
+
+
+def test_spaces_of_other_kinds_shapes_or_parts_are_not_batched():
+    kinds = adapters.spaces
+    join = adapters.vector.utils.batch_differing_spaces
+    with pytest.raises(ValueError, match="at least one space, got an empty list"):
+        join([])
+    with pytest.raises(TypeError, match="spaces of one kind"):
+        join([kinds.Discrete(2), kinds.Box(0, 1, ())])
+    with pytest.raises(ValueError, match="spaces of one shape"):
+        join([kinds.Box(0, 1, (2,)), kinds.Box(0, 1, (3,))])
+    with pytest.raises(ValueError, match="same keys"):
+        join([kinds.Dict(a=kinds.Discrete(2)), kinds.Dict(b=kinds.Discrete(2))])
+    with pytest.raises(ValueError, match="as many parts"):
+        join([kinds.Tuple((kinds.Discrete(2),)), kinds.Tuple((kinds.Discrete(2),) * 2)])
+
+
+def test_the_observation_mode_says_which_spaces_may_differ():
+    box = adapters.spaces.Box
+    makers = [lambda high=high: Wide(box(0, high, (2,))) for high in (1, 2)]
+    with pytest.raises(ValueError, match="must have one observation_space, .*pass observation_mode='different'"):
+        adapters.SyncVectorEnv(makers)
+    with pytest.raises(ValueError, match="observation_mode must be 'same', 'different', or the spaces .* got 'both'"):
+        adapters.SyncVectorEnv(makers, observation_mode="both")
+    given = box(0, 9, (2, 2)), box(0, 9, (2,))
+    envs = adapters.SyncVectorEnv(makers, observation_mode=given)
+    assert (envs.observation_space, envs.single_observation_space) == given
+    with pytest.raises(ValueError, match="other observations than observation_mode"):
+        adapters.SyncVectorEnv(makers, observation_mode=(box(0, 9, (2, 3)), box(0, 9, (3,))))
+
+
+def test_spaces_are_compared_by_kind_shape_and_dtype_as_in_gymnasium():
+    equivalent = is_space_dtype_shape_equiv
+    reference = gymnasium.spaces.utils.is_space_dtype_shape_equiv
+    ours, theirs = (
+        [space for kind in SPACES if kind != "Text" for space in SPACES[kind](kinds)] + [kinds.Box(0, 1, (3,))]
+        for kinds in (adapters.spaces, gymnasium.spaces)
+    )
+    for i in range(len(ours)):
+        for j in range(len(ours)):
+            assert equivalent(ours[i], ours[j]) is reference(theirs[i], theirs[j]), (ours[i], ours[j])
+
+
+def test_rates_count_steps_and_not_resets():
+    performance = adapters.utils.performance
+    makers = [lambda: adapters.make("CartPole-v1", max_episode_steps=1)] * 2
+    times = []
+
+    def clock():
+        times.append(len(times))
+        return float(times[-1])
+
+    for mode, steps in ((AutoresetMode.NEXT_STEP, 2), (AutoresetMode.SAME_STEP, 4), (AutoresetMode.DISABLED, 4)):
+        envs = adapters.SyncVectorEnv(makers, autoreset_mode=mode)
+        times.clear()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(performance, "time", types.SimpleNamespace(time=clock))
+            rate = performance.benchmark_vector_step(envs, target_duration=1.5, seed=0)
+        assert rate == steps / 2  # two calls, one each second
+    assert performance.benchmark_init(makers[0], 0.0) > 0
+    env = adapters.make("CartPole-v1", render_mode="ansi")
+    env.reset(seed=0)
+    assert performance.benchmark_step(env, 0.0, seed=0) > 0 and performance.benchmark_render(env, 0.0) > 0
+
+
+VARYING = {
+    "text": lambda kinds: kinds.Text(5),
+    "sequence": lambda kinds: kinds.Sequence(kinds.Discrete(4)),
+    "stacked sequence": lambda kinds: kinds.Sequence(kinds.Box(0, 1, (1,)), stack=True),
+    "one of": lambda kinds: kinds.OneOf((kinds.Discrete(3), kinds.Box(0, 1, (1,)))),
+    "graph": lambda kinds: kinds.Graph(kinds.Box(0, 1, (2,)), kinds.Discrete(3)),
+    "dict": lambda kinds: kinds.Dict(a=kinds.Text(3), b=kinds.Dict(c=kinds.Discrete(2))),
+    "tuple": lambda kinds: kinds.Tuple((kinds.Box(0, 1, (2,)), kinds.Sequence(kinds.Discrete(2)))),
+}
+
+
+@pytest.mark.parametrize("kind", VARYING)
+@pytest.mark.parametrize("n", [1, 3])
+def test_batches_of_members_that_vary_in_size(kind, n):
+    utils = adapters.vector.utils
+    space = VARYING[kind](adapters.spaces)
+    space.seed(0)
+    batch = utils.batch_space(space, n)
+    drawn = batch.sample()
+    assert drawn in batch and [member in space for member in utils.iterate(batch, drawn)] == [True] * n
+    empty = utils.create_empty_array(space, n)
+    assert len(list(utils.iterate(batch, empty))) == n
+    members = [space.sample() for _ in range(n)]
+    joined = utils.concatenate(space, members, empty)
+    assert joined in batch and len(joined if isinstance(joined, tuple) and kind != "tuple" else members) == n
+    for member, expected in zip(utils.iterate(batch, joined), members, strict=True):
+        assert space.to_jsonable([member]) == space.to_jsonable([expected])
+    if kind not in ("dict", "tuple"):
+        assert (drawn[0],) * (n + 1) not in batch and (None,) * n not in batch

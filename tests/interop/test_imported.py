@@ -17,7 +17,7 @@ from funcenv.adapters import FunctionalEnv
 from funcenv.interop import ImportedEnv
 from funcenv.interop.envelope import _envelope_class, space_from_envelope, space_to_envelope
 from funcenv.interop.gymnax import space_from_gymnax
-from funcenv.interop.imported import Outcome, Source, import_library
+from funcenv.interop.imported import Outcome, Source, import_library, scaled
 from funcenv.interop.jumanji import plain_observation, space_from_spec
 from funcenv.spaces import Box, Discrete
 
@@ -427,6 +427,29 @@ def test_a_vector_environment_has_the_images_of_the_library():
         ValueError, match=r"a mosaic needs scenes, and ImportedEnv has images; call render\(\) for these"
     ):
         envs.render_mosaic()
+
+
+def test_a_vector_environment_of_a_library_without_parameters_draws_and_resets_some():
+    class Plain(Chart):
+        def step(self, params, state, action, key):
+            assert params is None
+            return super().step({"pace": 0.5}, state, action, key)
+
+    env = ImportedEnv(None, Plain(None, Box(-jnp.inf, jnp.inf, (2,)), Discrete(2), "plain"))
+    envs = funcenv.adapters.FunctionalVectorEnv(
+        env, 2, render_mode="rgb_array", autoreset_mode=funcenv.AutoresetMode.DISABLED
+    )
+    envs.reset(seed=0)
+    envs.step(np.ones(2, int))
+    envs.reset(options={"reset_mask": np.array([True, False])})
+    assert [image[0, :, 0].tolist() for image in envs.render()] == [[255] + [0] * 7, [255, 255] + [0] * 6]
+
+
+def test_an_image_that_shrinks_keeps_thin_lines():
+    image = np.full((8, 8, 3), 255, np.uint8)
+    image[3] = 0
+    assert (scaled(image, (4, 12)).min((1, 2)) == [255, 128, 255, 255]).all()
+    assert (scaled(image, (8, 8)) == image).all()
 
 
 def test_a_library_that_draws_no_states_says_so(walk):

@@ -1061,6 +1061,13 @@ def _():
 # Gymnasium: vector
 
 
+@item(WRAP, "`from gymnasium.wrappers.jax_to_numpy import JaxToNumpy`")
+def _():
+    from funcenv.adapters.wrappers.jax_to_numpy import JaxToNumpy
+
+    assert isinstance(JaxToNumpy(PointEnv()).reset(seed=0)[0], np.ndarray)
+
+
 @item(VECTOR, "`VectorEnv.reset(seed=..., options=...)`")
 def _():
     envs = gym.make_vec("CartPole-v1", num_envs=3)
@@ -1143,6 +1150,14 @@ def _():
     assert not hasattr(gym.vector, "AsyncVectorEnv")
 
 
+@item(VECTOR, '`SyncVectorEnv(env_fns, observation_mode="different")`, `batch_differing_spaces`')
+def _():
+    made = [lambda: gym.make("CartPole-v1"), lambda: gym.make("CartPole-v1", x_threshold=1.0)]
+    envs = gym.vector.SyncVectorEnv(made, observation_mode="different")
+    highs = [make().observation_space.high for make in made]
+    assert (envs.observation_space.high == np.stack(highs)).all() and envs.reset(seed=0)[0].shape == (2, 4)
+
+
 @item(
     VECTOR,
     "wrappers around a vector environment",
@@ -1155,7 +1170,7 @@ def _():
 @item(
     VECTOR,
     "`gymnasium.vector.utils`: `create_shared_memory` and others for processes",
-    "there are no worker processes; `batch_space`, `concatenate`, `iterate` and `create_empty_array` work",
+    "there are no worker processes; `batch_space`, `concatenate`, `iterate` and others work",
 )
 def _():
     from funcenv.adapters.vector import utils
@@ -1273,9 +1288,13 @@ def _():
         logger.set_level(logger.WARN)
 
 
-@item(UTILS, "`gymnasium.utils.performance`", "`funcenv bench` measures, and `funcenv.bench` in Python")
+@item(UTILS, "`from gymnasium.utils.performance import benchmark_step, benchmark_init, benchmark_render`")
 def _():
-    assert not hasattr(gym.utils, "performance")
+    from funcenv.adapters.utils.performance import benchmark_init, benchmark_render, benchmark_step
+
+    env = made(render_mode="rgb_array")
+    rates = benchmark_step(env, 0.01, seed=0), benchmark_init(PointEnv, 0.01), benchmark_render(env, 0.01)
+    assert min(rates) > 0
 
 
 # Gym: API

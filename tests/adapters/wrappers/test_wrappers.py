@@ -6,8 +6,11 @@ import gc
 import pickle
 import subprocess
 import sys
+from typing import Any, NamedTuple
 
 import gymnasium
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -339,3 +342,30 @@ def test_a_functional_wrapper_is_pointed_to():
         _ = adapters.wrappers.DelayObservation
     with pytest.raises(AttributeError, match="no attribute 'Nothing'; the stateful wrappers are: .*RecordVideo"):
         _ = adapters.wrappers.Nothing
+
+
+def test_an_environment_that_computes_with_jax_has_an_interface_of_numpy():
+    class Grid(NamedTuple):
+        cells: Any
+
+    class Drift(adapters.Env):
+        observation_space = spaces.Dict(z=spaces.Box(-1, 1, (2,)), a=spaces.Discrete(2))
+        action_space = spaces.Box(-1, 1, (2,))
+
+        def reset(self, *, seed=None, options=None):
+            return {"z": jnp.zeros(2), "a": jnp.int32(1)}, {"name": "left", "grid": Grid(jnp.zeros((2, 2)))}
+
+        def step(self, action):
+            assert isinstance(action, jax.Array)
+            return {"z": action, "a": jnp.int32(0)}, action.sum(), action[0] > 0, jnp.array(False), {"list": [action]}
+
+        def render(self):
+            return jnp.zeros((4, 4, 3), jnp.uint8)
+
+    env = adapters.wrappers.JaxToNumpy(Drift())
+    observation, info = env.reset()
+    assert list(observation) == ["z", "a"] and all(type(part).__module__ == "numpy" for part in observation.values())
+    assert info["name"] == "left" and isinstance(info["grid"], Grid) and isinstance(info["grid"].cells, np.ndarray)
+    observation, reward, terminated, truncated, info = env.step(np.float32([0.5, 1.0]))
+    assert (reward, terminated, truncated) == (1.5, True, False) and type(reward) is float and type(terminated) is bool
+    assert isinstance(info["list"][0], np.ndarray) and isinstance(env.render(), np.ndarray)
