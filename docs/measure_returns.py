@@ -34,7 +34,7 @@ from funcenv.train.algorithm import DEFAULT_ALGORITHM, algorithm_name, algorithm
 from funcenv.train.presets import PIXEL_PRESETS, PRESETS, preset
 from funcenv.train.reports.plots import format_steps
 from funcenv.train.runs.best import pick_agent
-from funcenv.train.runs.metrics import read_metrics, scores
+from funcenv.train.runs.metrics import read_metrics
 from funcenv.train.runs.result import solved_updates
 
 DOCS = pathlib.Path(__file__).parent
@@ -43,7 +43,7 @@ NUM_EPISODES = {"random": 1000, "random, slow": 100, "random, slowest": 20, "tra
 MAX_STEPS = 10_000  # bound on the length of an episode
 NUM_POINTS = 60  # points of a learning curve
 FROM_PIXELS = " from pixels"  # ends the name of a row: a run with images as observations
-_SEEDS = ("seed", "num_seeds")  # settings in which a run may differ from its preset
+_FREE = ("seed", "num_seeds", "eval_every")  # settings in which a run may differ from its preset
 PANELS = {
     "classic_control": (
         *("CartPole-v1", "CartPole-v1 with pqn", "CartPole-v1 with dqn", "Pendulum-v1", "Pendulum-v1 with sac"),
@@ -182,18 +182,19 @@ def measure_run(folder: pathlib.Path) -> dict[str, Any]:
     ]
     rows = read_metrics(folder / "metrics.csv")
     rows = rows[: len(rows) // config.num_seeds * config.num_seeds]
-    returns, first = scores(rows, config.num_seeds), rows[:: config.num_seeds]
+    returns = np.array([float(row["mean_return"]) for row in rows]).reshape(-1, config.num_seeds)  # all curves are alike
+    first = rows[:: config.num_seeds]
     steps = np.array([int(row["env_steps"]) for row in first])
     is_solved = solved_updates(returns, funcenv.spec(config.env_id).reward_threshold)
-    kept = np.unique(np.linspace(0, len(first) - 1, NUM_POINTS).astype(int))
-    kept = kept[~np.isnan(returns[kept]).any(axis=1)]
+    known = np.flatnonzero(~np.isnan(returns).any(axis=1))
+    kept = known[np.unique(np.linspace(0, len(known) - 1, NUM_POINTS).astype(int))]
     compile_seconds, cpu_seconds = costs(first)
     return {
         "algorithm": algorithm,
         "other_settings": {
             name: value
             for name, value in dataclasses.asdict(config).items()
-            if name not in _SEEDS and value != getattr(started_from, name)
+            if name not in _FREE and value != getattr(started_from, name)
         },
         "planned_steps": config.total_timesteps,
         "steps": int(steps[-1]),
