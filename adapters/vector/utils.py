@@ -105,8 +105,8 @@ def create_empty_array(space: Any, n: int | None = 1, fn: Callable[..., Any] = n
         zeros = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), pure.abstract_member())
         member = plain_member(pure, zeros)
         return member if n is None else (member,) * n
-    like = pure.abstract_member() if n is None else spaces.batch_space(pure, n).abstract_member()
-    return fn(like.shape, dtype=like.dtype)
+    batch = pure if n is None else spaces.batch_space(pure, n)
+    return fn(batch.shape, dtype=batch.dtype)
 
 
 def _pure(space: Any) -> AnySpace:

@@ -318,3 +318,12 @@ def test_batches_of_members_that_vary_in_size(kind, n):
         assert space.to_jsonable([member]) == space.to_jsonable([expected])
     if kind not in ("dict", "tuple"):
         assert (drawn[0],) * (n + 1) not in batch and (None,) * n not in batch
+
+
+def test_arrays_of_a_batch_have_the_declared_dtype():
+    space = adapters.spaces.Box(-1, 1, (2,), np.float64)
+    empty = adapters.vector.utils.create_empty_array(space, 3)
+    assert empty.dtype == np.float64 and adapters.vector.utils.create_empty_array(space, None).dtype == np.float64
+    members = [space.sample() for _ in range(3)]
+    joined = adapters.vector.utils.concatenate(space, members, empty)
+    np.testing.assert_array_equal(joined, members)
