@@ -182,7 +182,7 @@ def measure_run(folder: pathlib.Path) -> dict[str, Any]:
     ]
     rows = read_metrics(folder / "metrics.csv")
     rows = rows[: len(rows) // config.num_seeds * config.num_seeds]
-    returns = np.array([float(row["mean_return"]) for row in rows]).reshape(-1, config.num_seeds)  # all curves are alike
+    returns = np.array([float(row["mean_return"]) for row in rows]).reshape(-1, config.num_seeds)
     first = rows[:: config.num_seeds]
     steps = np.array([int(row["env_steps"]) for row in first])
     is_solved = solved_updates(returns, funcenv.spec(config.env_id).reward_threshold)
