@@ -1,8 +1,8 @@
 """Scenes: shapes in world coordinates, the camera that looks at them, and the way from there to pixels, in pure JAX.
 
 Every shape is blended over the whole image by the part of each pixel that it covers. There is no loop over pixels and
-no branch, so an image is one elementwise program that batches and runs on any device. A single image leaves out repeated
-shapes that are transparent or outside the view.
+no branch, so an image is one elementwise program that batches and runs on any device. A single image leaves out
+repeated shapes that are transparent or outside the view.
 """
 
 from __future__ import annotations
