@@ -24,6 +24,7 @@ from funcenv.adapters.unwrapped_env import UnwrappedEnv
 from funcenv.checks import explain_calls
 from funcenv.func_env import AnyEnv
 from funcenv.registry import EnvSpec
+from funcenv.struct import changed_fields
 from funcenv.wrappers.base import layers
 
 _NOT_PICKLED = {"_face", "_lock", "_unwrapped_ref"}
@@ -316,3 +317,9 @@ class FunctionalEnv(Env[ObsType, ActType]):
         names = [type(layer).__name__ for layer in layers(self.func_env)]
         innermost = names[-1] if self.spec is None else f"{names[-1]}<{self.spec.id}>"
         return "<" + "<".join([*names[:-1], innermost]) + ">" * len(names)
+
+    def __repr__(self) -> str:
+        """Return `str(self)` with the parameters of the innermost environment that differ from their defaults."""
+        text, changed = str(self), changed_fields(self.func_env.unwrapped)
+        inner = text.rstrip(">")
+        return ", ".join([inner, *changed]) + text[len(inner) :]

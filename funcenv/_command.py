@@ -27,7 +27,8 @@ def _answer_interrupts() -> None:
     import threading
 
     def leave(number: int, frame: object) -> None:
-        os.write(2, b"funcenv: interrupted\n")
+        own_line = b"\n" if os.isatty(2) else b""  # a terminal has just echoed ^C
+        os.write(2, own_line + b"funcenv: interrupted\n")
         os._exit(128 + number)
 
     is_main = threading.current_thread() is threading.main_thread()

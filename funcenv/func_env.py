@@ -33,7 +33,7 @@ from funcenv.random import require_typed_key
 from funcenv.sharding import vary_over, varying_axes
 from funcenv.spaces import Space
 from funcenv.stateful import StatefulAttribute
-from funcenv.struct import PyTreeNode, parameter_ndim, unknown_field_remedy
+from funcenv.struct import PyTreeNode, changed_fields, parameter_ndim, unknown_field_remedy
 from funcenv.traits import Traits
 
 if TYPE_CHECKING:  # a wrapper whose types cannot be inferred, because it changes them, has Any for them
@@ -145,6 +145,7 @@ class FuncEnv(Traits, Drawable[State, Action], PyTreeNode, Generic[State, Action
     _names_elsewhere = OF_ENV
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
+        kwargs.setdefault("repr", False)  # a dataclass's own shows every parameter, arrays of a model among them
         for name in ("reset", "step"):
             if name in cls.__dict__:
                 raise TypeError(
@@ -159,6 +160,10 @@ class FuncEnv(Traits, Drawable[State, Action], PyTreeNode, Generic[State, Action
                     )
         super().__init_subclass__(**kwargs)
         _check_parameters(cls)
+
+    def __repr__(self) -> str:
+        """Return the class and the parameters that differ from their defaults, in one line."""
+        return f"{type(self).__name__}({', '.join(changed_fields(self))})"
 
     @property
     def observation_space(self) -> Space[Obs]:

@@ -59,10 +59,13 @@ def leave_at_once(farewell: Callable[[], str]) -> Iterator[None]:
     """
 
     def leave(number: int) -> None:
-        show_cursor = "\x1b[?25h\n" if sys.stdout.isatty() else ""  # a progress display hides it
-        sys.stdout.write(show_cursor)
+        said = farewell()
         sys.stdout.flush()
-        os.write(2, f"{farewell()}\n".encode())
+        if os.isatty(1):  # a progress display in another thread draws nothing more, and gives the cursor back
+            terminal, nowhere = os.dup(1), os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, 1)
+            os.write(terminal, b"\x1b[?25h\n")
+        os.write(2, f"{said}\n".encode())
         os._exit(128 + number)
 
     with _answered_by(leave, lambda number, frame: None):

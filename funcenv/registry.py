@@ -456,4 +456,10 @@ def _suggest_id(id: str, versions: list[str]) -> str:
     if elsewhere := id_of_library(id, _namespaces, known_specs):
         return f"did you mean {lowered[id.lower()]}? {elsewhere}" if id.lower() in lowered else elsewhere
     close = difflib.get_close_matches(id.lower(), lowered, n=1, cutoff=0.75)
-    return f"did you mean {lowered[close[0]]}?" if close else "funcenv.pprint_registry() lists what there is"
+    close = [lowered[close[0]]] if close else [known for known in known_specs if _bare_name(known) == _bare_name(id)]
+    return f"did you mean {' or '.join(close)}?" if close else "funcenv.pprint_registry() lists what there is"
+
+
+def _bare_name(id: str) -> str:
+    """Return the name of an id as its library may spell it: without a namespace, a version, hyphens and capitals."""
+    return re.sub(r"-v\d+$|[-_]", "", id.rpartition("/")[2]).lower()

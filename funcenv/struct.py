@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import enum
 import operator
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, dataclass_transform
@@ -24,6 +25,8 @@ NDArray: TypeAlias = np.ndarray[Any, Any]  # an array of any shape and dtype
 
 NEVER_BATCHED = -1
 """The `ndim` of a field whose arrays, of any number of axes, belong to a single environment."""
+
+_MAX_SHOWN = 200  # characters of a field in a one-line description
 
 
 def field(*, pytree_node: bool = True, ndim: int | None = None, **kwargs: Any) -> Any:
@@ -140,6 +143,54 @@ def unannotated_values(cls: type) -> dict[str, Any]:
         and not (name.startswith("_") or name.isupper() or name in annotated)
         and not any(hasattr(parent, name) for parent in base.__bases__)
     }
+
+
+def changed_fields(node: Any) -> list[str]:
+    """Return the fields that differ from their defaults, each as `name=value` in one line.
+
+    A field without a default always differs. Of a larger array, the dtype and shape are shown.
+
+    >>> class Wind(PyTreeNode):
+    ...     place: str
+    ...     speed: Any = 0.5
+    ...     angle: float = 0.0
+    >>> changed_fields(Wind("north", speed=np.ones((2, 3))))
+    ["place='north'", 'speed=float64[2,3]']
+    """
+    changed = []
+    for entry in dataclasses.fields(node):
+        value = vars(node).get(entry.name)
+        default = entry.default if entry.default_factory is dataclasses.MISSING else entry.default_factory()
+        if not _is_same(value, default):
+            changed.append(f"{entry.name}={_in_one_line(value)}")
+    return changed
+
+
+def _is_same(value: Any, default: Any) -> bool:
+    """Return whether a field surely has its default; a value that is traced may have another one."""
+    if value is default:
+        return True
+    if isinstance(value, jax.core.Tracer) or default is dataclasses.MISSING:
+        return False
+    numbers = int, float, np.generic, np.ndarray, jax.Array
+    if isinstance(value, numbers) and isinstance(default, numbers):
+        return np.shape(value) == np.shape(default) and bool(np.all(np.asarray(value) == np.asarray(default)))
+    if isinstance(value, tuple) and isinstance(default, tuple):
+        return len(value) == len(default) and all(map(_is_same, value, default))
+    return type(value) is type(default) and isinstance(value, (str, enum.Enum)) and value == default
+
+
+def _in_one_line(value: Any) -> str:
+    if isinstance(value, (np.ndarray, jax.Array)) and not isinstance(value, jax.core.Tracer) and value.size == 1:
+        return repr(value.reshape(()).item())
+    if hasattr(value, "shape") and hasattr(value, "dtype"):
+        return f"{value.dtype}[{','.join(str(size) for size in value.shape)}]"
+    if isinstance(value, np.generic):
+        return repr(value.item())
+    if callable(value) and hasattr(value, "__qualname__"):
+        return str(value.__qualname__)
+    text = " ".join(repr(value).split())
+    return text if len(text) <= _MAX_SHOWN else f"{type(value).__name__}(...)"
 
 
 def parameter_ndim(node: Any, path: tuple[Any, ...]) -> int:

@@ -247,3 +247,13 @@ def test_a_step_of_a_batch_says_that_it_is_one():
     with pytest.raises(TypeError) as caught:
         single.step(0)
     assert not any("batch" in one for one in caught.value.__notes__)
+
+
+def test_repr_is_one_line_with_what_differs_from_the_defaults():
+    assert repr(CartPole()) == "CartPole()"
+    assert repr(CartPole(gravity=1.6)) == "CartPole(gravity=1.6)"
+    assert repr(TimeLimit(CartPole(gravity=jnp.float32(1.5)), 3)) == (
+        "TimeLimit(env=CartPole(gravity=1.5), max_episode_steps=3)"
+    )
+    assert repr(CartPole(gravity=np.linspace(1, 2, 8))) == "CartPole(gravity=float64[8])"
+    assert "gravity=float32[]" in jax.eval_shape(lambda env: env, CartPole()).__repr__()

@@ -1,7 +1,8 @@
 """Scenes: shapes in world coordinates, the camera that looks at them, and the way from there to pixels, in pure JAX.
 
 Every shape is blended over the whole image by the part of each pixel that it covers. There is no loop over pixels and
-no branch, so an image is one elementwise program that batches and runs on any device.
+no branch, so an image is one elementwise program that batches and runs on any device. A single image leaves out
+repeated shapes that are transparent or outside the view.
 """
 
 from __future__ import annotations
@@ -125,9 +126,12 @@ def rasterize(
         raise ValueError(f"dtype must be uint8 or float32, got {np.dtype(dtype)}")
     require_one_of("standard", standard, LUMINANCE)
     scene = scene.canonical()
+    has_gradients = np.dtype(dtype) == np.float32
+    if not has_gradients:
+        scene = jax.lax.stop_gradient(scene)  # levels have none, and a loop of unknown length allows none
     require_fields(scene.camera)
     pixels = _pixels(scene.camera, height * supersample, width * supersample)
-    pixels = pixels._replace(luminance=standard if grayscale else None)
+    pixels = pixels._replace(luminance=standard if grayscale else None, has_gradients=has_gradients)
     canvas = _channels((scene.background[0], scene.background[1], scene.background[2]), pixels.luminance)
     canvas = tuple(jnp.broadcast_to(plane, (1, 1)) for plane in canvas)
     if scene.backdrop:
@@ -137,7 +141,7 @@ def rasterize(
     if supersample > 1:
         split = (height, supersample, width, supersample)
         planes = [plane.reshape(split).mean(axis=(1, 3)) for plane in planes]
-    if np.dtype(dtype) == np.float32:
+    if has_gradients:
         return planes[0] if grayscale else jnp.stack(planes, axis=-1)
     levels = [(plane * 255.0 + 0.5).astype(jnp.uint32) for plane in planes]
     return levels[0].astype(jnp.uint8) if grayscale else unpack_words(pack_words(*levels))
@@ -160,7 +164,7 @@ def _paint(canvas: _Canvas, shapes: Sequence[Shape], pixels: Pixels) -> _Canvas:
             raise TypeError(f"a scene is made of shapes from funcenv.scene, got {type(shape).__name__} among them")
         if isinstance(shape, Repeat):
             full = tuple(jnp.broadcast_to(plane, (pixels.y.shape[0], pixels.x.shape[1])) for plane in canvas)
-            canvas, _ = jax.lax.scan(lambda canvas, each: (_paint(canvas, (each,), pixels), None), full, shape.shape)
+            canvas = _paint_each(full, shape, pixels)
             continue
         require_fields(shape)
         for layer in shape.layers(pixels):
@@ -168,6 +172,33 @@ def _paint(canvas: _Canvas, shapes: Sequence[Shape], pixels: Pixels) -> _Canvas:
             colors = _channels(layer.color, pixels.luminance)
             canvas = tuple(plane + (color - plane) * weight for plane, color in zip(canvas, colors, strict=True))
     return canvas
+
+
+def _paint_each(canvas: _Canvas, repeat: Repeat, pixels: Pixels) -> _Canvas:
+    """Paint repeated shapes one after another; where no gradients are wanted, only those that may be seen."""
+    if pixels.has_gradients:
+        return jax.lax.scan(lambda canvas, each: (_paint(canvas, (each,), pixels), None), canvas, repeat.shape)[0]
+    shapes = jax.tree.map(jnp.asarray, repeat.shape)
+    is_seen = jax.vmap(lambda each: jnp.asarray(each.may_be_seen(pixels)))(shapes)
+    is_seen = _all_of_batch(is_seen)
+    order = jnp.argsort(~is_seen, stable=True)
+
+    def paint(i: jax.Array, canvas: _Canvas) -> _Canvas:
+        return _paint(canvas, (jax.tree.map(lambda leaf: leaf[order[i]], shapes),), pixels)
+
+    return jax.lax.fori_loop(0, is_seen.sum(), paint, canvas)
+
+
+@jax.custom_batching.custom_vmap
+def _all_of_batch(is_seen: jax.Array) -> jax.Array:
+    """Return which shapes to paint. A batch of images paints all, because its images share the number of shapes."""
+    return is_seen
+
+
+@_all_of_batch.def_vmap
+def _(axis_size: int, in_batched: list[bool], is_seen: jax.Array) -> tuple[jax.Array, bool]:
+    del axis_size, in_batched
+    return jnp.ones(is_seen.shape[1:], bool), False
 
 
 def _channels(color: tuple[Any, Any, Any], standard: Luminance | None) -> tuple[Any, ...]:

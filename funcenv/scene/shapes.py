@@ -45,6 +45,7 @@ class Pixels(NamedTuple):
     size: jax.Array  # width of a pixel, scalar
     density: jax.Array  # pixels per unit of length, scalar
     luminance: Luminance | None = None  # standard of the grey levels to draw, or None for colours
+    has_gradients: bool = True  # false for levels of uint8, which have none
 
 
 class Layer(NamedTuple):
@@ -68,6 +69,14 @@ class Shape(PyTreeNode):
     def layers(self, pixels: Pixels) -> Iterator[Layer]:
         """Return what to paint, in order."""
         raise NotImplementedError(f"{type(self).__name__} must define layers(pixels)")
+
+    def may_be_seen(self, pixels: Pixels) -> Any:
+        """Return whether the shape may change the image: false only if it is transparent or outside the view.
+
+        `Repeat` leaves out shapes that cannot be seen, which saves time and changes no pixel.
+        """
+        del pixels
+        return True
 
     def transformed(self, motion: Motion) -> Shape:
         """Return the shape after a motion of the plane."""
@@ -156,6 +165,12 @@ class Rectangle(Shape):
         yield _layer(covered, self.color)
         yield from _outline(self, distance, pixels)
 
+    def may_be_seen(self, pixels: Pixels) -> Any:
+        """Return whether the rectangle, at any angle, overlaps the view and is not transparent."""
+        reach = (self.size[0] + self.size[1]) / 2
+        low, high = ([self.center[i] + side * reach for i in (0, 1)] for side in (-1, 1))
+        return _may_be_seen(self, low, high, pixels)
+
 
 class Line(Shape):
     """A thick line between two points.
@@ -242,6 +257,10 @@ class Polygon(Shape):
             sides = zip(points, jnp.roll(points, -1, axis=0), strict=True)
             distances = [coverage.distance_to_segment(pixels.x, pixels.y, start, end) for start, end in sides]
             yield from _outline(self, functools.reduce(jnp.minimum, distances), pixels)
+
+    def may_be_seen(self, pixels: Pixels) -> Any:
+        """Return whether the box around the polygon overlaps the view and its colours are not transparent."""
+        return _may_be_seen(self, self.points.min(axis=0), self.points.max(axis=0), pixels)
 
 
 class Terrain(Shape):
@@ -339,6 +358,16 @@ def _layer(covered: jax.Array, color: Any) -> Layer:
 def _outline(shape: Any, distance: jax.Array, pixels: Pixels) -> Iterator[Layer]:
     if shape.outline is not None:
         yield _layer(coverage.within(distance, shape.outline_width / 2, pixels.density), shape.outline)
+
+
+def _may_be_seen(shape: Any, low: Any, high: Any, pixels: Pixels) -> jax.Array:
+    """Return whether a shape within the box from `low` to `high` overlaps the view; NaN may be seen."""
+    is_opaque, margin = shape.color[3] != 0, pixels.size
+    if shape.outline is not None:
+        is_opaque, margin = is_opaque | (shape.outline[3] != 0), margin + shape.outline_width
+    is_beside = (high[0] + margin < pixels.x[0, 0]) | (low[0] - margin > pixels.x[0, -1])
+    is_above = (high[1] + margin < pixels.y[-1, 0]) | (low[1] - margin > pixels.y[0, 0])
+    return is_opaque & ~(is_beside | is_above)
 
 
 def _rotated_back(x: Any, y: Any, angle: Any) -> tuple[Any, Any]:

@@ -324,7 +324,10 @@ def test_str_shows_the_stack():
     stacked = FlattenObservation(TimeLimit(CartPole(), 12))
     assert str(FunctionalEnv(stacked)) == "<FlattenObservation<TimeLimit<CartPole>>>"
     spec = funcenv.spec("CartPole-v1")
-    assert str(FunctionalEnv(stacked, spec=spec)) == "<FlattenObservation<TimeLimit<CartPole<CartPole-v1>>>>"
+    env = FunctionalEnv(stacked, spec=spec)
+    assert str(env) == repr(env) == "<FlattenObservation<TimeLimit<CartPole<CartPole-v1>>>>"
+    env.gravity = 1.6
+    assert repr(env) == "<FlattenObservation<TimeLimit<CartPole<CartPole-v1, gravity=1.6>>>>"
 
 
 def test_x64_keeps_double_precision_in_the_state():

@@ -257,3 +257,25 @@ def test_a_backdrop_is_painted_once_for_a_batch():
     alone = jax.jit(draw).lower(jnp.float32(0)).compile().cost_analysis()["flops"]
     batch = jax.jit(jax.vmap(draw)).lower(jnp.zeros(64)).compile().cost_analysis()["flops"]
     assert batch < 64 * 0.8 * alone
+
+
+def test_repeated_shapes_that_cannot_be_seen_change_nothing():
+    corners = np.stack([TRIANGLE, TRIANGLE - 0.5, TRIANGLE + 9.0, TRIANGLE - 2.0, TRIANGLE + 1.0])
+    colors = np.stack([RED, BLUE * np.array([1, 1, 1, 0]), GREEN, BLUE, GREEN]).astype(np.float32)
+    centers = np.array([(0.0, 0.0), (5.0, 0.0), (2.2, 0.0), (0.4, 0.1)], np.float32)
+    boxes = fs.Rectangle(centers, np.full((4, 2), 0.5, np.float32), colors[:4], 0.7)
+    each = [fs.Polygon(*pair) for pair in zip(corners, colors, strict=True)]
+    each += [fs.Rectangle(center, (0.5, 0.5), color, 0.7) for center, color in zip(centers, colors[:4], strict=True)]
+    pixels = drawn(fs.Scene(CAMERA, (fs.Repeat(fs.Polygon(corners, colors)), fs.Repeat(boxes))))
+    np.testing.assert_array_equal(pixels, drawn(fs.Scene(CAMERA, tuple(each))))
+
+
+def test_a_batch_paints_what_a_single_image_leaves_out():
+    def image(x):
+        corners = np.stack([TRIANGLE, TRIANGLE + 8.0]) + x
+        return fs.rasterize(fs.Scene(CAMERA, (fs.Repeat(fs.Polygon(corners, np.stack([RED, BLUE]))),)), 24, 30)
+
+    shifts = jnp.array([0.0, -8.0, 3.0])
+    single = np.stack([jax.jit(image)(x) for x in shifts])
+    np.testing.assert_array_equal(jax.jit(jax.vmap(image))(shifts), single)
+    assert (single[0] != single[1]).any()
