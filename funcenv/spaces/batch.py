@@ -74,7 +74,7 @@ class Batched(Space[Any]):
 
     def contains(self, x: Any) -> Bool[Array, ""]:
         """Return whether `x` stacks `n` members, or is a tuple of `n` members in their plain forms."""
-        if type(x) is tuple:
+        if type(x) is tuple and type(self.space.abstract_member()) is not tuple:  # stacked members are no tuple
             return jnp.asarray(len(x) == self.n and all(self.space.contains(item) for item in x))
         return contains_each(self.space, x, self.n).all()
 
