@@ -72,8 +72,8 @@ _MUJOCO_SIMBA: dict[str, Any] = {
     "buffer_size": 500_000,
     "learning_starts": 5_000,
 }
-# With targets of one step, an agent reached 1,089 after 150,000 steps; with three, 3,185.
-_HOPPER_SIMBA: dict[str, Any] = {**_MUJOCO_SIMBA, "total_timesteps": 300_000, "buffer_size": 300_000, "n_step": 3}
+# With targets of one step, Hopper's agent reached 1,089 after 150,000 steps; with three, 3,185.
+_WALKERS_SIMBA: dict[str, Any] = {**_MUJOCO_SIMBA, "total_timesteps": 300_000, "buffer_size": 300_000, "n_step": 3}
 
 # Fewer steps of the optimizer with larger batches: with the settings above, the poles are balanced early, and dropped
 # again and again.
@@ -188,7 +188,8 @@ PRESETS: dict[tuple[str, str], dict[str, Any]] = {
     ("sac", "Ant-v5"): {**_MUJOCO_SAC, "total_timesteps": 1_000_000},
     ("sac", "HalfCheetah-v5"): _MUJOCO_SAC,
     ("simba", "HalfCheetah-v5"): _MUJOCO_SIMBA,
-    ("simba", "Hopper-v5"): _HOPPER_SIMBA,
+    ("simba", "Hopper-v5"): _WALKERS_SIMBA,
+    ("simba", "Walker2d-v5"): _WALKERS_SIMBA,
     ("ppo", "CartPole-v0"): {"total_timesteps": 200_000},
     ("ppo", "CartPole-v1"): {"total_timesteps": 200_000},
     # As in rl-baselines3-zoo, with a higher learning rate.
