@@ -14,8 +14,8 @@ class Pace:
     Args:
         fps: Steps per second at speed 1.
 
-    >>> pace = Pace(fps=1000)
-    >>> pace.wait(speed=2.0)
+    >>> pace = Pace(fps=0.1)
+    >>> pace.wait(speed=2.0, sleep=lambda seconds: None)  # the next step is due in five seconds
     >>> pace.is_late
     False
     """
