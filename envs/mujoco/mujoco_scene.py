@@ -112,11 +112,12 @@ def draw_model(
     places = project(centers - (shift + middle)[None], across, up)
     halves, radii = _half_axes(mjmodel)
     ways = project(size_scale * halves[..., None] * axes, across, up)
+    geom_colors = jnp.asarray(_colors(mjmodel))
     for kind, draw in ((boxes, _boxes), (others, _capsules)):
         if kind:
             geoms = jnp.array(kind, jnp.int32)
             order = geoms[jnp.argsort(-depth[geoms])]
-            shapes.append(draw(mjmodel, order, places, ways, size_scale * radii, view.width * _EDGE))
+            shapes.append(draw(mjmodel, order, places, ways, size_scale * radii, geom_colors, view.width * _EDGE))
     background = palette.PAPER if math.isfinite(view.stage) or not view.grid else palette.MIST
     return Scene(Camera((0.0, 0.0), view.width, view.height), tuple(shapes), backdrop, background)
 
@@ -165,36 +166,42 @@ def _is_drawn(mjmodel: Any, geom: int) -> bool:
     return bool(alpha > 0) and mjmodel.geom_type[geom] not in _UNDRAWN and mjmodel.geom_group[geom] <= _MAX_GROUP
 
 
-def _boxes(mjmodel: Any, order: jax.Array, places: jax.Array, ways: jax.Array, radii: jax.Array, edge: float) -> Repeat:
+def _boxes(
+    mjmodel: Any,
+    order: jax.Array,
+    places: jax.Array,
+    ways: jax.Array,
+    radii: jax.Array,
+    colors: jax.Array,
+    edge: float,
+) -> Repeat:
     """Return boxes: hexagons, whose sides are the three edges of a box, there and back."""
-    del radii
+    del mjmodel, radii
     upward = ways[order] * jnp.where(ways[order][..., 1:] < 0, -1.0, 1.0)
     turned = jnp.argsort(jnp.arctan2(upward[..., 1], upward[..., 0]), axis=1)
     sides = 2 * jnp.take_along_axis(upward, turned[..., None], axis=1)
     corners = jnp.cumsum(jnp.concatenate([sides, -sides], axis=1), axis=1)
-    colors = _colors(mjmodel)[order]
-    start = places[order] - upward.sum(axis=1)
+    start, colors = places[order] - upward.sum(axis=1), colors[order]
     return Repeat(Polygon(corners + start[:, None], colors, outline=colors * _DARKER, outline_width=edge / 2))
 
 
 def _capsules(
-    mjmodel: Any, order: jax.Array, places: jax.Array, ways: jax.Array, radii: jax.Array, edge: float
+    mjmodel: Any,
+    order: jax.Array,
+    places: jax.Array,
+    ways: jax.Array,
+    radii: jax.Array,
+    colors: jax.Array,
+    edge: float,
 ) -> Repeat:
     """Return capsules, each after its outline; ellipsoids are the capsules with their length and width in the image."""
     is_ellipsoid = mjmodel.geom_type == _ELLIPSOID
     length, width, direction = _ellipse(ways)
     offsets = jnp.where(is_ellipsoid[:, None], (length - width)[:, None] * direction, ways[:, 2])
     radii = jnp.where(is_ellipsoid, width, radii)
-    colors = _colors(mjmodel)
-
-    def interleaved(first: Any, second: Any) -> jax.Array:
-        """Return each outline before what it surrounds."""
-        both = jnp.stack([jnp.asarray(first)[order], jnp.asarray(second)[order]], axis=1)
-        return both.reshape((-1, *both.shape[2:]))
-
-    starts, ends = (interleaved(places + sign * offsets, places + sign * offsets) for sign in (-1.0, 1.0))
-    widths = interleaved(2 * radii + edge, 2 * radii)
-    return Repeat(Line(starts, ends, widths, interleaved(colors * _DARKER, colors)))
+    starts, ends = (jnp.repeat((places + sign * offsets)[order], 2, axis=0) for sign in (-1.0, 1.0))
+    widths = jnp.stack([2 * radii + edge, 2 * radii], axis=1)[order].reshape(-1)
+    return Repeat(Line(starts, ends, widths, jnp.stack([colors * _DARKER, colors], axis=1)[order].reshape(-1, 4)))
 
 
 def _ellipse(ways: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
@@ -245,12 +252,13 @@ def project(points: Any, across: NDArray, up: NDArray) -> jax.Array:
     return jnp.stack([points @ across, points @ up], axis=-1)
 
 
-def _colors(mjmodel: Any) -> jax.Array:
+def _colors(mjmodel: Any) -> NDArray:
     """Return the colours of all geoms, `[ngeom, 4]`."""
-    return jnp.stack([jnp.asarray(_color(mjmodel, geom), jnp.float32) for geom in range(mjmodel.ngeom)])
+    trunk = _trunk(mjmodel)
+    return _array([_color(mjmodel, geom, trunk) for geom in range(mjmodel.ngeom)])
 
 
-def _color(mjmodel: Any, geom: int) -> Any:
+def _color(mjmodel: Any, geom: int, trunk: set[int]) -> Any:
     """Return the colour of a geom: of what it means, of its limb, or of the trunk."""
     body = int(mjmodel.geom_bodyid[geom])
     for name in (mjmodel.body(body).name, mjmodel.geom(geom).name):
@@ -259,7 +267,6 @@ def _color(mjmodel: Any, geom: int) -> Any:
             return _MEANINGS[word[0]]
     if body == 0:
         return palette.STONE
-    trunk = _trunk(mjmodel)
     if body in trunk:
         return palette.INK
     while int(mjmodel.body_parentid[body]) not in trunk:
