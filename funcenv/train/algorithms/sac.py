@@ -9,7 +9,8 @@ Haarnoja et al., "Soft actor-critic algorithms and applications", 2018: two crit
                      the discount is 0 after termination, and a window ends where an episode ends
         actor        mean (temperature log p(a) - min_i Q_i(o, a)), where a is drawn from the policy
         temperature  log temperature (entropy of the policy - target entropy)
-    after each, move the parameters of the target critics Q' towards those of Q
+    after each step of the critics, move the parameters of the target critics Q' towards those of Q
+With critic_steps above 1, the critics learn from further minibatches before the one that all three learn from.
 """
 
 from __future__ import annotations
@@ -65,8 +66,8 @@ class Config(_off_policy.ActorCriticsConfig):
         return values.min(0)
 
     def actor_values(self, values: Float[Array, "num_critics batch"]) -> Float[Array, "batch"]:
-        """Return what the actor raises of the values that the critics give its actions: the least."""
-        return values.min(0)
+        """Return what the actor raises of the values that the critics give its actions: the same as targets take."""
+        return self.target_values(values)
 
     def critic_loss(self, values: Float[Array, "num_critics batch"], target: Float[Array, "batch"]) -> Any:
         """Return the loss of the critics, and what to report of it."""

@@ -76,10 +76,6 @@ class Config(sac.Config):
         """Return the least of the critics' means."""
         return bin_mean(values, self.max_value).min(0)
 
-    def actor_values(self, values: Float[Array, "num_critics batch bins"]) -> Float[Array, "batch"]:
-        """Return the least of the critics' means."""
-        return bin_mean(values, self.max_value).min(0)
-
     def critic_loss(self, values: Float[Array, "num_critics batch bins"], target: Float[Array, "batch"]) -> Any:
         """Return the cross-entropies of the critics, added up, and what to report of it."""
         expected = bin_probabilities(target, self.num_bins, self.max_value)
