@@ -11,31 +11,18 @@ from funcenv._compile.options import default_promotion
 from funcenv.train import dqn, ppo, pqn, recurrent_ppo, sac, simba, td3, tqc
 from funcenv.train.loop import Learner
 
+OFF_POLICY = {"num_envs": 2, "total_timesteps": 64, "hidden_sizes": (8, 8), "learning_starts": 8, "buffer_size": 64}
 CONFIGS = {
-    "dqn": dqn.Config(num_envs=2, total_timesteps=64, hidden_sizes=(8, 8), learning_starts=8, buffer_size=64),
+    "dqn": dqn.Config(**OFF_POLICY),
     "ppo": ppo.Config(num_envs=2, num_steps=8, num_minibatches=2, total_timesteps=64, hidden_sizes=(8, 8)),
     "pqn": pqn.Config(num_envs=2, num_steps=8, num_minibatches=2, total_timesteps=64, hidden_sizes=(8, 8)),
     "recurrent_ppo": recurrent_ppo.Config(
         num_envs=2, num_steps=8, num_minibatches=2, total_timesteps=64, hidden_sizes=(8, 8), memory_size=8
     ),
-    "sac": sac.Config(
-        env_id="Pendulum-v1", num_envs=2, total_timesteps=64, hidden_sizes=(8, 8), learning_starts=8, buffer_size=64
-    ),
-    "simba": simba.Config(
-        env_id="Pendulum-v1",
-        num_envs=2,
-        total_timesteps=64,
-        hidden_sizes=(8, 8),
-        residual_width=8,
-        learning_starts=8,
-        buffer_size=64,
-    ),
-    "tqc": tqc.Config(
-        env_id="Pendulum-v1", num_envs=2, total_timesteps=64, hidden_sizes=(8, 8), learning_starts=8, buffer_size=64
-    ),
-    "td3": td3.Config(
-        env_id="Pendulum-v1", num_envs=2, total_timesteps=64, hidden_sizes=(8, 8), learning_starts=8, buffer_size=64
-    ),
+    "sac": sac.Config(**OFF_POLICY, env_id="Pendulum-v1"),
+    "simba": simba.Config(**OFF_POLICY, env_id="Pendulum-v1", residual_width=8),
+    "tqc": tqc.Config(**OFF_POLICY, env_id="Pendulum-v1"),
+    "td3": td3.Config(**OFF_POLICY, env_id="Pendulum-v1"),
 }
 
 
