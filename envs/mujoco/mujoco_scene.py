@@ -78,7 +78,7 @@ def draw_model(
         view: from where to look.
         size_scale: factor of the sizes of the geoms.
         changes: fields of the model that are otherwise, as `geom_poses` and `site_places` take them.
-        sites: names of sites to draw behind the geoms, as discs.
+        sites: names of sites to draw behind the geoms, as discs: green, or orange if they move with a body.
     """
     across, up, ahead = view_axes(view)
     qpos = jnp.asarray(qpos, jnp.float32)
@@ -97,7 +97,8 @@ def draw_model(
         numbers = np.array([mjmodel.site(name).id for name in sites])
         ends = in_view(site_places(mjmodel, qpos, changes)[numbers], view, qpos)
         widths = 2 * jnp.asarray(mjmodel.site_size[numbers, 0], jnp.float32)
-        colors = np.tile(np.asarray(palette.GREEN, np.float32), (len(sites), 1))
+        is_fixed = mjmodel.body_weldid[mjmodel.site_bodyid[numbers]] == 0
+        colors = np.where(is_fixed[:, None], _array(palette.GREEN), _array(palette.ORANGE))
         shapes.append(Repeat(Line(ends, ends, widths, colors)))
     walls = _walls(mjmodel, view)
     if walls:

@@ -85,9 +85,9 @@ class GoalTask(GoalEnv[TaskState], MujocoTask):
         return {**super().state_info(state), "unstable": state.unstable}
 
     def scene(self, state: TaskState) -> Scene:
-        """Draw the geoms of the model, and the goal."""
-        changes = {"site_pos": self._site_places(state)}
-        return draw_model(self.model.mjmodel, state.qpos, self.scene_view, changes=changes, sites=(self.target,))
+        """Draw the geoms of the model, the goal and `drawn_sites`."""
+        sites, changes = (self.target, *self.drawn_sites), {"site_pos": self._site_places(state)}
+        return draw_model(self.model.mjmodel, state.qpos, self.scene_view, changes=changes, sites=sites)
 
     def drawn_changes(self, state: TaskState) -> dict[str, NDArray]:
         """Return the places of the sites, with the goal's, for an image of MuJoCo's."""

@@ -50,6 +50,7 @@ class PointMaze(MazeTask):
     max_speed: ClassVar = 5.0
     wall_height: ClassVar = 0.4
     action_names: ClassVar = ("right", "up")
+    drawn_sites: ClassVar = ("particle_site",)  # the ball; its geom is transparent
 
     def robot(self) -> str:
         """Return the XML of the ball."""

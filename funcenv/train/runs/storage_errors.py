@@ -7,6 +7,7 @@ import logging
 import os
 import pathlib
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -43,6 +44,7 @@ def quiet_library() -> Iterator[None]:
 
     report.usual = hook  # type: ignore[attr-defined]  # the hook to return to
     sys.unraisablehook = report
+    warnings.filterwarnings("ignore", "coroutine 'async_serialize.*' was never awaited", RuntimeWarning)
     absl.addFilter(_is_nothing)
     loop.addFilter(_is_news)
     yield

@@ -10,6 +10,7 @@ import funcenv
 from funcenv.envs import AntMaze, PointMaze
 from funcenv.envs.robotics import assets
 from funcenv.envs.robotics.maze_task import MazeGoal
+from tests.support.frames import center_of, find_color
 from tests.support.robotics import (
     ids,
     ours,
@@ -253,3 +254,12 @@ def test_scenes_show_the_maze_and_the_goal(id):
     assert image.shape == (100, 100, 3) and len(np.unique(image.reshape(-1, 3), axis=0)) > 4
     target = env.model.mjmodel.site("target").id
     np.testing.assert_allclose(env.drawn_changes(state)["site_pos"][target, :2], state.variables.place, rtol=1e-6)
+
+
+def test_the_ball_is_drawn_where_it_is():
+    """The geom of the ball is transparent; its site shows it."""
+    env = PointMaze()
+    state = jax.jit(env.initial)(funcenv.key(0))
+    frame = np.asarray(funcenv.scene.rasterize(jax.jit(env.scene)(state), 200, 200))
+    place = center_of(find_color(frame, funcenv.scene.palette.ORANGE), env, state)
+    np.testing.assert_allclose(place, state.qpos, atol=0.02)
