@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from funcenv.adapters.async_vector_env import AsyncVectorEnv
 from funcenv.adapters.env import Env
 from funcenv.adapters.functional_env import FunctionalEnv
 from funcenv.adapters.functional_vector_env import FunctionalVectorEnv
@@ -367,8 +368,6 @@ def make_vec(
     if mode != "sync" and not (is_handwritten or wrappers):
         options: dict[str, Any] = {"autoreset_mode": autoreset_mode, "output": output, **record.rendering, **more}
         return FunctionalVectorEnv(built, num_envs, **options, spec=record)
-    if mode == "async":
-        raise ValueError(f'{spec.id} is written by hand, which vectorization_mode="async" does not take; use "sync"')
     if output != "numpy":
         raise ValueError(
             f"output={output!r} needs a functional environment, {spec.id} is written by hand; leave it out"
@@ -380,7 +379,8 @@ def make_vec(
             env = wrapper(env)
         return env
 
-    return SyncVectorEnv([make_one] * num_envs, **{"autoreset_mode": autoreset_mode, **more})
+    vector_class = AsyncVectorEnv if mode == "async" else SyncVectorEnv
+    return vector_class([make_one] * num_envs, **{"autoreset_mode": autoreset_mode, **more})
 
 
 def _spec_of(id: str | FuncEnvSpec | AnyEnv) -> EnvSpec:

@@ -9,7 +9,7 @@ import numpy as np
 
 from funcenv.adapters.compat.results import call_reset, observation_and_info, step_api_compatibility
 from funcenv.adapters.engine.batch_seeding import parse_seeds, require_mask
-from funcenv.adapters.engine.batching import action_rows, stack_members
+from funcenv.adapters.engine.batching import member_rows, stack_members
 from funcenv.adapters.engine.reset_options import read_options
 from funcenv.adapters.env import ActType, Env, ObsType
 from funcenv.adapters.spaces.differing import join_spaces
@@ -130,7 +130,7 @@ class SyncVectorEnv(VectorEnv[ObsType, ActType]):
         terminations, truncations = np.zeros(self.num_envs, bool), np.zeros(self.num_envs, bool)
         infos: dict[str, Any] = {}
         for i, (env, action) in enumerate(
-            zip(self.envs, action_rows(self.action_space, actions, self.num_envs), strict=True)
+            zip(self.envs, member_rows(self.action_space, actions, self.num_envs), strict=True)
         ):
             if self._ended[i] and self._mode is AutoresetMode.NEXT_STEP:
                 self._observations[i], info = observation_and_info(call_reset(env, None, None, return_info=True))

@@ -22,16 +22,16 @@ def stack_members(space: Any, members: list[Any]) -> Any:
     return np.stack([np.asarray(member, space.dtype) for member in members])
 
 
-def action_rows(space: Any, actions: Any, num_envs: int) -> list[Any]:
-    """Return the action of each environment, given a space of the batch."""
+def member_rows(space: Any, members: Any, num_envs: int) -> list[Any]:
+    """Return the member of each environment, given the space of the batch: its action, or its observation."""
     parts = getattr(space, "spaces", None)
-    if isinstance(actions, dict):
-        columns = {name: action_rows(_part(parts, name), part, num_envs) for name, part in actions.items()}
+    if isinstance(members, dict):
+        columns = {name: member_rows(_part(parts, name), part, num_envs) for name, part in members.items()}
         return [{name: column[i] for name, column in columns.items()} for i in range(num_envs)]
-    if isinstance(actions, tuple) and parts is not None:
-        columns_of = [action_rows(_part(parts, i), part, num_envs) for i, part in enumerate(actions)]
+    if isinstance(members, tuple) and parts is not None:
+        columns_of = [member_rows(_part(parts, i), part, num_envs) for i, part in enumerate(members)]
         return [tuple(column[i] for column in columns_of) for i in range(num_envs)]
-    rows = list(actions)
+    rows = list(members)
     if len(rows) != num_envs:
         raise ValueError(f"actions must have one row for each of num_envs={num_envs}, got {len(rows)}")
     return rows

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from funcenv.adapters import vector
 from funcenv.adapters.registration import make_vec
-from funcenv.adapters.sync_vector_env import SyncVectorEnv
+from funcenv.adapters.vector import *  # noqa: F403  # every public name
 from funcenv.adapters.vector_env import VectorEnv
 
-__all__ = ["SyncVectorEnv", "VectorEnv", "make"]
+__all__ = [*vector.__all__, "make"]
 
 
 def make(

@@ -53,6 +53,24 @@ def metadata(func_env: AnyEnv, modes: list[str]) -> dict[str, Any]:
     return {"render_modes": modes, "jax": False, **frame_rate}
 
 
+def require_rgb_mode(name: str, env: Any, modes: tuple[str, ...] = RGB_MODES) -> None:
+    """Raise `ValueError` unless an environment, or a vector, has a render mode of images; the wrapper `name` needs it.
+
+    >>> from funcenv import adapters
+    >>> require_rgb_mode("RecordVideo", adapters.make("CartPole-v1"))
+    Traceback (most recent call last):
+        ...
+    ValueError: RecordVideo needs an environment whose render_mode is one of rgb_array, rgb_array_list, got None; make
+        it with render_mode="rgb_array"
+    """
+    if env.render_mode not in modes:
+        wanted = modes[0] if len(modes) == 1 else f"one of {', '.join(modes)}"
+        raise ValueError(
+            f"{name} needs an environment whose render_mode is {wanted}, got {env.render_mode!r}; "
+            'make it with render_mode="rgb_array"'
+        )
+
+
 def add_render_mode(metadata: dict[str, Any], mode: str) -> dict[str, Any]:
     """Return a copy of an environment's `metadata` with another render mode."""
     modes = metadata.get("render_modes", [])

@@ -10,7 +10,7 @@ import jax
 import numpy as np
 
 from funcenv import spaces
-from funcenv.adapters.engine.batching import action_rows, stack_members
+from funcenv.adapters.engine.batching import member_rows, stack_members
 from funcenv.adapters.spaces.differing import join_spaces
 from funcenv.adapters.spaces.space import Space, plain_member
 from funcenv.spaces.space import AnySpace
@@ -66,7 +66,7 @@ def iterate(space: Any, items: Any) -> Iterator[Any]:
     [[1.0, 0.0], [0.0, 1.0]]
     """
     pure = _pure(space)
-    return iter(action_rows(pure, items, _length(pure, items)))
+    return iter(member_rows(pure, items, _length(pure, items)))
 
 
 def concatenate(space: Any, items: Iterable[Any], out: Any) -> Any:

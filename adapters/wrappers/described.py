@@ -25,7 +25,7 @@ class _Described(FuncEnv[Any, Any, Any]):
         return state
 
 
-def described(wrapper: Env[Any, Any], env: Env[Any, Any]) -> _Described:
+def described(wrapper: object, env: Env[Any, Any]) -> _Described:
     """Return an environment with the spaces of `env`, for the pure wrapper of the same name as `wrapper`.
 
     Raises:

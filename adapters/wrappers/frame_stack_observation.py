@@ -8,8 +8,8 @@ from typing import Any
 from funcenv import wrappers as pure
 from funcenv.adapters.engine.batching import stack_members
 from funcenv.adapters.env import ActType, Env, ObsType
-from funcenv.adapters.spaces.space import plain_member
 from funcenv.adapters.wrappers.described import described
+from funcenv.adapters.wrappers.utils import create_zero_array
 from funcenv.adapters.wrappers.wrapper import ObservationWrapper, WrapperObsType
 
 
@@ -42,8 +42,7 @@ class FrameStackObservation(ObservationWrapper[WrapperObsType, ObsType, ActType]
         self._space = inside.observation_space
         self._padding = padding_type
         if isinstance(padding_type, str):
-            zero = inside.observation_space.zero if padding_type == "zero" else None
-            self._padding = None if zero is None else plain_member(inside.observation_space, zero())
+            self._padding = create_zero_array(env.observation_space) if padding_type == "zero" else None
         self._frames: collections.deque[Any] = collections.deque(maxlen=self.stack_size)
 
     def observation(self, observation: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from funcenv.adapters.env import ActType, Env, ObsType
-from funcenv.adapters.rendering.modes import RGB_MODES, add_render_mode
+from funcenv.adapters.rendering.modes import add_render_mode, require_rgb_mode
 from funcenv.adapters.rendering.window import Window, window_title
 from funcenv.adapters.wrappers.wrapper import Wrapper
 
@@ -34,11 +34,7 @@ class HumanRendering(Wrapper[ObsType, ActType, ObsType, ActType]):
 
     def __init__(self, env: Env[Any, Any]) -> None:
         super().__init__(env)
-        if env.render_mode not in RGB_MODES:
-            raise ValueError(
-                f"HumanRendering needs an environment whose render_mode is one of {', '.join(RGB_MODES)}, got "
-                f"{env.render_mode!r}"
-            )
+        require_rgb_mode("HumanRendering", env)
         self._window = Window(window_title(env), env.metadata.get("render_fps", 30))
         self.metadata = add_render_mode(env.metadata, "human")
 

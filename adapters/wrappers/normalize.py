@@ -9,39 +9,9 @@ import numpy as np
 from funcenv import wrappers as pure
 from funcenv.adapters.env import ActType, Env, ObsType
 from funcenv.adapters.wrappers.described import described
+from funcenv.adapters.wrappers.utils import RunningMeanStd
 from funcenv.adapters.wrappers.wrapper import ObservationWrapper, Wrapper, WrapperObsType
 from funcenv.checks import require_positive, require_probability
-from funcenv.struct import NDArray
-
-_FIRST_COUNT = 1e-4  # the weight of mean 0 and variance 1 before the first value, as in Gymnasium
-
-
-class RunningMeanStd:
-    """Mean and variance of all values so far.
-
-    Attributes:
-        mean: Mean, of the shape of a value.
-        var: Variance, likewise.
-        count: Number of values.
-
-    >>> moments = RunningMeanStd(())
-    >>> for value in 1.0, 3.0:
-    ...     moments.add(value)
-    >>> round(float(moments.mean), 2), round(float(moments.var), 2), round(moments.count)
-    (2.0, 1.0, 2)
-    """
-
-    def __init__(self, shape: tuple[int, ...]) -> None:
-        self.mean: NDArray = np.zeros(shape)
-        self.var: NDArray = np.ones(shape)
-        self.count = _FIRST_COUNT
-
-    def add(self, value: Any) -> None:
-        """Add a value."""
-        difference, count = value - self.mean, self.count + 1
-        self.mean = self.mean + difference / count
-        self.var = (self.var * self.count + difference**2 * self.count / count) / count
-        self.count = count
 
 
 class NormalizeObservation(ObservationWrapper[WrapperObsType, ObsType, ActType]):
@@ -71,12 +41,12 @@ class NormalizeObservation(ObservationWrapper[WrapperObsType, ObsType, ActType])
         super().__init__(env)
         space = pure.NormalizeObservation(described(self, env), epsilon).observation_space
         self.observation_space = space
-        self.obs_rms, self.epsilon, self.update_running_mean = RunningMeanStd(space.shape), epsilon, True
+        self.obs_rms, self.epsilon, self.update_running_mean = RunningMeanStd(shape=space.shape), epsilon, True
 
     def observation(self, observation: Any) -> Any:
         """Add the observation to the moments, and normalize it."""
         if self.update_running_mean:
-            self.obs_rms.add(np.asarray(observation))
+            self.obs_rms.update([observation])
         return np.float32((observation - self.obs_rms.mean) / np.sqrt(self.obs_rms.var + self.epsilon))
 
 
@@ -111,12 +81,12 @@ class NormalizeReward(Wrapper[ObsType, ActType, ObsType, ActType]):
         require_probability(gamma=gamma)
         require_positive(epsilon=epsilon)
         self.gamma, self.epsilon, self.update_running_mean = gamma, epsilon, True
-        self.return_rms, self.discounted_reward = RunningMeanStd(()), 0.0
+        self.return_rms, self.discounted_reward = RunningMeanStd(), 0.0
 
     def _after_step(self, result: Any) -> Any:
         observation, reward, terminated, *rest = result
         self.discounted_reward = self.discounted_reward * self.gamma * (1 - terminated) + float(reward)
         if self.update_running_mean:
-            self.return_rms.add(self.discounted_reward)
+            self.return_rms.update([self.discounted_reward])
         scaled = float(reward / np.sqrt(self.return_rms.var + self.epsilon))
         return (observation, scaled, terminated, *rest)

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from funcenv.adapters.compat.results import call_render
+from funcenv.adapters.engine.lifecycle import ClosesAtExit
 from funcenv.adapters.env import ActType, Env, ObsType
-from funcenv.adapters.rendering.modes import RGB_MODES
+from funcenv.adapters.rendering.modes import require_rgb_mode
 from funcenv.adapters.wrappers.wrapper import Wrapper
 from funcenv.checks import require_at_least, require_flag, require_positive
 from funcenv.counted import counted
@@ -29,7 +30,105 @@ def capped_cubic_video_schedule(episode_id: int) -> bool:
     return round(episode_id ** (1 / 3)) ** 3 == episode_id if episode_id < 1000 else episode_id % 1000 == 0
 
 
-class RecordVideo(Wrapper[ObsType, ActType, ObsType, ActType]):
+class Recorder(ClosesAtExit):
+    """What the wrappers that record videos share, of one environment or of a vector: triggers, names and files.
+
+    Attributes:
+        recording: Whether a video is being recorded.
+        episode_id: Number of the current episode; -1 before the first.
+        step_id: Number of the last step; -1 before the first.
+    """
+
+    metadata: Any
+    _video: VideoWriter | None = None
+
+    def _set_up(
+        self,
+        video_folder: str | os.PathLike[str],
+        episode_trigger: Callable[[int], bool] | None,
+        step_trigger: Callable[[int], bool] | None,
+        video_length: int,
+        name_prefix: str,
+        fps: float | None,
+        disable_logger: bool,
+    ) -> None:
+        """Check the arguments that the wrappers share, and keep them."""
+        require_at_least(0, "video_length", video_length, remedy="0 records whole episodes")
+        own_fps = self.metadata.get("render_fps", self.metadata.get("video.frames_per_second", 30))  # old Gym's name
+        self.frames_per_sec = own_fps if fps is None else fps
+        require_positive(fps=self.frames_per_sec)
+        require_ffmpeg()
+        folder = require_folder(video_folder)
+        if any(folder.glob(f"{name_prefix}-*.mp4")):
+            warnings.warn(
+                f"{folder} has videos named {name_prefix}-... that may be replaced", UserWarning, stacklevel=3
+            )
+        self.video_folder, self.name_prefix = str(folder), name_prefix
+        if episode_trigger is None and step_trigger is None:
+            episode_trigger = capped_cubic_video_schedule
+        self.episode_trigger, self.step_trigger = episode_trigger, step_trigger
+        self.video_length = video_length or math.inf
+        self.disable_logger = require_flag("disable_logger", disable_logger)
+        self.episode_id = self.step_id = -1
+
+    @property
+    def recording(self) -> bool:
+        """True while a video is being recorded."""
+        return self._video is not None
+
+    def start_recording(self, video_name: str) -> None:
+        """Finish the current video, if any, and start another with the next frame."""
+        self.stop_recording()
+        self._video = VideoWriter(os.path.join(self.video_folder, f"{video_name}.mp4"), self.frames_per_sec)
+        self.close_by_itself()  # finishes the video even if nobody calls close()
+
+    def stop_recording(self) -> None:
+        """Finish the current video, if any."""
+        video, self._video = self._video, None
+        if video is None:
+            return
+        video.close()
+        if not self.disable_logger and video.num_frames:
+            print(f"{video.path}: {counted(video.num_frames, 'frame')}")
+
+    def _begin_episode(self) -> None:
+        """Count an episode, and start a video if the trigger says so."""
+        self.episode_id += 1
+        if self.video_length == math.inf:
+            self.stop_recording()
+        if self.episode_trigger is not None and self.episode_trigger(self.episode_id):
+            self.start_recording(f"{self.name_prefix}-episode-{self.episode_id}")
+
+    def _begin_step(self) -> None:
+        """Count a step, and start a video if the trigger says so."""
+        self.step_id += 1
+        if self.step_trigger is not None and self.step_trigger(self.step_id):
+            self.start_recording(f"{self.name_prefix}-step-{self.step_id}")
+
+    def _record(self) -> None:
+        """Add the current frame to the video, if any."""
+        if self._video is None:
+            return
+        frame = self._frame()
+        if not isinstance(frame, np.ndarray):
+            warnings.warn(
+                f"the recording stopped: render() gave {type(frame).__name__} instead of a frame; "
+                "let only this wrapper call it",
+                UserWarning,
+                stacklevel=5,
+            )
+            self.stop_recording()
+            return
+        self._video.add(frame)
+        if self._video.num_frames >= self.video_length:
+            self.stop_recording()
+
+    def _frame(self) -> Any:
+        """Return the current frame; anything but an array stops the recording."""
+        raise NotImplementedError
+
+
+class RecordVideo(Recorder, Wrapper[ObsType, ActType, ObsType, ActType]):
     """A wrapper that records episodes, or pieces of `video_length` frames, as MP4 files.
 
     It is Gymnasium's wrapper of this name (1.4.0), with its triggers and file names: `rl-video-episode-0.mp4` for a
@@ -89,35 +188,10 @@ class RecordVideo(Wrapper[ObsType, ActType, ObsType, ActType]):
     ) -> None:
         super().__init__(env)
         self._mode = "rgb_array" if _render_takes_mode(env) else None
-        if self._mode is None and env.render_mode not in RGB_MODES:
-            raise ValueError(
-                f"RecordVideo needs an environment whose render_mode is one of {', '.join(RGB_MODES)}, got "
-                f'{env.render_mode!r}; make it with render_mode="rgb_array"'
-            )
-        require_at_least(0, "video_length", video_length, remedy="0 records whole episodes")
-        own_fps = env.metadata.get("render_fps", env.metadata.get("video.frames_per_second", 30))  # old Gym's name
-        self.frames_per_sec = own_fps if fps is None else fps
-        require_positive(fps=self.frames_per_sec)
-        require_ffmpeg()
-        folder = require_folder(video_folder)
-        if any(folder.glob(f"{name_prefix}-*.mp4")):
-            warnings.warn(
-                f"{folder} has videos named {name_prefix}-... that may be replaced", UserWarning, stacklevel=2
-            )
-        self.video_folder, self.name_prefix = str(folder), name_prefix
-        if episode_trigger is None and step_trigger is None:
-            episode_trigger = capped_cubic_video_schedule
-        self.episode_trigger, self.step_trigger = episode_trigger, step_trigger
-        self.video_length = video_length or math.inf
-        self.disable_logger = require_flag("disable_logger", disable_logger)
-        self.episode_id = self.step_id = -1
-        self._video: VideoWriter | None = None
+        if self._mode is None:
+            require_rgb_mode("RecordVideo", env)
+        self._set_up(video_folder, episode_trigger, step_trigger, video_length, name_prefix, fps, disable_logger)
         self._collected: list[Any] = []  # recorded frames of a "_list" mode that `render` still has to return
-
-    @property
-    def recording(self) -> bool:
-        """True while a video is being recorded."""
-        return self._video is not None
 
     def render(self, mode: str | None = None) -> Any:
         """Render the inner environment; a list of frames includes those that were recorded since the last call."""
@@ -126,60 +200,27 @@ class RecordVideo(Wrapper[ObsType, ActType, ObsType, ActType]):
             frames, self._collected = self._collected + frames, []
         return frames
 
-    def start_recording(self, video_name: str) -> None:
-        """Finish the current video, if any, and start another with the next frame."""
-        self.stop_recording()
-        self._video = VideoWriter(os.path.join(self.video_folder, f"{video_name}.mp4"), self.frames_per_sec)
-        self.close_by_itself()  # finishes the video even if nobody calls close()
-
-    def stop_recording(self) -> None:
-        """Finish the current video, if any."""
-        video, self._video = self._video, None
-        if video is None:
-            return
-        video.close()
-        if not self.disable_logger and video.num_frames:
-            print(f"{video.path}: {counted(video.num_frames, 'frame')}")
-
     def close(self) -> None:
         """Close the inner environment and finish the video."""
         super().close()
         self.stop_recording()
 
     def _after_reset(self, result: Any) -> Any:
-        self.episode_id += 1
-        if self.video_length == math.inf:
-            self.stop_recording()
-        self._record("episode", self.episode_id, self.episode_trigger)
+        self._begin_episode()
+        self._record()
         return result
 
     def _after_step(self, result: Any) -> Any:
-        self.step_id += 1
-        self._record("step", self.step_id, self.step_trigger)
+        self._begin_step()
+        self._record()
         return result
 
-    def _record(self, unit: str, index: int, trigger: Callable[[int], bool] | None) -> None:
-        """Start a video if the trigger says so, and add the current frame to the video."""
-        if trigger is not None and trigger(index):
-            self.start_recording(f"{self.name_prefix}-{unit}-{index}")
-        if self._video is None:
-            return
+    def _frame(self) -> Any:
         frame = call_render(self.env, self._mode)
         if isinstance(frame, list):
             self._collected += frame
             frame = frame[-1] if frame else None
-        if not isinstance(frame, np.ndarray):
-            warnings.warn(
-                f"the recording stopped: render() gave {type(frame).__name__} instead of a frame; "
-                "let only this wrapper call it",
-                UserWarning,
-                stacklevel=4,
-            )
-            self.stop_recording()
-            return
-        self._video.add(frame)
-        if self._video.num_frames >= self.video_length:
-            self.stop_recording()
+        return frame
 
 
 def _render_takes_mode(env: Env[Any, Any]) -> bool:

@@ -8,16 +8,15 @@ environments that are written by hand, and around those of `make`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from funcenv import wrappers as pure
 from funcenv.adapters.env import ActType, Env, ObsType
-from funcenv.adapters.spaces.space import plain_member
 from funcenv.adapters.wrappers.described import described
+from funcenv.adapters.wrappers.member_function import MemberFunction
 from funcenv.adapters.wrappers.wrapper import (
     ActionWrapper,
     ObservationWrapper,
@@ -25,7 +24,7 @@ from funcenv.adapters.wrappers.wrapper import (
     WrapperActType,
     WrapperObsType,
 )
-from funcenv.spaces.space import AnySpace
+from funcenv.struct import NDArray
 
 
 class TransformObservation(ObservationWrapper[WrapperObsType, ObsType, ActType]):
@@ -51,99 +50,6 @@ class TransformObservation(ObservationWrapper[WrapperObsType, ObsType, ActType])
     def observation(self, observation: Any) -> Any:
         """Apply the function."""
         return self.func(observation)
-
-
-class FlattenObservation(ObservationWrapper[WrapperObsType, ObsType, ActType]):
-    """A wrapper that flattens observations to vectors, as `funcenv.wrappers.FlattenObservation` does.
-
-    Args:
-        env: Environment to wrap.
-
-    >>> from funcenv import adapters
-    >>> env = FlattenObservation(adapters.make("Blackjack-v1"))
-    >>> env.observation_space.shape, int(env.reset(seed=0)[0].sum())
-    ((45,), 3)
-    """
-
-    def __init__(self, env: Env[Any, Any]) -> None:
-        super().__init__(env)
-        flat: pure.FlattenObservation[Any, Any] = pure.FlattenObservation(described(self, env))
-        self.observation_space = flat.observation_space
-        self._flatten = _compiled(flat.outer_observation, flat.env.observation_space, flat.observation_space)
-
-    def observation(self, observation: Any) -> Any:
-        """Flatten the observation."""
-        return self._flatten(observation)
-
-
-class TimeAwareObservation(ObservationWrapper[WrapperObsType, ObsType, ActType]):
-    """A wrapper that adds the number of steps since the episode began to the observation.
-
-    It is `funcenv.wrappers.TimeAwareObservation` for stateful environments.
-
-    Args:
-        env: Environment with a time limit.
-        flatten: Whether observations are flat vectors.
-        normalize_time: Whether the time is in [0, 1] instead of a number of steps.
-        dict_time_key: Key of the time in observations that are dicts.
-
-    Attributes:
-        timesteps: Number of steps since the episode began.
-        max_timesteps: Time limit.
-
-    Raises:
-        ValueError: There is no time limit, or the observations have the key `dict_time_key` already.
-
-    >>> from funcenv import adapters
-    >>> env = TimeAwareObservation(adapters.make("CartPole-v1"))
-    >>> _ = env.reset(seed=0)
-    >>> env.step(0)[0].shape, env.step(0)[0][4]
-    ((5,), np.float32(2.0))
-    """
-
-    def __init__(
-        self,
-        env: Env[Any, Any],
-        flatten: bool = True,
-        normalize_time: bool = False,
-        *,
-        dict_time_key: str = "time",
-    ) -> None:
-        super().__init__(env)
-        limit = env.get_wrapper_attr("max_episode_steps") if env.has_wrapper_attr("max_episode_steps") else None
-        if limit is None and env.spec is not None:
-            limit = env.spec.max_episode_steps
-        if limit is None:
-            raise ValueError("TimeAwareObservation needs a TimeLimit inside: TimeAwareObservation(TimeLimit(env, 500))")
-        limited: pure.TimeLimit[Any, Any] = pure.TimeLimit(described(self, env), max_episode_steps=limit)
-        aware: pure.TimeAwareObservation[Any] = pure.TimeAwareObservation(
-            limited, flatten, normalize_time, dict_time_key=dict_time_key
-        )
-        self.observation_space = aware.observation_space
-        self.max_timesteps, self.timesteps = limit, 0
-
-        @jax.jit
-        def observe(observation: Any, elapsed: Any) -> Any:
-            inside = pure.StepCounterState(env_state=observation, elapsed_steps=elapsed)
-            key = jax.random.key(0)  # not used: the observation draws nothing
-            return aware.observation(pure.StepCounterState(env_state=inside, elapsed_steps=elapsed), key)
-
-        space = limited.observation_space
-        self._observe: Callable[[Any, Any], Any] = lambda observation, elapsed: plain_member(
-            aware.observation_space, observe(space.pack(observation), elapsed)
-        )
-
-    def observation(self, observation: Any) -> Any:
-        """Add the time."""
-        return self._observe(observation, np.int32(self.timesteps))
-
-    def _after_reset(self, result: Any) -> Any:
-        self.timesteps = 0
-        return super()._after_reset(result)
-
-    def _after_step(self, result: Any) -> Any:
-        self.timesteps += 1
-        return super()._after_step(result)
 
 
 class TransformAction(ActionWrapper[ObsType, WrapperActType, ActType]):
@@ -197,10 +103,36 @@ class ClipAction(ActionWrapper[ObsType, WrapperActType, ActType]):
         return np.clip(np.asarray(action, inside.dtype), inside.low, inside.high)
 
 
-class RescaleAction(ActionWrapper[ObsType, WrapperActType, ActType]):
+class PureAction(ActionWrapper[ObsType, WrapperActType, ActType]):
+    """A wrapper that changes actions as a pure wrapper does; a subclass says which one.
+
+    Args:
+        env: Environment to wrap, with spaces of `funcenv.adapters.spaces`.
+        **arguments: Those of the pure wrapper.
+
+    Attributes:
+        compiled: The function from an action of the agent to one of `env`.
+    """
+
+    pure_class: ClassVar[Any]
+
+    def __init__(self, env: Env[Any, Any], **arguments: Any) -> None:
+        super().__init__(env)
+        with jax.enable_x64(True):
+            wrapped = self.pure_class(described(self, env), **arguments)
+            inside, outside = wrapped.env.action_space, wrapped.action_space
+        self._pure, self.action_space = wrapped, outside
+        self.compiled = MemberFunction(wrapped.inner_action, outside, inside)
+
+    def action(self, action: Any) -> Any:
+        """Return the action of the environment."""
+        return self.compiled(action)
+
+
+class RescaleAction(PureAction[ObsType, WrapperActType, ActType]):
     """A wrapper that maps actions from `[min_action, max_action]` to the bounds of the environment's `Box`.
 
-    It is `funcenv.wrappers.RescaleAction` for stateful environments; it computes with 32 bits.
+    It is `funcenv.wrappers.RescaleAction` for stateful environments.
 
     Args:
         env: Environment with a bounded `Box` of real-valued actions.
@@ -218,16 +150,44 @@ class RescaleAction(ActionWrapper[ObsType, WrapperActType, ActType]):
     (Box(0.0, 1.0, (1,), float32), array([1.], dtype=float32))
     """
 
-    def __init__(self, env: Env[Any, Any], min_action: Any, max_action: Any) -> None:
-        super().__init__(env)
-        inside = described(self, env)
-        rescaled: Any = pure.RescaleAction(inside, min_action=min_action, max_action=max_action)
-        self.action_space = rescaled.action_space
-        self._rescale = _compiled(rescaled.inner_action, rescaled.action_space, rescaled.env.action_space)
+    pure_class: ClassVar[Any] = pure.RescaleAction
 
-    def action(self, action: Any) -> Any:
-        """Map the action to the inner bounds."""
-        return self._rescale(action)
+    def __init__(self, env: Env[Any, Any], min_action: Any, max_action: Any) -> None:
+        super().__init__(env, min_action=min_action, max_action=max_action)
+
+
+class DiscretizeAction(PureAction[ObsType, WrapperActType, ActType]):
+    """A wrapper that lets the agent choose a bin of each element of a bounded `Box` of actions.
+
+    It is `funcenv.wrappers.DiscretizeAction` for stateful environments: the action is the middle of the bin.
+
+    Args:
+        env: Environment with a bounded `Box` of actions.
+        bins: Number of bins of every element, or a tuple with one number for each, in C order.
+        multidiscrete: Whether actions are a `MultiDiscrete` with one number for each element, instead of a single
+            `Discrete`.
+
+    Raises:
+        TypeError: The actions are not a `Box`, or a number of bins is not an integer.
+        ValueError: The box has an open side, a number of bins is below 1, `bins` has a wrong length, or there are more
+            combinations than 32 bits can count.
+
+    >>> from funcenv import adapters
+    >>> env = DiscretizeAction(adapters.make("Pendulum-v1"), bins=4)
+    >>> env.action_space, env.action(3), env.revert_action(np.array([1.2]))
+    (Discrete(4), array([1.5], dtype=float32), array(3, dtype=int32))
+    """
+
+    pure_class: ClassVar[Any] = pure.DiscretizeAction
+
+    def __init__(self, env: Env[Any, Any], bins: int | tuple[int, ...], multidiscrete: bool = False) -> None:
+        super().__init__(env, bins=bins, multidiscrete=multidiscrete)
+        self.bins, self.multidiscrete = bins, multidiscrete
+
+    def revert_action(self, action: Any) -> NDArray:
+        """Return the bins that contain an action of the environment."""
+        with jax.enable_x64(True):
+            return np.asarray(self._pure.revert_action(np.asarray(action, self.env.action_space.dtype)))
 
 
 class TransformReward(RewardWrapper[ObsType, ActType]):
@@ -280,9 +240,3 @@ class ClipReward(RewardWrapper[ObsType, ActType]):
     def reward(self, reward: float) -> float:
         """Clip the reward."""
         return float(np.clip(reward, self.min_reward, self.max_reward))
-
-
-def _compiled(function: Callable[[Any], Any], source: AnySpace, target: AnySpace) -> Callable[[Any], Any]:
-    """Return a compiled function from members of one space to members of another, both in NumPy's types."""
-    program = jax.jit(lambda member: jax.tree.map(jnp.asarray, function(member)))
-    return lambda member: plain_member(target, program(source.pack(member)))

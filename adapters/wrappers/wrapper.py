@@ -16,7 +16,7 @@ from funcenv.adapters.spaces.space import with_generator
 from funcenv.func_env import FuncEnv
 
 
-def _inherited(name: str, doc: str, may_be_set: bool = True) -> Any:
+def inherited(name: str, doc: str, may_be_set: bool = True) -> Any:
     """Return a property with the inner environment's value, until the wrapper sets a value of its own."""
     own = f"_{name}"
 
@@ -66,12 +66,12 @@ class Wrapper(Env[WrapperObsType, WrapperActType], Generic[WrapperObsType, Wrapp
 
     env: Env[ObsType, ActType]
 
-    action_space: Any = _inherited("action_space", "Space of actions.")
-    observation_space: Any = _inherited("observation_space", "Space of observations.")
-    metadata: Any = _inherited("metadata", "Render modes and frame rate.")
-    reward_range: Any = _inherited("reward_range", "Bounds of the reward of a step.")
-    spec: Any = _inherited("spec", "Specification from which the inner environment was made.", may_be_set=False)
-    render_mode: Any = _inherited("render_mode", "Render mode of the inner environment.", may_be_set=False)
+    action_space: Any = inherited("action_space", "Space of actions.")
+    observation_space: Any = inherited("observation_space", "Space of observations.")
+    metadata: Any = inherited("metadata", "Render modes and frame rate.")
+    reward_range: Any = inherited("reward_range", "Bounds of the reward of a step.")
+    spec: Any = inherited("spec", "Specification from which the inner environment was made.", may_be_set=False)
+    render_mode: Any = inherited("render_mode", "Render mode of the inner environment.", may_be_set=False)
 
     def __init__(self, env: Env[ObsType, ActType]) -> None:
         require_env(type(self).__name__, env)

@@ -154,7 +154,7 @@ class AtariPreprocessing(RepeatWrapper[AtariPreprocessingState, Action, Array]):
 
     def transition(self, state: AtariPreprocessingState, action: Action, key: jax.Array) -> AtariPreprocessingState:
         """Repeat the action until the last frame, the end of the episode, or the loss of a life."""
-        seen = _Seen(state.previous, self._pool(state), state.lives, state.life_lost)
+        seen = _Seen(state.previous, self._pool(state.newest, state.previous), state.lives, state.life_lost)
         keys = key, self.extra_key(key)
         last = repeat(self.env, state.env_state, action, keys, self.frame_skip, seen, self._observe)
         return AtariPreprocessingState(
@@ -181,9 +181,13 @@ class AtariPreprocessing(RepeatWrapper[AtariPreprocessingState, Action, Array]):
         return _Seen(previous, newest, lives, life_lost), ends
 
     def observation(self, state: AtariPreprocessingState, key: jax.Array) -> Array:
-        """Return the maximum of the two frames, resized."""
+        """Return the picture of the two frames."""
         del key
-        image = resize(self._pool(state), _image_shape(self.screen_size))
+        return self.picture(state.newest, state.previous)
+
+    def picture(self, newest: UInt8[Array, "..."], previous: UInt8[Array, "..."]) -> Array:
+        """Return the observation of two frames: their maximum, resized."""
+        image = resize(self._pool(newest, previous), _image_shape(self.screen_size))
         if self.scale_obs:
             image = jnp.asarray(np.arange(256, dtype=np.float32) / 255)[image]  # XLA would not round as a division does
         return image[..., None] if self.grayscale_obs and self.grayscale_newaxis else image
@@ -203,13 +207,21 @@ class AtariPreprocessing(RepeatWrapper[AtariPreprocessingState, Action, Array]):
         is_gray = len(env.observation_space.shape or ()) == 2
         require_image(self, env.observation_space, channels=None if is_gray and self.grayscale_obs else (3,))
 
-    def _frame(self, env_state: Any, key: jax.Array) -> UInt8[Array, "..."]:
-        """Return the screen, grey if observations are."""
-        image = self.env.observation(env_state, key)
-        return gray_levels(image, "ALE") if self.grayscale_obs and image.ndim == 3 else image
+    def frame(self, screen: UInt8[Array, "..."]) -> UInt8[Array, "..."]:
+        """Return a screen of the environment, grey if observations are."""
+        return gray_levels(screen, "ALE") if self.grayscale_obs and screen.ndim == 3 else screen
 
-    def _pool(self, state: AtariPreprocessingState) -> UInt8[Array, "..."]:
-        return state.newest if self.frame_skip == 1 else jnp.maximum(state.newest, state.previous)
+    @property
+    def frame_space(self) -> Box:
+        """The space of these frames."""
+        shape = require_image(self, self.env.observation_space).shape
+        return Box(0, 255, shape[:2] if self.grayscale_obs else shape, np.uint8)
+
+    def _frame(self, env_state: Any, key: jax.Array) -> UInt8[Array, "..."]:
+        return self.frame(self.env.observation(env_state, key))
+
+    def _pool(self, newest: UInt8[Array, "..."], previous: UInt8[Array, "..."]) -> UInt8[Array, "..."]:
+        return newest if self.frame_skip == 1 else jnp.maximum(newest, previous)
 
     def _lives(self, env_state: Any) -> Int[Array, ""]:
         if not self.terminal_on_life_loss:

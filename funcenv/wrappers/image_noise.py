@@ -13,7 +13,7 @@ from funcenv.struct import field
 from funcenv.wrappers._spaces import first_env, require_image
 from funcenv.wrappers.base import Wrapper
 
-_GRAY_LEVELS = tuple(255 * weight // WHOLE for weight in LUMINANCE["ALE"])  # noise that each channel adds
+GRAY_LEVELS = tuple(255 * weight // WHOLE for weight in LUMINANCE["ALE"])  # noise that each channel adds
 
 
 class ImageNoise(Wrapper[State, Action, UInt8[Array, "height width 3"]]):
@@ -31,7 +31,7 @@ class ImageNoise(Wrapper[State, Action, UInt8[Array, "height width 3"]]):
         image = self.env.observation(self.inner(state), key)
         pixels_key, noise_key = jax.random.split(self.extra_key(key))
         if self._is_noise_grayscale:
-            levels = jnp.asarray(_GRAY_LEVELS, jnp.int32)[None, None]
+            levels = jnp.asarray(GRAY_LEVELS, jnp.int32)[None, None]
             channels = jax.random.randint(noise_key, image.shape, jnp.zeros_like(levels), levels, jnp.int32)
             noise = jnp.broadcast_to(channels.sum(-1, keepdims=True).astype(jnp.uint8), image.shape)
         else:

@@ -228,7 +228,7 @@ def test_an_environment_written_by_hand_is_registered():
         funcenv.make("lab/Corridor-v0")
     envs = adapters.make_vec("lab/Corridor-v0", 2)
     assert type(envs) is adapters.SyncVectorEnv and envs.reset()[0].tolist() == [3, 3]
-    for mistake in {"output": "jax"}, {"vectorization_mode": "async"}, {"vectorization_mode": "vector_entry_point"}:
+    for mistake in {"output": "jax"}, {"vectorization_mode": "vector_entry_point"}:
         with pytest.raises(ValueError, match="; (leave it out|use)"):
             adapters.make_vec("lab/Corridor-v0", 2, **mistake)
     with pytest.raises(ValueError, match="vectorization_mode must be sync, async or vector_entry_point, got 'fast'"):

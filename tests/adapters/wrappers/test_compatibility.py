@@ -210,3 +210,29 @@ def test_wrappers_keep_the_interface_of_old_gym(tmp_path):
     assert rows == trace_today(SHORT, 5)[0]
     assert info["episode"]["l"] == len(rows) - 1 and not info["TimeLimit.truncated"]
     assert len(list(tmp_path.iterdir())) == 1
+
+
+@pytest.mark.parametrize(
+    ("wrap", "expected"),
+    [
+        (lambda env: adapters.wrappers.RepeatAction(env, 3), (2, 1.0, True)),
+        (lambda env: adapters.wrappers.MaxAndSkipObservation(env, 2), (2, 1.0, True)),
+        (lambda env: adapters.wrappers.DelayObservation(env, 1), (0, 0.5, False)),
+        (lambda env: adapters.wrappers.StickyAction(env, 0.5), (1, 0.5, False)),
+        (adapters.wrappers.Autoreset, (1, 0.5, False)),
+    ],
+)
+def test_a_wrapper_around_an_old_interface_has_it_too(wrap, expected):
+    class Numbered(Drawn):
+        observation_space = Space(spaces.Box(0, 3, (), np.int32))
+
+    env = wrap(Numbered())
+    env.reset(seed=0)
+    assert env.step(0)[:3] == expected
+
+
+def test_autoreset_around_an_old_interface():
+    env = adapters.wrappers.Autoreset(Drawn())
+    env.reset(seed=0)
+    assert [env.step(0)[:3] for _ in range(4)] == [(1, 0.5, False), (2, 0.5, True), (0, 0.0, False), (1, 0.5, False)]
+    assert adapters.wrappers.Autoreset(adapters.EnvCompatibility(Drawn())).reset(seed=0) == (0, {})

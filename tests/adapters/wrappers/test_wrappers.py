@@ -36,6 +36,9 @@ FLAGS = {
     "pop_frames": adapters.wrappers.RenderCollection,
     "reset_clean": adapters.wrappers.RenderCollection,
     "disable_logger": functools.partial(adapters.wrappers.RecordVideo, video_folder="videos"),
+    "grayscale_obs": adapters.wrappers.AtariPreprocessing,
+    "render_only": adapters.wrappers.AddRenderObservation,
+    "is_noise_grayscale": functools.partial(adapters.wrappers.AddWhiteNoise, probability_of_noise_per_pixel=0.5),
     "lz4_compress": functools.partial(gym.wrappers.FrameStack, num_stack=2),
 }
 
@@ -338,8 +341,8 @@ def test_the_passive_checker_finds_bad_spaces():
 
 
 def test_a_functional_wrapper_is_pointed_to():
-    with pytest.raises(AttributeError, match=r"goes inside: adapters.FunctionalEnv\(funcenv.wrappers.DelayObservation"):
-        _ = adapters.wrappers.DelayObservation
+    with pytest.raises(AttributeError, match=r"goes inside: adapters.FunctionalEnv\(funcenv.wrappers.DelayAction"):
+        _ = adapters.wrappers.DelayAction
     with pytest.raises(AttributeError, match="no attribute 'Nothing'; the stateful wrappers are: .*RecordVideo"):
         _ = adapters.wrappers.Nothing
 
