@@ -3,6 +3,9 @@
 if __name__ != "funcenv.adapters":
     raise ImportError("import funcenv.adapters")
 
+from typing import TYPE_CHECKING, NoReturn
+
+import funcenv.hints as _hints
 from funcenv.adapters import envs, error, logger, spaces, utils, vector, wrappers
 from funcenv.adapters.checking.env_checker import check_env
 from funcenv.adapters.compat.listing import pprint_registry
@@ -77,6 +80,13 @@ __all__ = [
     "vector",
     "wrappers",
 ]
+
+
+if not TYPE_CHECKING:  # where it would hide misspelt names
+
+    def __getattr__(name: str) -> NoReturn:
+        """Say what takes the place of a name that is missing."""
+        raise AttributeError(_hints.missing_name(f"module {__name__!r}", name, _hints.OF_ADAPTERS, __all__))
 
 
 def __dir__() -> list[str]:

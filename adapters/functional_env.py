@@ -184,6 +184,7 @@ class FunctionalEnv(Env[ObsType, ActType]):
             self._lock.release()
 
     @exclusive
+    @explain_calls("the mode is that of the environment: make(id, render_mode='human')")
     def render(self) -> Any:
         """Return what `render_mode` names: an image, a string, a list of them, or None.
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Generic
+from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
 from funcenv.adapters.engine.seeding import HasGenerator
 from funcenv.adapters.env import ActType, ObsType
+from funcenv.hints import OF_VECTOR_INTERFACE, raise_missing
 from funcenv.registry import EnvSpec
 
 
@@ -46,6 +47,12 @@ class VectorEnv(HasGenerator, Generic[ObsType, ActType]):
     single_action_space: Any
     observation_space: Any
     action_space: Any
+
+    if not TYPE_CHECKING:  # where it would hide misspelt attributes
+
+        def __getattr__(self, name: str) -> Any:
+            """Say what takes the place of an attribute that is missing."""
+            return raise_missing(self, name, type(self).__name__, OF_VECTOR_INTERFACE)
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[ObsType, dict[str, Any]]:
         """Start an episode in every environment, and return observations and infos.

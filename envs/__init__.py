@@ -49,7 +49,7 @@ else:
                 if name in family.__all__:
                     return getattr(family, name)
         raise AttributeError(
-            _hints.missing_name(f"module {__name__!r}", name, {}, () if name[:1] == "_" else __dir__())
+            _hints.missing_name(f"module {__name__!r}", name, _hints.OF_ENVS, () if name[:1] == "_" else __dir__())
         )
 
     def __dir__() -> list[str]:

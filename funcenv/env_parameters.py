@@ -7,7 +7,19 @@ from typing import Any
 
 from funcenv.struct import unknown_field_remedy
 
-_STATEFUL_ARGUMENTS = ("render_mode", "disable_env_checker", "autoreset")
+_STATEFUL_ARGUMENTS = ("render_mode", "disable_env_checker")
+_ELSEWHERE = {
+    **dict.fromkeys(
+        ("max_steps_in_episode", "max_steps", "episode_length", "time_limit", "horizon"), "write max_episode_steps"
+    ),
+    **dict.fromkeys(
+        ("autoreset", "auto_reset"), "a FuncVectorEnv resets by itself, and so do those of funcenv.adapters.make_vec"
+    ),
+    **dict.fromkeys(("seed", "key"), "give it to reset: env.reset(funcenv.key(seed)), or env.reset(seed=seed)"),
+    **dict.fromkeys(("batch_size", "num_env", "n_envs"), "write funcenv.FuncVectorEnv(env, num_envs)"),
+    **dict.fromkeys(("new_step_api", "apply_step_compatibility"), "funcenv.adapters.gym has old Gym's four values"),
+    "asynchronous": "one program steps the batch; leave it out, or choose a vectorization_mode",
+}
 
 
 def require_known_parameters(id: str, build: Any, params: dict[str, Any]) -> None:
@@ -24,7 +36,7 @@ def require_known_parameters(id: str, build: Any, params: dict[str, Any]) -> Non
     names = [entry.name for entry in dataclasses.fields(build)]
     for name in params:
         if name not in names:
-            remedy = unknown_field_remedy(build, name, f"it has: {', '.join(names)}")
+            remedy = _ELSEWHERE.get(name) or unknown_field_remedy(build, name, f"it has: {', '.join(names)}")
             # Python's own wording, which libraries search for when they try whether an argument is accepted.
             if name in _STATEFUL_ARGUMENTS:
                 remedy = f"the interface that has one is funcenv.adapters.make({id!r}, {name}=...)"

@@ -284,6 +284,11 @@ class FuncEnv(Traits, Drawable[State, Action], PyTreeNode, Generic[State, Action
             isinstance(state, tuple) and any(isinstance(one, Timestep) for one in state)
         ):
             raise TypeError(f"step needs a state, got a {type(state).__name__}; {RESULT_ORDER}")
+        if hasattr(type(state), "of_many"):
+            raise TypeError(
+                f"step needs the state of one environment, got a {type(state).__name__}; write "
+                "venv.step(vstate, actions)"
+            )
         if isinstance(state, jax.Array) and jnp.issubdtype(state.dtype, jax.dtypes.prng_key):
             raise TypeError("step needs a state first, got a key; write env.step(state, action, key)")
         transition_key, observation_key = split_call_key(key)
@@ -358,6 +363,8 @@ def require_env(what: str, env: Any) -> None:
         remedy = f"build it first, as in funcenv.make({shown})"
     elif isinstance(env, type):
         shown, remedy = env.__name__, f"build it first, as in {env.__name__}()"
+    elif hasattr(env, "get_wrapper_attr"):
+        remedy = "pass the functional environment inside, env.get_wrapper_attr('func_env')"
     elif isinstance(env, PyTreeNode):
         shown, remedy = type(env).__name__, "pass the one environment, such as venv.env"
     raise TypeError(f"{what} takes a FuncEnv, got {shown}; {remedy}")
@@ -440,7 +447,10 @@ def reward_bounds(*rewards: Any) -> tuple[float, float]:
 def _scalar(env: AnyEnv, name: str, value: Any) -> jax.Array:
     array: jax.Array = _strip_weak_types(value)
     if array.shape != ():
-        raise ValueError(f"{type(env).__name__}.{name} must return a scalar, got shape {array.shape}; index or sum it")
+        raise ValueError(
+            f"{type(env).__name__}.{name} must return a scalar, got shape {array.shape}; index or sum it, or map step "
+            "over a batch of states, with jax.vmap or a FuncVectorEnv"
+        )
     return array
 
 

@@ -5,13 +5,25 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NoReturn
+
+
+def functional_wrapper(name: str) -> str:
+    """Return the remedy for a stateful wrapper that exists as a functional one only."""
+    return (
+        f"funcenv.wrappers.{name} is functional and goes inside: "
+        f"adapters.FunctionalEnv(funcenv.wrappers.{name}(funcenv.make(id), ...))"
+    )
+
 
 _STATEFUL = "funcenv.adapters.make(id) gives the stateful interface, which has it"
 _IN_TIMESTEP = "a time step has it, which reset and step return beside the state: state, timestep = env.reset(key)"
 
-IN_TIMESTEP = dict.fromkeys(("obs", "observation", "reward", "done", "terminated", "truncated", "info"), _IN_TIMESTEP)
-"""Names of a time step that users look for in a state, as brax's states have them."""
+IN_TIMESTEP = {
+    **dict.fromkeys(("obs", "observation", "reward", "done", "terminated", "truncated", "info"), _IN_TIMESTEP),
+    "env_state": "step takes the state that reset of the same environment, with the same wrappers, has returned",
+}
+"""Names of a time step that users look for in a state, as brax's states have them, and what wrappers look for there."""
 
 OF_ENV = {
     **dict.fromkeys(("close", "metadata", "render_mode", "spec", "np_random", "get_wrapper_attr"), _STATEFUL),
@@ -52,6 +64,18 @@ OF_TIMESTEP = {
 }
 """Names that users look for in a time step."""
 
+OF_TRAJECTORY = {
+    **{
+        name: f"write trajectory.timestep.{name}, an array [num_steps, num_envs, ...]"
+        for name in ("observation", "reward", "done", "terminated", "truncated", "info", "final_observation")
+    },
+    **dict.fromkeys(("obs", "observations"), "write trajectory.timestep.observation"),
+    **dict.fromkeys(("next_obs", "next_observation"), "write trajectory.timestep.final_observation"),
+    **dict.fromkeys(("rewards", "dones"), "write trajectory.timestep.reward and trajectory.timestep.done"),
+    "actions": "write trajectory.action",
+}
+"""Names that users look for in the trajectory of a rollout."""
+
 OF_SPACE = {
     **dict.fromkeys(
         ("seed", "np_random"), "a space holds no generator; draw members with space.sample(funcenv.key(0))"
@@ -73,6 +97,9 @@ OF_PACKAGE = {
     "vector": "the functional one is funcenv.FuncVectorEnv, and the stateful ones are in funcenv.adapters.vector",
     "evaluate_policy": "write funcenv.evaluate(env, policy, num_episodes, key)",
     "learn": "write funcenv.train.run.start(funcenv.train.ppo.Config(env_id=...), folder)",
+    **dict.fromkeys(("create", "get_environment", "make_env"), "write funcenv.make(id)"),
+    "vmap": "write jax.vmap(env.step), or funcenv.FuncVectorEnv(env, num_envs)",
+    "jit": "write jax.jit(env.step)",
 }
 """Names that users look for in the package itself."""
 
@@ -88,16 +115,18 @@ OF_WRAPPERS = {
         "write NormalizeObservation or NormalizeReward",
     ),
     **dict.fromkeys(("FrameStack", "VecFrameStack"), "write FrameStackObservation"),
-    **dict.fromkeys(
-        ("AutoResetWrapper", "AutoReset"), "FuncVectorEnv resets by itself; Autoreset wraps one environment"
-    ),
-    **dict.fromkeys(
-        ("VmapWrapper", "VecEnv", "DummyVecEnv", "SubprocVecEnv"), "write funcenv.FuncVectorEnv(env, num_envs)"
-    ),
+    "AutoResetWrapper": "write Autoreset",
     "GrayScaleObservation": "write GrayscaleObservation",
-    "ClipActionWrapper": "write ClipAction",
+    "PixelObservationWrapper": "write AddRenderObservation",
 }
-"""Names that users look for among the functional wrappers."""
+"""Names that users look for among the stateful wrappers."""
+
+OF_VECTOR_INTERFACE = {
+    **dict.fromkeys(("seed", "env_method"), "seeds are given to reset, and methods to call: envs.reset(seed=0)"),
+    "env_is_wrapped": "wrappers are layers of the one environment, envs.func_env",
+    "envs": "there is one program for the batch; envs.func_env is the environment in it",
+}
+"""Names that users look for in a stateful vector environment."""
 
 _OF_TRAIN_START = "write run.start(ppo.Config(env_id=...), folder), or funcenv train ENV in a shell"
 OF_TRAIN = {
@@ -105,7 +134,16 @@ OF_TRAIN = {
     "a2c": "ppo is its successor; guides/your_own_algorithm.md writes an actor-critic from scratch",
     **dict.fromkeys(("PPO", "DQN", "SAC", "TD3", "A2C"), f"algorithms are modules in small letters; {_OF_TRAIN_START}"),
 }
-"""Names that users look for in the package for training."""
+"""Names that users look for in the package for training, and in the modules of algorithms."""
+
+OTHER_ALGORITHMS = {
+    **dict.fromkeys(("a2c", "a3c", "trpo", "vpg", "acktr"), "ppo takes its place"),
+    **dict.fromkeys(("rainbow", "c51", "qr_dqn", "qrdqn", "ddqn", "apex", "r2d2"), "dqn and pqn take its place"),
+    **dict.fromkeys(("ddpg", "crossq", "redq", "d4pg"), "td3 and sac take its place"),
+    **dict.fromkeys(("ppo_lstm", "ppo_rnn", "rppo"), "write recurrent_ppo"),
+    **dict.fromkeys(("cql", "td3_bc", "awac"), "iql takes its place"),
+}
+"""Algorithms of other libraries, and what there is."""
 
 _SETTINGS = {
     "num_envs": ("n_envs", "number_of_envs", "nenvs"),
@@ -144,6 +182,17 @@ _LIBRARIES = (
     (r"MPE_\w+|hanabi|overcooked|switch_riddle|storm|coin_game", "jaxmarl"),
     (r"(Cartpole|Walker|Cheetah|Acrobot|Hopper|Finger|Reacher|Humanoid|Pendulum|Ball)[A-Z]\w+", "playground"),
 )  # fmt: skip
+
+
+def note_missing_names(module: Any, hints: Mapping[str, str]) -> Any:
+    """Let a module answer names that it does not have with a remedy, and return it."""
+
+    def missing(name: str) -> NoReturn:
+        known = () if name.startswith("_") else vars(module)
+        raise AttributeError(missing_name(f"module {module.__name__!r}", name, hints, known), name=name, obj=module)
+
+    vars(module).setdefault("__getattr__", missing)
+    return module
 
 
 def missing_name(owner: str, name: str, hints: Mapping[str, str], known: Iterable[str] = ()) -> str:

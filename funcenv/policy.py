@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, Protocol, runtime_checkable
 
 import jax
@@ -48,9 +49,14 @@ def require_policy(what: str, policy: Any) -> None:
     if isinstance(policy, jax.Array) and jnp.issubdtype(policy.dtype, jax.dtypes.prng_key):
         raise TypeError(f"{what} takes the policy before the key, got a key; change their order")
     if not callable(policy):
-        raise TypeError(
-            f"{what} takes a policy(observation, key) -> action, got {policy!r}; funcenv.random_policy(env) makes one"
-        )
+        remedy = "funcenv.random_policy(env) makes one"
+        if hasattr(policy, "apply"):
+            remedy = "write lambda observation, key: jnp.argmax(network.apply(params, observation))"
+        elif hasattr(policy, "predict"):
+            remedy = "a model of another framework plays environments of funcenv.adapters.gymnasium"
+        elif isinstance(policy, os.PathLike) or (isinstance(policy, str) and "/" in policy):
+            remedy = f"funcenv.load_policy({str(policy)!r}) loads that of a run"
+        raise TypeError(f"{what} takes a policy(observation, key) -> action, got {policy!r}; {remedy}")
 
 
 def adapted(env: AnyEnv, policy: Any) -> AnyEnv:

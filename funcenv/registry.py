@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self
 
-from funcenv.checks import require_size
+from funcenv.checks import explain_calls, require_size
 from funcenv.entry_points import load_entry_points
 from funcenv.env_parameters import require_known_parameters
 from funcenv.func_env import AnyEnv, FuncEnv
@@ -318,7 +318,10 @@ def spec(id: str) -> EnvSpec:
     funcenv.registry.UnregisteredEnv: no environment is registered as 'CartPoel-v1'; did you mean CartPole-v1?
     """
     if not isinstance(id, str):
-        raise TypeError(f"an environment id is a string such as 'CartPole-v1', got {id!r}")
+        name = id.__name__ if isinstance(id, type) else type(id).__name__
+        is_env = isinstance(id, FuncEnv) or _is_env_class(id)
+        remedy = f"; build it as {name}(), without an id" if is_env else ""
+        raise TypeError(f"an environment id is a string such as 'CartPole-v1', got {id!r}{remedy}")
     module, colon, name_in_module = id.rpartition(":")
     if colon and not (module and name_in_module):
         raise ValueError(f"an environment id has the form [module:][namespace/]Name[-vN], got {id!r}")
@@ -357,6 +360,10 @@ def spec(id: str) -> EnvSpec:
     raise UnregisteredEnv(f"no environment is registered as {id!r}; {suggestion}")
 
 
+@explain_calls(
+    "make takes an id, and the rest by name: funcenv.make(id, gravity=1.6). The interface with a render_mode is "
+    "funcenv.adapters.make(id, render_mode=...)"
+)
 def make(id: str, *, max_episode_steps: int | None = _UNSET, **params: Any) -> AnyEnv:
     """Build a registered environment.
 
@@ -457,7 +464,7 @@ def _suggest_id(id: str, versions: list[str]) -> str:
         return f"did you mean {lowered[id.lower()]}? {elsewhere}" if id.lower() in lowered else elsewhere
     close = difflib.get_close_matches(id.lower(), lowered, n=1, cutoff=0.75)
     close = [lowered[close[0]]] if close else [known for known in known_specs if _bare_name(known) == _bare_name(id)]
-    return f"did you mean {' or '.join(close)}?" if close else "funcenv.pprint_registry() lists what there is"
+    return f"did you mean {' or '.join(close)}?" if close else "funcenv list, or funcenv.pprint_registry(), shows them"
 
 
 def _bare_name(id: str) -> str:

@@ -39,9 +39,11 @@ from funcenv._compile.rollout import Accumulator, as_policy, play
 from funcenv.checks import MAX_COUNT, require_size
 from funcenv.forking import require_threads
 from funcenv.func_env import RESULT_ORDER, Action, AnyEnv, FuncEnv, Obs, State, require_env
+from funcenv.hints import OF_TRAJECTORY, raise_missing
 from funcenv.parameters import parameter_axes
 from funcenv.policy import Policy, adapted, require_policy
 from funcenv.random import indexed_key, require_typed_key
+from funcenv.random.keys import is_key
 from funcenv.spaces.space import AnySpace
 from funcenv.statistics import RolloutStatistics, episode_totals, marked_missing
 from funcenv.struct import PyTreeNode, field
@@ -67,6 +69,13 @@ class Trajectory(NamedTuple, Generic[Action, Obs]):
 
     timestep: VectorTimestep[Obs]  # result of each action
     action: Action
+
+
+def _missing_in_trajectory(self: Any, name: str) -> Any:
+    return raise_missing(self, name, "Trajectory", OF_TRAJECTORY)
+
+
+Trajectory.__getattr__ = _missing_in_trajectory  # type: ignore[attr-defined]  # checkers report missing names themselves
 
 
 class Evaluation(PyTreeNode):
@@ -227,6 +236,7 @@ def rollout(
     if not isinstance(venv, FuncVectorEnv):
         shown = type(venv).__name__ if isinstance(venv, FuncEnv) else repr(venv)
         raise TypeError(f"rollout takes a FuncVectorEnv, got {shown}; write funcenv.FuncVectorEnv(env, num_envs=...)")
+    _require_key_and_count("rollout", "the key before num_steps", num_steps)
     num_steps = require_size("num_steps", num_steps, maximum=MAX_STEPS)
     require_policy("rollout", policy)
     require_typed_key(key)
@@ -276,6 +286,7 @@ def evaluate(
     ((10,), True)
     """
     require_env("evaluate", env)
+    _require_key_and_count("evaluate", "num_episodes before the key", num_episodes)
     num_episodes = require_size("num_episodes", num_episodes, maximum=MAX_COUNT)
     limit = MAX_EVALUATION_STEPS if max_steps is None else require_size("max_steps", max_steps, maximum=MAX_STEPS)
     require_policy("evaluate", policy)
@@ -287,6 +298,12 @@ def evaluate(
     if max_steps is None and not isinstance(evaluation.finished, jax.core.Tracer):
         _warn_of_unfinished(evaluation, limit)
     return evaluation
+
+
+def _require_key_and_count(what: str, order: str, count: Any) -> None:
+    """Raise `TypeError` if a key is given for a number of steps or episodes."""
+    if is_key(count):
+        raise TypeError(f"{what} takes {order}, got a key for the number; change their order")
 
 
 def _require_vstate(venv: AnyVectorEnv, vstate: Any) -> None:

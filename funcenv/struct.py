@@ -13,7 +13,7 @@ import difflib
 import enum
 import operator
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Self, TypeAlias, dataclass_transform
+from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeAlias, dataclass_transform
 
 import jax
 import numpy as np
@@ -83,6 +83,16 @@ class PyTreeNode:
         def __getattr__(self, name: str) -> Any:
             """Say what takes the place of an attribute that is missing."""
             return raise_missing(self, name, type(self).__name__, self._names_elsewhere)
+
+        def __getitem__(self, index: Any) -> NoReturn:
+            """Refuse to be indexed, as dicts and arrays are."""
+            owner = type(self).__name__
+            if isinstance(index, str):
+                raise TypeError(f"a {owner} has attributes and no keys, got [{index!r}]; write .{index}")
+            raise TypeError(
+                f"a {owner} has fields and no rows, got [{index!r}]; take a row of each field with "
+                f"jax.tree.map(lambda leaf: leaf[{index!r}], ...)"
+            )
 
     def replace(self, **changes: Any) -> Self:
         """Return a copy with some fields changed.
@@ -249,6 +259,12 @@ def _refuse_shared_defaults(cls: type) -> None:
 
 
 def _refuse_assignment(self: Any, name: str, value: Any) -> None:
+    if name not in {entry.name for entry in dataclasses.fields(self)}:
+        kind = type(value).__name__ if isinstance(value, (bool, int, float, str)) else "..."
+        raise dataclasses.FrozenInstanceError(
+            f"a {type(self).__name__} cannot be changed, and has no field {name!r}; declare one in the class, in place "
+            f"of __init__: {name}: {kind} = ..."
+        )
     raise dataclasses.FrozenInstanceError(
         f"a {type(self).__name__} cannot be changed; make another one with replace({name}=...)"
     )

@@ -240,4 +240,9 @@ class FuncVectorEnv(PyTreeNode, Generic[State, Action, Obs]):
         return functools.reduce(lambda loosest, space: loosest if loosest == space else loosest.union(space), spaces)
 
 
+FuncVectorEnv.__init__ = explain_calls(  # type: ignore[method-assign]  # with the same signature
+    "write funcenv.FuncVectorEnv(env, num_envs)"
+)(FuncVectorEnv.__init__)
+
+
 AnyVectorEnv: TypeAlias = FuncVectorEnv[Any, Any, Any]

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
-from typing import Any, Generic, NamedTuple
+from typing import Any, ClassVar, Generic, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -73,6 +73,8 @@ class AutoresetMode(enum.Enum):
 
 class VectorState(PyTreeNode, Generic[State]):
     """The states of all environments, their keys and their running totals: leading axis `[num_envs]` throughout."""
+
+    of_many: ClassVar = True  # what `FuncEnv.step` refuses
 
     env_state: State
     key: Key[Array, "num_envs"]  # changes only in a reset with new keys

@@ -5,6 +5,7 @@ The rows are mistakes that users of gymnax, brax, PureJaxRL, Gymnasium and Stabl
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
 import funcenv
@@ -18,6 +19,27 @@ class Windy(Tiny):
     """An environment whose parameter lacks an annotation."""
 
     wind = 0.5
+
+
+class ByHand(Tiny):
+    """An environment whose constructor assigns, as Gymnasium's do."""
+
+    def __init__(self, wind):
+        self.wind = wind
+
+
+class Model:
+    """A model of Stable Baselines3."""
+
+    def predict(self, observation):
+        return 0, None
+
+
+class Network:
+    """A module of flax, without its parameters."""
+
+    def apply(self, params, observation):
+        return observation
 
 
 def env():
@@ -39,6 +61,26 @@ def vector():
 def unpacked(values):
     observation, reward, terminated, truncated, info = values
     return observation
+
+
+def batch_of_states():
+    return jax.vmap(CartPole().reset)(jax.random.split(funcenv.key(0), 3))[0]
+
+
+def trajectory():
+    return funcenv.rollout(vector(), POLICY, funcenv.key(0), 2)[1]
+
+
+def stateful(id="CartPole-v1"):
+    env = adapters.make(id)
+    env.reset(seed=0)
+    return env
+
+
+def stateful_vector():
+    envs = adapters.make_vec("CartPole-v1", 2)
+    envs.reset(seed=0)
+    return envs
 
 
 POLICY = funcenv.random_policy(CartPole())
@@ -72,12 +114,37 @@ TABLE = [
     (lambda: vector().action_space, AttributeError, "single_action_space"),
     (lambda: vector().observation_space, AttributeError, "single_observation_space"),
     (lambda: vector().close(), AttributeError, "funcenv.adapters.make_vec"),
+    (lambda: CartPole().step(vector().reset(funcenv.key(0))[0], 0, funcenv.key(1)), TypeError, "venv.step"),
+    (lambda: CartPole().step(batch_of_states(), 0, funcenv.key(1)), ValueError, "jax.vmap or a FuncVectorEnv"),
+    (lambda: funcenv.make("CartPole-v1").step(state(), 0, funcenv.key(1)), AttributeError, "with the same wrappers"),
+    (lambda: timestep()["reward"], TypeError, "write .reward"),
+    (lambda: batch_of_states()[0], TypeError, "jax.tree.map(lambda leaf: leaf[0], ...)"),
+    (lambda: env().reset(np.random.default_rng(0)), TypeError, "Write funcenv.key(seed)"),
     # rollouts
+    (lambda: trajectory().reward, AttributeError, "trajectory.timestep.reward"),
+    (lambda: trajectory().obs, AttributeError, "trajectory.timestep.observation"),
+    (lambda: trajectory().next_obs, AttributeError, "trajectory.timestep.final_observation"),
+    (lambda: funcenv.evaluate(env(), POLICY, funcenv.key(0), 10), TypeError, "num_episodes before the key"),
+    (lambda: funcenv.rollout(vector(), POLICY, 10, funcenv.key(0)), TypeError, "the key before num_steps"),
+    (lambda: funcenv.evaluate(env(), "runs/first", 10, funcenv.key(0)), TypeError, "load_policy('runs/first')"),
+    (lambda: funcenv.evaluate(env(), Model(), 10, funcenv.key(0)), TypeError, "funcenv.adapters.gymnasium"),
+    (lambda: funcenv.evaluate(env(), Network(), 10, funcenv.key(0)), TypeError, "network.apply(params, observation)"),
+    (lambda: funcenv.evaluate(stateful(), POLICY, 10, funcenv.key(0)), TypeError, "get_wrapper_attr('func_env')"),
+    (lambda: funcenv.rollout(vector(), lambda o, k: [0], funcenv.key(0), 2), TypeError, "jnp.array"),
     (lambda: funcenv.rollout(vector(), funcenv.key(0), POLICY, 2), TypeError, "the policy before the key"),
     (lambda: funcenv.rollout(vector(), lambda o, k: (0, 0.5), funcenv.key(0), 2), TypeError, "the action alone"),
     # constructors and settings
     (lambda: Windy(wind=1.0), TypeError, "wind: float = ..."),
     (lambda: CartPole(gravty=1.0), TypeError, "did you mean gravity?"),
+    (lambda: ByHand(0.5), AttributeError, "wind: float = ..."),
+    (lambda: funcenv.FuncVectorEnv(env()), TypeError, "funcenv.FuncVectorEnv(env, num_envs)"),
+    (lambda: funcenv.make("CartPole-v1", "human"), TypeError, "render_mode=..."),
+    (lambda: funcenv.make("CartPole-v1", max_steps_in_episode=100), TypeError, "write max_episode_steps"),
+    (lambda: funcenv.make("CartPole-v1", episode_length=100), TypeError, "write max_episode_steps"),
+    (lambda: funcenv.make("CartPole-v1", auto_reset=True), TypeError, "resets by itself"),
+    (lambda: funcenv.make("CartPole-v1", seed=3), TypeError, "env.reset(funcenv.key(seed))"),
+    (lambda: funcenv.make(CartPole), TypeError, "build it as CartPole()"),
+    (lambda: wrappers.FrameStackObservation(env(), num_stack=4), TypeError, "stack_size"),
     (lambda: jax.vmap(lambda on: FrozenLake(is_slippery=on))(jnp.arange(2) > 0), ValueError, "outside of vmap and jit"),
     (lambda: jax.vmap(lambda name: FrozenLake(map_name=name))(jnp.arange(2)), ValueError, "outside of vmap and jit"),
     (lambda: ppo.Config(lr=1e-3), TypeError, "did you mean learning_rate?"),
@@ -93,6 +160,11 @@ TABLE = [
     (lambda: funcenv.train.PPO, AttributeError, "modules in small letters"),
     (lambda: funcenv.CartPole, AttributeError, "funcenv.envs.CartPole"),
     (lambda: funcenv.TimeLimit, AttributeError, "funcenv.wrappers.TimeLimit"),
+    (lambda: ppo.train, AttributeError, "run.start(ppo.Config(env_id=...), folder)"),
+    (lambda: ppo.make_train, AttributeError, "run.start(ppo.Config(env_id=...), folder)"),
+    (lambda: funcenv.create, AttributeError, "write funcenv.make(id)"),
+    (lambda: funcenv.envs.get_environment, AttributeError, "write funcenv.make(id)"),
+    (lambda: funcenv.vmap, AttributeError, "jax.vmap(env.step)"),
     (lambda: funcenv.gymnasium, AttributeError, "from funcenv.adapters import"),
     (lambda: funcenv.evaluate_policy, AttributeError, "funcenv.evaluate(env, policy"),
     (lambda: funcenv.envs.Cartpole, AttributeError, "did you mean CartPole?"),
@@ -111,6 +183,27 @@ TABLE = [
     (lambda: funcenv.register("hints/Pole-v0", CartPole()), TypeError, "register(id, CartPole)"),
     # stateful environments
     (lambda: adapters.make("CartPole-v1").reset(funcenv.key(0)), TypeError, "env.reset(seed=0)"),
+    (lambda: adapters.make("CartPole-v1", autoreset=True), TypeError, "make_vec"),
+    (lambda: adapters.make("CartPole-v1", new_step_api=True), TypeError, "funcenv.adapters.gym"),
+    (lambda: adapters.make_vec("CartPole-v1", 2, asynchronous=True), TypeError, "vectorization_mode"),
+    (lambda: stateful().gravty, AttributeError, "did you mean gravity?"),
+    (lambda: stateful().render(mode="human"), TypeError, "render_mode='human'"),
+    (lambda: stateful().step((np.int64(0), None)), ValueError, "pass the action alone"),
+    (lambda: stateful().step(np.array([1])), ValueError, "write int(action[0])"),
+    (lambda: stateful("Pendulum-v1").step(0.5), ValueError, "np.reshape(action, (1,))"),
+    (lambda: stateful("Pendulum-v1").step(np.zeros((3, 1))), ValueError, "pass one row, action[0]"),
+    (lambda: jax.jit(stateful().step)(0), TypeError, "inside jax.jit"),
+    (lambda: jax.jit(stateful("Pendulum-v1").step)(jnp.zeros(1)), TypeError, "inside jax.jit"),
+    (lambda: jax.jit(lambda: stateful().reset(seed=0))(), TypeError, "inside jax.jit"),
+    (lambda: stateful_vector().step(np.zeros((2, 1), int)), ValueError, "np.reshape(action, (2,))"),
+    (lambda: stateful_vector().seed(3), AttributeError, "envs.reset(seed=0)"),
+    (lambda: stateful_vector().env_method, AttributeError, "call"),
+    (lambda: adapters.AsyncVectorEnv, AttributeError, "funcenv.adapters.make_vec"),
+    (lambda: adapters.vector.AsyncVectorEnv, AttributeError, "funcenv.adapters.make_vec"),
+    (lambda: adapters.vector.make, AttributeError, "funcenv.adapters.make_vec"),
+    (lambda: adapters.wrappers.FrameStack, AttributeError, "write FrameStackObservation"),
+    (lambda: adapters.wrappers.Monitor, AttributeError, "write RecordEpisodeStatistics"),
+    (lambda: adapters.wrappers.GrayScaleObservation, AttributeError, "funcenv.wrappers.GrayscaleObservation"),
 ]
 
 

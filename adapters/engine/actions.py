@@ -6,10 +6,12 @@ and the environment decides what it does. Integers beyond their bounds, NaN, wro
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable
 from typing import Any
 
+import jax
 import numpy as np
 
 from funcenv.spaces import Dict, Tuple
@@ -120,12 +122,28 @@ def as_array(space: AnySpace, actions: Any) -> NDArray:
     try:
         return np.asarray(actions)
     except (ValueError, TypeError):
+        refuse_traced("step", actions)
         raise ValueError(f"actions for {space!r} must form one array, got {actions!r}") from None
+
+
+def refuse_traced(call: str, value: Any) -> None:
+    """Raise `TypeError` if what a call takes is traced, as it is inside `jax.jit`."""
+    if isinstance(value, jax.core.Tracer):
+        raise TypeError(
+            f"{call} of a stateful environment cannot be called inside jax.jit, vmap or scan, got a traced array; use "
+            "the functional environment there, env.get_wrapper_attr('func_env') or funcenv.make(id)"
+        )
 
 
 def wrong_shape(space: AnySpace, wanted: tuple[int, ...], actions: Any) -> ValueError:
     """Return the error that actions do not have the shape that they must have."""
-    return ValueError(f"actions for {space!r} must have shape {wanted}, got {tuple(actions.shape)}")
+    given = tuple(actions.shape)
+    remedy = "one for each environment" if wanted != space.shape else "sample one with action_space.sample()"
+    if math.prod(given) == math.prod(wanted):
+        remedy = f"write np.reshape(action, {wanted})"
+    elif given[1:] == wanted:
+        remedy = "it is a batch; pass one row, action[0]"
+    return ValueError(f"actions for {space!r} must have shape {wanted}, got {given}; {remedy}")
 
 
 def require_kind(space: AnySpace, given: np.dtype[Any]) -> None:

@@ -14,6 +14,7 @@ import jax
 import numpy as np
 
 from funcenv.func_env import AnyEnv
+from funcenv.hints import missing_name
 from funcenv.struct import parameter_ndim
 from funcenv.wrappers.base import Wrapper, layer_with, layers
 
@@ -69,7 +70,8 @@ def read_attribute(func_env: AnyEnv, name: str, view: Any = NO_STATE) -> Any:
         return attributes[name].read(view)
     owner = _owner(func_env, name)
     if owner is None:
-        raise AttributeError(f"{type(func_env.unwrapped).__name__} has no attribute {name!r}")
+        known = [one for layer in layers(func_env) for one in dir(type(layer))]
+        raise AttributeError(missing_name(type(func_env.unwrapped).__name__, name, {}, known))
     value = getattr(owner, _spelling(owner, name))
     return np.asarray(value) if isinstance(value, jax.Array) else value
 

@@ -12,6 +12,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from funcenv.adapters.engine.actions import refuse_traced
 from funcenv.adapters.engine.parameters import read_attribute, with_parameters
 from funcenv.adapters.engine.programs_single import EnvPrograms, env_programs
 from funcenv.adapters.engine.reset_options import read_options, with_options
@@ -165,8 +166,9 @@ class Face:
         session = self.session
         if key is not None:
             session.use_impl_of(key)
-            env = transferred(episode_env or session.func_env)
-            packed = self.programs.first_reset(env, key, jax.device_put(np.uint32(0)))
+            env, num_calls = transferred(episode_env or session.func_env), jax.device_put(np.uint32(0))
+            refuse_traced("reset", num_calls)
+            packed = self.programs.first_reset(env, key, num_calls)
             session.packed, session.programs = packed, self._programs
         else:
             packed = self._take_over()

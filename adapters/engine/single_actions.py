@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from funcenv.adapters.engine.actions import array_encoder, as_array, dict_encoder, tuple_encoder
+from funcenv.adapters.engine.actions import array_encoder, as_array, dict_encoder, refuse_traced, tuple_encoder
 from funcenv.spaces import Box, Dict, Discrete, Tuple
 from funcenv.spaces.space import AnySpace
 
@@ -48,6 +48,7 @@ def _discrete_encoder(space: Discrete) -> Callable[[Any], Any]:
         known = scalars.get(action) if type(action) in _MADE_BY_USERS else None
         if known is not None:
             return known
+        refuse_traced("step", action)
         member = int(space.encode_action(action))
         if member not in scalars:
             scalars[member] = jax.device_put(np.asarray(member, space.dtype))  # Only this compiles nothing.

@@ -1,5 +1,8 @@
 """The stateful vector interface."""
 
+from typing import TYPE_CHECKING, NoReturn
+
+import funcenv.hints as _hints
 from funcenv.adapters.async_vector_env import AsyncVectorEnv
 from funcenv.adapters.sync_vector_env import SyncVectorEnv
 from funcenv.adapters.vector import utils
@@ -23,3 +26,10 @@ __all__ = [
     "VectorWrapper",
     "utils",
 ]
+
+
+if not TYPE_CHECKING:  # where it would hide misspelt names
+
+    def __getattr__(name: str) -> NoReturn:
+        """Say what takes the place of a name that is missing."""
+        raise AttributeError(_hints.missing_name(f"module {__name__!r}", name, _hints.OF_ADAPTERS_VECTOR, __all__))

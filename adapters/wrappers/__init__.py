@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, NoReturn
 
+import funcenv.hints as _hints
 from funcenv import wrappers as _pure
 from funcenv.adapters.wrappers.atari_preprocessing import AtariPreprocessing
 from funcenv.adapters.wrappers.autoreset import Autoreset
@@ -97,13 +98,11 @@ if not TYPE_CHECKING:  # where it would hide misspelt names
 
     def __getattr__(name: str) -> NoReturn:
         """Say where a functional wrapper is, which Gymnasium has beside the stateful ones."""
-        remedy = f"; the stateful wrappers are: {', '.join(__all__)}"
-        if name in _pure.__all__:
-            remedy = (
-                f"; funcenv.wrappers.{name} is functional and goes inside: "
-                f"adapters.FunctionalEnv(funcenv.wrappers.{name}(funcenv.make(id), ...))"
-            )
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{remedy}")
+        functional = {one: _hints.functional_wrapper(one) for one in _pure.__all__}
+        message = _hints.missing_name(f"module {__name__!r}", name, functional | _hints.OF_ADAPTERS_WRAPPERS, __all__)
+        raise AttributeError(
+            message if ";" in message else f"{message}; the stateful wrappers are: {', '.join(__all__)}"
+        )
 
 
 def __dir__() -> list[str]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from funcenv.cli.flags import Flag, Parser, flags_of, import_from_here, prepare
 from funcenv.cli.table import UsageError
+from funcenv.hints import OTHER_ALGORITHMS
 
 DEFAULT_ENV = "CartPole-v1"
 TASK = ("env_params", "max_episode_steps", "pixels", "frames", "action_repeat")
@@ -56,7 +57,9 @@ def find_algorithm(name: str) -> Any:
     if name not in names:
         import_from_here()
         if name.isidentifier() and importlib.util.find_spec(name) is None:
-            close = [f"did you mean {one}?" for one in difflib.get_close_matches(name.lower(), names, n=1)]
+            lowered = name.lower().replace("-", "_")
+            close = [f"did you mean {one}?" for one in difflib.get_close_matches(lowered, names, n=1)]
+            close = [f"{OTHER_ALGORITHMS[lowered]};"] if lowered in OTHER_ALGORITHMS else close
             known = f"there are {', '.join(names)}, and module:name"
             raise UsageError(f"there is no algorithm {name!r}; {' '.join([*close, known])}")
     return find_algorithm(name)

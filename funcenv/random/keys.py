@@ -92,7 +92,8 @@ def require_typed_key(value: Any) -> None:
     is_array = isinstance(value, (jax.Array, np.ndarray, np.generic))
     shown = f"{value.dtype}{list(value.shape)}" if is_array else repr(value)
     is_seed = isinstance(value, int) and not isinstance(value, bool)
-    remedy = f"Write funcenv.key({value})" if is_seed else "Wrap a legacy key with jax.random.wrap_key_data"
+    remedy = "Wrap a legacy key with jax.random.wrap_key_data" if is_array else "Write funcenv.key(seed)"
+    remedy = f"Write funcenv.key({value})" if is_seed else remedy
     raise TypeError(
         f"a key must be a typed key, as funcenv.key(0) or jax.random.key(0) make them; got {shown}. {remedy}"
     )

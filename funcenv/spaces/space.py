@@ -158,9 +158,14 @@ class Space(abc.ABC, Generic[T_cov]):
 
     def refuse_action(self, x: Any) -> ValueError:
         """Return the error that says that `x` is not in the space."""
-        return ValueError(
-            f"action {x!r} of type {type(x).__name__} is not in {self!r}; sample one with action_space.sample()"
-        )
+        remedy = "sample one with action_space.sample()"
+        if isinstance(x, tuple):
+            remedy = "pass the action alone, the first value that a policy's predict returns"
+        elif self.shape == () and isinstance(x, (float, np.floating)):
+            remedy = "write int(action)"
+        elif self.shape == () and isinstance(x, (list, np.ndarray, jax.Array)) and np.shape(x) == (1,):
+            remedy = "write int(action[0])"
+        return ValueError(f"action {x!r} of type {type(x).__name__} is not in {self!r}; {remedy}")
 
     def require_kind(self, action: Any) -> None:
         """Check the shape and the kind of number of an action, which may be traced; its values are not looked at.
@@ -184,6 +189,10 @@ class Space(abc.ABC, Generic[T_cov]):
             raise TypeError(
                 f"an action of {self!r} is one array, got a {type(action).__name__}; return the action alone, without "
                 "probabilities, values or a memory"
+            )
+        if isinstance(action, list) and any(isinstance(one, jax.core.Tracer) for one in action):
+            raise TypeError(
+                f"an action of {self!r} is one array, got a list; write jnp.array(action), or jnp.squeeze of it"
             )
         if np.shape(action) != self.shape:
             raise ValueError(

@@ -73,7 +73,7 @@ if not TYPE_CHECKING:  # where it would hide misspelt names
         if name in _FUNCTIONS:
             return getattr(importlib.import_module(f"{__name__}.{_FUNCTIONS[name]}"), name)
         if name in _ALGORITHMS:
-            return importlib.import_module(f"{__name__}.algorithms.{name}")
+            return _hints.note_missing_names(importlib.import_module(f"{__name__}.algorithms.{name}"), _hints.OF_TRAIN)
         if name == "run":
             return importlib.import_module(f"{__name__}.runs.run")
         raise AttributeError(_hints.missing_name(f"module {__name__!r}", name, _hints.OF_TRAIN, __all__))
