@@ -23,7 +23,7 @@ def user_line(error: BaseException) -> str | None:
     """Return file, number and text of the innermost line outside of installed packages, or None if there is none."""
     if isinstance(error, SyntaxError) and error.filename:
         return _format(error.filename, error.lineno, error.text)
-    frames = [one for one in traceback.extract_tb(error.__traceback__) if _is_users(one.filename)]
+    frames = [one for one in traceback.extract_tb(error.__traceback__) if is_users(one.filename)]
     return _format(frames[-1].filename, frames[-1].lineno, frames[-1].line) if frames else None
 
 
@@ -31,7 +31,8 @@ def _format(file: str, number: int | None, line: str | None) -> str:
     return f"{file}, line {number}" + (f": {line.strip()}" if line and line.strip() else "")
 
 
-def _is_users(file: str) -> bool:
+def is_users(file: str) -> bool:
+    """Return whether a file belongs neither to Python nor to an installed package nor to this one."""
     if file.startswith("<"):
         return False
     path = pathlib.Path(file).resolve()

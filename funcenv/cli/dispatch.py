@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 
 from funcenv.cli.table import COMMANDS, Command, UsageError, find_command
 from funcenv.interrupts import leave_at_once
-from funcenv.origin import describe_error, user_line
+from funcenv.origin import describe_error, is_users, user_line
 from funcenv.printable import printable
 
 SIGPIPE_STATUS = 141
@@ -32,6 +33,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     funcenv 0.1.0
     0
     """
+    if arguments is None:  # the process is a command's own
+        warnings.formatwarning = format_warning
     try:
         try:
             return _main(list(sys.argv[1:] if arguments is None else arguments))
@@ -59,6 +62,18 @@ funcenv --version prints the version.
 
 exit statuses:
 {statuses}"""
+
+
+def format_warning(
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None
+) -> str:
+    r"""Return a warning in one line, with the place in a user's file that it is about.
+
+    >>> format_warning("CartPole names no version", UserWarning, __file__, 1)
+    'warning: CartPole names no version\n'
+    """
+    place = f" ({filename}, line {lineno})" if is_users(filename) else ""
+    return printable(f"warning: {message}{place}") + "\n"
 
 
 def _main(arguments: list[str]) -> int:

@@ -123,8 +123,10 @@ def run(arguments: Sequence[str]) -> int:
         raise FileNotFoundError(f"--json: there is no folder {pathlib.Path(str(options.json)).parent}; make it first")
     named = options.resume or options.run_dir
     folder = run.make_folder(options.runs, config, algorithm) if named is None else pathlib.Path(named)
+    is_alone = not (options.distributed or options.num_processes)
+    is_ours = named is None or (options.resume is None and is_alone and not folder.exists())
     try:
-        with leave_at_once(lambda: _interrupted(folder, is_ours=named is None)):
+        with leave_at_once(lambda: _interrupted(folder, is_ours)):
             if options.resume is not None:
                 result = run.resume(folder, config=config, trust_code=options.trust_code, **shared)
             else:
@@ -146,7 +148,8 @@ def _interrupted(folder: pathlib.Path, is_ours: bool) -> str:
     if not any((folder / "checkpoints").glob("*")):
         if is_ours:
             shutil.rmtree(folder, ignore_errors=True)
-        return "funcenv train: interrupted before anything was saved; the same command begins again"
+            return "funcenv train: interrupted before anything was saved; the same command begins again"
+        return f"funcenv train: interrupted before anything was saved; begin with: funcenv train --resume {folder}"
     return f"funcenv train: interrupted; what is saved is in {folder}; go on with: funcenv train --resume {folder}"
 
 

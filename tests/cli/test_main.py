@@ -286,7 +286,7 @@ def test_resume_of_a_finished_run_says_where_it_is(trained, capsys):
         (["train", "--num_env", "8"], 2, "there is no flag --num_env; did you mean --num-envs?"),
         (["train", "--thread=8"], 2, "there is no flag --thread; did you mean --threads?"),
         (["train", "--algo", "poo"], 2, "there is no algorithm 'poo'; did you mean ppo?"),
-        (["train", "--algo", "a3c"], 2, "did you mean sac? there are bc, dqn, "),
+        (["train", "--algo", "a3c"], 2, "'a3c'; ppo takes its place; there are bc, dqn, "),
         (["train", "--num-envs", "1.5"], 2, "'1.5' is not a whole number; write 1000, 1e3 or 1k"),
         (["train", "--num-minibatches", "3"], 2, "num_minibatches must divide num_envs * num_steps"),
         (["train", "CartPoel-v1"], 1, "did you mean CartPole-v1"),
@@ -303,6 +303,16 @@ def test_resume_of_a_finished_run_says_where_it_is(trained, capsys):
 def test_mistakes_are_reported_without_a_traceback(arguments, status, message, capsys):
     assert main(arguments) == status
     assert message in capsys.readouterr().err
+
+
+def test_warnings_take_one_line_and_name_files_of_users(tmp_path):
+    (tmp_path / "my_env.py").write_text(
+        "import warnings\nwarnings.warn('too windy')\nfrom funcenv.envs import CartPole\n"
+    )
+    command = [sys.executable, "-m", "funcenv", "check", "my_env:CartPole", "CartPole"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert "warning: CartPole names no version; using the newest, CartPole-v1\n" in done.stderr
+    assert f"warning: too windy ({tmp_path / 'my_env.py'}, line 2)\n" in done.stderr
 
 
 def test_resuming_with_other_flags_is_refused(trained, capsys):
