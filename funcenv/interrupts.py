@@ -8,6 +8,7 @@ saves its state before it stops. `raise_interrupted` does raise an exception, fo
 
 from __future__ import annotations
 
+import _thread
 import os
 import signal
 import sys
@@ -36,6 +37,8 @@ class Interrupted(BaseException):
 def raise_interrupted() -> Iterator[None]:
     """Raise `Interrupted` in the main thread when SIGINT or SIGTERM arrives, also inside of `leave_at_once`.
 
+    Where Python ignores exceptions, as in callbacks of its garbage collector, it is raised again soon after.
+
     >>> try:
     ...     with raise_interrupted():
     ...         signal.raise_signal(signal.SIGTERM)
@@ -47,8 +50,27 @@ def raise_interrupted() -> Iterator[None]:
     def interrupt(number: int, frame: FrameType | None) -> None:
         raise Interrupted(number)
 
-    with _handled_by(interrupt), _unheard_by_threads():
+    with _handled_by(interrupt), _unheard_by_threads(), _raised_again():
         yield
+
+
+@contextmanager
+def _raised_again() -> Iterator[None]:
+    """Let a signal arrive again whose exception Python has ignored."""
+    before = sys.unraisablehook
+
+    def answer(unraisable: Any) -> None:
+        ignored = unraisable.exc_value
+        if isinstance(ignored, Interrupted):
+            threading.Timer(0.01, _thread.interrupt_main, [ignored.number]).start()
+        else:
+            before(unraisable)
+
+    sys.unraisablehook = answer
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
 
 
 @contextmanager

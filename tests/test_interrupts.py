@@ -1,16 +1,18 @@
 """Commands that SIGINT or SIGTERM stops: a line, a status, and no traceback."""
 
+import gc
 import os
 import re
 import signal
 import subprocess
 import sys
 import sysconfig
+import time
 
 import pytest
 
 from funcenv.cli import main
-from funcenv.interrupts import note_requests
+from funcenv.interrupts import Interrupted, note_requests, raise_interrupted
 
 SMALL = [
     "--num-envs",
@@ -118,6 +120,23 @@ def test_a_game_is_left_through_an_exception(monkeypatch, capsys):
     assert main(["play", "CartPole-v1"]) == 143
     assert capsys.readouterr().err.splitlines() == ["funcenv play: interrupted"]
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_an_interrupt_in_a_callback_of_the_garbage_collector_is_not_lost(capfd):
+    def callback(phase, info):
+        gc.callbacks.clear()
+        signal.raise_signal(signal.SIGTERM)
+
+    kept, end = list(gc.callbacks), time.monotonic() + 30
+    try:
+        with pytest.raises(Interrupted), raise_interrupted():
+            gc.callbacks.append(callback)
+            gc.collect()
+            while time.monotonic() < end:  # until the signal arrives again
+                pass
+    finally:
+        gc.callbacks[:] = kept
+    assert capfd.readouterr().err == ""
 
 
 def test_a_second_request_acts_as_before():

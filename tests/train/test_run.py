@@ -116,6 +116,15 @@ def test_a_signal_stops_between_calls_and_resuming_is_bitwise(
     assert_same(run.resume(stopped.folder, console=console), uninterrupted)
 
 
+def test_a_signal_after_the_last_update_stops_before_the_evaluation(tiny, tmp_path, console, monkeypatch):
+    with monkeypatch.context() as patch:
+        interrupt(patch, 6, lambda: signal.raise_signal(signal.SIGINT))
+        stopped = run.start(tiny, tmp_path / "run", console=console)
+    assert len(repeatable_columns(stopped.folder)) == 24 and stopped.signal_number == signal.SIGINT
+    assert not (stopped.folder / "replay.html").exists()
+    assert run.resume(stopped.folder, console=console).finished and (stopped.folder / "replay.html").exists()
+
+
 def test_a_crash_between_checkpoints_loses_nothing(uninterrupted, tiny, tmp_path, console, monkeypatch):
     class Crash(Exception):
         pass
