@@ -34,7 +34,8 @@ class EnvPage:
     @property
     def title(self) -> str:
         """Name of the environment: as its docstring spells it, or the words of the class's name."""
-        spelled, words = parse_docstring(self.build)[0], split_words(self.build.__name__)
+        name = self.build.__name__.removeprefix("Suite")  # which dm_control's classes begin with
+        spelled, words = parse_docstring(self.build)[0], split_words(name)
         return spelled if spelled.replace(" ", "") == self.build.__name__ else words
 
     @property
@@ -102,7 +103,7 @@ def split_words(name: str) -> str:
 def animated(page: EnvPage) -> list[funcenv.EnvSpec]:
     """Return the ids of a class that have an animation: all, or the first one if they differ in their tasks only.
 
-    >>> [len(animated(page)) for page in env_pages() if page.title in ("CartPole", "Suite Walker")]
+    >>> [len(animated(page)) for page in env_pages() if page.title in ("CartPole", "Walker")]
     [2, 1]
     """
     return list(page.specs[:1] if "task" in page.specs[0].kwargs else page.specs)
