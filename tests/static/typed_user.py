@@ -10,9 +10,9 @@ import jax
 
 import funcenv
 from funcenv import adapters, spaces, wrappers
-from funcenv.envs import CartPole, CartPoleState, FrozenLake
+from funcenv.envs import CartPole, CartPoleState, FrozenLake, LunarLander
 from funcenv.spaces import Box, Discrete
-from funcenv.train import ppo, run
+from funcenv.train import dqn, ppo, run
 from funcenv.train.runs.final import FinalReturns
 
 Arrays = jax.Array
@@ -62,8 +62,10 @@ def found_mistakes(key: jax.Array) -> None:
     env.gravity = 1.6  # type: ignore[misc]  # planted
     env.reset(0)  # type: ignore[arg-type]  # planted
     state.thta  # type: ignore[attr-defined]  # planted  # noqa: B018
+    LunarLander(continous=True)  # type: ignore[call-arg]  # planted
     timestep.obs  # type: ignore[attr-defined]  # planted  # noqa: B018
     observation, reward, done, info = env.step(state, 0, key)  # type: ignore[misc]  # planted
+    dqn.Config(lr=1e-3)  # type: ignore[call-arg]  # planted
     ppo.Config(lr=1e-3)  # type: ignore[call-arg]  # planted
     ppo.Config(learning_rate="fast")  # type: ignore[arg-type]  # planted
     funcenv.make_vec("CartPole-v1")  # type: ignore[attr-defined]  # planted
@@ -73,5 +75,10 @@ def found_mistakes(key: jax.Array) -> None:
     wrappers.TimeLimit(env, max_steps=3)  # type: ignore[call-arg]  # planted
     funcenv.FuncVectorEnv("CartPole-v1", 3)  # type: ignore[arg-type]  # planted
     funcenv.rollout(env, funcenv.random_policy(env), key, 3)  # type: ignore[call-overload]  # planted
+    venv = funcenv.FuncVectorEnv(env, 2)
+    trajectory = funcenv.rollout(venv, funcenv.random_policy(env), key, 3)[1]
+    trajectory.reward  # type: ignore[attr-defined]  # planted  # noqa: B018
+    venv.reset(key)[0].obs  # type: ignore[attr-defined]  # planted  # noqa: B018
+    adapters.AsyncVectorEnv  # type: ignore[attr-defined]  # planted  # noqa: B018
     funcenv.load_policy("runs/first")(timestep)  # type: ignore[call-arg]  # planted
     run.start(ppo.Config(), "runs/first").mean  # type: ignore[attr-defined]  # planted  # noqa: B018
