@@ -11,6 +11,7 @@ import pytest
 import funcenv
 from funcenv import adapters, hints, spaces, wrappers
 from funcenv.envs import CartPole, FrozenLake
+from funcenv.scene import palette
 from funcenv.train import dqn, ppo
 from tests.support.tiny_envs import Tiny
 
@@ -172,6 +173,8 @@ TABLE = [
     (lambda: wrappers.FrameStack, AttributeError, "write FrameStackObservation"),
     (lambda: wrappers.VecNormalize, AttributeError, "NormalizeReward"),
     (lambda: wrappers.VmapWrapper, AttributeError, "funcenv.FuncVectorEnv"),
+    (lambda: palette.GRASS, AttributeError, "write LEAF"),
+    (lambda: palette.CRIMSON, AttributeError, "the colours are: PAPER, "),
     (lambda: spaces.Descrete, AttributeError, "did you mean Discrete?"),
     # ids
     (lambda: funcenv.make("Breakout-MinAtar"), ValueError, "MinAtar/Breakout-v1 is that game"),

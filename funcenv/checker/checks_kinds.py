@@ -156,6 +156,8 @@ def check_scene(tested: EnvUnderTest) -> Iterator[Finding]:
         has_reason = isinstance(changed, Failure) and isinstance(changed.error, ValueError)
         seen = f"traced, it raises {trace}" + (f"; run, it raises {changed}" if has_reason else "")
         remedy = "build the scene from jnp operations, with a number of shapes that does not depend on the state"
+        if isinstance(trace.error, (AttributeError, NameError, ImportError)):
+            remedy = "correct that name"
     elif not isinstance(trace.out, Scene):
         seen = f"it is not a Scene but a {type(trace.out).__name__}"
     else:

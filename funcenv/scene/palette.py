@@ -9,6 +9,9 @@ Backgrounds are light; what moves or matters is dark or saturated, so that image
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, NoReturn
+
+from funcenv.hints import missing_name
 from funcenv.scene.color import rgba
 
 PAPER = rgba("#f8f6f1")  # behind everything
@@ -31,3 +34,12 @@ ORANGE = rgba("#e8823a")
 RED = rgba("#d14a58")
 EARTH = rgba("#93715a")
 SKIN = rgba("#f3cfae")
+
+if not TYPE_CHECKING:  # where it would hide misspelt names
+
+    def __getattr__(name: str) -> NoReturn:
+        """Name the colours that there are."""
+        colours = [one for one in globals() if one.isupper() and one != "TYPE_CHECKING"]
+        message = missing_name(f"module {__name__!r}", name, {"GRASS": "write LEAF", "BLACK": "write INK"}, colours)
+        others = f"; the colours are: {', '.join(colours)}, and those of funcenv.scene.rgba('#b9d8a8')"
+        raise AttributeError(message if ";" in message else message + others)

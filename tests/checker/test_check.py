@@ -17,6 +17,7 @@ from funcenv.checker import (
     run_check,
 )
 from funcenv.envs import CartPole
+from funcenv.scene import palette
 from tests.checker import broken_envs
 
 
@@ -155,3 +156,12 @@ def test_a_class_inside_a_function_is_not_blamed_for_pickling():
         pass
 
     assert find_problems(Local(), funcenv.key(0), run=False) == []
+
+
+def test_a_misspelt_colour_is_no_fault_of_the_shapes():
+    class Green(CartPole):
+        def scene(self, state):
+            return palette.GRASS
+
+    with pytest.raises(EnvCheckError, match=r"has no attribute 'GRASS'; write LEAF\. Remedy: correct that name"):
+        check_func_env(Green(), funcenv.key(0))
