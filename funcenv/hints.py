@@ -115,6 +115,35 @@ OF_WRAPPERS = {
         "write NormalizeObservation or NormalizeReward",
     ),
     **dict.fromkeys(("FrameStack", "VecFrameStack"), "write FrameStackObservation"),
+    **dict.fromkeys(
+        ("AutoResetWrapper", "AutoReset"), "FuncVectorEnv resets by itself; Autoreset wraps one environment"
+    ),
+    **dict.fromkeys(
+        ("VmapWrapper", "VecEnv", "DummyVecEnv", "SubprocVecEnv"), "write funcenv.FuncVectorEnv(env, num_envs)"
+    ),
+    "GrayScaleObservation": "write GrayscaleObservation",
+    "ClipActionWrapper": "write ClipAction",
+}
+"""Names that users look for among the functional wrappers."""
+
+OF_ENVS = dict.fromkeys(("make", "create", "get_environment", "load"), "write funcenv.make(id)")
+"""Names that users look for in the package of environments."""
+
+_BATCH = "funcenv.adapters.make_vec(id, num_envs) steps a batch in one program; those of vector take functions"
+OF_ADAPTERS = {
+    **dict.fromkeys(("AsyncVectorEnv", "DummyVecEnv", "SubprocVecEnv", "ShmemVecEnv"), _BATCH),
+    **dict.fromkeys(("gym", "gymnasium"), "import it first: from funcenv.adapters import gym, or gymnasium"),
+}
+"""Names that users look for in the package of stateful interfaces."""
+
+OF_ADAPTERS_VECTOR = {"make": _BATCH, "VectorEnvWrapper": "write VectorWrapper"}
+"""Names that users look for in the module of stateful vector interfaces."""
+
+_NORMALIZE = "write NormalizeObservation or NormalizeReward"
+OF_ADAPTERS_WRAPPERS = {
+    **dict.fromkeys(("FrameStack", "VecFrameStack", "LazyFrames"), "write FrameStackObservation"),
+    "Monitor": "write RecordEpisodeStatistics, and RecordVideo for videos",
+    **dict.fromkeys(("VecNormalize", "NormalizeObs"), _NORMALIZE),
     "AutoResetWrapper": "write Autoreset",
     "GrayScaleObservation": "write GrayscaleObservation",
     "PixelObservationWrapper": "write AddRenderObservation",

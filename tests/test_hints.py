@@ -202,11 +202,11 @@ TABLE = [
     (lambda: stateful_vector().seed(3), AttributeError, "envs.reset(seed=0)"),
     (lambda: stateful_vector().env_method, AttributeError, "call"),
     (lambda: adapters.AsyncVectorEnv, AttributeError, "funcenv.adapters.make_vec"),
-    (lambda: adapters.vector.AsyncVectorEnv, AttributeError, "funcenv.adapters.make_vec"),
+    (lambda: adapters.vector.VectorEnvWrapper, AttributeError, "write VectorWrapper"),
     (lambda: adapters.vector.make, AttributeError, "funcenv.adapters.make_vec"),
     (lambda: adapters.wrappers.FrameStack, AttributeError, "write FrameStackObservation"),
     (lambda: adapters.wrappers.Monitor, AttributeError, "write RecordEpisodeStatistics"),
-    (lambda: adapters.wrappers.GrayScaleObservation, AttributeError, "funcenv.wrappers.GrayscaleObservation"),
+    (lambda: adapters.wrappers.GrayScaleObservation, AttributeError, "write GrayscaleObservation"),
 ]
 
 
@@ -225,7 +225,14 @@ def test_hints_are_for_names_that_are_missing(owner):
 
 
 def test_no_hint_is_for_a_name_that_its_package_has():
-    for package, names in ((funcenv, hints.OF_PACKAGE), (wrappers, hints.OF_WRAPPERS), (funcenv.train, hints.OF_TRAIN)):
+    for package, names in (
+        (funcenv, hints.OF_PACKAGE),
+        (wrappers, hints.OF_WRAPPERS),
+        (funcenv.train, hints.OF_TRAIN),
+        (adapters, hints.OF_ADAPTERS),
+        (adapters.vector, hints.OF_ADAPTERS_VECTOR),
+        (adapters.wrappers, hints.OF_ADAPTERS_WRAPPERS),
+    ):
         assert not set(names) & set(package.__all__)
 
 

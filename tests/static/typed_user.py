@@ -79,6 +79,6 @@ def found_mistakes(key: jax.Array) -> None:
     trajectory = funcenv.rollout(venv, funcenv.random_policy(env), key, 3)[1]
     trajectory.reward  # type: ignore[attr-defined]  # planted  # noqa: B018
     venv.reset(key)[0].obs  # type: ignore[attr-defined]  # planted  # noqa: B018
-    adapters.AsyncVectorEnv  # type: ignore[attr-defined]  # planted  # noqa: B018
+    adapters.ShmemVecEnv  # type: ignore[attr-defined]  # planted  # noqa: B018
     funcenv.load_policy("runs/first")(timestep)  # type: ignore[call-arg]  # planted
     run.start(ppo.Config(), "runs/first").mean  # type: ignore[attr-defined]  # planted  # noqa: B018

@@ -293,7 +293,5 @@ def test_asynchronous_calls_are_fetched_in_order():
     envs.close()
     with pytest.raises(adapters.ClosedEnvironment, match="reset_async came after close"):
         envs.reset(seed=0)
-    with pytest.raises(
-        ValueError, match="worker=.* is for processes, which AsyncVectorEnv does not have"
-    ):
+    with pytest.raises(ValueError, match="worker=.* is for processes, which AsyncVectorEnv does not have"):
         AsyncVectorEnv([ShortPointEnv], worker=print)
