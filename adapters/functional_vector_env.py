@@ -35,6 +35,7 @@ from funcenv.registry import EnvSpec
 from funcenv.spaces import batch_space
 from funcenv.spaces.space import AnySpace
 from funcenv.struct import NDArray
+from funcenv.union import require_one_task
 from funcenv.vector import AnyVectorEnv, AutoresetMode, VectorState
 
 _OUTPUTS = ("numpy", "jax", "torch")
@@ -92,7 +93,8 @@ class FunctionalVectorEnv(EnvPoolMethods[ObsType, ActType]):
 
     Raises:
         TypeError: `func_env` is not a `FuncEnv`.
-        ValueError: `num_envs` is below 1, parameters have another leading axis, or a mode or output is unknown.
+        ValueError: `num_envs` is below 1, parameters have another leading axis, a mode or output is unknown, or the
+            environment is a `Union` of several tasks.
         RuntimeError: the render mode is "human" and there is no display.
         ImportError: the output is "torch" and torch is not installed.
 
@@ -121,6 +123,7 @@ class FunctionalVectorEnv(EnvPoolMethods[ObsType, ActType]):
         spec: EnvSpec | None = None,
     ) -> None:
         require_func_env(type(self).__name__, func_env)
+        require_one_task(type(self).__name__, func_env)
         if output not in _OUTPUTS:
             raise ValueError(f"output must be one of {', '.join(_OUTPUTS)}, got {output!r}")
         if output == "torch":

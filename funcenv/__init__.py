@@ -21,6 +21,7 @@ from funcenv.random import key
 from funcenv.registry import EnvSpec, make, pprint_registry, register, registry, spec
 from funcenv.rollout import Evaluation, RolloutStatistics, Trajectory, evaluate, random_policy, rollout
 from funcenv.struct import PyTreeNode, field
+from funcenv.union import Union
 from funcenv.vector import AutoresetMode, FuncVectorEnv, VectorState, VectorTimestep
 from funcenv.wrappers import Wrapper
 
@@ -78,6 +79,7 @@ __all__ = [
     "RolloutStatistics",
     "Timestep",
     "Trajectory",
+    "Union",
     "VectorState",
     "VectorTimestep",
     "Wrapper",

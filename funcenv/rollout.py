@@ -45,7 +45,7 @@ from funcenv.policy import Policy, adapted, require_policy
 from funcenv.random import indexed_key, require_typed_key
 from funcenv.random.keys import is_key
 from funcenv.spaces.space import AnySpace
-from funcenv.statistics import RolloutStatistics, episode_totals, marked_missing
+from funcenv.statistics import RolloutStatistics, episode_totals, marked_missing, success_of, tells_success
 from funcenv.struct import PyTreeNode, field
 from funcenv.vector import AnyVectorEnv, AutoresetMode, FuncVectorEnv, VectorState, VectorTimestep
 
@@ -86,17 +86,18 @@ class Evaluation(PyTreeNode):
     terminated: Bool[Array, "num_episodes"]
     truncated: Bool[Array, "num_episodes"]
     finished: Bool[Array, "num_episodes"]  # False where the evaluation stopped at `max_steps`
+    success: Bool[Array, "num_episodes"] | None = None  # the last `info["is_success"]`, if the environment has it
 
     @classmethod
     def init(cls, venv: AnyVectorEnv, vstate: VectorState[Any]) -> Evaluation:
         """Return the evaluation before the first step of each episode."""
-        del venv
         return cls(
             episode_return=vstate.episode_return,
             episode_length=vstate.episode_length,
             terminated=jnp.zeros_like(vstate.done),
             truncated=jnp.zeros_like(vstate.done),
             finished=vstate.done,
+            success=jnp.zeros_like(vstate.done) if tells_success(venv, vstate) else None,
         )
 
     def update(self, timestep: VectorTimestep[Any]) -> Evaluation:
@@ -107,6 +108,7 @@ class Evaluation(PyTreeNode):
             terminated=timestep.terminated,
             truncated=timestep.truncated,
             finished=timestep.done,
+            success=None if self.success is None else success_of(timestep),
         )
         updated: Evaluation = jax.tree.map(lambda old, new: jnp.where(self.finished, old, new), self, latest)
         return updated
@@ -120,6 +122,11 @@ class Evaluation(PyTreeNode):
     def std_return(self) -> Float[Array, ""]:
         """Standard deviation over episodes."""
         return self.episode_return.std()
+
+    @property
+    def success_rate(self) -> Float[Array, ""] | None:
+        """The share of episodes that ended with the goal achieved; None if the environment does not tell it."""
+        return None if self.success is None else self.success.mean(dtype=self.episode_return.dtype)
 
 
 class RandomPolicy(PyTreeNode):

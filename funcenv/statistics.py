@@ -12,9 +12,12 @@ from jaxtyping import Array, Bool, Float, Int
 
 from funcenv._compile.rollout.step import Accumulator
 from funcenv._jax import config
+from funcenv.func_env import AnyEnv
+from funcenv.row_groups import by_group
 from funcenv.struct import PyTreeNode
 from funcenv.trees import select
 from funcenv.vector import AnyVectorEnv, AutoresetMode, VectorState, VectorTimestep
+from funcenv.vector_step import map_rows
 
 
 class RolloutStatistics(PyTreeNode):
@@ -33,6 +36,33 @@ class RolloutStatistics(PyTreeNode):
     std_length: Float[Array, ""]
     min_length: Float[Array, ""]
     max_length: Float[Array, ""]
+    success_rate: Float[Array, ""] | None = None  # where `info["is_success"]` tells whether the goal is achieved
+
+
+IS_SUCCESS = "is_success"
+"""The entry of `info` that tells whether the goal is achieved, as that of a `GoalEnv` does."""
+
+
+def success_of(timestep: VectorTimestep[Any]) -> Bool[Array, "*rows"] | None:
+    """Return whether the goal is achieved, before any reset; None if the environment does not tell it.
+
+    >>> import funcenv
+    >>> venv = funcenv.FuncVectorEnv(funcenv.make("BitFlip-v0"), num_envs=2)
+    >>> success_of(venv.reset(funcenv.key(0))[1]).tolist()
+    [False, False]
+    """
+    value = timestep.final_info.get(IS_SUCCESS)
+    return value.astype(bool) if isinstance(value, jax.Array) and value.shape == timestep.done.shape else None
+
+
+def tells_success(venv: AnyVectorEnv, vstate: VectorState[Any]) -> bool:
+    """Return whether the environments tell in every state whether the goal is achieved."""
+
+    def infos(env: AnyEnv, num_envs: int, states: Any) -> Any:
+        return map_rows(lambda env, state: env.state_info(state), env, num_envs, states)
+
+    info = jax.eval_shape(lambda states: by_group(infos, venv.env, venv.num_envs, states), vstate.env_state)
+    return IS_SUCCESS in info and getattr(info[IS_SUCCESS], "shape", None) == (venv.num_envs,)
 
 
 class Moments(PyTreeNode):
@@ -90,6 +120,7 @@ class EpisodeTotals(PyTreeNode):
     counts: Int[Array, "num_envs"]
     returns: Moments
     lengths: Moments
+    successes: Int[Array, "num_envs"] | None  # of them, those that ended with the goal achieved
     counted: Bool[Array, "num_envs"] | None  # true if the ended episode is counted already; only in the mode DISABLED
 
     @classmethod
@@ -100,6 +131,7 @@ class EpisodeTotals(PyTreeNode):
             counts=jnp.zeros(vstate.done.shape, jnp.int32),
             returns=empty,
             lengths=empty,
+            successes=jnp.zeros(vstate.done.shape, jnp.int32) if tells_success(venv, vstate) else None,
             counted=vstate.done if venv.autoreset_mode is AutoresetMode.DISABLED else None,
         )
 
@@ -111,6 +143,7 @@ class EpisodeTotals(PyTreeNode):
             counts=self.counts + 1,
             returns=self.returns.add(self.counts, timestep.episode_return),
             lengths=self.lengths.add(self.counts, lengths),
+            successes=None if self.successes is None else self.successes + _required_success(timestep),
             counted=None if self.counted is None else jnp.ones_like(self.counted),
         )
         updated: EpisodeTotals = select(ended, more, self)
@@ -125,7 +158,17 @@ class EpisodeTotals(PyTreeNode):
             for figure, values in zip(("mean", "std", "min", "max"), combined, strict=True)
             for i, quantity in enumerate(("return", "length"))
         }
-        return RolloutStatistics(count=self.counts.sum(dtype=jnp.int32), **figures)
+        count = self.counts.sum(dtype=jnp.int32)
+        if self.successes is not None:
+            rate = self.successes.sum().astype(float) / jnp.maximum(count, 1).astype(float)
+            figures["success_rate"] = jnp.where(count > 0, rate, missing)
+        return RolloutStatistics(count=count, **figures)
+
+
+def _required_success(timestep: VectorTimestep[Any]) -> Int[Array, "num_envs"]:
+    success = success_of(timestep)
+    assert success is not None  # narrows the type for mypy; `tells_success` says so
+    return success.astype(jnp.int32)
 
 
 EPISODE_TOTALS = Accumulator(

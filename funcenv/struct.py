@@ -229,11 +229,22 @@ def _field_at(node: Any, path: tuple[Any, ...]) -> dataclasses.Field[Any] | None
     owner: Any = node
     entry = None
     for step in path:
-        if not isinstance(step, jax.tree_util.GetAttrKey):
+        if isinstance(step, jax.tree_util.GetAttrKey):
+            owner = owner if entry is None else getattr(owner, entry.name)
+            entry = next(entry for entry in dataclasses.fields(owner) if entry.name == step.name)
+            continue
+        value = _member(owner, entry, step)
+        if not isinstance(value, PyTreeNode):
             break  # The rest of the path lies inside a list or dict, which is the value of the field.
-        owner = owner if entry is None else getattr(owner, entry.name)
-        entry = next(entry for entry in dataclasses.fields(owner) if entry.name == step.name)
+        owner, entry = value, None
     return entry
+
+
+def _member(owner: Any, entry: dataclasses.Field[Any] | None, step: Any) -> Any:
+    """Return what an index finds in the tuple or list of a field, which does not itself declare its parameters."""
+    if entry is None or entry.metadata.get("ndim") is not None or not isinstance(step, jax.tree_util.SequenceKey):
+        return None
+    return getattr(owner, entry.name)[step.idx]
 
 
 def _leaf_at(node: Any, path: tuple[Any, ...]) -> Any:

@@ -24,6 +24,7 @@ from funcenv.func_env import RESULT_ORDER, Action, FuncEnv, Obs, State, Timestep
 from funcenv.hints import OF_VECTOR_ENV
 from funcenv.parameters import map_batched, parameter_axes, single_env
 from funcenv.random import require_typed_key
+from funcenv.row_groups import RowGroup, by_group, cut_groups, join_groups, row_groups
 from funcenv.spaces import Space
 from funcenv.struct import PyTreeNode, field
 from funcenv.trees import select
@@ -81,6 +82,7 @@ class FuncVectorEnv(PyTreeNode, Generic[State, Action, Obs]):
         if self.reset_strategy not in ("auto", "select", "lazy"):
             raise ValueError(f'reset_strategy must be "auto", "select" or "lazy", got {self.reset_strategy!r}')
         parameter_axes(self.env, self.num_envs)
+        self._groups()  # raises if a task would have no row
 
     @property
     def single_observation_space(self) -> Space[Obs]:
@@ -133,6 +135,16 @@ class FuncVectorEnv(PyTreeNode, Generic[State, Action, Obs]):
             keys, num_calls = vstate.key, vstate.num_calls
         else:
             keys, num_calls = self._env_keys(key), jnp.zeros(self.num_envs, jnp.uint32)
+        if groups := self._groups():
+            mask = None if mask is None else self._checked_mask(mask)
+            cut = cut_groups([group.size for group in groups], (None if key is None else keys, vstate, mask))
+            joined: tuple[VectorState[State], VectorTimestep[Obs]] = join_groups(
+                [
+                    self.replace(env=group.env, num_envs=group.size).reset(own_key, vstate=own_vstate, mask=own_mask)
+                    for group, (own_key, own_vstate, own_mask) in zip(groups, cut, strict=True)
+                ]
+            )
+            return joined
         fresh = self._map(reset_row, keys, num_calls)
         if self.env.remembers and key is None:
             follows = num_calls > 0 if mask is None else (num_calls > 0) & self._checked_mask(mask)
@@ -168,21 +180,30 @@ class FuncVectorEnv(PyTreeNode, Generic[State, Action, Obs]):
                     f"step takes one action for each of num_envs={self.num_envs} environments, got actions of shape "
                     f"{np.shape(leaf)}; stack them along the first axis"
                 )
-        return traced_step.step(self.env, self.num_envs, self.autoreset_mode, self.reset_strategy, vstate, actions)
+
+        def step(env: Any, num_envs: int, vstate: Any, actions: Any) -> Any:
+            return traced_step.step(env, num_envs, self.autoreset_mode, self.reset_strategy, vstate, actions)
+
+        stepped: tuple[VectorState[State], VectorTimestep[Obs]]
+        stepped = by_group(step, self.env, self.num_envs, vstate, actions)
+        return stepped
 
     def chosen_reset_strategy(self) -> str:
         """Return the strategy that `step` follows, "select" or "lazy".
 
         "auto" counts the operations of one reset and one step, without running either. It chooses "lazy" if a reset
         costs more than four steps, or as much as drawing an image; for cheaper resets the loop costs more than it
-        saves. `rollout`, `evaluate` and steps in a compiled loop on a CPU become a single kernel where possible, in
-        which loops are cheap; there "auto" is always lazy.
+        saves. For a `Union` the answer is "lazy" if it is for one of its tasks. `rollout`, `evaluate` and steps in a
+        compiled loop on a CPU become a single kernel where possible, in which loops are cheap; there "auto" is always
+        lazy.
 
         >>> import funcenv
         >>> FuncVectorEnv(funcenv.make("CartPole-v1"), num_envs=3).chosen_reset_strategy()
         'select'
         """
-        return choose_strategy(self.reset_strategy, self.env, self.num_envs)
+        groups = self._groups() or [RowGroup(self.env, slice(0, self.num_envs))]
+        chosen = {choose_strategy(self.reset_strategy, group.env, group.size) for group in groups}
+        return "lazy" if "lazy" in chosen else "select"
 
     def observation(self, vstate: VectorState[State]) -> Obs:
         """Compute every environment's last observation again, from its state and its last key; `[num_envs, ...]`."""
@@ -200,12 +221,17 @@ class FuncVectorEnv(PyTreeNode, Generic[State, Action, Obs]):
         >>> venv.subset(2, lambda values: values[1:]).env.gravity
         array([1.5, 3.7])
         """
+        if self._groups():
+            raise ValueError("rows of a Union cannot be picked by number; take a whole task: union.replace(task=...)")
         subset: FuncVectorEnv[State, Action, Obs]
         subset = self.replace(env=map_batched(self.env, self.num_envs, pick), num_envs=num_envs)
         return subset
 
     def _map(self, function: Any, *args: Any) -> Any:
-        return map_rows(function, self.env, self.num_envs, *args)
+        return by_group(functools.partial(map_rows, function), self.env, self.num_envs, *args)
+
+    def _groups(self) -> list[RowGroup]:
+        return row_groups(self.env, self.num_envs)
 
     def _env_keys(self, key: jax.Array) -> Key[Array, "num_envs"]:
         require_typed_key(key)

@@ -40,6 +40,7 @@ from funcenv.parameters import map_batched, parameter_axes
 from funcenv.sharding import axis_of_rows, spread_rows, vary_over, varying_axes
 from funcenv.struct import PyTreeNode
 from funcenv.trees import select
+from funcenv.union import require_one_task
 
 
 class AutoresetMode(enum.Enum):
@@ -109,6 +110,7 @@ def rollout_keys(key: Key[Array, ""]) -> tuple[Key[Array, ""], Key[Array, ""]]:
 
 def map_rows(function: Any, env: AnyEnv, num_envs: int, *args: Any) -> Any:
     """Map `function(env, *args)` over `num_envs` rows of the arguments, and of the parameters that are batched."""
+    require_one_task("this function", env)
     axes = parameter_axes(env, num_envs)
     mapped = jax.vmap(function, in_axes=(axes, *(0 for _ in args)))
     devices = axis_of_rows(args)

@@ -126,3 +126,34 @@ def test_goals_of_integers():
         require_goals(MultiDiscrete([3, 4]), goal=[3, 0])
     (goal,) = require_goals(Discrete(9, start=-4), goal=-4)
     assert goal == -4
+
+
+def reach(observation, key):
+    """Flip the first bit that differs from the goal, but never in a row of ones."""
+    wrong = observation["achieved_goal"] != observation["desired_goal"]
+    return jnp.where(observation["desired_goal"][0] == 1, 0, jnp.argmax(wrong))
+
+
+def test_episodes_tell_their_success():
+    """That of the step that ended them, before any reset."""
+    env = funcenv.make("BitFlip-v0", num_bits=3, max_episode_steps=4)
+    evaluation = funcenv.evaluate(env, reach, 64, funcenv.key(0))
+    np.testing.assert_array_equal(evaluation.success, evaluation.terminated)
+    assert 0.2 < evaluation.success_rate == evaluation.success.mean() < 0.9
+    for mode in funcenv.AutoresetMode:
+        venv = funcenv.FuncVectorEnv(env, 32, mode)
+        _, steps, statistics = funcenv.rollout(venv, reach, funcenv.key(1), 12)
+        ended = np.asarray(steps.timestep.done)
+        if mode is funcenv.AutoresetMode.DISABLED:
+            ended = ended & (np.cumsum(ended, 0) == 1)
+        expected = np.asarray(steps.timestep.final_info["is_success"])[ended].mean()
+        assert statistics.success_rate == np.float32(expected) and 0.2 < expected < 0.9
+    _, _, few = funcenv.rollout(funcenv.FuncVectorEnv(env, 2), lambda *_: 0, funcenv.key(3), 1)
+    assert few.count > 0 or np.isnan(few.success_rate)
+
+
+def test_other_environments_have_no_success():
+    env = funcenv.make("CartPole-v1")
+    policy = funcenv.random_policy(env)
+    assert funcenv.evaluate(env, policy, 2, funcenv.key(0)).success_rate is None
+    assert funcenv.rollout(funcenv.FuncVectorEnv(env, 2), policy, funcenv.key(0), 5)[2].success_rate is None

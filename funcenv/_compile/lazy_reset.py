@@ -23,6 +23,7 @@ from funcenv._compile.verified import Refusal
 from funcenv._jax import Shape
 from funcenv.func_env import AnyEnv
 from funcenv.parameters import parameter_axes
+from funcenv.row_groups import by_group
 from funcenv.sharding import axis_of_rows
 from funcenv.vector_step import (
     AutoresetMode,
@@ -152,8 +153,13 @@ def plain_step(
     The arguments are those of `funcenv.vector_step.step_and_reset`, and a strategy for resets: "auto", "select" or
     "lazy". On a mesh with explicit axes resets are always selected.
     """
-    is_lazy = choose_strategy(strategy, env, num_envs) == "lazy" and axis_of_rows(vstate.num_calls) is None
-    return (step_lazily if is_lazy else step_and_reset)(env, num_envs, mode, vstate, actions)
+
+    def step(env: AnyEnv, num_envs: int, vstate: VectorState[Any], actions: Any) -> Any:
+        is_lazy = choose_strategy(strategy, env, num_envs) == "lazy" and axis_of_rows(vstate.num_calls) is None
+        return (step_lazily if is_lazy else step_and_reset)(env, num_envs, mode, vstate, actions)
+
+    stepped: tuple[VectorState[Any], VectorTimestep[Any]] = by_group(step, env, num_envs, vstate, actions)
+    return stepped
 
 
 def single_kernel_step(

@@ -29,6 +29,7 @@ from funcenv.func_env import AnyEnv, FuncEnv
 from funcenv.parameters import parameter_axes
 from funcenv.struct import unannotated_values
 from funcenv.traits import Traits
+from funcenv.union import Union
 from funcenv.wrappers import RandomizeParameters
 
 
@@ -180,7 +181,12 @@ def _used(tested: EnvUnderTest) -> set[str]:
 
 
 def _with_one_flag_flipped(tested: EnvUnderTest, env: AnyEnv) -> Iterator[AnyEnv]:
-    """Yield the environment with another value of one static bool, at any level, where it accepts that value."""
+    """Yield the environment with another value of one static bool, at any level, where it accepts that value.
+
+    The tasks of a `Union` are such flags.
+    """
+    if isinstance(env, Union):
+        yield from (env.replace(task=task) for task in range(env.num_tasks))
     for entry in dataclasses.fields(env):
         value = getattr(env, entry.name)
         others: list[Any] = []

@@ -159,8 +159,9 @@ def agent_line(agent: dict[str, Any], explore: bool) -> str:
     ends = {"terminated": terminated - both, "truncated": truncated - both, "both": both, "unfinished": unfinished}
     ends = {name: number for name, number in ends.items() if number or name in ("terminated", "truncated")}
     figures = [format_return(agent[f"{figure}_return"]) for figure in ("mean", "std", "min", "max")]
+    success = f"success {agent['success_rate']:.2f}, " if "success_rate" in agent else ""
     return (
         f"{'exploring' if explore else 'greedy'} return {figures[0]} +- {figures[1]} "
-        f"(min {figures[2]}, max {figures[3]}), length {agent['mean_length']:.1f}, "
+        f"(min {figures[2]}, max {figures[3]}), length {agent['mean_length']:.1f}, {success}"
         f"{counted(len(agent['returns']), 'episode')}: {', '.join(f'{number} {name}' for name, number in ends.items())}"
     )

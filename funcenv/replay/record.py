@@ -21,6 +21,7 @@ from funcenv.random import require_typed_key
 from funcenv.replay.episode import Episode
 from funcenv.replay.replay import Replay, replay_of, require_destination
 from funcenv.replay.scene_stack import draw_states
+from funcenv.union import alone
 from funcenv.vector import AnyVectorEnv, AutoresetMode, FuncVectorEnv, VectorState
 from funcenv.vector_step import rollout_keys
 from funcenv.wrappers import PolicyMemory
@@ -56,7 +57,8 @@ def record(
     The episodes are the same that `funcenv.evaluate` plays with this key.
 
     Args:
-        env: the environment, or a batch of `num_episodes` environments with different parameters.
+        env: the environment, or a batch of `num_episodes` environments with different parameters. Of a `Union` the
+            first task is played, or that of `union.replace(task=...)`.
         policy: `policy(observation, key) -> action`; see `funcenv.evaluate` for its method `adapt_env`.
         key: a typed key; episode i depends on the key and on i alone.
         num_episodes: number of episodes, at least 1.
@@ -79,7 +81,7 @@ def record(
     FileNotFoundError: the folder no_such_folder does not exist; create it first
     """
     require_env("record", env)
-    env = adapted(env, policy)
+    env = alone(adapted(env, policy))
     num_episodes, max_steps = require_size("num_episodes", num_episodes), require_size("max_steps", max_steps)
     require_typed_key(key)
     path = None if save is None else require_destination(save)

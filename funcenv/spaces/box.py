@@ -227,6 +227,19 @@ def concatenate_boxes(boxes: Sequence[Box], dtype: np.dtype[Any]) -> Box:
     return Box(low, high, low.shape, dtype)
 
 
+def pad_box(box: Box, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Box:
+    """Return the box of members padded with zeros at the end of each axis, with another dtype.
+
+    >>> pad_box(Box(1, 2, (2,)), (3,), np.dtype("float32"))
+    Box([1. 1. 0.], [2. 2. 0.], (3,), float32)
+    """
+    xp: Any = np if box.concrete else jnp
+    missing = [(0, size - own) for size, own in zip(shape, box.shape, strict=True)]
+    bounds = (xp.pad(bound, missing).astype(dtype if box.concrete else canonical(dtype)) for bound in _arrays(box)[:2])
+    sides = (xp.pad(side, missing, constant_values=True) for side in _arrays(box)[2:])
+    return _from_arrays(dtype, *bounds, *sides)
+
+
 @stack_space.register
 def _(space: Box, n: int) -> Box:
     xp: Any = np if space.concrete else jnp

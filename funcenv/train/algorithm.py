@@ -29,6 +29,8 @@ REQUIRED_METRICS = ("env_steps", "episodes", *MEANS_OF_EPISODES)
 
 The means are ignored until the first episode ends.
 """
+SUCCESS_RATE = "success_rate"
+"""The metric of environments that tell whether the goal is achieved: the share of recent episodes that ended so."""
 
 
 class TrainState(Protocol):

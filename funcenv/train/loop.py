@@ -21,7 +21,7 @@ from funcenv._compile.options import default_promotion, is_tracing, quick_option
 from funcenv._jax import constrain
 from funcenv.random import find_impl, impl_name, require_typed_key
 from funcenv.struct import NDArray
-from funcenv.train.algorithm import MEANS_OF_EPISODES, REQUIRED_METRICS, Algorithm, find_algorithm
+from funcenv.train.algorithm import MEANS_OF_EPISODES, REQUIRED_METRICS, SUCCESS_RATE, Algorithm, find_algorithm
 from funcenv.train.devices import (
     deterministic_reductions,
     make_mesh,
@@ -115,7 +115,8 @@ class Learner:
             state, metrics = self._program(donate)(state, transferred(np.int32(num_updates)))
         rows = {name: values[:num_updates] for name, values in jax.device_get(metrics).items()}
         # Not inside the program, where jax_debug_nans would take it for a mistake.
-        means = {name: np.where(rows["episodes"] > 0, rows[name], np.nan) for name in MEANS_OF_EPISODES}
+        names = [name for name in (*MEANS_OF_EPISODES, SUCCESS_RATE) if name in rows]
+        means = {name: np.where(rows["episodes"] > 0, rows[name], np.nan) for name in names}
         return state, rows | {name: values.astype(rows[name].dtype) for name, values in means.items()}
 
     def advance_to(self, state: Any, update: int, donate: bool = False) -> tuple[Any, Metrics]:

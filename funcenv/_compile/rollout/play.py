@@ -28,9 +28,11 @@ from funcenv._compile.rollout.episodes import unfinished_steps
 from funcenv._compile.rollout.program import (
     RolloutArgs,
     RolloutResult,
+    RowKeys,
     empty_vstate,
     fit_spec,
     plain_steps,
+    require_rows_alone,
     rollout_args,
     run_steps,
     split_keys,
@@ -45,6 +47,7 @@ from funcenv._compile.single_kernel import compile_single_kernel
 from funcenv._compile.switch import is_enabled
 from funcenv._compile.verified import Refusal, VerifiedProgram, fast_or_plain
 from funcenv._jax import uses_64_bits
+from funcenv.row_groups import RowGroup, cut_groups, join_groups, row_groups
 from funcenv.sharding import spread_alike
 from funcenv.transfers import transferred
 from funcenv.vector import AnyVectorEnv, VectorState
@@ -59,7 +62,7 @@ class _Call(NamedTuple):
     accumulator: Accumulator
     venv: AnyVectorEnv
     policy: Any
-    key: jax.Array
+    key: jax.Array | RowKeys
     vstate: VectorState[Any] | None
     num_steps: int
     collect: Collect | None
@@ -89,10 +92,60 @@ def play(
         The result, with keys in its vector state, and with the accumulator's summary in place of its totals.
     """
     call = _Call(accumulator, venv, policy, key, vstate, num_steps, collect)
+    if groups := row_groups(venv.env, venv.num_envs):
+        try:
+            return _play_groups(call, groups)
+        except _MixesRows:
+            return _play_plainly(call)
+    return _play_rows(call)
+
+
+def _play_rows(call: _Call) -> RolloutResult:
+    """Play in rows that one environment steps."""
+    accumulator, venv = call.accumulator, call.venv
     entry, fast = accumulator.entry, _play_by_kernel
     if is_tracing():
         entry, fast = f"{entry} in a traced function", _play_in_trace
     return fast_or_plain(entry, venv.num_envs, functools.partial(fast, call), functools.partial(_play_plainly, call))
+
+
+class _MixesRows(Exception):
+    """What is collected of an environment depends on others."""
+
+
+def _play_groups(call: _Call, groups: list[RowGroup]) -> RolloutResult:
+    """Play in each group of rows by itself, and join the results."""
+    accumulator, venv, policy, key, vstate, num_steps, collect = call
+    sizes = tuple(group.size for group in groups)
+    cut, join = functools.partial(_cut, sizes), functools.partial(_join, accumulator.summary)
+    if not is_tracing():
+        cut, join = _cut_program(sizes), _join_program(accumulator.summary)
+    keys, shares = cut(key, vstate)
+    if collect is not None:
+        try:
+            require_rows_alone(collect, RolloutArgs(venv, policy, keys.keys, keys.policy_keys))
+        except Refusal:
+            raise _MixesRows from None
+    own, results = accumulator._replace(summary=None), []
+    for group, (group_keys, group_vstate) in zip(groups, shares, strict=True):
+        group_venv = venv.replace(env=group.env, num_envs=group.size)
+        results.append(_play_rows(_Call(own, group_venv, policy, group_keys, group_vstate, num_steps, collect)))
+    joined: RolloutResult = join(results)
+    return joined
+
+
+def _cut(sizes: tuple[int, ...], key: Any, vstate: VectorState[Any] | None) -> tuple[RowKeys, list[Any]]:
+    """Return the keys of all rows, and for each group of rows its keys and its states."""
+    keys = split_keys(key, sum(sizes), vstate is None)
+    shares = cut_groups(sizes, (keys, vstate))
+    return keys if vstate is None else keys._replace(keys=vstate.key), shares
+
+
+def _join(summary: Callable[[Any], Any] | None, results: list[RolloutResult]) -> RolloutResult:
+    """Return the result of all rows, given those of the groups."""
+    vstate, totals = join_groups([(result.vstate, result.totals) for result in results])
+    collected = join_groups([result.collected for result in results], axis=1)
+    return RolloutResult(vstate, collected, totals if summary is None else summary(totals))
 
 
 def _play_by_kernel(call: _Call) -> RolloutResult:
@@ -126,18 +179,23 @@ def _play_plainly(call: _Call) -> RolloutResult:
     accumulator, venv, policy, key, vstate, num_steps, collect = call
     venv = transferred(venv)
     if _gathers_in_trace(call):
-        reset_key, key = rollout_keys(key)
+        reset_key, key = _keys_after_reset(key)
         vstate = venv.reset(reset_key)[0]
         args = rollout_args(venv, policy, key, vstate)
         return _summarized(accumulator, unfinished_steps(accumulator, args, vstate, num_steps, MAX_CHUNK_ENVS))
     _plain_kinds.add((accumulator, num_steps, collect, *signature((venv, policy, key, vstate))))
     if vstate is None and applies_to("cpu", (venv, policy, key)) and is_large(venv.env, venv.num_envs):
-        reset_key, key = rollout_keys(key)
+        reset_key, key = _keys_after_reset(key)
         vstate = reset_program()(venv, reset_key)
         if accumulator.is_finished is not None and venv.num_envs > MAX_CHUNK_ENVS:
             return unfinished_program(venv, policy, key, vstate, accumulator, num_steps, MAX_CHUNK_ENVS)
     result: RolloutResult = plain_program(venv, policy, key, vstate, accumulator, num_steps, collect)
     return result._replace(collected=spread_alike(result.vstate.num_calls, result.collected))
+
+
+def _keys_after_reset(key: jax.Array | RowKeys) -> tuple[Any, Any]:
+    """Return the key of the reset, or the keys, and what is left for the policy."""
+    return (key.keys, key._replace(keys=None)) if isinstance(key, RowKeys) else rollout_keys(key)
 
 
 def _gathers_in_trace(call: _Call) -> bool:
@@ -155,7 +213,7 @@ def _gathers_in_trace(call: _Call) -> bool:
 def plain_program(
     venv: AnyVectorEnv,
     policy: Any,
-    key: jax.Array,
+    key: jax.Array | RowKeys,
     vstate: VectorState[Any] | None,
     accumulator: Accumulator,
     num_steps: int,
@@ -287,6 +345,16 @@ def _array_of(number: Any, kind: type, wide: bool, device: jax.Device) -> jax.Ar
 def _split_program() -> Any:
     names = "num_envs", "resets"
     return KeptJit(split_keys, "split of keys", static_argnames=names, options=single_kernel_options(level=1))
+
+
+@functools.cache
+def _cut_program(sizes: tuple[int, ...]) -> Any:
+    return KeptJit(functools.partial(_cut, sizes), "groups of rows", sizes, options=quick_options())
+
+
+@functools.cache
+def _join_program(summary: Callable[[Any], Any] | None) -> Any:
+    return KeptJit(functools.partial(_join, summary), "rows of groups", summary, options=quick_options())
 
 
 @functools.cache

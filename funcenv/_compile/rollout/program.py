@@ -27,6 +27,13 @@ class RolloutSpec(NamedTuple):
     chunks: Chunks
 
 
+class RowKeys(NamedTuple):
+    """The keys of a rollout that are split already; they stand for its one key."""
+
+    keys: Any  # [num_envs], of the environments; None where they are those of a vector state
+    policy_keys: jax.Array  # [num_envs]
+
+
 class RolloutArgs(NamedTuple):
     """The arguments that do not change from step to step."""
 
@@ -39,7 +46,7 @@ class RolloutArgs(NamedTuple):
 def rollout_args(
     venv: AnyVectorEnv,
     policy: Any,
-    key: jax.Array,
+    key: jax.Array | RowKeys,
     vstate: VectorState[Any] | None,
     split: Callable[..., Any] | None = None,
 ) -> RolloutArgs:
@@ -56,12 +63,14 @@ def rollout_args(
     return RolloutArgs(venv, policy, vstate.key if vstate is not None else keys, policy_keys)
 
 
-def split_keys(key: jax.Array, num_envs: int, resets: bool) -> tuple[Any, jax.Array]:
+def split_keys(key: jax.Array | RowKeys, num_envs: int, resets: bool) -> RowKeys:
     """Return the keys of the environments, None without a reset, and of their policies; `[num_envs]` each."""
+    if isinstance(key, RowKeys):
+        return key
     if not resets:
-        return None, jax.random.split(key, num_envs)
+        return RowKeys(None, jax.random.split(key, num_envs))
     reset_key, policy_key = rollout_keys(key)
-    return jax.random.split(reset_key, num_envs), jax.random.split(policy_key, num_envs)
+    return RowKeys(jax.random.split(reset_key, num_envs), jax.random.split(policy_key, num_envs))
 
 
 def fit_spec(

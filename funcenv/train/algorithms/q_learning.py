@@ -20,6 +20,7 @@ from jaxtyping import Array, Float, Int, Key
 from funcenv.checks import require_probability
 from funcenv.func_env import AnyEnv
 from funcenv.spaces import Discrete
+from funcenv.statistics import success_of
 from funcenv.struct import PyTreeNode, field
 from funcenv.train.agents.agent import Agent as AnyAgent
 from funcenv.train.agents.distributions import to_env_action, to_env_actions
@@ -119,7 +120,7 @@ def update(config: Config, env: AnyEnv, state: TrainState) -> tuple[TrainState, 
         error = target - table[entries]
         visits = jnp.zeros_like(table).at[entries].add(1)
         table = table.at[entries].add(rate * error / visits[entries])
-        ends = timestep.done, timestep.episode_return, timestep.episode_length
+        ends = timestep.done, timestep.episode_return, timestep.episode_length, success_of(timestep)
         return (table, vstate, timestep.observation), (jnp.abs(error).mean(), ends)
 
     carry = state.table, state.collector.vstate, state.collector.observation

@@ -20,6 +20,7 @@ from funcenv.struct import PyTreeNode
 from funcenv.train.devices import all_gather_scalars, deterministic_reductions, replicated, with_shardings
 from funcenv.train.loop import Learner, Metrics
 from funcenv.train.runs import checkpoint
+from funcenv.train.runs.metrics import EVAL_SUCCESS, EVALUATION_METRICS
 
 EVALUATION_KEY = 2**31
 """What the key of a run is folded with for its evaluations; beyond the number of any seed."""
@@ -90,7 +91,8 @@ def evaluate_agents(learner: Learner, agents: Any, key: jax.Array) -> Metrics:
         key: The root key of the run, so that every evaluation plays the same episodes.
 
     Returns:
-        Figures of shape `[num_seeds]`: mean and standard deviation of the returns, and the mean length.
+        Figures of shape `[num_seeds]`: mean and standard deviation of the returns, the mean length, and the success
+        rate if the environment tells it.
     """
     config, key = learner.config, jax.random.fold_in(key, EVALUATION_KEY)
     figures = []
@@ -99,13 +101,12 @@ def evaluate_agents(learner: Learner, agents: Any, key: jax.Array) -> Metrics:
         with deterministic_reductions(config.deterministic_reductions):
             result = evaluate(learner.env, agent, config.eval_episodes, key, max_steps=MAX_EVALUATION_STEPS)
         returns, lengths = np.asarray(result.episode_return), np.asarray(result.episode_length)
-        figures.append((returns.mean(), returns.std(), lengths.mean(dtype=returns.dtype)))
-    means, deviations, lengths = np.array(figures, returns.dtype).T
-    figures = all_gather_scalars(*means, *deviations, *lengths)[0].reshape(
-        3, -1
-    )  # those of the first process, if there are several
-    means, deviations, lengths = figures.astype(returns.dtype)
-    return {"eval_return": means, "eval_std": deviations, "eval_length": lengths}
+        success = [] if result.success_rate is None else [float(result.success_rate)]
+        figures.append((returns.mean(), returns.std(), lengths.mean(dtype=returns.dtype), *success))
+    columns = np.array(figures, returns.dtype).T
+    # Those of the first process count, if there are several.
+    gathered = all_gather_scalars(*columns.ravel())[0].reshape(columns.shape).astype(returns.dtype)
+    return dict(zip((*EVALUATION_METRICS, EVAL_SUCCESS), gathered, strict=False))
 
 
 def pick_agent(learner: Learner, agents: Any, index: int) -> Any:

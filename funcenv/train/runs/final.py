@@ -119,6 +119,7 @@ def _figures(evaluation: Evaluation) -> dict[str, Any]:
         "min_return": float(returns.min()),
         "max_return": float(returns.max()),
         "mean_length": float(lengths.mean()),
+        **({} if evaluation.success_rate is None else {"success_rate": float(evaluation.success_rate)}),
         "num_terminated": int(evaluation.terminated.sum()),
         "num_truncated": int(evaluation.truncated.sum()),
         "num_unfinished": int((~np.asarray(evaluation.finished)).sum()),

@@ -10,7 +10,7 @@ import numpy as np
 
 from funcenv.files import replaced_file
 from funcenv.struct import NDArray
-from funcenv.train.algorithm import REQUIRED_METRICS
+from funcenv.train.algorithm import REQUIRED_METRICS, SUCCESS_RATE
 from funcenv.train.loop import Metrics
 
 CLOCK_COLUMNS = ("wall_seconds", "cpu_seconds", "steps_per_second")
@@ -78,12 +78,15 @@ class MetricsFile:
 
 EVALUATION_METRICS = ("eval_return", "eval_std", "eval_length")
 """Columns of a run that evaluates its agents; NaN in the rows of updates without an evaluation."""
+EVAL_SUCCESS = "eval_success"
+"""Another one, where the environment tells whether the goal is achieved."""
 
 
 def with_evaluation(metrics: Metrics, figures: Metrics | None) -> Metrics:
     """Return the columns of an evaluation after the last update of a call, or of none."""
     like = metrics["mean_return"]
-    columns = {name: np.full(like.shape, np.nan, like.dtype) for name in EVALUATION_METRICS}
+    names = (*EVALUATION_METRICS, EVAL_SUCCESS) if SUCCESS_RATE in metrics else EVALUATION_METRICS
+    columns = {name: np.full(like.shape, np.nan, like.dtype) for name in names}
     for name, values in (figures or {}).items():
         columns[name][-1] = values
     return columns

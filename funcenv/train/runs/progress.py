@@ -22,7 +22,7 @@ SECONDS_PER_PLAIN_LINE = 60.0
 """Without a terminal, the longest time without a line."""
 
 
-SHOWN_METRICS = ("mean_return", "mean_length", "eval_return")
+SHOWN_METRICS = ("mean_return", "mean_length", "eval_return", "success_rate")
 """The metrics that `ProgressReport.report` takes, as means over all agents."""
 
 
@@ -79,6 +79,7 @@ class ProgressReport:
         mean_length: float,
         steps_per_second: float,
         eval_return: float = math.nan,
+        success_rate: float = math.nan,
     ) -> None:
         """Show the steps done by each agent, means of recent episodes, and the speed of all agents together.
 
@@ -95,6 +96,8 @@ class ProgressReport:
             if self.threshold is not None:
                 self.figures["threshold"] = f"{self.threshold:g}"
             self.figures["length"] = f"{mean_length:.0f}"
+            if not math.isnan(success_rate):
+                self.figures["success"] = f"{success_rate:.2f}"
         if not math.isnan(eval_return):
             self.figures["evaluation"] = format_return(eval_return)
         self.figures["speed"] = f"{steps_per_second:,.0f}"

@@ -13,6 +13,7 @@ from jaxtyping import Array, Int
 from funcenv._compile.rollout import rollout_step
 from funcenv.checks import require_size
 from funcenv.func_env import AnyEnv
+from funcenv.statistics import IS_SUCCESS, success_of
 from funcenv.struct import PyTreeNode, field
 from funcenv.train.config import TrainConfig
 from funcenv.train.devices import PER_ENV, all_gather, is_deterministic, replicate_if_deterministic
@@ -45,7 +46,7 @@ class Experience(NamedTuple):
 
     observation: Any  # before each step
     extras: Any  # what else the policy returned, such as raw actions
-    timestep: VectorTimestep[Any]  # after each step, without info
+    timestep: VectorTimestep[Any]  # after each step; of its infos, only whether the goal is achieved
 
 
 class Collector(PyTreeNode):
@@ -59,7 +60,8 @@ class Collector(PyTreeNode):
     def start(cls, env: AnyEnv, num_envs: int, key: jax.Array) -> tuple[Collector, VectorTimestep[Any]]:
         """Reset `num_envs` environments, and return them with their first time step."""
         vstate, timestep = FuncVectorEnv(env, num_envs).reset(key)
-        return cls(vstate, timestep.observation, RecentEpisodes.empty()), timestep
+        episodes = RecentEpisodes.empty(has_success=success_of(timestep) is not None)
+        return cls(vstate, timestep.observation, episodes), timestep
 
     def run(
         self, env: AnyEnv, act: Callable[[Any, jax.Array], tuple[Any, Any]], num_steps: int
@@ -84,7 +86,9 @@ class Collector(PyTreeNode):
                 return action, (observation, extras)
 
             carry, (timestep, _, (observation, extras)) = rollout_step(venv, act_and_keep, carry, FuncVectorEnv.step)
-            return carry, Experience(observation, extras, timestep.replace(info={}, final_info={}))
+            success = success_of(timestep)
+            final_info = {} if success is None else {IS_SUCCESS: success}
+            return carry, Experience(observation, extras, timestep.replace(info={}, final_info=final_info))
 
         carry = self.vstate, self.observation
         (vstate, observation), experience = jax.lax.scan(step, carry, jnp.arange(num_steps))

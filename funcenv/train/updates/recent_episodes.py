@@ -8,7 +8,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from funcenv.statistics import success_of
 from funcenv.struct import PyTreeNode
+from funcenv.train.algorithm import SUCCESS_RATE
 from funcenv.train.shares import sum_over_rows
 from funcenv.vector import VectorTimestep
 
@@ -18,6 +20,8 @@ MAX_RECENT_EPISODES = 100
 
 class RecentEpisodes(PyTreeNode):
     """A ring buffer of the latest steps in which episodes finished: how many, and the sums of returns and lengths.
+
+    Where the environment tells whether the goal is achieved, it also holds how many ended so.
 
     Means are over the newest steps that hold `MAX_RECENT_EPISODES` episodes together. Where environments are spread
     over devices, sums of steps are all that these have to know of each other.
@@ -32,12 +36,14 @@ class RecentEpisodes(PyTreeNode):
     finished: Int[Array, "MAX_RECENT_EPISODES"]  # their number; 0 in an entry without a step
     num_steps: Int[Array, ""]  # number of all steps in which episodes have ended
     count: Int[Array, ""]  # number of all episodes that have ended
+    successes: Float[Array, "MAX_RECENT_EPISODES"] | None = None  # of those in `finished`; None if nothing tells
 
     @classmethod
-    def empty(cls) -> RecentEpisodes:
+    def empty(cls, has_success: bool = False) -> RecentEpisodes:
         """Return a buffer without episodes."""
         zeros, zero = jnp.zeros(MAX_RECENT_EPISODES, float), jnp.zeros((), jnp.int32)
-        return cls(zeros, zeros, jnp.zeros(MAX_RECENT_EPISODES, jnp.int32), num_steps=zero, count=zero)
+        finished, successes = jnp.zeros(MAX_RECENT_EPISODES, jnp.int32), zeros if has_success else None
+        return cls(zeros, zeros, finished, num_steps=zero, count=zero, successes=successes)
 
     def add(self, ended: Bool[Array, "n"], returns: Float[Array, "n"], lengths: Int[Array, "n"]) -> RecentEpisodes:
         """Return the buffer after `n` steps of one environment; only steps that ended an episode count."""
@@ -45,24 +51,32 @@ class RecentEpisodes(PyTreeNode):
 
     def add_steps(self, timestep: VectorTimestep[Any]) -> RecentEpisodes:
         """Return the buffer after the time steps of a vector environment, `[num_steps, num_envs]`."""
-        return self.add_batch(timestep.done, timestep.episode_return, timestep.episode_length)
+        return self.add_batch(timestep.done, timestep.episode_return, timestep.episode_length, success_of(timestep))
 
     def add_batch(
         self,
         ended: Bool[Array, "num_steps num_envs"],
         returns: Float[Array, "num_steps num_envs"],
         lengths: Int[Array, "num_steps num_envs"],
+        successes: Bool[Array, "num_steps num_envs"] | None = None,
     ) -> RecentEpisodes:
         """Return the buffer after steps of many environments, of which those count that ended an episode."""
 
-        def sums(ended: jax.Array, returns: jax.Array, lengths: jax.Array) -> tuple[jax.Array, ...]:
+        def sums(ended: jax.Array, *numbers: jax.Array) -> tuple[jax.Array, ...]:
             counts = ended.sum(1, dtype=self.returns.dtype)
-            return counts, *(jnp.where(ended, leaf.astype(self.returns.dtype), 0).sum(1) for leaf in (returns, lengths))
+            return counts, *(jnp.where(ended, leaf.astype(self.returns.dtype), 0).sum(1) for leaf in numbers)
 
-        counts, *totals = sum_over_rows(sums, ended, returns, lengths, axis=1)
+        numbers = returns, lengths, *(() if successes is None else (successes,))
+        counts, *totals = sum_over_rows(sums, ended, *numbers, axis=1)
         return self._add(counts.astype(jnp.int32), *totals)
 
-    def _add(self, finished: Int[Array, "n"], returns: Float[Array, "n"], lengths: Float[Array, "n"]) -> RecentEpisodes:
+    def _add(
+        self,
+        finished: Int[Array, "n"],
+        returns: Float[Array, "n"],
+        lengths: Float[Array, "n"],
+        successes: Float[Array, "n"] | None = None,
+    ) -> RecentEpisodes:
         """Return the buffer after `n` steps, given how many episodes each of them ended, and their sums."""
         has_ends = finished > 0
         rank = jnp.cumsum(has_ends, dtype=jnp.int32) - 1
@@ -79,14 +93,20 @@ class RecentEpisodes(PyTreeNode):
             finished=write(self.finished, finished),
             num_steps=self.num_steps + total,
             count=self.count + finished.sum(dtype=jnp.int32),
+            successes=None if self.successes is None or successes is None else write(self.successes, successes),
         )
 
     def metrics(self) -> dict[str, jax.Array]:
-        """Return three of the `REQUIRED_METRICS` of an algorithm; the means are 0 before the first episode ends."""
+        """Return three of the `REQUIRED_METRICS` of an algorithm, and `SUCCESS_RATE` if the environment tells it.
+
+        The means are 0 before the first episode ends.
+        """
+        success = {} if self.successes is None else {SUCCESS_RATE: self._mean(self.successes)}
         return {
             "episodes": self.count,
             "mean_return": self._mean(self.returns),
             "mean_length": self._mean(self.lengths),
+            **success,
         }
 
     def _mean(self, sums: Float[Array, "MAX_RECENT_EPISODES"]) -> Float[Array, ""]:

@@ -24,3 +24,26 @@ def test_ppo_learns_cartpole():
 def test_dqn_runs():
     env = gymnasium.make("funcenv/CartPole-v1")
     stable_baselines3.DQN("MlpPolicy", env, seed=0, device="cpu", learning_starts=100).learn(500)
+
+
+@pytest.mark.parametrize(("name", "algorithm"), [("BitFlip-v0", "DQN"), ("GoalReacher-v0", "SAC")])
+def test_hindsight_replays_our_goals(name, algorithm):
+    """Rewards of relabelled transitions are those of the environment."""
+    from stable_baselines3 import HerReplayBuffer
+
+    model = getattr(stable_baselines3, algorithm)(
+        "MultiInputPolicy",
+        gymnasium.make(f"funcenv/{name}"),
+        replay_buffer_class=HerReplayBuffer,
+        replay_buffer_kwargs={"n_sampled_goal": 4, "goal_selection_strategy": "future"},
+        seed=0,
+        device="cpu",
+        learning_starts=250,
+    )
+    model.learn(300)
+    batch = model.replay_buffer.sample(512)
+    goals = (batch.next_observations[entry].numpy() for entry in ("achieved_goal", "desired_goal"))
+    env = gymnasium.make(f"funcenv/{name}").unwrapped
+    space = env.observation_space["desired_goal"]
+    rewards = env.compute_reward(*(goal.astype(space.dtype) for goal in goals), {})
+    assert (batch.rewards.numpy().ravel() == rewards).all() and rewards.max() == 0
