@@ -107,7 +107,7 @@ def presets_of(env_id: str) -> dict[str, Any]:
 
 
 def row_name(config: Any) -> str:
-    """Return the name of the row of a run: the id, and its differences from `funcenv train ID`.
+    """Return the name of the row of a run: the id, and its differences from `funcenv train ID --algo ppo`.
 
     >>> row_name(preset("CarRacing-v3")), row_name(preset("arcade/Pong-v0", from_pixels=True))
     ('CarRacing-v3', 'arcade/Pong-v0 from pixels')

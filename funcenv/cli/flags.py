@@ -188,12 +188,15 @@ class Parser(argparse.ArgumentParser):
                 given[name] = reading.collect(given[name])
         return given, others
 
-    def given(self, arguments: Sequence[str], others: Sequence[str] = ()) -> dict[str, Any]:
+    def given(
+        self, arguments: Sequence[str], others: Sequence[str] = (), explain: Callable[[str], str | None] | None = None
+    ) -> dict[str, Any]:
         """Return the values that are given, by field.
 
         Args:
             arguments: What was typed after the name of the command.
             others: More flags that may have been meant by one that does not exist.
+            explain: Function from such a flag to what to write instead, or None if it does not know.
 
         Raises:
             UsageError: An argument is not known, or its value cannot be read.
@@ -203,6 +206,8 @@ class Parser(argparse.ArgumentParser):
             name = next((word.partition("=")[0] for word in unknown if word.startswith("-")), None)
             if name is None:
                 self.error(f"unrecognized arguments: {' '.join(unknown)}")
+            if explain is not None and (known := explain(name)) is not None:
+                raise UsageError(f"there is no flag {name} here: {known}")
             close = closest_flag(name, [*self._option_string_actions, *others])
             remedy = f"did you mean {close}?" if close else f"{self.prog} --help lists the flags"
             raise UsageError(f"there is no flag {name}; {remedy}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import functools
 import importlib.util
 import inspect
 from collections.abc import Sequence
@@ -65,6 +66,18 @@ def find_algorithm(name: str) -> Any:
     return find_algorithm(name)
 
 
+def chosen_algorithm(typed: Typed) -> str:
+    """Return the name of the algorithm: what `--algo` says, or else the best that is measured for the environment."""
+    from funcenv.train.algorithm import DEFAULT_ALGORITHM
+    from funcenv.train.presets import default_algorithm
+
+    if typed.options.algo is not None:
+        return str(typed.options.algo)
+    from_pixels = any(word.partition("=")[0] == "--pixels" for word in typed.rest)
+    named = (default_algorithm(word, from_pixels=from_pixels) for word in typed.rest)
+    return next((name for name in named if name != DEFAULT_ALGORITHM), DEFAULT_ALGORITHM)
+
+
 def read_config(typed: Typed, algorithm: Any, name: str, saved: Any = None) -> Any:
     """Return the configuration that the arguments say.
 
@@ -83,7 +96,8 @@ def read_config(typed: Typed, algorithm: Any, name: str, saved: Any = None) -> A
     from funcenv.train.presets import preset
 
     others = [flag.option for flag in flags_of(type(typed.options))]
-    given = Parser(typed.command, "", _config_flags(algorithm.Config, name)).given(typed.rest, others)
+    parser = Parser(typed.command, "", _config_flags(algorithm.Config, name))
+    given = parser.given(typed.rest, others, functools.partial(_owners, name))
     default = saved
     if default is None:
         env_id = given.pop("env_id", DEFAULT_ENV)
@@ -103,6 +117,17 @@ def read_config(typed: Typed, algorithm: Any, name: str, saved: Any = None) -> A
         return dataclasses.replace(default, **given)
     except ValueError as error:
         raise UsageError(str(error)) from error
+
+
+def _owners(algorithm: str, option: str) -> str | None:
+    """Return what to write for a flag that other algorithms have, or None if none has it."""
+    from funcenv.train.algorithm import algorithm_names, find_algorithm
+
+    def has_flag(name: str) -> bool:
+        return any(flag.option == option for flag in _config_flags(find_algorithm(name).Config, name))
+
+    owners = [name for name in algorithm_names() if has_flag(name)]
+    return f"{algorithm} does not have it; write --algo {' or '.join(owners)}" if owners else None
 
 
 def all_settings() -> list[Flag]:

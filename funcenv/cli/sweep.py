@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar
 
 from funcenv.cli.flags import Threads
-from funcenv.cli.settings import find_algorithm, read_config, read_options
+from funcenv.cli.settings import chosen_algorithm, find_algorithm, read_config, read_options
 from funcenv.cli.table import UsageError
 from funcenv.files import write_text
 
@@ -23,7 +23,7 @@ class Options(Threads):
     section: ClassVar[str] = "run"
 
     algo: str | None = None
-    """training algorithm, as for funcenv train; ppo by default"""
+    """training algorithm, with the default of funcenv train"""
     vary: Annotated[tuple[str, ...], "NAME=VALUES"] = ()
     """values of settings that are not whole numbers, such as learning-rate=1e-4,1e-3 gamma=0.95,0.99; each combination
     is a sample, and is trained with --num-seeds seeds"""
@@ -43,10 +43,9 @@ def run(arguments: Sequence[str]) -> int:
 
     from rich.console import Console
 
-    from funcenv.train.algorithm import DEFAULT_ALGORITHM
     from funcenv.train.sweeps import grid, sweep, sweepable
 
-    name = options.algo or DEFAULT_ALGORITHM
+    name = chosen_algorithm(typed)
     algorithm = find_algorithm(name)
     config = read_config(typed, algorithm, name)
     for flag, file in (("--json", options.json), ("--marl-eval", options.marl_eval)):

@@ -14,7 +14,7 @@ from typing import Annotated, Any, ClassVar
 
 from funcenv.checks import require_size
 from funcenv.cli.flags import Threads, TrustCode
-from funcenv.cli.settings import find_algorithm, read_config, read_options
+from funcenv.cli.settings import chosen_algorithm, find_algorithm, read_config, read_options
 from funcenv.cli.table import UsageError
 from funcenv.files import write_text
 from funcenv.interrupts import leave_at_once
@@ -77,8 +77,8 @@ class Options(Processes, Logs, Folder, TrustCode):
     section: ClassVar[str] = "run"
 
     algo: str | None = None
-    """algorithm: bc, dqn, iql, plr, ppo (the default), pqn, q_learning, recurrent_ppo, reinforce, sac, simba, td3,
-    tqc, that of a package, or module:name; bc and iql learn from a --dataset"""
+    """algorithm: bc, dqn, iql, plr, ppo, pqn, q_learning, recurrent_ppo, reinforce, sac, simba, td3, tqc, that of a
+    package, or module:name; by default the best that was measured for ENV, or ppo; bc and iql learn from a --dataset"""
     quiet: bool = False
     """print the last line only, which says how the run ended"""
     json: Annotated[str | None, "FILE"] = None
@@ -99,13 +99,12 @@ def run(arguments: Sequence[str]) -> int:
 
     from rich.console import Console
 
-    from funcenv.train.algorithm import DEFAULT_ALGORITHM
     from funcenv.train.algorithm import find_algorithm as find_stored
     from funcenv.train.devices import ProcessLostError
     from funcenv.train.runs import run
     from funcenv.train.runs.logs import LogOptions
 
-    name, saved = options.algo or DEFAULT_ALGORITHM, None
+    name, saved = chosen_algorithm(typed), None
     if options.resume is not None:
         name, saved, _ = run.read_config(pathlib.Path(options.resume), options.trust_code)
         if options.algo not in (None, name):

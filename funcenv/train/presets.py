@@ -296,19 +296,48 @@ PIXEL_PRESETS: dict[tuple[str, str], dict[str, Any]] = {
 """Those for learning from images of the environment, `funcenv train ENV --pixels 42`."""
 
 
-def preset(env_id: str, algorithm: str = DEFAULT_ALGORITHM, *, from_pixels: bool = False) -> Any:
+BEST_ALGORITHMS = {
+    "Ant-v5": "sac",
+    "BitFlip-v0": "dqn",  # the sparse rewards of goals need hindsight
+    "GoalReacher-v0": "sac",
+    "HalfCheetah-v5": "simba",
+    "MountainCarContinuous-v0": "sac",
+    "Pendulum-v1": "sac",
+}
+"""The algorithms whose agents have the highest return in docs/zoo.md, where that is not PPO's."""
+
+
+def default_algorithm(env_id: str, *, from_pixels: bool = False) -> str:
+    """Return the name of the algorithm that `funcenv train ENV` takes: the best that is measured, or else PPO.
+
+    Args:
+        env_id: The environment, with or without a version.
+        from_pixels: Whether it learns from images.
+
+    >>> default_algorithm("Pendulum-v1"), default_algorithm("HalfCheetah"), default_algorithm("CartPole-v1")
+    ('sac', 'simba', 'ppo')
+    """
+    if from_pixels:
+        return DEFAULT_ALGORITHM
+    unversioned = {known.rpartition("-v")[0]: name for known, name in BEST_ALGORITHMS.items()}
+    return BEST_ALGORITHMS.get(env_id) or unversioned.get(env_id, DEFAULT_ALGORITHM)
+
+
+def preset(env_id: str, algorithm: str | None = None, *, from_pixels: bool = False) -> Any:
     """Return the configuration from which an algorithm starts in an environment.
 
     Args:
         env_id: The environment.
-        algorithm: The name of the algorithm.
+        algorithm: The name of the algorithm; by default that of `default_algorithm`.
         from_pixels: Whether it learns from images, by default of 42 x 42 pixels.
 
-    >>> preset("Pendulum-v1").gamma
+    >>> preset("Pendulum-v1", "ppo").gamma
     0.95
     >>> preset("CartPole-v1", from_pixels=True).pixels
     42
     """
+    if algorithm is None:
+        algorithm = default_algorithm(env_id, from_pixels=from_pixels)
     settings: dict[str, Any] = {"pixels": PIXELS} if from_pixels else {}
     settings |= (PIXEL_PRESETS if from_pixels else PRESETS).get((algorithm, env_id), {})
     return find_algorithm(algorithm).Config(env_id=env_id, **settings)

@@ -49,10 +49,10 @@ def test_train_leaves_a_run_where_it_is_told(trained, capsys):
 
 def test_train_names_its_run_below_runs(tmp_path, capsys):
     assert (
-        main(["train", "Pendulum-v1", "--runs", str(tmp_path), "--total-timesteps", "4096", "--final-episodes=0"]) == 0
+        main(["train", "Acrobot-v1", "--runs", str(tmp_path), "--total-timesteps", "4096", "--final-episodes=0"]) == 0
     )
     (folder,) = tmp_path.iterdir()
-    assert folder.name.startswith("Pendulum-v1-ppo-seed0-")
+    assert folder.name.startswith("Acrobot-v1-ppo-seed0-")
     assert f"funcenv evaluate {folder}" in capsys.readouterr().out
 
 
@@ -67,6 +67,22 @@ def started(monkeypatch):
 
     monkeypatch.setattr("funcenv.train.runs.run.start", start)
     return configs
+
+
+@pytest.mark.parametrize(
+    ("arguments", "algorithm"),
+    [
+        (["HalfCheetah-v5"], "simba"),
+        (["--seed", "0", "Pendulum"], "sac"),
+        (["Pendulum-v1", "--algo", "ppo"], "ppo"),
+        (["Pendulum-v1", "--pixels", "42"], "ppo"),
+        (["CartPole-v1"], "ppo"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:Pendulum names no version")
+def test_training_takes_the_best_algorithm_that_was_measured(arguments, algorithm, started):
+    assert main(["train", *arguments]) == 1
+    assert started == [preset(started[0].env_id, algorithm, from_pixels="--pixels" in arguments)]
 
 
 @pytest.mark.parametrize(("flags", "from_pixels"), [([], False), (["--pixels", "0"], False), (["--pixels=42"], True)])
@@ -285,6 +301,12 @@ def test_resume_of_a_finished_run_says_where_it_is(trained, capsys):
         (["train", "--lr", "1e-3"], 2, "there is no flag --lr; did you mean --learning-rate?"),
         (["train", "--num_env", "8"], 2, "there is no flag --num_env; did you mean --num-envs?"),
         (["train", "--thread=8"], 2, "there is no flag --thread; did you mean --threads?"),
+        (
+            ["train", "Pendulum-v1", "--clip-epsilon", "0.1"],
+            2,
+            "no flag --clip-epsilon here: sac does not have it; write",
+        ),
+        (["train", "--buffer-size", "9"], 2, "ppo does not have it; write --algo dqn or "),
         (["train", "--algo", "poo"], 2, "there is no algorithm 'poo'; did you mean ppo?"),
         (["train", "--algo", "a3c"], 2, "'a3c'; ppo takes its place; there are bc, dqn, "),
         (["train", "--num-envs", "1.5"], 2, "'1.5' is not a whole number; write 1000, 1e3 or 1k"),

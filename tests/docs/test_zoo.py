@@ -5,11 +5,12 @@ import doctest
 import json
 import re
 
+import numpy as np
 import pytest
 from environment_list import by_family
 
 import funcenv
-from funcenv.train.presets import PIXEL_PRESETS, PRESETS, preset
+from funcenv.train.presets import PIXEL_PRESETS, PRESETS, default_algorithm, preset
 
 TRAINED = {
     "algorithm": "ppo",
@@ -92,6 +93,18 @@ def test_a_run_with_images_or_another_algorithm_has_a_row_of_its_own(result_tabl
     assert first.startswith("| `arcade/Pong-v0` | - | ")
     assert second.startswith("| `arcade/Pong-v0` from pixels | PPO | 1 | 199,680 | 18.5 | - | - | ")
     assert "| `Pendulum-v1` | SAC | 3 |" in result_tables.zoo("Classic control")
+
+
+def test_the_default_algorithm_is_the_best_that_was_measured(measure_returns):
+    returns = {}
+    for name, row in json.loads(measure_returns.FILE.read_text()).items():
+        env_id, *other = name.split(" with ")
+        if "trained" in row and "pixels" not in name:
+            returns.setdefault(env_id, {})["".join(other) or "ppo"] = np.mean(row["trained"]["returns"])
+    compared = {env_id: by_name for env_id, by_name in returns.items() if len(by_name) > 1}
+    assert len(compared) > 5
+    for env_id, by_name in compared.items():
+        assert by_name[default_algorithm(env_id)] == max(by_name.values())
 
 
 def test_one_command_measures_every_preset(measure_returns):

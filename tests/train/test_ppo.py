@@ -51,7 +51,7 @@ def test_cartpole_is_solved():
 
 @pytest.mark.dear
 def test_a_pendulum_is_held_up():
-    config = dataclasses.replace(preset("Pendulum-v1"), total_timesteps=150_000)
+    config = dataclasses.replace(preset("Pendulum-v1", "ppo"), total_timesteps=150_000)
     _, metrics = train(ppo, config, funcenv.key(0))
     assert metrics["mean_return"][-1, 0] > -250
 
@@ -117,7 +117,7 @@ def test_an_agent_compiles_as_a_function():
 
 
 def test_observations_are_normalized_by_running_moments():
-    config = dataclasses.replace(preset("Pendulum-v1"), num_envs=16, num_steps=32, total_timesteps=512 * 3)
+    config = dataclasses.replace(preset("Pendulum-v1", "ppo"), num_envs=16, num_steps=32, total_timesteps=512 * 3)
     state, _ = train(ppo, config, funcenv.key(0))
     moments = state.observation_moments
     assert moments.count[0] == 512 * 3 and 1 < moments.variance[0, 2] < 64

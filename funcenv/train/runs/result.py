@@ -10,7 +10,7 @@ import numpy as np
 
 from funcenv.struct import NDArray
 from funcenv.train.config import TrainConfig
-from funcenv.train.presets import PIXEL_PRESETS, PRESETS, preset
+from funcenv.train.presets import PIXEL_PRESETS, PRESETS, default_algorithm, preset
 from funcenv.train.runs.final import FinalReturns, read_final
 from funcenv.train.runs.metrics import format_return, read_metrics, scores
 
@@ -166,4 +166,6 @@ def _advice(config: TrainConfig, folder: pathlib.Path) -> str:
     if config == dataclasses.replace(preset(config.env_id, algorithm, from_pixels=config.pixels > 0), **left_open):
         return f"another --seed, or {longer}"
     words = f"{config.env_id} --pixels {config.pixels}" if config.pixels else config.env_id
+    if algorithm != default_algorithm(config.env_id, from_pixels=config.pixels > 0):
+        words += f" --algo {algorithm}"
     return f"the preset: funcenv train {words} without other flags, or {longer}"
