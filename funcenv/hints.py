@@ -147,6 +147,7 @@ OF_ADAPTERS_WRAPPERS = {
     "AutoResetWrapper": "write Autoreset",
     "GrayScaleObservation": "write GrayscaleObservation",
     "PixelObservationWrapper": "write AddRenderObservation",
+    "VectorListInfo": "write vector.DictInfoToList",
 }
 """Names that users look for among the stateful wrappers."""
 

@@ -18,6 +18,9 @@ class DictInfoToList(VectorWrapper[ObsType, ActType]):
     Args:
         env: Vector environment to wrap.
 
+    Raises:
+        ValueError: `reset` or `step` finds an entry that does not have a row for each environment.
+
     >>> from funcenv import adapters
     >>> envs = DictInfoToList(adapters.make_vec("FrozenLake-v1", 2))
     >>> envs.reset(seed=0)[1]
@@ -46,6 +49,9 @@ def _rows(infos: dict[str, Any], num_envs: int) -> list[dict[str, Any]]:
             continue
         parts = _rows(column, num_envs) if isinstance(column, dict) else column
         mask = infos.get(f"_{name}", [True] * num_envs)
+        for key, values in (name, parts), (f"_{name}", mask):
+            if len(values) != num_envs:
+                raise ValueError(f"infos[{key!r}] must have num_envs={num_envs} rows, got {len(values)}")
         for row, part, is_there in zip(rows, parts, mask, strict=True):
             if is_there:
                 row[name] = part

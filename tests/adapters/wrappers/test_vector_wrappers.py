@@ -232,6 +232,18 @@ def test_only_a_vector_can_be_wrapped(make, message):
         ours.ClipAction(make())
 
 
+@pytest.mark.parametrize("infos", [{"a": np.zeros(3)}, {"b": {"a": [1]}}, {"c": np.ones(2), "_c": [True]}])
+def test_an_entry_of_infos_has_a_row_for_each_environment(infos):
+    class Odd(adapters.VectorEnv):
+        num_envs = 2
+
+        def reset(self, *, seed=None, options=None):
+            return np.zeros(2), infos
+
+    with pytest.raises(ValueError, match="must have num_envs=2 rows, got"):
+        ours.DictInfoToList(Odd()).reset()
+
+
 def test_statistics_need_a_free_name():
     envs = ours.RecordEpisodeStatistics(ours.RecordEpisodeStatistics(SyncVectorEnv([ShortPointEnv] * 2)))
     envs.reset(seed=0)
