@@ -92,12 +92,8 @@ def play(
         The result, with keys in its vector state, and with the accumulator's summary in place of its totals.
     """
     call = _Call(accumulator, venv, policy, key, vstate, num_steps, collect)
-    if groups := row_groups(venv.env, venv.num_envs):
-        try:
-            return _play_groups(call, groups)
-        except _MixesRows:
-            return _play_plainly(call)
-    return _play_rows(call)
+    groups = row_groups(venv.env, venv.num_envs)
+    return _play_groups(call, groups) if groups else _play_rows(call)
 
 
 def _play_rows(call: _Call) -> RolloutResult:
@@ -109,12 +105,8 @@ def _play_rows(call: _Call) -> RolloutResult:
     return fast_or_plain(entry, venv.num_envs, functools.partial(fast, call), functools.partial(_play_plainly, call))
 
 
-class _MixesRows(Exception):
-    """What is collected of an environment depends on others."""
-
-
 def _play_groups(call: _Call, groups: list[RowGroup]) -> RolloutResult:
-    """Play in each group of rows by itself, and join the results."""
+    """Play in each group of rows by itself, and join the results; in all at once if collecting may mix them."""
     accumulator, venv, policy, key, vstate, num_steps, collect = call
     sizes = tuple(group.size for group in groups)
     cut, join = functools.partial(_cut, sizes), functools.partial(_join, accumulator.summary)
@@ -125,7 +117,7 @@ def _play_groups(call: _Call, groups: list[RowGroup]) -> RolloutResult:
         try:
             require_rows_alone(collect, RolloutArgs(venv, policy, keys.keys, keys.policy_keys))
         except Refusal:
-            raise _MixesRows from None
+            return _play_plainly(call)
     own, results = accumulator._replace(summary=None), []
     for group, (group_keys, group_vstate) in zip(groups, shares, strict=True):
         group_venv = venv.replace(env=group.env, num_envs=group.size)
