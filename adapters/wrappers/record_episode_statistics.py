@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from funcenv.adapters.env import ActType, Env, ObsType
@@ -12,7 +12,38 @@ from funcenv.adapters.wrappers.wrapper import Wrapper
 from funcenv.checks import require_size
 
 
-class RecordEpisodeStatistics(Wrapper[ObsType, ActType, ObsType, ActType]):
+class EpisodeQueues:
+    """The queues of the latest episodes, which the wrappers of one environment and of a vector share.
+
+    Attributes:
+        return_queue: Returns of the latest episodes.
+        length_queue: Lengths of the latest episodes, in steps.
+        time_queue: Durations of the latest episodes, in seconds.
+        episode_count: Number of episodes that have ended.
+    """
+
+    def _set_up(self, buffer_length: int, stats_key: str, clock: Callable[[], float]) -> None:
+        """Check the arguments that the wrappers share, and begin without episodes."""
+        buffer_length = require_size("buffer_length", buffer_length)
+        self.return_queue: deque[float] = deque(maxlen=buffer_length)
+        self.length_queue: deque[int] = deque(maxlen=buffer_length)
+        self.time_queue: deque[float] = deque(maxlen=buffer_length)
+        self.episode_count = 0
+        self._stats_key, self._clock = stats_key, clock
+
+    def _require_free_key(self, name: str, infos: dict[str, Any]) -> None:
+        if self._stats_key in infos:
+            raise ValueError(f"{name} has an entry {self._stats_key!r} already; pass another stats_key")
+
+    def _add_episodes(self, returns: Sequence[float], lengths: Sequence[int], seconds: Sequence[float]) -> None:
+        """Add episodes that have ended to the queues."""
+        self.return_queue.extend(returns)
+        self.length_queue.extend(lengths)
+        self.time_queue.extend(seconds)
+        self.episode_count += len(returns)
+
+
+class RecordEpisodeStatistics(EpisodeQueues, Wrapper[ObsType, ActType, ObsType, ActType]):
     """A wrapper that adds the return `"r"`, length `"l"` and duration `"t"` of an episode to the last step's `info`.
 
     The entries are in `info["episode"]`, as with Gymnasium's wrapper of this name. Queues hold the same figures of the
@@ -53,12 +84,7 @@ class RecordEpisodeStatistics(Wrapper[ObsType, ActType, ObsType, ActType]):
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         super().__init__(env)
-        buffer_length = require_size("buffer_length", buffer_length)
-        self.return_queue: deque[float] = deque(maxlen=buffer_length)
-        self.length_queue: deque[int] = deque(maxlen=buffer_length)
-        self.time_queue: deque[float] = deque(maxlen=buffer_length)
-        self.episode_count = 0
-        self._stats_key, self._clock = stats_key, clock
+        self._set_up(buffer_length, stats_key, clock)
         self._after_reset(None)
 
     def _after_reset(self, result: Any) -> Any:
@@ -70,12 +96,8 @@ class RecordEpisodeStatistics(Wrapper[ObsType, ActType, ObsType, ActType]):
         self.episode_returns += float(reward)
         self.episode_lengths += 1
         if terminated or truncated:
-            if self._stats_key in info:
-                raise ValueError(f"info has an entry {self._stats_key!r} already; pass another stats_key")
+            self._require_free_key("info", info)
             seconds = round(self._clock() - self._start_time, 6)
             info = {**info, self._stats_key: {"r": self.episode_returns, "l": self.episode_lengths, "t": seconds}}
-            self.return_queue.append(self.episode_returns)
-            self.length_queue.append(self.episode_lengths)
-            self.time_queue.append(seconds)
-            self.episode_count += 1
+            self._add_episodes([self.episode_returns], [self.episode_lengths], [seconds])
         return observation, reward, terminated, truncated, info

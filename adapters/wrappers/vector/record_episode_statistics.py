@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -11,13 +10,13 @@ import numpy as np
 
 from funcenv.adapters.env import ActType, ObsType
 from funcenv.adapters.vector_env import VectorEnv
+from funcenv.adapters.wrappers.record_episode_statistics import EpisodeQueues
 from funcenv.adapters.wrappers.vector.wrapper import VectorWrapper
-from funcenv.checks import require_size
 from funcenv.struct import NDArray
 from funcenv.vector import AutoresetMode
 
 
-class RecordEpisodeStatistics(VectorWrapper[ObsType, ActType]):
+class RecordEpisodeStatistics(EpisodeQueues, VectorWrapper[ObsType, ActType]):
     """A wrapper that adds the return `"r"`, length `"l"` and duration `"t"` of episodes to the `infos` of their ends.
 
     It is Gymnasium's wrapper of this name: `infos["episode"]` holds arrays `[num_envs]`, 0 where no episode ended, and
@@ -59,14 +58,9 @@ class RecordEpisodeStatistics(VectorWrapper[ObsType, ActType]):
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         super().__init__(env)
-        buffer_length = require_size("buffer_length", buffer_length)
-        self.return_queue: deque[float] = deque(maxlen=buffer_length)
-        self.length_queue: deque[int] = deque(maxlen=buffer_length)
-        self.time_queue: deque[float] = deque(maxlen=buffer_length)
-        self.episode_count = 0
+        self._set_up(buffer_length, stats_key, clock)
         self.episode_returns, self.episode_lengths = np.zeros(self.num_envs), np.zeros(self.num_envs, int)
         self._start_times, self._resets_next = np.zeros(self.num_envs), np.zeros(self.num_envs, bool)
-        self._stats_key, self._clock = stats_key, clock
 
     def _after_reset(self, result: Any, is_new: NDArray) -> Any:
         self._begin_episodes(is_new)
@@ -93,13 +87,9 @@ class RecordEpisodeStatistics(VectorWrapper[ObsType, ActType]):
 
     def _with_statistics(self, infos: dict[str, Any], ended: NDArray) -> dict[str, Any]:
         """Return the infos with the figures of the episodes that ended, and add these to the queues."""
-        if self._stats_key in infos:
-            raise ValueError(f"infos has an entry {self._stats_key!r} already; pass another stats_key")
+        self._require_free_key("infos", infos)
         seconds = np.round(self._clock() - self._start_times, 6)
         figures = {"r": self.episode_returns, "l": self.episode_lengths, "t": seconds}
-        self.return_queue.extend(self.episode_returns[ended].tolist())
-        self.length_queue.extend(self.episode_lengths[ended].tolist())
-        self.time_queue.extend(seconds[ended].tolist())
-        self.episode_count += int(ended.sum())
+        self._add_episodes(*(values[ended].tolist() for values in figures.values()))
         entry = {name: np.where(ended, values, 0) for name, values in figures.items()}
         return {**infos, self._stats_key: entry, f"_{self._stats_key}": ended.copy()}
