@@ -34,7 +34,7 @@ class EnvPage:
     @property
     def title(self) -> str:
         """Name of the environment: as its docstring spells it, or the words of the class's name."""
-        name = self.build.__name__.removeprefix("Suite")  # which dm_control's classes begin with
+        name = self.build.__name__.removeprefix("Suite")  # the beginning of the names of dm_control's classes
         spelled, words = parse_docstring(self.build)[0], split_words(name)
         return spelled if spelled.replace(" ", "") == self.build.__name__ else words
 

@@ -120,7 +120,7 @@ class EpisodeTotals(PyTreeNode):
     counts: Int[Array, "num_envs"]
     returns: Moments
     lengths: Moments
-    successes: Int[Array, "num_envs"] | None  # of them, those that ended with the goal achieved
+    successes: Int[Array, "num_envs"] | None  # number of episodes that ended with the goal achieved
     counted: Bool[Array, "num_envs"] | None  # true if the ended episode is counted already; only in the mode DISABLED
 
     @classmethod

@@ -75,7 +75,7 @@ class AutoresetMode(enum.Enum):
 class VectorState(PyTreeNode, Generic[State]):
     """The states of all environments, their keys and their running totals: leading axis `[num_envs]` throughout."""
 
-    of_many: ClassVar = True  # what `FuncEnv.step` refuses
+    of_many: ClassVar = True  # the mark by which `FuncEnv.step` refuses it
 
     env_state: State
     key: Key[Array, "num_envs"]  # changes only in a reset with new keys

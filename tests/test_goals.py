@@ -135,7 +135,7 @@ def reach(observation, key):
 
 
 def test_episodes_tell_their_success():
-    """That of the step that ended them, before any reset."""
+    """The success is that of the step that ended the episodes, before any reset."""
     env = funcenv.make("BitFlip-v0", num_bits=3, max_episode_steps=4)
     evaluation = funcenv.evaluate(env, reach, 64, funcenv.key(0))
     np.testing.assert_array_equal(evaluation.success, evaluation.terminated)

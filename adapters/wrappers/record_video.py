@@ -31,7 +31,7 @@ def capped_cubic_video_schedule(episode_id: int) -> bool:
 
 
 class Recorder(ClosesAtExit):
-    """What the wrappers that record videos share, of one environment or of a vector: triggers, names and files.
+    """The triggers, names and files that the wrappers for videos share, of one environment and of a vector.
 
     Attributes:
         recording: Whether a video is being recorded.

@@ -1,4 +1,4 @@
-"""What wrappers share, under the name of `gymnasium.wrappers.utils`."""
+"""Running moments and zeros for wrappers, under the name of `gymnasium.wrappers.utils`."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""Compare a `Union` of three environments with three vectors of one environment each: CPU seconds and wall time.
+"""A `Union` of three environments: its cost beside three vectors of one environment each, and one policy in all three.
 
-    python benchmarks/studies/union.py --rows 1 16 256 2048
+    python benchmarks/studies/union.py --rows 1 16 256 2048     CPU seconds and wall time
+    python benchmarks/studies/union.py --train                  returns of one PPO agent in each environment
 
-Both play the same steps of the same numbers of rows, in turn, in one process: a rollout without a trajectory, steps in
-a compiled loop of one's own, and steps from Python. Reported are medians and their ratios.
+For the cost, both play the same steps of the same numbers of rows, in turn, in one process: a rollout without a
+trajectory, steps in a compiled loop of one's own, and steps from Python. Reported are medians and their ratios.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ import jax
 import numpy as np
 
 import funcenv
+from funcenv.train import ppo
+from funcenv.train.loop import Learner
 
 IDS = "CartPole-v1", "Acrobot-v1", "MountainCar-v0"
 NUM_PYTHON_STEPS = 200
@@ -78,13 +81,44 @@ def timed(run: Callable[[], Any]) -> tuple[float, float]:
     return time.process_time() - cpu, time.perf_counter() - wall
 
 
+def make_union() -> funcenv.Union:
+    """Return the union of the environments."""
+    return funcenv.Union([funcenv.make(name) for name in IDS])
+
+
+def train(total_timesteps: int, num_evaluations: int = 4, num_episodes: int = 32) -> None:
+    """Train one agent of PPO, and print its greedy returns in each environment."""
+    funcenv.register("studies/Union-v0", make_union)
+    config = ppo.Config(
+        env_id="studies/Union-v0",
+        num_envs=48,
+        num_steps=128,
+        total_timesteps=total_timesteps,
+        normalize_observation=True,
+    )
+    learner, start = Learner(ppo, config), time.process_time()
+    state = learner.init(funcenv.key(0))
+    for part in range(1, num_evaluations + 1):
+        done = config.num_updates * part // num_evaluations
+        state, _ = learner.advance_to(state, done)
+        agent = learner.agent(state)
+        returns = funcenv.evaluate(learner.env, agent, num_episodes * len(IDS), funcenv.key(1)).episode_return
+        means = ", ".join(f"{float(own.mean()):.1f}" for own in np.split(np.asarray(returns), len(IDS)))
+        print(f"{done * config.batch_size:,} steps, {time.process_time() - start:.0f} CPU-s: {means}", flush=True)
+
+
 def main() -> None:
     """Run the study."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, nargs="+", default=[1, 16, 256, 2048], help="rows of each environment")
     parser.add_argument("--steps", type=int, default=1000)
     parser.add_argument("--repeats", type=int, default=9)
+    parser.add_argument("--train", action="store_true", help="train an agent instead")
+    parser.add_argument("--total-timesteps", type=int, default=1_000_000, help="of the agent")
     options = parser.parse_args()
+    if options.train:
+        train(options.total_timesteps)
+        return
     jax.config.update("jax_cpu_enable_async_dispatch", False)
     envs = [funcenv.make(name) for name in IDS]
     for rows in options.rows:

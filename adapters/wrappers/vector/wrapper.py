@@ -114,7 +114,7 @@ class VectorWrapper(VectorEnv[ObsType, ActType]):
 
     @property
     def autoreset_mode(self) -> AutoresetMode:
-        """What happens when an episode ends; a vector that does not say resets at the next step, as in Gymnasium."""
+        """The mode of resets; a vector that does not say resets at the step after an end, as in Gymnasium."""
         return AutoresetMode.of(self.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP))
 
     def __getattr__(self, name: str) -> Any:

@@ -289,7 +289,7 @@ def _train(
         if is_first() and rows and (must_train or not curve.exists()):
             draw_learning_curve(curve, rows, title, threshold)
         is_finished = done == config.num_updates or is_solved
-        if jax.process_count() == 1:  # what the last update has seen of signals, all processes know alike
+        if jax.process_count() == 1:  # several processes may have heard of a signal at different times
             is_finished = is_finished and not signals
         agents = learner.agents(state) if (has_replay or final_episodes) and is_finished else None
         if agents is not None and final_episodes:
