@@ -36,9 +36,7 @@ class RecentEpisodes(PyTreeNode):
     finished: Int[Array, "MAX_RECENT_EPISODES"]  # their number; 0 in an entry without a step
     num_steps: Int[Array, ""]  # number of all steps in which episodes have ended
     count: Int[Array, ""]  # number of all episodes that have ended
-    successes: Float[Array, "MAX_RECENT_EPISODES"] | None = (
-        None  # how many achieved the goal, if infos tell
-    )
+    successes: Float[Array, "MAX_RECENT_EPISODES"] | None = None  # how many achieved the goal, if infos tell
 
     @classmethod
     def empty(cls, has_success: bool = False) -> RecentEpisodes:
