@@ -15,6 +15,6 @@ def test_the_tests_of_a_group_are_in_the_same_part(monkeypatch):
 
     together, apart = pytest.mark.exhaustive(group="Env-v0").mark, pytest.mark.exhaustive.mark
     parts = range(rotation.NUM_PARTS)
-    assert sorted(sum(chosen(part, together)) for part in parts) == [0, 0, 0, 12]
+    assert sorted(sum(chosen(part, together)) for part in parts) == [0] * (rotation.NUM_PARTS - 1) + [12]
     assert sum(sum(chosen(part, apart)) for part in parts) == 12
     assert max(sum(chosen(part, apart)) for part in parts) < 12
