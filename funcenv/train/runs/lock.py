@@ -10,6 +10,7 @@ import contextlib
 import os
 import pathlib
 import platform
+import time
 from collections.abc import Iterator
 
 import filelock
@@ -56,9 +57,11 @@ def locked(folder: pathlib.Path) -> Iterator[None]:
         lock.release()
 
 
-def _read_owner(path: pathlib.Path) -> str:
-    """Return the process that holds a lock, which has perhaps not written its name yet."""
-    try:
-        return path.read_text(encoding="utf-8") or "another process"
-    except FileNotFoundError:
-        return "another process"
+def _read_owner(path: pathlib.Path, seconds: float = 2.0) -> str:
+    """Return the process that holds a lock, which writes its name just after it has taken the lock."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        with contextlib.suppress(FileNotFoundError):
+            return path.read_text(encoding="utf-8")
+        time.sleep(0.02)
+    return "another process"
