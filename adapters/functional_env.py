@@ -51,9 +51,11 @@ class FunctionalEnv(Env[ObsType, ActType]):
     - "rgb_array": `render` returns an image, uint8 `[height, width, 3]`.
     - "ansi": `render` returns a string for a terminal: the environment's own text, or else its image at the size of the
       terminal.
+    - "depth_array": `render` returns the depth of each pixel, float32 `[height, width]`, where MuJoCo draws.
+    - "rgbd_tuple": `render` returns an image and its depth.
     - "human": `reset` and `step` show a window, at `metadata["render_fps"]` frames a second.
-    - "rgb_array_list", "ansi_list": `render` returns the frames of all calls since the last `render` or `reset`. It
-      draws them from stored states, so frames that nobody asks for cost nothing.
+    - "rgb_array_list" and the others that end with "_list": `render` returns the frames of all calls since the last
+      `render` or `reset`. It draws them from stored states, so frames that nobody asks for cost nothing.
 
     Args:
         func_env: the functional environment with its wrappers.

@@ -80,9 +80,9 @@ class FunctionalVectorEnv(EnvPoolMethods[ObsType, ActType]):
             arrays, which are not read. So an action outside of the space raises no error, nor does a step after the end
             of an episode in DISABLED mode.
         render_mode: "rgb_array" and "ansi" make `render` return a tuple with a frame of each environment; with
-            "rgb_array_list" and "ansi_list" it returns a list for each, of the frames of its present episode since the
-            last `render`, of which `rollout` leaves the last. "human" is a window with all of them, which `reset`,
-            `step` and `rollout` update.
+            "rgb_array_list" and other modes that end with "_list" it returns a list for each, of the frames of its
+            present episode since the last `render`, of which `rollout` leaves the last. "human" is a window with all
+            of them, which `reset`, `step` and `rollout` update.
         render_height: rows of an image of one environment, as for `FunctionalEnv`.
         render_width: columns of an image of one environment, likewise.
         spec: the id and arguments that made one of the environments.

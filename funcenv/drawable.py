@@ -16,8 +16,8 @@ Action = TypeVar("Action")
 class Drawable(Generic[State, Action]):
     """The visible part of an environment, all of it optional. No reward and no transition depends on it.
 
-    `scene`, and `text` where characters suit the environment, draw a state. `host_image` and `image_size` are for
-    environments whose images come from another library. The rest is for a person who watches or plays.
+    `scene`, and `text` where characters suit the environment, draw a state. `host_image`, `host_depth` and `image_size`
+    are for environments whose images come from another library. The rest is for a person who watches or plays.
 
     >>> import funcenv
     >>> env = funcenv.make("CartPole-v1")
@@ -40,9 +40,24 @@ class Drawable(Generic[State, Action]):
         del state, size
         return None
 
+    def host_depth(self, state: State, size: tuple[int, int]) -> NDArray:
+        """Return the depth of each pixel of `host_image`, where `draws_depth` is true; it is never traced.
+
+        Args:
+            state: a state whose leaves are NumPy arrays.
+            size: height and width of the array, float32 `[height, width]`.
+        """
+        del state, size
+        raise NotImplementedError(f"{type(self).__name__} draws no depth, as draws_depth says")
+
     @property
     def draws_images(self) -> bool:
         """True if `host_image` draws every state, although there is no scene."""
+        return False
+
+    @property
+    def draws_depth(self) -> bool:
+        """True if a library draws the images, and `host_depth` their depth."""
         return False
 
     @property

@@ -209,10 +209,19 @@ class Union(FuncEnv[TaskStates, Any, dict[str, Any]]):
         """Return the image of the task's environment, or None for its scene."""
         return self._env.host_image(self._state(state), size)
 
+    def host_depth(self, state: TaskStates, size: tuple[int, int]) -> NDArray:
+        """Return the depth of each pixel of the image of the task's environment."""
+        return self._env.host_depth(self._state(state), size)
+
     @property
     def draws_images(self) -> bool:
         """True if `host_image` draws every state of the task, although there is no scene."""
         return self._env.draws_images
+
+    @property
+    def draws_depth(self) -> bool:
+        """True if the library that draws the task's images draws their depth."""
+        return self._env.draws_depth
 
     @property
     def why_undrawn(self) -> str:

@@ -56,7 +56,7 @@ class BatchRenderer:
         self._first_of = np.zeros(num_envs, int)  # the first collected frame of each environment's episode
 
     def render(self, present: Callable[[], PresentFrame]) -> Any:
-        """Return an image, a string or a list of these for each environment; None if the mode is "human"."""
+        """Return for each environment what the mode names, or a list of these; None if the mode is "human"."""
         mode = self._mode or ""
         if mode == "human":
             return self._show_window(present())
@@ -111,7 +111,7 @@ class BatchRenderer:
         return lists
 
     def _draw(self, mode: str, frame: PresentFrame) -> tuple[Any, ...]:
-        return self._texts(frame) if mode == "ansi" else self._frames(frame)
+        return self._frames(frame) if mode == "rgb_array" else self._one_by_one(mode, frame)
 
     def _frames(self, frame: PresentFrame) -> tuple[Frame, ...]:
         if self._frame_size is None:
@@ -120,7 +120,7 @@ class BatchRenderer:
             self._frame_size = size or frame_size(self._frame_aspect(frame), *self._size)
         return tuple(draw_frames(frame.func_envs, frame.env_state, self._frame_size))
 
-    def _texts(self, frame: PresentFrame) -> tuple[str, ...]:
+    def _one_by_one(self, mode: str, frame: PresentFrame) -> tuple[Any, ...]:
         renderer = Renderer(self._caption, 1, *self._size)
         actions = frame.last_actions
         if actions is not None:
@@ -130,7 +130,7 @@ class BatchRenderer:
         batch = jax.device_get((frame.func_envs, frame.env_state, actions, frame.episode_length))
         rows = (row_of(batch, i) for i in range(self._num_envs))
         return tuple(
-            renderer.draw("ansi", RenderInput(func_env, env_state, action if length else None))
+            renderer.draw(mode, RenderInput(func_env, env_state, action if length else None))
             for func_env, env_state, action, length in rows
         )
 

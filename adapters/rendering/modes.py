@@ -12,18 +12,22 @@ from funcenv.func_env import AnyEnv, FuncEnv
 LIST_SUFFIX = "_list"  # of modes that collect frames
 RGB_MODES = ("rgb_array", "rgb_array_list")
 ALL_MODES = ("human", "rgb_array", "ansi", "rgb_array_list", "ansi_list")
+DEPTH_MODES = ("depth_array", "rgbd_tuple", "depth_array_list", "rgbd_tuple_list")
 
 
 def render_modes(func_env: type[AnyEnv] | AnyEnv) -> list[str]:
     """Return the render modes of an environment or environment class: all if it defines `scene`, text if only `text`.
 
-    An environment whose images another library draws has `rgb_array` and `rgb_array_list`.
+    An environment whose images another library draws has `rgb_array` and `rgb_array_list`. The modes with depth are
+    those of MuJoCo's environments where MuJoCo draws.
 
         human           a window, updated by `reset` and `step`
         rgb_array       a frame, uint8 [height, width, 3]
         ansi            a string for a terminal
         rgb_array_list  a list of the frames since the last `render` or `reset`
         ansi_list       a list of the strings since the last `render` or `reset`
+        depth_array     the depth of each pixel, float32 [height, width]
+        rgbd_tuple      a frame and its depth; the modes depth_array_list and rgbd_tuple_list collect these
 
     >>> from funcenv.envs import CartPole
     >>> render_modes(CartPole)
@@ -31,7 +35,8 @@ def render_modes(func_env: type[AnyEnv] | AnyEnv) -> list[str]:
     """
     env_class = func_env if isinstance(func_env, type) else type(func_env.unwrapped)
     if env_class.scene is not FuncEnv.scene:
-        return list(ALL_MODES)
+        has_depth = not isinstance(func_env, type) and func_env.draws_depth
+        return [*ALL_MODES, *(DEPTH_MODES if has_depth else ())]
     modes = ["ansi", "ansi_list"] if has_text(env_class) else []
     return [*RGB_MODES, *modes] if not isinstance(func_env, type) and func_env.unwrapped.draws_images else modes
 
@@ -99,6 +104,8 @@ def require_mode(mode: str | None, modes: list[str], func_env: AnyEnv, on_displa
     """
     if mode is not None and not (isinstance(mode, str) and mode in modes):
         remedy = "" if modes else f"; {func_env.unwrapped.why_undrawn}"
+        if mode in DEPTH_MODES:
+            remedy = "; MuJoCo draws depth where MUJOCO_GL is set, to egl or osmesa, before Python starts"
         raise ValueError(f"render_mode must be one of {[None, *modes]}, got {mode!r}{remedy}")
     if mode == "human":
         (require_display if on_display else require_pygame)()

@@ -67,10 +67,20 @@ class Renderer:
         return vars(self) | {"window": None}
 
     def draw(self, mode: str, what: RenderInput) -> Any:
-        """Return a frame for mode "rgb_array" and a string for "ansi"; for "human", show the window and return None."""
-        if mode == "ansi":
-            return self._draw_text(what)
-        return self._draw_frame(what) if mode == "rgb_array" else self.show(what)
+        """Return what a mode without a list names: a frame, its depth, both, or a string.
+
+        For "human", show the window and return None.
+        """
+        match mode:
+            case "rgb_array":
+                return self._draw_frame(what)
+            case "depth_array":
+                return self._draw_depth(what)
+            case "rgbd_tuple":
+                return self._draw_frame(what), self._draw_depth(what)
+            case "ansi":
+                return self._draw_text(what)
+        return self.show(what)
 
     def show(self, what: RenderInput) -> None:
         """Show a frame in the window, unless the user has closed it."""
@@ -92,6 +102,9 @@ class Renderer:
 
     def _draw_frame(self, what: RenderInput) -> Any:
         return draw_frame(what.func_env, what.env_state, self._frame_size(what))
+
+    def _draw_depth(self, what: RenderInput) -> Any:
+        return what.func_env.host_depth(what.env_state, self._frame_size(what))
 
     def _draw_text(self, what: RenderInput) -> str:
         if has_text(type(what.func_env.unwrapped)):

@@ -252,10 +252,19 @@ class Wrapper(FuncEnv[State, Action, Obs]):
         """Return an image that a library draws in place of the scene, or None for the scene."""
         return self.inner_env(state).host_image(self.inner(state), size)
 
+    def host_depth(self, state: State, size: tuple[int, int]) -> NDArray:
+        """Return the depth of each pixel of `host_image`, where `draws_depth` is true."""
+        return self.inner_env(state).host_depth(self.inner(state), size)
+
     @property
     def draws_images(self) -> bool:
         """True if `host_image` draws every state, although there is no scene."""
         return self.env.draws_images
+
+    @property
+    def draws_depth(self) -> bool:
+        """True if a library draws the images, and `host_depth` their depth."""
+        return self.env.draws_depth
 
     @property
     def why_undrawn(self) -> str:

@@ -1,5 +1,6 @@
 """Parity of the MuJoCo environments: Gymnasium's and funcenv's are put in the same state, and play the same actions."""
 
+import ctypes.util
 from typing import Any, NamedTuple
 
 import gymnasium
@@ -14,6 +15,8 @@ from tests.support.parity import Array
 _PENDULUMS = ("InvertedDoublePendulum", "InvertedPendulum")
 _ROBOTS = ("Ant", "HalfCheetah", "Hopper", "Humanoid", "HumanoidStandup", "Pusher", "Reacher", "Swimmer", "Walker2d")
 NAMES = (*_PENDULUMS, *_ROBOTS)
+OPENGL = next((name.lower() for name in ("OSMesa", "EGL") if ctypes.util.find_library(name) is not None), None)
+"""The value of `MUJOCO_GL` with which MuJoCo draws here without a display, or None."""
 
 
 class Played(NamedTuple):

@@ -1,6 +1,5 @@
-"""MuJoCo's own images, which are compared with Gymnasium's where OSMesa is installed, and the scene without them."""
+"""MuJoCo's own images, which are compared with Gymnasium's where OpenGL works, and the scene without them."""
 
-import ctypes.util
 import os
 import subprocess
 import sys
@@ -11,7 +10,7 @@ import pytest
 
 from funcenv import adapters
 from funcenv.envs import Ant
-from tests.support.mujoco import ours
+from tests.support.mujoco import OPENGL, ours
 
 SAME = """
 import gymnasium, jax, numpy as np
@@ -31,6 +30,17 @@ envs = adapters.make_vec("Ant-v5", num_envs=2, render_mode="rgb_array", reset_no
 envs.reset(seed=0)
 for frame in envs.render():
     np.testing.assert_array_equal(frame, image)
+arguments |= {"render_mode": "rgbd_tuple", "reset_noise_scale": 0.0}
+theirs, env = gymnasium.make("Ant-v5", **arguments), adapters.make("Ant-v5", **arguments)
+theirs.reset(seed=0), env.reset(seed=0)
+for one, other in zip(env.render(), theirs.render(), strict=True):
+    np.testing.assert_array_equal(one, other)
+    assert one.dtype == other.dtype
+envs = adapters.make_vec("Ant-v5", num_envs=2, **arguments | {"render_mode": "depth_array_list"})
+envs.reset(seed=0)
+for (frame,) in envs.render():
+    np.testing.assert_array_equal(frame, theirs.render()[1])
+    assert 0.5 < frame.min() < frame.max() <= 1
 state = jax.jit(ours("Ant").initial)(jax.random.key(0))
 draw = lambda x: ours("Ant").host_image(jax.device_get(state.replace(qpos=state.qpos.at[0].set(x))), (60, 60))
 assert np.abs(np.int32(draw(0.0)) - draw(4.0)).mean() < 1  # the camera moves with the robot; the floor repeats
@@ -54,10 +64,10 @@ def run(script, **variables):
     return subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.skipif(ctypes.util.find_library("OSMesa") is None, reason="OSMesa is not installed: libosmesa6")
+@pytest.mark.skipif(OPENGL is None, reason="neither OSMesa nor EGL is installed: libosmesa6")
 @pytest.mark.parametrize("script", [SAME, TERRAINS], ids=["gymnasiums", "terrains"])
 def test_images_are_as_they_should_be(script):
-    done = run(script, MUJOCO_GL="osmesa")
+    done = run(script, MUJOCO_GL=OPENGL)
     assert done.returncode == 0, done.stderr
 
 
@@ -79,6 +89,12 @@ def test_without_opengl_the_scene_is_drawn_in_the_size_that_was_asked_for(monkey
     env.reset(seed=0)
     assert env.render().shape == (40, 60, 3)
     assert not [entry for entry in recwarn if "MUJOCO_GL" in str(entry.message)]
+
+
+def test_depth_needs_opengl(monkeypatch):
+    monkeypatch.delenv("MUJOCO_GL", raising=False)
+    with pytest.raises(ValueError, match="got 'depth_array'; MuJoCo draws depth where MUJOCO_GL is set, to egl or"):
+        adapters.make("InvertedPendulum-v5", render_mode="depth_array")
 
 
 def test_arguments_without_effect_are_named(monkeypatch):

@@ -1,13 +1,13 @@
 """MuJoCo's own images of the robots and their goals, which are compared with Gymnasium-Robotics'."""
 
-import ctypes.util
 import os
 import subprocess
 import sys
 
 import pytest
 
-LIBRARIES = [name for name in ("OSMesa", "EGL") if ctypes.util.find_library(name) is not None]
+from tests.support.mujoco import OPENGL
+
 SAME = """
 import jax, jax.numpy as jnp, numpy as np
 from funcenv.envs.robotics.maze_task import MazeGoal
@@ -30,8 +30,8 @@ for one in image, away:  # the ant is in the middle of the image, wherever it is
 """
 
 
-@pytest.mark.skipif(not LIBRARIES, reason="neither OSMesa nor EGL is installed: libosmesa6")
+@pytest.mark.skipif(OPENGL is None, reason="neither OSMesa nor EGL is installed: libosmesa6")
 def test_images_are_the_packages():
-    variables = {**os.environ, "MUJOCO_GL": LIBRARIES[0].lower()}
+    variables = {**os.environ, "MUJOCO_GL": OPENGL}
     done = subprocess.run([sys.executable, "-c", SAME], env=variables, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
