@@ -48,7 +48,7 @@ class Drawable(Generic[State, Action]):
             size: height and width of the array, float32 `[height, width]`.
         """
         del state, size
-        raise NotImplementedError(f"{type(self).__name__} draws no depth, as draws_depth says")
+        raise NotImplementedError(f"{type(self).__name__} draws no depth; ask draws_depth first")
 
     @property
     def draws_images(self) -> bool:
