@@ -19,6 +19,7 @@ from mujoco_names import Row
 import funcenv
 from funcenv.keyboard import parse_combination
 
+MAX_LIST = 24  # characters of a list of bounds, above which it is left out
 MAX_ROWS = 60  # rows of an observation above which its groups are shown first
 
 
@@ -154,12 +155,17 @@ def state_table(state: Any) -> str:
 
 
 def _as_made(space: Any) -> str:
-    """Return a space as text, with the dtype that its members have without `jax_enable_x64`.
+    """Return a space in one line, with the dtype that its members have without `jax_enable_x64`.
+
+    Bounds that differ and are many are left out; another table has them.
 
     >>> _as_made(funcenv.spaces.Box(-1.0, 1.0, (2,), np.float64))
     'Box(-1.0, 1.0, (2,), float32)'
+    >>> _as_made(funcenv.spaces.Box(-np.arange(20.0), np.inf, dtype=np.float32))
+    'Box([...], inf, (20,), float32)'
     """
-    return str(space).replace("float64", str(jax.dtypes.canonicalize_dtype(np.float64)))
+    text = str(space).replace("float64", str(jax.dtypes.canonicalize_dtype(np.float64)))
+    return re.sub(rf"\[[^][]{{{MAX_LIST},}}\]", "[...]", text)
 
 
 def _held_keys(keys: dict[str, list[str]], index: int, count: int) -> str:
@@ -194,12 +200,12 @@ def space_bounds(space: Any) -> list[tuple[str, str]]:
 
 
 def _short_float(value: float) -> str:
-    return f"{value:.4g}" if math.isfinite(value) else ("∞" if value > 0 else "-∞")
+    return f"{value + 0.0:.4g}" if math.isfinite(value) else ("∞" if value > 0 else "-∞")
 
 
 def short(space: Any) -> str:
     """Return a space as text, without the bounds of a box."""
-    return f"Box{space.shape} {space.dtype}" if isinstance(space, funcenv.spaces.Box) else str(space)
+    return f"Box{space.shape} {space.dtype}" if isinstance(space, funcenv.spaces.Box) else _as_made(space)
 
 
 def _shorten_float(value: Any) -> str:

@@ -267,6 +267,8 @@ def draw_pictures(rows: dict[str, dict[str, Any]]) -> None:
 
 def draw_curve(axes: Any, name: str, row: dict[str, Any]) -> None:
     """Draw the mean return of every agent against its steps, their mean, and the threshold if it is near."""
+    from matplotlib.patheffects import withStroke
+
     steps, returns = np.array(row["curve_steps"]), np.array(row["curve_returns"])
     if returns.shape[1] > 1:
         axes.plot(steps, returns, color=COLOR, alpha=0.3, linewidth=0.8)
@@ -276,7 +278,8 @@ def draw_curve(axes: Any, name: str, row: dict[str, Any]) -> None:
         axes.axhline(threshold, color="#999999", linestyle=(0, (4, 3)), linewidth=1)
         style: dict[str, Any] = {"ha": "left", "va": "bottom", "fontsize": 8, "color": "#666666"}
         axes.margins(y=0.12)
-        axes.text(0.01, threshold, f"solved: {threshold:g}", transform=axes.get_yaxis_transform(), **style)
+        label = axes.text(0.01, threshold, f"solved: {threshold:g}", transform=axes.get_yaxis_transform(), **style)
+        label.set_path_effects([withStroke(linewidth=3, foreground="white")])  # readable over a curve
     agents = "1 agent" if returns.shape[1] == 1 else f"{returns.shape[1]} agents"
     axes.set_title(f"{name}\n{agents}, {row['cpu_seconds']:.0f} CPU-s", fontsize=9, loc="left")
     axes.set(xlabel="environment steps of each agent", ylabel="return, last 100 episodes", xlim=(0, None))

@@ -117,6 +117,13 @@ def test_every_observation_and_action_has_a_row(environment_pages, texts):
     assert "| 45 | torque of contacts about x | `body at ankle_1` | N m |" in texts["ant"]
 
 
+def test_a_row_of_a_table_is_one_line(texts):
+    for text in texts.values():
+        lines = text.splitlines()
+        for line, after in zip(lines, lines[1:], strict=False):
+            assert not line.startswith("| ") or line.endswith("|") and after[:1] in ("", "|"), line
+
+
 def test_every_parameter_is_described_in_words(texts):
     for name, text in texts.items():
         rows = re.findall(r"^\| `(\w+)` \| `[^`]*` \| (.*) \|$", text.partition("## Parameters")[2], re.MULTILINE)
