@@ -20,7 +20,6 @@ from funcenv.adapters.playing import PlayPlot, play, play_in_terminal
 from funcenv.adapters.registration import (
     EnvSpec,
     VectorizeMode,
-    WrapperSpec,
     make,
     make_vec,
     register,
@@ -32,6 +31,7 @@ from funcenv.adapters.spaces.space import Space
 from funcenv.adapters.sync_vector_env import SyncVectorEnv
 from funcenv.adapters.unwrapped_env import UnwrappedEnv
 from funcenv.adapters.vector_env import VectorEnv
+from funcenv.adapters.wrapper_spec import WrapperSpec
 from funcenv.adapters.wrappers import ActionWrapper, ObservationWrapper, RewardWrapper, Wrapper
 from funcenv.adapters.wrappers.compatibility import EnvCompatibility, StepCompatibility
 from funcenv.checker.findings import EnvCheckError

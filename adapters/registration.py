@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import inspect
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -18,16 +19,18 @@ from funcenv.adapters.functional_vector_env import FunctionalVectorEnv
 from funcenv.adapters.rendering.modes import LIST_SUFFIX
 from funcenv.adapters.sync_vector_env import SyncVectorEnv
 from funcenv.adapters.vector_env import VectorEnv
+from funcenv.adapters.wrapper_spec import WrapperSpec, load_object
 from funcenv.adapters.wrappers.compatibility import EnvCompatibility, StepCompatibility
 from funcenv.adapters.wrappers.human_rendering import HumanRendering
 from funcenv.adapters.wrappers.order_enforcing import OrderEnforcing
 from funcenv.adapters.wrappers.passive_env_checker import PassiveEnvChecker
 from funcenv.adapters.wrappers.render_collection import RenderCollection
 from funcenv.adapters.wrappers.time_limit import TimeLimit
+from funcenv.adapters.wrappers.wrapper import set_spec
 from funcenv.checks import require_size, takes_numbers
 from funcenv.entry_points import load_entry_points
 from funcenv.func_env import AnyEnv, FuncEnv
-from funcenv.names import import_object
+from funcenv.json_values import to_json_value
 from funcenv.registry import EnvSpec as FuncEnvSpec
 from funcenv.registry import register as register_func_env
 from funcenv.registry import registry as loaded_specs
@@ -50,26 +53,6 @@ class VectorizeMode(enum.Enum):
 
 
 _registered: dict[str, EnvSpec] = {}  # by `register`, with what `funcenv.registry` does not know
-
-
-@dataclasses.dataclass(frozen=True)
-class WrapperSpec:
-    """A wrapper that `make` applies: a class or function, or `"module:attribute"`, and its arguments after `env`."""
-
-    name: str
-    entry_point: str | Callable[..., Any]
-    kwargs: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-
-    @property
-    def is_pure(self) -> bool:
-        """True for a wrapper of functional environments."""
-        loaded = _load(self.entry_point)
-        loaded = getattr(loaded, "func", loaded)  # a functools.partial holds it
-        return isinstance(loaded, type) and issubclass(loaded, FuncEnv)
-
-    def apply(self, env: Any) -> Any:
-        """Wrap an environment."""
-        return _load(self.entry_point)(env, **self.kwargs)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,6 +90,26 @@ class EnvSpec(FuncEnvSpec):
             names["vector_entry_point"] = str(entry_point)
         return names
 
+    def to_json(self) -> str:
+        """Serialize the spec with its wrappers, also for another process; `from_json` restores an equal one.
+
+        Raises:
+            TypeError: as for `funcenv.EnvSpec.to_json`; or a wrapper is not importable by its name, or has an argument
+                without a JSON form.
+        """
+        for wrapper in self.additional_wrappers:
+            if not isinstance(wrapper.entry_point, str):
+                raise TypeError(
+                    f"the wrapper {wrapper.name} is {wrapper.entry_point!r}, which has no JSON form; "
+                    "define it in a module, outside of functions and classes"
+                )
+        fields = json.loads(super(EnvSpec, dataclasses.replace(self, additional_wrappers=())).to_json())
+        fields["additional_wrappers"] = [
+            {**vars(one), "kwargs": to_json_value(f"kwargs of {one.name}", one.kwargs and dict(one.kwargs))}
+            for one in self.additional_wrappers
+        ]
+        return json.dumps(fields)
+
     @property
     def rendering(self) -> dict[str, Any]:
         """The recorded arguments of rendering."""
@@ -139,7 +142,8 @@ class EnvSpec(FuncEnvSpec):
         """Build the environment; the arguments are those of `make`, with the recorded values as defaults."""
         if render_mode is not _UNSET:
             arguments["render_mode"] = render_mode
-        return make(self, **{**self.rendering, **arguments})
+        rendering = {name: arguments.pop(name) for name in self.rendering if name in arguments}
+        return make(dataclasses.replace(self, **rendering), **arguments)
 
 
 def register(
@@ -290,12 +294,16 @@ def make(
     if apply_api_compatibility is not None:
         spec = dataclasses.replace(spec, apply_api_compatibility=apply_api_compatibility)
     built, spec = _build(spec, max_episode_steps, params, render_mode, render_height, render_width)
+    pure = tuple(wrapper for wrapper in spec.additional_wrappers if wrapper.is_pure)
+    inside = dataclasses.replace(spec, additional_wrappers=pure)
     env: Env[Any, Any] = (
-        built if isinstance(built, Env) else FunctionalEnv[Any, Any](built, **spec.rendering, spec=spec)
+        built if isinstance(built, Env) else FunctionalEnv[Any, Any](built, **spec.rendering, spec=inside)
     )
     for wrapper in spec.additional_wrappers:
         if not wrapper.is_pure:
             env = wrapper.apply(env)
+    if len(pure) < len(spec.additional_wrappers):
+        set_spec(env, spec)
     return env if return_two_dones is None else StepCompatibility(env, return_two_dones)
 
 
@@ -359,7 +367,7 @@ def make_vec(
     if mode == "vector_entry_point" or (mode is None and spec.vector_entry_point is not None and not wrappers):
         if spec.vector_entry_point is None:
             raise ValueError(f"{spec.id} was registered without vector_entry_point; use another vectorization_mode")
-        own: VectorEnv[Any, Any] = _load(spec.vector_entry_point)(
+        own: VectorEnv[Any, Any] = load_object(spec.vector_entry_point)(
             num_envs=num_envs, **{**spec.kwargs, **params}, **more
         )
         return own
@@ -397,12 +405,6 @@ def _spec_of(id: str | FuncEnvSpec | AnyEnv) -> EnvSpec:
     return known if known is not None and fields.items() <= vars(known).items() else EnvSpec(**fields)
 
 
-def _load(entry_point: str | Callable[..., Any]) -> Any:
-    if callable(entry_point):
-        return entry_point
-    return import_object(entry_point)
-
-
 def _build(
     id: str | FuncEnvSpec | AnyEnv, max_episode_steps: int | None, params: dict[str, Any], *rendering: Any
 ) -> tuple[Any, EnvSpec]:
@@ -410,11 +412,12 @@ def _build(
     spec = _spec_of(id)
     limit = spec.max_episode_steps if max_episode_steps is _UNSET else max_episode_steps
     limit = None if limit == -1 else limit
+    pairs = zip(spec.rendering.items(), rendering, strict=True)
     record = dataclasses.replace(
         spec,
         max_episode_steps=limit,
         kwargs={**spec.kwargs, **params},
-        **dict(zip(("render_mode", "render_height", "render_width"), rendering, strict=True)),
+        **{name: recorded if given is None else given for (name, recorded), given in pairs},
     )
     builder = spec.load()
     accepted = inspect.signature(builder).parameters
@@ -433,7 +436,7 @@ def _build(
             f"the entry point of {spec.id} must return a FuncEnv or an adapters.Env, got {built!r}; "
             f"derive its class from one of them, as in class {type(built).__name__}(adapters.Env)"
         )
-    built.spec = record
+    built.spec = dataclasses.replace(record, additional_wrappers=())
     if spec.apply_api_compatibility:
         built = EnvCompatibility(built, mode)
     elif record.render_mode is not None and "render_mode" not in given:
@@ -441,7 +444,10 @@ def _build(
     built = built if spec.disable_env_checker else PassiveEnvChecker(built, warn=True)
     built = OrderEnforcing(built) if spec.order_enforce else built
     built = built if limit is None else TimeLimit(built, max_episode_steps=limit)
-    return built if frames is None else frames(built), record
+    if frames is not None:  # the render mode implies this wrapper
+        inside, built = built.spec, frames(built)
+        set_spec(built, inside)
+    return built, record
 
 
 def _native_mode(builder: Any, mode: str | None, id: str) -> tuple[str | None, type[Any] | None]:

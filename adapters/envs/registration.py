@@ -6,7 +6,6 @@ from funcenv.adapters.compat.listing import pprint_registry
 from funcenv.adapters.registration import (
     EnvSpec,
     VectorizeMode,
-    WrapperSpec,
     make,
     make_vec,
     register,
@@ -14,6 +13,7 @@ from funcenv.adapters.registration import (
     registry,
     spec,
 )
+from funcenv.adapters.wrapper_spec import WrapperSpec
 from funcenv.registry import parse_id
 
 __all__ = [

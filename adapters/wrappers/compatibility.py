@@ -12,6 +12,7 @@ as in Gym.
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 from funcenv.adapters.compat.results import call_reset, observation_and_info, step_api_compatibility
@@ -171,6 +172,9 @@ class EnvCompatibility(Wrapper[ObsType, ActType, ObsType, ActType]):
     def render(self, mode: str | None = None) -> Any:
         """Render the current state, by default in `render_mode`."""
         return super().render(mode or self.render_mode)
+
+    def _specified(self, spec: Any) -> Any:
+        return dataclasses.replace(spec, apply_api_compatibility=True)
 
     @property
     def unwrapped(self) -> Env[Any, Any]:

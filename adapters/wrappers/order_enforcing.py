@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 from funcenv.adapters.env import ActType, Env, ObsType
@@ -48,6 +49,9 @@ class OrderEnforcing(Wrapper[ObsType, ActType, ObsType, ActType]):
         if not (self._may_render or self.has_reset):
             raise ResetNeeded("call reset() before render(), or pass disable_render_order_enforcing=True")
         return super().render(mode)
+
+    def _specified(self, spec: Any) -> Any:
+        return dataclasses.replace(spec, order_enforce=True)
 
     def _after_reset(self, result: Any) -> Any:
         self.has_reset = self._is_playing = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -44,6 +45,9 @@ class PassiveEnvChecker(Wrapper[ObsType, ActType, ObsType, ActType]):
         if mode is None and self.render_mode is not None and self._is_first("render"):
             self._check(lambda: check_frame(str(self.render_mode), frame))
         return frame
+
+    def _specified(self, spec: Any) -> Any:
+        return dataclasses.replace(spec, disable_env_checker=False)
 
     def _after_reset(self, result: Any) -> Any:
         if self._is_first("reset"):

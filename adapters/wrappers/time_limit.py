@@ -35,11 +35,8 @@ class TimeLimit(Wrapper[ObsType, ActType, ObsType, ActType]):
         self.max_episode_steps = require_size("max_episode_steps", max_episode_steps)
         self._elapsed_steps = 0
 
-    @property
-    def spec(self) -> Any:  # type: ignore[override]  # with this limit
-        """Specification of the inner environment, with this limit."""
-        spec = self.env.spec
-        return None if spec is None else dataclasses.replace(spec, max_episode_steps=self.max_episode_steps)
+    def _specified(self, spec: Any) -> Any:
+        return dataclasses.replace(spec, max_episode_steps=self.max_episode_steps)
 
     @property
     def _max_episode_steps(self) -> int:

@@ -6,13 +6,16 @@ environment. These classes are for what needs state outside of it: files, window
 
 from __future__ import annotations
 
-from typing import Any, Generic, TypeVar
+import dataclasses
+import inspect
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 
 from funcenv.adapters.compat.results import call_render, call_reset, returns_info, step_api_compatibility
 from funcenv.adapters.env import ActType, Env, ObsType
 from funcenv.adapters.spaces.space import with_generator
+from funcenv.adapters.wrapper_spec import WrapperSpec, named_arguments, spec_of_class
 from funcenv.func_env import FuncEnv
 
 
@@ -36,10 +39,11 @@ WrapperActType = TypeVar("WrapperActType")
 class Wrapper(Env[WrapperObsType, WrapperActType], Generic[WrapperObsType, WrapperActType, ObsType, ActType]):
     """An environment around another one, with the same behavior; a subclass overrides what it changes.
 
-    The semantics are Gymnasium's (`gymnasium.Wrapper`, 1.4.0): `spec`, `render_mode`, `np_random` and `np_random_seed`
-    are always those of the inner environment. So are `action_space`, `observation_space`, `metadata` and
-    `reward_range`, until they are set on the wrapper. A subclass that has an `__init__` calls `super().__init__(env)`.
-    Around an environment with old Gym's interface, a wrapper has that interface too.
+    The semantics are Gymnasium's (`gymnasium.Wrapper`, 1.4.0): `render_mode`, `np_random` and `np_random_seed` are
+    always those of the inner environment. So are `action_space`, `observation_space`, `metadata` and `reward_range`,
+    until they are set on the wrapper. `spec` is that of the inner environment with the wrapper and its arguments among
+    the `additional_wrappers`, so `make(env.spec)` makes both again. A subclass that has an `__init__` calls
+    `super().__init__(env)`. Around an environment with old Gym's interface, a wrapper has that interface too.
 
     The type parameters are those of Gymnasium: `Wrapper[WrapperObsType, WrapperActType, ObsType, ActType]`, of the
     wrapper and of the inner environment; `ObservationWrapper[WrapperObsType, ObsType, ActType]`,
@@ -65,17 +69,55 @@ class Wrapper(Env[WrapperObsType, WrapperActType], Generic[WrapperObsType, Wrapp
     """
 
     env: Env[ObsType, ActType]
+    _arguments: tuple[tuple[Any, ...], dict[str, Any]]  # of the constructor
+    _spec: Any  # set by `make`
 
     action_space: Any = inherited("action_space", "Space of actions.")
     observation_space: Any = inherited("observation_space", "Space of observations.")
     metadata: Any = inherited("metadata", "Render modes and frame rate.")
     reward_range: Any = inherited("reward_range", "Bounds of the reward of a step.")
-    spec: Any = inherited("spec", "Specification from which the inner environment was made.", may_be_set=False)
     render_mode: Any = inherited("render_mode", "Render mode of the inner environment.", may_be_set=False)
 
     def __init__(self, env: Env[ObsType, ActType]) -> None:
         require_env(type(self).__name__, env)
         self.env = env
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """Keep the arguments of the constructor for `spec`."""
+        wrapper = super().__new__(cls)
+        wrapper._arguments = args, kwargs
+        return wrapper
+
+    __new__.__signature__ = inspect.signature(__init__)  # type: ignore[attr-defined]  # for help and editors
+
+    @property
+    def spec(self) -> Any:  # type: ignore[override]  # read only
+        """Specification from which the inner environment was made, with this wrapper; None if there is none."""
+        if "_spec" in vars(self):
+            return self._spec
+        spec = self.env.spec
+        if not hasattr(spec, "additional_wrappers"):
+            return spec
+        return self._specified(spec)
+
+    def _specified(self, spec: Any) -> Any:
+        """Return the specification of the inner environment with what this wrapper adds."""
+        args, kwargs = self._arguments
+        saved = vars(self).get("_saved_kwargs")  # those of a `RecordConstructorArgs`
+        given = named_arguments(type(self).__init__, (self, *args), kwargs) if saved is None else saved
+        return dataclasses.replace(
+            spec, additional_wrappers=(*spec.additional_wrappers, spec_of_class(type(self), given))
+        )
+
+    @classmethod
+    def class_name(cls) -> str:
+        """Return the name of the class."""
+        return cls.__name__
+
+    @classmethod
+    def wrapper_spec(cls, **kwargs: Any) -> WrapperSpec:
+        """Return the specification of this wrapper with arguments, for `register(additional_wrappers=...)`."""
+        return spec_of_class(cls, kwargs)
 
     def step(self, action: WrapperActType) -> tuple[WrapperObsType, float, bool, bool, dict[str, Any]]:
         """Play one action."""
@@ -167,6 +209,14 @@ class Wrapper(Env[WrapperObsType, WrapperActType], Generic[WrapperObsType, Wrapp
 
     def __str__(self) -> str:
         return f"<{type(self).__name__}{self.env}>"
+
+
+def set_spec(env: Env[Any, Any], spec: Any) -> None:
+    """Set the specification of an environment, which may be a wrapper that `make` applies."""
+    if isinstance(env, Wrapper):
+        env._spec = spec
+    else:
+        env.spec = spec
 
 
 class ObservationWrapper(Wrapper[WrapperObsType, ActType, ObsType, ActType]):

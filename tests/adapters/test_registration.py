@@ -1,5 +1,6 @@
 """Creation of stateful environments by id, and serialization of their specifications."""
 
+import copy
 import dataclasses
 import functools
 import json
@@ -15,6 +16,7 @@ import funcenv
 from funcenv import adapters
 from funcenv.adapters import EnvSpec, FunctionalEnv, StepCompatibility
 from funcenv.envs import CartPole
+from funcenv.names import UntrustedCodeError
 from funcenv.wrappers import TimeLimit
 from tests.support import environments
 
@@ -255,6 +257,61 @@ def test_additional_wrappers_are_applied_by_kind():
     assert funcenv.make("lab/Stack-v0") == TimeLimit(CartPole(), 9)  # which knows nothing of them
     envs = adapters.make_vec("lab/Stack-v0", 2)
     assert type(envs) is adapters.SyncVectorEnv and [str(one) for one in envs.envs] == [str(env)] * 2
+
+
+class Scaled(adapters.RewardWrapper):
+    def __init__(self, env, by, **more):
+        super().__init__(env)
+        self.by, self.more = by, more
+
+    def reward(self, reward):
+        return self.by * reward
+
+
+def test_a_spec_makes_its_wrappers_again():
+    env = adapters.wrappers.TimeLimit(adapters.make("CartPole-v1", gravity=1.6, max_episode_steps=None), 7)
+    env = Scaled(adapters.wrappers.TransformReward(env, np.negative), 3, size=(1, 2))
+    again = adapters.make(env.spec)
+    assert str(again) == str(env) and again.spec == env.spec and again.get_wrapper_attr("gravity") == 1.6
+    assert again.spec.max_episode_steps == 7 and (again.by, again.more) == (3, {"size": (1, 2)})
+    again.reset(seed=0)
+    assert again.step(0)[1] == -3
+    copied = pickle.loads(pickle.dumps(copy.deepcopy(env)))
+    assert copied.spec == env.spec and env.env.spec.additional_wrappers == env.spec.additional_wrappers[:1]
+
+
+def test_a_spec_with_wrappers_as_json():
+    spec = Scaled(adapters.make("CartPole-v1"), by=2.0, size=(1, 2)).spec
+    text = spec.to_json()
+    assert EnvSpec.from_json(text, trust_code=True) == spec
+    with pytest.raises(UntrustedCodeError, match="Scaled"):
+        EnvSpec.from_json(text)
+    spec = adapters.wrappers.TransformReward(adapters.make("CartPole-v1"), np.negative).spec
+    with pytest.raises(TypeError, match=r"kwargs of TransformReward\['func'\] is <ufunc 'negative'>"):
+        spec.to_json()
+
+
+def test_wrappers_that_are_not_recorded_in_full():
+    class Local(adapters.Wrapper):
+        def __init__(self, env, *more):
+            super().__init__(env)
+
+    assert str(adapters.make(Local(adapters.make("CartPole-v1")).spec)) == "<Local<TimeLimit<CartPole<CartPole-v1>>>>"
+    spec = Local(adapters.make("CartPole-v1"), 1).spec
+    with pytest.raises(ValueError, match="the wrapper Local took arguments without names"):
+        adapters.make(spec)
+    with pytest.raises(TypeError, match="which has no JSON form; define it in a module"):
+        spec.to_json()
+
+
+def test_wrappers_that_make_applies_are_recorded_once():
+    adapters.register("lab/Shown-v0", Corridor, 9)
+    env = adapters.make("lab/Shown-v0", "ansi_list")
+    assert "RenderCollection" in str(env) and not env.spec.additional_wrappers
+    assert str(adapters.make(env.spec)) == str(env.spec.make()) == str(env) != str(env.spec.make(render_mode=None))
+    plain = adapters.make("lab/Shown-v0", disable_env_checker=True)
+    checked = adapters.wrappers.OrderEnforcing(adapters.wrappers.PassiveEnvChecker(plain))
+    assert not checked.spec.disable_env_checker and checked.spec.order_enforce
 
 
 def test_a_vector_entry_point_makes_batches():

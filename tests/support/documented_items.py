@@ -700,10 +700,10 @@ def _():
             setattr(env, name, None)
 
 
-@item(WRAP, "`Wrapper.spec`, `.np_random`, `.np_random_seed`, `.render_mode` of the inner environment")
+@item(WRAP, "`Wrapper.np_random`, `.np_random_seed`, `.render_mode` of the inner environment")
 def _():
     env = gym.Wrapper(made())
-    assert env.spec is env.env.spec and env.np_random is env.env.np_random
+    assert env.np_random is env.env.np_random
     assert env.np_random_seed == 0 and env.render_mode is None
     env.np_random = generator = np.random.default_rng(0)
     assert env.env.np_random is generator and env.np_random_seed == -1
@@ -711,11 +711,13 @@ def _():
 
 @item(
     WRAP,
-    "`Wrapper.spec` lists the wrapper, `Wrapper.wrapper_spec(...)`",
-    "`spec` is that of the inner environment; `register(additional_wrappers=[WrapperSpec(...)])` records wrappers",
+    "`Wrapper.spec` lists the wrapper, `gym.make(env.spec)` makes it again, `Wrapper.wrapper_spec(...)`",
 )
 def _():
-    assert not gym.Wrapper(made()).spec.additional_wrappers and not hasattr(gym.Wrapper, "wrapper_spec")
+    env = gym.wrappers.RecordEpisodeStatistics(gym.make("CartPole-v1"), buffer_length=17)
+    assert env.env.spec.additional_wrappers == ()
+    assert env.spec.additional_wrappers == (gym.wrappers.RecordEpisodeStatistics.wrapper_spec(buffer_length=17),)
+    assert gym.make(env.spec).length_queue.maxlen == 17
 
 
 @item(WRAP, "only an `Env` can be wrapped")
@@ -1255,9 +1257,22 @@ def _():
     assert importlib.import_module("funcenv.adapters.utils.ezpickle").EzPickle is gym.utils.EzPickle
 
 
-@item(UTILS, "`RecordConstructorArgs`", "specs list the wrappers of `register(additional_wrappers=...)` alone")
+class Shifted(gym.RewardWrapper, gym.utils.RecordConstructorArgs):
+    """A wrapper that records its argument."""
+
+    def __init__(self, env, by):
+        gym.utils.RecordConstructorArgs.__init__(self, by=by)
+        gym.RewardWrapper.__init__(self, env)
+        self.by = by
+
+    def reward(self, reward):
+        return reward + self.by
+
+
+@item(UTILS, "`RecordConstructorArgs`")
 def _():
-    assert not hasattr(gym.utils, "RecordConstructorArgs")
+    env = Shifted(gym.make("CartPole-v1"), 2.0)
+    assert env._saved_kwargs == {"by": 2.0} and gym.make(env.spec).by == 2.0
 
 
 @item(UTILS, "`from gymnasium import error, logger`")
