@@ -335,8 +335,8 @@ def make_vec(
         render_mode: Render mode, as for `FunctionalVectorEnv`.
         render_height: Rows of one environment's frame.
         render_width: Columns of one environment's frame.
-        vectorization_mode: "sync" for a `SyncVectorEnv`; "vector_entry_point" for the one that was registered; "async"
-            for functional environments only, whose compiled program takes the place of processes. The default is the
+        vectorization_mode: "sync" for a `SyncVectorEnv`; "vector_entry_point" for the one that was registered, or
+            the `FunctionalVectorEnv` of a functional environment; "async" for functional environments only, whose compiled program takes the place of processes. The default is the
             fastest that there is.
         vector_kwargs: More arguments of the vector environment.
         wrappers: Wrappers for each environment. Classes of `funcenv.wrappers`, also in a `functools.partial`, go inside
@@ -364,9 +364,7 @@ def make_vec(
         raise TypeError(f"wrappers must be a list of classes or functions that wrap an environment, got {wrappers!r}")
     spec, wrappers = _with_pure_wrappers(spec, wrappers or ())
     more, params = dict(vector_kwargs or {}), _with_arrays(spec.load(), params)
-    if mode == "vector_entry_point" or (mode is None and spec.vector_entry_point is not None and not wrappers):
-        if spec.vector_entry_point is None:
-            raise ValueError(f"{spec.id} was registered without vector_entry_point; use another vectorization_mode")
+    if spec.vector_entry_point is not None and (mode == "vector_entry_point" or (mode is None and not wrappers)):
         own: VectorEnv[Any, Any] = load_object(spec.vector_entry_point)(
             num_envs=num_envs, **{**spec.kwargs, **params}, **more
         )
@@ -376,6 +374,8 @@ def make_vec(
     if mode != "sync" and not (is_handwritten or wrappers):
         options: dict[str, Any] = {"autoreset_mode": autoreset_mode, "output": output, **record.rendering, **more}
         return FunctionalVectorEnv(built, num_envs, **options, spec=record)
+    if mode == "vector_entry_point":
+        raise ValueError(f"{spec.id} was registered without vector_entry_point; use another vectorization_mode")
     if output != "numpy":
         raise ValueError(
             f"output={output!r} needs a functional environment, {spec.id} is written by hand; leave it out"
@@ -436,7 +436,9 @@ def _build(
             f"the entry point of {spec.id} must return a FuncEnv or an adapters.Env, got {built!r}; "
             f"derive its class from one of them, as in class {type(built).__name__}(adapters.Env)"
         )
-    built.spec = dataclasses.replace(record, additional_wrappers=())
+    inside = dataclasses.replace(record, additional_wrappers=())
+    set_spec(built, inside)
+    set_spec(built.unwrapped, inside)
     if spec.apply_api_compatibility:
         built = EnvCompatibility(built, mode)
     elif record.render_mode is not None and "render_mode" not in given:
@@ -445,8 +447,8 @@ def _build(
     built = OrderEnforcing(built) if spec.order_enforce else built
     built = built if limit is None else TimeLimit(built, max_episode_steps=limit)
     if frames is not None:  # the render mode implies this wrapper
-        inside, built = built.spec, frames(built)
-        set_spec(built, inside)
+        limited, built = built.spec, frames(built)
+        set_spec(built, limited)
     return built, record
 
 

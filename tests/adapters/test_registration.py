@@ -319,6 +319,21 @@ def test_a_vector_entry_point_makes_batches():
     assert adapters.make_vec("lab/Batch-v0", 5, start=4) == {"num_envs": 5, "start": 4}
 
 
+def test_functional_environments_are_their_own_vector_entry_point():
+    envs = adapters.make_vec("CartPole-v1", 3, vectorization_mode="vector_entry_point")
+    assert type(envs) is adapters.FunctionalVectorEnv and envs.num_envs == 3
+    adapters.register("lab/Single-v0", Corridor)
+    with pytest.raises(ValueError, match="lab/Single-v0 was registered without vector_entry_point; use another"):
+        adapters.make_vec("lab/Single-v0", 3, vectorization_mode="vector_entry_point")
+
+
+def test_an_entry_point_may_return_a_wrapper():
+    adapters.register("lab/Wrapped-v0", lambda: Scaled(Corridor(), 2), 9)
+    env = adapters.make("lab/Wrapped-v0")
+    assert env.unwrapped.spec == env.spec and not env.spec.additional_wrappers
+    assert str(adapters.make(env.spec)) == str(env)
+
+
 def test_order_is_enforced_unless_told_otherwise():
     adapters.register("lab/Loose-v0", Corridor, order_enforce=False)
     assert adapters.make("lab/Loose-v0").step(0)[0] == 1
