@@ -335,9 +335,9 @@ def make_vec(
         render_mode: Render mode, as for `FunctionalVectorEnv`.
         render_height: Rows of one environment's frame.
         render_width: Columns of one environment's frame.
-        vectorization_mode: "sync" for a `SyncVectorEnv`; "vector_entry_point" for the one that was registered, or
-            the `FunctionalVectorEnv` of a functional environment; "async" for functional environments only, whose compiled program takes the place of processes. The default is the
-            fastest that there is.
+        vectorization_mode: "sync" for a `SyncVectorEnv`; "vector_entry_point" for the one that was registered, or the
+            `FunctionalVectorEnv` of a functional environment; "async" for functional environments only, whose compiled
+            program takes the place of processes. The default is the fastest that there is.
         vector_kwargs: More arguments of the vector environment.
         wrappers: Wrappers for each environment. Classes of `funcenv.wrappers`, also in a `functools.partial`, go inside
             of the compiled program. All others are stateful, go outside of them, and make a `SyncVectorEnv`.
