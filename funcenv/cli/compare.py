@@ -55,13 +55,13 @@ def run(arguments: Sequence[str]) -> int:
     if options.json == "-":
         print(json.dumps(figures, indent=2))
         return 0
-    _print(figures, _console())
+    _print(figures, wide_console())
     if options.json is not None:
         write_text(options.json, json.dumps(figures, indent=2) + "\n")
     return 0
 
 
-def _console() -> Console:
+def wide_console() -> Console:
     """Return a console that is wide enough for every line, unless it is a terminal."""
     console = Console(file=sys.stdout)
     return console if console.is_terminal else Console(file=sys.stdout, width=PIPE_COLUMNS)

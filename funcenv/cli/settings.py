@@ -119,6 +119,41 @@ def read_config(typed: Typed, algorithm: Any, name: str, saved: Any = None) -> A
         raise UsageError(str(error)) from error
 
 
+def read_shared_settings(typed: Typed, word: Flag, algorithm: Any, name: str) -> dict[str, Any]:
+    """Return a word and the settings that are typed for several environments, whose presets say the others.
+
+    Args:
+        typed: What was typed.
+        word: The argument without a flag.
+        algorithm: The algorithm, or None if each environment has its own; then only the settings of all are taken.
+        name: Its name.
+
+    Raises:
+        UsageError: An argument is not known.
+        SystemExit: The help was asked for, and is printed.
+    """
+    from funcenv.train.config import TrainConfig
+
+    of_options = flags_of(type(typed.options))
+    flags = [
+        dataclasses.replace(flag, default=None)  # that of each preset
+        for flag in _config_flags(TrainConfig if algorithm is None else algorithm.Config, name)
+        if flag.name not in ("env_id", "num_seeds")
+    ]
+    if typed.wants_help:
+        about = f"{inspect.getdoc(typed.options)} Settings that are not given are those of each task's preset."
+        parser = Parser(typed.command, about, [word, *flags, *of_options])
+        parser.print_help()
+        parser.exit()
+
+    def explain(option: str) -> str | None:
+        if option == "--num-seeds":
+            return "write --seeds"
+        return _owners(name, option)
+
+    return Parser(typed.command, "", [word, *flags]).given(typed.rest, [flag.option for flag in of_options], explain)
+
+
 def _owners(algorithm: str, option: str) -> str | None:
     """Return what to write for a flag that other algorithms have, or None if none has it."""
     from funcenv.train.algorithm import algorithm_names, find_algorithm
@@ -127,7 +162,8 @@ def _owners(algorithm: str, option: str) -> str | None:
         return any(flag.option == option for flag in _config_flags(find_algorithm(name).Config, name))
 
     owners = [name for name in algorithm_names() if has_flag(name)]
-    return f"{algorithm} does not have it; write --algo {' or '.join(owners)}" if owners else None
+    lacks = f"{algorithm} does not have it" if algorithm else "not all algorithms have it"
+    return f"{lacks}; write --algo {' or '.join(owners)}" if owners else None
 
 
 def all_settings() -> list[Flag]:

@@ -82,6 +82,17 @@ COMMANDS = {
             **_TRAINING,
         ),
         Command(
+            "benchmark",
+            "SUITE",
+            "train in all tasks of a suite, and score the agents",
+            examples=(
+                "funcenv benchmark classic --seeds 10",
+                "funcenv benchmark mujoco-v5 --algo sac --seeds 5 --budget 8",
+                "funcenv benchmark classic --algo my_module --beside suites/classic-ppo",
+            ),
+            **_TRAINING,
+        ),
+        Command(
             "evaluate",
             "RUN",
             "evaluate a trained agent over many episodes",

@@ -296,7 +296,7 @@ def test_resume_of_a_finished_run_says_where_it_is(trained, capsys):
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
-        (["dance"], 2, "there is no command 'dance'; the commands are train, sweep, evaluate"),
+        (["dance"], 2, "there is no command 'dance'; the commands are train, sweep, benchmark, evaluate"),
         (["trian"], 2, "there is no command 'trian'; did you mean train?"),
         (["train", "--lr", "1e-3"], 2, "there is no flag --lr; did you mean --learning-rate?"),
         (["train", "--num_env", "8"], 2, "there is no flag --num_env; did you mean --num-envs?"),

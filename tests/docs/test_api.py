@@ -80,6 +80,8 @@ MODULES = {
     ),
     "funcenv.train.runs.logs": ("LogOptions",),
     "funcenv.train.runs.exported": ("export_program", "policy_spec"),
+    "funcenv.train.benchmark": ("Plan", "Progress", "read_benchmark", "run_benchmark", "summarize"),
+    "funcenv.train.suites": ("Reference", "find_suite", "references"),
     "funcenv.train.sweeps": ("SweepResult", "grid", "sweep", "sweepable"),
     "funcenv.train.reports.comparison": ("Method", "RunRecord", "compare", "group_runs", "read_run"),
     "funcenv.train.runs.metrics": ("read_metrics",),

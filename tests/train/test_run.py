@@ -375,3 +375,9 @@ def test_runs_are_named_after_task_and_time():
     folder = run.new_folder("runs", ppo.Config(env_id="lab/Maze-v3", seed=7))
     assert folder.parent == pathlib.Path("runs") and folder.name.startswith("lab-Maze-v3-ppo-seed7-")
     assert os.sep not in folder.name
+
+
+def test_a_run_that_used_its_cpu_time_goes_on_as_if_it_had_not_stopped(uninterrupted, tiny, tmp_path):
+    stopped = run.start(tiny, tmp_path / "run", max_cpu_seconds=0)
+    assert not stopped.finished and stopped.signal_number is None and stopped.env_steps < uninterrupted.env_steps
+    assert_same(run.resume(tmp_path / "run"), uninterrupted)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import pathlib
 import time
 from typing import Any
@@ -121,13 +122,14 @@ class Course:
         return metrics
 
 
-def advance(course: Course, state: Any, checkpoint_seconds: float, signals: list[int]) -> Any:
-    """Train until the end of the run, its threshold or a signal, and return the train state."""
+def advance(course: Course, state: Any, checkpoint_seconds: float, signals: list[int], end: float = math.inf) -> Any:
+    """Train until the end of the run, its threshold, a signal or a CPU time of the process; return the train state."""
     learner, report = course.learner, course.report
     report.enter("training")
     done, num_updates, last_save = learner.num_updates_done(state), 1, time.perf_counter()
     number = 0  # number of the signal that all processes know of; each must do as many calls as the others
-    while done < learner.config.num_updates and not number and not course.is_solved:
+    is_over = False
+    while done < learner.config.num_updates and not number and not is_over and not course.is_solved:
         wall, cpu = time.perf_counter(), time.process_time()
         to_evaluation = course.updates_to_evaluation(done)
         next_state, metrics = learner.advance(state, min(num_updates, to_evaluation), donates(learner.config))
@@ -146,8 +148,9 @@ def advance(course: Course, state: Any, checkpoint_seconds: float, signals: list
         done += advanced
         # Clocks and signals differ between processes, which must do the same.
         is_due = time.perf_counter() - last_save >= checkpoint_seconds
-        decisions = all_gather_scalars(num_updates, is_due, signals[0] if signals else 0)
-        num_updates, number = int(decisions[0, 0]), int(decisions[:, 2].max())
+        is_over = time.process_time() >= end
+        decisions = all_gather_scalars(num_updates, is_due, signals[0] if signals else 0, is_over)
+        num_updates, number, is_over = int(decisions[0, 0]), int(decisions[:, 2].max()), bool(decisions[:, 3].any())
         if number and not signals:
             signals.append(number)
         if decisions[0, 1]:

@@ -25,7 +25,7 @@ class RunResult:
     folder: pathlib.Path
     state: Any  # the train state; every leaf has a leading axis [num_seeds]
     config: Any
-    finished: bool  # False if a signal stopped the run
+    finished: bool  # False if a signal or the limit of its CPU time stopped the run
     signal_number: int | None  # the signal that stopped it
     threshold: float | None  # the mean return from which the task counts as solved
     mean_return: (
@@ -107,7 +107,12 @@ class RunResult:
 
 
 def read_result(
-    folder: pathlib.Path, state: Any, config: Any, threshold: float | None, signals: list[int]
+    folder: pathlib.Path,
+    state: Any,
+    config: Any,
+    threshold: float | None,
+    signals: list[int],
+    is_finished: bool,
 ) -> RunResult:
     """Return the outcome of a run; its returns are read from the metrics file, which covers all of its parts.
 
@@ -117,6 +122,7 @@ def read_result(
         config: The configuration of the run.
         threshold: The mean return from which the task counts as solved, if it has one.
         signals: The signals that stopped the run.
+        is_finished: Whether it is trained to its end.
     """
     rows = read_metrics(folder / "metrics.csv")
     returns = scores(rows, config.num_seeds)
@@ -128,7 +134,7 @@ def read_result(
         folder=folder,
         state=state,
         config=config,
-        finished=not signals,
+        finished=is_finished,
         signal_number=signals[0] if signals else None,
         threshold=threshold,
         mean_return=float(means[-1]) if len(means) else float("nan"),
@@ -137,7 +143,7 @@ def read_result(
         wall_seconds=float(rows[-1]["wall_seconds"]) if rows else 0.0,
         solved_at_steps=int(solved["env_steps"]) if solved else None,
         solved_after_seconds=float(solved["wall_seconds"]) if solved else None,
-        final=read_final(folder, int(rows[-1]["update"])) if rows and not signals else None,
+        final=read_final(folder, int(rows[-1]["update"])) if rows and is_finished else None,
     )
 
 

@@ -18,11 +18,12 @@ import contextlib
 import dataclasses
 import errno
 import importlib
+import math
 import os
 import pathlib
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -98,6 +99,7 @@ def start(
     checkpoint_seconds: float = 30.0,
     replay_episodes: int = 3,
     final_episodes: int = 0,
+    max_cpu_seconds: float | None = None,
     logs: LogOptions = NO_LOGS,
     console: Console | None = None,
 ) -> RunResult:
@@ -112,6 +114,7 @@ def start(
         final_episodes: Largest number of whole episodes that each trained agent plays at the end, greedy and exploring;
             fewer if they would take more than a tenth of the run's steps. `RunResult.final` holds their returns, by
             which the task counts as solved. 0 for none.
+        max_cpu_seconds: CPU time of this call after which the run is saved and stops, as after a signal.
         logs: Where metrics are written beside `metrics.csv`.
         console: Where progress is printed.
 
@@ -145,7 +148,7 @@ def start(
             key,
             folder,
             checkpoint_seconds,
-            (replay_episodes, final_episodes),
+            _Limits(replay_episodes, final_episodes, _end_of(max_cpu_seconds)),
             logs,
             console,
         )
@@ -158,6 +161,7 @@ def resume(
     checkpoint_seconds: float = 30.0,
     replay_episodes: int = 3,
     final_episodes: int = 0,
+    max_cpu_seconds: float | None = None,
     logs: LogOptions = NO_LOGS,
     console: Console | None = None,
     trust_code: bool = False,
@@ -173,6 +177,7 @@ def resume(
         checkpoint_seconds: See `start`.
         replay_episodes: See `start`.
         final_episodes: See `start`.
+        max_cpu_seconds: See `start`.
         logs: See `start`.
         console: See `start`.
         trust_code: Also import the code that a run of somebody else names.
@@ -207,8 +212,8 @@ def resume(
         if is_longer and is_first():
             with _disk_errors(folder):
                 extend_config(folder, saved)
-        episodes = replay_episodes, final_episodes
-        return _train(learner, state, key, folder, checkpoint_seconds, episodes, logs, console)
+        limits = _Limits(replay_episodes, final_episodes, _end_of(max_cpu_seconds))
+        return _train(learner, state, key, folder, checkpoint_seconds, limits, logs, console)
 
 
 def load(
@@ -224,13 +229,26 @@ def load(
     return learner, restore(learner, folder, key, console or Console())
 
 
+class _Limits(NamedTuple):
+    """How many episodes a run plays after training, and when it stops before its end."""
+
+    replay_episodes: int
+    final_episodes: int
+    end: float  # the CPU time of the process, `time.process_time`, at which training stops
+
+
+def _end_of(cpu_seconds: float | None) -> float:
+    """Return the CPU time of the process when so many seconds of it have passed."""
+    return math.inf if cpu_seconds is None else time.process_time() + cpu_seconds
+
+
 def _train(
     learner: Learner,
     get_state: Callable[[Callable[[Any], None]], Any],
     key: jax.Array,
     folder: pathlib.Path,
     checkpoint_seconds: float,
-    episodes: tuple[int, int],
+    limits: _Limits,
     logs: LogOptions,
     console: Console,
 ) -> RunResult:
@@ -242,11 +260,11 @@ def _train(
         key: The root key of the run.
         folder: The folder of the run.
         checkpoint_seconds: See `start`.
-        episodes: The number of episodes of the replay, and the largest number of those of the evaluation.
+        limits: How many episodes are played at the end, and when training stops before it.
         logs: See `start`.
         console: See `start`.
     """
-    replay_episodes, final_episodes = episodes
+    replay_episodes, final_episodes, end = limits
     config, threshold = learner.config, spec(learner.config.env_id).reward_threshold
     title = f"{config.env_id} x {config.num_seeds} seeds" if config.num_seeds > 1 else config.env_id
     has_replay = replay_episodes > 0 and can_draw(learner.env)
@@ -280,7 +298,7 @@ def _train(
             metrics_file.add_time(time.perf_counter() - wall, time.process_time() - cpu)
             course.logs = logs.open(folder, config, done * config.batch_size) if is_first() else []
             with contextlib.closing(course), note_requests(lambda: report.say(STOPPING)) as signals:
-                state = advance(course, state, checkpoint_seconds, signals)
+                state = advance(course, state, checkpoint_seconds, signals, end)
                 report.enter("saving")
                 done, is_solved = learner.num_updates_done(state), course.is_solved
                 course.save(state)
@@ -298,7 +316,7 @@ def _train(
             report.enter(f"recording {counted(replay_episodes, 'episode')}")
             record_agent(learner, agents, RecordOptions(replay_episodes)).save(replay)
         report.enter("finished" if is_finished else "stopped")
-    return read_result(folder, state, config, threshold, [] if is_finished else signals)
+    return read_result(folder, state, config, threshold, [] if is_finished else signals, is_finished)
 
 
 def _first_state(learner: Learner, key: jax.Array, announce: Callable[[Any], None]) -> Any:
