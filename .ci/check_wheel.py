@@ -24,6 +24,9 @@ assert pathlib.Path(sys.prefix) in pathlib.Path(funcenv.__file__).parents, funce
 env = funcenv.make("CartPole-v1")
 state, timestep = env.reset(funcenv.key(0))
 assert env.observation_space.contains(timestep.observation)
+from funcenv.train.runs.zoo import zoo_file
+from funcenv.train.suites import references
+assert zoo_file("zoo/CartPole").exists() and references()
 assert "<canvas" in funcenv.record(env, funcenv.random_policy(env), funcenv.key(0)).to_html()
 """
 TESTS = ["tests/static", "tests/docs/test_gallery.py", "tests/docs/test_notebooks.py", "tests/spaces/test_box.py"]
@@ -61,7 +64,13 @@ def compare(wheel: pathlib.Path) -> None:
     for name in tracked.stdout.splitlines():
         folder, _, rest = name.partition("/")
         if name.endswith((".css", ".py", "py.typed")) or name.startswith(
-            ("funcenv/replay/player/", "envs/mujoco/assets/", "funcenv/verify/")
+            (
+                "funcenv/replay/player/",
+                "envs/mujoco/assets/",
+                "funcenv/verify/",
+                "funcenv/zoo/",
+                "funcenv/train/references",
+            )
         ):
             expected.add(f"{FOLDERS[folder]}/{rest}")
     packed = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}

@@ -30,7 +30,7 @@ from environment_tables import (
     state_table,
 )
 from equations import blocks_of, with_equations
-from result_tables import result, returns_table, zoo
+from result_tables import agents, result, returns_table, zoo
 
 DOCS = pathlib.Path(__file__).parent
 
@@ -144,6 +144,7 @@ def on_page_markdown(markdown: str, page: Any, **kwargs: Any) -> str:
     del kwargs
     if page.file.src_uri == "zoo.md":
         markdown = re.sub(r"<!-- result: (.+?) -->", lambda match: result(match[1]), markdown)
+        markdown = markdown.replace("<!-- agents -->", agents())
         return re.sub(r"<!-- zoo: (.+?) -->", lambda match: zoo(match[1]), markdown)
     generated = {
         "environments/index.md": ("<!-- environments -->", table),

@@ -5,7 +5,8 @@
     funcenv replay RUN --save agent.gif    an animation of an agent of your own
 
 `funcenv.record` plays the episodes and `Replay.save` draws them from the scenes of the environment. An environment with
-a transition table is played by its optimal policy, some others by the heuristics below, the rest by a random policy.
+a transition table is played by its optimal policy, one with an agent in the zoo by that, some others by the heuristics
+below, the rest by a random policy.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from funcenv.scene import Camera, Scene, Text, letters, palette
 from funcenv.train import ppo
 from funcenv.train.loop import Learner
 from funcenv.train.presets import preset
+from funcenv.train.runs.zoo import zoo_agents
 from funcenv.wrappers import PolicyMemory
 
 DOCS = pathlib.Path(__file__).resolve().parent
@@ -204,8 +206,8 @@ RULES: dict[str, Callable[[Any, jax.Array], Any]] = {
 }
 
 
-def policy_for(env: funcenv.FuncEnv[Any, Any, Any]) -> Callable[[Any, jax.Array], Any]:
-    """Return the policy that plays an environment in its animation."""
+def policy_for(env: funcenv.FuncEnv[Any, Any, Any], env_id: str) -> Callable[[Any, jax.Array], Any]:
+    """Return the policy that plays an environment in its animation, given its id."""
     inner = env.unwrapped
     if isinstance(inner, TabularEnv):
         table = inner.P
@@ -214,6 +216,8 @@ def policy_for(env: funcenv.FuncEnv[Any, Any, Any]) -> Callable[[Any, jax.Array]
             values = table.action_values(values, 0.99).max(axis=1)
         best = table.action_values(values, 0.99).argmax(axis=1).astype(jnp.int32)
         return lambda observation, key: best[observation]
+    if env_id in zoo_agents():
+        return funcenv.load_policy(f"zoo/{env_id}")
     if hasattr(inner, "heuristic"):
         return inner.heuristic
     return RULES.get(type(inner).__name__, funcenv.random_policy(env))
@@ -222,12 +226,12 @@ def policy_for(env: funcenv.FuncEnv[Any, Any, Any]) -> Callable[[Any, jax.Array]
 def animate(env_id: str) -> pathlib.Path:
     """Write the animation of an environment; short episodes follow each other."""
     env = funcenv.make(env_id)
-    if hasattr(env.unwrapped, "heuristic_memory"):
+    if hasattr(env.unwrapped, "heuristic_memory") and env_id not in zoo_agents():
         env = PolicyMemory(env, env.unwrapped.heuristic_memory)
     seconds, replays = 0.0, []
     while seconds < MAX_SECONDS / 2:
         key = funcenv.key(len(replays))
-        replays.append(funcenv.record(env, policy_for(env), key, max_steps=int(MAX_SECONDS * env.render_fps)))
+        replays.append(funcenv.record(env, policy_for(env, env_id), key, max_steps=int(MAX_SECONDS * env.render_fps)))
         seconds += (replays[-1].num_steps + 1) / replays[-1].fps
     path, replay = FOLDER / animation_name(env_id), join_episodes(replays)
     every = max(1, round(env.render_fps / FRAMES_PER_SECOND))

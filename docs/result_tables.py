@@ -13,6 +13,7 @@ from environment_tables import or_dash
 
 import funcenv
 from funcenv.train.reports.aggregate import bootstrap_interval, interquartile_mean
+from funcenv.train.runs.zoo import zoo_agents
 
 DOCS = pathlib.Path(__file__).parent
 RETURNS = DOCS / "returns.json"  # docs/measure_returns.py writes it
@@ -86,6 +87,17 @@ def zoo_row(spec: funcenv.EnvSpec, measured: dict[str, Any], words: str = "") ->
     name, algorithm = f"`{spec.id}`{words.partition(' with ')[0]}", trained["algorithm"].upper()
     cells = [name, algorithm, str(len(trained["returns"])), steps, return_of(trained), goal, solved]
     return f"| {' | '.join([*cells, or_dash(trained['cpu_seconds'])])} |"
+
+
+def agents() -> str:
+    """Return a table of the agents that come with the package."""
+    rows = ["| name | algorithm | steps | return | goal |", "|---|---|---|---|---|"]
+    for env_id, agent in zoo_agents().items():
+        results, threshold = agent["results"], funcenv.spec(env_id).reward_threshold
+        reached = f"{figure(results['mean_return'])} ± {figure(results['std_return'])}"
+        goal = "-" if threshold is None else f"{threshold:g}"
+        rows.append(f"| `zoo/{env_id}` | {agent['algorithm'].upper()} | {results['steps']:,} | {reached} | {goal} |")
+    return "\n".join(rows)
 
 
 def result(name: str) -> str:

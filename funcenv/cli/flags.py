@@ -1,8 +1,8 @@
 """The arguments of a command: fields of dataclasses, which become flags with help.
 
 The text under a field is its help, and its type says how a value is read; a field of another type has no flag.
-`Annotated[str, "FILE"]` names the value in the help, and `Annotated[str, Word("RUN")]` makes the field an argument
-without a flag.
+`Annotated[str, "FILE"]` names the value in the help, `Annotated[str, Word("RUN")]` makes the field an argument
+without a flag, and `Annotated[int | None, OptionalValue("N")]` takes the flag also without a value.
 """
 
 from __future__ import annotations
@@ -36,6 +36,13 @@ _NEGATIVE = re.compile(r"-[\d.]+e[+-]?\d+", re.IGNORECASE)  # which argparse tak
 @dataclasses.dataclass(frozen=True)
 class Word:
     """Marks a field as an argument without a flag, and names it in the help."""
+
+    name: str
+
+
+@dataclasses.dataclass(frozen=True)
+class OptionalValue:
+    """Marks a flag whose value may be left out, and is None then; names the value in the help."""
 
     name: str
 
@@ -131,7 +138,9 @@ def flags_of(options: type, defaults: Any = None, section: Callable[[type, str],
         if reading is None and kind not in (bool, bool | None):
             continue
         if note is not None and reading is not None:
-            reading = dataclasses.replace(reading, label=note.name if isinstance(note, Word) else note)
+            label = note if isinstance(note, str) else note.name
+            nargs = "?" if isinstance(note, OptionalValue) else reading.nargs
+            reading = dataclasses.replace(reading, label=label, nargs=nargs)
         default = field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
         default = default if defaults is None else getattr(defaults, field.name)
         owner = next(

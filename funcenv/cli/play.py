@@ -12,7 +12,7 @@ import jax.numpy as jnp
 
 from funcenv.adapters.playing.play import play, play_in_terminal
 from funcenv.adapters.registration import make
-from funcenv.cli.flags import TrustCode, Word, read
+from funcenv.cli.flags import OptionalValue, TrustCode, Word, read
 from funcenv.cli.rehearsal import first_speed, rehearse
 from funcenv.cli.settings import DEFAULT_ENV
 from funcenv.cli.table import UsageError, require_train_packages
@@ -27,10 +27,10 @@ class Options(TrustCode):
 
     env: Annotated[str | None, Word("ENV")] = None
     """an id, or module:EnvClass; CartPole-v1 by default"""
+    agent: Annotated[int | None, OptionalValue("N")] = 0
+    """watch the agent that comes with the package play ENV; with --watch RUN and a number, one of the run's agents"""
     watch: Annotated[str | None, "RUN"] = None
-    """watch a trained agent of this run play, pause it, and change its speed"""
-    agent: int = 0
-    """index of the agent to watch, if the run trained several seeds"""
+    """watch a trained agent of this run play, pause it, and change its speed; or that of a file of funcenv export"""
     best: bool = False
     """watch the best agent of the run instead of the newest"""
     terminal: bool = False
@@ -67,14 +67,10 @@ def run(arguments: Sequence[str]) -> int:
         )
     options: Options = read("play", Options, arguments)
     watched: Any = DEFAULT_ENV if options.env is None else options.env
-    policy = None
-    if options.watch is not None:
-        if options.env is not None or options.env_params:
-            raise UsageError(
-                f"--watch {options.watch} plays the environment of the run; leave ENV and --env-params out"
-            )
+    policy, run = None, _run_to_watch(options)
+    if run is not None:
         require_train_packages("play --watch")
-        watched, policy = _watched(options)
+        watched, policy = _watched(run, options)
     mode = "ansi" if options.terminal else "rgb_array"
     with waiting("preparing the first step, which is compiled once and kept for later starts"):
         rehearsal = rehearse(watched, mode, options.env_params, options.fps)
@@ -109,17 +105,39 @@ def _recorded(env: Any, options: Options) -> Any:
     """Return an environment whose episodes are written to a dataset."""
     from funcenv.adapters.wrappers.record_dataset import RecordDataset
 
-    source = {"command": "funcenv play", "run": options.watch}
+    source = {"command": "funcenv play", "run": _run_to_watch(options)}
     return RecordDataset(env, str(options.record), source=source, append=True)
 
 
-def _watched(options: Options) -> tuple[AnyEnv, Callable[[Any], Any]]:
-    """Return the environment of a run, and the policy of one of its agents."""
-    from funcenv.train.runs.best import pick_agent
-    from funcenv.train.runs.policy import load_agents, stateful_policy
+def _run_to_watch(options: Options) -> str | None:
+    """Return the run, the file or the name in the zoo of the agent that plays, or None if a person does.
 
-    learner, agents = load_agents(str(options.watch), best=options.best, trust_code=options.trust_code)
-    return learner.env, stateful_policy(pick_agent(learner, agents, options.agent))
+    Raises:
+        UsageError: The options contradict each other.
+    """
+    if options.watch is None and options.agent is not None:
+        if options.agent:
+            raise UsageError(f"--agent {options.agent} is one of a run's agents; name the run with --watch RUN")
+        return None
+    if options.watch is None:
+        if options.env_params:
+            raise UsageError(
+                f"the agent of {options.env or DEFAULT_ENV} plays as it was trained; leave --env-params out"
+            )
+        return f"zoo/{options.env or DEFAULT_ENV}"
+    if options.agent is None:
+        raise UsageError(f"--watch {options.watch} needs a number after --agent; or leave one of the two out")
+    if options.env is not None or options.env_params:
+        raise UsageError(f"--watch {options.watch} plays the environment of the run; leave ENV and --env-params out")
+    return options.watch
+
+
+def _watched(run: str, options: Options) -> tuple[AnyEnv, Callable[[Any], Any]]:
+    """Return the environment that an agent was trained in, and its policy."""
+    from funcenv.train.runs.policy import load_player, stateful_policy
+
+    env, policy = load_player(run, agent=options.agent or 0, best=options.best, trust_code=options.trust_code)
+    return env, stateful_policy(policy)
 
 
 def is_turn_based(env: AnyEnv) -> bool:

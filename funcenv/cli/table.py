@@ -143,7 +143,11 @@ COMMANDS = {
             "[ENV]",
             "play with the keyboard, or watch a trained agent play",
             keeps_programs=True,
-            examples=("funcenv play LunarLander-v3", "funcenv play --watch runs/dqn --terminal"),
+            examples=(
+                "funcenv play LunarLander-v3",
+                "funcenv play LunarLander-v3 --agent",
+                "funcenv play --watch runs/dqn --terminal",
+            ),
             **_ON_ENVS,
         ),
         Command(

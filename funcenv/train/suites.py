@@ -69,8 +69,8 @@ def find_suite(name: str) -> tuple[str, ...]:
         return SUITES[name]
     close = difflib.get_close_matches(name.lower(), SUITES, n=1)
     close = close or [suite for suite, ids in SUITES.items() if name in ids]
-    remedy = f"did you mean {close[0]}? " if close else ""
-    raise ValueError(f"there is no suite {name!r}; {remedy}The suites are {', '.join(SUITES)}")
+    remedy = f"did you mean {close[0]}? The" if close else "the"
+    raise ValueError(f"there is no suite {name!r}; {remedy} suites are {', '.join(SUITES)}")
 
 
 @functools.cache

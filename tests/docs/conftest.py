@@ -51,6 +51,11 @@ def measure_returns():
 
 
 @pytest.fixture(scope="session")
+def export_agents():
+    return load(ROOT / "docs" / "export_agents.py")
+
+
+@pytest.fixture(scope="session")
 def architecture():
     return load(ROOT / "docs" / "generate_architecture.py")
 

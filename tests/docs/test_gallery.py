@@ -26,7 +26,7 @@ def test_the_policy_of_an_animation_plays_valid_actions(gallery):
     for env_id in "CartPole-v1", "Pendulum-v1", "FrozenLake-v1":
         env = funcenv.make(env_id)
         _, timestep = env.reset(funcenv.key(0))
-        action = gallery.policy_for(env)(timestep.observation, funcenv.key(1))
+        action = gallery.policy_for(env, env_id)(timestep.observation, funcenv.key(1))
         assert env.action_space.contains(action)
 
 

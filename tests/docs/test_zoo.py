@@ -125,7 +125,7 @@ def file(measure_returns, tmp_path, monkeypatch):
     return path
 
 
-def test_a_run_is_measured_merged_and_drawn(measure_returns, result_tables, file, tmp_path):
+def test_a_run_is_measured_merged_drawn_and_exported(measure_returns, result_tables, export_agents, file, tmp_path):
     config = dataclasses.replace(preset("CartPole-v1"), total_timesteps=8192)
     folder = measure_returns.train(config, tmp_path, num_seeds=2)
     assert measure_returns.train(config, tmp_path, num_seeds=2) == folder  # is finished, and not trained again
@@ -141,6 +141,22 @@ def test_a_run_is_measured_merged_and_drawn(measure_returns, result_tables, file
     assert "with `total_timesteps=8192`" in result_tables.zoo_row(funcenv.spec("CartPole-v1"), rows["CartPole-v1"])
     measure_returns.main(["--draw"])
     assert (tmp_path / "cartpole.png").stat().st_size > 10_000
+    path = export_agents.export_agent(folder, tmp_path / "agents", num_episodes=4)
+    results = json.loads(path.with_suffix(".json").read_text())["results"]
+    assert path.name == "CartPole-v1.safetensors" and results["agent"][1:] == ", the best of 2"
+    assert results["min_return"] <= results["mean_return"] <= results["max_return"]
+
+
+def test_the_results_of_a_benchmark_are_rows_of_the_zoo(measure_returns, file, tmp_path):
+    folder = tmp_path / "suites"
+    (folder / "results").mkdir(parents=True)
+    plan = {"suite": "classic", "label": "sac", "num_episodes": 2, "runs": {"Pendulum-v1": {}}}
+    (folder / "benchmark.json").write_text(json.dumps(plan))
+    curve = {"curve_steps": [8], "curve_returns": [[-900.0]]}
+    result = {"env_id": "Pendulum-v1", **TRAINED, "algorithm": "sac", **curve, "episode_returns": [[1.0, 2.0]]}
+    (folder / "results" / "Pendulum-v1.json").write_text(json.dumps(result))
+    measure_returns.main(["--benchmarks", str(folder)])
+    assert json.loads(file.read_text())["Pendulum-v1 with sac"]["trained"] == {**TRAINED, "algorithm": "sac", **curve}
 
 
 def test_the_examples_of_the_tool_run(measure_returns):

@@ -58,7 +58,7 @@ def values_of(flag):
         one = st.floats(allow_nan=False).map(lambda value: (value, repr(value)))
     else:
         one = WORDS.map(lambda word: (word, word))
-    if flag.reading.nargs is None:
+    if flag.reading.nargs in (None, "?"):
         return one.map(lambda pair: (pair[0], [flag.option, pair[1]]))
     size = (
         {"max_size": 3}

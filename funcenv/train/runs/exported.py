@@ -81,8 +81,16 @@ def save_safetensors(path: pathlib.Path, agent: Any, spec: dict[str, Any]) -> No
     write_bytes(path, save(named_leaves(agent), metadata={"spec": json.dumps(spec)}))
 
 
-def load_safetensors(path: pathlib.Path, explore: bool = False, trust_code: bool = False) -> Any:
-    """Return the policy that `save_safetensors` wrote.
+def load_exported(
+    path: pathlib.Path, explore: bool = False, trust_code: bool = False, *, of_this_version: bool = False
+) -> tuple[AnyEnv, Any]:
+    """Return the environment of a policy that `save_safetensors` wrote, and the policy.
+
+    Args:
+        path: The file.
+        explore: Sample actions.
+        trust_code: As for `load_policy`.
+        of_this_version: Whether the file is known to work with this version, whichever wrote it.
 
     Raises:
         ImportError: The package safetensors is missing.
@@ -108,7 +116,8 @@ def load_safetensors(path: pathlib.Path, explore: bool = False, trust_code: bool
         raise ValueError(f"{path} is damaged: it has another digest than it says; export the policy again")
     if not is_signed(SIGNED_AS, spec):
         require_trust(str(path), stored_code(spec["algorithm"], spec["config"]), trust_code)
-    warn_of_other_version(path, spec.get("versions"))
+    if not of_this_version:
+        warn_of_other_version(path, spec.get("versions"))
     algorithm = find_algorithm(spec["algorithm"])
     config = algorithm.Config.from_json(spec["config"], trust_code=True)
     env = config.make_env()
@@ -125,7 +134,7 @@ def load_safetensors(path: pathlib.Path, explore: bool = False, trust_code: bool
         )
         if wanted != found:
             raise ValueError(f"{path} has {found} as {name} where {wanted} is needed; export the policy again")
-    return jax.tree.unflatten(structure, [jnp.asarray(leaves[name]) for name in names])
+    return env, jax.tree.unflatten(structure, [jnp.asarray(leaves[name]) for name in names])
 
 
 def save_stablehlo(path: pathlib.Path, agent: Any, env: AnyEnv) -> None:

@@ -12,15 +12,17 @@ import numpy as np
 from rich.console import Console
 
 from funcenv._compile.rollout.step import as_policy
+from funcenv.func_env import AnyEnv
 from funcenv.policy import Policy
 from funcenv.random import key as new_key
 from funcenv.train.loop import Learner
 from funcenv.train.runs import checkpoint
 from funcenv.train.runs.best import pick_agent, restore_best
-from funcenv.train.runs.exported import load_safetensors
+from funcenv.train.runs.exported import load_exported
 from funcenv.train.runs.folder import CHECKPOINTS, read_config
 from funcenv.train.runs.progress import print_warnings
 from funcenv.train.runs.run import load
+from funcenv.train.runs.zoo import is_zoo_name, zoo_file
 
 
 def load_policy(
@@ -36,7 +38,8 @@ def load_policy(
     It goes wherever a policy is expected, and `stateful_policy` makes it a function of NumPy observations.
 
     Args:
-        run: The folder of a run; or a file that `funcenv export RUN policy.safetensors` wrote, of one agent.
+        run: The folder of a run; or a file that `funcenv export RUN policy.safetensors` wrote, of one agent; or
+            "zoo/ID", an agent that comes with the package.
         agent: Which agent, if the run trained several seeds.
         best: Take the best agent of the run instead of the newest.
         explore: Sample actions from the policy instead of taking the most likely ones.
@@ -45,7 +48,7 @@ def load_policy(
 
     Raises:
         FileNotFoundError: The folder holds no run.
-        ValueError: There is no such agent, or the file is damaged.
+        ValueError: There is no such agent, in the run or in the zoo, or the file is damaged.
         funcenv.names.UntrustedCodeError: The run or file names code, and somebody else made it.
         funcenv.train.runs.checkpoint.NoCheckpointError: No checkpoint can be read.
 
@@ -60,12 +63,26 @@ def load_policy(
     >>> funcenv.evaluate(env, policy, num_episodes=4, key=funcenv.key(0)).episode_return.shape
     (4,)
     """
-    if pathlib.Path(run).suffix == ".safetensors":
+    return load_player(run, agent=agent, best=best, explore=explore, trust_code=trust_code)[1]
+
+
+def load_player(
+    run: str | os.PathLike[str],
+    *,
+    agent: int = 0,
+    best: bool = False,
+    explore: bool = False,
+    trust_code: bool = False,
+) -> tuple[AnyEnv, Policy]:
+    """Return the environment that an agent was trained in, and the agent, with the arguments of `load_policy`."""
+    is_ours = is_zoo_name(run)
+    path = zoo_file(str(run)) if is_ours else pathlib.Path(run)
+    if path.suffix == ".safetensors":
         if agent or best:
             raise ValueError(f"{run} holds one agent; leave agent and best out, and name them where it is exported")
-        return load_safetensors(pathlib.Path(run), explore, trust_code)
-    learner, agents = load_agents(run, best=best, explore=explore, trust_code=trust_code)
-    return pick_agent(learner, agents, agent)
+        return load_exported(path, explore, trust_code, of_this_version=is_ours)
+    learner, agents = load_agents(path, best=best, explore=explore, trust_code=trust_code)
+    return learner.env, pick_agent(learner, agents, agent)
 
 
 def load_agents(
