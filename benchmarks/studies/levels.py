@@ -22,6 +22,7 @@ from funcenv.envs import LakeMaze
 from funcenv.levels import LevelSet, draw_levels, evaluate_levels
 from funcenv.train.algorithms import plr
 from funcenv.train.loop import Learner
+from funcenv.train.reports.aggregate import bootstrap_interval
 
 CURRICULA = "uniform", "plr", "robust_plr", "accel"
 NUM_TEST_LEVELS = 256
@@ -56,13 +57,6 @@ def train(config: plr.Config, levels: LevelSet, num_tests: int) -> dict[str, Any
     return {"steps": steps, "success": success, "cpu_seconds": time.process_time() - start}
 
 
-def interval(values: list[float], seed: int = 0) -> tuple[float, float, float]:
-    """Return the mean over seeds and the bounds of its bootstrap interval of 95%."""
-    drawn = np.random.default_rng(seed).choice(values, (10_000, len(values))).mean(-1)
-    low, high = np.quantile(drawn, [0.025, 0.975])
-    return float(np.mean(values)), float(low), float(high)
-
-
 def main() -> None:
     """Run the study."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -85,8 +79,9 @@ def main() -> None:
             gamma=0.995,
         )
         results[curriculum] = train(config, levels, options.tests)
-        mean, low, high = interval(results[curriculum]["success"][-1])
-        print(f"{curriculum}: success {mean:.3f} [{low:.3f}, {high:.3f}]", flush=True)
+        success = np.array(results[curriculum]["success"][-1])
+        low, high = bootstrap_interval(np.mean, success[:, None])
+        print(f"{curriculum}: success {success.mean():.3f} [{low:.3f}, {high:.3f}]", flush=True)
         options.output.write_text(json.dumps(results, indent=2) + "\n")
 
 
