@@ -2,7 +2,7 @@
 # make test                                          the test suite, with an eighth of the exhaustive tests
 # make test-all                                      the test suite, with all of them
 # make bench [ARGS=--write-docs]                     the benchmark suite, in minutes; make bench-full takes an hour
-# make notebooks                                     run every notebook, in a minute or two
+# make notebooks                                     run every notebook, in a few minutes
 # make lint
 # make docs                                          the documentation, into site/, with the notebooks run, in five minutes;
 #                                                    FUNCENV_DOCS_NOTEBOOKS=source make docs runs none of them, in half a minute
