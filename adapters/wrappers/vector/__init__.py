@@ -12,6 +12,7 @@ from funcenv.adapters.wrappers.vector.observations import (
     ReshapeObservation,
     ResizeObservation,
 )
+from funcenv.adapters.wrappers.vector.record_dataset import RecordDataset
 from funcenv.adapters.wrappers.vector.record_episode_statistics import RecordEpisodeStatistics
 from funcenv.adapters.wrappers.vector.rendering import HumanRendering, RecordVideo
 from funcenv.adapters.wrappers.vector.transformations import (
@@ -38,6 +39,7 @@ __all__ = [
     "JaxToNumpy",
     "NormalizeObservation",
     "NormalizeReward",
+    "RecordDataset",
     "RecordEpisodeStatistics",
     "RecordVideo",
     "RescaleAction",
