@@ -1,6 +1,7 @@
 """Different environments in one vector: rows as of the environments alone, common spaces, and bad input."""
 
 import functools
+import math
 import pickle
 
 import jax
@@ -16,6 +17,7 @@ from funcenv.envs import Acrobot, CartPole, FrozenLake, MountainCar, Pendulum, T
 from funcenv.spaces import Box, Discrete
 from funcenv.train import ppo
 from funcenv.train import run as train_run
+from funcenv.train.runs.metrics import read_metrics
 from funcenv.union import TaskStates, Union
 from funcenv.wrappers import NormalizeObservation, TimeLimit, TransformReward
 from tests.support.tiny_envs import Counter, Echo, Tiny
@@ -228,12 +230,19 @@ def test_a_union_is_pickled():
 
 
 def test_a_run_trains_on_a_union(tmp_path):
-    """Its page shows episodes of the first task."""
+    """Its page shows episodes of the first task, and its metrics have the returns of each task."""
     config = ppo.Config(
-        env_id="test/Classic-v0", num_envs=6, num_steps=8, total_timesteps=96, hidden_sizes=(8,), eval_every=48
+        env_id="test/Classic-v0", num_envs=6, num_steps=32, total_timesteps=384, hidden_sizes=(8,), eval_every=192
     )
     result = train_run.start(config, tmp_path / "run", replay_episodes=1)
     assert result is not None and (tmp_path / "run" / "replay.html").exists()
+    last = read_metrics(tmp_path / "run" / "metrics.csv")[-1]
+    episodes = [float(last[f"episodes_of_task_{task}"]) for task in range(3)]
+    assert episodes[0] > 0 and sum(episodes) == float(last["episodes"])
+    returns = [float(last[f"mean_return_of_task_{task}"]) for task in range(3)]
+    assert [math.isnan(value) for value in returns] == [count == 0 for count in episodes]
+    expected = sum(count * value for count, value in zip(episodes, returns, strict=True) if count)
+    assert math.isclose(expected / sum(episodes), float(last["mean_return"]), rel_tol=1e-5)
 
 
 def test_info_holds_what_all_have():

@@ -31,6 +31,8 @@ The means are ignored until the first episode ends.
 """
 SUCCESS_RATE = "success_rate"
 """The metric of environments that tell whether the goal is achieved: the share of recent episodes that ended so."""
+TASK_EPISODES, TASK_RETURN = "episodes_of_task_", "mean_return_of_task_"
+"""The metrics of each task of a `Union`, with its number at the end: episodes so far, and the mean of recent ones."""
 
 
 class TrainState(Protocol):

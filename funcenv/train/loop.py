@@ -21,7 +21,15 @@ from funcenv._compile.options import default_promotion, is_tracing, quick_option
 from funcenv._jax import constrain
 from funcenv.random import find_impl, impl_name, require_typed_key
 from funcenv.struct import NDArray
-from funcenv.train.algorithm import MEANS_OF_EPISODES, REQUIRED_METRICS, SUCCESS_RATE, Algorithm, find_algorithm
+from funcenv.train.algorithm import (
+    MEANS_OF_EPISODES,
+    REQUIRED_METRICS,
+    SUCCESS_RATE,
+    TASK_EPISODES,
+    TASK_RETURN,
+    Algorithm,
+    find_algorithm,
+)
 from funcenv.train.devices import (
     deterministic_reductions,
     make_mesh,
@@ -115,8 +123,9 @@ class Learner:
             state, metrics = self._program(donate)(state, transferred(np.int32(num_updates)))
         rows = {name: values[:num_updates] for name, values in jax.device_get(metrics).items()}
         # Not inside the program, where jax_debug_nans would take it for a mistake.
-        names = [name for name in (*MEANS_OF_EPISODES, SUCCESS_RATE) if name in rows]
-        means = {name: np.where(rows["episodes"] > 0, rows[name], np.nan) for name in names}
+        counts = {name: "episodes" for name in (*MEANS_OF_EPISODES, SUCCESS_RATE) if name in rows}
+        counts |= {name: name.replace(TASK_RETURN, TASK_EPISODES) for name in rows if name.startswith(TASK_RETURN)}
+        means = {name: np.where(rows[count] > 0, rows[name], np.nan) for name, count in counts.items()}
         return state, rows | {name: values.astype(rows[name].dtype) for name, values in means.items()}
 
     def advance_to(self, state: Any, update: int, donate: bool = False) -> tuple[Any, Metrics]:

@@ -117,7 +117,10 @@ def update(config: Config, env: AnyEnv, state: TrainState) -> tuple[TrainState, 
     state, places = _choose(config, LevelSource.of(env), state, choose_key)
     batch_env = LevelSource.of(env).env_in(state.levels, state.level_key)
     started, _ = Collector.start(batch_env, config.num_envs, reset_key)
-    state = state.replace(collector=started.replace(episodes=state.collector.episodes), level_key=level_key)
+    state = state.replace(
+        collector=started.replace(episodes=state.collector.episodes, task_episodes=state.collector.task_episodes),
+        level_key=level_key,
+    )
 
     agent = make_agent(config, env, state)
     state, batch = ppo.collect(config, batch_env, agent, state, collect_key)

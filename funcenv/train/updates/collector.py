@@ -15,9 +15,11 @@ from funcenv.checks import require_size
 from funcenv.func_env import AnyEnv
 from funcenv.statistics import IS_SUCCESS, success_of
 from funcenv.struct import PyTreeNode, field
+from funcenv.train.algorithm import TASK_EPISODES, TASK_RETURN
 from funcenv.train.config import TrainConfig
 from funcenv.train.devices import PER_ENV, all_gather, is_deterministic, replicate_if_deterministic
 from funcenv.train.updates.recent_episodes import RecentEpisodes
+from funcenv.union import union_in
 from funcenv.vector import FuncVectorEnv, VectorState, VectorTimestep
 
 
@@ -46,7 +48,7 @@ class Experience(NamedTuple):
 
     observation: Any  # before each step
     extras: Any  # what else the policy returned, such as raw actions
-    timestep: VectorTimestep[Any]  # after each step; of its infos, only whether the goal is achieved
+    timestep: VectorTimestep[Any]  # after each step; of its infos, only `is_success`, and the task of a `Union`
 
 
 class Collector(PyTreeNode):
@@ -55,13 +57,16 @@ class Collector(PyTreeNode):
     vstate: VectorState[Any] = field(metadata=PER_ENV)
     observation: Any = field(metadata=PER_ENV)  # the latest of each environment
     episodes: RecentEpisodes
+    task_episodes: tuple[RecentEpisodes, ...] = ()  # those of each task, if the environment is a `Union`
 
     @classmethod
     def start(cls, env: AnyEnv, num_envs: int, key: jax.Array) -> tuple[Collector, VectorTimestep[Any]]:
         """Reset `num_envs` environments, and return them with their first time step."""
         vstate, timestep = FuncVectorEnv(env, num_envs).reset(key)
         episodes = RecentEpisodes.empty(has_success=success_of(timestep) is not None)
-        return cls(vstate, timestep.observation, episodes), timestep
+        union = union_in(env)
+        task_episodes = () if union is None else (RecentEpisodes.empty(),) * union.num_tasks
+        return cls(vstate, timestep.observation, episodes, task_episodes), timestep
 
     def run(
         self, env: AnyEnv, act: Callable[[Any, jax.Array], tuple[Any, Any]], num_steps: int
@@ -88,14 +93,31 @@ class Collector(PyTreeNode):
             carry, (timestep, _, (observation, extras)) = rollout_step(venv, act_and_keep, carry, FuncVectorEnv.step)
             success = success_of(timestep)
             final_info = {} if success is None else {IS_SUCCESS: success}
-            return carry, Experience(observation, extras, timestep.replace(info={}, final_info=final_info))
+            info = {"task": timestep.info["task"]} if self.task_episodes else {}
+            return carry, Experience(observation, extras, timestep.replace(info=info, final_info=final_info))
 
         carry = self.vstate, self.observation
         (vstate, observation), experience = jax.lax.scan(step, carry, jnp.arange(num_steps))
         if is_deterministic():
             experience = all_gather(experience, num_axes=2)
-        return Collector(vstate, observation, self.episodes.add_steps(experience.timestep)), experience
+        episodes = self.episodes.add_steps(experience.timestep)
+        return Collector(vstate, observation, episodes, self._add_to_tasks(experience.timestep)), experience
+
+    def _add_to_tasks(self, timestep: VectorTimestep[Any]) -> tuple[RecentEpisodes, ...]:
+        """Return the episodes of each task after the time steps of an update."""
+        ends = timestep.episode_return, timestep.episode_length
+        return tuple(
+            episodes.add_batch(timestep.done & (timestep.info["task"] == task), *ends)
+            for task, episodes in enumerate(self.task_episodes)
+        )
 
     def metrics(self, config: CollectorConfig, update: Int[Array, ""]) -> dict[str, jax.Array]:
-        """Return the `REQUIRED_METRICS` of an algorithm after update number `update`, counted from 0."""
-        return {"env_steps": (update + 1) * config.batch_size, **self.episodes.metrics()}
+        """Return the `REQUIRED_METRICS` of an algorithm after update number `update`, counted from 0.
+
+        Those of each task come with them if the environment is a `Union`.
+        """
+        tasks: dict[str, jax.Array] = {}
+        for task, episodes in enumerate(self.task_episodes):
+            figures = episodes.metrics()
+            tasks |= {f"{TASK_EPISODES}{task}": figures["episodes"], f"{TASK_RETURN}{task}": figures["mean_return"]}
+        return {"env_steps": (update + 1) * config.batch_size, **self.episodes.metrics(), **tasks}
