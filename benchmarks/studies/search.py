@@ -25,6 +25,7 @@ import jax
 import numpy as np
 
 import funcenv
+from funcenv.policy import adapted
 from funcenv.search import branch, make_search, playouts
 from funcenv.train.loop import Learner
 from funcenv.train.presets import preset
@@ -120,51 +121,62 @@ def reference(env_id: str, first: Any, actions: Any) -> tuple[float, int]:
     return time.perf_counter() - start, count
 
 
-def lander(num_episodes: int, num_simulations: int, num_steps: int, total_timesteps: int) -> dict[str, Any]:
-    """Train PPO's preset, and compare the agent with a search whose values are its own plays."""
+def lander(searches: list[str], num_episodes: int, num_simulations: int, num_steps: int, total_timesteps: int) -> Any:
+    """Train PPO's preset, and yield the results of the agent and of searches whose values are plays, by name."""
     config = dataclasses.replace(preset("LunarLander-v3", "ppo"), total_timesteps=total_timesteps)
     learner = Learner("ppo", config)
     state, _ = learner.advance_to(learner.init(funcenv.key(config.seed)), config.num_updates)
     agent, env = learner.agent(state), learner.env
-    random = funcenv.random_policy(env)
+    yield "the agent", play(env, agent, num_episodes)
 
     def with_prior(parts: Any, state: Any, observation: Any, key: jax.Array) -> tuple[jax.Array, jax.Array]:
         plays, agent = parts
         return plays(state, observation, key)[0], agent.observe(observation)[0].logits
 
-    plain = playouts(env, random, num_steps, gamma=config.gamma)
-    plays = playouts(env, agent, num_steps, gamma=config.gamma)
-    policies = {
-        "the agent": agent,
-        f"search, {num_simulations} simulations, random plays of {num_steps} steps": make_search(
-            env, plain, num_simulations, gamma=config.gamma
-        ),
-        f"search, {num_simulations} simulations, plays of the agent of {num_steps} steps": make_search(
-            env,
-            jax.tree_util.Partial(with_prior, (plays, agent)),
-            num_simulations,
-            gamma=config.gamma,
-            method="gumbel",
-        ),
+    for name in searches:
+        player = agent if name == "agent" else funcenv.random_policy(env)
+        plays: Any = playouts(env, player, num_steps, gamma=config.gamma)
+        if name == "agent":
+            plays = jax.tree_util.Partial(with_prior, (plays, agent))
+        method: Any = "gumbel" if name == "agent" else "muzero"
+        search = make_search(env, plays, num_simulations, gamma=config.gamma, method=method)
+        about = f"{num_simulations} simulations, {name} plays of {num_steps} steps"
+        yield about, play(env, search, num_episodes)
+
+
+def play(env: Any, policy: Any, num_episodes: int) -> dict[str, Any]:
+    """Play episodes, all at once, and return their mean return with what a step costs."""
+    venv = funcenv.FuncVectorEnv(adapted(env, policy), num_episodes, autoreset_mode=funcenv.AutoresetMode.DISABLED)
+    reset_key, act_key = jax.random.split(funcenv.key(5))
+
+    @jax.jit
+    def step(vstate: Any, observation: Any, key: jax.Array) -> tuple[Any, Any]:
+        return venv.step(vstate, jax.vmap(policy)(observation, jax.random.split(key, num_episodes)))
+
+    vstate, timestep = venv.reset(reset_key)
+    start = time.process_time()
+    step = step.lower(vstate, timestep.observation, act_key).compile()  # type: ignore[attr-defined]
+    compiled, wall = time.process_time(), time.perf_counter()
+    totals, lengths, over = np.zeros(num_episodes), np.zeros(num_episodes), np.zeros(num_episodes, bool)
+    count = 0
+    while not over.all():
+        vstate, timestep = step(vstate, timestep.observation, jax.random.fold_in(act_key, count))
+        totals += np.where(over, 0, np.asarray(timestep.reward))
+        lengths += ~over
+        over |= np.asarray(timestep.done)
+        count += 1
+        if count % 50 == 0:
+            print(f"{count} steps, {time.perf_counter() - wall:.0f} s, returns {np.round(totals[over], 1)}", flush=True)
+    seconds, half = time.perf_counter() - wall, 1.96 * totals.std(ddof=1) / np.sqrt(num_episodes)
+    return {
+        "returns": np.round(totals, 1).tolist(),
+        "mean_return": round(float(totals.mean()), 1),
+        "half_interval": round(float(half), 1),
+        "mean_length": round(float(lengths.mean()), 1),
+        "milliseconds_a_step_of_all_episodes": round(1e3 * seconds / count, 2),
+        "compile_cpu_seconds": round(compiled - start, 1),
+        "cpu_seconds": round(time.process_time() - compiled, 1),
     }
-    results = {}
-    for name, policy in policies.items():
-        start = time.process_time()
-        funcenv.evaluate(env, policy, num_episodes, funcenv.key(5), max_steps=1)  # compiles
-        compiled, wall = time.process_time(), time.perf_counter()
-        played = funcenv.evaluate(env, policy, num_episodes, funcenv.key(5))
-        returns, lengths = np.asarray(played.episode_return), np.asarray(played.episode_length)
-        half = 1.96 * returns.std(ddof=1) / np.sqrt(num_episodes)
-        results[name] = {
-            "mean_return": round(float(returns.mean()), 1),
-            "half_interval": round(float(half), 1),
-            "mean_length": round(float(lengths.mean()), 1),
-            "milliseconds_a_step": round(1e3 * (time.perf_counter() - wall) / float(lengths.sum()), 2),
-            "compile_cpu_seconds": round(compiled - start, 1),
-            "cpu_seconds": round(time.process_time() - compiled, 1),
-        }
-        print(name, results[name], flush=True)
-    return results
 
 
 def main() -> None:
@@ -175,19 +187,22 @@ def main() -> None:
     parser.add_argument("--ids", nargs="+", default=BRANCHED, choices=BRANCHED)
     parser.add_argument("--branches", type=int, default=1000)
     parser.add_argument("--steps", type=int, default=40, help="of a branch, or of a play from a leaf of the tree")
+    parser.add_argument("--searches", nargs="*", default=["agent", "random"], choices=["agent", "random"])
     parser.add_argument("--episodes", type=int, default=20)
     parser.add_argument("--simulations", type=int, default=64)
     parser.add_argument("--total-timesteps", type=int, default=1_500_000, help="of PPO's agent")
     options = parser.parse_args()
     if options.study == "branches":
-        results: dict[str, Any] = {}
-        for env_id in options.ids:
-            results[env_id] = branches(env_id, options.branches, options.steps)
-            print(env_id, results[env_id], flush=True)
+        found: Any = ((env_id, branches(env_id, options.branches, options.steps)) for env_id in options.ids)
     else:
-        results = lander(options.episodes, options.simulations, options.steps, options.total_timesteps)
-    if options.output is not None:
-        options.output.write_text(json.dumps(results, indent=1) + "\n")
+        sizes = options.episodes, options.simulations, options.steps, options.total_timesteps
+        found = lander(options.searches, *sizes)
+    results: dict[str, Any] = {}
+    for name, result in found:
+        results[name] = result
+        print(name, result, flush=True)
+        if options.output is not None:
+            options.output.write_text(json.dumps(results, indent=1) + "\n")
 
 
 if __name__ == "__main__":
