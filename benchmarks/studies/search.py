@@ -129,18 +129,26 @@ def lander(searches: list[str], num_episodes: int, num_simulations: int, num_ste
     agent, env = learner.agent(state), learner.env
     yield "the agent", play(env, agent, num_episodes)
 
+    unit = jax.tree.map(lambda leaf: leaf[0], state.reward_scale).moments.scale(np.ones(()))
+
+    def critic(parts: Any, observation: Any) -> jax.Array:
+        agent, unit = parts
+        return agent.observe(observation)[1] / unit  # in units of the rewards, which training scales
+
     def with_prior(parts: Any, state: Any, observation: Any, key: jax.Array) -> tuple[jax.Array, jax.Array]:
         plays, agent = parts
         return plays(state, observation, key)[0], agent.observe(observation)[0].logits
 
     for name in searches:
-        player = agent if name == "agent" else funcenv.random_policy(env)
-        plays: Any = playouts(env, player, num_steps, gamma=config.gamma)
-        if name == "agent":
+        player = funcenv.random_policy(env) if name == "random" else agent
+        value = jax.tree_util.Partial(critic, (agent, unit)) if name == "critic" else None
+        plays: Any = playouts(env, player, num_steps, gamma=config.gamma, value=value)
+        if name != "random":
             plays = jax.tree_util.Partial(with_prior, (plays, agent))
-        method: Any = "gumbel" if name == "agent" else "muzero"
+        method: Any = "muzero" if name == "random" else "gumbel"
         search = make_search(env, plays, num_simulations, gamma=config.gamma, method=method)
-        about = f"{num_simulations} simulations, {name} plays of {num_steps} steps"
+        by = "agent plays and its critic after" if name == "critic" else f"{name} plays of"
+        about = f"{num_simulations} simulations, {by} {num_steps} steps"
         yield about, play(env, search, num_episodes)
 
 
@@ -187,7 +195,7 @@ def main() -> None:
     parser.add_argument("--ids", nargs="+", default=BRANCHED, choices=BRANCHED)
     parser.add_argument("--branches", type=int, default=1000)
     parser.add_argument("--steps", type=int, default=40, help="of a branch, or of a play from a leaf of the tree")
-    parser.add_argument("--searches", nargs="*", default=["agent", "random"], choices=["agent", "random"])
+    parser.add_argument("--searches", nargs="*", default=["agent", "critic"], choices=["agent", "critic", "random"])
     parser.add_argument("--episodes", type=int, default=20)
     parser.add_argument("--simulations", type=int, default=64)
     parser.add_argument("--total-timesteps", type=int, default=1_500_000, help="of PPO's agent")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -26,6 +27,7 @@ class Playouts(PyTreeNode):
     num_steps: int = field(pytree_node=False)
     num_playouts: int = field(pytree_node=False)
     gamma: float
+    value: Any = None  # of the observation after the last step, as `playouts` takes it
 
     def __call__(self, state: Any, observation: Any, key: jax.Array) -> tuple[jax.Array, jax.Array]:
         """Return the value of a state, and a logit for each action."""
@@ -35,7 +37,7 @@ class Playouts(PyTreeNode):
         return returns.mean(), jnp.zeros(space.n if isinstance(space, Discrete) else (), returns.dtype)
 
     def play(self, state: Any, observation: Any, key: jax.Array) -> jax.Array:
-        """Return the discounted return of the policy until the episode ends, or for `num_steps` steps."""
+        """Return the discounted return of the policy until the episode ends, or for `num_steps` steps and the value."""
 
         def goes_on(carry: tuple[Node, jax.Array, jax.Array]) -> jax.Array:
             node, _, number = carry
@@ -48,14 +50,29 @@ class Playouts(PyTreeNode):
             return node, total + discount(self.gamma, number) * timestep.reward, number + np.uint32(1)
 
         start = Node.begin(self.env, state, observation), jnp.zeros((), float), jnp.uint32(0)
-        return jax.lax.while_loop(goes_on, step, start)[1]
+        node, total, number = jax.lax.while_loop(goes_on, step, start)
+        if self.value is None:
+            return total
+        rest = self.value(node.observation)
+        if jnp.shape(rest) != ():
+            found = jax.typeof(rest).str_short()
+            raise ValueError(f"value(observation) must return a scalar, got {found}; it is called for one observation")
+        return total + jnp.where(node.done, 0, discount(self.gamma, number) * rest)
 
 
-def playouts(env: AnyEnv, policy: Policy, num_steps: int, *, num_playouts: int = 1, gamma: float = 0.99) -> Playouts:
+def playouts(
+    env: AnyEnv,
+    policy: Policy,
+    num_steps: int,
+    *,
+    num_playouts: int = 1,
+    gamma: float = 0.99,
+    value: Callable[[Any], jax.Array] | None = None,
+) -> Playouts:
     """Return a `value_and_prior` that plays on from a state, for `make_search` and `make_shooting`.
 
     The value is the mean discounted return until the episode ends, by termination or truncation, or for `num_steps`
-    steps. All actions have the same logit.
+    steps, after which `value` estimates the rest. All actions have the same logit.
 
     Args:
         env: the environment.
@@ -63,9 +80,11 @@ def playouts(env: AnyEnv, policy: Policy, num_steps: int, *, num_playouts: int =
         num_steps: the largest number of steps; at least 1.
         num_playouts: over how many plays the mean is; at least 1.
         gamma: the discount factor, in [0, 1]; that of the search.
+        value: `value(observation)`, a scalar, of what follows the last step if the episode goes on, such as a trained
+            critic for the same `gamma`; by default nothing.
 
     Raises:
-        TypeError: `env` is not a `FuncEnv`, or the policy is no function.
+        TypeError: `env` is not a `FuncEnv`, or the policy or the value is no function.
         ValueError: `env` resets itself, or a number is out of range.
 
     >>> import funcenv
@@ -79,10 +98,13 @@ def playouts(env: AnyEnv, policy: Policy, num_steps: int, *, num_playouts: int =
     model = as_model("playouts", env)
     require_policy("playouts", policy)
     require_probability(gamma=gamma)
+    if not (value is None or callable(value)):
+        raise TypeError(f"value must be a function value(observation), got {value!r}; leave it out for none")
     return Playouts(
         env=model,
         policy=as_policy(policy),
         num_steps=require_size("num_steps", num_steps),
         num_playouts=require_size("num_playouts", num_playouts),
         gamma=gamma,
+        value=None if value is None else as_policy(value),
     )

@@ -66,6 +66,18 @@ def test_a_playout_is_the_discounted_return(env, num_steps, gamma, expected):
     assert value == expected and logits.shape == (3,) and not logits.any()
 
 
+def test_a_value_counts_after_the_last_step_of_a_game_that_goes_on():
+    def value_of(env, value=lambda observation: 8.0 * observation[0]):
+        state, timestep = env.reset(funcenv.key(0))
+        plays = playouts(env, lambda observation, key: 2, 2, gamma=0.5, value=value)
+        return jax.jit(plays)(state, timestep.observation, funcenv.key(0))[0]
+
+    assert value_of(Counter(goal=100)) == 2 + 0.5 * 4 + 0.25 * 8 * 4
+    with pytest.raises(ValueError, match=r"value\(observation\) must return a scalar, got float32\[2\]"):
+        value_of(Counter(goal=100), lambda observation: observation)
+    assert value_of(Counter(goal=4)) == value_of(TimeLimit(Counter(goal=100), 2)) == 2 + 0.5 * 4
+
+
 class Coin(Tiny):
     """Pays 1 or 0 by chance."""
 
@@ -91,3 +103,5 @@ def test_playouts_refuse_bad_arguments():
         playouts(Counter(), lambda observation, key: 0, 0)
     with pytest.raises(TypeError, match="takes a policy"):
         playouts(Counter(), "random", 3)
+    with pytest.raises(TypeError, match=r"value must be a function value\(observation\), got 3.0; leave it out"):
+        playouts(Counter(), lambda observation, key: 0, 3, value=3.0)
