@@ -162,7 +162,8 @@ def to_page(notebook: Any, name: str, repository: str = "") -> Page:
     page = Page(name)
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
-            page.parts.append(re.sub(r"\]\((\w+)\.ipynb\)", r"](\1.md)", cell.source))
+            among_pages = re.sub(r"\]\((\w+)\.ipynb\)", r"](\1.md)", cell.source)
+            page.parts.append(among_pages.replace("](../docs/", "](../"))
         else:
             page.parts.append(f"```python\n{cell.source}\n```")
             page.parts += [text for output in cell.outputs if (text := _shown(output, page))]

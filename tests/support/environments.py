@@ -67,10 +67,15 @@ def ids() -> list[str]:
 
 def cases() -> list[Case]:
     """Return a case for each environment that differs from all earlier ones in more than a time limit."""
+    return list(_cases(tuple(ids())))
+
+
+@functools.cache
+def _cases(every_id: tuple[str, ...]) -> list[Case]:
     found = []
     seen: list[tuple[Any, int, list[Any]]] = []
     first = first_of_each_class()
-    for id in ids():
+    for id in every_id:
         for variant, build in VARIANTS.items():
             env = build(id)
             if variant != "made" and id not in first:
@@ -88,11 +93,17 @@ def cases() -> list[Case]:
 
 def first_of_each_class() -> list[str]:
     """Return the first id of each class of environments."""
-    return list(_first_ids().values())[::-1]
+    return list(_first_ids(tuple(ids())).values())[::-1]
 
 
-def _first_ids() -> dict[type, str]:
-    return {type(bare(id)): id for id in reversed(ids())}
+@functools.cache
+def _first_ids(every_id: tuple[str, ...]) -> dict[type, str]:
+    return {_class_of(id): id for id in reversed(every_id)}
+
+
+@functools.cache
+def _class_of(id: str) -> type:
+    return type(bare(id))
 
 
 class _Step(NamedTuple):
@@ -128,7 +139,7 @@ def is_heavy(id: str) -> bool:
 
     The first id of the class is measured, because tracing heavy physics takes seconds.
     """
-    return _step(_first_ids()[type(bare(id))]).operations > MAX_LIGHT_OPERATIONS
+    return _step(_first_ids(tuple(ids()))[_class_of(id)]).operations > MAX_LIGHT_OPERATIONS
 
 
 def kernel_ids() -> list[str]:
