@@ -21,7 +21,7 @@ def render():
 def notebook(source, *outputs):
     cells = [
         nbformat.v4.new_markdown_cell("# Title"),
-        nbformat.v4.new_markdown_cell("See [the next](02_next.ipynb)."),
+        nbformat.v4.new_markdown_cell("See [the next](02_next.ipynb), and the [guide](../docs/guides/goals.md)."),
         nbformat.v4.new_code_cell(source, outputs=list(outputs)),
     ]
     return nbformat.v4.new_notebook(cells=cells)
