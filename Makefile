@@ -1,5 +1,5 @@
 # make train [ENV=Pendulum-v1] [ARGS="--seed 3"]    train an agent
-# make test                                          the test suite, with an eighth of the exhaustive tests
+# make test                                          the test suite, with a sixteenth of the exhaustive tests
 # make test-all                                      the test suite, with all of them
 # make bench [ARGS=--write-docs]                     the benchmark suite, in minutes; make bench-full takes an hour
 # make notebooks                                     run every notebook, in a few minutes

@@ -49,6 +49,7 @@ def test_kernels_of_new_policies_are_bounded(venv, monkeypatch):
 
 
 @pytest.mark.parametrize("what", ["policies", "steps"])
+@pytest.mark.dear
 def test_plain_programs_of_new_policies_and_lengths_are_bounded(venv, monkeypatch, what):
     kinds = CompiledKinds(KEPT, PLAY.plain_program.clear_cache)
     monkeypatch.setattr(PLAY, "_plain_kinds", kinds)
@@ -71,6 +72,7 @@ def test_programs_of_evaluations_in_chunks_are_bounded(venv, monkeypatch):
 
 
 @pytest.mark.parametrize("kernels", [pytest.param(True, marks=pytest.mark.fast_path), False])
+@pytest.mark.dear
 def test_programs_of_blocks_of_new_lengths_are_bounded(monkeypatch, kernels):
     monkeypatch.setattr("funcenv.adapters.engine.programs_vector.MAX_ROLLOUT_LENGTHS", KEPT)
     envs = adapters.make_vec("FrozenLake-v1", 3 if kernels else 2, is_slippery=False, max_episode_steps=7)

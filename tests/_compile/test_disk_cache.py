@@ -98,6 +98,7 @@ def test_commands_compile_for_later_and_show_and_delete_what_they_keep(tmp_path)
     assert refused.returncode == 2 and refused.stderr.endswith("--num-envs must be at least 1, got 0\n")
 
 
+@pytest.mark.dear
 def test_a_place_that_cannot_be_written_is_left_out(tmp_path):
     (tmp_path / "funcenv").write_text("a file where the folder should be")
     assert "no findings" in check(cache=tmp_path).stdout

@@ -59,6 +59,7 @@ def compare(function, *args, monkeypatch):
 
 
 @pytest.mark.parametrize("id", environments.sampled(IDS))
+@pytest.mark.dear
 def test_a_step_in_a_loop_is_a_kernel(id, choices, monkeypatch):
     venv = FuncVectorEnv(funcenv.make(id, max_episode_steps=9), 10)
     vstate, _ = venv.reset(funcenv.key(0))
@@ -92,6 +93,7 @@ def test_one_array_in_several_places(choices, monkeypatch):
     assert tried(choices) == {5: None}
 
 
+@pytest.mark.dear
 def test_seeds_by_vmap_become_one_batch(choices, monkeypatch):
     gravities = np.linspace(5, 15, 3, dtype=np.float32)
     venv = FuncVectorEnv(TimeLimit(CartPole(gravity=gravities), 9), 3)

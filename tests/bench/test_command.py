@@ -27,6 +27,7 @@ def test_all_results_are_printed_and_written(walk, tmp_path, capsys):
     assert results["programs"][0] == {"entry": "rollout", "num_envs": 64, "refusal": OFF} and OFF in printed
 
 
+@pytest.mark.dear
 def test_another_generator_is_measured(capsys):
     brief = ["--num-envs", "8", "--seconds", "0.001", "--rounds", "1", "--no-breakdown", "--no-programs"]
     assert main(["bench", "FrozenLake-v1", *brief, "--impl", "philox4x32"]) == 0

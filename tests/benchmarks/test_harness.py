@@ -96,6 +96,7 @@ def test_a_worker_may_have_a_clock_of_its_own(benchmarks, tmp_path):
     assert turn["cpu"] == 7 and turn["result"] == {"more": 1}
 
 
+@pytest.mark.dear
 def test_the_worker_of_funcenv_runs_a_rollout(benchmarks):
     program = benchmarks.rows.OURS.of("CartPole-v1", 2048, True, 0.001)
     worker = program.start({}, {})

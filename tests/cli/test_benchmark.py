@@ -46,6 +46,7 @@ def folder(tmp_path_factory):
     return folder
 
 
+@pytest.mark.dear
 def test_a_benchmark_goes_on_without_repeating_what_is_finished(folder, monkeypatch, capsys):
     monkeypatch.setattr(benchmark.run, "start", None)  # the run of the first task is resumed
     command = ["benchmark", "tiny", *TINY, "--output", str(folder)]

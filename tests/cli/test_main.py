@@ -43,6 +43,7 @@ def trained(tmp_path_factory):
     return folder
 
 
+@pytest.mark.dear
 def test_train_leaves_a_run_where_it_is_told(trained, capsys):
     assert (trained / "metrics.csv").exists()
 
@@ -174,6 +175,7 @@ def test_evaluate_reports_the_return(trained, capsys):
     assert "CartPole-v1: greedy return" in out and "3 episodes" in out and "all" not in out
 
 
+@pytest.mark.dear
 def test_evaluate_reports_several_agents_together_and_as_json(tmp_path, capsys):
     folder = str(tmp_path / "run")
     assert main(["train", "--run-dir", folder, *TINY, "--num-seeds", "3", "--replay-episodes", "0"]) == 0

@@ -57,6 +57,7 @@ def test_games_in_turns_wait_unless_told_otherwise(played, arguments, waits):
     assert given["wait_for_start"]
 
 
+@pytest.mark.dear
 def test_parameters_of_the_environment(played):
     assert main(["play", "CartPole-v1", "--env-params", "gravity", "1.6", "length", "1"]) == 0
     assert main(["play", "FrozenLake-v1", "--env-params", "is_slippery", "False", "map_name", "8x8"]) == 0
@@ -78,6 +79,7 @@ def test_saving_is_the_work_of_another_command(arguments, capsys):
     assert "funcenv replay RUN --save x.gif saves episodes of a trained agent" in capsys.readouterr().err
 
 
+@pytest.mark.dear
 def test_an_agent_of_a_run_is_watched(tmp_path, monkeypatch, capsys):
     config = ppo.Config(num_envs=2, num_steps=8, total_timesteps=64, hidden_sizes=(8,), num_seeds=2)
     run.start(config, tmp_path / "run", replay_episodes=0, console=Console(quiet=True))

@@ -42,6 +42,7 @@ def test_random_play_is_recorded_and_replayed(recorded, capsys):
     assert last.startswith("1 equal bit for bit; ")
 
 
+@pytest.mark.dear
 def test_an_agent_of_a_run_is_recorded(trained, tmp_path, capsys):
     output = str(tmp_path / "expert")
     arguments = ["record", "--policy", str(trained), "--output", output, "--num-episodes", "3", "--agent", "1"]
@@ -122,6 +123,7 @@ def test_an_environment_of_the_current_folder_is_replayed_only_with_trust(tmp_pa
     assert main(["verify", "d", "--trust-code"]) == 0
 
 
+@pytest.mark.dear
 def test_a_game_is_recorded(tmp_path, monkeypatch):
     def played(env, **given):
         env.reset(seed=1)

@@ -19,6 +19,7 @@ def trained(tmp_path_factory):
     return folder
 
 
+@pytest.mark.dear
 def test_training_can_leave_out_the_replay(trained):
     assert not (trained / REPLAY_FILE).exists()
 

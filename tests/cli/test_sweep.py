@@ -20,6 +20,7 @@ TINY = [
 ]
 
 
+@pytest.mark.dear
 def test_all_combinations_are_trained_and_written(tmp_path, capsys):
     files = ["--json", str(tmp_path / "table.json"), "--marl-eval", str(tmp_path / "curves.json")]
     vary = ["--vary", "learning-rate=1e-3,1e-2", "gamma=0.9,0.99"]

@@ -55,6 +55,7 @@ def test_a_hundred_episodes_are_read_again_and_replayed_with_every_float_equal(h
             np.testing.assert_array_equal(array, other.arrays()[name])
 
 
+@pytest.mark.dear
 def test_episodes_are_those_of_a_plain_loop(hundred):
     by_start = {episode.observation[0].tobytes(): episode for episode in hundred}
     for (states, timesteps), actions in list(plain_episodes(CARTPOLE, RANDOM, funcenv.key(3), 100))[:10]:

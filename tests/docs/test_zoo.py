@@ -125,6 +125,7 @@ def file(measure_returns, tmp_path, monkeypatch):
     return path
 
 
+@pytest.mark.dear
 def test_a_run_is_measured_merged_drawn_and_exported(measure_returns, result_tables, export_agents, file, tmp_path):
     config = dataclasses.replace(preset("CartPole-v1"), total_timesteps=8192)
     folder = measure_returns.train(config, tmp_path, num_seeds=2)

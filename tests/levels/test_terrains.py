@@ -23,6 +23,7 @@ def test_a_lander_in_a_level_starts_as_one_that_drew_these_heights():
     assert jnp.array_equal(other.terrain, drawn.terrain)
 
 
+@pytest.mark.dear
 def test_a_walker_in_a_level_stands_on_its_ground():
     env = BipedalWalker(hardcore=True)
     draws = draw_terrain(funcenv.key(5))

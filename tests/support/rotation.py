@@ -1,4 +1,4 @@
-"""A pytest plugin that runs an eighth of the tests with the mark `exhaustive` or `dear`, which the commit chooses.
+"""A pytest plugin that runs a sixteenth of the tests with the mark `exhaustive` or `dear`, which the commit chooses.
 
 `--exhaustive=all` runs all of them, as does naming a test (`file.py::test`). The header names the part, and the
 summary counts the tests that were left out.
@@ -11,7 +11,7 @@ import subprocess
 
 import pytest
 
-NUM_PARTS = 8
+NUM_PARTS = 16
 ROOT = pathlib.Path(__file__).parents[2]
 PART = "FUNCENV_TEST_PART"  # an environment variable, so that xdist's workers agree with the main process
 

@@ -241,6 +241,7 @@ def test_a_policy_that_reads_the_observation_is_told_from_one_that_does_not():
     assert not any(reads_observation(as_policy(policy), observation, keys) for policy in blind)
 
 
+@pytest.mark.dear
 def test_skipped_observations_change_no_action():
     """The same actions, chosen by a policy that reads the observation and ignores it, and by one that does not."""
     space = ENV.action_space
@@ -281,6 +282,7 @@ for device in jax.devices() * 2:
 """
 
 
+@pytest.mark.dear
 def test_a_rollout_stays_on_the_device_of_its_key():
     flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=2", "FUNCENV_NO_FAST_PATH": "0"}
     subprocess.run([sys.executable, "-c", DEVICES], check=True, env={**os.environ, **flags})

@@ -47,6 +47,7 @@ def assert_same(ours, theirs):
 
 
 @pytest.mark.parametrize("id", environments.sampled(IDS))
+@pytest.mark.dear
 def test_a_rollout_in_jit_is_the_one_from_python(id, choices):
     venv = FuncVectorEnv(funcenv.make(id, max_episode_steps=9), NUM_ENVS)
 
@@ -124,6 +125,7 @@ def rewards(timestep, action):
     return timestep.reward
 
 
+@pytest.mark.dear
 def test_what_cannot_be_a_kernel_runs_as_before(choices):
     """A policy that sorts, one that captures a traced value, and a mean over the environments of two rollouts."""
     env = TimeLimit(CartPole(), 9)

@@ -92,6 +92,7 @@ def test_a_process_forked_after_jax_started_raises_at_its_first_call(tmp_path):
         assert line.startswith("ForkedProcess: ") and all(word in line for word in ("spawn", "forkserver", "make_vec"))
 
 
+@pytest.mark.dear
 def test_spawned_processes_play_the_same_episodes(tmp_path):
     script = tmp_path / "spawned.py"
     script.write_text(SPAWNED)

@@ -225,6 +225,7 @@ def test_observations_stay_in_their_bounds():
     assert observations[:, 14:].reshape(-1, ROWS, COLUMNS).sum() == states.bricks.sum()
 
 
+@pytest.mark.dear
 def test_stacks_of_wrappers_run_compiled():
     assert_stacks_run_compiled(frames(obs_type="grayscale"))
 

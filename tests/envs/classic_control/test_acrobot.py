@@ -144,6 +144,7 @@ def test_initial_states_are_uniform(bounds):
     parity.assert_independent(rows)
 
 
+@pytest.mark.dear
 def test_random_play_earns_what_it_does_in_gymnasium():
     env, rng = AcrobotEnv(), np.random.default_rng(4)
     rows, returns = rng.uniform(-0.1, 0.1, (1500, 4)), np.full(1500, -500)

@@ -99,6 +99,7 @@ def test_random_play_earns_what_it_does_in_gymnasium():
     parity.assert_same_mean(returns, theirs)
 
 
+@pytest.mark.dear
 def test_mostly_pushing_along_earns_what_it_does_in_gymnasium():
     def policy(observation, key):
         along = jnp.where(observation[1] >= 0, 2, 0)

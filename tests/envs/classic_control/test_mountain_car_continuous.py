@@ -117,6 +117,7 @@ def test_the_car_starts_anywhere_in_its_range_and_at_rest(bounds):
     mountain_car.assert_starts_at_rest(MountainCarContinuous, bounds)
 
 
+@pytest.mark.dear
 def test_random_play_earns_what_it_does_in_gymnasium():
     env, rng, returns = Continuous_MountainCarEnv(), np.random.default_rng(4), []
     for episode in range(300):

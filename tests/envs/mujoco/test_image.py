@@ -66,6 +66,7 @@ def run(script, **variables):
 
 @pytest.mark.skipif(OPENGL is None, reason="neither OSMesa nor EGL is installed: libosmesa6")
 @pytest.mark.parametrize("script", [SAME, TERRAINS], ids=["gymnasiums", "terrains"])
+@pytest.mark.dear
 def test_images_are_as_they_should_be(script):
     done = run(script, MUJOCO_GL=OPENGL)
     assert done.returncode == 0, done.stderr

@@ -77,6 +77,7 @@ def test_32_bits_are_as_near_as_they_can_be():
         assert error(getattr(states, field), getattr(expected_states, field), NUM_STEPS) < 2e-5
 
 
+@pytest.mark.dear
 def test_a_simulation_that_diverges_ends_its_episode():
     """The physics stays as it was, and the other environments go on as if nothing had happened."""
     envs, states, actions = started("InvertedPendulum", "mjx")

@@ -341,6 +341,7 @@ def test_a_life_does_not_depend_on_the_batch():
 
 
 @pytest.mark.parametrize("kind", [Balance, pytest.param(Held, marks=pytest.mark.exhaustive)])
+@pytest.mark.dear
 def test_mjx_computes_the_same(kind):
     """Both backends agree to 1e-9 for 10 steps in 64 bits, from a start without contacts."""
     with jax.enable_x64(True):

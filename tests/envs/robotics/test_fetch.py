@@ -221,6 +221,7 @@ def test_angles_are_the_packages():
             np.testing.assert_allclose(found, mat2euler(turn), atol=1e-14)
 
 
+@pytest.mark.dear
 def test_a_batch_lives_as_each_environment_alone():
     env = funcenv.make("robotics/FetchPush-v4")
     together, alone = (funcenv.FuncVectorEnv(env, num_envs=num) for num in (5, 1))

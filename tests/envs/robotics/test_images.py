@@ -31,6 +31,7 @@ for one in image, away:  # the ant is in the middle of the image, wherever it is
 
 
 @pytest.mark.skipif(OPENGL is None, reason="neither OSMesa nor EGL is installed: libosmesa6")
+@pytest.mark.dear
 def test_images_are_the_packages():
     variables = {**os.environ, "MUJOCO_GL": OPENGL}
     done = subprocess.run([sys.executable, "-c", SAME], env=variables, capture_output=True, text=True, check=False)
