@@ -104,7 +104,7 @@ def require_mode(mode: str | None, modes: list[str], func_env: AnyEnv, on_displa
     """
     if mode is not None and not (isinstance(mode, str) and mode in modes):
         remedy = "" if modes else f"; {func_env.unwrapped.why_undrawn}"
-        if mode in DEPTH_MODES:
+        if isinstance(mode, str) and mode in DEPTH_MODES:
             remedy = "; MuJoCo draws depth where MUJOCO_GL is set, to egl or osmesa, before Python starts"
         raise ValueError(f"render_mode must be one of {[None, *modes]}, got {mode!r}{remedy}")
     if mode == "human":
