@@ -294,15 +294,15 @@ def make(
     if apply_api_compatibility is not None:
         spec = dataclasses.replace(spec, apply_api_compatibility=apply_api_compatibility)
     built, spec = _build(spec, max_episode_steps, params, render_mode, render_height, render_width)
+    outside = [wrapper for wrapper in spec.additional_wrappers if not wrapper.is_pure]
     pure = tuple(wrapper for wrapper in spec.additional_wrappers if wrapper.is_pure)
     inside = dataclasses.replace(spec, additional_wrappers=pure)
     env: Env[Any, Any] = (
         built if isinstance(built, Env) else FunctionalEnv[Any, Any](built, **spec.rendering, spec=inside)
     )
-    for wrapper in spec.additional_wrappers:
-        if not wrapper.is_pure:
-            env = wrapper.apply(env)
-    if len(pure) < len(spec.additional_wrappers):
+    for wrapper in outside:
+        env = wrapper.apply(env)
+    if outside:
         set_spec(env, spec)
     return env if return_two_dones is None else StepCompatibility(env, return_two_dones)
 

@@ -1,4 +1,4 @@
-"""How a wrapper was made, so that a specification can make it again."""
+"""The specification of a wrapper: its class and arguments, from which it can be made again."""
 
 from __future__ import annotations
 

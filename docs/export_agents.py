@@ -14,13 +14,14 @@ from typing import Any
 
 import numpy as np
 
+import funcenv
+from funcenv.files import as_file_name
 from funcenv.train.reports.measured import measure_run
 from funcenv.train.runs.best import pick_agent
 from funcenv.train.runs.exported import policy_spec, save_safetensors
-from funcenv.train.runs.final import agent_figures
+from funcenv.train.runs.final import evaluation_figures
 from funcenv.train.runs.folder import read_config
 from funcenv.train.runs.policy import load_agents
-from funcenv.train.runs.zoo import file_name
 
 FOLDER = pathlib.Path(__file__).parent.parent / "funcenv" / "zoo"
 MAX_STEPS = 10_000  # bound on the length of an episode
@@ -32,10 +33,11 @@ def export_agent(run: pathlib.Path, folder: pathlib.Path = FOLDER, num_episodes:
     learner, agents = load_agents(run)
     measured = measure_run(run, num_episodes, MAX_STEPS)
     index = int(np.argmax(measured["returns"]))
-    figures = list(agent_figures(learner, agents, num_episodes, seed=1, max_steps=MAX_STEPS))[index]
     agent = pick_agent(learner, agents, index)
+    evaluation = funcenv.evaluate(learner.env, agent, num_episodes, funcenv.key(1), max_steps=MAX_STEPS)
+    figures = evaluation_figures(evaluation)
     spec = policy_spec(algorithm, config, learner.env, agent)
-    path = folder / f"{file_name(config.env_id)}.safetensors"
+    path = folder / f"{as_file_name(config.env_id)}.safetensors"
     folder.mkdir(exist_ok=True)
     save_safetensors(path, agent, spec)
     results = {
@@ -43,7 +45,7 @@ def export_agent(run: pathlib.Path, folder: pathlib.Path = FOLDER, num_episodes:
         "episodes": num_episodes,
         "agent": f"{index}, the best of {config.num_seeds}",
         "steps": measured["steps"],
-        "cpu_seconds": measured["cpu_seconds"],  # of all agents of the run
+        "cpu_seconds": measured["cpu_seconds"],  # the cost of all agents of the run
     }
     path.with_suffix(".json").write_text(json.dumps({**spec, "results": results}, indent=1) + "\n")
     return path

@@ -16,7 +16,7 @@ Action = TypeVar("Action")
 class Drawable(Generic[State, Action]):
     """The visible part of an environment, all of it optional. No reward and no transition depends on it.
 
-    `scene`, and `text` where characters suit the environment, draw a state. `host_image`, `host_depth` and `image_size`
+    `scene`, and `text` where characters suit the environment, draw a state. `host_image`, `host_rgbd` and `image_size`
     are for environments whose images come from another library. The rest is for a person who watches or plays.
 
     >>> import funcenv
@@ -40,12 +40,12 @@ class Drawable(Generic[State, Action]):
         del state, size
         return None
 
-    def host_depth(self, state: State, size: tuple[int, int]) -> NDArray:
-        """Return the depth of each pixel of `host_image`, where `draws_depth` is true; it is never traced.
+    def host_rgbd(self, state: State, size: tuple[int, int]) -> tuple[NDArray, NDArray]:
+        """Return `host_image` and the depth of its pixels, where `draws_depth` is true; it is never traced.
 
         Args:
             state: a state whose leaves are NumPy arrays.
-            size: height and width of the array, float32 `[height, width]`.
+            size: height and width of the image, uint8 `[height, width, 3]`, and the depth, float32 `[height, width]`.
         """
         del state, size
         raise NotImplementedError(f"{type(self).__name__} draws no depth; ask draws_depth first")
@@ -57,7 +57,7 @@ class Drawable(Generic[State, Action]):
 
     @property
     def draws_depth(self) -> bool:
-        """True if a library draws the images, and `host_depth` their depth."""
+        """True if a library draws the images, and `host_rgbd` returns them with their depth."""
         return False
 
     @property

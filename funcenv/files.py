@@ -11,11 +11,21 @@ import contextlib
 import hashlib
 import os
 import pathlib
+import re
 import shutil
 import uuid
 from collections.abc import Iterator
 
 _STREAMS = ("/proc/", "/dev/fd/")  # names of what a process has open already
+
+
+def as_file_name(text: str) -> str:
+    """Return a text, such as an id, as the name of a file or folder.
+
+    >>> as_file_name("module:MinAtar/Breakout-v1")
+    'module-MinAtar-Breakout-v1'
+    """
+    return re.sub("[/:]", "-", text)
 
 
 @contextlib.contextmanager

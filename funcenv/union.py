@@ -209,9 +209,9 @@ class Union(FuncEnv[TaskStates, Any, dict[str, Any]]):
         """Return the image of the task's environment, or None for its scene."""
         return self._env.host_image(self._state(state), size)
 
-    def host_depth(self, state: TaskStates, size: tuple[int, int]) -> NDArray:
-        """Return the depth of each pixel of the image of the task's environment."""
-        return self._env.host_depth(self._state(state), size)
+    def host_rgbd(self, state: TaskStates, size: tuple[int, int]) -> tuple[NDArray, NDArray]:
+        """Return the image of the task's environment and the depth of its pixels."""
+        return self._env.host_rgbd(self._state(state), size)
 
     @property
     def draws_images(self) -> bool:

@@ -17,6 +17,7 @@ from funcenv.adapters.rendering.terminal import frame_size_in_terminal, half_blo
 from funcenv.adapters.rendering.window import Window
 from funcenv.func_env import AnyEnv
 from funcenv.scene.size import frame_size
+from funcenv.struct import NDArray
 
 
 class RenderInput(NamedTuple):
@@ -75,9 +76,9 @@ class Renderer:
             case "rgb_array":
                 return self._draw_frame(what)
             case "depth_array":
-                return self._draw_depth(what)
+                return self._draw_rgbd(what)[1]
             case "rgbd_tuple":
-                return self._draw_frame(what), self._draw_depth(what)
+                return self._draw_rgbd(what)
             case "ansi":
                 return self._draw_text(what)
         return self.show(what)
@@ -103,8 +104,8 @@ class Renderer:
     def _draw_frame(self, what: RenderInput) -> Any:
         return draw_frame(what.func_env, what.env_state, self._frame_size(what))
 
-    def _draw_depth(self, what: RenderInput) -> Any:
-        return what.func_env.host_depth(what.env_state, self._frame_size(what))
+    def _draw_rgbd(self, what: RenderInput) -> tuple[NDArray, NDArray]:
+        return what.func_env.host_rgbd(what.env_state, self._frame_size(what))
 
     def _draw_text(self, what: RenderInput) -> str:
         if has_text(type(what.func_env.unwrapped)):

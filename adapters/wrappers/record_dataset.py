@@ -11,6 +11,7 @@ import numpy as np
 from funcenv.adapters.engine.snapshot import Snapshot
 from funcenv.adapters.env import ActType, Env, ObsType
 from funcenv.adapters.functional_env import FunctionalEnv
+from funcenv.adapters.functional_vector_env import FunctionalVectorEnv
 from funcenv.adapters.wrappers.wrapper import Wrapper
 from funcenv.datasets.description import describe_env, first_difference
 from funcenv.datasets.episode import RecordedEpisode
@@ -19,6 +20,80 @@ from funcenv.datasets.writer import MAX_BYTES, DatasetWriter
 from funcenv.random import impl_name
 from funcenv.random import key as new_key
 from funcenv.vector_step import call_key
+
+
+class EpisodeWriter:
+    """A dataset of the episodes that a stateful environment plays, or each environment of a vector.
+
+    Args:
+        env: The environment or the vector.
+        path: Folder to write to.
+        states: Whether states are stored.
+        source: How the data are made, in JSON values.
+        chunk_steps: As for `funcenv.datasets.DatasetWriter`.
+        max_bytes: Likewise.
+        append: Likewise.
+
+    Raises:
+        ValueError: Episodes depend on those before them.
+    """
+
+    def __init__(
+        self,
+        env: FunctionalEnv[Any, Any] | FunctionalVectorEnv[Any, Any],
+        path: str | os.PathLike[str],
+        states: bool,
+        source: dict[str, Any],
+        chunk_steps: int,
+        max_bytes: int,
+        append: bool,
+    ) -> None:
+        if env.func_env.remembers:
+            raise ValueError(
+                f"episodes must not depend on those before them, got {env}; leave normalization with moments out"
+            )
+        self._layout, self._has_states = Layout.of(env.func_env), states
+        self._writer = DatasetWriter(
+            path,
+            env.func_env,
+            impl_name(new_key(0)),
+            states=states,
+            source={"wrapper": "RecordDataset", **source},
+            chunk_steps=chunk_steps,
+            max_bytes=max_bytes,
+            append=append,
+        )
+
+    def step(self, action: Any, reward: Any, terminated: Any, truncated: Any) -> tuple[Any, ...]:
+        """Return copies of the action and the results of a step, or a batch of them, in the dtypes of the dataset."""
+        batch = np.shape(terminated)
+        encoded = jax.tree.map(
+            lambda leaf, like: np.array(leaf, like.dtype).reshape((*batch, *like.shape)), action, self._layout.action
+        )
+        return encoded, np.array(reward, self._layout.reward.dtype), np.array(terminated), np.array(truncated)
+
+    def add(self, calls: list[Any], steps: list[Any], row: Any = ...) -> None:
+        """Write an episode, if it has steps.
+
+        Args:
+            calls: The state, the observation and the words of the key of each call, or batches of these.
+            steps: What `step` returned.
+            row: The row of the episode in batches.
+        """
+        if not steps:
+            return
+
+        def stacked(batches: list[Any]) -> Any:
+            return jax.tree.map(lambda *leaves: np.stack([leaf[row] for leaf in leaves]), *batches)
+
+        state, observation, key = stacked(calls)
+        action, reward, terminated, truncated = stacked(steps)
+        episode = RecordedEpisode(observation, action, reward, terminated, truncated, state, key)
+        self._writer.add(episode if self._has_states else episode.without_states())
+
+    def close(self) -> None:
+        """Finish the dataset."""
+        self._writer.close()
 
 
 class RecordDataset(Wrapper[ObsType, ActType, ObsType, ActType]):
@@ -73,23 +148,9 @@ class RecordDataset(Wrapper[ObsType, ActType, ObsType, ActType]):
         super().__init__(env)
         if not isinstance(env, FunctionalEnv):
             raise TypeError(f"RecordDataset takes a FunctionalEnv, got {env}; put it directly around the environment")
-        if env.func_env.remembers:
-            raise ValueError(
-                f"episodes must not depend on those before them, got {env}; leave normalization with moments out"
-            )
         self._inner: FunctionalEnv[Any, Any] = env
-        self._func_env, self._layout, self._has_states = env.func_env, Layout.of(env.func_env), states
-        about = {"wrapper": "RecordDataset", **(source or {})}
-        self._writer = DatasetWriter(
-            path,
-            env.func_env,
-            impl_name(new_key(0)),
-            states=states,
-            source=about,
-            chunk_steps=chunk_steps,
-            max_bytes=max_bytes,
-            append=append,
-        )
+        self._func_env = env.func_env
+        self._writer = EpisodeWriter(env, path, states, source or {}, chunk_steps, max_bytes, append)
         self._calls: list[Any] = []  # state, observation and key of each call of the episode
         self._steps: list[Any] = []  # action, reward and flags of each step
         self._snapshot: Snapshot | None = None  # after the latest call
@@ -119,12 +180,7 @@ class RecordDataset(Wrapper[ObsType, ActType, ObsType, ActType]):
             raise RuntimeError("the state was set within an episode that is recorded; call reset() first")
         result = super().step(action)
         _, reward, terminated, truncated, _ = result
-        encoded = jax.tree.map(
-            lambda leaf, like: np.asarray(leaf, like.dtype).reshape(like.shape), action, self._layout.action
-        )
-        self._steps.append(
-            (encoded, np.asarray(reward, self._layout.reward.dtype), np.asarray(terminated), np.asarray(truncated))
-        )
+        self._steps.append(self._writer.step(action, reward, terminated, truncated))
         self._note_call()
         if terminated or truncated:
             self._write()
@@ -144,12 +200,7 @@ class RecordDataset(Wrapper[ObsType, ActType, ObsType, ActType]):
     def _write(self) -> None:
         """Write the episode so far, if it has steps."""
         calls, steps, self._calls, self._steps, self._snapshot = self._calls, self._steps, [], [], None
-        if not steps:
-            return
-        state, observation, key = jax.tree.map(lambda *leaves: np.stack(leaves), *calls)
-        action, reward, terminated, truncated = jax.tree.map(lambda *leaves: np.stack(leaves), *steps)
-        episode = RecordedEpisode(observation, action, reward, terminated, truncated, state, key)
-        self._writer.add(episode if self._has_states else episode.without_states())
+        self._writer.add(calls, steps)
 
 
 @jax.jit

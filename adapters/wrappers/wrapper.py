@@ -69,8 +69,8 @@ class Wrapper(Env[WrapperObsType, WrapperActType], Generic[WrapperObsType, Wrapp
     """
 
     env: Env[ObsType, ActType]
-    _arguments: tuple[tuple[Any, ...], dict[str, Any]]  # of the constructor
-    _spec: Any  # set by `make`
+    _arguments: tuple[tuple[Any, ...], dict[str, Any]]  # arguments of the constructor
+    _spec: Any  # the specification that `make` has set
 
     action_space: Any = inherited("action_space", "Space of actions.")
     observation_space: Any = inherited("observation_space", "Space of observations.")

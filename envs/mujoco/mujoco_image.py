@@ -44,15 +44,6 @@ class Shot(NamedTuple):
     options: tuple[tuple[int, bool], ...]
 
 
-class Picture(NamedTuple):
-    """What OpenGL has drawn."""
-
-    image: NDArray
-    """uint8 `[height, width, 3]`"""
-    depth: NDArray
-    """float32 `[height, width]`, from 0 at the near plane of the camera to 1 at the far one"""
-
-
 def uses_opengl() -> bool:
     """Return whether `MUJOCO_GL` asks for MuJoCo's own images."""
     return os.environ.get("MUJOCO_GL", "").lower().strip() not in _OFF
@@ -77,14 +68,18 @@ def camera_number(model: Model, camera_id: int | None, camera_name: str | None) 
     return -1 if camera_id is None else camera_id
 
 
-def draw_picture(
+def draw_image(
     xml_file: str | CompiledModel,
     qpos: NDArray,
     shot: Shot,
     size: tuple[int, int],
     changes: dict[str, NDArray] | None = None,
-) -> Picture:
-    """Draw a model in a pose, with some fields of the model changed.
+    depth: NDArray | None = None,
+) -> NDArray:
+    """Draw a model in a pose, with some fields of the model changed, uint8 `[height, width, 3]`.
+
+    An array `depth`, float32 `[height, width]`, is filled with OpenGL's depth of each pixel: 0 at the near plane of the
+    camera, 1 at the far one.
 
     Raises:
         RuntimeError: OpenGL does not work as `MUJOCO_GL` says.
@@ -104,11 +99,13 @@ def draw_picture(
         for flag, value in shot.options:
             options.flags[flag] = value
         canvas.renderer.update_scene(canvas.data, _camera(model, shot, qpos, canvas.middle), options)
-        image, depth = canvas.renderer.render().copy(), np.empty(size, np.float32)
-        context = canvas.renderer._mjr_context
-        context.readDepthMap = mujoco.mjtDepthMap.mjDEPTH_ZERONEAR
-        mujoco.mjr_readPixels(None, depth, mujoco.MjrRect(0, 0, size[1], size[0]), context)
-    return Picture(image, depth[::-1].copy())
+        image: NDArray = canvas.renderer.render().copy()
+        if depth is not None:
+            context = canvas.renderer._mjr_context
+            context.readDepthMap = mujoco.mjtDepthMap.mjDEPTH_ZERONEAR
+            mujoco.mjr_readPixels(None, depth, mujoco.MjrRect(0, 0, size[1], size[0]), context)
+            depth[:] = depth[::-1].copy()  # OpenGL's first row is the lowest
+    return image
 
 
 def warn_of_scene(arguments: list[str]) -> None:

@@ -11,7 +11,7 @@ from funcenv.checks import require_size
 from funcenv.envs.mujoco import mjx
 from funcenv.envs.mujoco.joint_names import in_words
 from funcenv.envs.mujoco.model import CompiledModel, Model, load_model
-from funcenv.envs.mujoco.mujoco_image import Picture, Shot, camera_number, draw_picture, uses_opengl, warn_of_scene
+from funcenv.envs.mujoco.mujoco_image import Shot, camera_number, draw_image, uses_opengl, warn_of_scene
 from funcenv.envs.mujoco.mujoco_scene import View, free_view
 from funcenv.func_env import FuncEnv
 from funcenv.keyboard import motor_keys
@@ -133,23 +133,24 @@ class SimulatedEnv(FuncEnv[State, Float[Array, "nu"], Obs]):
             if given:
                 warn_of_scene(given)
             return None
-        return self._drawn(state, size).image
+        return self._drawn(state, size)
 
     @property
     def draws_depth(self) -> bool:
         """True where MuJoCo draws."""
         return uses_opengl()
 
-    def host_depth(self, state: State, size: tuple[int, int]) -> NDArray:
-        """Return OpenGL's depth of each pixel, which is 0 at the near plane of the camera and 1 at the far one."""
-        return self._drawn(state, size).depth
+    def host_rgbd(self, state: State, size: tuple[int, int]) -> tuple[NDArray, NDArray]:
+        """Return MuJoCo's own image and OpenGL's depth: 0 at the near plane of the camera, 1 at the far one."""
+        depth = np.empty(size, np.float32)
+        return self._drawn(state, size, depth), depth
 
-    def _drawn(self, state: State, size: tuple[int, int]) -> Picture:
+    def _drawn(self, state: State, size: tuple[int, int], depth: NDArray | None = None) -> NDArray:
         camera = camera_number(self.model, self.camera_id, self.camera_name)
         options = self.visual_options or ()
         shot = Shot(camera, self.camera_config, self.followed, self.max_geom, options)
         qpos = np.asarray(state.qpos, np.float64)
-        return draw_picture(self.source, qpos, shot, size, self.drawn_changes(state))
+        return draw_image(self.source, qpos, shot, size, self.drawn_changes(state), depth)
 
     @property
     def scene_view(self) -> View:

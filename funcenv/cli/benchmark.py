@@ -6,7 +6,6 @@ import dataclasses
 import json
 import math
 import pathlib
-import re
 import shlex
 import sys
 from collections.abc import Sequence
@@ -16,7 +15,7 @@ from funcenv.checks import require_size
 from funcenv.cli.flags import Flag, Reading, Threads
 from funcenv.cli.settings import Typed, find_algorithm, read_options, read_shared_settings
 from funcenv.cli.table import UsageError
-from funcenv.files import write_text
+from funcenv.files import as_file_name, write_text
 from funcenv.interrupts import leave_at_once
 from funcenv.printable import printable
 from funcenv.train.suites import SUITES, find_suite
@@ -73,7 +72,7 @@ def run(arguments: Sequence[str]) -> int:
     for other in options.beside:
         contents, results = read_benchmark(other)
         beside[f"{contents['label']} ({pathlib.Path(other).name})"] = results
-    folder = pathlib.Path(options.output or f"suites/{re.sub('[/:]', '-', f'{plan.suite}-{plan.label}')}")
+    folder = pathlib.Path(options.output or f"suites/{as_file_name(f'{plan.suite}-{plan.label}')}")
     again = shlex.join(["funcenv", "benchmark", *arguments])
     for env_id, reason in skipped.items():
         print(printable(f"without {env_id}: {reason}"), file=sys.stderr, flush=True)
@@ -81,7 +80,7 @@ def run(arguments: Sequence[str]) -> int:
         progress = run_benchmark(
             plan,
             folder,
-            max_cpu_seconds=None if options.budget is None else 3600 * options.budget,
+            max_cpu_seconds=math.inf if options.budget is None else 3600 * options.budget,
             console=Console(quiet=is_quiet),
             say=(lambda text: None) if is_quiet else lambda text: print(printable(text), flush=True),
         )

@@ -27,7 +27,7 @@ class Playouts(PyTreeNode):
     num_steps: int = field(pytree_node=False)
     num_playouts: int = field(pytree_node=False)
     gamma: float
-    value: Any = None  # of the observation after the last step, as `playouts` takes it
+    value: Any = None  # the function `value` of `playouts`
 
     def __call__(self, state: Any, observation: Any, key: jax.Array) -> tuple[jax.Array, jax.Array]:
         """Return the value of a state, and a logit for each action."""

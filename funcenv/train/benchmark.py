@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import os
 import pathlib
-import re
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from rich.console import Console
 
-from funcenv.files import write_text
+from funcenv.files import as_file_name, write_text
 from funcenv.train.reports.aggregate import bootstrap_interval, interquartile_mean
 from funcenv.train.reports.measured import EPISODES, measure_run
 from funcenv.train.reports.panels import Scored, draw_learning_curves, draw_summary
@@ -45,10 +45,10 @@ class BenchmarkMismatchError(ValueError):
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """What a benchmark trains: a configuration for each task, and how its agents are evaluated."""
+    """The tasks of a benchmark: a configuration for each, and how its agents are evaluated."""
 
     suite: str
-    label: str  # of the algorithm, in tables and pictures
+    label: str  # the name of the algorithm in tables and pictures
     algorithms: Mapping[str, str]  # the name of the algorithm of each id
     configs: Mapping[str, Any]  # the configuration of each id
     num_episodes: int = 100  # that each agent plays after training
@@ -63,9 +63,9 @@ class Plan:
 
 
 class Progress(NamedTuple):
-    """How far a benchmark is."""
+    """The state of a benchmark: results, and what is left."""
 
-    results: dict[str, dict[str, Any]]  # of finished tasks, by id
+    results: dict[str, dict[str, Any]]  # the results of finished tasks, by id
     left: list[str]  # ids that are not finished
     diverged: dict[str, str]  # what ended the training of an id for good
     signal_number: int | None  # the signal that stopped it
@@ -75,7 +75,7 @@ def run_benchmark(
     plan: Plan,
     folder: str | os.PathLike[str],
     *,
-    max_cpu_seconds: float | None = None,
+    max_cpu_seconds: float = math.inf,
     console: Console | None = None,
     say: Callable[[str], None] = lambda text: None,
 ) -> Progress:
@@ -93,17 +93,17 @@ def run_benchmark(
         FileExistsError: The folder holds something else.
         OSError: The folder cannot be written to.
     """
-    folder, end = pathlib.Path(folder), _end_of(max_cpu_seconds)
+    folder, end = pathlib.Path(folder), time.process_time() + max_cpu_seconds
     _prepare(plan, folder)
     signal_number, diverged = None, {}
     finished = read_results(folder, plan.configs)
     for number, (env_id, config) in enumerate(plan.configs.items(), start=1):
         if env_id in finished:
             continue
-        seconds = None if end is None else end - time.process_time()
-        if seconds is not None and seconds <= 0:
+        seconds = end - time.process_time()
+        if seconds <= 0:
             break
-        budget = "" if seconds is None else f", {format_hours(seconds)} left"
+        budget = "" if math.isinf(seconds) else f", {format_hours(seconds)} left"
         say(f"task {number} of {len(plan.configs)}: {env_id} with {plan.algorithms[env_id]}{budget}")
         try:
             outcome = _train(plan, env_id, config, folder, seconds, console or Console(quiet=True))
@@ -264,18 +264,14 @@ def _difference(found: dict[str, Any], planned: dict[str, Any]) -> str | None:
 
 
 def _train(
-    plan: Plan, env_id: str, config: Any, folder: pathlib.Path, seconds: float | None, console: Console
+    plan: Plan, env_id: str, config: Any, folder: pathlib.Path, seconds: float, console: Console
 ) -> run.RunResult:
     """Start the run of a task, or continue it."""
-    place = folder / "runs" / _file_name(env_id)
+    place = folder / "runs" / as_file_name(env_id)
     shared: dict[str, Any] = {"replay_episodes": 0, "max_cpu_seconds": seconds, "console": console}
     if (place / "config.json").exists():
         return run.resume(place, config=config, **shared)
     return run.start(config, place, algorithm=plan.algorithms[env_id], **shared)
-
-
-def _end_of(cpu_seconds: float | None) -> float | None:
-    return None if cpu_seconds is None else time.process_time() + cpu_seconds
 
 
 def _interval(scores: Any) -> list[float] | None:
@@ -284,11 +280,7 @@ def _interval(scores: Any) -> list[float] | None:
 
 
 def _result_file(folder: pathlib.Path, env_id: str) -> pathlib.Path:
-    return folder / RESULTS / f"{_file_name(env_id)}.json"
-
-
-def _file_name(env_id: str) -> str:
-    return re.sub("[/:]", "-", env_id)
+    return folder / RESULTS / f"{as_file_name(env_id)}.json"
 
 
 def _read(path: pathlib.Path) -> dict[str, Any]:

@@ -252,9 +252,9 @@ class Wrapper(FuncEnv[State, Action, Obs]):
         """Return an image that a library draws in place of the scene, or None for the scene."""
         return self.inner_env(state).host_image(self.inner(state), size)
 
-    def host_depth(self, state: State, size: tuple[int, int]) -> NDArray:
-        """Return the depth of each pixel of `host_image`, where `draws_depth` is true."""
-        return self.inner_env(state).host_depth(self.inner(state), size)
+    def host_rgbd(self, state: State, size: tuple[int, int]) -> tuple[NDArray, NDArray]:
+        """Return `host_image` and the depth of its pixels, where `draws_depth` is true."""
+        return self.inner_env(state).host_rgbd(self.inner(state), size)
 
     @property
     def draws_images(self) -> bool:
@@ -263,7 +263,7 @@ class Wrapper(FuncEnv[State, Action, Obs]):
 
     @property
     def draws_depth(self) -> bool:
-        """True if a library draws the images, and `host_depth` their depth."""
+        """True if a library draws the images, and `host_rgbd` returns them with their depth."""
         return self.env.draws_depth
 
     @property

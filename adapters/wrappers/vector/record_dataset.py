@@ -11,13 +11,11 @@ import numpy as np
 from funcenv.adapters.env import ActType, ObsType
 from funcenv.adapters.functional_vector_env import FunctionalVectorEnv
 from funcenv.adapters.vector_env import VectorEnv
+from funcenv.adapters.wrappers.record_dataset import EpisodeWriter
 from funcenv.adapters.wrappers.vector.wrapper import VectorWrapper
-from funcenv.datasets.episode import RecordedEpisode
-from funcenv.datasets.leaves import Layout, to_words
-from funcenv.datasets.writer import CHUNK_STEPS, MAX_BYTES, DatasetWriter
+from funcenv.datasets.leaves import to_words
+from funcenv.datasets.writer import CHUNK_STEPS, MAX_BYTES
 from funcenv.func_env import AnyEnv
-from funcenv.random import impl_name
-from funcenv.random import key as new_key
 from funcenv.struct import NDArray
 from funcenv.vector import AutoresetMode, VectorState
 from funcenv.vector_step import call_key, map_rows
@@ -74,22 +72,10 @@ class RecordDataset(VectorWrapper[ObsType, ActType]):
         super().__init__(env)
         if not isinstance(env, FunctionalVectorEnv):
             raise TypeError(f"RecordDataset takes a FunctionalVectorEnv, got {env}; put it directly around the vector")
-        if env.func_env.remembers:
-            raise ValueError(
-                f"episodes must not depend on those before them, got {env}; leave normalization with moments out"
-            )
         self._inner: FunctionalVectorEnv[Any, Any] = env
-        self._func_env, self._layout, self._has_states = env.func_env, Layout.of(env.func_env), states
-        self._writer = DatasetWriter(
-            path,
-            env.func_env,
-            impl_name(new_key(0)),
-            states=states,
-            source={"wrapper": "RecordDataset", "num_envs": env.num_envs, **(source or {})},
-            chunk_steps=chunk_steps,
-            max_bytes=max_bytes,
-            append=append,
-        )
+        self._func_env = env.func_env
+        about = {"num_envs": env.num_envs, **(source or {})}
+        self._writer = EpisodeWriter(env, path, states, about, chunk_steps, max_bytes, append)
         # Of the episode in each environment: batches of the state, observation and key of each call, and batches of the
         # action, reward and flags of each step. A batch holds all environments, and lists share it.
         self._calls: list[list[Any]] = [[] for _ in range(env.num_envs)]
@@ -117,11 +103,9 @@ class RecordDataset(VectorWrapper[ObsType, ActType]):
             raise RuntimeError("the vector was stepped, or its state set, past its recorder; call reset() first")
         result = super().step(actions)
         after = self._vstate = self._inner.state
-        action = self._encoded(actions)
         latest = _latest_calls(self._func_env, after)
-        reward, terminated, truncated = (np.array(part) for part in result[1:4])
+        step = action, _, terminated, truncated = self._writer.step(actions, *result[1:4])
         ended = terminated | truncated
-        step = action, reward.astype(self._layout.reward.dtype), terminated, truncated
         if self._inner.autoreset_mode is AutoresetMode.SAME_STEP:
             begins, played = ended, np.ones_like(ended)
             last = _steps(self._func_env, before, action) if ended.any() else latest
@@ -141,14 +125,6 @@ class RecordDataset(VectorWrapper[ObsType, ActType]):
         self._writer.close()
         super().close(**kwargs)
 
-    def _encoded(self, actions: ActType) -> Any:
-        """Return a copy of the actions in the dtypes of the dataset."""
-        return jax.tree.map(
-            lambda leaf, like: np.array(leaf, like.dtype).reshape(self.num_envs, *like.shape),
-            actions,
-            self._layout.action,
-        )
-
     def _begin(self, begins: NDArray, latest: Any) -> None:
         """Start the episodes of some environments with the latest calls."""
         self._write(begins)
@@ -159,17 +135,7 @@ class RecordDataset(VectorWrapper[ObsType, ActType]):
         """Write the episodes so far of some environments, if they have steps."""
         for row in np.flatnonzero(mask):
             calls, steps, self._calls[row], self._steps[row] = self._calls[row], self._steps[row], [], []
-            if not steps:
-                continue
-            state, observation, key = _row(row, calls)
-            action, reward, terminated, truncated = _row(row, steps)
-            episode = RecordedEpisode(observation, action, reward, terminated, truncated, state, key)
-            self._writer.add(episode if self._has_states else episode.without_states())
-
-
-def _row(row: Any, batches: list[Any]) -> Any:
-    """Return one environment's leaves of several batches, stacked."""
-    return jax.tree.map(lambda *leaves: np.stack([leaf[row] for leaf in leaves]), *batches)
+            self._writer.add(calls, steps, row)
 
 
 def _latest_calls(env: AnyEnv, vstate: VectorState[Any]) -> Any:

@@ -1,4 +1,4 @@
-"""What a run has reached and cost, as JSON values: curves, returns over whole episodes, and CPU seconds."""
+"""The results of a run as JSON values: curves, returns over whole episodes, and CPU seconds."""
 
 from __future__ import annotations
 

@@ -108,10 +108,11 @@ def agent_figures(
     env = learner.env if env is None else env
     for index in range(learner.config.num_seeds):
         agent = pick_agent(learner, agents, index)
-        yield _figures(evaluate(env, agent, num_episodes, key(seed), max_steps=max_steps))
+        yield evaluation_figures(evaluate(env, agent, num_episodes, key(seed), max_steps=max_steps))
 
 
-def _figures(evaluation: Evaluation) -> dict[str, Any]:
+def evaluation_figures(evaluation: Evaluation) -> dict[str, Any]:
+    """Return the figures of an agent's episodes as JSON values."""
     returns, lengths = np.asarray(evaluation.episode_return), np.asarray(evaluation.episode_length)
     return {
         "mean_return": float(returns.mean()),

@@ -11,7 +11,6 @@ import json
 import os
 import pathlib
 import platform
-import re
 import shutil
 import sys
 import sysconfig
@@ -20,7 +19,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from funcenv.files import write_text
+from funcenv.files import as_file_name, write_text
 from funcenv.names import UntrustedCodeError, require_trust
 from funcenv.random import impl_name
 from funcenv.random import key as new_key
@@ -44,7 +43,7 @@ def new_folder(root: str | os.PathLike[str], config: Any, algorithm: str | Algor
     """
     now = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
     name = algorithm_name(algorithm_of(config) if algorithm is None else algorithm)
-    return pathlib.Path(root) / re.sub("[/:]", "-", f"{config.env_id}-{name}-seed{config.seed}-{now}")
+    return pathlib.Path(root) / as_file_name(f"{config.env_id}-{name}-seed{config.seed}-{now}")
 
 
 def make_folder(root: str | os.PathLike[str], config: Any, algorithm: str | Algorithm | None = None) -> pathlib.Path:

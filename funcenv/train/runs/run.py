@@ -99,7 +99,7 @@ def start(
     checkpoint_seconds: float = 30.0,
     replay_episodes: int = 3,
     final_episodes: int = 0,
-    max_cpu_seconds: float | None = None,
+    max_cpu_seconds: float = math.inf,
     logs: LogOptions = NO_LOGS,
     console: Console | None = None,
 ) -> RunResult:
@@ -148,7 +148,7 @@ def start(
             key,
             folder,
             checkpoint_seconds,
-            _Limits(replay_episodes, final_episodes, _end_of(max_cpu_seconds)),
+            _Limits(replay_episodes, final_episodes, time.process_time() + max_cpu_seconds),
             logs,
             console,
         )
@@ -161,7 +161,7 @@ def resume(
     checkpoint_seconds: float = 30.0,
     replay_episodes: int = 3,
     final_episodes: int = 0,
-    max_cpu_seconds: float | None = None,
+    max_cpu_seconds: float = math.inf,
     logs: LogOptions = NO_LOGS,
     console: Console | None = None,
     trust_code: bool = False,
@@ -212,7 +212,7 @@ def resume(
         if is_longer and is_first():
             with _disk_errors(folder):
                 extend_config(folder, saved)
-        limits = _Limits(replay_episodes, final_episodes, _end_of(max_cpu_seconds))
+        limits = _Limits(replay_episodes, final_episodes, time.process_time() + max_cpu_seconds)
         return _train(learner, state, key, folder, checkpoint_seconds, limits, logs, console)
 
 
@@ -235,11 +235,6 @@ class _Limits(NamedTuple):
     replay_episodes: int
     final_episodes: int
     end: float  # the CPU time of the process, `time.process_time`, at which training stops
-
-
-def _end_of(cpu_seconds: float | None) -> float:
-    """Return the CPU time of the process when so many seconds of it have passed."""
-    return math.inf if cpu_seconds is None else time.process_time() + cpu_seconds
 
 
 def _train(

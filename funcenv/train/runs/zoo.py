@@ -13,6 +13,8 @@ import os
 import pathlib
 from typing import Any
 
+from funcenv.files import as_file_name
+
 FOLDER = "zoo"
 """The folder of the package that holds them, and what their names begin with."""
 
@@ -57,16 +59,7 @@ def zoo_file(name: str) -> pathlib.Path:
         close = difflib.get_close_matches(asked, [*known, *newest], n=1)
         remedy = f"did you mean {FOLDER}/{newest.get(close[0], close[0])}? It" if close else "it"
         raise ValueError(f"the zoo has no agent of {asked!r}; {remedy} has agents of {', '.join(known)}")
-    return pathlib.Path(str(_folder() / f"{file_name(env_id)}.safetensors"))
-
-
-def file_name(env_id: str) -> str:
-    """Return the name of an agent's files without their suffixes.
-
-    >>> file_name("MinAtar/Breakout-v1")
-    'MinAtar-Breakout-v1'
-    """
-    return env_id.replace("/", "-")
+    return pathlib.Path(str(_folder() / f"{as_file_name(env_id)}.safetensors"))
 
 
 def _folder() -> Any:
