@@ -82,12 +82,12 @@ def test_a_folder_holds_one_benchmark(folder, tmp_path, capsys):
 
 
 def test_a_damaged_result_is_named(folder, capsys):
-    path = folder / "results" / "CartPole-v1.json"
+    path = folder / "results" / "CartPole-v0.json"
     text = path.read_text()
     path.write_text(text[:40])
     try:
         assert main(["benchmark", "tiny", *TINY, "--output", str(folder)]) == 1
-        assert "CartPole-v1.json is damaged" in capsys.readouterr().err
+        assert "CartPole-v0.json is damaged" in capsys.readouterr().err
     finally:
         path.write_text(text)
 
