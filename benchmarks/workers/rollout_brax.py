@@ -1,7 +1,7 @@
-"""Random policy in brax's inverted pendulum: a pole on a cart, in a general rigid-body engine.
+"""Random policy in an environment of brax.
 
-The environment is made by `brax.envs.create`: engine "generalized", episodes of at most 1000 steps, and resets to each
-environment's first state.
+The environment is made by `brax.envs.create`: episodes of at most 1000 steps, and resets to each environment's first
+state. `options["backend"]` names the engine.
 """
 
 import jax
@@ -11,7 +11,7 @@ from random_policy import prepare_rollout
 
 
 def prepare(options):
-    env = envs.create("inverted_pendulum", batch_size=options["num_envs"])
+    env = envs.create(options["env"], batch_size=options["num_envs"], backend=options.get("backend", "generalized"))
     shape = options["num_envs"], env.action_size
 
     def draw_actions(key):
@@ -24,4 +24,5 @@ def prepare(options):
     return prepare_rollout("brax", options, env.reset, draw_actions, step)
 
 
-serve(prepare)
+if __name__ == "__main__":
+    serve(prepare)

@@ -50,4 +50,5 @@ def prepare(options):
     }
 
 
-serve(prepare)
+if __name__ == "__main__":
+    serve(prepare)

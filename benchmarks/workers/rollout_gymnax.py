@@ -48,4 +48,5 @@ def prepare(options):
     return work, {"steps": num_envs * options["num_steps"], "version": version, "jax": jax.__version__}
 
 
-serve(prepare)
+if __name__ == "__main__":
+    serve(prepare)

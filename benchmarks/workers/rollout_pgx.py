@@ -27,4 +27,5 @@ def prepare(options):
     return prepare_rollout("pgx", options, reset, draw_actions, step_all)
 
 
-serve(prepare)
+if __name__ == "__main__":
+    serve(prepare)
