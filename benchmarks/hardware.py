@@ -52,12 +52,15 @@ class Task:
     """options of the worker by library"""
     most: int = SIZES[-1]
     """largest number of environments"""
+    chosen: list[str] | None = None
+    """names of the programs to measure; None for all"""
 
     def programs(self) -> dict[str, tuple[str, dict[str, Any]]]:
         """Return worker and options by the name of the program."""
         ours = {"env": self.id, "parameters": self.parameters}
         programs = {"funcenv": ("funcenv", ours), "funcenv in jit": ("funcenv", {**ours, "in_jit": True})}
-        return programs | {name: (name, dict(options)) for name, options in self.peers.items()}
+        programs |= {name: (name, dict(options)) for name, options in self.peers.items()}
+        return {name: one for name, one in programs.items() if self.chosen is None or name in self.chosen}
 
 
 def _classic(id: str) -> Task:
@@ -97,6 +100,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", default=[""], metavar="TEXT", help="tasks whose ids contain a TEXT")
     parser.add_argument("--sizes", nargs="+", type=int, default=list(SIZES), help="numbers of environments")
+    parser.add_argument("--programs", nargs="+", metavar="NAME", help="programs of a task; by default all")
     parser.add_argument("--threads", type=int, default=4, help="programs that are compiled at a time")
     parser.add_argument("--lock", type=pathlib.Path, help="file that a process holds while it measures")
     parser.add_argument("--results", type=pathlib.Path, default=RESULTS, help="file of results")
@@ -105,6 +109,7 @@ def main(arguments: list[str] | None = None) -> None:
     lock = filelock.FileLock(options.lock) if options.lock else contextlib.nullcontext()
     results: dict[str, Any] = {"device": _device(), "tasks": {}}
     for task in TASKS:
+        task = dataclasses.replace(task, chosen=options.programs)
         if any(text in task.id for text in options.only):
             sizes = [size for size in options.sizes if size <= task.most]
             for size, figures in measure(task, sizes, options.threads, lock):
