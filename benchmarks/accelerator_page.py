@@ -1,19 +1,79 @@
-"""Writes docs/accelerators.md from the results of `benchmarks/accelerator_programs.py`."""
+"""Writes docs/accelerators.md from the results of `benchmarks/accelerator_programs.py` and `benchmarks/hardware.py`."""
 
 from __future__ import annotations
 
 import pathlib
 from typing import Any
 
-BEGIN, END = "<!-- compiled -->\n", "<!-- /compiled -->\n"
-
 
 def write_page(results: dict[str, Any], path: pathlib.Path) -> pathlib.Path:
     """Replace what the page says of compiled programs, and return its path."""
-    page = path.read_text()
-    head, tail = page[: page.index(BEGIN) + len(BEGIN)], page[page.index(END) :]
-    path.write_text(head + "\n" + _envs(results) + "\n" + _refusals(results) + "\n" + _training(results) + "\n" + tail)
+    return _replace("compiled", [_envs(results), _refusals(results), _training(results)], path)
+
+
+def write_measured(results: dict[str, Any], path: pathlib.Path) -> pathlib.Path:
+    """Replace what the page says of speeds on a device, and return its path."""
+    return _replace("measured", [_speeds(results), _iterations(results), _verified(results)], path)
+
+
+def _replace(name: str, sections: list[str], path: pathlib.Path) -> pathlib.Path:
+    page, begin, end = path.read_text(), f"<!-- {name} -->\n", f"<!-- /{name} -->\n"
+    head, tail = page[: page.index(begin) + len(begin)], page[page.index(end) :]
+    path.write_text(head + "\n" + "\n".join(sections) + "\n" + tail)
     return path
+
+
+def _speeds(results: dict[str, Any]) -> str:
+    lines = [
+        "| id | environments | `rollout` | `rollout` in a `jit` | others | ratio to the fastest of them |",
+        "|---|---|---|---|---|---|",
+    ]
+    for env_id, sizes in results["tasks"].items():
+        for size, programs in sizes.items():
+            speeds = {name: one.get("steps_per_second", 0.0) / 1e6 for name, one in programs.items()}
+            ours = [speeds.pop(name, None) for name in ("funcenv", "funcenv in jit")]
+            others = ", ".join(f"{name} {_digits(speed)}" for name, speed in speeds.items())
+            ratio = f"{max(filter(None, ours)) / max(speeds.values()):.2f}" if speeds else ""
+            cells = [_digits(speed) if speed else "" for speed in ours]
+            lines.append(f"| {env_id} | {int(size):,} | {cells[0]} | {cells[1]} | {others} | {ratio} |")
+    return "\n".join(lines) + "\n"
+
+
+def _iterations(results: dict[str, Any]) -> str:
+    lines = [
+        "Since then, an iteration of a rollout's loop takes four steps on a GPU, if the steps are small. "
+        "Microseconds of a step of all environments, by the steps of an iteration, in one run:",
+        "",
+        "| id | environments | program | 1 step | 2 steps | 4 steps (now) |",
+        "|---|---|---|---|---|---|",
+    ]
+    found: dict[tuple[Any, ...], dict[int | None, float]] = {}
+    for row in results["unrolled"]:
+        case = row["id"], row["num_envs"], row["program"]
+        found.setdefault(case, {})[row["steps_an_iteration"]] = row["microseconds"]
+    names = {"funcenv": "`rollout`", "funcenv in jit": "`rollout` in a `jit`", "user": "a `scan` over `venv.step`"}
+    for (env_id, num_envs, program), times in found.items():
+        cells = [f"{times[None]:.1f}", "", ""] if None in times else [f"{times[count]:.1f}" for count in (1, 2, 4)]
+        lines.append(f"| {env_id} | {num_envs:,} | {names.get(program, program)} | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _verified(results: dict[str, Any]) -> str:
+    lines = [
+        "`funcenv verify` on this device compared with the records, which were made on a CPU:",
+        "",
+        "| outcome | ids |",
+        "|---|---|",
+    ]
+    outcomes: dict[str, list[str]] = {}
+    for env_id, outcome in results["verified"].items():
+        outcomes.setdefault(outcome, []).append(env_id)
+    lines += [f"| {outcome} | {', '.join(ids)} |" for outcome, ids in outcomes.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _digits(number: float) -> str:
+    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
 
 
 def _envs(results: dict[str, Any]) -> str:

@@ -104,8 +104,13 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--threads", type=int, default=4, help="programs that are compiled at a time")
     parser.add_argument("--lock", type=pathlib.Path, help="file that a process holds while it measures")
     parser.add_argument("--results", type=pathlib.Path, default=RESULTS, help="file of results")
-    parser.add_argument("--write-docs", nargs="*", type=pathlib.Path, metavar="FILE", help="measure nothing")
+    parser.add_argument(
+        "--write-docs", nargs="*", type=pathlib.Path, metavar="FILE", help="add files of results; measure nothing"
+    )
     options = parser.parse_args(arguments)
+    if options.write_docs is not None:
+        write_docs(options.results, options.write_docs)
+        return
     lock = filelock.FileLock(options.lock) if options.lock else contextlib.nullcontext()
     results: dict[str, Any] = {"device": _device(), "tasks": {}}
     for task in TASKS:
@@ -115,6 +120,19 @@ def main(arguments: list[str] | None = None) -> None:
             for size, figures in measure(task, sizes, options.threads, lock):
                 results["tasks"].setdefault(task.id, {})[size] = figures
                 write_json(options.results, results)
+
+
+def write_docs(path: pathlib.Path, files: list[pathlib.Path]) -> None:
+    """Add files of results to the one that is kept, and write the page."""
+    from accelerator_page import write_measured
+
+    kept = json.loads(path.read_text())
+    for file in files:
+        found = json.loads(file.read_text())
+        kept["device"] = found["device"]
+        kept["tasks"] |= found["tasks"]
+    write_json(path, kept)
+    print(write_measured(kept, ROOT / "docs/accelerators.md"))
 
 
 def measure(task: Task, sizes: list[int], threads: int, lock: Any) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -12,8 +12,9 @@ import numpy as np
 from funcenv._compile.chunks import Chunks, count_bytes
 from funcenv._compile.jaxpr import iter_eqns
 from funcenv._compile.rollout.step import Accumulator, policy_step, reads_observation
+from funcenv._compile.switch import is_enabled
 from funcenv._compile.verified import Refusal
-from funcenv.sharding import axis_of_rows, spread_rows, vary_over, varying_axes
+from funcenv.sharding import axis_of_rows, spread_rows, target_platform, vary_over, varying_axes
 from funcenv.vector import AnyVectorEnv, VectorState
 from funcenv.vector_step import reset_rows, rollout_keys
 
@@ -210,7 +211,8 @@ def plain_steps(
     carry: Any = vary_over(axes, (vstate, observation, totals))
     if accumulator.is_finished is None:
         indices = jnp.arange(num_steps, dtype=jnp.uint32)  # In the carry, they would be one more kernel on a GPU.
-        (last, _, totals), collected = jax.lax.scan(step, carry, indices)
+        unroll = steps_of_iteration(step, carry, indices)
+        (last, _, totals), collected = jax.lax.scan(step, carry, indices, unroll=unroll)
         return RolloutResult(last, collected, totals)
     is_finished = accumulator.is_finished
 
@@ -224,6 +226,22 @@ def plain_steps(
 
     _, (last, _, totals) = jax.lax.while_loop(goes_on, count, (jnp.zeros((), jnp.uint32), carry))
     return RolloutResult(last, None, totals)
+
+
+def steps_of_iteration(step: Callable[[Any, Any], Any], carry: Any, indices: jax.Array) -> int:
+    """Return how many steps an iteration of a rollout's loop should take: several on a GPU, if a step is small.
+
+    Small steps take a GPU less time than their launch takes the host. XLA launches the kernels of an iteration as one
+    graph if they are enough, and several steps in one kernel keep in registers what they would write and read.
+    """
+    if not is_enabled() or target_platform() != "gpu":
+        return 1
+    size = sum(1 for _ in iter_eqns(jax.make_jaxpr(step)(carry, indices[0]).jaxpr))
+    return _STEPS_OF_ITERATION if size <= _MAX_UNROLLED_EQUATIONS else 1
+
+
+_STEPS_OF_ITERATION = 4  # It compiles in two and a half times the time; docs/decisions/compilation.md has figures.
+_MAX_UNROLLED_EQUATIONS = 1000  # Larger steps take a GPU longer than their launch, and longer to compile.
 
 
 def _result_shapes(spec: RolloutSpec, args: RolloutArgs, vstate: VectorState[Any]) -> RolloutResult:

@@ -16,14 +16,15 @@ from funcenv import FuncEnv, FuncVectorEnv, spaces
 from funcenv._compile import single_kernel
 from funcenv._compile.chunks import Chunks
 from funcenv._compile.host_jit import is_slow_to_compile
-from funcenv._compile.rollout import as_policy
+from funcenv._compile.jaxpr import iter_eqns
+from funcenv._compile.rollout import as_policy, program
 from funcenv._compile.rollout.play import plain_program, reset_program, to_cached_array, verified_rollout
-from funcenv._compile.rollout.program import RolloutArgs, RolloutSpec, run_steps, split_keys
+from funcenv._compile.rollout.program import RolloutArgs, RolloutSpec, plain_steps, run_steps, split_keys
 from funcenv._compile.rollout.step import reads_observation
 from funcenv._compile.rollout.verify import matches_reference
 from funcenv._compile.single_kernel import compile_single_kernel
 from funcenv._compile.verified import recorded_choices
-from funcenv.envs import CartPole
+from funcenv.envs import Acrobot, CartPole
 from funcenv.statistics import EPISODE_TOTALS
 from funcenv.wrappers import TimeLimit
 
@@ -311,3 +312,21 @@ def test_a_large_program_is_not_traced_as_a_kernel_and_compiles_quickly(monkeypa
     assert (quick.num_compilations(), reset.num_compilations()) == (before[0] + 1, before[1] + 1)
     assert is_slow_to_compile(venv)
     assert not is_slow_to_compile(FuncVectorEnv(TimeLimit(Pictures(), 9), 3))
+
+
+@pytest.mark.parametrize(("env", "steps"), [(ENV, 4), (Acrobot(), 1)])
+def test_an_iteration_takes_several_small_steps_on_a_gpu(env, steps, monkeypatch):
+    args = rollout_args(FuncVectorEnv(env, 3))
+
+    def play(args):
+        result = plain_steps(EPISODE_TOTALS, args, None, 10, lambda timestep, _: timestep.reward)
+        return result._replace(vstate=result.vstate.replace(key=None))
+
+    expected = jax.jit(play)(args)
+    monkeypatch.setattr(program, "target_platform", lambda: "gpu")
+    again = jax.jit(lambda args: play(args))  # JAX keeps the trace of a function
+    scans = [eqn for eqn in iter_eqns(again.trace(args).jaxpr.jaxpr) if eqn.primitive.name == "scan"]
+    assert steps in [eqn.params["unroll"] for eqn in scans]
+    found = again(args)
+    jax.tree.map(functools.partial(np.testing.assert_allclose, rtol=1e-5), found, expected)
+    assert found.collected.shape == (10, 3)
