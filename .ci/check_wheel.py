@@ -79,12 +79,13 @@ def compare(wheel: pathlib.Path) -> None:
 
 
 def check_types(python: str, scratch: pathlib.Path, environment: dict[str, str]) -> None:
-    """Raise unless mypy sees the types of an installed wheel, and finds planted mistakes, outside of the tree."""
+    """Raise unless mypy and pyright see the types of an installed wheel, and find planted mistakes."""
     folder = scratch / "types"
     folder.mkdir()
     program = shutil.copy(ROOT / "tests" / "static" / "typed_user.py", folder)
     flags = ["--strict", "--python-executable", python, "--cache-dir", os.devnull]
     subprocess.run([sys.executable, "-m", "mypy", *flags, program], check=True, cwd=folder, env=environment)
+    subprocess.run([sys.executable, "-m", "tests.support.pyright", program, python], check=True, cwd=ROOT)
 
 
 def try_sdist(sdist: pathlib.Path, scratch: pathlib.Path) -> None:

@@ -101,7 +101,7 @@ def _envs(results: dict[str, Any]) -> str:
 
 
 def _cells(row: dict[str, Any], *names: str) -> list[str]:
-    return [f"{row[name]:,}" if row.get(name) is not None else "" for name in names]
+    return [f"{row[name]:,.2f}".removesuffix(".00") if row.get(name) is not None else "" for name in names]
 
 
 def _refusals(results: dict[str, Any]) -> str:

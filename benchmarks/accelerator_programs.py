@@ -47,14 +47,15 @@ def env_row(env_id: str, target: str, num_envs: int) -> dict[str, Any]:
     except ValueError as error:
         return {"refusal": str(error)}
     program, memory = Program(compiled), compiled.memory_analysis()
-    body = program.main_loop().body
+    body, trips = program.main_loop()
+    steps = NUM_STEPS / (trips or NUM_STEPS)  # of an iteration
     chips = CHIPS.get(target, 1)
     held = memory.argument_size_in_bytes + memory.temp_size_in_bytes
     cost = compiled.cost_analysis() or {}
     return {
-        "kernels": len(program.kernels(body)),
-        "loops": len(program.loops(body)),
-        "bytes": round(program.traffic(body) * chips / num_envs),
+        "kernels": round(len(program.kernels(body)) / steps, 2),
+        "loops": round(len(program.loops(body)) / steps, 2),
+        "bytes": round(program.traffic(body) * chips / num_envs / steps),
         "memory": round(held * chips / num_envs),
         "flops": round(cost["flops"] * chips / num_envs) if cost.get("flops") else None,
         "nanoseconds": cost["optimal_seconds"] * 1e9 if cost.get("optimal_seconds") else None,

@@ -1,7 +1,7 @@
-"""What a type checker sees of the package: `make lint` checks this file with mypy, and nothing runs it.
+"""What type checkers see of the package: mypy (`make lint`) and pyright (test_types.py) check this, nothing runs it.
 
 `assert_type` says which types there must be. A comment that ignores an error says which mistakes must be found: mypy
-reports one that it does not need.
+reports one that it does not need, and test_types.py compares pyright's errors with the lines that say "planted".
 """
 
 from typing import Any, assert_type
