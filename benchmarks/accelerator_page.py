@@ -25,6 +25,8 @@ def _replace(name: str, sections: list[str], path: pathlib.Path) -> pathlib.Path
 
 def _speeds(results: dict[str, Any]) -> str:
     lines = [
+        '??? note "The figures: millions of steps a second"',
+        "",
         "| id | environments | `rollout` | `rollout` in a `jit` | others | ratio to the fastest of them |",
         "|---|---|---|---|---|---|",
     ]
@@ -36,7 +38,7 @@ def _speeds(results: dict[str, Any]) -> str:
             ratio = f"{max(filter(None, ours)) / max(speeds.values()):.2f}" if speeds else ""
             cells = [_digits(speed) if speed else "" for speed in ours]
             lines.append(f"| {env_id} | {int(size):,} | {cells[0]} | {cells[1]} | {others} | {ratio} |")
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines[:2], *(f"    {line}" for line in lines[2:])]) + "\n"
 
 
 def _iterations(results: dict[str, Any]) -> str:

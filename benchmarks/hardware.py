@@ -125,6 +125,7 @@ def main(arguments: list[str] | None = None) -> None:
 def write_docs(path: pathlib.Path, files: list[pathlib.Path]) -> None:
     """Add files of results to the one that is kept, and write the page."""
     from accelerator_page import write_measured
+    from plots import draw_hardware
 
     kept = json.loads(path.read_text())
     for file in files:
@@ -132,6 +133,7 @@ def write_docs(path: pathlib.Path, files: list[pathlib.Path]) -> None:
         kept["device"] = found["device"]
         kept["tasks"] |= found["tasks"]
     write_json(path, kept)
+    print(draw_hardware(kept, ROOT / "docs/assets/bench/hardware.svg"))
     print(write_measured(kept, ROOT / "docs/accelerators.md"))
 
 

@@ -22,12 +22,19 @@ COLORS = {
     "phys2d": "#7cb342",
     "envpool": "#a142f4",
     "brax (comparable)": "#c5221f",
+    "funcenv in jit, now": "#3f51b5",
+    "pgx": "#188038",
     "jumanji (comparable)": "#12858d",
 }
 LEVELS = ("Gymnasium",)
 """Peers that step one environment; their speed is drawn as a horizontal line."""
 TITLES = {"Gymnasium": "Gymnasium (1 env)", "brax (comparable)": "brax*", "jumanji (comparable)": "jumanji*"}
-STYLES = {"funcenv in jit": (0, (4, 1.5)), "C": (0, (6, 2)), "C, cheap hash": (0, (1.5, 1.8))}
+STYLES = {
+    "funcenv in jit": (0, (4, 1.5)),
+    "funcenv in jit, now": (0, (4, 1.5)),
+    "C": (0, (6, 2)),
+    "C, cheap hash": (0, (1.5, 1.8)),
+}
 PART_COLORS = {
     "physics": "#3f51b5",
     "randomness": "#e8710a",
@@ -36,6 +43,8 @@ PART_COLORS = {
     "bookkeeping": "#c3cad6",
 }
 MAX_BYTES = 100_000
+ON_HARDWARE = ("CartPole-v1", "Pendulum-v1", "Acrobot-v1", "MinAtar/Breakout-v1")
+STEPS_OF_ITERATION = 4  # of a rollout on a GPU now
 
 
 def draw_all(results: dict[str, Any], folder: pathlib.Path) -> list[pathlib.Path]:
@@ -44,27 +53,9 @@ def draw_all(results: dict[str, Any], folder: pathlib.Path) -> list[pathlib.Path
     Raises:
         ImportError: matplotlib is missing.
     """
-    try:
-        import matplotlib
-    except ImportError:
-        raise ImportError('the plots need matplotlib: pip install "funcenv[train]"') from None
-    matplotlib.use("svg")
-    style = {
-        "font.family": "sans-serif",
-        "font.sans-serif": ["DejaVu Sans", "Verdana", "Helvetica", "Arial"],
-        "svg.fonttype": "none",
-        "font.size": 9,
-        "text.color": INK,
-        "axes.labelcolor": SOFT,
-        "xtick.color": SOFT,
-        "ytick.color": SOFT,
-        "svg.hashsalt": "funcenv",
-        "figure.facecolor": PAPER,
-        "axes.facecolor": PAPER,
-    }
     speeds = series(results.get("speed", []))
     files = []
-    with matplotlib.rc_context(style):
+    with _style():
         for name, draw, data in (
             ("speed_cartpole", _draw_one, {"CartPole-v1": speeds.get(("CartPole-v1", False), {})}),
             ("speed_envs", _draw_many, _some(speeds, lambda env, keep: not keep and env in CLASSIC[1:])),
@@ -74,6 +65,52 @@ def draw_all(results: dict[str, Any], folder: pathlib.Path) -> list[pathlib.Path
             if any(data.values()):
                 files.append(_save(draw(data), folder / f"{name}.svg"))
     return files
+
+
+def draw_hardware(results: dict[str, Any], path: pathlib.Path) -> pathlib.Path:
+    """Draw the speeds of `benchmarks/hardware.py` for some ids that other libraries have."""
+    data: dict[str, dict[str, list[tuple[int, float, float, float]]]] = {}
+    for env_id, sizes in ((env_id, results["tasks"][env_id]) for env_id in ON_HARDWARE):
+        lines: dict[str, list[tuple[int, float, float, float]]] = {}
+        for size, programs in sizes.items():
+            for name, figures in programs.items():
+                if "error" not in figures:
+                    lines.setdefault(name, []).append((int(size), figures["steps_per_second"], *figures["range"]))
+        data[env_id] = lines
+    for row in results["unrolled"]:
+        if row["program"] == "funcenv in jit" and row["steps_an_iteration"] == STEPS_OF_ITERATION:
+            speeds = [row["num_envs"] / one * 1e6 for one in (row["microseconds"], *reversed(row["range"]))]
+            data[row["id"]].setdefault("funcenv in jit, now", []).append((row["num_envs"], *speeds))
+    with _style():
+        return _save(_draw_many(data, "steps per second"), path)
+
+
+def _style() -> Any:
+    """Return the context in which plots are drawn.
+
+    Raises:
+        ImportError: matplotlib is missing.
+    """
+    try:
+        import matplotlib
+    except ImportError:
+        raise ImportError('the plots need matplotlib: pip install "funcenv[train]"') from None
+    matplotlib.use("svg")
+    return matplotlib.rc_context(
+        {
+            "font.family": "sans-serif",
+            "font.sans-serif": ["DejaVu Sans", "Verdana", "Helvetica", "Arial"],
+            "svg.fonttype": "none",
+            "font.size": 9,
+            "text.color": INK,
+            "axes.labelcolor": SOFT,
+            "xtick.color": SOFT,
+            "ytick.color": SOFT,
+            "svg.hashsalt": "funcenv",
+            "figure.facecolor": PAPER,
+            "axes.facecolor": PAPER,
+        }
+    )
 
 
 def series(rows: list[dict[str, Any]]) -> dict[tuple[str, bool], dict[str, list[tuple[int, float, float, float]]]]:
@@ -122,7 +159,7 @@ def _draw_one(data: dict[str, Any]) -> Any:
     return figure
 
 
-def _draw_many(data: dict[str, Any]) -> Any:
+def _draw_many(data: dict[str, Any], unit: str = "steps per CPU-second") -> Any:
     """Draw several environments on common axes."""
     import matplotlib.pyplot as plt
     import matplotlib.ticker
@@ -141,7 +178,7 @@ def _draw_many(data: dict[str, Any]) -> Any:
     if top < 100 * bottom:  # too few powers of ten for labels
         grid[0, 0].yaxis.set_major_locator(matplotlib.ticker.LogLocator(subs=(1, 2, 5)))
     for axes in grid[:, 0]:
-        axes.set_ylabel("steps per CPU-second")
+        axes.set_ylabel(unit)
     for axes in grid[-1]:
         axes.set_xlabel("environments")
     figure.subplots_adjust(left=0.09, right=0.87 if columns > 1 else 0.8, wspace=0.46, hspace=0.2)
@@ -181,7 +218,7 @@ def _draw_lines(axes: Any, lines: dict[str, Any], all_numbers: list[int]) -> Non
     axes.set_yscale("log")
     axes.set_xlim(all_numbers[0] / 1.5, all_numbers[-1] * 1.5)
     shown = [number for number in all_numbers if math.log2(number) % 4 == 0] or all_numbers
-    axes.set_xticks(shown, [f"{number:,}" for number in shown])
+    axes.set_xticks(shown, ["1M" if number == 2**20 else f"{number:,}" for number in shown])
     axes.xaxis.set_minor_locator(_no_locator())
     axes.yaxis.set_minor_locator(_no_locator())
     axes.yaxis.set_major_formatter(lambda value, _: _short(value))
