@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import functools
 import inspect
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -30,7 +31,7 @@ from funcenv.adapters.wrappers.wrapper import set_spec
 from funcenv.checks import require_size, takes_numbers
 from funcenv.entry_points import load_entry_points
 from funcenv.func_env import AnyEnv, FuncEnv
-from funcenv.json_values import to_json_value
+from funcenv.json_values import texts_with_colon, to_json_value
 from funcenv.registry import EnvSpec as FuncEnvSpec
 from funcenv.registry import register as register_func_env
 from funcenv.registry import registry as loaded_specs
@@ -41,6 +42,15 @@ from funcenv.wrappers.base import layers
 from funcenv.wrappers.time_limit import TimeLimit as PureTimeLimit
 
 _UNSET: Any = object()
+_VECTOR_DEFAULTS: Mapping[str, Any] = {
+    "num_envs": 1,
+    "autoreset_mode": AutoresetMode.NEXT_STEP.value,
+    "output": "numpy",
+    "vectorization_mode": None,
+    "vector_kwargs": {},
+    "wrappers": (),
+}
+"""The arguments of `make_vec` that its specification keeps apart, with their defaults."""
 _PURE_WRAPPER = re.compile(r"funcenv\.wrappers:[A-Z]\w*", re.ASCII)
 
 
@@ -73,6 +83,7 @@ class EnvSpec(FuncEnvSpec):
     apply_api_compatibility: bool = False
     additional_wrappers: Sequence[WrapperSpec] = ()
     vector_entry_point: str | Callable[..., Any] | None = None
+    vectorization: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # arguments of `make_vec`
 
     def __post_init__(self) -> None:
         wrappers = [WrapperSpec(**one) if isinstance(one, dict) else one for one in self.additional_wrappers]
@@ -88,14 +99,14 @@ class EnvSpec(FuncEnvSpec):
         entry_point = self.vector_entry_point
         if entry_point is not None and (known is None or entry_point != known.vector_entry_point):
             names["vector_entry_point"] = str(entry_point)
-        return names
+        return names | texts_with_colon("vectorization", self.vectorization)
 
     def to_json(self) -> str:
         """Serialize the spec with its wrappers, also for another process; `from_json` restores an equal one.
 
         Raises:
-            TypeError: as for `funcenv.EnvSpec.to_json`; or a wrapper is not importable by its name, or has an argument
-                without a JSON form.
+            TypeError: as for `funcenv.EnvSpec.to_json`; or a wrapper is not importable by its name, or an argument of
+                it or of `make_vec` has no JSON form.
         """
         for wrapper in self.additional_wrappers:
             if not isinstance(wrapper.entry_point, str):
@@ -103,7 +114,9 @@ class EnvSpec(FuncEnvSpec):
                     f"the wrapper {wrapper.name} is {wrapper.entry_point!r}, which has no JSON form; "
                     "define it in a module, outside of functions and classes"
                 )
-        fields = json.loads(super(EnvSpec, dataclasses.replace(self, additional_wrappers=())).to_json())
+        plain = dataclasses.replace(self, additional_wrappers=(), vectorization={})
+        fields = json.loads(super(EnvSpec, plain).to_json())
+        fields["vectorization"] = to_json_value("vectorization", dict(self.vectorization))
         fields["additional_wrappers"] = [
             {**vars(one), "kwargs": to_json_value(f"kwargs of {one.name}", one.kwargs and dict(one.kwargs))}
             for one in self.additional_wrappers
@@ -148,7 +161,7 @@ class EnvSpec(FuncEnvSpec):
 
 def register(
     id: str,
-    entry_point: str | Callable[..., Any],
+    entry_point: str | Callable[..., Any] | None = None,
     max_episode_steps: int | None = None,
     reward_threshold: float | None = None,
     kwargs: Mapping[str, Any] | None = None,
@@ -165,6 +178,7 @@ def register(
     Args:
         id: As for `funcenv.register`.
         entry_point: A callable that takes the parameters and returns a `FuncEnv` or an `Env`, or `"module:attribute"`.
+            None if there is only a `vector_entry_point`; `make` then refuses the id.
         max_episode_steps: As for `funcenv.register`.
         reward_threshold: As for `funcenv.register`.
         kwargs: As for `funcenv.register`.
@@ -181,6 +195,7 @@ def register(
 
     Raises:
         ValueError: As for `funcenv.register`.
+        TypeError: There is no entry point.
 
     >>> from funcenv.adapters import wrappers
     >>> statistics = WrapperSpec("statistics", wrappers.RecordEpisodeStatistics)
@@ -188,7 +203,10 @@ def register(
     >>> make("doc/Counted-v0")
     <RecordEpisodeStatistics<TimeLimit<CartPole<doc/Counted-v0>>>>
     """
-    register_func_env(id, entry_point, max_episode_steps, reward_threshold, kwargs)
+    if entry_point is None and vector_entry_point is None:
+        raise TypeError(f"{id} has no entry point; pass entry_point, or vector_entry_point for make_vec alone")
+    builder = functools.partial(_refuse_single, id) if entry_point is None else entry_point
+    register_func_env(id, builder, max_episode_steps, reward_threshold, kwargs)
     _registered[id] = EnvSpec(
         **vars(loaded_specs[id]),
         nondeterministic=nondeterministic,
@@ -198,6 +216,12 @@ def register(
         additional_wrappers=additional_wrappers,
         vector_entry_point=vector_entry_point,
     )
+
+
+def _refuse_single(id: str, **params: Any) -> NoReturn:
+    """Stand for the entry point of an id that has only one of vector environments."""
+    del params
+    raise ValueError(f"{id} was registered with a vector_entry_point alone; make a batch of it with make_vec")
 
 
 class _Registry(Mapping[str, EnvSpec]):
@@ -288,7 +312,7 @@ def make(
     >>> reward, env.spec.kwargs
     (1.0, {'gravity': 1.6})
     """
-    spec = _spec_of(id)
+    spec = dataclasses.replace(_spec_of(id), vectorization={})
     if disable_env_checker is not None:
         spec = dataclasses.replace(spec, disable_env_checker=disable_env_checker)
     if apply_api_compatibility is not None:
@@ -327,7 +351,8 @@ def make_vec(
     Functional environments make a `FunctionalVectorEnv`, environments that are written by hand a `SyncVectorEnv`.
 
     Args:
-        id: As for `make`.
+        id: As for `make`. The `spec` of a vector environment also gives the values of the arguments that have their
+            defaults here.
         num_envs: Number of environments.
         autoreset_mode: When an environment is reset, as for `FunctionalVectorEnv`.
         output: Library of the returned arrays: "numpy", "jax" or "torch".
@@ -345,7 +370,8 @@ def make_vec(
             own value.
 
     Returns:
-        The vector environment. Its `spec` records the arguments of the single environment.
+        The vector environment. Its `spec` records all arguments: `make_vec(envs.spec)` makes another one, and
+        `envs.spec.make()` one of the environments.
 
     Raises:
         ValueError: As for `make`; or `output` or a mode is unknown, or there is no environment.
@@ -353,42 +379,58 @@ def make_vec(
 
     >>> envs = make_vec("CartPole-v1", num_envs=3, gravity=1.6)
     >>> observations, infos = envs.reset(seed=0)
-    >>> observations.shape
-    (3, 4)
+    >>> observations.shape, make_vec(envs.spec).num_envs
+    ((3, 4), 3)
     """
-    spec, num_envs = _spec_of(id), require_size("num_envs", num_envs)
-    mode = None if vectorization_mode is None else getattr(vectorization_mode, "value", vectorization_mode)
-    if mode not in (None, "sync", "async", "vector_entry_point"):
-        raise ValueError(f"vectorization_mode must be sync, async or vector_entry_point, got {mode!r}; leave it out")
+    spec = _spec_of(id)
     if not (wrappers is None or isinstance(wrappers, Sequence)):
         raise TypeError(f"wrappers must be a list of classes or functions that wrap an environment, got {wrappers!r}")
-    spec, wrappers = _with_pure_wrappers(spec, wrappers or ())
-    more, params = dict(vector_kwargs or {}), _with_arrays(spec.load(), params)
-    if spec.vector_entry_point is not None and (mode == "vector_entry_point" or (mode is None and not wrappers)):
-        own: VectorEnv[Any, Any] = load_object(spec.vector_entry_point)(
-            num_envs=num_envs, **{**spec.kwargs, **params}, **more
-        )
-        return own
+    values = {
+        "num_envs": require_size("num_envs", num_envs),
+        "autoreset_mode": getattr(autoreset_mode, "value", autoreset_mode),
+        "output": output,
+        "vectorization_mode": getattr(vectorization_mode, "value", vectorization_mode),
+        "vector_kwargs": dict(vector_kwargs or {}),
+        "wrappers": tuple(wrappers or ()),
+    }
+    given = {name: value for name, value in values.items() if value != _VECTOR_DEFAULTS[name]}
+    arguments = {**_VECTOR_DEFAULTS, **spec.vectorization, **given}
+    spec = dataclasses.replace(spec, vectorization={})
+    spec, arguments["wrappers"] = _with_pure_wrappers(spec, arguments["wrappers"])
+    recorded = {name: value for name, value in arguments.items() if value != _VECTOR_DEFAULTS[name]}
+    num_envs, mode, outside = (arguments[name] for name in ("num_envs", "vectorization_mode", "wrappers"))
+    if mode not in (None, "sync", "async", "vector_entry_point"):
+        raise ValueError(f"vectorization_mode must be sync, async or vector_entry_point, got {mode!r}; leave it out")
+    params = _with_arrays(spec.load(), params)
+    more = {"autoreset_mode": arguments["autoreset_mode"], **arguments["vector_kwargs"]}
+    envs: VectorEnv[Any, Any]
+    if spec.vector_entry_point is not None and (mode == "vector_entry_point" or (mode is None and not outside)):
+        record = dataclasses.replace(spec, kwargs={**spec.kwargs, **params})
+        envs = load_object(spec.vector_entry_point)(num_envs=num_envs, **record.kwargs, **arguments["vector_kwargs"])
+        envs.spec = dataclasses.replace(record, vectorization=recorded)
+        return envs
     built, record = _build(spec, max_episode_steps, params, render_mode, render_height, render_width)
+    recorded_spec = dataclasses.replace(record, vectorization=recorded)
     is_handwritten = isinstance(built, Env) or not all(wrapper.is_pure for wrapper in spec.additional_wrappers)
-    if mode != "sync" and not (is_handwritten or wrappers):
-        options: dict[str, Any] = {"autoreset_mode": autoreset_mode, "output": output, **record.rendering, **more}
-        return FunctionalVectorEnv(built, num_envs, **options, spec=record)
+    if mode != "sync" and not (is_handwritten or outside):
+        options: dict[str, Any] = {"output": arguments["output"], **record.rendering, **more}
+        return FunctionalVectorEnv(built, num_envs, **options, spec=recorded_spec)
     if mode == "vector_entry_point":
         raise ValueError(f"{spec.id} was registered without vector_entry_point; use another vectorization_mode")
-    if output != "numpy":
+    if arguments["output"] != "numpy":
         raise ValueError(
-            f"output={output!r} needs a functional environment, {spec.id} is written by hand; leave it out"
+            f"output={arguments['output']!r} needs a functional environment, {spec.id} is written by hand; leave it out"
         )
 
     def make_one() -> Env[Any, Any]:
         env = make(spec, max_episode_steps=record.max_episode_steps, **record.rendering, **params)
-        for wrapper in wrappers:
+        for wrapper in outside:
             env = wrapper(env)
         return env
 
-    vector_class = AsyncVectorEnv if mode == "async" else SyncVectorEnv
-    return vector_class([make_one] * num_envs, **{"autoreset_mode": autoreset_mode, **more})
+    envs = (AsyncVectorEnv if mode == "async" else SyncVectorEnv)([make_one] * num_envs, **more)
+    envs.spec = recorded_spec
+    return envs
 
 
 def _spec_of(id: str | FuncEnvSpec | AnyEnv) -> EnvSpec:
@@ -489,9 +531,9 @@ def _with_arrays(builder: Any, params: dict[str, Any]) -> dict[str, Any]:
 
 def _with_pure_wrappers(
     spec: EnvSpec, wrappers: Sequence[Callable[[Any], Any]]
-) -> tuple[EnvSpec, list[Callable[[Any], Any]]]:
+) -> tuple[EnvSpec, tuple[Callable[[Any], Any], ...]]:
     """Return the specification with the functional ones of some wrappers, and the others."""
     specs = [WrapperSpec(getattr(one, "__name__", repr(one)), one) for one in wrappers]
     pure = [one for one in specs if one.is_pure]
-    others = [wrapper for wrapper, one in zip(wrappers, specs, strict=True) if one not in pure]
+    others = tuple(wrapper for wrapper, one in zip(wrappers, specs, strict=True) if one not in pure)
     return dataclasses.replace(spec, additional_wrappers=(*spec.additional_wrappers, *pure)), others

@@ -170,7 +170,7 @@ def test_make_vec_gives_the_vector_environment_over_the_same_pure_one():
     envs = adapters.make_vec("CartPole-v1", num_envs=3, autoreset_mode="SameStep", max_episode_steps=5, gravity=1.6)
     assert envs.num_envs == 3 and envs.autoreset_mode is funcenv.AutoresetMode.SAME_STEP
     assert envs.func_env == funcenv.make("CartPole-v1", max_episode_steps=5, gravity=1.6)
-    assert envs.spec == adapters.make("CartPole-v1", max_episode_steps=5, gravity=1.6).spec
+    assert envs.spec.make().spec == adapters.make("CartPole-v1", max_episode_steps=5, gravity=1.6).spec
     observations, _ = envs.reset(seed=0)
     singles = [envs.spec.make().reset(seed=seed)[0] for seed in range(3)]
     np.testing.assert_allclose(observations, singles, rtol=1e-6)
@@ -315,8 +315,13 @@ def test_wrappers_that_make_applies_are_recorded_once():
 
 
 def test_a_vector_entry_point_makes_batches():
-    adapters.register("lab/Batch-v0", Corridor, kwargs={"start": 3}, vector_entry_point=lambda **given: given)
-    assert adapters.make_vec("lab/Batch-v0", 5, start=4) == {"num_envs": 5, "start": 4}
+    def build(num_envs, **given):
+        assert given == {"start": 4}
+        return adapters.SyncVectorEnv([lambda: Corridor(**given)] * num_envs)
+
+    adapters.register("lab/Batch-v0", Corridor, kwargs={"start": 3}, vector_entry_point=build)
+    envs = adapters.make_vec("lab/Batch-v0", 5, start=4)
+    assert envs.num_envs == 5 and envs.spec.kwargs == {"start": 4} and adapters.make_vec(envs.spec).spec == envs.spec
 
 
 def test_functional_environments_are_their_own_vector_entry_point():
@@ -377,3 +382,42 @@ def test_functional_wrappers_of_a_vector_environment_stay_inside_the_program():
     assert isinstance(mixed, adapters.SyncVectorEnv)
     assert str(mixed.envs[0]) == "<Wrapper<FrameStackObservation<TimeLimit<CartPole<CartPole-v1>>>>>"
     assert isinstance(adapters.make_vec("CartPole-v1", 2, wrappers=None), adapters.FunctionalVectorEnv)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {},
+        {"num_envs": 3, "gravity": 1.6, "render_mode": "rgb_array"},
+        {"num_envs": 2, "autoreset_mode": "SameStep", "output": "jax"},
+        {"vectorization_mode": "sync", "max_episode_steps": 5},
+        {"vectorization_mode": adapters.VectorizeMode.SYNC, "vector_kwargs": {"copy": False}},
+        {"num_envs": 2, "vectorization_mode": "sync", "wrappers": [adapters.wrappers.TimeAwareObservation]},
+        {"num_envs": 2, "wrappers": [funcenv.wrappers.FlattenObservation]},
+    ],
+)
+def test_the_spec_of_a_vector_environment_makes_it_again(arguments):
+    envs = adapters.make_vec("CartPole-v1", **arguments)
+    again = adapters.make_vec(envs.spec)
+    assert type(again) is type(envs) and again.spec == envs.spec and again.render_mode == envs.render_mode
+    for name in ("num_envs", "single_observation_space", "single_action_space"):
+        assert getattr(again, name) == getattr(envs, name)
+    assert again.metadata["autoreset_mode"] is envs.metadata["autoreset_mode"]
+    assert adapters.make_vec(envs.spec, num_envs=5).num_envs == 5
+    single = envs.spec.make()
+    assert single.spec.kwargs == envs.spec.kwargs and not single.spec.vectorization
+    if "wrappers" not in arguments:
+        assert adapters.EnvSpec.from_json(envs.spec.to_json()) == envs.spec
+
+
+def test_an_id_may_have_vector_environments_alone():
+    def build(num_envs):
+        return adapters.make_vec("CartPole-v1", num_envs)
+
+    adapters.register("lab/VectorOnly-v0", vector_entry_point=build)
+    envs = adapters.make_vec("lab/VectorOnly-v0", 3)
+    assert envs.spec.id == "lab/VectorOnly-v0" and adapters.make_vec(envs.spec).num_envs == 3
+    with pytest.raises(ValueError, match="with a vector_entry_point alone; make a batch of it with make_vec"):
+        adapters.make("lab/VectorOnly-v0")
+    with pytest.raises(TypeError, match="no entry point; pass entry_point, or vector_entry_point"):
+        adapters.register("lab/Nothing-v0")
