@@ -86,7 +86,8 @@ def _envs(results: dict[str, Any]) -> str:
         f"jax {results['jax']}. *Bytes* are what the kernels of a step read and write for an environment; on a TPU, "
         "most of that stays in its vector memory. *Memory* is what an environment takes in arguments and temporary "
         "arrays, and *FLOPs* are XLA's count for an environment and a step, which counts an inner loop's body once. "
-        "*Collectives* are those in the loop over steps on 16 chips.",
+        "*Collectives* are those in the loop over steps on 16 chips. On a GPU, an iteration of that loop takes four "
+        "steps of a small environment, and a kernel may compute several of them.",
         "",
         "| id | TPU v5e: kernels | inner loops | bytes | memory [B] | FLOPs | collectives | H200: kernels "
         "| inner loops | bytes | memory [B] |",

@@ -78,9 +78,20 @@ def trial_options() -> dict[str, Any]:
 
 @functools.cache
 def graph_options() -> dict[str, Any]:
-    """Return the options with which XLA:GPU puts loops and branches, too, into CUDA graphs.
+    """Return the options with which XLA puts loops and branches of a program for an NVIDIA GPU into its CUDA graphs.
 
-    The list names what XLA puts there by default, `WHILE` and `CONDITIONAL`.
+    They are for a program of your own that steps environments; `rollout` and `evaluate` use them when they are called
+    from Python. They change nothing on other devices. What pays is a matter of the program: docs/accelerators.md has
+    times of both.
+
+    Returns:
+        The value of XLA's documented option: what it puts into graphs by default, `WHILE` and `CONDITIONAL`. Nothing if
+        the installed XLA has no such option.
+
+    >>> import jax
+    >>> double = jax.jit(lambda x: 2 * x, compiler_options=graph_options())
+    >>> int(double(3))
+    6
     """
     kinds = "FUSION,CUBLAS,CUBLASLT,CUSTOM_CALL,CUDNN,DYNAMIC_SLICE_FUSION,WHILE,CONDITIONAL"
     return known_options(xla_gpu_enable_command_buffer=kinds)

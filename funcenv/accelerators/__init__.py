@@ -1,5 +1,6 @@
 """Programs for accelerators that need not be there: compiled by their own compilers, read, and saved."""
 
+from funcenv._compile.options import graph_options
 from funcenv.accelerators.programs import ENV_PROGRAMS, compile_env, compile_policy, compile_update
 from funcenv.accelerators.saved import SUFFIX, load, save
 from funcenv.accelerators.topologies import describe, mesh_of, require_compilable
@@ -10,6 +11,7 @@ __all__ = [
     "compile_env",
     "compile_policy",
     "describe",
+    "graph_options",
     "load",
     "compile_update",
     "mesh_of",

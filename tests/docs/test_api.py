@@ -102,7 +102,7 @@ MODULES = {
     "funcenv.stateful": ("StatefulAttribute", "StatefulView", "constant"),
     "funcenv.host": ("Pool", "from_words", "host_call", "to_words"),
     "funcenv.vector": ("call_key",),
-    "funcenv._compile.cuda_graph": ("CudaGraphJit", "graph_options"),
+    "funcenv._compile.cuda_graph": ("CudaGraphJit",),
     "funcenv.adapters.wrappers.record_video": ("capped_cubic_video_schedule",),
     "funcenv.cli": ("COMMANDS", "EXIT_STATUSES", "UsageError", "main"),
 }
