@@ -19,6 +19,8 @@ SCRIPTS = (
     "report",
     "machine",
     "compile",
+    "hardware",
+    "accelerator_page",
 )
 STUDIES = ("isolated", "interop", "trainers", "compile")
 
