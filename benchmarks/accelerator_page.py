@@ -44,7 +44,7 @@ def _speeds(results: dict[str, Any]) -> str:
 def _iterations(results: dict[str, Any]) -> str:
     lines = [
         "Since then, an iteration of a rollout's loop takes four steps on a GPU, if the steps are small. "
-        "Microseconds of a step of all environments, by the steps of an iteration, in one run:",
+        "Microseconds of a step of all environments in one run, in which the steps of an iteration were set by hand:",
         "",
         "| id | environments | program | 1 step | 2 steps | 4 steps (now) |",
         "|---|---|---|---|---|---|",

@@ -3,8 +3,8 @@
 The programs of a task are compiled first, by several threads. Then they take turns, and the median wall time of a step
 of all environments is reported. `--results` is written after every task. `--lock` lets several such processes measure
 one after the other while they compile side by side. Packages of peers must be installed beside funcenv's; a peer that
-is not, or that fails, is reported with the reason. `--write-docs` writes the tables of docs/accelerators.md from files
-of results.
+is not, or that fails, is reported with the reason. `--write-docs FILE ...` adds files of results to the committed one,
+and writes the tables and the plot of docs/accelerators.md.
 """
 
 from __future__ import annotations
@@ -31,11 +31,13 @@ import filelock
 import jax
 import machine
 from harness import write_json
+from libraries import CACHE
 
 import funcenv
 
 ROOT = pathlib.Path(__file__).parents[1]
-RESULTS = ROOT / "benchmarks/studies/results/hardware.json"
+RESULTS = CACHE / "bench" / "hardware.json"
+PUBLISHED = ROOT / "benchmarks/studies/results/hardware.json"
 SIZES = (1, 256, 4096, 65536, 2**20)
 ROUNDS, TURN_SECONDS = 5, 0.05
 MJX = {"backend": "mjx"}
@@ -105,11 +107,11 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--lock", type=pathlib.Path, help="file that a process holds while it measures")
     parser.add_argument("--results", type=pathlib.Path, default=RESULTS, help="file of results")
     parser.add_argument(
-        "--write-docs", nargs="*", type=pathlib.Path, metavar="FILE", help="add files of results; measure nothing"
+        "--write-docs", nargs="*", type=pathlib.Path, metavar="FILE", help="publish files of results; measure nothing"
     )
     options = parser.parse_args(arguments)
     if options.write_docs is not None:
-        write_docs(options.results, options.write_docs)
+        write_docs(options.write_docs)
         return
     lock = filelock.FileLock(options.lock) if options.lock else contextlib.nullcontext()
     results: dict[str, Any] = {"device": _device(), "tasks": {}}
@@ -122,17 +124,17 @@ def main(arguments: list[str] | None = None) -> None:
                 write_json(options.results, results)
 
 
-def write_docs(path: pathlib.Path, files: list[pathlib.Path]) -> None:
-    """Add files of results to the one that is kept, and write the page."""
+def write_docs(files: list[pathlib.Path]) -> None:
+    """Add files of results to the committed one, and write the page."""
     from accelerator_page import write_measured
     from plots import draw_hardware
 
-    kept = json.loads(path.read_text())
+    kept = json.loads(PUBLISHED.read_text())
     for file in files:
         found = json.loads(file.read_text())
         kept["device"] = found["device"]
         kept["tasks"] |= found["tasks"]
-    write_json(path, kept)
+    write_json(PUBLISHED, kept)
     print(draw_hardware(kept, ROOT / "docs/assets/bench/hardware.svg"))
     print(write_measured(kept, ROOT / "docs/accelerators.md"))
 

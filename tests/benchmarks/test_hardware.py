@@ -28,7 +28,7 @@ def test_programs_can_be_chosen(benchmarks):
 def test_the_page_and_the_plot_are_those_of_the_results(benchmarks, tmp_path):
     page, plot = tmp_path / "accelerators.md", tmp_path / "hardware.svg"
     page.write_text((DOCS / "accelerators.md").read_text())
-    results = json.loads(benchmarks.hardware.RESULTS.read_text())
+    results = json.loads(benchmarks.hardware.PUBLISHED.read_text())
     benchmarks.accelerator_page.write_measured(results, page)
     assert page.read_text() == (DOCS / "accelerators.md").read_text()
     benchmarks.plots.draw_hardware(results, plot)
