@@ -14,6 +14,7 @@ from funcenv.envs import CartPole
 from funcenv.random import default_impl, find_impl, impl_name, words_in_key
 from funcenv.rollout import random_policy, rollout
 from funcenv.train.runs import checkpoint
+from tests.support.jax_features import OTHER_GENERATOR, PICKLES_KEYS
 
 
 def words(key):
@@ -25,7 +26,7 @@ def test_small_seeds_give_the_keys_that_jax_gives():
     assert funcenv.key(7, "threefry2x32") == jax.random.key(7, impl="threefry2x32")
 
 
-@pytest.mark.parametrize("impl", [None, "threefry", "philox4x32"])
+@pytest.mark.parametrize("impl", [None, "threefry", OTHER_GENERATOR])
 def test_seeds_of_any_size_differ(impl):
     seeds = [0, 1, 2**31, 2**32 - 1, 2**32, 2**32 + 1, 2**64, 2**64 + 1, 10**40, np.int64(5), np.uint64(2**63)]
     assert len({tuple(words(funcenv.key(seed, impl))) for seed in seeds}) == len(seeds)
@@ -43,7 +44,7 @@ def test_bad_seeds(seed, error):
 
 
 def test_an_unknown_generator_is_named_with_those_that_are_known():
-    with pytest.raises(ValueError, match='\'fast\'.*"threefry".*"philox4x32"'):
+    with pytest.raises(ValueError, match=f'\'fast\'.*"threefry".*"{OTHER_GENERATOR}"'):
         funcenv.key(0, "fast")
 
 
@@ -60,14 +61,14 @@ def test_a_name_leads_to_the_generator_and_back(name):
     assert again.dtype == key.dtype and again == key
 
 
-@pytest.mark.parametrize("name", ["threefry", "philox4x32"])
+@pytest.mark.parametrize("name", ["threefry", OTHER_GENERATOR])
 def test_generators_and_their_keys_travel(name):
     assert pickle.loads(pickle.dumps(find_impl(name))) == find_impl(name)
     key = funcenv.key(3, name)
-    assert pickle.loads(pickle.dumps(key)) == key
+    assert not PICKLES_KEYS or pickle.loads(pickle.dumps(key)) == key
 
 
-@pytest.mark.parametrize("name", ["threefry", "philox4x32"])
+@pytest.mark.parametrize("name", ["threefry", OTHER_GENERATOR])
 def test_keys_survive_a_checkpoint(name, tmp_path):
     state = {"key": jax.random.split(funcenv.key(3, name), 4), "number": jnp.ones(3)}
     checkpoint.save(tmp_path, 1, state)
@@ -84,7 +85,7 @@ def test_a_pickled_vector_environment_lives_on():
     assert impl_name(other.state.key) == "threefry"
 
 
-@pytest.mark.parametrize("name", ["threefry", "philox4x32"])
+@pytest.mark.parametrize("name", ["threefry", OTHER_GENERATOR])
 def test_rollouts_reuse_no_key(name):
     env = funcenv.make("CartPole-v1")
     with jax.debug_key_reuse(True):

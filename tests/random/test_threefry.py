@@ -15,6 +15,7 @@ import funcenv
 from funcenv.random import find_impl, impl_name, indexed_key, threefry
 from funcenv.random._counter_based import Style
 from funcenv.random.generators import with_style
+from tests.support.jax_features import PICKLES_KEYS, has_generator
 
 SHAPES = [(), (1,), (2,), (3,), (4,), (9,), (0,), (3, 0), (2, 2), (3, 5), (2, 3, 4), (1000,)]
 SEEDS = [0, 1, 7, 2**31 - 1, -1, -(2**31), np.uint32(2**32 - 1), np.int8(-3), np.uint16(65535)]
@@ -168,7 +169,7 @@ def test_numbered_keys_share_nothing():
 
 
 def test_other_generators_fold_the_number_in():
-    for name in ("philox4x32", "rbg"):
+    for name in filter(has_generator, ("philox4x32", "rbg")):
         key = funcenv.key(1, name)
         np.testing.assert_array_equal(*(data(one) for one in (indexed_key(key, 7), jax.random.fold_in(key, 7))))
 
@@ -186,6 +187,7 @@ def test_numbered_keys_survive_a_pickle_and_are_not_reused():
     nth = indexed_key(both()[0], 3)
     again = jax.random.wrap_key_data(data(nth), impl=find_impl(impl_name(nth)))
     assert again.dtype == nth.dtype and jax.random.bits(again) == jax.random.bits(nth)
-    np.testing.assert_array_equal(data(pickle.loads(pickle.dumps(nth))), data(nth))
+    if PICKLES_KEYS:
+        np.testing.assert_array_equal(data(pickle.loads(pickle.dumps(nth))), data(nth))
     with jax.debug_key_reuse(True), pytest.raises(jax.errors.KeyReuseError):
         jax.jit(lambda key: jax.random.bits(key) + jax.random.bits(key))(nth)

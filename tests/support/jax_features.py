@@ -1,0 +1,29 @@
+"""What the installed JAX can do, where the oldest one that is supported cannot."""
+
+import pickle
+
+import jax
+
+
+def has_generator(name):
+    """Return whether JAX has a generator."""
+    try:
+        jax.random.key(0, impl=name)
+    except ValueError:
+        return False
+    return True
+
+
+def pickles_keys():
+    """Return whether JAX pickles an array of keys."""
+    try:
+        pickle.dumps(jax.random.key(0))
+    except TypeError:
+        return False
+    return True
+
+
+OTHER_GENERATOR = "philox4x32" if has_generator("philox4x32") else "threefry2x32"
+"""A generator of JAX's own, beside ours."""
+PICKLES_KEYS = pickles_keys()
+assert jax.__version_info__ < (0, 10) or (OTHER_GENERATOR == "philox4x32" and PICKLES_KEYS)
