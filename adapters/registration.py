@@ -393,11 +393,11 @@ def make_vec(
         "vector_kwargs": dict(vector_kwargs or {}),
         "wrappers": tuple(wrappers or ()),
     }
-    given = {name: value for name, value in values.items() if value != _VECTOR_DEFAULTS[name]}
+    given = {name: value for name, value in values.items() if not _is_default(name, value)}
     arguments = {**_VECTOR_DEFAULTS, **spec.vectorization, **given}
     spec = dataclasses.replace(spec, vectorization={})
     spec, arguments["wrappers"] = _with_pure_wrappers(spec, arguments["wrappers"])
-    recorded = {name: value for name, value in arguments.items() if value != _VECTOR_DEFAULTS[name]}
+    recorded = {name: value for name, value in arguments.items() if not _is_default(name, value)}
     num_envs, mode, outside = (arguments[name] for name in ("num_envs", "vectorization_mode", "wrappers"))
     if mode not in (None, "sync", "async", "vector_entry_point"):
         raise ValueError(f"vectorization_mode must be sync, async or vector_entry_point, got {mode!r}; leave it out")
@@ -431,6 +431,12 @@ def make_vec(
     envs = (AsyncVectorEnv if mode == "async" else SyncVectorEnv)([make_one] * num_envs, **more)
     envs.spec = recorded_spec
     return envs
+
+
+def _is_default(name: str, value: Any) -> bool:
+    """Return whether a value, of any type, is the default of an argument of `make_vec`."""
+    default = _VECTOR_DEFAULTS[name]
+    return type(value) is type(default) and bool(value == default)
 
 
 def _spec_of(id: str | FuncEnvSpec | AnyEnv) -> EnvSpec:
