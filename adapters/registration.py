@@ -312,7 +312,7 @@ def make(
     >>> reward, env.spec.kwargs
     (1.0, {'gravity': 1.6})
     """
-    spec = dataclasses.replace(_spec_of(id), vectorization={})
+    spec = _spec_of(id)
     if disable_env_checker is not None:
         spec = dataclasses.replace(spec, disable_env_checker=disable_env_checker)
     if apply_api_compatibility is not None:
@@ -395,7 +395,6 @@ def make_vec(
     }
     given = {name: value for name, value in values.items() if not _is_default(name, value)}
     arguments = {**_VECTOR_DEFAULTS, **spec.vectorization, **given}
-    spec = dataclasses.replace(spec, vectorization={})
     spec, arguments["wrappers"] = _with_pure_wrappers(spec, arguments["wrappers"])
     recorded = {name: value for name, value in arguments.items() if not _is_default(name, value)}
     num_envs, mode, outside = (arguments[name] for name in ("num_envs", "vectorization_mode", "wrappers"))
@@ -465,6 +464,7 @@ def _build(
         spec,
         max_episode_steps=limit,
         kwargs={**spec.kwargs, **params},
+        vectorization={},
         **{name: recorded if given is None else given for (name, recorded), given in pairs},
     )
     builder = spec.load()

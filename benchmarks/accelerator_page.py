@@ -5,6 +5,8 @@ from __future__ import annotations
 import pathlib
 from typing import Any
 
+from goals import digits
+
 
 def write_page(results: dict[str, Any], path: pathlib.Path) -> pathlib.Path:
     """Replace what the page says of compiled programs, and return its path."""
@@ -32,11 +34,11 @@ def _speeds(results: dict[str, Any]) -> str:
     ]
     for env_id, sizes in results["tasks"].items():
         for size, programs in sizes.items():
-            speeds = {name: one.get("steps_per_second", 0.0) / 1e6 for name, one in programs.items()}
+            speeds = {name: one["steps_per_second"] / 1e6 for name, one in programs.items() if "error" not in one}
             ours = [speeds.pop(name, None) for name in ("funcenv", "funcenv in jit")]
-            others = ", ".join(f"{name} {_digits(speed)}" for name, speed in speeds.items())
+            others = ", ".join(f"{name} {digits(speed)}" for name, speed in speeds.items())
             ratio = f"{max(filter(None, ours)) / max(speeds.values()):.2f}" if speeds else ""
-            cells = [_digits(speed) if speed else "" for speed in ours]
+            cells = [digits(speed) if speed else "" for speed in ours]
             lines.append(f"| {env_id} | {int(size):,} | {cells[0]} | {cells[1]} | {others} | {ratio} |")
     return "\n".join([*lines[:2], *(f"    {line}" for line in lines[2:])]) + "\n"
 
@@ -72,10 +74,6 @@ def _verified(results: dict[str, Any]) -> str:
         outcomes.setdefault(outcome, []).append(env_id)
     lines += [f"| {outcome} | {', '.join(ids)} |" for outcome, ids in outcomes.items()]
     return "\n".join(lines) + "\n"
-
-
-def _digits(number: float) -> str:
-    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
 
 
 def _envs(results: dict[str, Any]) -> str:

@@ -48,7 +48,7 @@ def env_row(env_id: str, target: str, num_envs: int) -> dict[str, Any]:
         return {"refusal": str(error)}
     program, memory = Program(compiled), compiled.memory_analysis()
     body, trips = program.main_loop()
-    steps = NUM_STEPS / (trips or NUM_STEPS)  # of an iteration
+    steps = NUM_STEPS / (trips or NUM_STEPS)  # an iteration takes so many
     chips = CHIPS.get(target, 1)
     held = memory.argument_size_in_bytes + memory.temp_size_in_bytes
     cost = compiled.cost_analysis() or {}

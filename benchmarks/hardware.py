@@ -141,7 +141,7 @@ def write_docs(files: list[pathlib.Path]) -> None:
 
 def measure(task: Task, sizes: list[int], threads: int, lock: Any) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield and print the figures of each program for each number of environments."""
-    funcenv.make(task.id, **task.parameters)  # what it imports is imported before there are threads
+    funcenv.make(task.id, **task.parameters)  # its packages are imported before there are threads
     cases = [(name, size) for size in sizes for name in task.programs()]
     for worker, _ in task.programs().values():
         with contextlib.suppress(Exception):  # reported by the programs of this library
@@ -165,13 +165,18 @@ def _prepared(task: Task, name: str, size: int) -> tuple[Callable[[], Any] | Non
         work, facts = _worker(worker).prepare(options)
         result = work()
     except Exception as error:  # another library's, of any kind, which is a result here
-        return None, {"error": f"{type(error).__name__}: {str(error).splitlines()[0][:200]}"}
+        return None, _failure(error)
     return work, {
         "version": facts["version"],
         "first": time.perf_counter() - start,
         "result": result,
         "steps": facts["steps"],
     }
+
+
+def _failure(error: Exception) -> dict[str, Any]:
+    """Return the figures of a program that failed: the first line of the reason."""
+    return {"error": f"{type(error).__name__}: {str(error).partition(chr(10))[0][:200]}"}
 
 
 def _worker(name: str) -> Any:
@@ -193,7 +198,7 @@ def _take_turns(row: dict[str, tuple[Callable[[], Any] | None, dict[str, Any]]])
                 for _ in range(count):
                     work()
             except Exception as error:  # out of memory, most likely, which is a result here
-                figures[name] = {"error": f"{type(error).__name__}: {str(error).splitlines()[0][:200]}"}
+                figures[name] = _failure(error)
                 continue
             wall = (time.perf_counter() - start) / count
             if number:  # the first turn says how often a turn repeats the work

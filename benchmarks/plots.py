@@ -44,7 +44,7 @@ PART_COLORS = {
 }
 MAX_BYTES = 100_000
 ON_HARDWARE = ("CartPole-v1", "Pendulum-v1", "Acrobot-v1", "MinAtar/Breakout-v1")
-STEPS_OF_ITERATION = 4  # of a rollout on a GPU now
+STEPS_OF_ITERATION = 4  # a rollout on a GPU takes so many now
 
 
 def draw_all(results: dict[str, Any], folder: pathlib.Path) -> list[pathlib.Path]:

@@ -1,4 +1,4 @@
-"""What type checkers see of the package: mypy (`make lint`) and pyright (test_types.py) check this, nothing runs it.
+"""A program as users write it: mypy (`make lint`) and pyright (test_types.py) check its types, and nothing runs it.
 
 `assert_type` says which types there must be. A comment that ignores an error says which mistakes must be found: mypy
 reports one that it does not need, and test_types.py compares pyright's errors with the lines that say "planted".

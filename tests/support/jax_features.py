@@ -1,4 +1,4 @@
-"""What the installed JAX can do, where the oldest one that is supported cannot."""
+"""Features of the installed JAX that the oldest supported one lacks."""
 
 import pickle
 
