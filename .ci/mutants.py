@@ -6,8 +6,9 @@
 
 A mutant is one file with one change: a comparison or an operation becomes its neighbour, a number grows, a flag turns,
 two branches change places. The tests of that file run in a process of its own, in which the changed file takes the
-place of the original; nothing in the checkout is written. A mutant that passes all tests is a survivor. `EQUIVALENT`
-explains those that change nothing which a test could see.
+place of the original; nothing in the checkout is written. What passes the quick tests meets the thorough ones, all of
+them. A mutant that passes these too is a survivor. `EQUIVALENT` explains those that change nothing which a test could
+see. `--json FILE` goes on with the outcomes that the file has already.
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ import hashlib
 import importlib.abc
 import importlib.util
 import json
+import math
 import os
 import pathlib
+import shlex
 import signal
 import subprocess
 import sys
@@ -28,33 +31,80 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+class Target(NamedTuple):
+    """A file whose rules are changed, and the tests that should notice: quick ones, then those that take longer."""
+
+    path: str
+    quick: str
+    thorough: str
+
+
+def _environment(path: str, quick: str, more: str, *names: str) -> Target:
+    """Return an environment's file, which the contract suite and the records test besides its own tests."""
+    return Target(f"envs/{path}", quick, f"{more} tests/contract tests/verify -k '{' or '.join(names)}'")
+
+
 CONTROL, TOY = "tests/envs/classic_control", "tests/envs/toy_text"
 TARGETS = {
-    "cartpole": ("envs/classic_control/cartpole.py", f"{CONTROL}/test_cartpole.py"),
-    "mountain_car": ("envs/classic_control/mountain_car.py", f"{CONTROL}/test_mountain_car.py"),
-    "mountain_car_dynamics": ("envs/classic_control/mountain_car_dynamics.py", f"{CONTROL}/test_mountain_car.py"),
-    "acrobot": ("envs/classic_control/acrobot.py", f"{CONTROL}/test_acrobot.py"),
-    "pendulum": ("envs/classic_control/pendulum.py", f"{CONTROL}/test_pendulum.py"),
-    "frozen_lake": ("envs/toy_text/frozen_lake.py", f"{TOY}/test_frozen_lake.py"),
-    "cliff_walking": ("envs/toy_text/cliff_walking.py", f"{TOY}/test_cliff_walking.py"),
-    "taxi": ("envs/toy_text/taxi.py", f"{TOY}/test_taxi.py"),
-    "blackjack": ("envs/toy_text/blackjack.py", f"{TOY}/test_blackjack.py"),
-    "pong": ("envs/arcade/pong.py", "tests/envs/arcade/test_pong.py"),
-    "coin_game": ("envs/multi_agent/coin_game.py", "tests/envs/multi_agent"),
-    "autoreset": ("funcenv/vector_step.py", "tests/test_vector.py"),
-    "keys": ("funcenv/func_env.py", "tests/test_func_env.py tests/test_vector.py"),
-    "time_limit": ("funcenv/wrappers/time_limit.py", "tests/wrappers/test_time_limit.py tests/wrappers/test_stacks.py"),
-    "autoreset_wrapper": ("funcenv/wrappers/autoreset.py", "tests/wrappers/test_autoreset.py"),
-    "box": ("funcenv/spaces/box.py", "tests/spaces/test_box.py tests/spaces/test_distributions.py"),
-    "discrete": ("funcenv/spaces/discrete.py", "tests/spaces/test_integers.py tests/spaces/test_distributions.py"),
-    "returns": ("funcenv/train/updates/returns.py", "tests/train/test_returns.py tests/train/test_advantages.py"),
-    "replay_buffer": ("funcenv/train/updates/replay_buffer.py", "tests/train/test_replay_buffer.py"),
+    "cartpole": _environment("classic_control/cartpole.py", f"{CONTROL}/test_cartpole.py", CONTROL, "CartPole-v1"),
+    "mountain_car": _environment(
+        "classic_control/mountain_car.py", f"{CONTROL}/test_mountain_car.py", CONTROL, "MountainCar-v0"
+    ),
+    "mountain_car_dynamics": _environment(
+        "classic_control/mountain_car_dynamics.py",
+        f"{CONTROL}/test_mountain_car.py {CONTROL}/test_mountain_car_continuous.py",
+        CONTROL,
+        "MountainCar-v0",
+    ),
+    "acrobot": _environment("classic_control/acrobot.py", f"{CONTROL}/test_acrobot.py", CONTROL, "Acrobot-v1"),
+    "pendulum": _environment("classic_control/pendulum.py", f"{CONTROL}/test_pendulum.py", CONTROL, "Pendulum-v1"),
+    "frozen_lake": _environment(
+        "toy_text/frozen_lake.py",
+        f"{TOY}/test_frozen_lake.py {TOY}/test_tabular.py",
+        TOY,
+        "FrozenLake-v1",
+        "lake",
+        "frozen",
+    ),
+    "cliff_walking": _environment(
+        "toy_text/cliff_walking.py",
+        f"{TOY}/test_cliff_walking.py {TOY}/test_tabular.py",
+        TOY,
+        "CliffWalking-v1",
+        "CliffWalkingSlippery-v1",
+        "cliff",
+    ),
+    "taxi": _environment("toy_text/taxi.py", f"{TOY}/test_taxi.py {TOY}/test_tabular.py", TOY, "Taxi-v4", "taxi"),
+    "blackjack": _environment("toy_text/blackjack.py", f"{TOY}/test_blackjack.py", TOY, "Blackjack-v1", "blackjack"),
+    "pong": _environment("arcade/pong.py", "tests/envs/arcade/test_pong.py", "", "Pong-v0"),
+    "coin_game": _environment("multi_agent/coin_game.py", "tests/envs/multi_agent", "", "CoinGame-v0"),
+    "autoreset": Target(
+        "funcenv/vector_step.py", "tests/test_vector.py", "tests/test_rollout.py tests/contract -k 'not MuJoCo'"
+    ),
+    "keys": Target("funcenv/func_env.py", "tests/test_func_env.py tests/test_vector.py", "tests/test_rollout.py"),
+    "time_limit": Target(
+        "funcenv/wrappers/time_limit.py", "tests/wrappers/test_time_limit.py", "tests/wrappers/test_stacks.py"
+    ),
+    "autoreset_wrapper": Target(
+        "funcenv/wrappers/autoreset.py", "tests/wrappers/test_autoreset.py", "tests/wrappers/test_stacks.py"
+    ),
+    "box": Target("funcenv/spaces/box.py", "tests/spaces/test_box.py", "tests/spaces"),
+    "discrete": Target("funcenv/spaces/discrete.py", "tests/spaces/test_integers.py", "tests/spaces"),
+    "returns": Target(
+        "funcenv/train/updates/returns.py", "tests/train/test_returns.py", "tests/train/test_advantages.py"
+    ),
+    "replay_buffer": Target(
+        "funcenv/train/updates/replay_buffer.py",
+        "tests/train/test_replay_buffer.py",
+        "tests/train/test_off_policy.py tests/train/test_hindsight.py tests/train/test_blocks.py",
+    ),
 }
-"""The files whose rules are changed, and the tests that should notice."""
 
-LOG = ROOT / ".cache" / "mutant.log"  # output of the tests of the last mutant
+LOGS = ROOT / ".cache" / "mutants"  # output of the tests of each mutant that runs
 NUM_PARTS = 8
-TIMEOUT_SECONDS = 300
+TIMEOUT_SECONDS = 900
 SKIPPED_FUNCTIONS = ("scene", "backdrop", "__repr__", "get_keys_to_action", "stateful_attributes")  # drawings and words
 EQUIVALENT: dict[str, str] = {}
 """Survivors that change nothing, by their names, with the reason."""
@@ -82,6 +132,7 @@ def main() -> int:
     parser.add_argument("--all", action="store_true", help="all parts")
     parser.add_argument("--list", action="store_true", help="count the mutants, and try none")
     parser.add_argument("--json", type=pathlib.Path, help="file for the outcome of each mutant")
+    parser.add_argument("--jobs", type=int, default=1, help="mutants that are tried at the same time")
     options = parser.parse_args()
     mutants = [one for target in options.targets for one in mutants_of(target)]
     if options.list:
@@ -91,30 +142,45 @@ def main() -> int:
         return 0
     chosen = [one for one in mutants if options.all or _is_turn(one)]
     chosen.sort(key=lambda one: hashlib.sha256(one.name.encode()).hexdigest())  # a sample, if the time is short
-    _prepare()
-    for target in dict.fromkeys(one.target for one in chosen):
-        if try_mutant(Mutant(target, "unchanged", (ROOT / TARGETS[target][0]).read_text())) != "survived":
-            sys.exit(f"the tests of {target} fail without a change: {TARGETS[target][1]}")
     outcomes: dict[str, str] = {}
-    start = time.monotonic()
-    for mutant in chosen:
-        if time.monotonic() - start > options.seconds:
-            break
-        outcomes[mutant.name] = try_mutant(mutant)
-        print(f"{outcomes[mutant.name]:<9} {mutant.name}", flush=True)
+    if options.json and options.json.exists():
+        outcomes = json.loads(options.json.read_text())
+    new = [one for one in chosen if one.name not in outcomes]
+    _prepare()
+    unchanged = [
+        Mutant(target, f"{target} without a change", (ROOT / TARGETS[target].path).read_text())
+        for target in dict.fromkeys(one.target for one in new)
+    ]
+    for one, outcome in try_mutants(unchanged, options.jobs, math.inf):
+        if outcome != "survived":
+            sys.exit(f"the tests fail of {one.name}: {TARGETS[one.target]}")
+    for one, outcome in try_mutants(new, options.jobs, options.seconds):
+        outcomes[one.name] = outcome
+        print(f"{outcome:<9} {one.name}", flush=True)
         if options.json:
             options.json.write_text(json.dumps(outcomes, indent=1) + "\n")
-    survivors = [name for name, outcome in outcomes.items() if outcome == "survived" and name not in EQUIVALENT]
-    explained = sum(name in EQUIVALENT for name, outcome in outcomes.items() if outcome == "survived")
-    killed = len(outcomes) - len(survivors) - explained
-    tried = len(outcomes) - explained
-    print(f"{killed} of {tried} killed, {explained} equivalent; {len(chosen)} chosen of {len(mutants)}")
-    return 1 if survivors else 0
+    tried = [one for one in chosen if one.name in outcomes]
+    survivors = [one for one in tried if outcomes[one.name] == "survived"]
+    explained = [one for one in survivors if one.name in EQUIVALENT]
+    for target in options.targets:
+        of_target = [one for one in tried if one.target == target and one not in explained]
+        if of_target:
+            killed = sum(outcomes[one.name] != "survived" for one in of_target)
+            print(f"{target}: {killed} of {len(of_target)} killed")
+    for one in survivors:
+        if one not in explained:
+            print(f"not noticed: {one.name}")
+    killed = len(tried) - len(survivors)
+    print(
+        f"{killed} of {len(tried) - len(explained)} killed, {len(explained)} equivalent; "
+        f"{len(tried)} tried of {len(mutants)}"
+    )
+    return int(len(survivors) > len(explained))
 
 
 def mutants_of(target: str) -> Iterator[Mutant]:
     """Yield all mutants of a file."""
-    path = TARGETS[target][0]
+    path = TARGETS[target].path
     source = (ROOT / path).read_text()
     for node, new in _changes(ast.parse(source)):
         before, after = ast.get_source_segment(source, node), ast.unparse(new)
@@ -204,37 +270,53 @@ class _Changed(importlib.abc.MetaPathFinder, importlib.abc.SourceLoader):
         return self.source.encode()
 
 
-def try_mutant(mutant: Mutant) -> str:
-    """Return "killed", "timed out" or "survived"."""
-    path, tests = TARGETS[mutant.target]
-    child = os.fork()
-    if child == 0:
-        _run_tests(mutant, path, tests.split())
-    end = time.monotonic() + TIMEOUT_SECONDS
-    while time.monotonic() < end:
-        done, status = os.waitpid(child, os.WNOHANG)
-        if done:
-            return "survived" if status == 0 else "killed"
+def try_mutants(mutants: list[Mutant], jobs: int, seconds: float) -> Iterator[tuple[Mutant, str]]:
+    """Yield each mutant that was tried, and "killed", "timed out" or "survived"; none is begun after `seconds`."""
+    waiting = [(one, TARGETS[one.target].quick, False) for one in reversed(mutants)]
+    running: dict[int, tuple[Mutant, bool, float]] = {}
+    last = time.monotonic() + seconds
+    while running or (waiting and time.monotonic() < last):
+        while waiting and len(running) < jobs and time.monotonic() < last:
+            mutant, tests, is_thorough = waiting.pop()
+            child = os.fork()
+            if child == 0:
+                _run_tests(mutant, shlex.split(tests), is_thorough)
+            running[child] = (mutant, is_thorough, time.monotonic() + TIMEOUT_SECONDS)
         time.sleep(0.05)
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    return "timed out"
+        for child, (mutant, is_thorough, end) in list(running.items()):
+            done, status = os.waitpid(child, os.WNOHANG)
+            if not done and time.monotonic() < end:
+                continue
+            del running[child]
+            if not done:
+                os.kill(child, signal.SIGKILL)
+                os.waitpid(child, 0)
+                yield mutant, "timed out"
+            elif status != 0 or is_thorough:
+                yield mutant, "killed" if status != 0 else "survived"
+            else:
+                waiting.append((mutant, TARGETS[mutant.target].thorough, True))
 
 
-def _run_tests(mutant: Mutant, path: str, tests: list[str]) -> None:
+def _run_tests(mutant: Mutant, tests: list[str], is_thorough: bool) -> None:
+    """Run tests of a child process, with a changed file, and end it: 0 if they pass."""
     import pytest
 
+    path = TARGETS[mutant.target].path
     name = path.removesuffix(".py").replace("/", ".")
     name = name if name.startswith("funcenv.") else f"funcenv.{name}"
     sys.meta_path.insert(0, _Changed(name, str(ROOT / path), mutant.source))
-    LOG.parent.mkdir(exist_ok=True)
-    with LOG.open("w") as log:
+    LOGS.mkdir(parents=True, exist_ok=True)
+    with (LOGS / f"{os.getpid()}.log").open("w") as log:
+        log.write(f"{mutant.name}\n")
+        log.flush()
         os.dup2(log.fileno(), 1)
         os.dup2(log.fileno(), 2)
     os.environ["FUNCENV_TEST_PART"] = "0"
     status = 1
     try:
-        status = int(pytest.main(["-q", "-x", "-p", "no:cacheprovider", *tests]))
+        parts = ["--exhaustive=all"] if is_thorough else []
+        status = int(pytest.main(["-q", "-x", "-p", "no:cacheprovider", *parts, *tests]))
     finally:
         os._exit(0 if status == 0 else 1)
 

@@ -14,6 +14,9 @@ import jax
 
 from funcenv._jax import PartitionSpec, reshard
 
+ENV_AXIS = "env"
+"""The axis of a mesh that environments are spread over, where no type names one."""
+
 _PLATFORMS = {"cuda": "gpu", "rocm": "gpu"}  # JAX's names of the compilers for GPUs
 
 
@@ -76,6 +79,18 @@ def axis_of_rows(tree: Any) -> Any:
         return None
     specs = [jax.typeof(leaf).sharding.spec for leaf in jax.tree.leaves(tree) if isinstance(leaf, jax.Array)]
     return next((spec[0] for spec in specs if spec and spec[0] is not None), None)
+
+
+def axis_in_context(num_rows: int) -> str | None:
+    """Return `ENV_AXIS` if the program is traced for a mesh that has this axis, and if its devices divide the rows.
+
+    That is the case in the context of a mesh whose axis is automatic, and not within `jax.shard_map` over it.
+
+    >>> axis_in_context(8)
+    """
+    mesh = jax.sharding.get_abstract_mesh()
+    size = mesh.shape.get(ENV_AXIS, 1) if ENV_AXIS in mesh.auto_axes else 1
+    return ENV_AXIS if size > 1 and num_rows % size == 0 else None
 
 
 def spread_rows(axis: Any, tree: Any) -> Any:

@@ -26,6 +26,7 @@ and never what. `replace_by_select` is the plain one; `funcenv._compile.lazy_res
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Callable
 from typing import Any, ClassVar, Generic, NamedTuple
 
@@ -37,7 +38,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, UInt
 from funcenv._jax import PartitionSpec
 from funcenv.func_env import AnyEnv, Obs, State, Timestep
 from funcenv.parameters import map_batched, parameter_axes
-from funcenv.sharding import axis_of_rows, spread_rows, vary_over, varying_axes
+from funcenv.sharding import axis_in_context, axis_of_rows, spread_rows, vary_over, varying_axes
 from funcenv.struct import PyTreeNode
 from funcenv.trees import select
 from funcenv.union import require_one_task
@@ -111,20 +112,41 @@ def rollout_keys(key: Key[Array, ""]) -> tuple[Key[Array, ""], Key[Array, ""]]:
 def map_rows(function: Any, env: AnyEnv, num_envs: int, *args: Any) -> Any:
     """Map `function(env, *args)` over `num_envs` rows of the arguments, and of the parameters that are batched."""
     require_one_task("this function", env)
-    axes = parameter_axes(env, num_envs)
-    mapped = jax.vmap(function, in_axes=(axes, *(0 for _ in args)))
-    devices = axis_of_rows(args)
-    if devices is None:
-        return mapped(env, *args)
-    # On a mesh with explicit axes, every device steps its own rows. JAX's rules for sharded types, which an index into
-    # a table breaks, do not apply within.
-    rows, whole = PartitionSpec(devices), PartitionSpec()
+
+    def mapped(env: AnyEnv, num_envs: int, *args: Any) -> Any:
+        return jax.vmap(function, in_axes=(parameter_axes(env, num_envs), *(0 for _ in args)))(env, *args)
+
+    return by_device(mapped, env, num_envs, *args)
+
+
+def by_device(function: Callable[..., Any], env: AnyEnv, num_envs: int, *rows: Any) -> Any:
+    """Return `function(env, num_envs, *rows)`, of which each device of a mesh computes its own rows.
+
+    Loops that end with their last row, and lists of rows that begin an episode, are then those of a device, and nothing
+    crosses devices. The rows are spread as their types say, on a mesh with explicit axes, and otherwise over the axis
+    "env" of the mesh in whose context the program is traced. Without a mesh, the function gets all rows.
+    """
+    explicit = axis_of_rows(rows)
+    axis = axis_in_context(num_envs) if explicit is None else explicit
+    if axis is None:
+        return function(env, num_envs, *rows)
+    own, whole, mesh = PartitionSpec(axis), PartitionSpec(), jax.sharding.get_abstract_mesh()
+    num_devices = math.prod(mesh.shape[name] for name in (axis if isinstance(axis, tuple) else (axis,)))
     env_specs = jax.tree.map(
-        lambda axis, _: whole if axis is None else rows, axes, env, is_leaf=lambda axis: axis is None
+        lambda axis, _: whole if axis is None else own,
+        *(parameter_axes(env, num_envs), env),
+        is_leaf=lambda axis: axis is None,
     )
-    env = map_batched(env, num_envs, lambda leaf: spread_rows(devices, leaf))
-    args = spread_rows(devices, args)
-    return jax.shard_map(mapped, in_specs=(env_specs, *(rows for _ in args)), out_specs=rows)(env, *args)
+    env = map_batched(env, num_envs, lambda leaf: spread_rows(explicit, leaf))
+    mapped: Callable[..., Any] = jax.shard_map(
+        lambda env, *rows: function(env, num_envs // num_devices, *rows),
+        in_specs=(env_specs, *(own for _ in rows)),
+        out_specs=own,
+        # JAX's rules for sharded types, which an index into a table breaks, shall apply to no axis of types.
+        axis_names=set(mesh.axis_names) if explicit is not None else {axis},
+        check_vma=False,  # Environments of users may hold loops that begin with constants, which it would refuse.
+    )
+    return mapped(env, *spread_rows(explicit, rows))
 
 
 def reset_row(

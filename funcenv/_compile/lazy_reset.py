@@ -24,12 +24,12 @@ from funcenv._jax import Shape
 from funcenv.func_env import AnyEnv
 from funcenv.parameters import parameter_axes
 from funcenv.row_groups import by_group
-from funcenv.sharding import axis_of_rows
 from funcenv.vector_step import (
     AutoresetMode,
     Fresh,
     VectorState,
     VectorTimestep,
+    by_device,
     step_and_reset,
     step_before_reset,
     take,
@@ -151,14 +151,15 @@ def plain_step(
     """Step in any program.
 
     The arguments are those of `funcenv.vector_step.step_and_reset`, and a strategy for resets: "auto", "select" or
-    "lazy". On a mesh with explicit axes resets are always selected.
+    "lazy".
     """
 
     def step(env: AnyEnv, num_envs: int, vstate: VectorState[Any], actions: Any) -> Any:
-        is_lazy = choose_strategy(strategy, env, num_envs) == "lazy" and axis_of_rows(vstate.num_calls) is None
+        is_lazy = choose_strategy(strategy, env, num_envs) == "lazy"
         return (step_lazily if is_lazy else step_and_reset)(env, num_envs, mode, vstate, actions)
 
-    stepped: tuple[VectorState[Any], VectorTimestep[Any]] = by_group(step, env, num_envs, vstate, actions)
+    step_rows = functools.partial(by_device, step)
+    stepped: tuple[VectorState[Any], VectorTimestep[Any]] = by_group(step_rows, env, num_envs, vstate, actions)
     return stepped
 
 

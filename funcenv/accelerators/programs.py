@@ -10,11 +10,11 @@ from jax.sharding import Mesh, NamedSharding
 
 from funcenv._compile.store import without_jax_cache
 from funcenv._jax import PartitionSpec, Shape
-from funcenv.accelerators.topologies import AXIS, mesh_of, require_compilable, without_flags
+from funcenv.accelerators.topologies import mesh_of, require_compilable, without_flags
 from funcenv.func_env import AnyEnv
 from funcenv.random import key as new_key
 from funcenv.rollout import random_policy, rollout
-from funcenv.sharding import target_platform
+from funcenv.sharding import ENV_AXIS, target_platform
 from funcenv.vector import FuncVectorEnv
 
 NUM_STEPS = 128
@@ -128,7 +128,7 @@ def _spread(mesh: Mesh, tree: Any, num_envs: int) -> Any:
 
     def place(leaf: Any) -> Any:
         is_row = leaf.ndim > 0 and leaf.shape[0] == num_envs
-        spec = PartitionSpec(AXIS) if is_row else PartitionSpec()
+        spec = PartitionSpec(ENV_AXIS) if is_row else PartitionSpec()
         return Shape(leaf.shape, leaf.dtype, sharding=NamedSharding(mesh, spec))
 
     return jax.tree.map(place, tree)

@@ -19,9 +19,7 @@ from jax.sharding import AxisType, Mesh
 
 from funcenv._jax import uses_64_bits
 from funcenv.func_env import AnyEnv
-
-AXIS = "env"
-"""The axis of a mesh of described devices, which environments are spread over."""
+from funcenv.sharding import ENV_AXIS
 
 H200 = """
 gpu_device_info {
@@ -67,12 +65,12 @@ def describe(topology: str) -> tuple[jax.Device, ...]:
 
 
 def mesh_of(devices: tuple[jax.Device, ...]) -> Mesh:
-    """Return a mesh of described devices with one axis, `AXIS`.
+    """Return a mesh of described devices with one axis, `ENV_AXIS`.
 
     Trace and lower within `jax.sharding.use_abstract_mesh(mesh.abstract_mesh)`: programs then suit the platform of the
     devices, and not that of this machine (`funcenv.sharding.target_platform`).
     """
-    return jax.make_mesh((len(devices),), (AXIS,), axis_types=(AxisType.Auto,), devices=devices)
+    return jax.make_mesh((len(devices),), (ENV_AXIS,), axis_types=(AxisType.Auto,), devices=devices)
 
 
 def require_compilable(env: AnyEnv) -> None:

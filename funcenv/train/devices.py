@@ -34,12 +34,10 @@ from jax.sharding import AxisType, Mesh, NamedSharding
 from funcenv._compile.switch import plain_programs
 from funcenv._jax import PartitionSpec, Shape, constrain
 from funcenv.random.keys import is_key
+from funcenv.sharding import ENV_AXIS
 from funcenv.struct import NDArray, PyTreeNode
 
 Tree = TypeVar("Tree")
-
-ENV_AXIS = "env"
-"""The axis of the mesh that environments are spread over."""
 
 CONNECT_SECONDS = 120
 """The time that processes have to find each other."""

@@ -15,7 +15,8 @@ import jax
 from jax.flatten_util import ravel_pytree
 
 from funcenv._jax import PartitionSpec, pmean, psum
-from funcenv.train.devices import ENV_AXIS, all_gather, is_deterministic
+from funcenv.sharding import ENV_AXIS
+from funcenv.train.devices import all_gather, is_deterministic
 
 Result = TypeVar("Result")
 

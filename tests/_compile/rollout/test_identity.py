@@ -131,13 +131,19 @@ for id in sys.argv[1:]:
         spread = jax.device_put(alone, NamedSharding(mesh, PartitionSpec("env")))
         assert len(spread.num_calls.devices()) == 8
         results = [funcenv.rollout(venv, policy, funcenv.key(1), 24, vstate=vstate) for vstate in (alone, spread)]
+        with jax.set_mesh(mesh):
+            results.append(funcenv.rollout(venv, policy, funcenv.key(1), 24, vstate=spread))
+            actions = jax.tree.map(lambda leaf: leaf[0], results[0][1].action)
+            program = jax.jit(venv.step).lower(spread, actions).compile().as_text()
+        assert not any(name in program for name in ("all-reduce", "all-gather", "all-to-all", "collective-permute"))
         assert results[0][2].count > 16
         assert all(not leaf.sharding.is_fully_replicated for leaf in jax.tree.leaves(results[1][:2])), "all is spread"
-        for a, b in zip(*map(jax.tree.leaves, [(kept, vstate.replace(key=None)) for vstate, kept, _ in results])):
-            if a.dtype.kind == "f" and id != "FrozenLake-v1":
-                np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)
-            else:
-                np.testing.assert_array_equal(a, b)
+        for a, *others in zip(*map(jax.tree.leaves, [(kept, vstate.replace(key=None)) for vstate, kept, _ in results])):
+            for b in others:
+                if a.dtype.kind == "f" and id != "FrozenLake-v1":
+                    np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)
+                else:
+                    np.testing.assert_array_equal(a, b)
 """
 
 MAPPED = """
