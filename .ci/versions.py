@@ -58,6 +58,8 @@ SETS = (
     Set("jax-0.9.2", "3.12", ("jax==0.9.2", "jaxlib==0.9.2", "flax", "gymnasium==1.4.0")),
     Set("jax-0.10.0", "3.13", ("jax==0.10.0", "jaxlib==0.10.0", "flax", "gymnasium==1.4.0")),
     Set("jax-0.10.2", "3.11", ("jax==0.10.2", "jaxlib==0.10.2", "flax", "gymnasium==1.4.0")),
+    Set("jax-0.11.2", "3.12", ("jax==0.11.2", "jaxlib==0.11.2", "flax", "gymnasium==1.2.2")),
+    Set("jax-0.12.0.1", "3.13", ("jax==0.12.0.1", "jaxlib==0.12.0.1", "flax", "gymnasium==1.4.0")),
 )
 SHOWN = ("python", "jax", "gymnasium", "numpy", "flax")
 

@@ -380,9 +380,7 @@ class Field(NamedTuple):
         """Return arrays `[num, ...]` to write to: the memory of the words, or fresh memory for narrow numbers."""
         if self.is_narrow:
             return np.zeros((len(words), *self.shape), self.dtype)
-        array = words.view(self.dtype)
-        array.shape = len(words), *self.shape  # this assignment raises an error where a copy would be needed
-        return array
+        return words.view(self.dtype).reshape((len(words), *self.shape), copy=False)
 
 
 def _received(sent: Any) -> NDArray:

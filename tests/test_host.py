@@ -388,9 +388,12 @@ print(rows[0, 0])
 def test_a_call_that_waits_for_its_own_thread_says_so():
     environment = {**os.environ, "PJRT_NPROC": "1", "JAX_PLATFORMS": "cpu"}
     outcome = subprocess.run([sys.executable, "-c", ONE_THREAD], env=environment, capture_output=True, text=True)
-    assert "got no arguments within 0.5 s" in outcome.stderr and "PJRT_NPROC to 2 or more" in outcome.stderr
     update = 'jax.config.update("jax_cpu_enable_async_dispatch", False)'
-    assert update in outcome.stderr
+    if jax.__version_info__ >= (0, 12):  # JAX hands them over in time
+        assert outcome.stdout == "1000.0\n", outcome.stderr
+    else:
+        assert "got no arguments within 0.5 s" in outcome.stderr and "PJRT_NPROC to 2 or more" in outcome.stderr
+        assert update in outcome.stderr
     mended = f"import jax; {update}\n{ONE_THREAD}"
     outcome = subprocess.run([sys.executable, "-c", mended], env=environment, capture_output=True, text=True)
     assert outcome.stdout == "1000.0\n", outcome.stderr

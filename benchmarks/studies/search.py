@@ -30,7 +30,13 @@ from funcenv.search import branch, make_search, playouts
 from funcenv.train.loop import Learner
 from funcenv.train.presets import preset
 
-BRANCHED = "ALE/Pong-v5", "Ant-v5", "LunarLander-v3"
+BRANCHED: dict[str, dict[str, Any]] = {  # with arguments of `make`, also of Gymnasium's
+    "arcade/Pong-v0": {"obs_type": "ram"},  # A search needs no screens, and a thousand of them are 100 MB a step.
+    "ALE/Pong-v5": {"obs_type": "ram"},
+    "Ant-v5": {},
+    "LunarLander-v3": {},
+}
+REFERENCES = {"arcade/Pong-v0": "ALE/Pong-v5"}  # where Gymnasium has another name
 NUM_PLAYED = 60  # steps before the state that is branched
 
 
@@ -50,7 +56,7 @@ def actions_of(env: Any, shape: tuple[int, ...], seed: int) -> Any:
 
 def branches(env_id: str, num_branches: int, num_steps: int) -> dict[str, Any]:
     """Branch one state many times in one call, compare some branches with replays, and time both libraries."""
-    env = funcenv.make(env_id)
+    env = funcenv.make(env_id, **BRANCHED[env_id])
     first = actions_of(env, (NUM_PLAYED,), 1)
     state, timestep = env.reset(funcenv.key(0))
     step = jax.jit(env.step)
@@ -91,7 +97,8 @@ def reference(env_id: str, first: Any, actions: Any) -> tuple[float, int]:
     import ale_py
 
     gymnasium.register_envs(ale_py)
-    env = gymnasium.make(env_id)
+    arguments, env_id = BRANCHED[env_id], REFERENCES.get(env_id, env_id)
+    env = gymnasium.make(env_id, **arguments)
     env.reset(seed=0)
     bare: Any = env.unwrapped
 
@@ -192,7 +199,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("study", choices=["branches", "lander"])
     parser.add_argument("--output", type=pathlib.Path, help="write the results to this file")
-    parser.add_argument("--ids", nargs="+", default=BRANCHED, choices=BRANCHED)
+    parser.add_argument("--ids", nargs="+", default=list(BRANCHED), choices=list(BRANCHED))
     parser.add_argument("--branches", type=int, default=1000)
     parser.add_argument("--steps", type=int, default=40, help="of a branch, or of a play from a leaf of the tree")
     parser.add_argument("--searches", nargs="*", default=["agent", "critic"], choices=["agent", "critic", "random"])

@@ -37,6 +37,7 @@ from funcenv.physics import (
     step,
     transform_of,
 )
+from funcenv.physics.scalars import opaque
 from funcenv.scene import Scene
 from funcenv.spaces import Box, Discrete
 from funcenv.struct import PyTreeNode, field
@@ -412,9 +413,10 @@ class LunarLander(HasLevels, FuncEnv[LunarLanderState, Any, Float[Array, "8"]]):
         """Return the change of -100 (distance + speed + |angle|) + 10 for each leg on the ground.
 
         The change of a length is computed from changes of its components: the difference of two lengths would lose
-        half of the digits of float32.
+        half of the digits of float32. The compiler does not see that the numbers are scaled: it would take the scale
+        out of a square, in some programs and not in others.
         """
-        before, after = self._measure(state), self._measure(next_state)
+        before, after = opaque((self._measure(state), self._measure(next_state)))
         distance = _change_of_length(before[:2], after[:2])
         speed = _change_of_length(before[2:4], after[2:4])
         tilt = jnp.abs(after[4]) - jnp.abs(before[4])

@@ -1,4 +1,4 @@
-"""Features of the installed JAX that the oldest supported one lacks."""
+"""Features that not every supported JAX has."""
 
 import pickle
 
@@ -26,4 +26,6 @@ def pickles_keys():
 OTHER_GENERATOR = "philox4x32" if has_generator("philox4x32") else "threefry2x32"
 """A generator of JAX's own, beside ours."""
 PICKLES_KEYS = pickles_keys()
+KERNELS_SCATTER = jax.__version_info__ < (0, 12)
+"""Whether XLA can write a scatter as a loop of a kernel: as long as it has the option of the emitter that does."""
 assert jax.__version_info__ < (0, 10) or (OTHER_GENERATOR == "philox4x32" and PICKLES_KEYS)
