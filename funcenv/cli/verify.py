@@ -107,7 +107,7 @@ def _replayed(folder: str, options: Options) -> Compared:
 
 
 def _set_exact() -> None:
-    """Set the flag of exact mode, which XLA reads when its backend starts."""
-    from funcenv.verify.record import EXACT_FLAG
+    """Set the flags of exact mode, which XLA reads when its backend starts."""
+    from funcenv.verify.record import EXACT_FLAGS
 
-    os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {EXACT_FLAG}".strip()
+    os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {EXACT_FLAGS}".strip()

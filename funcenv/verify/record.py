@@ -14,9 +14,9 @@ from funcenv.registry import spec
 from funcenv.verify.digest import Trace
 
 FORMAT = 1
-EXACT_FLAG = "--xla_cpu_max_isa=AVX"
-"""The flag with which XLA contracts no multiplication and addition to one operation, so that results do not depend on
-how it divides a program."""
+EXACT_FLAGS = "--xla_cpu_max_isa=AVX --xla_cpu_experimental_ynn_fusion_type="
+"""The flags with which results do not depend on how XLA divides a program, nor on the size of a batch: it contracts no
+multiplication and addition to one operation, and leaves no large sum to a library, which adds in another order."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Record:
         id: The registered id.
         declared: Its limit, threshold, parameters and spaces as text.
         traces: For each autoreset mode, by value, what its steps were without special flags.
-        exact_bits: For each mode the digests of all bits with `EXACT_FLAG`.
+        exact_bits: For each mode the digests of all bits with `EXACT_FLAGS`.
         made_with: The versions of the packages that made it.
     """
 

@@ -16,7 +16,7 @@ from funcenv.vector import AutoresetMode
 from funcenv.verify.digest import Trace
 from funcenv.verify.outcome import Outcome, Result, differences, judge
 from funcenv.verify.play import make_env, num_steps, trace_of
-from funcenv.verify.record import EXACT_FLAG, declaration, load_record, recorded_ids
+from funcenv.verify.record import EXACT_FLAGS, declaration, load_record, recorded_ids
 
 PACKAGES = ("funcenv", "jax", "jaxlib", "numpy", "flax", "mujoco", "ale-py", "gymnasium")
 """The packages whose versions a verification names, where they are installed."""
@@ -25,7 +25,7 @@ PACKAGES = ("funcenv", "jax", "jaxlib", "numpy", "flax", "mujoco", "ale-py", "gy
 def verify(id: str) -> Result:
     """Compare what an environment does on this machine with its record.
 
-    The digests of exact mode are compared if XLA runs with `EXACT_FLAG`, and otherwise those without.
+    The digests of exact mode are compared if XLA runs with `EXACT_FLAGS`, and otherwise those without.
 
     Args:
         id: A registered id, with its version.
@@ -73,8 +73,8 @@ def changed_declarations(theirs: Any, ours: Any) -> str:
 
 
 def is_exact() -> bool:
-    """Return whether XLA runs with the flag of exact mode."""
-    return EXACT_FLAG in os.environ.get("XLA_FLAGS", "").split()
+    """Return whether XLA runs with the flags of exact mode."""
+    return set(EXACT_FLAGS.split()) <= set(os.environ.get("XLA_FLAGS", "").split())
 
 
 def is_family_member(id: str) -> bool:

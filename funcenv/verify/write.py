@@ -23,7 +23,7 @@ from funcenv.vector import AutoresetMode
 from funcenv.verify.digest import Trace
 from funcenv.verify.outcomes import simulator
 from funcenv.verify.play import make_env, modes_of
-from funcenv.verify.record import EXACT_FLAG, Record, declaration, file_name, load_record, recorded_ids
+from funcenv.verify.record import EXACT_FLAGS, Record, declaration, file_name, load_record, recorded_ids
 from funcenv.verify.run import is_family_member, surroundings, traces
 
 GAMES = (
@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     both = [id for id in ids if id not in once]
     # Emulators compute with integers, in either mode. Rigid bodies take minutes to compile, so they are recorded
     # in exact mode alone; without it they are equal to rounding at best.
-    exact = _dumped(both, EXACT_FLAG) | _dumped(once, f"{EXACT_FLAG} {QUICK_FLAG}")
+    exact = _dumped(both, EXACT_FLAGS) | _dumped(once, f"{EXACT_FLAGS} {QUICK_FLAG}")
     plain = _dumped(both, "") | {id: exact[id] for id in once}
     return max([_write(_record(id, plain[id], exact[id]), options.replace) for id in ids], default=0)
 

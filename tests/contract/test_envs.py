@@ -30,6 +30,15 @@ def _assert_no_findings(case, run):
     assert findings == [], "\n".join(map(str, findings))
 
 
+DIFFERENTIABLE = {"CartPole-v0", "CartPole-v1", "MountainCar-v0", "MountainCarContinuous-v0", "Acrobot-v1"}
+DIFFERENTIABLE |= {"Pendulum-v1", "GoalReacher-v0"}
+
+
+def test_gradients_are_declared_where_they_were():
+    """The checker tries the gradients that are declared, and finds nothing where a declaration is gone."""
+    assert {id for id in environments.ids() if environments.bare(id).differentiable} == DIFFERENTIABLE
+
+
 def test_two_builds_are_one_program(case):
     """Registered parameters are values: jit finds the program that it compiled for an equal environment."""
     first, second = case.build(), case.build()

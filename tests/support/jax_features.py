@@ -28,4 +28,4 @@ OTHER_GENERATOR = "philox4x32" if has_generator("philox4x32") else "threefry2x32
 PICKLES_KEYS = pickles_keys()
 KERNELS_SCATTER = jax.__version_info__ < (0, 12)
 """Whether XLA can write a scatter as a loop of a kernel: as long as it has the option of the emitter that does."""
-assert jax.__version_info__ < (0, 10) or (OTHER_GENERATOR == "philox4x32" and PICKLES_KEYS)
+assert jax.__version_info__ < (0, 10, 2) or (OTHER_GENERATOR == "philox4x32" and PICKLES_KEYS)

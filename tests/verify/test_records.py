@@ -1,6 +1,6 @@
 """Every environment does what its record says, and an id whose record would change must become another id.
 
-Bits are compared in processes with the flag of exact mode: without it, even programs that are not optimized may
+Bits are compared in processes with the flags of exact mode: without it, even programs that are not optimized may
 contract a multiplication and an addition. Resets go the way that users have them, by the mark `fast_path`: computed for
 all rows and selected, a reset may round otherwise.
 """
@@ -19,7 +19,7 @@ from funcenv.registry import registry
 from funcenv.vector import AutoresetMode
 from funcenv.verify import load_record, recorded_ids
 from funcenv.verify.play import NUM_SHORT_STEPS, NUM_STEPS, make_env, trace_of
-from funcenv.verify.record import EXACT_FLAG, Record, declaration, file_name
+from funcenv.verify.record import EXACT_FLAGS, Record, declaration, file_name
 from funcenv.verify.write import FOLDER, QUICK_FLAG, ids_to_record, main
 from funcenv.wrappers import TimeLimit
 from tests.support import environments
@@ -32,7 +32,7 @@ SINGLE = [id for id in recorded_ids() if id in environments.ids()]
 @pytest.mark.parametrize("id", environments.rotating(SINGLE, environments.samples()))
 def test_an_environment_does_what_its_record_says(id):
     """Where this fails, the dynamics have changed: register a new version of the id."""
-    environment = {**os.environ, "XLA_FLAGS": f"{EXACT_FLAG} {QUICK_FLAG}"}
+    environment = {**os.environ, "XLA_FLAGS": f"{EXACT_FLAGS} {QUICK_FLAG}"}
     command = [sys.executable, "-m", "funcenv", "verify", id, "--json", "-"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     (result,) = json.loads(done.stdout)["results"]
