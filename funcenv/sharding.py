@@ -88,9 +88,18 @@ def axis_in_context(num_rows: int) -> str | None:
 
     >>> axis_in_context(8)
     """
-    mesh = jax.sharding.get_abstract_mesh()
-    size = mesh.shape.get(ENV_AXIS, 1) if ENV_AXIS in mesh.auto_axes else 1
+    size = num_devices_in_context()
     return ENV_AXIS if size > 1 and num_rows % size == 0 else None
+
+
+def num_devices_in_context() -> int:
+    """Return the size of the axis `ENV_AXIS`, if it is automatic, of the mesh that the program is traced for, or 1.
+
+    >>> num_devices_in_context()
+    1
+    """
+    mesh = jax.sharding.get_abstract_mesh()
+    return mesh.shape[ENV_AXIS] if ENV_AXIS in mesh.auto_axes else 1
 
 
 def spread_rows(axis: Any, tree: Any) -> Any:

@@ -15,7 +15,7 @@ from funcenv._compile.kept_jit import KeptJit
 from funcenv._compile.switch import is_enabled, is_plain
 from funcenv._compile.verified import Refusal
 from funcenv._jax import config
-from funcenv.sharding import target_platform
+from funcenv.sharding import num_devices_in_context, target_platform
 
 
 @functools.cache
@@ -133,13 +133,15 @@ def applies_to(platform: str, args: Any) -> bool:
 
 
 def require_backend(backend: str) -> None:
-    """Raise `Refusal` unless fast paths are enabled and this is the target platform."""
+    """Raise `Refusal` unless fast paths are enabled, and the program is for this platform and not for a mesh."""
     if is_plain():
         raise Refusal("switched off, so that results do not depend on the number of devices")
     if not is_enabled():
         raise Refusal("switched off by FUNCENV_NO_FAST_PATH")
     if target_platform() != backend:
         raise Refusal(f"the backend is {target_platform()}, not {backend}")
+    if num_devices_in_context() > 1:
+        raise Refusal("the environments are spread over a mesh")
 
 
 def require_no_debugging() -> None:
