@@ -96,7 +96,9 @@ TARGETS = {
     "autoreset_wrapper": Target(
         "funcenv/wrappers/autoreset.py", "tests/wrappers/test_autoreset.py", "tests/wrappers/test_stacks.py"
     ),
-    "box": Target("funcenv/spaces/box.py", "tests/spaces/test_box.py", "tests/spaces"),
+    "box": Target(
+        "funcenv/spaces/box.py", "tests/spaces/test_box.py tests/spaces/test_distributions.py", "tests/spaces"
+    ),
     "discrete": Target("funcenv/spaces/discrete.py", "tests/spaces/test_integers.py", "tests/spaces"),
     "returns": Target(
         "funcenv/train/updates/returns.py", "tests/train/test_returns.py", "tests/train/test_advantages.py"
