@@ -115,7 +115,11 @@ NUM_PARTS = 8
 TIMEOUT_SECONDS = 900
 PASSES = "passes the quick tests"
 SKIPPED_FUNCTIONS = ("scene", "backdrop", "__repr__", "get_keys_to_action", "stateful_attributes")  # drawings and words
-EQUIVALENT: dict[str, str] = {}
+EQUIVALENT: dict[str, str] = {
+    "envs/classic_control/acrobot.py:193:40: self.torque_noise_max > 0 -> self.torque_noise_max >= 0": "no noise",
+    "envs/multi_agent/coin_game.py:96:53: -1 -> 1": "the last of two axes",
+    "envs/arcade/pong.py:176:78: state.ball_y > 0 -> state.ball_y >= 0": "a ball at 0 is outside of the court",
+}
 """Survivors that change nothing, by their names, with the reason."""
 
 _COMPARISONS: dict[type, type] = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt}
@@ -129,7 +133,7 @@ class Mutant(NamedTuple):
     """One changed file."""
 
     target: str
-    name: str  # "file:line: before -> after"
+    name: str  # "file:line:column: before -> after"
     source: str
 
 
@@ -198,7 +202,7 @@ def mutants_of(target: str) -> Iterator[Mutant]:
         before, after = ast.get_source_segment(source, node), ast.unparse(new)
         changed = _replaced(source, node, f"({after})")
         shown = " ".join(str(before).split())
-        yield Mutant(target, f"{path}:{node.lineno}: {shown} -> {after}", changed)
+        yield Mutant(target, f"{path}:{node.lineno}:{node.col_offset}: {shown} -> {after}", changed)
 
 
 def _changes(tree: ast.Module) -> Iterator[tuple[Any, ast.expr]]:
