@@ -53,7 +53,7 @@ def verify_against_gymnasium(id: str) -> Result:
 
     Returns:
         `EXACT` if observations, as float32, are equal in every bit; `ROUNDING` if they and the rewards differ by at
-        most `TOLERANCE` in each step; else `DIFFERENT`, with the first step. `MISSING` without the packages.
+        most `TOLERANCE` in each step; else `DIFFERENT`, with the first step. `MISSING` without the packages, or in a Gymnasium that lacks the id.
 
     >>> verify_against_gymnasium("CliffWalking-v1").outcome.value
     'equal bit for bit'
@@ -67,7 +67,7 @@ def verify_against_gymnasium(id: str) -> Result:
             return _compare_steps(id, _play_mujoco(id))
         if id.startswith("ALE/"):
             return _compare_steps(id, _play_atari(id))
-    except (ImportError, gymnasium.error.DependencyNotInstalled) as error:
+    except (ImportError, gymnasium.error.DependencyNotInstalled, gymnasium.error.UnregisteredEnv) as error:
         return Result(id, Outcome.MISSING, reason=str(error).partition("\n")[0])
     return Result(id, Outcome.UNRECORDED, reason="it is not compared with Gymnasium here; the test suite does")
 

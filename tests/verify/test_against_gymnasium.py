@@ -22,6 +22,13 @@ def test_a_changed_parameter_is_found(monkeypatch):
     assert found.outcome is Outcome.DIFFERENT and found.first_step == 1
 
 
+def test_an_id_that_the_installed_gymnasium_lacks_is_said(monkeypatch):
+    monkeypatch.setattr(verification, "_TABULAR", (*verification._TABULAR, "Taxi-v99"))
+    monkeypatch.setattr(verification, "make_stateful", lambda id: verification.gymnasium.make("Taxi-v4"))
+    found = verify_against_gymnasium("Taxi-v99")
+    assert found.outcome is Outcome.MISSING and "Taxi" in found.reason
+
+
 def test_what_is_not_compared_is_said(monkeypatch):
     assert verify_against_gymnasium("LunarLander-v3").outcome is Outcome.UNRECORDED
     monkeypatch.setattr(verification, "_play_atari", lambda id: iter(["no ale_py"]) and __import__("no_such_module"))
