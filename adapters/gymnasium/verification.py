@@ -53,7 +53,8 @@ def verify_against_gymnasium(id: str) -> Result:
 
     Returns:
         `EXACT` if observations, as float32, are equal in every bit; `ROUNDING` if they and the rewards differ by at
-        most `TOLERANCE` in each step; else `DIFFERENT`, with the first step. `MISSING` without the packages, or in a Gymnasium that lacks the id.
+        most `TOLERANCE` in each step; else `DIFFERENT`, with the first step. `MISSING` without the packages, or if the
+        installed Gymnasium lacks the id.
 
     >>> verify_against_gymnasium("CliffWalking-v1").outcome.value
     'equal bit for bit'
