@@ -132,10 +132,9 @@ def by_device(function: Callable[..., Any], env: AnyEnv, num_envs: int, *rows: A
         return function(env, num_envs, *rows)
     own, whole, mesh = PartitionSpec(axis), PartitionSpec(), jax.sharding.get_abstract_mesh()
     num_devices = math.prod(mesh.shape[name] for name in (axis if isinstance(axis, tuple) else (axis,)))
+    axes = parameter_axes(env, num_envs)
     env_specs = jax.tree.map(
-        lambda axis, _: whole if axis is None else own,
-        *(parameter_axes(env, num_envs), env),
-        is_leaf=lambda axis: axis is None,
+        lambda batch, _: whole if batch is None else own, axes, env, is_leaf=lambda batch: batch is None
     )
     env = map_batched(env, num_envs, lambda leaf: spread_rows(explicit, leaf))
     mapped: Callable[..., Any] = jax.shard_map(

@@ -15,7 +15,7 @@ import jax
 from jax.flatten_util import ravel_pytree
 
 from funcenv._jax import PartitionSpec, pmean, psum
-from funcenv.sharding import ENV_AXIS
+from funcenv.sharding import ENV_AXIS, num_devices_in_context
 from funcenv.train.devices import all_gather, is_deterministic
 
 Result = TypeVar("Result")
@@ -27,7 +27,7 @@ def num_shares(num_rows: int) -> int:
     >>> num_shares(8)
     1
     """
-    devices = jax.sharding.get_abstract_mesh().shape.get(ENV_AXIS, 1)
+    devices = num_devices_in_context()
     return 1 if is_deterministic() or num_rows % devices else devices
 
 

@@ -27,5 +27,7 @@ OTHER_GENERATOR = "philox4x32" if has_generator("philox4x32") else "threefry2x32
 """A generator of JAX's own, beside ours."""
 PICKLES_KEYS = pickles_keys()
 KERNELS_SCATTER = jax.__version_info__ < (0, 12)
-"""Whether XLA can write a scatter as a loop of a kernel: as long as it has the option of the emitter that does."""
+"""True if XLA writes a scatter as a loop of a kernel: the emitter that does so has an option, which JAX 0.12 lacks."""
+SHARDS_ARE_EXACT = jax.__version_info__ < (0, 12)
+"""True if a rollout that is divided among threads equals the whole in every bit."""
 assert jax.__version_info__ < (0, 10, 2) or (OTHER_GENERATOR == "philox4x32" and PICKLES_KEYS)

@@ -40,7 +40,7 @@ time.sleep(0.2)
 @pytest.mark.parametrize("limit", [1000, 2048])
 def test_a_limit_of_the_disk_is_one_error_and_the_threads_of_the_library_print_nothing(tmp_path, limit):
     command = [sys.executable, "-c", SAVE_UNDER_A_LIMIT, str(tmp_path), str(limit)]
-    environment = {**os.environ, "JAX_ENABLE_COMPILATION_CACHE": "false"}  # whose files the limit would cut, too
+    environment = {**os.environ, "JAX_ENABLE_COMPILATION_CACHE": "false"}  # the limit would cut its files
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
     assert done.stdout == f"[Errno 27] File too large: '{tmp_path}'\n" and done.stderr == ""
 

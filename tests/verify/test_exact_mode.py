@@ -1,4 +1,4 @@
-"""In exact mode, an environment lives the same life alone and in a large batch, bit for bit."""
+"""Exact mode: an environment lives the same life alone and in a large batch, bit for bit."""
 
 import os
 import subprocess
@@ -18,14 +18,15 @@ NUM_ENVS, NUM_STEPS, NUM_COMPARED = 1000, 5 if env.calls_host else 30, 4
 keys = jax.random.split(funcenv.key(3), NUM_ENVS)
 reset, step = jax.jit(env.reset), jax.jit(env.step)
 reset_all, step_all, sample = (jax.jit(jax.vmap(f)) for f in (env.reset, env.step, env.action_space.sample))
+MAX_LEVELS = 1 if id == "CarRacing-v3" else 0  # of 255, by which a color may differ
 
 
 def compare(together, alone):
-    for row, (state, timestep) in enumerate(alone):
-        kept = (state, timestep) if id != "CarRacing-v3" else (state, timestep.replace(observation=None))
-        batch = together if id != "CarRacing-v3" else (together[0], together[1].replace(observation=None))
-        for a, b in zip(jax.tree.leaves(batch), jax.tree.leaves(kept), strict=True):
-            if not jax.dtypes.issubdtype(b.dtype, jax.dtypes.prng_key):
+    for row, single in enumerate(alone):
+        for a, b in zip(jax.tree.leaves(together), jax.tree.leaves(single), strict=True):
+            if b.dtype == np.uint8:
+                np.testing.assert_allclose(np.asarray(a[row], int), np.asarray(b, int), rtol=0, atol=MAX_LEVELS)
+            elif not jax.dtypes.issubdtype(b.dtype, jax.dtypes.prng_key):
                 np.testing.assert_array_equal(np.asarray(a[row]), np.asarray(b))
 
 

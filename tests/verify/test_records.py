@@ -1,6 +1,6 @@
 """Every environment does what its record says, and an id whose record would change must become another id.
 
-Bits are compared in processes with the flags of exact mode: without it, even programs that are not optimized may
+Bits are compared in processes with the flags of exact mode: without them, even programs that are not optimized may
 contract a multiplication and an addition. Resets go the way that users have them, by the mark `fast_path`: computed for
 all rows and selected, a reset may round otherwise.
 """

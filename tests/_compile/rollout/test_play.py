@@ -198,7 +198,7 @@ def test_plain_means_plain(monkeypatch):
 def test_other_numbers_of_steps_and_parameters_compile_nothing():
     traces = []
 
-    class Traced(Walk):
+    class Traced(Board if KERNELS_SCATTER else Walk):
         scale: float = 1.0
 
         def reward(self, state, action, next_state):
