@@ -61,6 +61,15 @@ def nothing_kept():
 
 
 @pytest.fixture(scope="module", autouse=True)
+def own_registry():
+    """Forget what the tests of a file register, which those of another would count among all ids."""
+    from tests.support import registries
+
+    with registries.restored():
+        yield
+
+
+@pytest.fixture(scope="module", autouse=True)
 def bounded_memory():
     """Drop compiled programs between files when they take too much memory; the cache on disk still has them."""
     yield

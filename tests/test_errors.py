@@ -74,7 +74,7 @@ class Windy(Line):
     wind = 0.5
 
 
-funcenv.register("errors/Windy-v0", Windy)
+funcenv.register("test/Windy-v0", Windy)
 
 
 def start(env):
@@ -226,7 +226,7 @@ TABLE = [
     (lambda: play(lambda observation, key: observation[:, 0]), IndexError, "", "float32[", "mapped over all of them"),
     (lambda: play(lambda observation, key: jnp.zeros(3, int)), ValueError, "has shape ()", "(3,)", "one action"),
     (lambda: Windy().replace(wind=1.0), TypeError, "no annotation", "'wind'", "wind: float = ..."),
-    (lambda: funcenv.make("errors/Windy-v0", wind=1.0), TypeError, "no annotation", "'wind'", "wind: float = ..."),
+    (lambda: funcenv.make("test/Windy-v0", wind=1.0), TypeError, "no annotation", "'wind'", "wind: float = ..."),
     (named_terminated, TypeError, "is never called", "Boat.terminated", "name it terminal"),
     (array_default, TypeError, "all instances would share", "Boat.weights", "default_factory=lambda: ..., ndim=1"),
     (
