@@ -1,88 +1,182 @@
-"""Compare curricula of levels on Lake Maze: success on held-out levels, several seeds each.
+"""Compare curricula of levels: the agent's score in held-out levels, several seeds each.
 
-    python benchmarks/studies/levels.py --output levels.json
+    python benchmarks/studies/levels.py --output lakes.json
+    python benchmarks/studies/levels.py --task BipedalWalkerHardcore-v3 --output walker.json
+    python benchmarks/studies/levels.py --train-levels 100 --output gap.json
+    python benchmarks/studies/levels.py --draw lakes.json walker.json
 
-Every curriculum trains on levels that the environment draws, which need not have a path to the goal, and is tested on
-levels that have one of at least eight steps and that no training used. The interval is a bootstrap over seeds.
+Every curriculum trains on levels that the environment draws, and is tested on levels that no training used. With
+`--train-levels` it trains on so many levels only, and is tested on those as well. Levels of Lake Maze need not have a
+path to the goal, but those of tests have one of at least eight steps. Intervals are bootstraps over seeds.
 """
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import pathlib
+import tempfile
 import time
+from collections.abc import Callable
 from typing import Any
 
 import jax
 import numpy as np
 
 import funcenv
-from funcenv.envs import LakeMaze
+from funcenv.func_env import AnyEnv
 from funcenv.levels import LevelSet, draw_levels, evaluate_levels
 from funcenv.train.algorithms import plr
 from funcenv.train.loop import Learner
 from funcenv.train.reports.aggregate import bootstrap_interval
 
 CURRICULA = "uniform", "plr", "robust_plr", "accel"
-NUM_TEST_LEVELS = 256
 MIN_PATH = 8
+PICTURE = pathlib.Path(__file__).resolve().parents[2] / "docs/assets/levels/curricula.svg"
+COLORS = {"uniform": "#1c2330", "plr": "#3f51b5", "robust_plr": "#12858d", "accel": "#e8710a"}
 
 
-def held_out_levels(env: LakeMaze) -> LevelSet:
-    """Return levels with a path of at least `MIN_PATH` steps, from a key that no training uses."""
-    levels = draw_levels(env, 20 * NUM_TEST_LEVELS, funcenv.key(987_654_321))
+def with_paths(env: AnyEnv, levels: LevelSet) -> LevelSet:
+    """Return the levels of Lake Maze that have a path of at least `MIN_PATH` steps."""
     lengths = jax.jit(jax.vmap(lambda tiles: env.replace(tiles=tiles).path_length()))(levels.parameters["tiles"])
-    return levels[np.flatnonzero(np.asarray(lengths) >= MIN_PATH)[:NUM_TEST_LEVELS]]
+    return levels[np.flatnonzero(np.asarray(lengths) >= MIN_PATH)]
 
 
-def train(config: plr.Config, levels: LevelSet, num_tests: int) -> dict[str, Any]:
-    """Train all seeds, test them several times on the way, and return their success `[num_tests, num_seeds]`."""
-    learner = Learner(plr, config)
-    env = learner.env
-    state, start, success, steps = learner.init(funcenv.key(config.seed)), time.process_time(), [], []
+@dataclasses.dataclass(frozen=True)
+class Task:
+    """An environment that draws levels, and how its curricula are compared."""
+
+    score: str  # what the mean return is
+    settings: dict[str, Any]
+    num_test_levels: int
+    choose: Callable[[AnyEnv, LevelSet], LevelSet] = lambda env, levels: levels
+
+
+TASKS = {
+    "LakeMaze-v0": Task(
+        score="success",
+        settings={
+            "total_timesteps": 1_000_000,
+            "num_envs": 32,
+            "num_steps": 128,
+            "learning_rate": 1e-3,
+            "gamma": 0.995,
+        },
+        num_test_levels=256,
+        choose=with_paths,
+    ),
+    # The size of a batch and the discount are those of Parker-Holder et al. (2022), who train for a thousand times as
+    # many steps; a smaller buffer is filled after four updates.
+    "BipedalWalkerHardcore-v3": Task(
+        score="mean return",
+        settings={
+            "total_timesteps": 2_000_000,
+            "num_envs": 16,
+            "num_steps": 2048,
+            "num_epochs": 10,
+            "num_minibatches": 128,
+            "learning_rate": 3e-4,
+            "gamma": 0.99,
+            "entropy_coefficient": 0.001,
+            "normalize_observation": True,
+            "level_buffer": 128,
+        },
+        num_test_levels=64,
+    ),
+}
+
+
+def held_out_levels(env: AnyEnv, task: Task) -> LevelSet:
+    """Return the levels of a test, from a key that no training uses."""
+    levels = draw_levels(env, 20 * task.num_test_levels, funcenv.key(987_654_321))
+    return task.choose(env, levels)[: task.num_test_levels]
+
+
+def train(config: plr.Config, tests: dict[str, LevelSet], num_tests: int) -> dict[str, Any]:
+    """Train all seeds, test them several times on the way, and return scores `[num_tests][num_seeds]` by test."""
+    learner, env = Learner(plr, config), funcenv.make(config.env_id)
+    state, start = learner.init(funcenv.key(config.seed)), time.process_time()
+    scores: dict[str, list[list[float]]] = {name: [] for name in tests}
+    steps: list[int] = []
     for test in range(num_tests):
         goal = config.num_updates * (test + 1) // num_tests
         state, _ = learner.advance_to(state, goal)
         agents = learner.agents(state)
-        scores = [
-            evaluate_levels(env, levels, jax.tree.map(lambda leaf, i=i: leaf[i], agents), funcenv.key(1)).mean_returns
-            for i in range(config.num_seeds)
-        ]
-        success.append([float(score.mean()) for score in scores])
         steps.append(goal * config.batch_size)
-        print(
-            config.curriculum, steps[-1], np.round(success[-1], 3), f"{time.process_time() - start:.0f} s", flush=True
-        )
-    return {"steps": steps, "success": success, "cpu_seconds": time.process_time() - start}
+        for name, levels in tests.items():
+            each = [jax.tree.map(lambda leaf, i=i: leaf[i], agents) for i in range(config.num_seeds)]
+            played = [evaluate_levels(env, levels, agent, funcenv.key(1)).mean_returns for agent in each]
+            scores[name].append([round(float(returns.mean()), 4) for returns in played])
+            seconds = time.process_time() - start
+            print(config.curriculum, name, steps[-1], np.round(scores[name][-1], 3), f"{seconds:.0f} s", flush=True)
+    return {"steps": steps, "scores": scores, "cpu_seconds": round(time.process_time() - start, 1)}
+
+
+def interval(scores: list[float]) -> str:
+    """Return the mean of seeds and its interval in words."""
+    low, high = bootstrap_interval(np.mean, np.array(scores)[:, None])
+    return f"{np.mean(scores):.3f} [{low:.3f}, {high:.3f}]"
+
+
+def draw(files: list[pathlib.Path]) -> pathlib.Path:
+    """Draw the scores in held-out levels against steps, a panel for each file; a band covers all seeds."""
+    import matplotlib.pyplot as plt
+
+    studies = [json.loads(file.read_text()) for file in files]
+    with plt.rc_context(
+        {"font.family": "sans-serif", "font.size": 10, "svg.fonttype": "path", "svg.hashsalt": "levels"}
+    ):
+        figure, axes = plt.subplots(1, len(studies), figsize=(4.6 * len(studies), 3.4), squeeze=False)
+        for axis, study in zip(axes[0], studies, strict=True):
+            for curriculum, result in study["curricula"].items():
+                steps, scores = np.array(result["steps"]) / 1e6, np.array(result["scores"]["held out"])
+                axis.plot(steps, scores.mean(1), color=COLORS[curriculum], lw=2, label=curriculum)
+                axis.fill_between(steps, scores.min(1), scores.max(1), color=COLORS[curriculum], alpha=0.12, lw=0)
+            axis.set(
+                title=study["task"], xlabel="steps (millions)", ylabel=f"{TASKS[study['task']].score}, held-out levels"
+            )
+            axis.spines[["top", "right"]].set_visible(False)
+            axis.grid(color="#e6e9ef")
+        axes[0][0].legend(frameon=False)
+        figure.tight_layout()
+        figure.savefig(PICTURE, metadata={"Date": None})
+    return PICTURE
 
 
 def main() -> None:
-    """Run the study."""
+    """Run the study, or draw the results of earlier ones."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--task", default="LakeMaze-v0", choices=TASKS)
     parser.add_argument("--output", type=pathlib.Path, default=pathlib.Path("levels.json"))
     parser.add_argument("--curricula", nargs="+", default=list(CURRICULA), choices=CURRICULA)
-    parser.add_argument("--steps", type=int, default=1_500_000, help="environment steps of each seed")
+    parser.add_argument("--steps", type=int, help="environment steps of each seed")
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--tests", type=int, default=6, help="tests on the way")
+    parser.add_argument("--tests", type=int, default=4, help="tests on the way")
+    parser.add_argument("--train-levels", type=int, help="train on so many levels only, and test in them as well")
+    parser.add_argument("--draw", type=pathlib.Path, nargs="+", metavar="FILE", help="draw the results in these files")
     options = parser.parse_args()
-    levels, results = held_out_levels(LakeMaze()), {}
-    for curriculum in options.curricula:
-        config = plr.Config(
-            env_id="LakeMaze-v0",
-            curriculum=curriculum,
-            num_envs=32,
-            num_steps=128,
-            num_seeds=options.seeds,
-            total_timesteps=options.steps,
-            learning_rate=1e-3,
-            gamma=0.995,
-        )
-        results[curriculum] = train(config, levels, options.tests)
-        success = np.array(results[curriculum]["success"][-1])
-        low, high = bootstrap_interval(np.mean, success[:, None])
-        print(f"{curriculum}: success {success.mean():.3f} [{low:.3f}, {high:.3f}]", flush=True)
-        options.output.write_text(json.dumps(results, indent=2) + "\n")
+    if options.draw:
+        print(draw(options.draw))
+        return
+    task, env = TASKS[options.task], funcenv.make(options.task)
+    settings = task.settings | ({"total_timesteps": options.steps} if options.steps else {})
+    tests = {"held out": held_out_levels(env, task)}
+    study: dict[str, Any] = {"task": options.task, "jax": jax.__version__, "settings": settings, "curricula": {}}
+    with tempfile.TemporaryDirectory() as folder:
+        if options.train_levels:
+            many = draw_levels(env, 20 * options.train_levels, funcenv.key(123_456_789))
+            tests["trained on"] = task.choose(env, many)[: options.train_levels]
+            tests["trained on"].require_disjoint(tests["held out"])
+            tests["trained on"].save(path := pathlib.Path(folder) / "levels.safetensors")
+            settings = settings | {"levels": str(path)}
+            study["train_levels"] = options.train_levels
+        for curriculum in options.curricula:
+            config = plr.Config(env_id=options.task, curriculum=curriculum, num_seeds=options.seeds, **settings)
+            study["curricula"][curriculum] = result = train(config, tests, options.tests)
+            for name in tests:
+                print(f"{curriculum}, {name}: {task.score} {interval(result['scores'][name][-1])}", flush=True)
+            options.output.write_text(json.dumps(study) + "\n")
 
 
 if __name__ == "__main__":

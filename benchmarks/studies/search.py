@@ -1,7 +1,8 @@
-"""Costs and gains of searching real environments: branches of states, and planning in LunarLander.
+"""Costs and gains of searching real environments: branches of states, planning in LunarLander, learning in MinAtar.
 
     python benchmarks/studies/search.py branches        1,000 branches of one state in one call, beside copies of C's
     python benchmarks/studies/search.py lander          PPO's agent, with and without a search on top of it
+    python benchmarks/studies/search.py minatar         AlphaZero, which learns from searches, beside PPO at equal steps
 
 `branches` first compares every branch with its replay from the same state, bit for bit. The other side is Gymnasium's
 own environment, which is brought back to the state for each branch, as its simulator allows: Atari by
@@ -27,6 +28,7 @@ import numpy as np
 import funcenv
 from funcenv.policy import adapted
 from funcenv.search import branch, make_search, playouts
+from funcenv.train import alphazero
 from funcenv.train.loop import Learner
 from funcenv.train.presets import preset
 
@@ -38,6 +40,7 @@ BRANCHED: dict[str, dict[str, Any]] = {  # with arguments of `make`, also of Gym
 }
 REFERENCES = {"arcade/Pong-v0": "ALE/Pong-v5"}  # where Gymnasium has another name
 NUM_PLAYED = 60  # steps before the state that is branched
+GAMES = tuple(f"MinAtar/{name}-v1" for name in ("Breakout", "Asterix", "SpaceInvaders", "Freeway", "Seaquest"))
 
 
 def clock(work: Callable[[], Any]) -> tuple[float, float]:
@@ -194,10 +197,37 @@ def play(env: Any, policy: Any, num_episodes: int) -> dict[str, Any]:
     }
 
 
+def minatar(env_id: str, num_episodes: int, total_timesteps: int, num_seeds: int) -> dict[str, Any]:
+    """Train seeds of AlphaZero and PPO by their presets for equally many steps, and test them.
+
+    Returns are means over episodes of most likely actions, one for each seed. The first seed of AlphaZero also plays
+    with searches of `num_simulations`.
+    """
+    results: dict[str, Any] = {"total_timesteps": total_timesteps, "episodes": num_episodes}
+    for name in ("ppo", "alphazero"):
+        config = dataclasses.replace(preset(env_id, name), total_timesteps=total_timesteps, num_seeds=num_seeds)
+        learner, start = Learner(name, config), time.process_time()
+        state, _ = learner.advance_to(learner.init(funcenv.key(config.seed)), config.num_updates)
+        jax.block_until_ready(state)
+        seconds = time.process_time() - start
+        agents = [learner.agent(state, seed) for seed in range(num_seeds)]
+        played = [funcenv.evaluate(learner.env, agent, num_episodes, funcenv.key(5)) for agent in agents]
+        results[name] = {
+            "returns": [round(float(evaluation.mean_return), 2) for evaluation in played],
+            "cpu_seconds": round(seconds, 1),
+        }
+        print(env_id, name, results[name], flush=True)
+        if name == "alphazero":
+            search = alphazero.search_with(config, learner.env, agents[0])
+            with_search = funcenv.evaluate(learner.env, search, num_episodes, funcenv.key(5))
+            results["first seed with search"] = round(float(with_search.mean_return), 2)
+    return results
+
+
 def main() -> None:
     """Run one of the studies."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("study", choices=["branches", "lander"])
+    parser.add_argument("study", choices=["branches", "lander", "minatar"])
     parser.add_argument("--output", type=pathlib.Path, help="write the results to this file")
     parser.add_argument("--ids", nargs="+", default=list(BRANCHED), choices=list(BRANCHED))
     parser.add_argument("--branches", type=int, default=1000)
@@ -205,12 +235,17 @@ def main() -> None:
     parser.add_argument("--searches", nargs="*", default=["agent", "critic"], choices=["agent", "critic", "random"])
     parser.add_argument("--episodes", type=int, default=20)
     parser.add_argument("--simulations", type=int, default=64)
-    parser.add_argument("--total-timesteps", type=int, default=1_500_000, help="of PPO's agent")
+    parser.add_argument("--total-timesteps", type=int, help="of training; by default 1.5 million, or 1 in MinAtar")
+    parser.add_argument("--games", nargs="+", default=list(GAMES), choices=GAMES, help="of MinAtar")
+    parser.add_argument("--seeds", type=int, default=3, help="of agents of MinAtar")
     options = parser.parse_args()
     if options.study == "branches":
         found: Any = ((env_id, branches(env_id, options.branches, options.steps)) for env_id in options.ids)
+    elif options.study == "minatar":
+        training = options.total_timesteps or 1_000_000, options.seeds
+        found = ((env_id, minatar(env_id, options.episodes, *training)) for env_id in options.games)
     else:
-        sizes = options.episodes, options.simulations, options.steps, options.total_timesteps
+        sizes = options.episodes, options.simulations, options.steps, options.total_timesteps or 1_500_000
         found = lander(options.searches, *sizes)
     results: dict[str, Any] = {}
     for name, result in found:

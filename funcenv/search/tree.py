@@ -83,7 +83,7 @@ class SearchPolicy(PyTreeNode):
         root_key, key = jax.random.split(key)
         node = Node.begin(self.env, state, observation)
         value, logits = self.value_and_prior(state, observation, root_key)
-        root = _mctx().RootFnOutput(
+        root = require_mctx().RootFnOutput(
             prior_logits=self._legal(node, logits)[None], value=value[None], embedding=_batch_of(node)
         )
         illegal = None if (mask := self._mask(node)) is None else ~mask[None]
@@ -101,9 +101,9 @@ class SearchPolicy(PyTreeNode):
     def _run(self, key: jax.Array, root: Any, illegal: jax.Array | None) -> Any:
         arguments = self.value_and_prior, key, root, self._expand, self.num_simulations, illegal, self.max_depth
         if self.method == "gumbel":
-            return _mctx().gumbel_muzero_policy(*arguments, gumbel_scale=self.exploration)
+            return require_mctx().gumbel_muzero_policy(*arguments, gumbel_scale=self.exploration)
         fraction = _DIRICHLET_FRACTION * self.exploration
-        return _mctx().muzero_policy(*arguments, dirichlet_fraction=fraction, temperature=self.exploration)
+        return require_mctx().muzero_policy(*arguments, dirichlet_fraction=fraction, temperature=self.exploration)
 
     def _expand(self, value_and_prior: Any, key: jax.Array, index: jax.Array, nodes: Node) -> tuple[Any, Node]:
         """Return the outcomes of actions in a batch of nodes, as mctx asks for them."""
@@ -113,7 +113,7 @@ class SearchPolicy(PyTreeNode):
             following, timestep = advance(self.env, node, self._as_action(index), step_key)
             value, logits = value_and_prior(following.state, following.observation, value_key)
             stays = jnp.where(node.truncated, jnp.ones_like(value), jnp.asarray(self.gamma, value.dtype))
-            outcome = _mctx().RecurrentFnOutput(
+            outcome = require_mctx().RecurrentFnOutput(
                 reward=timestep.reward.astype(value.dtype),
                 discount=jnp.where(following.terminated, jnp.zeros_like(value), stays),
                 prior_logits=self._legal(following, logits),
@@ -194,7 +194,7 @@ def make_search(
     require_probability(gamma=gamma)
     require_at_least(0, "exploration", exploration, remedy="0 takes the best action")
     require_one_of("method", method, METHODS)
-    _mctx()
+    require_mctx()
     return SearchPolicy(
         env=model,
         value_and_prior=as_policy(value_and_prior),
@@ -210,7 +210,12 @@ def _batch_of(tree: Any) -> Any:
     return jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], tree)
 
 
-def _mctx() -> ModuleType:
+def require_mctx() -> ModuleType:
+    """Return the package mctx.
+
+    Raises:
+        ModuleNotFoundError: it is not installed; the message says how to install it.
+    """
     try:
         import mctx
     except ModuleNotFoundError:

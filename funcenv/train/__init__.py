@@ -9,6 +9,7 @@ import funcenv.hints as _hints
 
 if TYPE_CHECKING:
     from funcenv.train.algorithms import (
+        alphazero,
         bc,
         dqn,
         iql,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from funcenv.train.sweeps import grid, sweep
 
 _ALGORITHMS = [
+    "alphazero",
     "bc",
     "dqn",
     "iql",
@@ -45,6 +47,7 @@ _ALGORITHMS = [
 _FUNCTIONS = {"grid": "sweeps", "load_policy": "runs.policy", "stateful_policy": "runs.policy", "sweep": "sweeps"}
 
 __all__ = [
+    "alphazero",
     "bc",
     "dqn",
     "grid",

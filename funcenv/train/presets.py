@@ -106,6 +106,16 @@ _SEAQUEST: dict[str, Any] = {
     "learning_rate": 5e-4,
 }
 
+_MINATAR_BY_SEARCH: dict[str, Any] = {
+    "total_timesteps": 2_000_000,
+    "num_envs": 64,
+    "num_steps": 32,
+    "num_minibatches": 8,
+    "learning_rate": 3e-3,
+    "hidden_sizes": (64,),
+    "activation": "relu",
+}
+
 _ATARI: dict[str, Any] = {
     "num_envs": 64,
     "num_epochs": 2,
@@ -279,6 +289,11 @@ PRESETS: dict[tuple[str, str], dict[str, Any]] = {
     ("ppo", "Reacher-v5"): {**_MUJOCO, "total_timesteps": 2_000_000, "num_envs": 32, "gamma": 0.95},
     ("ppo", "Swimmer-v5"): {**_MUJOCO, "gamma": 0.9999},  # a stroke pays late: with 0.99 the return stays at 55
     ("ppo", "Walker2d-v5"): _MUJOCO,
+    ("alphazero", "MinAtar/Asterix-v1"): _MINATAR_BY_SEARCH,
+    ("alphazero", "MinAtar/Breakout-v1"): _MINATAR_BY_SEARCH,
+    ("alphazero", "MinAtar/Freeway-v1"): _MINATAR_BY_SEARCH,
+    ("alphazero", "MinAtar/Seaquest-v1"): _MINATAR_BY_SEARCH,
+    ("alphazero", "MinAtar/SpaceInvaders-v1"): _MINATAR_BY_SEARCH,
     ("ppo", "MinAtar/Asterix-v1"): _MINATAR,
     ("ppo", "MinAtar/Breakout-v1"): _MINATAR,
     ("ppo", "MinAtar/Freeway-v1"): _MINATAR,

@@ -15,7 +15,8 @@ from tests.fuzz.values import mostly
 
 LEDGER = Ledger("settings")
 
-ALGORITHMS = ("dqn", "plr", "ppo", "pqn", "q_learning", "recurrent_ppo", "reinforce", "sac", "simba", "td3", "tqc")
+ALGORITHMS = ("alphazero", "dqn", "plr", "ppo", "pqn", "q_learning", "recurrent_ppo", "reinforce")
+ALGORITHMS += ("sac", "simba", "td3", "tqc")
 CONFIGS = {name: importlib.import_module(f"funcenv.train.algorithms.{name}").Config for name in ALGORITHMS}
 UNBOUNDED = ("network", "env_params")  # settings that name code, or hold parameters of any name
 

@@ -12,10 +12,10 @@ import pytest
 
 import funcenv
 from funcenv.spaces import Discrete
-from funcenv.train import dqn, pqn, reinforce, sac, simba, td3, tqc
+from funcenv.train import alphazero, dqn, pqn, reinforce, sac, simba, td3, tqc
 from funcenv.train.agents.distributions import Categorical, SquashedGaussian
 from funcenv.train.agents.networks import QNetwork
-from funcenv.train.agents.q_agent import QAgent, epsilon_greedy
+from funcenv.train.agents.q_agent import QAgent, QuantileAgent, epsilon_greedy
 from funcenv.train.algorithms._off_policy import critic_loss, step_critics
 from funcenv.train.algorithms.tqc import quantile_huber_loss
 from funcenv.train.loop import Learner, train
@@ -62,6 +62,29 @@ def test_the_loss_of_dqn_is_that_of_huber():
     loss, metrics = dqn.q_loss(dqn.Config(), agent, agent, agent.params, batch)
     np.testing.assert_allclose(loss, (0.5 * 0.5**2 + (2 - 0.5) + 0) / 3)
     np.testing.assert_allclose(metrics["mean_value"], 7 / 3, rtol=1e-6)
+
+
+def test_dqn_learns_the_quantiles_of_the_action_with_the_best_mean():
+    quantiles = np.array([[[0.0, 2.0], [3.0, 5.0]], [[6.0, 8.0], [-9.0, 20.0]]], np.float32)  # of 2 states, 2 actions
+    network = types.SimpleNamespace(apply=lambda params, x: (x @ params.reshape(2, 4)).reshape(2, 2))
+    agent, target_agent = (
+        QuantileAgent(jnp.asarray(values), network, Discrete(2), Discrete(2)) for values in (quantiles, 10 * quantiles)
+    )
+    assert agent.values(jnp.int32(1)).tolist() == [7.0, 5.5]
+    batch = transitions([0, 1], [1, 0], [1.0, 2.0], [0.5, 0.0], [1, 0])
+    loss, metrics = dqn.q_loss(dqn.Config(num_quantiles=2), agent, target_agent, agent.params, batch)
+    target = np.array([[1 + 0.5 * 60, 1 + 0.5 * 80], [2.0, 2.0]])
+    np.testing.assert_allclose(loss, quantile_huber_loss(jnp.array([[3.0, 5.0], [6.0, 8.0]]), target).mean(), rtol=1e-6)
+    assert metrics["mean_value"] == 5.5
+
+
+def test_a_dueling_head_of_quantiles_adds_those_that_all_actions_share():
+    network = QNetwork(2, hidden_sizes=(), activation="relu", layer_norm=False, is_dueling=True, num_quantiles=3)
+    params = network.init(jax.random.key(0), jnp.ones(4))
+    advantage, value = (np.asarray(params["params"][f"Dense_{number}"]["kernel"].sum(0)) for number in (0, 1))
+    advantage = advantage.reshape(2, 3)
+    expected = value + advantage - advantage.mean(0)
+    np.testing.assert_allclose(network.apply(params, jnp.ones(4)), expected, rtol=1e-5, atol=1e-6)
 
 
 def test_the_loss_of_pqn_is_half_the_squared_error():
@@ -249,6 +272,20 @@ def test_the_learning_rate_of_dqn_ends_at_zero():
     assert counts == {config.num_optimizer_steps} == {3 * learning.sum()}
     assert float(config.schedule(config.num_optimizer_steps)) == 0
     assert float(config.schedule(config.num_optimizer_steps - 1)) > 0
+
+
+def test_the_loss_of_alphazero_is_the_cross_entropy_to_the_policy_of_the_search():
+    config = alphazero.Config(value_coefficient=0.25)
+    logits = jnp.array([[0.0, 1.0], [2.0, 0.0]])
+    network = types.SimpleNamespace(apply=lambda params, x: (Categorical(x @ params), x @ jnp.array([1.0, 2.0])))
+    agent = alphazero.Agent(logits, network, Discrete(2), Discrete(2))
+    batch = alphazero.Batch(jnp.array([0, 1]), jnp.array([[0.25, 0.75], [1.0, 0.0]]), jnp.array([3.0, 5.0]))
+    loss, parts = alphazero.search_loss(config, agent, logits, batch)
+    log_probs = np.log([[1 / (1 + np.e), np.e / (1 + np.e)], [np.e**2 / (1 + np.e**2), 1 / (1 + np.e**2)]])
+    cross_entropy = -(0.25 * log_probs[0, 0] + 0.75 * log_probs[0, 1] + log_probs[1, 0]) / 2
+    np.testing.assert_allclose(parts["policy_loss"], cross_entropy, rtol=1e-5)
+    np.testing.assert_allclose(parts["value_loss"], 0.5 * (2**2 + 3**2) / 2, rtol=1e-6)
+    np.testing.assert_allclose(loss, parts["policy_loss"] + 0.25 * parts["value_loss"], rtol=1e-6)
 
 
 def test_the_loss_of_reinforce_is_the_policy_gradient_and_the_error_of_the_baseline():

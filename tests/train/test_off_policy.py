@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 import funcenv
+from funcenv.spaces import Box
 from funcenv.train import dqn, sac, simba, td3, tqc
 from funcenv.train.algorithms import _off_policy
 from funcenv.train.loop import Learner
 from tests.support.rotation import rotated
+from tests.support.tiny_envs import Tiny
 
 GAMMA = 0.9
 SETTINGS = {"num_envs": 4, "num_steps": 2, "hidden_sizes": (8,), "buffer_size": 512, "minibatch_size": 64}
@@ -55,6 +57,37 @@ def test_the_moments_are_those_of_all_steps_that_were_collected(algorithm):
     agent = learner.algorithm.make_agent(learner.config, learner.env, state)
     expected = (observations[0] - observations.mean(0)) / observations.std(0)
     np.testing.assert_allclose(agent.features(jnp.asarray(observations[0])), expected, rtol=1e-3, atol=1e-4)
+
+
+class Coin(Tiny):
+    """Pays 5 or -5 by chance and ends."""
+
+    observation_space = Box(-jnp.inf, jnp.inf, (1,))
+
+    def initial(self, key):
+        return jnp.zeros(1)
+
+    def transition(self, state, action, key):
+        return jnp.where(jax.random.bernoulli(key), jnp.ones(1), -jnp.ones(1))
+
+    def reward(self, state, action, next_state):
+        return 5 * next_state[0]
+
+    def terminal(self, state):
+        return state[0] != 0
+
+
+def test_quantiles_are_those_of_the_returns():
+    """Half of the quantiles of a coin is near each of its sides, whose mean is 0."""
+    funcenv.register("test/Coin-v0", Coin)
+    config = dataclasses.replace(CONFIGS["dqn"], env_id="test/Coin-v0", max_episode_steps=None, num_quantiles=8)
+    config = dataclasses.replace(config, normalize_observation=False, normalize_reward=False, learning_rate=0.05)
+    learner, state = trained("dqn", dataclasses.replace(config, total_timesteps=8 * 2000))
+    agent = learner.algorithm.make_agent(config, learner.env, state)
+    quantiles = np.sort(agent.quantiles(jnp.zeros(1)), axis=-1)
+    np.testing.assert_allclose(quantiles[:, :4].mean(-1), -5, atol=0.5)
+    np.testing.assert_allclose(quantiles[:, 4:].mean(-1), 5, atol=0.5)
+    np.testing.assert_allclose(agent.values(jnp.zeros(1)), 0, atol=1)
 
 
 def test_rewards_are_divided_where_they_are_drawn():

@@ -15,7 +15,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import flax.linen as nn
 import jax
@@ -116,6 +116,7 @@ class QNetworkConfig(TrainConfig):
     """normalize the inputs of each activation function"""
     is_dueling: bool = False
     """learn the value of a state and the advantages of its actions apart"""
+    num_quantiles: ClassVar[int] = 0  # a setting of DQN alone
 
 
 class ImageEncoder(nn.Module):
@@ -229,7 +230,8 @@ class QNetwork(nn.Module):
     """Action values: hidden layers with layer normalization or without it, and a plain or a dueling head.
 
     A dueling head (Wang et al., "Dueling network architectures for deep reinforcement learning", 2016) computes
-    `V + A - mean A`, so that what all actions of a state have in common is learned once.
+    `V + A - mean A`, so that what all actions of a state have in common is learned once. With `num_quantiles`, there
+    are so many values of each action, the quantiles of its return.
 
     >>> network = QNetwork(3, hidden_sizes=(8,), activation="relu", layer_norm=True, is_dueling=True)
     >>> network.init_with_output(jax.random.key(0), jnp.zeros((5, 4)))[0].shape
@@ -243,18 +245,20 @@ class QNetwork(nn.Module):
     is_dueling: bool
     encoder: nn.Module | None = None
     dtype: Dtype = "float32"
+    num_quantiles: int = 0
 
     @nn.compact
-    def __call__(self, features: Any) -> Float[Array, "*batch num_actions"]:
-        """Return the values of all actions."""
+    def __call__(self, features: Any) -> Float[Array, "*batch num_actions"] | Float[Array, "*batch num_actions n"]:
+        """Return the values of all actions, or their quantiles."""
         x = features if self.encoder is None else self.encoder(features)
         for width in self.hidden_sizes:
             x = hidden_layer(width, self.dtype, nn.initializers.he_normal())(x).astype(float)
             x = ACTIVATIONS[self.activation](nn.LayerNorm()(x) if self.layer_norm else x)
-        advantage = nn.Dense(self.num_actions)(x)
-        if not self.is_dueling:
-            return advantage
-        return nn.Dense(1)(x) + advantage - advantage.mean(-1, keepdims=True)
+        each = self.num_quantiles or 1
+        advantage = nn.Dense(self.num_actions * each)(x).reshape(*x.shape[:-1], self.num_actions, each)
+        if self.is_dueling:
+            advantage = nn.Dense(each)(x)[..., None, :] + advantage - advantage.mean(-2, keepdims=True)
+        return advantage if self.num_quantiles else advantage[..., 0]
 
 
 def make_q_network(config: Any, env: AnyEnv) -> QNetwork:
@@ -268,6 +272,7 @@ def make_q_network(config: Any, env: AnyEnv) -> QNetwork:
         is_dueling=config.is_dueling,
         encoder=make_encoder(config, env),
         dtype=config.dtype,
+        num_quantiles=config.num_quantiles,
     )
 
 

@@ -77,6 +77,19 @@ class QAgent(NetworkAgent):
         return hide_illegal(values, legal)
 
 
+class QuantileAgent(QAgent):
+    """A `QAgent` whose network returns quantiles of the return of each action; the value is their mean."""
+
+    def quantiles(self, observation: Any) -> Float[Array, "num_actions num_quantiles"]:
+        """Return the quantiles of all actions for one observation."""
+        quantiles: Any = self.network.apply(self.params, self.features(observation))
+        return quantiles
+
+    def _values(self, features: Any, legal: Any) -> Float[Array, "num_actions"]:
+        quantiles: Any = self.network.apply(self.params, features)
+        return hide_illegal(quantiles.mean(-1), legal)
+
+
 def value_of(values: Float[Array, "batch num_actions"], action: Int[Array, "batch"]) -> Float[Array, "batch"]:
     """Return the values of some actions, given those of all."""
     # A product with a one-hot vector is cheaper than a gather, forwards and backwards.

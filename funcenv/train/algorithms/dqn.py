@@ -1,8 +1,9 @@
-"""Deep Q-network (DQN), with double, dueling and n-step targets.
+"""Deep Q-network (DQN), with double, dueling and n-step targets, and quantiles of returns.
 
 Mnih et al., "Human-level control through deep reinforcement learning", 2015; van Hasselt et al., "Deep reinforcement
 learning with double Q-learning", 2016; Wang et al., "Dueling network architectures for deep reinforcement learning",
-2016; n-step targets as in Hessel et al., "Rainbow", 2018.
+2016; n-step targets as in Hessel et al., "Rainbow", 2018; Dabney et al., "Distributional reinforcement learning with
+quantile regression", 2018 (QR-DQN).
 
     collect num_steps steps in num_envs environments, with random actions in a fraction epsilon of the steps
     add them to the replay buffer
@@ -11,6 +12,9 @@ learning with double Q-learning", 2016; Wang et al., "Dueling network architectu
         target = rewards + discount Q'(next observation, argmax_a Q(next observation, a));
         the discount is 0 after termination, and a window ends where an episode ends
     after each, move the parameters of the target network Q' towards those of Q
+
+With num_quantiles, Q and Q' return quantiles of the return of each action. Actions are chosen by their means, and the
+loss is that of quantile regression.
 """
 
 from __future__ import annotations
@@ -23,13 +27,16 @@ import jax
 import jax.numpy as jnp
 import optax
 from flax.typing import VariableDict
+from jaxtyping import Array, Int
 
+from funcenv.checks import require_at_least
 from funcenv.func_env import AnyEnv
 from funcenv.struct import PyTreeNode
 from funcenv.train.agents.networks import QNetworkConfig, to_feature_batch
-from funcenv.train.agents.q_agent import EpsilonGreedy, QAgent, value_of
+from funcenv.train.agents.q_agent import EpsilonGreedy, QAgent, QuantileAgent, value_of
 from funcenv.train.algorithms import _off_policy
 from funcenv.train.algorithms._off_policy import OffPolicyConfig, OffPolicyState, Sample, Scalars
+from funcenv.train.algorithms.tqc import quantile_huber_loss
 from funcenv.train.updates.collector import Collector
 from funcenv.train.updates.gradients import mean_gradients
 from funcenv.train.updates.learned import Annealed, Learned, flat_optimizer
@@ -46,6 +53,12 @@ class Config(EpsilonGreedy, QNetworkConfig, OffPolicyConfig, Annealed):
     """choose the next action by the network itself, and evaluate it by the target network"""
     is_dueling: bool = True
     """learn the value of a state and the advantages of its actions apart"""
+    num_quantiles: int = 0  # type: ignore[misc]  # no setting of the other algorithms with such a network
+    """quantiles of the return of each action; 0 to learn its mean alone"""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_at_least(0, "num_quantiles", self.num_quantiles, remedy="0 learns the mean alone")
 
     def optimizer(self) -> optax.GradientTransformation:
         """Return Adam with the annealed learning rate."""
@@ -71,7 +84,8 @@ def init(config: Config, env: AnyEnv, key: jax.Array) -> TrainState:
 
 def make_agent(config: Config, env: AnyEnv, state: TrainState, explore: bool = False) -> QAgent:
     """Return the policy of a train state."""
-    return QAgent.of(config, env, state.learned.q.params, state.update, explore, state.observation_moments)
+    kind = QuantileAgent if config.num_quantiles else QAgent
+    return kind.of(config, env, state.learned.q.params, state.update, explore, state.observation_moments)
 
 
 def update(config: Config, env: AnyEnv, state: TrainState) -> tuple[TrainState, Scalars]:
@@ -101,10 +115,26 @@ def _gradient_step(
 def q_loss(
     config: Config, agent: QAgent, target_agent: QAgent, params: VariableDict, batch: Transition
 ) -> tuple[jax.Array, Scalars]:
-    """Return the Huber loss of a minibatch, and what to report of it."""
-    next_values = jax.vmap(target_agent.values)(batch.next_observation)
-    chooser = jax.vmap(agent.values)(batch.next_observation) if config.is_double else next_values
-    target = batch.reward + batch.discount * value_of(next_values, chooser.argmax(-1))
-    value = value_of(jax.vmap(agent.replace(params=params).values)(batch.observation), batch.action)
+    """Return the loss of a minibatch, and what to report of it."""
+    chooser = agent if config.is_double else target_agent
+    next_action = jax.vmap(chooser.values)(batch.next_observation).argmax(-1)
+    learning = agent.replace(params=params)
+    if config.num_quantiles:
+        return _quantile_loss(learning, target_agent, batch, next_action)
+    next_value = value_of(jax.vmap(target_agent.values)(batch.next_observation), next_action)
+    target = batch.reward + batch.discount * next_value
+    value = value_of(jax.vmap(learning.values)(batch.observation), batch.action)
     loss = optax.huber_loss(value, target).mean()
     return loss, {"loss": loss, "mean_value": value.mean()}
+
+
+def _quantile_loss(
+    agent: QuantileAgent, target_agent: QuantileAgent, batch: Transition, next_action: Int[Array, "batch"]
+) -> tuple[jax.Array, Scalars]:
+    """Return the loss of quantile regression, and what to report of it."""
+    quantiles_of = jax.vmap(value_of, in_axes=(2, None), out_axes=1)
+    following = quantiles_of(jax.vmap(target_agent.quantiles)(batch.next_observation), next_action)
+    target = batch.reward[:, None] + batch.discount[:, None] * following
+    quantiles = quantiles_of(jax.vmap(agent.quantiles)(batch.observation), batch.action)
+    loss = quantile_huber_loss(quantiles, target).mean()
+    return loss, {"loss": loss, "mean_value": quantiles.mean()}
