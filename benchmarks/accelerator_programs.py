@@ -35,7 +35,7 @@ TARGETS = ("v5e:1x1", "v5e:4x4", "h200")
 CHIPS = {"v5e:1x1": 1, "v5e:4x4": 16, "v5e:8x8": 64, "v5e:16x16": 256}
 CONTINUOUS = ("sac", "simba", "td3", "tqc")
 OFF_POLICY = ("dqn", *CONTINUOUS)
-ALGORITHMS = ("ppo", "pqn", "recurrent_ppo", "reinforce", *OFF_POLICY)
+ALGORITHMS = ("ppo", "plr", "pqn", "recurrent_ppo", "reinforce", "alphazero", *OFF_POLICY)
 NUM_TRAIN_ENVS = 2048
 
 

@@ -1,9 +1,9 @@
 """Compare curricula of levels: the agent's score in held-out levels, several seeds each.
 
     python benchmarks/studies/levels.py --output lakes.json
-    python benchmarks/studies/levels.py --task BipedalWalkerHardcore-v3 --output walker.json
-    python benchmarks/studies/levels.py --train-levels 100 --output gap.json
-    python benchmarks/studies/levels.py --draw lakes.json walker.json
+    python benchmarks/studies/levels.py --task BipedalWalkerHardcore-v3 --output walkers.json
+    python benchmarks/studies/levels.py --train-levels 100 --curricula uniform plr --output gap.json
+    python benchmarks/studies/levels.py --draw lakes.json walkers.json
 
 Every curriculum trains on levels that the environment draws, and is tested on levels that no training used. With
 `--train-levels` it trains on so many levels only, and is tested on those as well. Levels of Lake Maze need not have a

@@ -9,10 +9,11 @@ import pytest
 
 import funcenv
 from funcenv.envs import CartPole
-from funcenv.levels import LevelSet
+from funcenv.levels import HasLevels, LevelSet
 from funcenv.train import plr
 from funcenv.train.loop import Learner
 from funcenv.wrappers import FiniteLevels
+from tests.support.tiny_envs import Tiny
 
 CONFIG = plr.Config(
     env_id="LakeMaze-v0",
@@ -85,8 +86,38 @@ def test_environments_play_their_levels_to_the_end_of_the_update(accel):
 
 
 def test_scores_are_means_of_positive_advantages():
-    advantage = jnp.array([[1.0, -2.0, 0.0], [3.0, 4.0, -1.0]])
+    advantage = jnp.array([[1.0, 3.0], [-2.0, 4.0], [0.0, -1.0]])
     assert plr.positive_value_loss(advantage).tolist() == [2.0, 2.0, 0.0]
+
+
+class Paying(HasLevels, Tiny):
+    """Pays a number in every step, which a level determines; the observation says nothing of it."""
+
+    pay: float = 0.0
+
+    def initial(self, key):
+        return jnp.zeros(())
+
+    def transition(self, state, action, key):
+        return state
+
+    def reward(self, state, action, next_state):
+        return self.pay
+
+    def draw_level(self, key):
+        return {"pay": jax.random.uniform(key, minval=1.0, maxval=9.0)}
+
+
+def test_a_level_has_the_score_of_the_steps_in_it():
+    """A new network without hidden layers values a zero observation at 0, so that advantages are the rewards."""
+    funcenv.register("test/Paying-v0", Paying, max_episode_steps=5)
+    config = dataclasses.replace(
+        CONFIG, env_id="test/Paying-v0", curriculum="plr", hidden_sizes=(), gamma=0.0, normalize_reward=False
+    )
+    _, state = history(config, 1)
+    pays = state.sampler.levels["parameters"]["pay"][:4]
+    assert len(set(pays.tolist())) == 4
+    np.testing.assert_allclose(state.sampler.scores[:4], pays, rtol=1e-5)
 
 
 def test_levels_are_keys_where_an_environment_draws_none():

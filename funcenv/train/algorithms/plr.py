@@ -124,7 +124,7 @@ def update(config: Config, env: AnyEnv, state: TrainState) -> tuple[TrainState, 
 
     agent = make_agent(config, env, state)
     state, batch = ppo.collect(config, batch_env, agent, state, collect_key)
-    scores = positive_value_loss(batch.advantage.reshape(config.num_steps, config.num_envs))
+    scores = positive_value_loss(batch.advantage.reshape(config.num_envs, config.num_steps))  # rows by environment
     is_replay = state.kind == _REPLAYED
     sampler = select(is_replay, state.sampler.rescore(places, scores), state.sampler.insert(state.levels, scores))
     state = state.replace(key=key, sampler=sampler)
@@ -139,13 +139,13 @@ def update(config: Config, env: AnyEnv, state: TrainState) -> tuple[TrainState, 
     }
 
 
-def positive_value_loss(advantage: Float[Array, "num_steps num_envs"]) -> Float[Array, "num_envs"]:
+def positive_value_loss(advantage: Float[Array, "num_envs num_steps"]) -> Float[Array, "num_envs"]:
     """Return the scores of levels: how much better than expected their steps went, on average.
 
-    >>> positive_value_loss(jnp.array([[1.0, -1.0], [3.0, -5.0]])).tolist()
+    >>> positive_value_loss(jnp.array([[1.0, 3.0], [-1.0, -5.0]])).tolist()
     [2.0, 0.0]
     """
-    return jnp.maximum(advantage, 0).mean(0)
+    return jnp.maximum(advantage, 0).mean(1)
 
 
 def _choose(
