@@ -25,6 +25,7 @@ import jax
 import jax.numpy as jnp
 import optax
 from flax.typing import VariableDict
+from jax.tree_util import Partial
 from jaxtyping import Array, Float, Int, Key
 
 from funcenv.checks import require_at_least, require_probability, require_size
@@ -125,7 +126,7 @@ def search_with(config: Config, env: AnyEnv, agent: Agent, explore: bool = False
         agent: what `make_agent` returns.
         explore: whether actions are drawn as in training; otherwise they are those that the search prefers.
     """
-    guide = jax.tree_util.Partial(_value_and_prior, agent)
+    guide = Partial(_value_and_prior, agent)  # type: ignore[no-untyped-call]
     exploration = 1.0 if explore else 0.0
     return make_search(env, guide, config.num_simulations, gamma=config.gamma, method="gumbel", exploration=exploration)
 

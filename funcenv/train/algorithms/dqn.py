@@ -119,7 +119,7 @@ def q_loss(
     chooser = agent if config.is_double else target_agent
     next_action = jax.vmap(chooser.values)(batch.next_observation).argmax(-1)
     learning = agent.replace(params=params)
-    if config.num_quantiles:
+    if isinstance(learning, QuantileAgent) and isinstance(target_agent, QuantileAgent):
         return _quantile_loss(learning, target_agent, batch, next_action)
     next_value = value_of(jax.vmap(target_agent.values)(batch.next_observation), next_action)
     target = batch.reward + batch.discount * next_value
