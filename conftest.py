@@ -65,7 +65,7 @@ def own_registry():
     """Forget what the tests of a file register, which those of another would count among all ids."""
     from tests.support import registries
 
-    with registries.restored():
+    with registries.ours_restored():
         yield
 
 

@@ -138,8 +138,8 @@ def draw(files: list[pathlib.Path]) -> pathlib.Path:
             )
             axis.spines[["top", "right"]].set_visible(False)
             axis.grid(color="#e6e9ef")
-        axes[0][0].legend(frameon=False)
-        figure.tight_layout()
+        figure.legend(*axes[0][0].get_legend_handles_labels(), frameon=False, ncols=len(CURRICULA), loc="lower center")
+        figure.tight_layout(rect=(0, 0.08, 1, 1))
         figure.savefig(PICTURE, metadata={"Date": None})
     return PICTURE
 

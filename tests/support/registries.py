@@ -11,15 +11,29 @@ from funcenv import entry_points
 @contextlib.contextmanager
 def restored():
     """Restore our registry and Gymnasium's, and look for installed packages anew, at both ends."""
-    registry = importlib.import_module("funcenv.registry")  # the attribute funcenv.registry is a view of what it keeps
+    with ours_restored(), _as_before(entry_points._loaded, gymnasium.registry):
+        entry_points._entry_points.cache_clear()
+        try:
+            yield
+        finally:
+            entry_points._entry_points.cache_clear()
+
+
+@contextlib.contextmanager
+def ours_restored():
+    """Restore our registry. Gymnasium's keeps what `funcenv.adapters.gymnasium` registers when it is first imported."""
     entry_points.load_entry_points()
-    kept = registry._specs, entry_points._loaded, gymnasium.registry
+    registry = importlib.import_module("funcenv.registry")  # the attribute funcenv.registry is a view of what it keeps
+    with _as_before(registry._specs):
+        yield
+
+
+@contextlib.contextmanager
+def _as_before(*kept):
     before = [kind.copy() for kind in kept]
-    entry_points._entry_points.cache_clear()
     try:
         yield
     finally:
-        entry_points._entry_points.cache_clear()
         for present, earlier in zip(kept, before, strict=True):
             present.clear()
             present.update(earlier)
