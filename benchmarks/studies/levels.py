@@ -154,6 +154,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--tests", type=int, default=4, help="tests on the way")
     parser.add_argument("--train-levels", type=int, help="train on so many levels only, and test in them as well")
+    parser.add_argument("--level-temperature", type=float, help="of replay, in place of the default")
     parser.add_argument("--draw", type=pathlib.Path, nargs="+", metavar="FILE", help="draw the results in these files")
     options = parser.parse_args()
     if options.draw:
@@ -161,6 +162,7 @@ def main() -> None:
         return
     task, env = TASKS[options.task], funcenv.make(options.task)
     settings = task.settings | ({"total_timesteps": options.steps} if options.steps else {})
+    settings |= {"level_temperature": options.level_temperature} if options.level_temperature else {}
     tests = {"held out": held_out_levels(env, task)}
     study: dict[str, Any] = {"task": options.task, "jax": jax.__version__, "settings": settings, "curricula": {}}
     with tempfile.TemporaryDirectory() as folder:
