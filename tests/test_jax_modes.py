@@ -123,7 +123,7 @@ ALGORITHMS = {
     "td3": NETWORK | REPLAY | {"env_id": "Pendulum-v1"},
     "tqc": NETWORK | REPLAY | {"env_id": "Pendulum-v1"},
     "q_learning": {},
-    "alphazero": NETWORK | MINIBATCHES | {"num_simulations": 2},
+    "alphazero": NETWORK | MINIBATCHES | {"num_simulations": 1},
 }
 
 
