@@ -128,6 +128,7 @@ ALGORITHMS = {
 
 
 @pytest.mark.exhaustive
+@pytest.mark.dear  # a search without jit
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_an_algorithm_learns_in_a_mode(name, mode):
