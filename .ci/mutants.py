@@ -110,7 +110,7 @@ TARGETS = {
         "tests/train/test_blocks.py tests/train/test_hindsight.py",
     ),
 }
-"""What is changed, by a word for `--targets`."""
+"""Files that are changed, by a word for `--targets`."""
 
 LOGS = ROOT / ".cache" / "mutants"  # outputs of tests, since the script began
 NUM_PARTS = 8

@@ -106,15 +106,7 @@ _SEAQUEST: dict[str, Any] = {
     "learning_rate": 5e-4,
 }
 
-_MINATAR_BY_SEARCH: dict[str, Any] = {
-    "total_timesteps": 2_000_000,
-    "num_envs": 64,
-    "num_steps": 32,
-    "num_minibatches": 8,
-    "learning_rate": 3e-3,
-    "hidden_sizes": (64,),
-    "activation": "relu",
-}
+_MINATAR_BY_SEARCH: dict[str, Any] = {**_MINATAR, "total_timesteps": 2_000_000, "num_steps": 32}
 
 _ATARI: dict[str, Any] = {
     "num_envs": 64,

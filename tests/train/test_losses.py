@@ -65,7 +65,7 @@ def test_the_loss_of_dqn_is_that_of_huber():
 
 
 def test_dqn_learns_the_quantiles_of_the_action_with_the_best_mean():
-    quantiles = np.array([[[0.0, 2.0], [3.0, 5.0]], [[6.0, 8.0], [-9.0, 20.0]]], np.float32)  # of 2 states, 2 actions
+    quantiles = np.array([[[0.0, 2.0], [3.0, 5.0]], [[6.0, 8.0], [-9.0, 20.0]]], np.float32)  # [state, action, number]
     network = types.SimpleNamespace(apply=lambda params, x: (x @ params.reshape(2, 4)).reshape(2, 2))
     agent, target_agent = (
         QuantileAgent(jnp.asarray(values), network, Discrete(2), Discrete(2)) for values in (quantiles, 10 * quantiles)

@@ -18,7 +18,7 @@ NUM_ENVS, NUM_STEPS, NUM_COMPARED = 1000, 5 if env.calls_host else 30, 4
 keys = jax.random.split(funcenv.key(3), NUM_ENVS)
 reset, step = jax.jit(env.reset), jax.jit(env.step)
 reset_all, step_all, sample = (jax.jit(jax.vmap(f)) for f in (env.reset, env.step, env.action_space.sample))
-MAX_LEVELS = 1 if id == "CarRacing-v3" else 0  # of 255, by which a color may differ
+MAX_LEVELS = 1 if id == "CarRacing-v3" else 0  # the levels of 255 by which a color may differ
 
 
 def compare(together, alone):

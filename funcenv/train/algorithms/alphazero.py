@@ -54,7 +54,7 @@ class Config(Minibatches, NetworkConfig):
     """The settings of an AlphaZero run; each is a flag of `funcenv train`."""
 
     actions: ClassVar = (DISCRETE,)
-    initial_log_std: ClassVar[float] = 0.0  # what networks for continuous actions begin with
+    initial_log_std: ClassVar[float] = 0.0  # the builder of networks asks for it; Discrete actions have none
 
     num_simulations: int = 16
     """states that a search visits before each action"""
@@ -96,7 +96,7 @@ class TrainState(PyTreeNode):
 
 
 class Batch(NamedTuple):
-    """What the loss needs of each step; a leading axis `[num_envs * num_steps]`."""
+    """Steps, as the loss takes them; a leading axis `[num_envs * num_steps]`."""
 
     observation: Any
     weights: Float[Array, "... num_actions"]  # the policy that the search improved
@@ -126,8 +126,7 @@ def search_with(config: Config, env: AnyEnv, agent: Agent, explore: bool = False
         agent: what `make_agent` returns.
         explore: whether actions are drawn as in training; otherwise they are those that the search prefers.
     """
-    guide = Partial(_value_and_prior, agent)  # type: ignore[no-untyped-call]
-    exploration = 1.0 if explore else 0.0
+    guide, exploration = Partial(_value_and_prior, agent), float(explore)  # type: ignore[no-untyped-call]
     return make_search(env, guide, config.num_simulations, gamma=config.gamma, method="gumbel", exploration=exploration)
 
 
