@@ -3,12 +3,14 @@
     python .ci/mutants.py --seconds 600                     a part of all mutants, chosen by the commit
     python .ci/mutants.py --targets cartpole --all          all mutants of some files
     python .ci/mutants.py --list                            how many mutants there are
+    python .ci/mutants.py --all --seconds 0                 what is known of them
 
 A mutant is one file with one change: a comparison or an operation becomes its neighbour, a number grows, a flag turns,
 two branches change places. The tests of that file run in a process of its own, in which the changed file takes the
 place of the original; nothing in the checkout is written. All mutants meet the quick tests, and then those that pass
 them meet the thorough ones. A mutant that passes these too is a survivor. `EQUIVALENT` explains those that change
-nothing which a test could see. `--json FILE` goes on with the outcomes that the file has already.
+nothing which a test could see. Outcomes are added to `--json FILE`, by default `.ci/mutants.json`. Those of a file that
+changed since are dropped, and survivors are tried again, because tests may have come.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ import json
 import math
 import os
 import pathlib
+import re
 import shlex
 import shutil
 import signal
@@ -112,6 +115,7 @@ TARGETS = {
 }
 """Files that are changed, by a word for `--targets`."""
 
+OUTCOMES = ROOT / ".ci" / "mutants.json"
 LOGS = ROOT / ".cache" / "mutants"  # outputs of tests, since the script began
 NUM_PARTS = 8
 TIMEOUT_SECONDS = 900
@@ -146,7 +150,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=600.0, help="stop after so many seconds")
     parser.add_argument("--all", action="store_true", help="all parts")
     parser.add_argument("--list", action="store_true", help="count the mutants, and try none")
-    parser.add_argument("--json", type=pathlib.Path, help="file for the outcome of each mutant")
+    parser.add_argument("--json", type=pathlib.Path, default=OUTCOMES, help="file with the outcome of each mutant")
     parser.add_argument("--jobs", type=int, default=1, help="mutants that are tried at the same time")
     options = parser.parse_args()
     mutants = [one for target in options.targets for one in mutants_of(target)]
@@ -157,26 +161,30 @@ def main() -> int:
         return 0
     chosen = [one for one in mutants if options.all or _is_turn(one)]
     chosen.sort(key=lambda one: hashlib.sha256(one.name.encode()).hexdigest())  # a sample, if the time is short
-    outcomes: dict[str, str] = {}
-    if options.json and options.json.exists():
-        outcomes = json.loads(options.json.read_text())
-    new = [one for one in chosen if outcomes.get(one.name, PASSES) == PASSES]
+    outcomes = read_outcomes(options.json)
+    new = [one for one in chosen if _is_open(one, outcomes)]
     _prepare()
     shutil.rmtree(LOGS, ignore_errors=True)
+    asked = dict.fromkeys(one.target for one in new) if options.seconds > 0 else ()
     unchanged = [
         Mutant(target, name, (ROOT / TARGETS[target].path).read_text())
-        for target in dict.fromkeys(one.target for one in new)
-        if (name := f"{target} without a change") not in outcomes
+        for target in asked
+        if outcomes.get(name := f"{TARGETS[target].path}: no change") != "survived"
     ]
-    baseline = [*try_mutants(unchanged, options.jobs, math.inf)]
-    if failed := [one.target for one, outcome in baseline if outcome not in (PASSES, "survived")]:
-        sys.exit(f"tests fail without a change: {', '.join(failed)}; outputs are in {LOGS}")
+    failed = []
     passed = {name for name, outcome in outcomes.items() if outcome == PASSES}
-    for one, outcome in itertools.chain(baseline, try_mutants(new, options.jobs, options.seconds, passed)):
-        outcomes[one.name] = outcome
-        print(f"{outcome:<9} {one.name}", flush=True)
-        if options.json:
-            options.json.write_text(json.dumps(outcomes, indent=1) + "\n")
+    for tries in (
+        try_mutants(unchanged, options.jobs, math.inf),
+        try_mutants(new, options.jobs, options.seconds, passed),
+    ):
+        for one, outcome in tries:
+            outcomes[one.name] = outcome
+            print(f"{outcome:<9} {one.name}", flush=True)
+            if one in unchanged and outcome not in (PASSES, "survived"):
+                failed.append(one.target)
+            write_outcomes(options.json, outcomes)
+        if failed:
+            sys.exit(f"tests fail without a change: {', '.join(failed)}; outputs are in {LOGS}")
     tried = [one for one in chosen if outcomes.get(one.name, PASSES) != PASSES]
     undecided = sum(outcomes.get(one.name) == PASSES for one in chosen)
     told = [one for one in tried if outcomes[one.name] != "survived" or one.name not in EQUIVALENT]
@@ -191,6 +199,44 @@ def main() -> int:
         f"{len(tried)} tried of {len(mutants)}, {undecided} more pass the quick tests"
     )
     return int(bool(survivors))
+
+
+def read_outcomes(file: pathlib.Path) -> dict[str, str]:
+    """Return the outcomes of mutants by their names, without those of files that changed."""
+    known = json.loads(file.read_text()) if file.exists() else {}
+    return {
+        name: outcome
+        for path, of_file in known.items()
+        if of_file["sha256"] == _digest(path)
+        for name, outcome in of_file["outcomes"].items()
+    }
+
+
+def write_outcomes(file: pathlib.Path, outcomes: dict[str, str]) -> None:
+    """Write the outcomes of mutants by file, with the digest of its source."""
+    by_file = itertools.groupby(sorted(outcomes.items(), key=lambda one: _place(one[0])), key=lambda one: _path(one[0]))
+    known = {path: {"sha256": _digest(path), "outcomes": dict(of_file)} for path, of_file in by_file}
+    file.write_text(json.dumps(known, indent=1) + "\n")
+
+
+def _is_open(mutant: Mutant, outcomes: dict[str, str]) -> bool:
+    """Return whether a mutant is to be tried: it never was, or not by the thorough tests, or it survived them."""
+    outcome = outcomes.get(mutant.name, PASSES)
+    return outcome == PASSES or (outcome == "survived" and mutant.name not in EQUIVALENT)
+
+
+def _path(name: str) -> str:
+    return name.partition(":")[0]
+
+
+def _place(name: str) -> tuple[str, list[int], str]:
+    """Return the file, the line and column, and the rest of a mutant's name."""
+    return _path(name), [int(number) for number in re.findall(r":(\d+)", name)[:2]], name
+
+
+def _digest(path: str) -> str:
+    source = ROOT / path
+    return hashlib.sha256(source.read_bytes()).hexdigest() if source.exists() else ""
 
 
 def mutants_of(target: str) -> Iterator[Mutant]:

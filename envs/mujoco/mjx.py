@@ -200,10 +200,10 @@ def _model_and_data(xml_file: str | CompiledModel, wide: bool) -> tuple[Any, Any
     """Return MJX's model and data with NumPy arrays, of 64 bits if `wide`, which is the present precision."""
     del wide  # The precision is JAX's own.
     mjx, mujoco, loaded = import_mjx(), import_mujoco(), load_model(xml_file)
-    mjmodel = loaded.mjmodel
+    mjmodel = copy.copy(loaded.mjmodel)
     if mjmodel.opt.solver == mujoco.mjtSolver.mjSOL_PGS:
-        mjmodel = copy.copy(mjmodel)
         mjmodel.opt.solver = mujoco.mjtSolver.mjSOL_NEWTON
+    mjmodel.opt.enableflags &= ~int(mujoco.mjtEnableBit.mjENBL_ENERGY)  # energies are reported, and change no motion
     try:
         with jax.ensure_compile_time_eval():
             model = mjx.put_model(mjmodel, impl="jax")

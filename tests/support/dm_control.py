@@ -143,6 +143,11 @@ def _play(env: Any, state: Any, actions: Any) -> Any:
     return jax.lax.scan(step, state, actions)[1]
 
 
+def timesteps(env: Any, state: Any, actions: Array) -> Any:
+    """Return the timesteps of ours from a state."""
+    return jax.device_get(_play(env, state, actions)[1])
+
+
 def play_ours(env: Any, state: Any, actions: Array) -> Played:
     """Play ours from a state."""
     physics, timestep = jax.device_get(_play(env, state, actions))
