@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from funcenv.train.algorithm import DEFAULT_ALGORITHM, find_algorithm
+from funcenv.train.suites import SUITES
 
 PIXELS = 42  # rows and columns of an image: 36 patches of the first convolution, by default
 
@@ -74,6 +75,14 @@ _MUJOCO_SIMBA: dict[str, Any] = {
 }
 # With targets of one step, Hopper's agent reached 1,089 after 150,000 steps; with three, 3,185.
 _WALKERS_SIMBA: dict[str, Any] = {**_MUJOCO_SIMBA, "total_timesteps": 300_000, "buffer_size": 300_000, "n_step": 3}
+
+# As published: each action is taken twice, and rewards are added. Agents learn from half of the steps of dm_control.
+_DM_CONTROL_SIMBA: dict[str, Any] = {
+    "action_repeat": 2,
+    "total_timesteps": 250_000,
+    "buffer_size": 250_000,
+    "learning_starts": 2_500,
+}
 
 # Fewer steps of the optimizer with larger batches: with the settings above, the poles are balanced early, and dropped
 # again and again.
@@ -192,6 +201,7 @@ PRESETS: dict[tuple[str, str], dict[str, Any]] = {
     ("simba", "HalfCheetah-v5"): _MUJOCO_SIMBA,
     ("simba", "Hopper-v5"): _WALKERS_SIMBA,
     ("simba", "Walker2d-v5"): _WALKERS_SIMBA,
+    **{("simba", env_id): _DM_CONTROL_SIMBA for env_id in SUITES["dm_control"]},
     ("ppo", "CartPole-v0"): {"total_timesteps": 200_000},
     ("ppo", "CartPole-v1"): {"total_timesteps": 200_000},
     # As in rl-baselines3-zoo, with a higher learning rate.
@@ -310,6 +320,7 @@ BEST_ALGORITHMS = {
     "HalfCheetah-v5": "simba",
     "MountainCarContinuous-v0": "sac",
     "Pendulum-v1": "sac",
+    **dict.fromkeys(SUITES["dm_control"], "simba"),
 }
 """The algorithms whose agents have the highest return in docs/zoo.md, where that is not PPO's."""
 

@@ -24,6 +24,10 @@ SUITES = {
     ),
     "minatar": tuple(f"MinAtar/{game}-v1" for game in ("Asterix", "Breakout", "Freeway", "Seaquest", "SpaceInvaders")),
     "arcade": ("arcade/Pong-v0", "arcade/Breakout-v0"),
+    "dm_control": tuple(
+        f"dm_control/{task}-v0"
+        for task in ("cartpole-swingup", "cheetah-run", "finger-spin", "reacher-hard", "walker-walk")
+    ),
 }
 """The ids of each suite, in the order in which they are trained."""
 
