@@ -12,6 +12,7 @@ from funcenv.checks import require_size
 from funcenv.files import file_digest
 from funcenv.func_env import AnyEnv
 from funcenv.hints import unknown_setting
+from funcenv.multi_agent import MultiAgentEnv
 from funcenv.names import import_path, require_trust
 from funcenv.registry import make
 from funcenv.train.actions import ALL_ACTIONS, require_actions
@@ -19,6 +20,7 @@ from funcenv.train.settings import require_settings
 from funcenv.train.stored_names import config_code
 from funcenv.wrappers.finite_levels import in_levels
 from funcenv.wrappers.observe_pixels import observe_pixels
+from funcenv.wrappers.one_agent import OneAgent
 from funcenv.wrappers.repeat_action import RepeatAction
 
 
@@ -54,6 +56,8 @@ class TrainConfig:
     """observe grey images of so many rows and columns: the environment's own, or drawn from its scene; 0 for none"""
     frames: int = 2
     """with --pixels: the number of images in an observation, those of the newest steps"""
+    agent: Annotated[str, "NAME"] = ""
+    """who learns in an environment of several agents, by default the first; the others act at random"""
     levels: Annotated[str, "FILE"] = ""
     """file of the levels in which episodes take place, as LevelSet.save writes it"""
     action_repeat: int = 1
@@ -111,20 +115,28 @@ class TrainConfig:
         A subclass may extend this method to check that its algorithm supports the environment's observations.
 
         Raises:
-            ValueError: The id is unknown, the algorithm does not support a space, or the levels are those of another
-                environment.
+            ValueError: The id is unknown, there is no such agent, the algorithm does not support a space, or the levels
+                are those of another environment.
             FileNotFoundError: There is no file of levels.
             TypeError: The environment has no such parameter, or no scene from which its images could be drawn.
         """
         params: dict[str, Any] = dict(self.env_params)
         if self.max_episode_steps is not None:
             params["max_episode_steps"] = self.max_episode_steps
-        env = make(self.env_id, **params)
+        env = self._with_one_agent(make(self.env_id, **params))
         require_actions(type(self).__module__.rpartition(".")[2], self.actions, env.action_space)
         if self.action_repeat > 1:
             env = RepeatAction(env, self.action_repeat)
         env = observe_pixels(env, self.pixels, self.frames) if self.pixels else env
         return in_levels(env, self.levels) if self.levels else env
+
+    def _with_one_agent(self, env: AnyEnv) -> AnyEnv:
+        """Return an environment of several agents as that of the one that learns, and any other as it is."""
+        if isinstance(env.unwrapped, MultiAgentEnv):
+            return OneAgent(env, self.agent or env.unwrapped.agents[0])
+        if self.agent:
+            raise ValueError(f"{self.env_id} has a single agent, got agent={self.agent!r}; leave it out")
+        return env
 
     def digests(self) -> tuple[str, ...]:
         """Return the digests of the files that the settings name, on which compiled programs depend."""

@@ -229,6 +229,14 @@ PRESETS: dict[tuple[str, str], dict[str, Any]] = {
         "entropy_coefficient": 0.0,
         "normalize_observation": True,
     },
+    ("ppo", "MultiAgent/CoinGame-v0"): {
+        "total_timesteps": 1_000_000,
+        "num_envs": 32,
+        "num_steps": 64,
+        "num_minibatches": 8,
+        "learning_rate": 1e-3,
+        "gamma": 0.95,
+    },
     # docs/guides/goals.md has the success of both, with hindsight and without it.
     ("sac", "GoalReacher-v0"): {
         "total_timesteps": 100_000,

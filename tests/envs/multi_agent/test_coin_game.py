@@ -1,5 +1,6 @@
 """The rules of the Coin Game, cell by cell, and what one agent sees of it."""
 
+import dataclasses
 import itertools
 
 import jax
@@ -9,10 +10,13 @@ import pytest
 
 import funcenv
 from funcenv import FuncVectorEnv, envs
+from funcenv.cli import main
 from funcenv.envs import CoinGame
 from funcenv.envs.multi_agent import CoinGameState
 from funcenv.multi_agent import MultiAgentEnv
+from funcenv.train import ppo
 from funcenv.wrappers import OneAgent, TimeLimit
+from funcenv.wrappers.base import layers
 
 MOVES = [(0, -1), (0, 1), (-1, 0), (1, 0)]
 
@@ -101,3 +105,25 @@ def test_bad_input_is_named():
         CoinGame(size=1)
     with pytest.raises(NotImplementedError, match="MultiAgentEnv must define agents, a tuple of names"):
         _ = MultiAgentEnv().agents
+
+
+def test_training_takes_one_of_the_agents():
+    config = ppo.Config(env_id="MultiAgent/CoinGame-v0")
+    assert config.make_env().unwrapped == CoinGame()
+    for agent, expected in (("", "red"), ("blue", "blue")):
+        (layer,) = [
+            one for one in layers(dataclasses.replace(config, agent=agent).make_env()) if isinstance(one, OneAgent)
+        ]
+        assert layer.agent == expected
+    with pytest.raises(ValueError, match="there is no agent 'green'; the agents are red, blue"):
+        dataclasses.replace(config, agent="green").make_env()
+    with pytest.raises(ValueError, match="CartPole-v1 has a single agent, got agent='red'; leave it out"):
+        ppo.Config(agent="red").make_env()
+
+
+def test_a_run_trains_one_of_the_agents(tmp_path, capsys):
+    tiny = "--num-envs 4 --num-steps 8 --num-minibatches 1 --total-timesteps 64 --hidden-sizes 8 --replay-episodes 1"
+    folder = str(tmp_path / "run")
+    assert main(["train", "MultiAgent/CoinGame-v0", "--agent", "blue", "--run-dir", folder, *tiny.split()]) == 0
+    assert main(["evaluate", folder, "--num-episodes", "2", "--json", "-"]) == 0
+    assert '"returns"' in capsys.readouterr().out
