@@ -107,7 +107,8 @@ _SUITE_OTHERS: tuple[tuple[str, str, dict[str, Any], int | None], ...] = (
     ("lqr-lqr_2_1", "lqr:SuiteLQR", {"task": "lqr_2_1"}, None),
     ("lqr-lqr_6_2", "lqr:SuiteLQR", {"task": "lqr_6_2"}, None),
 )
-# Gymnasium-Robotics' tasks; ids are robotics/PointMaze_<maze>-v3, robotics/AntMaze_<maze>-v5, robotics/Fetch<task>-v4.
+# Gymnasium-Robotics' tasks; ids are robotics/PointMaze_<maze>-v3, robotics/AntMaze_<maze>-v5, robotics/Fetch<task>-v4,
+# robotics/HandReach-v3.
 _MAZES = {"UMaze": (300, 700), "Open": (300, 700), "Medium": (600, 1000), "Large": (800, 1000)}  # limits of both robots
 _DIVERSE_MAZES = ("Open", "Medium", "Large")
 _MAZE_ROBOTS = (("Point", 3), ("Ant", 5))  # and the versions of their ids
@@ -117,11 +118,12 @@ _FETCH_TASKS = {
     "Slide": "fetch_slide",
     "PickAndPlace": "fetch_pick_and_place",
 }
-_FETCH_STEPS = 50
+_ARM_STEPS = 50
 _LISTED_ROBOTS = (  # one id of each class; other mazes and dense rewards are a family
     "robotics/PointMaze_UMaze-v3",
     "robotics/AntMaze_UMaze-v5",
     *(f"robotics/Fetch{task}-v4" for task in _FETCH_TASKS),
+    "robotics/HandReach-v3",
 )
 
 _GYMNASIUM = "funcenv.adapters.gymnasium.from_env:from_gymnasium"
@@ -167,7 +169,9 @@ def _robotics_specs() -> Iterator[EnvSpec]:
         rewards = {"reward_type": reward_type}
         for task, file in _FETCH_TASKS.items():
             entry_point = f"{_PACKAGE}.robotics.{file}:Fetch{task}"
-            yield EnvSpec(f"robotics/Fetch{task}{dense}-v4", entry_point, _FETCH_STEPS, kwargs=rewards)
+            yield EnvSpec(f"robotics/Fetch{task}{dense}-v4", entry_point, _ARM_STEPS, kwargs=rewards)
+        entry_point = f"{_PACKAGE}.robotics.hand_reach:HandReach"
+        yield EnvSpec(f"robotics/HandReach{dense}-v3", entry_point, _ARM_STEPS, kwargs=rewards)
         for maze, limits in mazes.items():
             for (robot, version), limit in zip(_MAZE_ROBOTS, limits, strict=True):
                 entry_point, kwargs = (

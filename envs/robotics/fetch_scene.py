@@ -53,22 +53,24 @@ def draw_fetch(mjmodel: Any, data: NamedData, goal: Float[Array, "3"], view: Vie
     foot = jnp.asarray(goal, jnp.float32).at[2].set(top)
     goal_ends = seen(jnp.stack([foot, jnp.asarray(goal, jnp.float32)]))
     shapes = [
-        *_limbs(seen(trunk[:-1]), seen(trunk[1:]), np.array(_TRUNK_WIDTHS, np.float32), [palette.STONE, palette.INK]),
+        *limbs(seen(trunk[:-1]), seen(trunk[1:]), np.array(_TRUNK_WIDTHS, np.float32), [palette.STONE, palette.INK]),
         _faces(seen, jnp.asarray(middle, jnp.float32), np.eye(3, dtype=np.float32), table.size, ahead, palette.CLOUD),
         *(_object(mjmodel, data, seen, ahead) if has_object else ()),
         Line((goal_ends[0, 0], goal_ends[0, 1]), (goal_ends[1, 0], goal_ends[1, 1]), 0.006, palette.GREEN),
-        *_limbs(seen(arm[:-1]), seen(arm[1:]), np.full(len(_ARM) - 1, _ARM_WIDTH, np.float32), _ARM_COLORS),
-        *_limbs(seen(tips - ways), seen(tips + ways), np.full(2, _FINGER_WIDTH, np.float32), [palette.ORANGE] * 2),
+        *limbs(seen(arm[:-1]), seen(arm[1:]), np.full(len(_ARM) - 1, _ARM_WIDTH, np.float32), _ARM_COLORS),
+        *limbs(seen(tips - ways), seen(tips + ways), np.full(2, _FINGER_WIDTH, np.float32), [palette.ORANGE] * 2),
         Circle((goal_ends[1, 0], goal_ends[1, 1]), _GOAL_RADIUS, palette.GREEN, palette.INK, 0.004),
     ]
     return Scene(Camera((0.0, 0.0), view.width, view.height), tuple(shapes), (), palette.PAPER)
 
 
-def _limbs(starts: jax.Array, ends: jax.Array, widths: NDArray, colors: list[Any]) -> tuple[Repeat, Repeat]:
-    """Return limbs in alternating colours, behind them their outlines."""
+def limbs(
+    starts: jax.Array, ends: jax.Array, widths: NDArray, colors: list[Any], edge: float = _EDGE
+) -> tuple[Repeat, Repeat]:
+    """Return limbs in alternating colours, behind them their outlines, which are wider by `edge` [m]."""
     fills = np.stack([np.asarray(colors[limb % len(colors)], np.float32) for limb in range(len(widths))])
     edges = np.tile(np.asarray(palette.INK, np.float32) * np.array([0.6, 0.6, 0.6, 1.0], np.float32), (len(widths), 1))
-    return Repeat(Line(starts, ends, widths + _EDGE, edges)), Repeat(Line(starts, ends, widths, fills))
+    return Repeat(Line(starts, ends, widths + edge, edges)), Repeat(Line(starts, ends, widths, fills))
 
 
 def _object(mjmodel: Any, data: NamedData, seen: Any, ahead: NDArray) -> tuple[Any, ...]:

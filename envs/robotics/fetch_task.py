@@ -7,15 +7,13 @@ The models and the rules are those of Gymnasium-Robotics 1.4.2's Fetch tasks (v4
 from __future__ import annotations
 
 import functools
-import math
 from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Float
 
-from funcenv.checks import require_positive
 from funcenv.envs.dm_control.draws import between
 from funcenv.envs.mujoco.mjcf import compile_mjcf, identified
 from funcenv.envs.mujoco.model import CompiledModel, import_mujoco, without_warnings
@@ -24,7 +22,7 @@ from funcenv.envs.mujoco.mujoco_scene import View
 from funcenv.envs.mujoco.mujoco_task import Start, TaskState
 from funcenv.envs.robotics.assets import assets_folder
 from funcenv.envs.robotics.fetch_scene import draw_fetch
-from funcenv.envs.robotics.goal_task import GoalTask, distance
+from funcenv.envs.robotics.goal_task import PlaceTask
 from funcenv.keyboard import motor_keys
 from funcenv.scene import Scene
 from funcenv.spaces import Box
@@ -51,11 +49,10 @@ class FirstPose(NamedTuple):
     object_height: float  # [m]; 0 without an object
 
 
-class FetchTask(GoalTask):
+class FetchTask(PlaceTask):
     """The base class of the Fetch tasks. A subclass is a table of numbers."""
 
     frame_skip: int = field(pytree_node=False, default=20)
-    distance_threshold: float = field(default=0.05, kw_only=True)  # distance from the goal that counts as success [m]
 
     xml_file: ClassVar[str] = ""  # in the package's folder of models
     base: ClassVar[tuple[float, float, float]] = (0.405, 0.48, 0.0)  # place of the robot [m]
@@ -67,14 +64,10 @@ class FetchTask(GoalTask):
     has_high_targets: ClassVar[bool] = False  # true if half of the goals of an object are in the air
 
     mjx_fault: ClassVar = "MJX has no margins for contacts of planes and meshes"
-    target: ClassVar = "target0"
+    targets: ClassVar = ("target0",)
     action_names: ClassVar = ("forward", "left", "up", "open")
     held_joints: ClassVar[tuple[str, ...]] = FINGERS
     reads: ClassVar = ("xpos", "xquat", "site_xpos", "site_xmat", "cdof", "subtree_com")
-
-    def __post_init__(self) -> None:
-        require_positive(distance_threshold=self.distance_threshold)
-        super().__post_init__()
 
     @property
     def first_pose(self) -> FirstPose:
@@ -180,23 +173,6 @@ class FetchTask(GoalTask):
         """Return the place of the goal."""
         goal: jax.Array = state.variables
         return goal
-
-    def is_success(self, achieved_goal: jax.Array, desired_goal: jax.Array) -> Bool[Array, "*batch"]:
-        """Return whether the goal is closer than `distance_threshold`."""
-        return distance(achieved_goal, desired_goal) < self.distance_threshold
-
-    def compute_reward(self, achieved_goal: jax.Array, desired_goal: jax.Array, info: Any) -> Float[Array, "*batch"]:
-        """Return -1 beyond the threshold and 0 otherwise, or minus the distance."""
-        del info
-        ways = distance(achieved_goal, desired_goal)
-        if self.reward_type == "dense":
-            return -ways.astype(float)
-        return -(ways > self.distance_threshold).astype(float)
-
-    @property
-    def reward_range(self) -> tuple[float, float]:
-        """-1 and 0, or unbounded below."""
-        return (-1.0 if self.reward_type == "sparse" else -math.inf), 0.0
 
     @property
     def action_space(self) -> Box:

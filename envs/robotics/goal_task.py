@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar
 
 import jax
@@ -9,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from funcenv.checks import require_one_of
+from funcenv.checks import require_one_of, require_positive
 from funcenv.envs.mujoco.mujoco_scene import View, draw_model
 from funcenv.envs.mujoco.mujoco_task import MujocoTask, TaskState
 from funcenv.goals import GoalEnv
@@ -30,7 +31,7 @@ class GoalTask(GoalEnv[TaskState], MujocoTask):
 
     is_synchronized: ClassVar[bool] = False
     goal_size: ClassVar[int] = 3  # coordinates of a goal
-    target: ClassVar[str] = "target"  # the site of the model that shows the goal
+    targets: ClassVar[tuple[str, ...]] = ("target",)  # the sites of the model that show the goal
 
     def __post_init__(self) -> None:
         require_one_of("reward_type", self.reward_type, ("sparse", "dense"))
@@ -86,24 +87,54 @@ class GoalTask(GoalEnv[TaskState], MujocoTask):
 
     def scene(self, state: TaskState) -> Scene:
         """Draw the geoms of the model, the goal and `drawn_sites`."""
-        sites, changes = (self.target, *self.drawn_sites), {"site_pos": self._site_places(state)}
+        sites, changes = (*self.targets, *self.drawn_sites), {"site_pos": self._site_places(state)}
         return draw_model(self.model.mjmodel, state.qpos, self.scene_view, changes=changes, sites=sites)
 
     def drawn_changes(self, state: TaskState) -> dict[str, NDArray]:
         """Return the places of the sites, with the goal's, for an image of MuJoCo's."""
         return {"site_pos": np.asarray(self._site_places(state))}
 
-    def target_place(self, goal: Float[Array, "goal_size"]) -> Float[Array, "3"]:
-        """Return the place in the world that shows a goal."""
-        return goal
+    def target_places(self, goal: Float[Array, "goal_size"]) -> Float[Array, "num_targets 3"]:
+        """Return the places in the world that show a goal."""
+        return goal.reshape(len(self.targets), 3)
 
     def _site_places(self, state: TaskState) -> Float[Array, "nsite 3"]:
         """Return the places of the sites in their bodies, with the goal's."""
         mjmodel = self.model.mjmodel
-        number = mjmodel.site(self.target).id
-        origin = mjmodel.body_pos[mjmodel.site_bodyid[number]]  # of a body that is fixed to the world
-        place = self.target_place(jnp.asarray(self.desired_goal(state), float)) - jnp.asarray(origin, float)
-        return jnp.asarray(mjmodel.site_pos, float).at[number].set(place)
+        numbers = np.array([mjmodel.site(name).id for name in self.targets])
+        origins = mjmodel.body_pos[mjmodel.site_bodyid[numbers]]  # of bodies that are fixed to the world
+        places = self.target_places(jnp.asarray(self.desired_goal(state), float)) - jnp.asarray(origins, float)
+        return jnp.asarray(mjmodel.site_pos, float).at[numbers].set(places)
+
+
+class PlaceTask(GoalTask):
+    """The base class of tasks whose goal is to be close to places.
+
+    A subclass defines what a subclass of `GoalTask` does.
+    """
+
+    distance_threshold: float = field(default=0.05, kw_only=True)  # distance from the goal that counts as success [m]
+
+    def __post_init__(self) -> None:
+        require_positive(distance_threshold=self.distance_threshold)
+        super().__post_init__()
+
+    def is_success(self, achieved_goal: jax.Array, desired_goal: jax.Array) -> Bool[Array, "*batch"]:
+        """Return whether the goal is closer than `distance_threshold`."""
+        return distance(achieved_goal, desired_goal) < self.distance_threshold
+
+    def compute_reward(self, achieved_goal: jax.Array, desired_goal: jax.Array, info: Any) -> Float[Array, "*batch"]:
+        """Return -1 beyond the threshold and 0 otherwise, or minus the distance."""
+        del info
+        ways = distance(achieved_goal, desired_goal)
+        if self.reward_type == "dense":
+            return -ways.astype(float)
+        return -(ways > self.distance_threshold).astype(float)
+
+    @property
+    def reward_range(self) -> tuple[float, float]:
+        """-1 and 0, or unbounded below."""
+        return (-1.0 if self.reward_type == "sparse" else -math.inf), 0.0
 
 
 def distance(achieved_goal: Any, desired_goal: Any) -> Float[Array, "*batch"]:

@@ -127,9 +127,9 @@ class MazeTask(GoalTask):
         width, height = len(self.maze_map[0]), len(self.maze_map)
         return View(self.cell_side * width, self.cell_side * height, elevation=-90.0)
 
-    def target_place(self, goal: Float[Array, "2"]) -> Float[Array, "3"]:
+    def target_places(self, goal: Float[Array, "2"]) -> Float[Array, "1 3"]:
         """Return the goal at half the height of the walls."""
-        return jnp.append(goal, jnp.asarray(self.wall_height / 2 * self.cell_side, goal.dtype))
+        return jnp.append(goal, jnp.asarray(self.wall_height / 2 * self.cell_side, goal.dtype))[None]
 
     def _places_or_cell(self, kind: str, cell: tuple[int, int] | None) -> Float[Array, "num 2"]:
         places: NDArray = getattr(self.places, kind)
