@@ -29,6 +29,7 @@ from funcenv.envs.mujoco.simulation import CONTACT_FORCES, SCALED_FIELDS, Simula
 from funcenv.struct import NDArray
 
 MAX_NUMBER = 1e10  # mjMAXVAL: MuJoCo calls a simulation with a larger position, velocity or acceleration unstable
+_MIN_DETERMINANT = 1e-15  # of two axes, below which the library takes them for parallel
 _MIN_TANGENT = 1e-6  # length of an axis along a plane below which it has no direction there
 _ONLY_SLIDES = 2  # value of body_simple
 _patching = threading.RLock()
@@ -303,40 +304,69 @@ def _inertias(xml_file: str) -> dict[str, NDArray]:
     }
 
 
+def _plane_capsule(plane: Any, capsule: Any) -> Any:
+    """Return the contacts of a plane and a capsule, with the library's directions of friction."""
+    normal, axis = plane.mat[:, 2], capsule.mat[:, 2]
+    along = axis - normal * (normal @ axis)
+    length = jnp.linalg.norm(along)
+    other = jnp.where(jnp.abs(normal[1]) < 0.5, jnp.array([0.0, 1.0, 0.0]), jnp.array([0.0, 0.0, 1.0]))
+    tangent = jnp.where(length < _MIN_TANGENT, other, along / jnp.maximum(length, _MIN_TANGENT))
+    frame = jnp.stack([normal, tangent, jnp.cross(normal, tangent)])
+    radius, half_length = capsule.size[0], capsule.size[1]
+    centers = capsule.pos + half_length * jnp.stack([axis, -axis])
+    distances = (centers - plane.pos) @ normal - radius
+    places = centers - (radius + 0.5 * distances)[:, None] * normal
+    return distances, places, jnp.stack([frame, frame])
+
+
+def _capsule_capsule(one: Any, other: Any) -> Any:
+    """Return the contact at the closest points of two axes, as the library's `mjraw_CapsuleCapsule` finds them."""
+    from mujoco.mjx._src import collision_primitive, math
+
+    axis, other_axis = one.mat[:, 2] * one.size[1], other.mat[:, 2] * other.size[1]
+    way = one.pos - other.pos
+    size, mixed, other_size = axis @ axis, -(axis @ other_axis), other_axis @ other_axis
+    u, v = -(axis @ way), other_axis @ way
+    determinant = size * other_size - mixed * mixed
+    rounding = 4 * jnp.finfo(determinant.dtype).eps * size * other_size
+    is_parallel = jnp.abs(determinant) < jnp.maximum(_MIN_DETERMINANT, rounding)
+    place = (other_size * u - mixed * v) / jnp.where(is_parallel, 1.0, determinant)
+    place = jnp.clip(jnp.where(is_parallel, u / size, place), -1, 1)
+    other_place = (v - mixed * place) / other_size
+    is_beyond = jnp.abs(other_place) > 1
+    other_place = jnp.clip(other_place, -1, 1)
+    place = jnp.where(is_beyond, jnp.clip((u - mixed * other_place) / size, -1, 1), place)
+    closest = one.pos + axis * place, other.pos + other_axis * other_place
+    distance, middle, normal = collision_primitive._sphere_sphere(closest[0], one.size[0], closest[1], other.size[0])
+    return distance, middle, math.make_frame(normal)
+
+
 @contextlib.contextmanager
 def tracing() -> Iterator[None]:
     """Trace MJX with JAX's default promotions, which it relies on, and with exact contacts.
 
     Contacts of a capsule and a plane get the directions of friction of the C library, which lays the first one along
-    the capsule. MJX does so only where the capsule leans by less than 60 degrees from the plane.
+    the capsule. MJX does so only where the capsule leans by less than 60 degrees from the plane. Contacts of two
+    capsules get the library's places, where MJX adds 1e-6 to a divisor. Parallel capsules have one contact, as in MJX,
+    where the library may have two.
     """
     import_mjx()
     from mujoco.mjx._src import collision_driver, collision_primitive, forward, types
 
-    def plane_capsule(plane: Any, capsule: Any) -> Any:
-        normal, axis = plane.mat[:, 2], capsule.mat[:, 2]
-        along = axis - normal * (normal @ axis)
-        length = jnp.linalg.norm(along)
-        other = jnp.where(jnp.abs(normal[1]) < 0.5, jnp.array([0.0, 1.0, 0.0]), jnp.array([0.0, 0.0, 1.0]))
-        tangent = jnp.where(length < _MIN_TANGENT, other, along / jnp.maximum(length, _MIN_TANGENT))
-        frame = jnp.stack([normal, tangent, jnp.cross(normal, tangent)])
-        radius, half_length = capsule.size[0], capsule.size[1]
-        centers = capsule.pos + half_length * jnp.stack([axis, -axis])
-        distances = (centers - plane.pos) @ normal - radius
-        places = centers - (radius + 0.5 * distances)[:, None] * normal
-        return distances, places, jnp.stack([frame, frame])
-
+    exact_contacts = {
+        (types.GeomType.PLANE, types.GeomType.CAPSULE): collision_primitive.collider(ncon=2)(_plane_capsule),
+        (types.GeomType.CAPSULE, types.GeomType.CAPSULE): collision_primitive.collider(ncon=1)(_capsule_capsule),
+    }
     table = collision_driver._COLLISION_FUNC
-    pair = types.GeomType.PLANE, types.GeomType.CAPSULE
     tableau = {name: getattr(forward, name) for name in ("_RK4_A", "_RK4_B")}
     with _patching, jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
-        own = table[pair]
-        table[pair] = collision_primitive.collider(ncon=2)(plane_capsule)
+        own = {pair: table[pair] for pair in exact_contacts}
+        table.update(exact_contacts)
         for name, numbers in tableau.items():  # JAX confuses 64-bit constants where a process uses both precisions
             setattr(forward, name, numbers.astype(jnp.zeros((), float).dtype))
         try:
             yield
         finally:
-            table[pair] = own
+            table.update(own)
             for name, numbers in tableau.items():
                 setattr(forward, name, numbers)
