@@ -52,6 +52,7 @@ def test_any_integer_is_a_limit(limit):
     ("limit", "error", "message"),
     [
         (0, ValueError, r"max_episode_steps must be at least 1, got 0; leave the wrapper out for no limit"),
+        (2**31, ValueError, r"max_episode_steps must be at most 2147483647, got 2147483648; leave the wrapper out"),
         (2.5, TypeError, r"max_episode_steps must be an integer, got 2.5"),
         (None, TypeError, r"max_episode_steps must be an integer, got None"),
         (True, TypeError, r"max_episode_steps must be an integer, got True"),
@@ -60,3 +61,7 @@ def test_any_integer_is_a_limit(limit):
 def test_wrong_limits_are_refused(limit, error, message):
     with pytest.raises(error, match=message):
         TimeLimit(CartPole(), limit)
+
+
+def test_the_largest_limit_is_the_largest_number_of_32_bits():
+    assert TimeLimit(CartPole(), 2**31 - 1).max_episode_steps == 2**31 - 1
