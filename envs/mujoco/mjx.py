@@ -328,7 +328,7 @@ def _capsule_capsule(one: Any, other: Any) -> Any:
     size, mixed, other_size = axis @ axis, -(axis @ other_axis), other_axis @ other_axis
     u, v = -(axis @ way), other_axis @ way
     determinant = size * other_size - mixed * mixed
-    rounding = 4 * jnp.finfo(determinant.dtype).eps * size * other_size
+    rounding = 4 * float(np.finfo(determinant.dtype).eps) * size * other_size
     is_parallel = jnp.abs(determinant) < jnp.maximum(_MIN_DETERMINANT, rounding)
     place = (other_size * u - mixed * v) / jnp.where(is_parallel, 1.0, determinant)
     place = jnp.clip(jnp.where(is_parallel, u / size, place), -1, 1)
