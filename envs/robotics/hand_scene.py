@@ -19,7 +19,7 @@ _FINGERS = tuple((f"{name}proximal", f"{name}middle", f"{name}distal") for name 
 _FINGERS += (("thproximal", "thmiddle", "thdistal"),)
 _BONE_WIDTH, _PALM_WIDTH, _ARM_WIDTH, _EDGE = 0.017, 0.03, 0.06, 0.003  # [m]
 _GOAL_RADIUS, _GOAL_EDGE, _WAY_WIDTH = 0.006, 0.0012, 0.002  # [m]
-_COLORS = [palette.INK, palette.BLUE]
+_COLORS, _GOAL_COLORS = [palette.INK, palette.BLUE], (palette.GREEN, palette.INK)
 
 
 def draw_hand(
@@ -49,14 +49,15 @@ def draw_hand(
     ]
     roots = jnp.stack([chain[0] for chain in chains])
     ends, wanted = seen(tips), seen(goals)
-    shapes = [
-        *_bones(arm[None], wrist[None], _ARM_WIDTH, [palette.STONE]),
-        *_bones(jnp.broadcast_to(wrist, roots.shape), roots, _PALM_WIDTH, [palette.STONE]),
-        *(shape for chain in chains for shape in _bones(chain[:-1], chain[1:], _BONE_WIDTH, _COLORS)),
-        *_bones(ends, wanted, _WAY_WIDTH, [palette.GREEN]),
-        *(Circle((place[0], place[1]), _GOAL_RADIUS, palette.GREEN, palette.INK, _GOAL_EDGE) for place in wanted),
+    layers = [
+        _bones(arm[None], wrist[None], _ARM_WIDTH, [palette.STONE]),
+        _bones(jnp.broadcast_to(wrist, roots.shape), roots, _PALM_WIDTH, [palette.STONE]),
+        *(_bones(chain[:-1], chain[1:], _BONE_WIDTH, _COLORS) for chain in chains),
+        _bones(ends, wanted, _WAY_WIDTH, [palette.GREEN]),
     ]
-    return Scene(Camera((0.0, 0.0), view.width, view.height), tuple(shapes), (), palette.PAPER)
+    lines = jax.tree.map(lambda *parts: jnp.concatenate(parts), *(one.shape for layer in layers for one in layer))
+    discs = jax.vmap(lambda place: Circle((place[0], place[1]), _GOAL_RADIUS, *_GOAL_COLORS, _GOAL_EDGE))(wanted)
+    return Scene(Camera((0.0, 0.0), view.width, view.height), (Repeat(lines), Repeat(discs)), (), palette.PAPER)
 
 
 def _bones(starts: jax.Array, ends: jax.Array, width: float, colors: list[Any]) -> tuple[Repeat, Repeat]:
