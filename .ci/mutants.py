@@ -124,6 +124,12 @@ SKIPPED_FUNCTIONS = ("scene", "backdrop", "__repr__", "get_keys_to_action", "sta
 EQUIVALENT: dict[str, str] = {
     "envs/classic_control/acrobot.py:193:40: self.torque_noise_max > 0 -> self.torque_noise_max >= 0": "no noise",
     "envs/multi_agent/coin_game.py:96:53: -1 -> 1": "the last of two axes",
+    "funcenv/spaces/box.py:128:56: 0 -> 1": "a bound that there is not, whose number is not used",
+    "funcenv/spaces/box.py:220:22: 0 -> 1": "a bound of no elements",
+    "funcenv/spaces/box.py:237:77: True -> False": "both have equally many axes",
+    "funcenv/spaces/discrete.py:100:83: 64 -> 65": "n is below 2**63",
+    "funcenv/train/updates/returns.py:49:107: 4 -> 5": "how far a loop is unrolled",
+    "funcenv/vector_step.py:79:24: True -> False": "it is asked whether there is such a mark, not which",
     "envs/arcade/pong.py:176:78: state.ball_y > 0 -> state.ball_y >= 0": "a ball at 0 is outside of the court",
 }
 """Survivors that change nothing, by their names, with the reason."""
@@ -178,8 +184,9 @@ def main() -> int:
         try_mutants(new, options.jobs, options.seconds, passed),
     ):
         for one, outcome in tries:
-            outcomes[one.name] = outcome
             print(f"{outcome:<9} {one.name}", flush=True)
+            if outcome != PASSES or outcomes.get(one.name) != "survived":  # one that survived did so until it is killed
+                outcomes[one.name] = outcome
             if one in unchanged and outcome not in (PASSES, "survived"):
                 failed.append(one.target)
             write_outcomes(options.json, outcomes)

@@ -29,6 +29,7 @@ def test_bounds_cannot_be_changed_behind_its_back():
 def test_equality_is_exact():
     assert Box(0, 1) != Box(0, 1 + 1e-6)
     assert Box(0, 1) != Box(0, 1, dtype=np.float64)
+    assert Box(0.0, 1) != Box(1e-20, 1)
     assert Box(-0.0, 1) == Box(0.0, 1)
     assert hash(Box(-0.0, 1)) == hash(Box(0.0, 1))
     limits = np.iinfo(np.int32)
@@ -126,3 +127,17 @@ def test_lists_of_traced_numbers():
     assert flags == (True, False)
     assert jax.jit(lambda x: Box(0, 9, (2,), np.int32).contains([x, x]))(np.int32(1))
     assert not jax.jit(lambda x: Box(0, 9, (2,), np.int32).contains([x, x]))(1.0)
+
+
+def test_bounded_integers_beside_unbounded_ones_take_every_value():
+    space = Box(np.array([-1.0, -np.inf]), np.array([2.0, np.inf]), dtype=np.int32)
+    drawn = jax.vmap(space.sample)(jax.random.split(funcenv.key(0), 200))
+    assert set(drawn[:, 0].tolist()) == {-1, 0, 1, 2}
+
+
+@pytest.mark.parametrize("swap", [False, True])
+def test_a_union_is_bounded_where_both_are(swap):
+    boxes = Box(0, 1, (2,)), Box(np.array([0.0, -np.inf]), np.array([np.inf, 1.0]))
+    both = boxes[swap].union(boxes[not swap])
+    assert both == Box(np.array([0.0, -np.inf]), np.array([np.inf, 1.0]))
+    assert both.bounded_above.tolist() == [False, True] and both.bounded_below.tolist() == [True, False]

@@ -92,3 +92,9 @@ def test_wrappers_with_state_go_inside():
     with pytest.raises(ValueError, match=r"Autoreset keeps a state for each episode"):
         Autoreset(Autoreset(CartPole()))
     assert TransformObservation(Autoreset(CartPole()), jnp.negative).unwrapped == CartPole()
+
+
+def test_a_reset_pays_nothing():
+    env = funcenv.make("CartPole-v1")
+    assert env.reward_range == (1.0, 1.0)
+    assert Autoreset(env).reward_range == (0.0, 1.0)
