@@ -76,7 +76,7 @@ def _drawn_states(env: Any) -> Any:
 
 def _actions(env: Any) -> Any:
     """Draw actions of all environments, `[steps, num_envs, nu]`."""
-    low, high = env.model.ctrlrange  # of controls without limits, as lqr's are, (0, 0)
+    low, high = env.model.ctrlrange  # a control without limits, as in lqr, has the range (0, 0)
     low, high = np.where(low < high, low, -1), np.where(low < high, high, 1)
     return np.random.default_rng(0).uniform(low, high, (NUM_STEPS, NUM_ENVS, len(low))).astype(np.float32)
 

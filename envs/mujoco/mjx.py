@@ -29,7 +29,7 @@ from funcenv.envs.mujoco.simulation import CONTACT_FORCES, SCALED_FIELDS, Simula
 from funcenv.struct import NDArray
 
 MAX_NUMBER = 1e10  # mjMAXVAL: MuJoCo calls a simulation with a larger position, velocity or acceleration unstable
-_MIN_DETERMINANT = 1e-15  # of two axes, below which the library takes them for parallel
+_MIN_DETERMINANT = 1e-15  # the determinant of two axes below which the library takes them for parallel
 _MIN_TANGENT = 1e-6  # length of an axis along a plane below which it has no direction there
 _ONLY_SLIDES = 2  # value of body_simple
 _patching = threading.RLock()

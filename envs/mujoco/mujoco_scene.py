@@ -123,13 +123,19 @@ def draw_model(
     return Scene(Camera((0.0, 0.0), view.width, view.height), tuple(shapes), backdrop, background)
 
 
-def in_view(points: jax.Array, view: View, qpos: jax.Array) -> jax.Array:
-    """Return where points of the world `[num, 3]` are in a drawing, `[num, 2]`."""
+def in_view(points: Any, view: View, qpos: Any = ()) -> jax.Array:
+    """Return where points of the world `[num, 3]` are in a drawing, `[num, 2]`.
+
+    Args:
+        points: their coordinates [m].
+        view: the camera.
+        qpos: positions of the joints, for a view that follows some of them.
+    """
     across, up, _ = view_axes(view)
-    return project(points - (_shift(view, qpos) + _array(view.middle))[None], across, up)
+    return project(jnp.asarray(points, jnp.float32) - (_shift(view, qpos) + _array(view.middle))[None], across, up)
 
 
-def _shift(view: View, qpos: jax.Array) -> jax.Array:
+def _shift(view: View, qpos: Any) -> jax.Array:
     """Return the point that the view moves with."""
     shift = jnp.zeros(3, jnp.float32)
     for axis, index in enumerate(view.follow):

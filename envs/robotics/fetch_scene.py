@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import jax
@@ -9,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from funcenv.envs.mujoco.mujoco_scene import View, project, view_axes
+from funcenv.envs.mujoco.mujoco_scene import View, in_view, view_axes
 from funcenv.envs.mujoco.named_data import NamedData
 from funcenv.scene import Camera, Circle, Line, Polygon, Repeat, Scene, palette
 from funcenv.struct import NDArray
@@ -36,10 +37,7 @@ def draw_fetch(mjmodel: Any, data: NamedData, goal: Float[Array, "3"], view: Vie
         view: the camera.
         has_object: true if the task has one.
     """
-    across, up, ahead = view_axes(view)
-
-    def seen(points: Any) -> jax.Array:
-        return project(jnp.asarray(points, jnp.float32) - np.asarray(view.middle, np.float32)[None], across, up)
+    seen, ahead = functools.partial(in_view, view=view), view_axes(view)[2]
 
     table = mjmodel.geom(int(mjmodel.body("table0").geomadr[0]))
     top, middle = float(mjmodel.body("table0").pos[2] + table.size[2]), mjmodel.body("table0").pos

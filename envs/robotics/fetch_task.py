@@ -169,11 +169,6 @@ class FetchTask(PlaceTask):
         """Return the place of the object, or of the gripper if there is none."""
         return self.data(state).site(OBJECT if self.has_object else GRIP).xpos
 
-    def desired_goal(self, state: TaskState) -> Float[Array, "3"]:
-        """Return the place of the goal."""
-        goal: jax.Array = state.variables
-        return goal
-
     @property
     def action_space(self) -> Box:
         """Moves of the gripper and of its fingers, in units of the largest."""

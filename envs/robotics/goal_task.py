@@ -102,7 +102,9 @@ class GoalTask(GoalEnv[TaskState], MujocoTask):
         """Return the places of the sites in their bodies, with the goal's."""
         mjmodel = self.model.mjmodel
         numbers = np.array([mjmodel.site(name).id for name in self.targets])
-        origins = mjmodel.body_pos[mjmodel.site_bodyid[numbers]]  # of bodies that are fixed to the world
+        origins = mjmodel.body_pos[
+            mjmodel.site_bodyid[numbers]
+        ]  # places of the sites' bodies, which are fixed to the world
         places = self.target_places(jnp.asarray(self.desired_goal(state), float)) - jnp.asarray(origins, float)
         return jnp.asarray(mjmodel.site_pos, float).at[numbers].set(places)
 
@@ -110,7 +112,8 @@ class GoalTask(GoalEnv[TaskState], MujocoTask):
 class PlaceTask(GoalTask):
     """The base class of tasks whose goal is to be close to places.
 
-    A subclass defines what a subclass of `GoalTask` does.
+    A subclass defines what a subclass of `GoalTask` does, but for `desired_goal`: the places are the variables of its
+    states.
     """
 
     distance_threshold: float = field(default=0.05, kw_only=True)  # distance from the goal that counts as success [m]
@@ -118,6 +121,11 @@ class PlaceTask(GoalTask):
     def __post_init__(self) -> None:
         require_positive(distance_threshold=self.distance_threshold)
         super().__post_init__()
+
+    def desired_goal(self, state: TaskState) -> Float[Array, "goal_size"]:
+        """Return the places of the goal."""
+        goal: jax.Array = state.variables
+        return goal
 
     def is_success(self, achieved_goal: jax.Array, desired_goal: jax.Array) -> Bool[Array, "*batch"]:
         """Return whether the goal is closer than `distance_threshold`."""

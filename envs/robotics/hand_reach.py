@@ -29,8 +29,8 @@ from funcenv.struct import NDArray, field
 TIPS = tuple(f"robot0:S_{finger}tip" for finger in ("ff", "mf", "rf", "lf", "th"))  # the last is the thumb's
 PALM, THUMB = "robot0:palm", 4
 MEETING = (0.0, -0.09, 0.05)  # where thumb and finger meet, from the palm [m]
-MEETING_DEVIATION = 0.005  # of that place, along each axis [m]
-GAP = 0.005  # from the meeting place back to the tip of each of the two [m]
+MEETING_DEVIATION = 0.005  # standard deviation of the meeting place, along each axis [m]
+GAP = 0.005  # distance of thumb and finger from the meeting place [m]
 REST_PROBABILITY = 0.1  # of a goal that is the first pose
 # The angles at the start, by the names of the joints without "robot0:" [rad]
 FIRST_ANGLES = {
@@ -135,11 +135,6 @@ class HandReach(PlaceTask):
         """Return the places of the tips."""
         data = self.data(state)
         return jnp.concatenate([data.site(name).xpos for name in TIPS])
-
-    def desired_goal(self, state: TaskState) -> Float[Array, "15"]:
-        """Return the places where the tips should be."""
-        goal: jax.Array = state.variables
-        return goal
 
     @property
     def action_space(self) -> Box:

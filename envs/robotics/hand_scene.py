@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import jax
@@ -9,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from funcenv.envs.mujoco.mujoco_scene import View, project, view_axes
+from funcenv.envs.mujoco.mujoco_scene import View, in_view
 from funcenv.envs.mujoco.named_data import NamedData
 from funcenv.envs.robotics.fetch_scene import limbs
 from funcenv.scene import Camera, Circle, Repeat, Scene, palette
@@ -34,10 +35,7 @@ def draw_hand(
         goals: where they should be [m].
         view: the camera.
     """
-    across, up, _ = view_axes(view)
-
-    def seen(points: Any) -> jax.Array:
-        return project(jnp.asarray(points, jnp.float32) - np.asarray(view.middle, np.float32)[None], across, up)
+    seen = functools.partial(in_view, view=view)
 
     def body(name: str) -> jax.Array:
         return jnp.asarray(data.xpos, jnp.float32)[mjmodel.body(f"robot0:{name}").id]

@@ -102,6 +102,14 @@ def state_of(env: Any, reference: Any, variables: Any) -> Any:
     return state.replace(physics=jnp.asarray(to_words(row(data))))
 
 
+def prepared(id: str, seed: int) -> tuple[Any, Any, Any, Any]:
+    """Return our environment, the package's after a reset, what it observes, and our state that equals its own."""
+    env, theirs = ours(id), reference(id)
+    with readable_joints():
+        first, _ = theirs.reset(seed=seed)
+    return env, theirs, first, state_of(env, theirs, jnp.asarray(theirs.goal))
+
+
 class Played(NamedTuple):
     """What some steps led to; every field has a leading axis for the steps."""
 

@@ -17,11 +17,11 @@ from tests.support.robotics import (
     ours,
     play_ours,
     play_reference,
+    prepared,
     random_actions,
     readable_joints,
     reference,
     row,
-    state_of,
 )
 
 IDS = ids("Fetch")
@@ -33,14 +33,6 @@ TOLERANCE = 2e-15
 def rotating(*first):
     """Return the ids with sparse rewards, of which all but the named ones rotate."""
     return [pytest.param(id, marks=() if id in first else pytest.mark.exhaustive) for id in SPARSE]
-
-
-def prepared(id, seed):
-    """Return our environment, the package's after a reset, what it observes, and our state that equals its own."""
-    env, theirs = ours(id), reference(id)
-    with readable_joints():
-        first, _ = theirs.reset(seed=seed)
-    return env, theirs, first, state_of(env, theirs, jnp.asarray(theirs.goal))
 
 
 def handling_actions(id, seed):

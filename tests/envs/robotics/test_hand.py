@@ -15,11 +15,11 @@ from tests.support.robotics import (
     ours,
     play_ours,
     play_reference,
+    prepared,
     random_actions,
     readable_joints,
     reference,
     row,
-    state_of,
 )
 
 IDS = ids("Hand")
@@ -29,14 +29,6 @@ CASES = [
     for id in IDS
     for seed in range(3)
 ]
-
-
-def prepared(id, seed):
-    """Return our environment, the package's after a reset, what it observes, and our state that equals its own."""
-    env, theirs = ours(id), reference(id)
-    with readable_joints():
-        first, _ = theirs.reset(seed=seed)
-    return env, theirs, first, state_of(env, theirs, jnp.asarray(theirs.goal))
 
 
 def assert_same(found, expected):
