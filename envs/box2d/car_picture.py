@@ -17,10 +17,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, UInt8
 
+from funcenv._compile.materialize import materialize
 from funcenv.envs.box2d.car_dynamics import FPS, SIZE, WHEEL_RADIUS, WHEEL_WIDTH, WHEELS, polygons
 from funcenv.envs.box2d.car_track import DETAIL_STEP, KERB_WIDTH, MAX_TILES, SCALE, TRACK_WIDTH, Track
 from funcenv.physics.transforms import Transform, apply
-from funcenv.scene._materialize import materialize
 from funcenv.scene.color import pack_words, unpack_words
 from funcenv.scene.font import glyphs
 from funcenv.struct import NDArray

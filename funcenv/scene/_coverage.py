@@ -15,7 +15,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from funcenv.scene._materialize import materialize
+from funcenv._compile.materialize import materialize
 
 _Point = tuple[Any, Any]
 

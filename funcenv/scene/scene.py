@@ -17,10 +17,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Shaped
 
+from funcenv._compile.materialize import materialize
 from funcenv._jax import optimization_barrier
 from funcenv.checks import require_one_of, require_size
 from funcenv.scene._fields import Color, Length, Point, canonical, refuse_color_names, require_fields
-from funcenv.scene._materialize import materialize
 from funcenv.scene.color import LUMINANCE, Luminance, luminance, pack_words, unpack_words
 from funcenv.scene.shapes import Pixels, Repeat, Shape
 from funcenv.struct import PyTreeNode

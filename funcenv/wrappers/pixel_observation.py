@@ -7,10 +7,10 @@ from typing import Any
 import jax
 import numpy as np
 
+from funcenv._compile.materialize import materialize
 from funcenv.checks import require_one_of, require_size
 from funcenv.func_env import Action, State
 from funcenv.scene import rasterize
-from funcenv.scene._materialize import materialize
 from funcenv.scene.color import LUMINANCE, Luminance
 from funcenv.spaces import Box
 from funcenv.struct import field

@@ -9,10 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, UInt8
 
+from funcenv._compile.materialize import materialize
 from funcenv._jax import optimization_barrier
 from funcenv.checks import require_size
 from funcenv.func_env import Action, State
-from funcenv.scene._materialize import materialize
 from funcenv.spaces import Box
 from funcenv.struct import NDArray, field
 from funcenv.wrappers._spaces import first_env, require_image

@@ -1,6 +1,8 @@
 """Algorithms with a replay buffer normalize observations and rewards by what was collected so far."""
 
 import dataclasses
+import math
+import re
 
 import jax
 import jax.numpy as jnp
@@ -116,3 +118,14 @@ def test_moments_are_kept_for_those_who_ask(algorithm):
     config = dataclasses.replace(CONFIGS[algorithm], normalize_observation=False, normalize_reward=False)
     state = jax.eval_shape(Learner(algorithm, config).init, funcenv.key(0))
     assert state.observation_moments is None and state.reward_scale is None
+
+
+def test_the_noise_of_a_target_is_not_drawn_again_for_each_bin():
+    """XLA would fuse it into the loss, where it took half of the time of a run."""
+    config = CONFIGS["simba"]
+    learner = Learner("simba", config)
+    program = learner.lower(learner.init(funcenv.key(0))).compile().as_text()
+    fusion = r"^%fused[^\n]* -> \(?\w+\[([\d,]*)\][^\n]*\{$(.*?)^\}"  # the shape of what it writes, and its operations
+    fusions = re.findall(fusion, program, re.MULTILINE | re.DOTALL)
+    sizes = [math.prod(map(int, filter(None, shape.split(",")))) for shape, body in fusions if "shift-left" in body]
+    assert 0 < max(sizes) < config.minibatch_size * config.num_bins

@@ -19,6 +19,7 @@ import optax
 from flax.typing import VariableDict
 from jaxtyping import Array, Bool, Float, Int, Key
 
+from funcenv._compile.materialize import materialize
 from funcenv.checks import require_at_least, require_below_one, require_positive, require_probability, require_size
 from funcenv.func_env import AnyEnv
 from funcenv.moments import RunningMoments
@@ -370,7 +371,7 @@ def step_critics(
         next_value = bootstrap(next_features, noise)
         reward, discount = (align(leaf, next_value) for leaf in (batch.reward, batch.discount))
         value = config.make_network(env).critics.apply(params, features, batch.action)
-        return loss_of(value, reward + discount * next_value)
+        return loss_of(value, materialize(reward + discount * next_value))
 
     gradient, losses = mean_gradients(loss, critics.params, (batch, noise))
     return critics.step(config.optimizer(), gradient), losses
