@@ -165,7 +165,8 @@ class BipedalWalker(HasLevels, FuncEnv[BipedalWalkerState, Any, Float[Array, "24
         """Return the initial state for what is drawn at random: the terrain, and the first force in x [N]."""
         state = self.standing(draws)
         push = jnp.asarray(force).astype(jnp.float32), np.float32(0)
-        return self._measured(state, step(self.world(state), state.world, 1 / FPS, *ITERATIONS, {HULL: push}))
+        world = step(self.world(state), state.world, 1 / FPS, *ITERATIONS, {HULL: push}, is_apart=True)
+        return self._measured(state, world)
 
     def standing(self, draws: TerrainDraws) -> BipedalWalkerState:
         """Return the walker as it is put on a terrain, before the first step, with its legs half a metre too high."""

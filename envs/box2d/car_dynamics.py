@@ -178,18 +178,24 @@ def touches(
     """
     spec = car_world()
     tile = jnp.stack([corners[0:2], corners[2:4], corners[6:8], corners[4:6]])  # [4, 2, tiles]
-    wheels = [_is_near(part, transform_of(spec, world, wheel), tile) for wheel in WHEELS for part in polygons(wheel)]
-    hull = [_is_near(part, transform_of(spec, world, 0), tile) for part in polygons(0)]
-    return jnp.stack(wheels), jnp.stack(hull).any(0)
+    transforms = [transform_of(spec, world, body) for body in (0, *WHEELS)]
+    parts = [(body, part) for body in (*WHEELS, 0) for part in polygons(body)]
+    near: list[Any] = []
+    for size in (4, 8):  # parts with as many corners are computed together
+        alike = [(body, part) for body, part in parts if len(part) == size]
+        shapes = jnp.asarray(np.stack([part for _, part in alike]), jnp.float32)
+        places = jax.tree.map(lambda *each: jnp.stack(each), *(transforms[body] for body, _ in alike))
+        near += list(jax.vmap(_is_near, in_axes=(0, 0, None))(shapes, places, tile))
+    return jnp.stack(near[:4]), jnp.stack(near[4:]).any(0)
 
 
-def _is_near(part: NDArray, transform: Transform, tile: jax.Array) -> jax.Array:
+def _is_near(part: Float[Array, "corners 2"], transform: Transform, tile: jax.Array) -> jax.Array:
     """Return which of some quadrangles `[4, 2, tiles]` are within the distance of a convex polygon of a body.
 
     They are if a corner of one is near a side of the other, or if no side separates them. Corners run clockwise.
     """
     (px, py), (sine, cosine) = transform
-    u, v = part.astype(np.float32).T
+    u, v = part.T
     own = jnp.stack([(cosine * u - sine * v) + px, (sine * u + cosine * v) + py], axis=-1)[..., None]  # [corners, 2, 1]
     least, is_apart = jnp.full(tile.shape[-1], np.inf, jnp.float32), jnp.zeros(tile.shape[-1], bool)
     for sides, points in ((own, tile), (tile, own)):

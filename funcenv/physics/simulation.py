@@ -118,6 +118,7 @@ class Settings(NamedTuple):
     velocity_iterations: int
     position_iterations: int
     is_alone: bool = False  # true if the world is computed by itself, and not in a batch
+    is_apart: bool = False  # true if no contact exists before the step
 
 
 def advance(settings: Settings, inputs: Inputs, state: WorldState) -> WorldState:
@@ -135,7 +136,7 @@ def advance(settings: Settings, inputs: Inputs, state: WorldState) -> WorldState
     )
     positions = Position((state.x, state.y), state.angle)
     before = program.transforms(positions)
-    if program.has_contacts:
+    if program.solves_contacts:
         changes = collide(program.fixtures, program.table, changes, before)
     solved = _solve(program, state, changes, positions, settings, inputs)
     changes = solved.changes
@@ -194,6 +195,7 @@ class _Program:
         self.fixtures = Fixtures(world)
         self.size = len(world.moving)
         self.has_contacts = self.fixtures.max_contacts > 0
+        self.solves_contacts = self.has_contacts and not settings.is_apart  # impacts, too, find contacts
         self.ratio = (ONE / np.float32(dt)) * np.float32(dt)  # ratio of this step's length to the last one's
         self.masses, self.h = opaque((world.masses(), dt))
         self.row_masses = columns_of([self.masses[body] for body in world.moving])
@@ -217,7 +219,7 @@ class _Program:
         """Return what the loops of the solver need to know."""
         label = islands.label
         labels = sorted(set(label.tolist())) if isinstance(label, np.ndarray) else list(range(self.size))
-        layout = self.table.layout if self.has_contacts else Layout(self.size, True, True, False, True)
+        layout = self.table.layout if self.solves_contacts else Layout(self.size, True, True, False, True)
         iterations = settings.velocity_iterations, settings.position_iterations
         return Plan(layout, self.ends, len(self.fixed_positions), *iterations, labels=labels)
 
@@ -255,7 +257,7 @@ def _solve(
     changes = wake(changes, islands.is_active)
     plan = program.plan(settings, islands)
     contacts, pushes, counts = Contacts(count), None, None
-    if program.has_contacts:
+    if program.solves_contacts:
         source = places_of(islands.position, program.fixtures.max_touching)
 
         def prepare(source: Number) -> Any:
@@ -302,7 +304,7 @@ def _solve(
 def _touching(program: _Program, changes: ContactList) -> tuple[Islands, Number]:
     """Return the islands, and how many contacts are to be solved."""
     world, fixtures, contacts = program.world, program.fixtures, changes.contacts
-    if not program.has_contacts:
+    if not program.solves_contacts:
         none = jnp.zeros(0, jnp.int32)
         found = find_islands(world, fixtures, (none, none), jnp.zeros(0, bool), none, changes.is_awake)
         return found, jnp.int32(0)

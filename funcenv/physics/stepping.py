@@ -39,6 +39,7 @@ def step(
     position_iterations: int = 3,
     forces: Mapping[int, Vector] | None = None,
     torques: Mapping[int, Number] | None = None,
+    is_apart: bool = False,
 ) -> WorldState:
     """Return the state after a time step.
 
@@ -50,6 +51,8 @@ def step(
         position_iterations: most iterations of the constraints on positions, which end when the errors are small.
         forces: forces on the centres of mass of moving bodies, by the index of the body [N].
         torques: torques on moving bodies, by the index of the body [N m].
+        is_apart: whether it is known that no contact exists before the step, as where an episode begins in the air;
+            the program is smaller then. Contacts that do exist would be ignored.
 
     >>> from funcenv.physics import Body, Circle, Fixture, initial_state
     >>> ball = Body((Fixture(Circle(0.5), density=1.0),))
@@ -62,7 +65,8 @@ def step(
     leaves, structure = jax.tree.flatten(inputs)
     is_data = tuple(isinstance(leaf, jax.Array) for leaf in leaves)
     known = tuple(None if data else _Known(leaf) for leaf, data in zip(leaves, is_data, strict=True))
-    program = _program(Settings(float(dt), velocity_iterations, position_iterations), structure, known)
+    settings = Settings(float(dt), velocity_iterations, position_iterations, is_apart=is_apart)
+    program = _program(settings, structure, known)
     result: WorldState = program([leaf for leaf, data in zip(leaves, is_data, strict=True) if data], state)
     return result
 

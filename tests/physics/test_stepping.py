@@ -74,6 +74,22 @@ def test_a_batch_of_worlds_on_the_ground_needs_one_pass():
     np.testing.assert_allclose(grounded.compile()(heights), either.compile()(heights), rtol=1e-5)
 
 
+@pytest.mark.parametrize("is_continuous", [False, True])
+def test_a_world_without_contacts_takes_a_smaller_step(is_continuous):
+    """The ball meets the ground within the step, or would fall through it."""
+    ground = Body((Fixture(Edges(*np.array([[-5.0], [0.0], [5.0], [0.0]], np.float32))),), is_static=True)
+    ball = Body((Fixture(Circle(0.5), density=1.0),), (0.0, 1.5), velocity=(0.0, -70.0))
+    world = World((ground, ball), max_contacts=2, is_continuous=is_continuous)
+    state = initial_state(world)
+    assert (state.contacts.pair == -1).all()
+    whole, smaller = (functools.partial(step, world, dt=1 / 60, is_apart=is_apart) for is_apart in (False, True))
+    expected, found = whole(state), smaller(state)
+    assert bool(expected.began[0]) == is_continuous and (expected.contacts.pair >= 0).any()
+    jax.tree.map(functools.partial(np.testing.assert_allclose, rtol=1e-6), found, expected)
+    sizes = [len(list(iter_eqns(jax.make_jaxpr(program)(state).jaxpr))) for program in (whole, smaller)]
+    assert sizes[1] < 0.8 * sizes[0]
+
+
 def _kernels(jaxpr):
     """Iterate over the programs that are marked to become one kernel."""
     for eqn in jaxpr.eqns:
