@@ -9,6 +9,7 @@ import pytest
 
 import funcenv
 from funcenv.spaces import Box, Dict, OneOf, Tuple, batch_space, flatten_space
+from funcenv.spaces.box import pad_box
 
 
 def test_default_shape_is_gymnasiums():
@@ -141,3 +142,11 @@ def test_a_union_is_bounded_where_both_are(swap):
     both = boxes[swap].union(boxes[not swap])
     assert both == Box(np.array([0.0, -np.inf]), np.array([np.inf, 1.0]))
     assert both.bounded_above.tolist() == [False, True] and both.bounded_below.tolist() == [True, False]
+
+
+def test_padding_is_bounded():
+    """It is 0, also where the box has no bounds."""
+    padded = pad_box(Box(-np.inf, np.inf, (1,)), (3,), np.dtype("float32"))
+    np.testing.assert_array_equal(padded.bounded_below, [False, True, True])
+    np.testing.assert_array_equal(padded.bounded_above, [False, True, True])
+    assert (padded.sample(funcenv.key(0))[1:] == 0).all()

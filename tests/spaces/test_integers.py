@@ -10,6 +10,7 @@ import pytest
 import funcenv
 from funcenv.spaces import Box, Discrete, MultiBinary, MultiDiscrete, batch_space
 from funcenv.spaces._dtypes import integers_within
+from funcenv.spaces.space import in_declared_dtype
 
 
 def test_a_small_discrete_space_draws_one_word():
@@ -25,6 +26,39 @@ def test_a_small_box_of_integers_and_a_bounded_one_of_floats_draw_one_word_an_el
     np.testing.assert_array_equal(Box(0, 99, (5,), np.uint8).sample(jax.random.clone(key)), words % 100)
     floats = jax.random.uniform(jax.random.clone(key), (5,), np.float32, -1, 2)
     np.testing.assert_array_equal(Box(-1, 2, (5,)).sample(key), floats)
+
+
+@pytest.mark.parametrize("n", [2**16, 2**16 + 1])
+@pytest.mark.parametrize("low", [-7, 11])
+def test_a_box_draws_as_a_discrete_space_does(n, low):
+    """The largest number of members that is drawn by one word, and the next one, which takes two."""
+    key = funcenv.key(3)
+    expected = Discrete(n, start=low).sample(jax.random.clone(key))
+    assert Box(low, low + n - 1, (), np.int32).sample(key) == expected
+    word = jax.random.bits(jax.random.clone(key), (), np.uint32)
+    assert (int(expected) == int(word) % n + low) == (n == 2**16)
+    keys = jax.random.split(jax.random.clone(key), 64)
+    half_open = Box(np.array([low, -np.inf]), np.array([low + n - 1, 0]), dtype=np.int32)
+    drawn = jax.vmap(half_open.sample)(keys)[:, 0] - low
+    assert drawn.min() >= 0 and drawn.max() < n and drawn.max() > n // 2
+
+
+def test_a_small_discrete_space_draws_the_same_in_64_bits():
+    keys = jax.random.split(funcenv.key(1), 8)
+    narrow = jax.vmap(Discrete(2**16).sample)(jax.random.clone(keys))
+    with jax.enable_x64(True):
+        np.testing.assert_array_equal(jax.vmap(Discrete(2**16).sample)(keys), narrow)
+
+
+def test_a_box_of_one_integer_beyond_32_bits_is_refused():
+    with pytest.raises(ValueError, match="jax_enable_x64"):
+        Box(0, 2**40, (1,), np.int64).sample(funcenv.key(0))
+
+
+def test_one_bound_holds_in_the_declared_dtype():
+    """1.1 in 32 bits is above 1.1."""
+    space = Box(-np.inf, 1.1, (1,), np.float64)
+    assert not space.is_open and in_declared_dtype(space, np.float32([1.1])) == np.float64(1.1)
 
 
 @pytest.mark.parametrize(
