@@ -97,7 +97,7 @@ class Discrete(IntegerSpace):
             index = _sampling.draw_weighted(key, _sampling.require_distribution(probability, self.n))
         else:
             word = np.dtype("u4" if self.n <= _sampling.MAX_ONE_WORD_CHOICES else f"u{max(dtype.itemsize, 4)}")
-            index = _sampling.uniform_below(key, jnp.asarray(np.uint64(self.n % 2**64).astype(word)), self.n)
+            index = _sampling.uniform_below(key, jnp.asarray(np.uint64(self.n).astype(word)), self.n)
         return self._member(index)
 
     def contains(self, x: Any) -> Bool[Array, ""]:

@@ -137,16 +137,17 @@ def test_bounded_integers_beside_unbounded_ones_take_every_value():
 
 
 @pytest.mark.parametrize("swap", [False, True])
-def test_a_union_is_bounded_where_both_are(swap):
-    boxes = Box(0, 1, (2,)), Box(np.array([0.0, -np.inf]), np.array([np.inf, 1.0]))
+@pytest.mark.parametrize("dtype", [np.float32, np.int32])
+def test_a_union_is_bounded_where_both_are(swap, dtype):
+    boxes = Box(0, 1, (2,), dtype), Box(np.array([0.0, -np.inf]), np.array([np.inf, 1.0]), dtype=dtype)
     both = boxes[swap].union(boxes[not swap])
-    assert both == Box(np.array([0.0, -np.inf]), np.array([np.inf, 1.0]))
+    assert both == Box(np.array([0.0, -np.inf]), np.array([np.inf, 1.0]), dtype=dtype)
     assert both.bounded_above.tolist() == [False, True] and both.bounded_below.tolist() == [True, False]
 
 
 def test_padding_is_bounded():
     """It is 0, also where the box has no bounds."""
-    padded = pad_box(Box(-np.inf, np.inf, (1,)), (3,), np.dtype("float32"))
+    padded = pad_box(Box(-np.inf, np.inf, (1,), np.int32), (3,), np.dtype("int32"))
     np.testing.assert_array_equal(padded.bounded_below, [False, True, True])
     np.testing.assert_array_equal(padded.bounded_above, [False, True, True])
     assert (padded.sample(funcenv.key(0))[1:] == 0).all()
