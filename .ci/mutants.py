@@ -10,7 +10,7 @@ two branches change places. The tests of that file run in a process of its own, 
 place of the original; nothing in the checkout is written. All mutants meet the quick tests, and then those that pass
 them meet the thorough ones. A mutant that passes these too is a survivor. `EQUIVALENT` explains those that change
 nothing which a test could see. Outcomes are added to `--json FILE`, by default `.ci/mutants.json`. Those of a file that
-changed since are dropped, and survivors are tried again, because tests may have come.
+changed since are dropped, and what no test noticed is tried again, because tests may have come.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -183,10 +183,9 @@ def main() -> int:
         if outcomes.get(name := f"{TARGETS[target].path}: no change") != "survived"
     ]
     failed = []
-    passed = {name for name, outcome in outcomes.items() if outcome == PASSES}
     for tries in (
         try_mutants(unchanged, options.jobs, math.inf),
-        try_mutants(new, options.jobs, options.seconds, passed),
+        try_mutants(new, options.jobs, options.seconds),
     ):
         for one, outcome in tries:
             print(f"{outcome:<9} {one.name}", flush=True)
@@ -343,19 +342,15 @@ class _Changed(importlib.abc.MetaPathFinder, importlib.abc.SourceLoader):
         return self.source.encode()
 
 
-def try_mutants(
-    mutants: list[Mutant], jobs: int, seconds: float, passed: Collection[str] = ()
-) -> Iterator[tuple[Mutant, str]]:
+def try_mutants(mutants: list[Mutant], jobs: int, seconds: float) -> Iterator[tuple[Mutant, str]]:
     """Yield each mutant that was tried, and "killed", "timed out" or "survived", or `PASSES` before its second try.
 
     Args:
         mutants: in the order of their tries.
         jobs: how many are tried at the same time.
         seconds: no try begins later.
-        passed: the names of those that pass the quick tests.
     """
-    waiting = collections.deque((one, TARGETS[one.target].quick, False) for one in mutants if one.name not in passed)
-    waiting += [(one, TARGETS[one.target].thorough, True) for one in mutants if one.name in passed]
+    waiting = collections.deque((one, TARGETS[one.target].quick, False) for one in mutants)
     running: dict[int, tuple[Mutant, bool, float]] = {}
     last = time.monotonic() + seconds
     while running or (waiting and time.monotonic() < last):

@@ -3,6 +3,7 @@
     python benchmarks/studies/goals.py --output docs/assets/goals/curves.json
     python benchmarks/studies/goals.py --draw docs/assets/goals/curves.json
     python benchmarks/studies/goals.py --tasks "FetchReach-v4 with SAC" --steps 20000 --tests 8 --episodes 100
+    python benchmarks/studies/goals.py --tasks "FetchPush-v4 with SAC" --steps 200000 --tests 16 --episodes 100
 
 Success is the share of test episodes that end with `info["is_success"]`, with the most likely actions. All agents play
 the same test episodes, with keys that no training uses.
@@ -32,6 +33,7 @@ TASKS = {
     "GoalReacher-v0 with SAC": ("GoalReacher-v0", "sac"),
     "BitFlip-v0 with DQN": ("BitFlip-v0", "dqn"),
     "FetchReach-v4 with SAC": ("robotics/FetchReach-v4", "sac"),
+    "FetchPush-v4 with SAC": ("robotics/FetchPush-v4", "sac"),
 }
 """The preset of each task, or the algorithm's defaults if it has none; hindsight is all in which its runs differ."""
 DRAWN_TASKS = tuple(TASKS)[:2]  # those of the figure
