@@ -124,6 +124,7 @@ SKIPPED_FUNCTIONS = ("scene", "backdrop", "__repr__", "get_keys_to_action", "sta
 EQUIVALENT: dict[str, str] = {
     "envs/classic_control/acrobot.py:193:40: self.torque_noise_max > 0 -> self.torque_noise_max >= 0": "no noise",
     "envs/multi_agent/coin_game.py:96:53: -1 -> 1": "the last of two axes",
+    "funcenv/func_env.py:433:75: 0 -> 1": "only the shapes of what a key draws are used",
     "funcenv/spaces/box.py:100:73: 0 -> 1": "one choice or two, both of which take one word",
     "funcenv/spaces/box.py:105:67: largest + 1 -> largest - 1": "one word or two, both as exact as promised",
     "funcenv/spaces/box.py:105:77: 1 -> 2": "one word or two, both as exact as promised",

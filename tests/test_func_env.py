@@ -234,8 +234,9 @@ def test_a_list_is_no_array():
     assert str(inspect.signature(CartPole)).startswith("(gravity: 'float' = 9.8, masscart")
 
 
-def test_a_step_of_a_batch_says_that_it_is_one():
-    batch = funcenv.make("CartPole-v1", gravity=jnp.array([9.8, 1.6]))
+@pytest.mark.parametrize("make", [functools.partial(funcenv.make, "CartPole-v1"), CartPole])
+def test_a_step_of_a_batch_says_that_it_is_one(make):
+    batch = make(gravity=jnp.array([9.8, 1.6]))
     state, _ = batch.reset(funcenv.key(0))
     with pytest.raises(ValueError, match="stack arrays|same shape") as caught:  # JAX's words depend on its version
         batch.step(state, 0, funcenv.key(1))
