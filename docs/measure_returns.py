@@ -35,6 +35,7 @@ from funcenv.train.benchmark import read_benchmark
 from funcenv.train.presets import PIXEL_PRESETS, PRESETS, preset
 from funcenv.train.reports import measured
 from funcenv.train.reports.panels import draw_learning_curves
+from funcenv.train.suites import SUITES
 
 DOCS = pathlib.Path(__file__).parent
 FILE, PICTURES = DOCS / "returns.json", DOCS / "assets" / "zoo"
@@ -54,6 +55,7 @@ PANELS = {
     ),
     "box2d": ("LunarLander-v3", "LunarLanderContinuous-v3", "BipedalWalker-v3", "CarRacing-v3"),
     "arcade": ("arcade/Pong-v0", "arcade/Pong-v0" + FROM_PIXELS, "arcade/Breakout-v0"),
+    "dm_control": tuple(f"{env_id} with simba" for env_id in SUITES["dm_control"]),
     "minatar": tuple(f"MinAtar/{game}-v1" for game in ("Asterix", "Breakout", "Freeway", "SpaceInvaders", "Seaquest")),
 }
 """The rows whose learning curves a picture shows, by the name of its file."""
