@@ -27,6 +27,11 @@ TASKS = tuple(f"dm_control/{name}-v0" for name in NAMES)
 NUM_STEPS, NUM_LARGE_STEPS, NUM_ROUNDS = 200, 50, 5  # the second is for more than 64 environments
 
 
+def name_of(id: str) -> str:
+    """Return dm_control's name of a task, such as "cheetah-run"."""
+    return id.removeprefix("dm_control/").removesuffix("-v0")
+
+
 def _reward(timestep: funcenv.Timestep, action: Any) -> Any:
     """Return what a rollout collects; one function for all calls, because each new one is compiled."""
     del action
@@ -53,7 +58,7 @@ def theirs(id: str) -> Callable[[], float]:
     """Return the same for dm_control's environment, stepped by Python."""
     from dm_control import suite
 
-    domain, task = id.removeprefix("dm_control/").removesuffix("-v0").split("-")
+    domain, task = name_of(id).split("-")
     env: Any = suite.load(domain, task, task_kwargs={"random": 0})
     bounds = env.action_spec()
     actions = np.random.default_rng(0).uniform(bounds.minimum, bounds.maximum, (NUM_STEPS, *bounds.shape))
@@ -116,7 +121,7 @@ def main() -> None:
                     best[name] = max(best[name], run())
             cells = [f"{best[name]:,.0f}" for name in runs]
             ratios = [f"{best['ours'] / best[name]:.2f}" for name in ("theirs", "bare")]
-            print(f"| `{id}` | {num_envs} | {' | '.join(cells)} | {' | '.join(ratios)} |", flush=True)
+            print(f"| `{name_of(id)}` | {num_envs} | {' | '.join(cells)} | {' | '.join(ratios)} |", flush=True)
 
 
 if __name__ == "__main__":
