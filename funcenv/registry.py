@@ -405,7 +405,7 @@ def pprint_registry() -> str:
         rows.append(f"{known.id:<28}  {limit:>9}  {threshold:>9}".rstrip())
     others = [id for id in _family_specs() if id not in _specs]
     if others:
-        rows.append(f"and {len(others)} more, such as {others[0]}: all_specs() of the module funcenv.registry")
+        rows.append(f"and {len(others)} more, such as {others[0]}; funcenv list --json shows them")
     return "\n".join(rows)
 
 

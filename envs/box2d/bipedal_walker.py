@@ -165,6 +165,7 @@ class BipedalWalker(HasLevels, FuncEnv[BipedalWalkerState, Any, Float[Array, "24
         """Return the initial state for what is drawn at random: the terrain, and the first force in x [N]."""
         state = self.standing(draws)
         push = jnp.asarray(force).astype(jnp.float32), np.float32(0)
+        # The legs stand so high that nothing touches the ground before the step.
         world = step(self.world(state), state.world, 1 / FPS, *ITERATIONS, {HULL: push}, is_apart=True)
         return self._measured(state, world)
 

@@ -186,7 +186,7 @@ def touches(
         shapes = jnp.asarray(np.stack([part for _, part in alike]), jnp.float32)
         places = jax.tree.map(lambda *each: jnp.stack(each), *(transforms[body] for body, _ in alike))
         near += list(jax.vmap(_is_near, in_axes=(0, 0, None))(shapes, places, tile))
-    return jnp.stack(near[:4]), jnp.stack(near[4:]).any(0)
+    return jnp.stack(near[:4]), jnp.stack(near[4:]).any(0)  # the wheels, and the parts of the hull
 
 
 def _is_near(part: Float[Array, "corners 2"], transform: Transform, tile: jax.Array) -> jax.Array:

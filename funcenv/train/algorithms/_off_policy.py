@@ -371,7 +371,8 @@ def step_critics(
         next_value = bootstrap(next_features, noise)
         reward, discount = (align(leaf, next_value) for leaf in (batch.reward, batch.discount))
         value = config.make_network(env).critics.apply(params, features, batch.action)
-        return loss_of(value, materialize(reward + discount * next_value))
+        target = materialize(reward + discount * next_value)  # or XLA computes it again in each bin of a loss
+        return loss_of(value, target)
 
     gradient, losses = mean_gradients(loss, critics.params, (batch, noise))
     return critics.step(config.optimizer(), gradient), losses
