@@ -23,13 +23,7 @@ import funcenv
 from funcenv.envs.mujoco.batch import POSITIONS_AND_VELOCITIES, Batch
 
 NAMES = ("cheetah-run", "walker-walk", "humanoid-run", "quadruped-walk", "finger-spin")
-TASKS = tuple(f"dm_control/{name}-v0" for name in NAMES)
 NUM_STEPS, NUM_LARGE_STEPS, NUM_ROUNDS = 200, 50, 5  # the second is for more than 64 environments
-
-
-def name_of(id: str) -> str:
-    """Return dm_control's name of a task, such as "cheetah-run"."""
-    return id.removeprefix("dm_control/").removesuffix("-v0")
 
 
 def _reward(timestep: funcenv.Timestep, action: Any) -> Any:
@@ -54,11 +48,11 @@ def ours(id: str, num_envs: int, num_steps: int) -> Callable[[], float]:
     return run
 
 
-def theirs(id: str) -> Callable[[], float]:
+def theirs(name: str) -> Callable[[], float]:
     """Return the same for dm_control's environment, stepped by Python."""
     from dm_control import suite
 
-    domain, task = name_of(id).split("-")
+    domain, task = name.split("-")
     env: Any = suite.load(domain, task, task_kwargs={"random": 0})
     bounds = env.action_spec()
     actions = np.random.default_rng(0).uniform(bounds.minimum, bounds.maximum, (NUM_STEPS, *bounds.shape))
@@ -107,12 +101,13 @@ def main() -> None:
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     print("| task | environments | funcenv | dm_control | bare C | of dm_control | of bare C |")
     print("|---|---|---|---|---|---|---|")
-    for id in TASKS:
+    for task in NAMES:
+        id = f"dm_control/{task}-v0"
         for num_envs in arguments.envs:
             num_steps = NUM_STEPS if num_envs <= 64 else NUM_LARGE_STEPS
             runs = {
                 "ours": ours(id, num_envs, num_steps),
-                "theirs": theirs(id),
+                "theirs": theirs(task),
                 "bare": bare(id, num_envs, num_steps),
             }
             best = {name: 0.0 for name in runs}
@@ -121,7 +116,7 @@ def main() -> None:
                     best[name] = max(best[name], run())
             cells = [f"{best[name]:,.0f}" for name in runs]
             ratios = [f"{best['ours'] / best[name]:.2f}" for name in ("theirs", "bare")]
-            print(f"| `{name_of(id)}` | {num_envs} | {' | '.join(cells)} | {' | '.join(ratios)} |", flush=True)
+            print(f"| `{task}` | {num_envs} | {' | '.join(cells)} | {' | '.join(ratios)} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
-"""Compare learning with hindsight and without it in tasks with goals: success in test episodes, several seeds each.
+r"""Compare learning with hindsight and without it in tasks with goals: success in test episodes, several seeds each.
 
     python benchmarks/studies/goals.py --output docs/assets/goals/curves.json
     python benchmarks/studies/goals.py --draw docs/assets/goals/curves.json
     python benchmarks/studies/goals.py --tasks "FetchReach-v4 with SAC" --steps 20000 --tests 8 --episodes 100
-    python benchmarks/studies/goals.py --tasks "FetchPush-v4 with SAC" --steps 200000 --tests 16 --episodes 100
+    python benchmarks/studies/goals.py --tasks "FetchPush-v4 with SAC" --goals 4 --steps 200000 --tests 16 \
+        --episodes 100
 
 Success is the share of test episodes that end with `info["is_success"]`, with the most likely actions. All agents play
 the same test episodes, with keys that no training uses.
