@@ -12,7 +12,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from funcenv.physics.scalars import ONE, PI, ZERO, Number, clamp, float32, once, where
+from funcenv.physics.scalars import ONE, PI, ZERO, Number, clamp, float32, is_known, once, where
 from funcenv.physics.shapes import LINEAR_SLOP
 from funcenv.physics.transforms import rotate, rotation
 from funcenv.physics.vectors import Vector, add, cross, length, mul, neg, spin, sub
@@ -81,38 +81,51 @@ class Velocity(NamedTuple):
     angular: Number
 
 
+class JointMass(NamedTuple):
+    """The quantities of a joint that never change."""
+
+    a: BodyMass
+    b: BodyMass
+    anchor_a: Vector  # anchor relative to the centre of mass, in the body's coordinates
+    anchor_b: Vector
+    k33: Number  # the sum of the inverse inertias
+    motor_mass: Number  # 1 / the same, 0 if neither body turns
+
+
 class JointConstraint(NamedTuple):
     """The quantities of a joint that stay constant during the velocity iterations."""
 
-    mass_a: BodyMass
-    mass_b: BodyMass
-    anchor_a: Vector  # anchor relative to the centre of mass, in the body's coordinates
-    anchor_b: Vector
-    r_a: Vector  # the same in world coordinates
+    mass: JointMass
+    r_a: Vector  # the anchors in world coordinates
     r_b: Vector
     k11: Number  # the effective mass matrix, which is symmetric
     k12: Number
     k13: Number
     k22: Number
     k23: Number
-    k33: Number
     inverse2: Number  # 1 / the determinant of the pin's part of the matrix, 0 for a singular one
     inverse3: Number  # 1 / the determinant of the whole matrix, 0 for a singular one
     minors: tuple[Number, Number, Number]  # minors of the whole matrix, without its first row
-    motor_mass: Number
     limit_state: Number
 
 
-def prepare(
-    joint: RevoluteJoint, masses: tuple[BodyMass, BodyMass], angles: tuple[Number, Number], impulse: JointImpulse
-) -> tuple[JointConstraint, JointImpulse]:
-    """Return the constraint of a step, and the impulses that it starts from."""
-    a, b = masses
+def joint_mass(joint: RevoluteJoint, a: BodyMass, b: BodyMass) -> JointMass:
+    """Return what never changes of a joint between two bodies: on the host, if they are known there.
+
+    In a compiled step, each of these numbers would be a kernel of its own on a GPU.
+    """
     anchor_a = sub((float32(joint.anchor_a[0]), float32(joint.anchor_a[1])), a.center)
     anchor_b = sub((float32(joint.anchor_b[0]), float32(joint.anchor_b[1])), b.center)
-    r_a, r_b = once((rotate(rotation(angles[0]), anchor_a), rotate(rotation(angles[1]), anchor_b)))
-    m_a, m_b, i_a, i_b = a.inverse_mass, b.inverse_mass, a.inverse_inertia, b.inverse_inertia
-    k33 = i_a + i_b
+    k33 = a.inverse_inertia + b.inverse_inertia
+    return JointMass(a, b, anchor_a, anchor_b, k33, _inverse(k33))
+
+
+def prepare(
+    joint: RevoluteJoint, mass: JointMass, angles: tuple[Number, Number], impulse: JointImpulse
+) -> tuple[JointConstraint, JointImpulse]:
+    """Return the constraint of a step, and the impulses that it starts from."""
+    r_a, r_b = once((rotate(rotation(angles[0]), mass.anchor_a), rotate(rotation(angles[1]), mass.anchor_b)))
+    (m_a, i_a, _), (m_b, i_b, _) = mass.a, mass.b
     state: Number = FREE
     if joint.limits is not None:
         low, high = float32(joint.limits[0]), float32(joint.limits[1])
@@ -127,12 +140,10 @@ def prepare(
     k22 = m_a + m_b + r_a[0] * r_a[0] * i_a + r_b[0] * r_b[0] * i_b
     k23 = r_a[0] * i_a + r_b[0] * i_b
     k11, k12, k13, k22, k23 = once((k11, k12, k13, k22, k23))
-    minors = _cross3((k12, k22, k23), (k13, k23, k33))
+    minors = once(_cross3((k12, k22, k23), (k13, k23, mass.k33)))
+    inverse2, inverse3 = once((_inverse(k11 * k22 - k12 * k12), _inverse(_dot3((k11, k12, k13), minors))))
     constraint = JointConstraint(
-        mass_a=a,
-        mass_b=b,
-        anchor_a=anchor_a,
-        anchor_b=anchor_b,
+        mass=mass,
         r_a=r_a,
         r_b=r_b,
         k11=k11,
@@ -140,14 +151,12 @@ def prepare(
         k13=k13,
         k22=k22,
         k23=k23,
-        k33=k33,
-        inverse2=_inverse(k11 * k22 - k12 * k12),
-        inverse3=_inverse(_dot3((k11, k12, k13), minors)),
+        inverse2=inverse2,
+        inverse3=inverse3,
         minors=minors,
-        motor_mass=where(k33 > 0, ONE / k33, k33),
         limit_state=state,
     )
-    return once((constraint, impulse))
+    return constraint, once(impulse)
 
 
 def warm_start(
@@ -165,13 +174,13 @@ def solve_velocity(
     if joint.motor_speed is not None:
         most = dt * float32(joint.max_motor_torque)
         error = b.angular - a.angular - float32(joint.motor_speed)
-        motor = clamp(impulse.motor + -k.motor_mass * error, -most, most)
+        motor = clamp(impulse.motor + -k.mass.motor_mass * error, -most, most)
         if joint.limits is not None:
             motor = where(k.limit_state == LOCKED, impulse.motor, motor)
         motor = once(motor)
         change = motor - impulse.motor
-        a = a._replace(angular=once(a.angular - k.mass_a.inverse_inertia * change))
-        b = b._replace(angular=once(b.angular + k.mass_b.inverse_inertia * change))
+        a = a._replace(angular=once(a.angular - k.mass.a.inverse_inertia * change))
+        b = b._replace(angular=once(b.angular + k.mass.b.inverse_inertia * change))
         impulse = impulse._replace(motor=motor)
     error_point = once(sub(sub(add(b.linear, spin(b.angular, k.r_b)), a.linear), spin(a.angular, k.r_a)))
     pin = _solve22(k, k.inverse2, neg(error_point))
@@ -195,7 +204,7 @@ def solve_position(
 ) -> tuple[Position, Position, Number]:
     """Return the positions after one iteration, and whether the errors before it were within the slop."""
     k = constraint
-    i_a, i_b = k.mass_a.inverse_inertia, k.mass_b.inverse_inertia
+    i_a, i_b = k.mass.a.inverse_inertia, k.mass.b.inverse_inertia
     angular_error: Number = ZERO
     angle_a, angle_b = a.angle, b.angle
     if joint.limits is not None:
@@ -208,13 +217,13 @@ def solve_position(
         state = k.limit_state
         error = where(state == AT_LOWER, up, where(state == AT_UPPER, down, locked))
         error = where(state == FREE, ZERO, error)
-        change = -k.motor_mass * error
+        change = -k.mass.motor_mass * error
         angular_error = where(state == AT_LOWER, -below, where(state == AT_UPPER, above, jnp.abs(locked)))
         angular_error = where(state == FREE, ZERO, angular_error)
         angle_a, angle_b = once((angle_a - i_a * change, angle_b + i_b * change))
-    r_a, r_b = once((rotate(rotation(angle_a), k.anchor_a), rotate(rotation(angle_b), k.anchor_b)))
+    r_a, r_b = once((rotate(rotation(angle_a), k.mass.anchor_a), rotate(rotation(angle_b), k.mass.anchor_b)))
     error_point = once(sub(sub(add(b.center, r_b), a.center), r_a))
-    m_a, m_b = k.mass_a.inverse_mass, k.mass_b.inverse_mass
+    m_a, m_b = k.mass.a.inverse_mass, k.mass.b.inverse_mass
     k11 = m_a + m_b + i_a * r_a[1] * r_a[1] + i_b * r_b[1] * r_b[1]
     k12 = -i_a * r_a[0] * r_a[1] - i_b * r_b[0] * r_b[1]
     k22 = m_a + m_b + i_a * r_a[0] * r_a[0] + i_b * r_b[0] * r_b[0]
@@ -236,13 +245,15 @@ def _push(
     for turn in turns:  # added one by one, because the order of a sum decides the last bit
         about_a, about_b = about_a + turn, about_b + turn
     return (
-        Velocity(sub(a.linear, mul(k.mass_a.inverse_mass, push)), a.angular - k.mass_a.inverse_inertia * about_a),
-        Velocity(add(b.linear, mul(k.mass_b.inverse_mass, push)), b.angular + k.mass_b.inverse_inertia * about_b),
+        Velocity(sub(a.linear, mul(k.mass.a.inverse_mass, push)), a.angular - k.mass.a.inverse_inertia * about_a),
+        Velocity(add(b.linear, mul(k.mass.b.inverse_mass, push)), b.angular + k.mass.b.inverse_inertia * about_b),
     )
 
 
 def _inverse(number: Number) -> Number:
     """Return the inverse, 0 for 0."""
+    if is_known(number):
+        return ONE / number if number != 0 else number
     return where(number != 0, ONE / number, number)
 
 
@@ -253,7 +264,7 @@ def _solve22(k: JointConstraint, inverse: Number, right: Vector) -> Vector:
 
 def _solve33(k: JointConstraint, right: tuple[Number, Number, Number]) -> tuple[Number, Number, Number]:
     """Solve the symmetric system of pin and limit by Cramer's rule; a singular one gives 0."""
-    ex, ey, ez = (k.k11, k.k12, k.k13), (k.k12, k.k22, k.k23), (k.k13, k.k23, k.k33)
+    ex, ey, ez = (k.k11, k.k12, k.k13), (k.k12, k.k22, k.k23), (k.k13, k.k23, k.mass.k33)
     return (
         k.inverse3 * _dot3(right, k.minors),
         k.inverse3 * _dot3(ex, _cross3(right, ez)),

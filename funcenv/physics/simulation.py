@@ -191,17 +191,19 @@ class _Program:
 
     def __init__(self, world: World, settings: Settings) -> None:
         dt, self.is_alone = settings.dt, settings.is_alone
+        masses, (_, self.joints, _) = world.masses(), search(world)
+        joints = [world.joints[j] for j in self.joints]
+        self.joint_masses = opaque([revolute.joint_mass(j, masses[j.body_a], masses[j.body_b]) for j in joints])
         self.world = world = world.replace(joints=opaque(world.joints))
         self.fixtures = Fixtures(world)
         self.size = len(world.moving)
         self.has_contacts = self.fixtures.max_contacts > 0
         self.solves_contacts = self.has_contacts and not settings.is_apart  # impacts, too, find contacts
         self.ratio = (ONE / np.float32(dt)) * np.float32(dt)  # ratio of this step's length to the last one's
-        self.masses, self.h = opaque((world.masses(), dt))
+        self.masses, self.h = opaque((masses, dt))
         self.row_masses = columns_of([self.masses[body] for body in world.moving])
         # static bodies come last among the rows, and never change
         index = {body: row for row, body in enumerate(world.moving + world.fixed)}
-        _, self.joints, _ = search(world)
         self.ends = [(index[world.joints[j].body_a], index[world.joints[j].body_b]) for j in self.joints]
         self.fixed_positions = [Position(*_fixed_position(world.bodies[i])) for i in world.fixed]
         self.fixed_velocities = [Velocity((ZERO, ZERO), ZERO)] * len(self.fixed_positions)
@@ -277,11 +279,10 @@ def _solve(
     pins, impulses = [], []
     angles = [p.angle for p in positions + program.fixed_positions]
     joints = [world.joints[j] for j in program.joints]
-    for j, joint, (a, b) in zip(program.joints, joints, program.ends, strict=True):
+    for j, joint, mass, (a, b) in zip(program.joints, joints, program.joint_masses, program.ends, strict=True):
         stored = state.joint_impulses[j] * program.ratio
         impulse = JointImpulse((stored[0], stored[1]), stored[2], stored[3], state.limit_states[j])
-        masses = program.masses[joint.body_a], program.masses[joint.body_b]
-        pin, impulse = revolute.prepare(joint, masses, (angles[a], angles[b]), impulse)
+        pin, impulse = revolute.prepare(joint, mass, (angles[a], angles[b]), impulse)
         impulses.append(impulse)
         pins.append(pin)
 
