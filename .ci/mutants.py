@@ -7,8 +7,8 @@
 
 A mutant is one file with one change: a comparison or an operation becomes its neighbour, a number grows, a flag turns,
 two branches change places. The tests of that file run in a process of its own, in which the changed file takes the
-place of the original; nothing in the checkout is written. All mutants meet the quick tests, and then those that pass
-them meet the thorough ones. A mutant that passes these too is a survivor. `EQUIVALENT` explains those that change
+place of the original; nothing in the checkout is written. A mutant that passes the quick tests meets the thorough ones
+next. One that passes these too is a survivor. `EQUIVALENT` explains those that change
 nothing which a test could see. Outcomes are added to `--json FILE`, by default `.ci/mutants.json`. Those of a file that
 changed since are dropped, and what no test noticed is tried again, because tests may have come.
 """
@@ -47,8 +47,11 @@ class Target(NamedTuple):
     thorough: str
 
 
-WHOLE = "tests/contract/test_envs.py tests/verify/test_records.py tests/adapters/engine/test_parameters.py"
-ALWAYS = "declared_where_they_were"  # the test of that name is of all environments
+WHOLE = (
+    "tests/contract/test_envs.py tests/verify/test_records.py tests/adapters/test_reward_range.py "
+    "tests/adapters/engine/test_parameters.py tests/adapters/engine/test_remembered.py"
+)
+ALWAYS = "declared_where_they_were or bounds_follow_from_the_parameters"  # tests of all environments
 
 
 def _environment(path: str, quick: str, more: str, *names: str) -> Target:
@@ -134,6 +137,9 @@ EQUIVALENT: dict[str, str] = {
     "funcenv/spaces/box.py:220:22: 0 -> 1": "a bound of no elements",
     "funcenv/spaces/box.py:222:89: True -> False": "all have equally many entries",
     "funcenv/spaces/box.py:237:77: True -> False": "both have equally many axes",
+    "funcenv/train/updates/replay_buffer.py:108:27: self.count > self.capacity -> self.count >= self.capacity": (
+        "a full buffer's oldest step is at its count modulo the capacity, which is 0"
+    ),
     "funcenv/train/updates/returns.py:49:107: 4 -> 5": "how far a loop is unrolled",
     "funcenv/vector_step.py:79:24: True -> False": "it is asked whether there is such a mark, not which",
     "envs/arcade/pong.py:176:78: state.ball_y > 0 -> state.ball_y >= 0": "a ball at 0 is outside of the court",
@@ -374,7 +380,7 @@ def try_mutants(mutants: list[Mutant], jobs: int, seconds: float) -> Iterator[tu
             elif status != 0 or is_thorough:
                 yield mutant, "killed" if status != 0 else "survived"
             else:
-                waiting.append((mutant, TARGETS[mutant.target].thorough, True))
+                waiting.appendleft((mutant, TARGETS[mutant.target].thorough, True))
                 yield mutant, PASSES
 
 

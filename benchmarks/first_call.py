@@ -61,6 +61,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--only", nargs="+", default=[""], metavar="TEXT", help="rows whose names contain a TEXT")
     parser.add_argument("--write-docs", action="store_true", help="write the table of docs/benchmarks_compile.md")
     options = parser.parse_args(arguments)
+    if options.write_docs and options.only != [""]:
+        parser.error("--write-docs writes all rows of the table; leave out --only")
     lines = ["| call | first process, CPU-s | next process, CPU-s |", "|---|---:|---:|"]
     print("\n".join(lines))
     for work, name, algorithm in ROWS:

@@ -22,6 +22,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 from rich.console import Console
 
@@ -81,6 +82,8 @@ def run_benchmark(
 ) -> Progress:
     """Train and evaluate what is not finished yet, task by task, and write the results and pictures of all that is.
 
+    After each task, JAX forgets the compiled programs of this process.
+
     Args:
         plan: What to train.
         folder: Where to write. It must hold the same benchmark, or nothing.
@@ -118,6 +121,7 @@ def run_benchmark(
         result = {"env_id": env_id, **measure_run(outcome.folder, plan.num_episodes)}
         _write_lines(_result_file(folder, env_id), result)
         finished[env_id] = result
+        jax.clear_caches()  # the next task takes the memory of this one's programs
     results = {env_id: finished[env_id] for env_id in plan.configs if env_id in finished}
     left = [env_id for env_id in plan.configs if env_id not in results]
     return Progress(results, left, diverged, signal_number)

@@ -61,6 +61,11 @@ def test_a_loop_updates_a_buffer_in_place(num_seeds):
     assert memory.temp_size_in_bytes < sum(leaf.nbytes for leaf in jax.tree.leaves(buffer.steps)) / 10
 
 
+def test_the_capacity_of_a_buffer_is_known_when_a_program_is_traced():
+    buffer = filled(capacity=6, num_calls=1, num_steps=2)
+    assert jax.eval_shape(lambda buffer: jnp.zeros(buffer.capacity), buffer).shape == (6,)
+
+
 def test_a_donated_buffer_is_updated_in_place():
     buffer = filled(capacity=4096, num_calls=1, num_steps=2)
     add = jax.jit(ReplayBuffer.add, donate_argnums=0)
