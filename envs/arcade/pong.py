@@ -97,7 +97,7 @@ class Pong(PaddleGame):
 
     action_names = ("NOOP", "FIRE", "RIGHT", "LEFT", "RIGHTFIRE", "LEFTFIRE")
     memory_bounds = (
-        *((0, 208), (0, 208), (-4, 4), (-3, 2), (38, 204), (0, 208)),
+        *((0, 208), (0, 208), (-4, 4), (-3, 3), (38, 204), (0, 208)),
         *((0, 21), (0, 21), (27, 790), (0, 63)),
     )
     background_color = BROWN
@@ -138,7 +138,7 @@ class Pong(PaddleGame):
         """Return the state one frame later, with the points of this frame as its reward."""
         count = state.frame + 1 + FIRST_COUNT
         knob = self.turned(state.knob, action)
-        reading = 38 + 2 * jnp.clip((knob - 120_400) // 7_990, 0, 83)
+        reading = 38 + 2 * jnp.maximum((knob - 120_400) // 7_990, 0)
         waits = state.wait > 0
         scores = ~waits & ((state.ball_x <= LEFT_END) | (state.ball_x >= RIGHT_END))
         state = state.replace(reward=jnp.zeros_like(state.reward))

@@ -63,6 +63,18 @@ def test_every_frame_is_that_of_the_original(policy, num_frames):
         assert states.over.any() and (states.rival_score.max() == 21)
 
 
+def test_the_numbers_of_the_memory_lie_within_bounds_that_they_reach():
+    env = frames()
+    games = [played(env, policy, num_frames)[1] for policy, num_frames in ((at_random, 5000), (meet_ball, 12000))]
+    memory = np.concatenate([np.stack(jax.jit(jax.vmap(env.memory))(states), axis=1) for states in games])
+    low, high = np.transpose(env.memory_bounds)
+    assert (memory >= low).all() and (memory <= high).all()
+    always = [2, 3, 8, 9]  # speeds, knob and wait
+    np.testing.assert_array_equal(memory.min(0)[always], low[always])
+    np.testing.assert_array_equal(memory.max(0)[always], high[always])
+    np.testing.assert_array_equal(memory.min(0)[[0, 1, 4, 5, 6, 7]], [0, 0, 38, 0, 0, 0])
+
+
 def test_every_screen_is_that_of_the_original():
     actions, states = played(frames(), at_random, 1500)
     ale, env = original("pong"), frames()

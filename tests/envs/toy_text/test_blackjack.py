@@ -111,6 +111,7 @@ def test_no_dealer_draws_more_cards_than_are_dealt() -> None:
 
 def test_cards_are_dealt_with_their_chances() -> None:
     cards = np.stack(jax.jit(jax.vmap(lambda key: deal(key, 10)))(jax.random.split(funcenv.key(2), 50_000)))
+    assert len(cards) == 10
     for place in range(10):
         assert chi_square(np.bincount(cards[place], minlength=11), CHANCES) > 0.001
     for first, second in (0, 1), (1, 2), (2, 3), (0, 3), (3, 4), (4, 8):
