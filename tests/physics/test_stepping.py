@@ -10,9 +10,7 @@ import pytest
 import funcenv
 from funcenv._compile.jaxpr import inner_jaxprs, iter_eqns
 from funcenv.physics import Body, Circle, Edges, Fixture, World, initial_state, step
-
-# XLA's own, instead of the quick ones of the tests
-USERS_OPTIONS = {"xla_backend_optimization_level": 3, "xla_cpu_use_fusion_emitters": True}
+from tests.support.compiling import users_options
 
 REDUCTIONS = "reduce_min", "reduce_max", "reduce_sum", "dot_general"
 
@@ -55,7 +53,7 @@ def test_a_batch_of_batches_is_one_larger_batch():
     """Some heights vary with the inner batch and some gravities with the outer one, as seeds of a training do."""
     heights, gravities = jnp.linspace(0.6, 3.0, 6), jnp.array([-10.0, -5.0])
     inner = jax.vmap(_bounce, in_axes=(0, None))
-    nested = jax.jit(jax.vmap(inner, in_axes=(None, 0)), compiler_options=USERS_OPTIONS)(heights, gravities)
+    nested = jax.jit(jax.vmap(inner, in_axes=(None, 0)), compiler_options=users_options())(heights, gravities)
     both = [column.ravel() for column in jnp.meshgrid(heights, gravities)]
     flat = jax.jit(jax.vmap(_bounce))(*both)
     np.testing.assert_allclose(nested.reshape(flat.shape), flat, rtol=1e-5)
@@ -127,5 +125,7 @@ def test_the_kernel_of_a_batch_holds_no_reduction_of_many_floats(id):
 def test_a_large_batch_compiles_in_a_users_program(id):
     venv = funcenv.FuncVectorEnv(funcenv.make(id), 300)
     policy = funcenv.random_policy(venv)
-    play = jax.jit(lambda key: funcenv.rollout(venv, policy, key, num_steps=2)[2].count, compiler_options=USERS_OPTIONS)
+    play = jax.jit(
+        lambda key: funcenv.rollout(venv, policy, key, num_steps=2)[2].count, compiler_options=users_options()
+    )
     play.lower(funcenv.key(0)).compile()

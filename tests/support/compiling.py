@@ -45,6 +45,12 @@ def xla_flags(given=""):
     return " ".join([*(flag for flag in missing if _is_known(flag)), given]).strip()
 
 
+def users_options():
+    """Return options of one program, with which this XLA compiles it as it does for users."""
+    emitters = {"xla_cpu_use_fusion_emitters": True} if "xla_cpu_use_fusion_emitters" in os.environ["XLA_FLAGS"] else {}
+    return {"xla_backend_optimization_level": 3, **emitters}
+
+
 def _is_known(flag):
     """Return whether XLA knows a flag: it aborts the process where it does not, so a subprocess tries it once."""
     marker = cache_folder() / f"knows{flag.replace('=', '-')}"

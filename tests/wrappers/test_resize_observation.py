@@ -12,6 +12,7 @@ from funcenv.spaces import Box
 from funcenv.wrappers import GrayscaleObservation, ResizeObservation
 from funcenv.wrappers.resize_observation import resize
 from tests.support.ale import original
+from tests.support.compiling import users_options
 from tests.support.tiny_envs import Screen
 
 SCREEN = (210, 160)
@@ -68,7 +69,7 @@ def test_whole_factors_that_opencv_takes_for_fractions(width):
 def test_an_image_that_is_known_at_compilation_is_resized_alike():
     """The compiler computes it, and would reorder products."""
     image = np.kron(noise((70, 80), 3), np.ones((3, 2), np.uint8))
-    ours = jax.jit(lambda: resize(jnp.asarray(image), (84, 84)), compiler_options={"xla_cpu_use_fusion_emitters": True})
+    ours = jax.jit(lambda: resize(jnp.asarray(image), (84, 84)), compiler_options=users_options())
     np.testing.assert_array_equal(ours(), by_opencv(image, (84, 84)))
 
 
