@@ -128,6 +128,7 @@ EQUIVALENT: dict[str, str] = {
     "envs/classic_control/acrobot.py:193:40: self.torque_noise_max > 0 -> self.torque_noise_max >= 0": "no noise",
     "envs/classic_control/acrobot.py:228:12: 0 -> 1": "noise that is multiplied by its size, 0",
     "envs/multi_agent/coin_game.py:96:53: -1 -> 1": "the last of two axes",
+    "envs/multi_agent/coin_game.py:123:66: 1 -> 2": "an index beyond the end takes the last entry",
     "funcenv/func_env.py:433:75: 0 -> 1": "only the shapes of what a key draws are used",
     "funcenv/spaces/box.py:100:73: 0 -> 1": "one choice or two, both of which take one word",
     "funcenv/spaces/box.py:105:67: largest + 1 -> largest - 1": "one word or two, both as exact as promised",

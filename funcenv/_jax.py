@@ -13,6 +13,7 @@ Shape: Callable[..., Any] = jax.ShapeDtypeStruct
 Partial: Callable[..., Any] = jax.tree_util.Partial
 PartitionSpec: Callable[..., Any] = jax.sharding.PartitionSpec
 block_until_ready: Callable[[Any], Any] = jax.block_until_ready
+clear_caches: Callable[[], None] = jax.clear_caches
 config: Any = jax.config
 constrain: Callable[..., Any] = jax.lax.with_sharding_constraint
 finfo: Callable[..., Any] = jnp.finfo

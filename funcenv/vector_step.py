@@ -123,29 +123,42 @@ def by_device(function: Callable[..., Any], env: AnyEnv, num_envs: int, *rows: A
     """Return `function(env, num_envs, *rows)`, of which each device of a mesh computes its own rows.
 
     Loops that end with their last row, and lists of rows that begin an episode, are then those of a device, and nothing
-    crosses devices. The rows are spread as their types say, on a mesh with explicit axes, and otherwise over the axis
-    "env" of the mesh in whose context the program is traced. Without a mesh, the function gets all rows.
+    crosses devices.
+    """
+    axes = parameter_axes(env, num_envs)
+    is_batched = jax.tree.map(lambda axis, _: axis is not None, axes, env, is_leaf=lambda axis: axis is None)
+    return rows_by_device(function, env, is_batched, num_envs, *rows)
+
+
+def rows_by_device(function: Callable[..., Any], shared: Any, is_batched: Any, num_rows: int, *rows: Any) -> Any:
+    """Return `function(shared, num_rows, *rows)`, of which each device of a mesh computes its own rows.
+
+    The rows are spread as their types say, on a mesh with explicit axes, and otherwise over the axis "env" of the mesh
+    in whose context the program is traced. Without a mesh, the function gets all rows.
+
+    Args:
+        function: treats each row by itself.
+        shared: a tree of what all rows have in common, and of arrays with a row for each.
+        is_batched: which of its leaves have rows.
+        num_rows: in all.
+        *rows: trees of arrays `[num_rows, ...]`.
     """
     explicit = axis_of_rows(rows)
-    axis = axis_in_context(num_envs) if explicit is None else explicit
+    axis = axis_in_context(num_rows) if explicit is None else explicit
     if axis is None:
-        return function(env, num_envs, *rows)
+        return function(shared, num_rows, *rows)
     own, whole, mesh = PartitionSpec(axis), PartitionSpec(), jax.sharding.get_abstract_mesh()
     num_devices = math.prod(mesh.shape[name] for name in (axis if isinstance(axis, tuple) else (axis,)))
-    axes = parameter_axes(env, num_envs)
-    env_specs = jax.tree.map(
-        lambda batch, _: whole if batch is None else own, axes, env, is_leaf=lambda batch: batch is None
-    )
-    env = map_batched(env, num_envs, lambda leaf: spread_rows(explicit, leaf))
+    shared = jax.tree.map(lambda batched, leaf: spread_rows(explicit, leaf) if batched else leaf, is_batched, shared)
     mapped: Callable[..., Any] = jax.shard_map(
-        lambda env, *rows: function(env, num_envs // num_devices, *rows),
-        in_specs=(env_specs, *(own for _ in rows)),
+        lambda shared, *rows: function(shared, num_rows // num_devices, *rows),
+        in_specs=(jax.tree.map(lambda batched: own if batched else whole, is_batched), *(own for _ in rows)),
         out_specs=own,
         # JAX's rules for sharded types, which an index into a table breaks, shall apply to no axis of types.
         axis_names=set(mesh.axis_names) if explicit is not None else {axis},
         check_vma=False,  # Environments of users may hold loops that begin with constants, which it would refuse.
     )
-    return mapped(env, *spread_rows(explicit, rows))
+    return mapped(shared, *spread_rows(explicit, rows))
 
 
 def reset_row(

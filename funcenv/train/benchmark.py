@@ -22,10 +22,10 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 from rich.console import Console
 
+from funcenv._jax import clear_caches
 from funcenv.files import as_file_name, write_text
 from funcenv.train.reports.aggregate import bootstrap_interval, interquartile_mean
 from funcenv.train.reports.measured import EPISODES, measure_run
@@ -121,7 +121,7 @@ def run_benchmark(
         result = {"env_id": env_id, **measure_run(outcome.folder, plan.num_episodes)}
         _write_lines(_result_file(folder, env_id), result)
         finished[env_id] = result
-        jax.clear_caches()  # the next task takes the memory of this one's programs
+        clear_caches()  # the next task takes the memory of this one's programs
     results = {env_id: finished[env_id] for env_id in plan.configs if env_id in finished}
     left = [env_id for env_id in plan.configs if env_id not in results]
     return Progress(results, left, diverged, signal_number)

@@ -3,12 +3,13 @@
 import sys
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import funcenv
 from funcenv.accelerators import compile_env, compile_policy, compile_update, describe, load, mesh_of, save
-from funcenv.accelerators.programs import ENV_PROGRAMS
+from funcenv.accelerators.programs import ENV_PROGRAMS, compile_for
 from funcenv.accelerators.report import Program
 from funcenv.cli.compile import run as compile_command
 from funcenv.cli.table import UsageError
@@ -80,6 +81,26 @@ def test_a_policy_compiles_for_tpus(topology):
     agent = learner.agent(learner.init(funcenv.key(0)))
     compiled = compile_policy(agent, learner.env, 64, describe(topology))
     assert not Program(compiled).collectives()
+
+
+def test_no_chip_waits_for_the_loop_of_another_ones_policy():
+    def count_to_a_speed(observation, key):
+        steps = jax.lax.while_loop(lambda steps: steps < 9 * jnp.abs(observation[1]), lambda steps: steps + 1, 0)
+        return steps % 2
+
+    mesh, venv = mesh_of(describe("v5e:4x4")), funcenv.FuncVectorEnv(funcenv.make("CartPole-v1"), 64)
+    keys = jax.eval_shape(lambda: jax.random.split(funcenv.key(0), 64))
+    with jax.sharding.use_abstract_mesh(mesh.abstract_mesh):
+        sharding = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("env"))
+
+        def play(keys):
+            vstate, _ = venv.reset(keys)
+            return funcenv.rollout(venv, count_to_a_speed, funcenv.key(1), 8, collect=None, vstate=vstate)[2]
+
+        read = Program(compile_for(mesh, play, keys.update(sharding=sharding)))
+    inside = read.computations_of(read.main_loop().body)
+    assert read.loops(read.main_loop().body)
+    assert not [one for one in read.collectives() if one.computation in inside]
 
 
 @pytest.mark.dear

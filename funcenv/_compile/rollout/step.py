@@ -10,11 +10,14 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
+from jax.extend.core import Jaxpr
 
 from funcenv._compile import lazy_reset
+from funcenv._compile.jaxpr import iter_eqns
 from funcenv._jax import Partial, Shape
 from funcenv.policy import key_of_step
 from funcenv.vector import AnyVectorEnv, AutoresetMode, VectorState, VectorTimestep
+from funcenv.vector_step import rows_by_device
 
 Act = Callable[[Any], tuple[Any, Any]]
 Step = Callable[[AnyVectorEnv, VectorState[Any], Any], tuple[VectorState[Any], VectorTimestep[Any]]]
@@ -53,7 +56,28 @@ def policy_actions(policy: Any, policy_keys: jax.Array, step_index: jax.Array, o
         step_index: of the rollout, a uint32 scalar.
         observation: `[num_envs, ...]`.
     """
-    return jax.vmap(functools.partial(_act, policy, step_index))(observation, policy_keys)
+
+    def actions(shared: Any, num_rows: int, observation: Any, policy_keys: jax.Array) -> Any:
+        del num_rows
+        policy, step_index = shared
+        return jax.vmap(functools.partial(_act, policy, step_index))(observation, policy_keys)
+
+    shared, num_rows = (policy, step_index), len(policy_keys)
+    if jax.sharding.get_abstract_mesh().empty or not _has_loop(policy, observation, policy_keys):
+        return actions(shared, num_rows, observation, policy_keys)
+    return rows_by_device(actions, shared, jax.tree.map(lambda _: False, shared), num_rows, observation, policy_keys)
+
+
+def _has_loop(policy: Any, observation: Any, policy_keys: jax.Array) -> bool:
+    """Return whether a policy, such as a search, has a loop that ends with its last row."""
+    return any(eqn.primitive.name == "while" for eqn in iter_eqns(_jaxpr_of_one(policy, observation, policy_keys)))
+
+
+def _jaxpr_of_one(policy: Any, observation: Any, policy_keys: jax.Array) -> Jaxpr:
+    """Return the program of a policy in one environment; its first arguments are the step's index and observation."""
+    kinds = jax.tree.map(jax.typeof, (observation, policy_keys))
+    single = jax.tree.map(lambda kind: Shape(kind.shape[1:], kind.dtype), kinds)
+    return jax.make_jaxpr(functools.partial(_act, policy))(Shape((), "uint32"), *single).jaxpr
 
 
 def _act(policy: Any, step_index: jax.Array, observation: Any, policy_key: jax.Array) -> Any:
@@ -77,9 +101,7 @@ def reads_observation(policy: Any, observation: Any, policy_keys: jax.Array) -> 
     >>> reads_observation(policy, jax.numpy.zeros(3), keys)
     True
     """
-    kinds = jax.tree.map(jax.typeof, (observation, policy_keys))
-    single = jax.tree.map(lambda kind: Shape(kind.shape[1:], kind.dtype), kinds)
-    jaxpr = jax.make_jaxpr(functools.partial(_act, policy))(Shape((), "uint32"), *single).jaxpr
+    jaxpr = _jaxpr_of_one(policy, observation, policy_keys)
     used = [*jaxpr.outvars, *(variable for eqn in jaxpr.eqns for variable in eqn.invars)]
     num_leaves = len(jax.tree.leaves(observation))
     return any(variable in jaxpr.invars[1 : 1 + num_leaves] for variable in used)
