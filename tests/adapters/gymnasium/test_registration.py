@@ -69,6 +69,7 @@ def test_an_environment_looks_like_the_original(id):
     assert ours.observation_space == theirs.observation_space
     assert ours.action_space == theirs.action_space
     assert repr(ours.observation_space) == repr(theirs.observation_space)
+    assert ours.metadata["render_fps"] == theirs.metadata["render_fps"]
     for name in ("max_episode_steps", "reward_threshold", "order_enforce", "nondeterministic", "kwargs"):
         assert getattr(ours.spec, name) == getattr(theirs.spec, name), name
     assert ours.spec.id == f"funcenv/{id}"
