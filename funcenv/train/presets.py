@@ -76,6 +76,14 @@ _MUJOCO_SIMBA: dict[str, Any] = {
 # With targets of one step, Hopper's agent reached 1,089 after 150,000 steps; with three, 3,185.
 _WALKERS_SIMBA: dict[str, Any] = {**_MUJOCO_SIMBA, "total_timesteps": 300_000, "buffer_size": 300_000, "n_step": 3}
 
+# The discount is that of rl-baselines3-zoo's SAC and TQC.
+_BIPEDAL_WALKER_SIMBA: dict[str, Any] = {
+    **_WALKERS_SIMBA,
+    "total_timesteps": 400_000,
+    "buffer_size": 400_000,
+    "gamma": 0.98,
+}
+
 # As published: each action is taken twice, and rewards are added. Agents learn from half of the steps of dm_control.
 _DM_CONTROL_SIMBA: dict[str, Any] = {
     "action_repeat": 2,
@@ -201,6 +209,7 @@ PRESETS: dict[tuple[str, str], dict[str, Any]] = {
     ("simba", "HalfCheetah-v5"): _MUJOCO_SIMBA,
     ("simba", "Hopper-v5"): _WALKERS_SIMBA,
     ("simba", "Walker2d-v5"): _WALKERS_SIMBA,
+    ("simba", "BipedalWalker-v3"): _BIPEDAL_WALKER_SIMBA,
     **{("simba", env_id): _DM_CONTROL_SIMBA for env_id in SUITES["dm_control"]},
     ("ppo", "CartPole-v0"): {"total_timesteps": 200_000},
     ("ppo", "CartPole-v1"): {"total_timesteps": 200_000},

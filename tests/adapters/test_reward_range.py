@@ -7,7 +7,17 @@ import pytest
 
 import funcenv
 from funcenv import adapters, wrappers
-from funcenv.envs import Blackjack, CartPole, CliffWalking, FrozenLake, MountainCarContinuous, Pendulum, Taxi
+from funcenv.envs import (
+    Acrobot,
+    Blackjack,
+    CartPole,
+    CliffWalking,
+    FrozenLake,
+    MountainCar,
+    MountainCarContinuous,
+    Pendulum,
+    Taxi,
+)
 from funcenv.spaces import Box, Discrete
 from tests.support.environments import is_heavy
 
@@ -19,6 +29,8 @@ INF = float("inf")
     [
         (CartPole(), (1.0, 1.0)),
         (CartPole(sutton_barto_reward=True), (-1.0, 0.0)),
+        (Acrobot(), (-1.0, 0.0)),
+        (MountainCar(), (-1.0, -1.0)),
         (MountainCarContinuous(), (-0.1, 100.0)),
         (MountainCarContinuous(min_action=1.0, max_action=2.0), (-0.4, 99.9)),
         (Pendulum(), (-16.2736044, 0.0)),  # the figure in Gymnasium's documentation
