@@ -7,8 +7,8 @@
 
 A mutant is one file with one change: a comparison or an operation becomes its neighbour, a number grows, a flag turns,
 two branches change places. The tests of that file run in a process of its own, in which the changed file takes the
-place of the original; nothing in the checkout is written. A mutant that passes the quick tests meets the thorough ones
-next. One that passes these too is a survivor. `EQUIVALENT` explains those that change
+place of the original, also in processes that a test starts; nothing in the checkout is written. A mutant that passes
+the quick tests meets the thorough ones next. One that passes these too is a survivor. `EQUIVALENT` explains those that change
 nothing which a test could see. Outcomes are added to `--json FILE`, by default `.ci/mutants.json`. Those of a file that
 changed since are dropped, and what no test noticed is tried again, because tests may have come.
 """
@@ -95,7 +95,10 @@ TARGETS = {
     "pong": _environment("arcade/pong.py", "tests/envs/arcade/test_pong.py", "", "Pong-v0"),
     "coin_game": _environment("multi_agent/coin_game.py", "tests/envs/multi_agent", "", "CoinGame-v0"),
     "autoreset": Target(
-        "funcenv/vector_step.py", "tests/test_vector.py", "tests/test_rollout.py tests/wrappers/test_autoreset.py"
+        "funcenv/vector_step.py",
+        "tests/test_vector.py",
+        "tests/test_rollout.py tests/wrappers/test_autoreset.py tests/accelerators/test_programs.py "
+        "-k 'test_rollout or autoreset or without_collectives or no_chip_waits'",
     ),
     "keys": Target("funcenv/func_env.py", "tests/test_func_env.py tests/test_vector.py", "tests/test_rollout.py"),
     "time_limit": Target(
@@ -114,7 +117,8 @@ TARGETS = {
     "replay_buffer": Target(
         "funcenv/train/updates/replay_buffer.py",
         "tests/train/test_replay_buffer.py",
-        "tests/train/test_blocks.py tests/train/test_hindsight.py",
+        "tests/train/test_blocks.py tests/train/test_hindsight.py tests/train/test_processes.py "
+        "-k 'blocks or hindsight or (devices and dqn)'",
     ),
 }
 """Files that are changed, by a word for `--targets`."""
@@ -337,6 +341,11 @@ def _prepare() -> None:
     import pytest  # noqa: F401
 
 
+def change(file: pathlib.Path) -> None:
+    """Let the module that `file` names be imported with the source that it has."""
+    sys.meta_path.insert(0, _Changed(*json.loads(file.read_text())))
+
+
 class _Changed(importlib.abc.MetaPathFinder, importlib.abc.SourceLoader):
     """Finds one module, with a source of its own."""
 
@@ -395,8 +404,15 @@ def _run_tests(mutant: Mutant, tests: list[str], is_thorough: bool) -> None:
     path = TARGETS[mutant.target].path
     name = path.removesuffix(".py").replace("/", ".")
     name = name if name.startswith("funcenv.") else f"funcenv.{name}"
-    sys.meta_path.insert(0, _Changed(name, str(ROOT / path), mutant.source))
-    LOGS.mkdir(parents=True, exist_ok=True)
+    home = LOGS / str(os.getpid())
+    home.mkdir(parents=True, exist_ok=True)
+    changed = home / "changed.json"
+    changed.write_text(json.dumps((name, str(ROOT / path), mutant.source)))
+    change(changed)
+    start = f"import pathlib, sys; sys.path.insert(0, {str(ROOT / '.ci')!r}); import mutants; sys.path.pop(0)"
+    (home / "sitecustomize.py").write_text(f"{start}\nmutants.change(pathlib.Path({str(changed)!r}))\n")
+    sys.path.append(str(home))  # tests hand it to the processes that they start
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(home), os.environ.get("PYTHONPATH"))))
     with (LOGS / f"{os.getpid()}.log").open("w") as log:
         log.write(f"{mutant.name}\n")
         log.flush()
