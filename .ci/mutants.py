@@ -8,9 +8,9 @@
 A mutant is one file with one change: a comparison or an operation becomes its neighbour, a number grows, a flag turns,
 two branches change places. The tests of that file run in a process of its own, in which the changed file takes the
 place of the original, also in processes that a test starts; nothing in the checkout is written. A mutant that passes
-the quick tests meets the thorough ones next. One that passes these too is a survivor. `EQUIVALENT` explains those that change
-nothing which a test could see. Outcomes are added to `--json FILE`, by default `.ci/mutants.json`. Those of a file that
-changed since are dropped, and what no test noticed is tried again, because tests may have come.
+the quick tests meets the thorough ones next. One that passes these too is a survivor. `EQUIVALENT` explains those that
+change nothing which a test could see. Outcomes are added to `--json FILE`, by default `.ci/mutants.json`. Those of a
+file that changed since are dropped, and what no test noticed is tried again, because tests may have come.
 """
 
 from __future__ import annotations
