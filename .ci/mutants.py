@@ -147,6 +147,7 @@ EQUIVALENT: dict[str, str] = {
     "funcenv/train/updates/replay_buffer.py:108:27: self.count > self.capacity -> self.count >= self.capacity": (
         "a full buffer's oldest step is at its count modulo the capacity, which is 0"
     ),
+    "funcenv/train/updates/replay_buffer.py:115:80: 2 -> 3": "one draw more, which nothing reads",
     "funcenv/train/updates/returns.py:49:107: 4 -> 5": "how far a loop is unrolled",
     "funcenv/vector_step.py:79:24: True -> False": "it is asked whether there is such a mark, not which",
     "envs/arcade/pong.py:181:97: 160 -> 161": "a wall that ends beyond the screen",

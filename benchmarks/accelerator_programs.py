@@ -112,8 +112,8 @@ def main() -> None:
     options = parser.parse_args()
     kept = json.loads(options.results.read_text()) if options.results.exists() else {"envs": {}, "algorithms": {}}
     kept |= {"jax": jax.__version__, "num_envs": options.num_envs, "num_steps": NUM_STEPS}
+    funcenv.make("CartPole-v1")  # loads the registry
     if options.envs is None:
-        funcenv.make("CartPole-v1")  # loads the registry
         options.envs = list(registry)
     for env_id in options.envs:
         for target in options.targets:
@@ -126,6 +126,7 @@ def main() -> None:
     if options.write_docs:
         from accelerator_page import write_page
 
+        kept["envs"] = {env_id: kept["envs"][env_id] for env_id in registry if env_id in kept["envs"]}
         print(write_page(kept, ROOT / "docs/accelerators.md"))
 
 

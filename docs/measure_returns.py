@@ -50,10 +50,14 @@ PANELS = {
     "toy_text": ("FrozenLake-v1", "FrozenLake8x8-v1", "CliffWalking-v1", "Taxi-v4", "Blackjack-v1"),
     "mujoco": (
         *("HalfCheetah-v5", "HalfCheetah-v5 with sac", "HalfCheetah-v5 with simba", "Ant-v5", "Ant-v5 with sac"),
+        "Ant-v5 with simba",
         *("Walker2d-v5", "Walker2d-v5 with simba", "Hopper-v5", "Hopper-v5 with simba"),
         *("Humanoid-v5", "HumanoidStandup-v5"),
     ),
-    "box2d": ("LunarLander-v3", "LunarLanderContinuous-v3", "BipedalWalker-v3", "CarRacing-v3"),
+    "box2d": (
+        *("LunarLander-v3", "LunarLanderContinuous-v3", "BipedalWalker-v3", "BipedalWalker-v3 with simba"),
+        "CarRacing-v3",
+    ),
     "arcade": ("arcade/Pong-v0", "arcade/Pong-v0" + FROM_PIXELS, "arcade/Breakout-v0"),
     "dm_control": tuple(f"{env_id} with simba" for env_id in SUITES["dm_control"]),
     "minatar": tuple(f"MinAtar/{game}-v1" for game in ("Asterix", "Breakout", "Freeway", "SpaceInvaders", "Seaquest")),

@@ -209,6 +209,7 @@ PRESETS: dict[tuple[str, str], dict[str, Any]] = {
     ("simba", "HalfCheetah-v5"): _MUJOCO_SIMBA,
     ("simba", "Hopper-v5"): _WALKERS_SIMBA,
     ("simba", "Walker2d-v5"): _WALKERS_SIMBA,
+    ("simba", "Ant-v5"): {**_WALKERS_SIMBA, "total_timesteps": 1_000_000, "buffer_size": 1_000_000},
     ("simba", "BipedalWalker-v3"): _BIPEDAL_WALKER_SIMBA,
     **{("simba", env_id): _DM_CONTROL_SIMBA for env_id in SUITES["dm_control"]},
     ("ppo", "CartPole-v0"): {"total_timesteps": 200_000},
@@ -344,6 +345,7 @@ PIXEL_PRESETS: dict[tuple[str, str], dict[str, Any]] = {
 
 BEST_ALGORITHMS = {
     "Ant-v5": "sac",
+    "BipedalWalker-v3": "simba",
     "BitFlip-v0": "dqn",  # the sparse rewards of goals need hindsight
     "GoalReacher-v0": "sac",
     "HalfCheetah-v5": "simba",
