@@ -61,6 +61,11 @@ def test_a_loop_updates_a_buffer_in_place(num_seeds):
     assert memory.temp_size_in_bytes < sum(leaf.nbytes for leaf in jax.tree.leaves(buffer.steps)) / 10
 
 
+def test_a_buffer_that_holds_one_window_draws_no_other():
+    drawn = filled(capacity=8, num_calls=1, num_steps=4).sample(jax.random.key(0), 64, num_steps=4, gamma=0.9)
+    assert (np.asarray(drawn.observation) % 1000 == 0).all()
+
+
 def test_the_capacity_of_a_buffer_is_known_when_a_program_is_traced():
     buffer = filled(capacity=6, num_calls=1, num_steps=2)
     assert jax.eval_shape(lambda buffer: jnp.zeros(buffer.capacity), buffer).shape == (6,)
