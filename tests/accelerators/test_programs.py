@@ -84,9 +84,10 @@ def test_a_policy_compiles_for_tpus(topology):
 
 
 def test_no_chip_waits_for_the_loop_of_another_ones_policy():
-    def count_to_a_speed(observation, key):
-        steps = jax.lax.while_loop(lambda steps: steps < 9 * jnp.abs(observation[1]), lambda steps: steps + 1, 0)
-        return steps % 2
+    def search(observation, key):
+        """Loop as often as the observation says, from a constant."""
+        total = jax.lax.while_loop(lambda total: total < 1, lambda total: total + jnp.abs(observation[1]) + 0.1, 0.0)
+        return (total > 1.2).astype(jnp.int32)
 
     mesh, venv = mesh_of(describe("v5e:4x4")), funcenv.FuncVectorEnv(funcenv.make("CartPole-v1"), 64)
     keys = jax.eval_shape(lambda: jax.random.split(funcenv.key(0), 64))
@@ -95,7 +96,7 @@ def test_no_chip_waits_for_the_loop_of_another_ones_policy():
 
         def play(keys):
             vstate, _ = venv.reset(keys)
-            return funcenv.rollout(venv, count_to_a_speed, funcenv.key(1), 8, collect=None, vstate=vstate)[2]
+            return funcenv.rollout(venv, search, funcenv.key(1), 8, collect=None, vstate=vstate)[2]
 
         read = Program(compile_for(mesh, play, keys.update(sharding=sharding)))
     inside = read.computations_of(read.main_loop().body)

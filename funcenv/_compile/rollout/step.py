@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
-from jax.extend.core import Jaxpr
 
 from funcenv._compile import lazy_reset
 from funcenv._compile.jaxpr import iter_eqns
@@ -18,6 +17,9 @@ from funcenv._jax import Partial, Shape
 from funcenv.policy import key_of_step
 from funcenv.vector import AnyVectorEnv, AutoresetMode, VectorState, VectorTimestep
 from funcenv.vector_step import rows_by_device
+
+if TYPE_CHECKING:
+    from jax.extend.core import Jaxpr
 
 Act = Callable[[Any], tuple[Any, Any]]
 Step = Callable[[AnyVectorEnv, VectorState[Any], Any], tuple[VectorState[Any], VectorTimestep[Any]]]
