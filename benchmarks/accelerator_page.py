@@ -106,7 +106,14 @@ def _cells(row: dict[str, Any], *names: str) -> list[str]:
 
 
 def _refusals(results: dict[str, Any]) -> str:
-    lines = ["## What does not compile", "", "| id | reason and remedy |", "|---|---|"]
+    lines = [
+        "## What does not compile",
+        "",
+        "Of dm_control, Gymnasium-Robotics and ALE, the ids of this table and of the one above were tried.",
+        "",
+        "| id | reason and remedy |",
+        "|---|---|",
+    ]
     for env_id, targets in results["envs"].items():
         reasons = sorted({row["refusal"] for row in targets.values() if "refusal" in row})
         lines += [f"| {env_id} | {reason} |" for reason in reasons]
