@@ -150,6 +150,8 @@ EQUIVALENT: dict[str, str] = {
     "funcenv/train/updates/replay_buffer.py:115:80: 2 -> 3": "one draw more, which nothing reads",
     "funcenv/train/updates/returns.py:49:107: 4 -> 5": "how far a loop is unrolled",
     "funcenv/vector_step.py:79:24: True -> False": "it is asked whether there is such a mark, not which",
+    "envs/arcade/pong.py:141:47: 120_400 -> 120401": "no position of the knob is at a step of its reading",
+    "envs/arcade/pong.py:181:93: 16 -> 17": "a wall that ends beyond the screen",
     "envs/arcade/pong.py:181:97: 160 -> 161": "a wall that ends beyond the screen",
     "envs/arcade/pong.py:176:78: state.ball_y > 0 -> state.ball_y >= 0": "a ball at 0 is outside of the court",
 }
