@@ -78,9 +78,9 @@ _WALKERS_SIMBA: dict[str, Any] = {**_MUJOCO_SIMBA, "total_timesteps": 300_000, "
 
 # The discount is that of rl-baselines3-zoo's SAC and TQC.
 _BIPEDAL_WALKER_SIMBA: dict[str, Any] = {
-    **_WALKERS_SIMBA,
-    "total_timesteps": 400_000,
+    "total_timesteps": 500_000,
     "buffer_size": 400_000,
+    "n_step": 3,
     "gamma": 0.98,
 }
 
@@ -209,7 +209,7 @@ PRESETS: dict[tuple[str, str], dict[str, Any]] = {
     ("simba", "HalfCheetah-v5"): _MUJOCO_SIMBA,
     ("simba", "Hopper-v5"): _WALKERS_SIMBA,
     ("simba", "Walker2d-v5"): _WALKERS_SIMBA,
-    ("simba", "Ant-v5"): {**_WALKERS_SIMBA, "total_timesteps": 1_000_000, "buffer_size": 1_000_000},
+    ("simba", "Ant-v5"): {"total_timesteps": 1_000_000, "buffer_size": 1_000_000, "n_step": 3},
     ("simba", "BipedalWalker-v3"): _BIPEDAL_WALKER_SIMBA,
     **{("simba", env_id): _DM_CONTROL_SIMBA for env_id in SUITES["dm_control"]},
     ("ppo", "CartPole-v0"): {"total_timesteps": 200_000},
