@@ -121,6 +121,15 @@ def test_training_takes_one_of_the_agents():
         ppo.Config(agent="red").make_env()
 
 
+def test_training_takes_the_agent_that_a_registered_environment_has():
+    funcenv.register("test/BluePlayer-v0", lambda: OneAgent(CoinGame(), "blue"), max_episode_steps=9)
+    env = ppo.Config(env_id="test/BluePlayer-v0").make_env()
+    assert [one.agent for one in layers(env) if isinstance(one, OneAgent)] == ["blue"]
+    assert env.action_space == CoinGame().action_space["blue"]
+    with pytest.raises(ValueError, match="test/BluePlayer-v0 has a single agent, got agent='red'; leave it out"):
+        ppo.Config(env_id="test/BluePlayer-v0", agent="red").make_env()
+
+
 def test_a_run_trains_one_of_the_agents(tmp_path, capsys):
     tiny = "--num-envs 4 --num-steps 8 --num-minibatches 1 --total-timesteps 64 --hidden-sizes 8 --replay-episodes 1"
     folder = str(tmp_path / "run")
