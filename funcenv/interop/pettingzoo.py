@@ -11,6 +11,7 @@ from funcenv.adapters.registration import make
 from funcenv.func_env import AnyEnv, FuncEnv
 from funcenv.interop.imported import import_library
 from funcenv.multi_agent import MultiAgentEnv
+from funcenv.wrappers.one_agent import acting_layer
 
 pettingzoo = import_library("pettingzoo", (1, 25))
 
@@ -30,7 +31,7 @@ class PettingZooEnv(pettingzoo.ParallelEnv):  # type: ignore[misc, name-defined]
     """
 
     def __init__(self, env: FunctionalEnv[Any, Any]) -> None:
-        inside = env.func_env.unwrapped
+        inside = acting_layer(env.func_env)
         if not isinstance(inside, MultiAgentEnv):
             raise TypeError(f"to_pettingzoo takes a multi-agent environment, got {type(inside).__name__}")
         to_gymnasium = importlib.import_module("funcenv.adapters.gymnasium.spaces").to_gymnasium

@@ -18,10 +18,9 @@ from funcenv.registry import make
 from funcenv.train.actions import ALL_ACTIONS, require_actions
 from funcenv.train.settings import require_settings
 from funcenv.train.stored_names import config_code
-from funcenv.wrappers.base import layers
 from funcenv.wrappers.finite_levels import in_levels
 from funcenv.wrappers.observe_pixels import observe_pixels
-from funcenv.wrappers.one_agent import OneAgent
+from funcenv.wrappers.one_agent import OneAgent, acting_layer
 from funcenv.wrappers.repeat_action import RepeatAction
 
 
@@ -133,9 +132,9 @@ class TrainConfig:
 
     def _with_one_agent(self, env: AnyEnv) -> AnyEnv:
         """Return an environment of several agents as that of the one that learns, and any other as it is."""
-        is_one_agents = any(isinstance(layer, OneAgent) for layer in layers(env))
-        if isinstance(env.unwrapped, MultiAgentEnv) and not is_one_agents:
-            return OneAgent(env, self.agent or env.unwrapped.agents[0])
+        inside = acting_layer(env)
+        if isinstance(inside, MultiAgentEnv):
+            return OneAgent(env, self.agent or inside.agents[0])
         if self.agent:
             raise ValueError(f"{self.env_id} has a single agent, got agent={self.agent!r}; leave it out")
         return env

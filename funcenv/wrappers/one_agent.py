@@ -9,11 +9,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from funcenv.func_env import Action, Obs
+from funcenv.func_env import Action, AnyEnv, Obs
 from funcenv.multi_agent import MultiAgentEnv
 from funcenv.spaces import Space
 from funcenv.struct import PyTreeNode, field
-from funcenv.wrappers.base import StatefulWrapper
+from funcenv.wrappers.base import StatefulWrapper, layers
 
 OthersPolicy = Callable[[str, Any, jax.Array], Any]
 """From the name of an agent, its observation and a key to its action."""
@@ -39,7 +39,7 @@ class OneAgent(StatefulWrapper[OneAgentState, Action, Obs]):
             actions from their spaces. It is static: another function compiles again.
 
     Raises:
-        TypeError: there is no `MultiAgentEnv` inside.
+        TypeError: there is no `MultiAgentEnv` inside, or one of its agents has been chosen.
         ValueError: there is no agent of that name.
 
     >>> import funcenv
@@ -57,7 +57,7 @@ class OneAgent(StatefulWrapper[OneAgentState, Action, Obs]):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        inside = self.env.unwrapped
+        inside = acting_layer(self.env)
         if not isinstance(inside, MultiAgentEnv):
             raise TypeError(f"OneAgent wraps a multi-agent environment, got {type(inside).__name__}; leave it out")
         if self.agent not in inside.agents:
@@ -119,3 +119,14 @@ class OneAgent(StatefulWrapper[OneAgentState, Action, Obs]):
         if self.policy is None:
             return self.env.action_space[agent].sample(key)  # type: ignore[index]  # It is a Dict.
         return self.policy(agent, observation, key)
+
+
+def acting_layer(env: AnyEnv) -> AnyEnv:
+    """Return the layer that says who acts: a `OneAgent`, or else the innermost, which may be a `MultiAgentEnv`.
+
+    >>> import funcenv
+    >>> env = funcenv.make("MultiAgent/CoinGame-v0")
+    >>> type(acting_layer(env)).__name__, type(acting_layer(OneAgent(env, "red"))).__name__
+    ('CoinGame', 'OneAgent')
+    """
+    return next((layer for layer in layers(env) if isinstance(layer, OneAgent)), env.unwrapped)

@@ -67,7 +67,8 @@ def policy_actions(policy: Any, policy_keys: jax.Array, step_index: jax.Array, o
     shared, num_rows = (policy, step_index), len(policy_keys)
     if jax.sharding.get_abstract_mesh().empty or not _has_loop(policy, observation, policy_keys):
         return actions(shared, num_rows, observation, policy_keys)
-    return rows_by_device(actions, shared, jax.tree.map(lambda _: False, shared), num_rows, observation, policy_keys)
+    is_batched = False  # no part of what is shared has rows
+    return rows_by_device(actions, shared, is_batched, num_rows, observation, policy_keys)
 
 
 def _has_loop(policy: Any, observation: Any, policy_keys: jax.Array) -> bool:

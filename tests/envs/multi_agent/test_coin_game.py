@@ -99,6 +99,8 @@ def test_one_agent_plays_against_a_policy():
 def test_bad_input_is_named():
     with pytest.raises(TypeError, match="OneAgent wraps a multi-agent environment, got CartPole; leave it out"):
         OneAgent(envs.CartPole(), "red")
+    with pytest.raises(TypeError, match="OneAgent wraps a multi-agent environment, got OneAgent; leave it out"):
+        OneAgent(TimeLimit(OneAgent(CoinGame(), "red"), 9), "blue")
     with pytest.raises(ValueError, match="there is no agent 'green'; the agents are red, blue"):
         OneAgent(CoinGame(), "green")
     with pytest.raises(ValueError, match="size must be at least 2, got 1"):
