@@ -164,6 +164,10 @@ class AtariBreakout(PaddleGame):
             reading=knob_reading(knob),
         )
 
+    def state_info(self, state: AtariBreakoutState) -> dict[str, Any]:
+        """Return the number of lives that are left."""
+        return {"lives": state.lives}
+
     def memory(self, state: AtariBreakoutState) -> tuple[Array, ...]:
         """Return the numbers of an observation."""
         return (

@@ -33,6 +33,26 @@ class Ring(Tiny):
         return (state == 2) & self.ends
 
 
+class Lives(Ring):
+    """A ring of games, in whose `info` a life is lost where state 2 is reached; a game begins with two lives."""
+
+    def initial(self, key):
+        return {"place": super().initial(key), "lives": jax.numpy.int32(2)}
+
+    def transition(self, state, action, key):
+        place = super().transition(state["place"], action, key)
+        return {"place": place, "lives": state["lives"] - (place == 2)}
+
+    def observation(self, state, key):
+        return state["place"]
+
+    def terminal(self, state):
+        return state["lives"] == 0
+
+    def state_info(self, state):
+        return {"lives": state["lives"]}
+
+
 class Choice(Ring):
     """A ring whose episodes end after one step, with the reward -(action - 1)^2: action 1 is the best one."""
 
@@ -59,8 +79,13 @@ VALUES = {
     "RingThatEnds": {0: 1 + GAMMA, 1: 1.0},
     # Truncated every 2 steps, but more rewards would follow: V = 1 / (1 - gamma) everywhere.
     "RingCutOff": dict.fromkeys(range(3), 1 / (1 - GAMMA)),
+    # An agent that plays for its life ends in state 2, with which the next life begins: V(2) = 1 + gamma V(0).
+    "RingOfLives": {0: 1 + GAMMA, 1: 1.0, 2: 1 + GAMMA * (1 + GAMMA)},
 }
 """The value of each state, for every policy, by the name of the environment."""
+
+SETTINGS = {"RingOfLives": {"terminal_on_life_loss": True}}
+"""What an agent needs to learn these values, by the name of the environment."""
 
 
 def ring_id(name, is_continuous=False):
@@ -75,5 +100,6 @@ def register_rings():
         funcenv.register(ring_id("RingThatEnds", is_continuous), Ring, kwargs=kwargs)
         funcenv.register(ring_id("Choice", is_continuous), Choice, kwargs=kwargs)
         kwargs = kwargs | {"ends": False}
+        funcenv.register(ring_id("RingOfLives", is_continuous), Lives, kwargs=kwargs)
         funcenv.register(ring_id("RingCutOff", is_continuous), Ring, max_episode_steps=2, kwargs=kwargs)
     funcenv.register("test/Strange-v0", Strange)

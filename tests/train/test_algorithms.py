@@ -13,7 +13,7 @@ import funcenv
 from funcenv.train import alphazero, dqn, plr, pqn, q_learning, recurrent_ppo, reinforce, run, sac, simba, td3, tqc
 from funcenv.train.algorithm import algorithm_names, find_algorithm
 from funcenv.train.loop import Learner, train
-from tests.support.rings import GAMMA, VALUES, register_rings, ring_id
+from tests.support.rings import GAMMA, SETTINGS, VALUES, register_rings, ring_id
 from tests.support.rotation import rotated
 from tests.support.training import same_states, stop_after_a_call
 
@@ -126,6 +126,7 @@ def test_these_tests_cover_every_algorithm():
 def test_truncation_bootstraps_and_termination_does_not(algorithm, name):
     env_id = ring_id(name, is_continuous=TINY[algorithm].env_id == "Pendulum-v1")
     config = dataclasses.replace(TINY[algorithm], env_id=env_id, gamma=GAMMA, **RINGS[algorithm])
+    config = dataclasses.replace(config, **SETTINGS.get(name, {}))
     if algorithm != "q_learning":
         config = dataclasses.replace(config, hidden_sizes=())  # linear in a one-hot observation, which is a table
     learner = Learner(algorithm, config)

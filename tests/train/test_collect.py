@@ -1,4 +1,4 @@
-"""What an algorithm learns from does not depend on when an environment is reset."""
+"""What an algorithm learns from: it does not depend on when an environment is reset, and lives may end."""
 
 import jax
 import jax.numpy as jnp
@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import funcenv
+from funcenv.train import ppo
 from funcenv.train.updates.collector import Collector
+from funcenv.train.updates.lives import is_reset
 from funcenv.train.updates.replay_buffer import Steps
 
 NUM_ENVS, NUM_STEPS = 5, 60
@@ -78,3 +80,35 @@ def test_transitions_are_those_of_every_autoreset_mode(other_mode):
                 np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-4, err_msg=name)
             else:
                 np.testing.assert_array_equal(a, b, err_msg=name)
+
+
+@pytest.mark.parametrize("as_episodes", [True, False])
+def test_games_go_on_after_a_lost_life_and_are_counted_as_a_whole(as_episodes):
+    """Each game of Breakout has five lives, of which an agent that serves and waits loses one after the other."""
+    config = ppo.Config(env_id="arcade/Breakout-v0", terminal_on_life_loss=as_episodes, num_envs=2, num_steps=700)
+    env = config.make_env()
+
+    @jax.jit
+    def collect(key):
+        collector, _ = Collector.start(env, config.num_envs, key)
+        return collector.run(env, lambda observation, step_index: (jnp.ones(2, jnp.int32), None), config.num_steps)
+
+    collector, (observation, _, timestep) = collect(funcenv.key(0))
+    lives = np.asarray(observation[:, :, 7])
+    falls, ends = lives[1:] < lives[:-1], lives[1:] > lives[:-1]
+    assert falls.sum() > 8 and ends.sum() >= 2
+    np.testing.assert_array_equal(timestep.terminated[:-1], ends | falls if as_episodes else ends)
+    resets = np.asarray(is_reset(timestep))
+    np.testing.assert_array_equal(resets[:-1], ends)
+    played = np.flip(np.cumsum(np.flip(resets, 0), axis=0), 0) > 0  # steps of games that were finished
+    figures = collector.episodes.metrics()
+    assert figures["episodes"] == resets.sum()
+    np.testing.assert_allclose(
+        figures["mean_return"], np.asarray(timestep.reward)[played].sum() / resets.sum(), rtol=1e-6
+    )
+    np.testing.assert_allclose(figures["mean_length"], played.sum() / resets.sum(), rtol=1e-6)
+
+
+def test_an_environment_without_lives_is_refused():
+    with pytest.raises(ValueError, match="terminal_on_life_loss needs an entry 'lives' in info, and CartPole has"):
+        ppo.Config(terminal_on_life_loss=True).make_env()

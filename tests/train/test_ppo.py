@@ -14,7 +14,7 @@ from funcenv.train import ppo
 from funcenv.train.agents.networks import is_image
 from funcenv.train.loop import Learner, train
 from funcenv.train.presets import PIXEL_PRESETS, PRESETS, preset
-from tests.support.rings import GAMMA, VALUES, register_rings, ring_id
+from tests.support.rings import GAMMA, SETTINGS, VALUES, register_rings, ring_id
 
 register_rings()
 
@@ -30,6 +30,7 @@ def test_truncation_bootstraps_and_termination_does_not(name):
         gamma=GAMMA,
         hidden_sizes=(16,),
         normalize_reward=False,
+        **SETTINGS.get(name, {}),
     )
     learner = Learner(ppo, config)
     state, _ = train(ppo, config, funcenv.key(0))

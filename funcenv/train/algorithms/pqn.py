@@ -23,9 +23,10 @@ from jaxtyping import Array, Float, Int, Key
 
 from funcenv.checks import require_positive, require_probability
 from funcenv.func_env import AnyEnv
+from funcenv.moments import RunningMoments
 from funcenv.struct import PyTreeNode
 from funcenv.train.agents.distributions import to_env_actions
-from funcenv.train.agents.networks import NetworkConfig, QNetworkConfig, to_feature_batch
+from funcenv.train.agents.networks import NetworkConfig, QNetworkConfig, to_feature_batch, to_step_features
 from funcenv.train.agents.q_agent import EpsilonGreedy, QAgent, value_of
 from funcenv.train.shares import on_shares
 from funcenv.train.updates.blocks import rows_of_envs
@@ -58,6 +59,8 @@ class Config(EpsilonGreedy, QNetworkConfig, Minibatches, NetworkConfig):
     """widths of the hidden layers; none for values that are linear in the features"""
     layer_norm: bool = True
     """normalize the inputs of each activation function"""
+    normalize_observation: bool = False
+    """normalize observations by their running mean and variance"""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -74,6 +77,7 @@ class TrainState(PyTreeNode):
 
     q: Learned
     collector: Collector
+    observation_moments: RunningMoments | None  # if observations are normalized
     key: Key[Array, ""]
     update: Int[Array, ""]  # number of updates done
 
@@ -92,32 +96,31 @@ def init(config: Config, env: AnyEnv, key: jax.Array) -> TrainState:
     collector, timestep = Collector.start(env, config.num_envs, env_key)
     features = to_feature_batch(env.observation_space, timestep.observation)
     q = Learned.create(config.optimizer(), config.make_network(env).init(params_key, features))
-    return TrainState(q, collector, key, update=jnp.zeros((), jnp.int32))
+    moments = RunningMoments.empty(features.shape[1:]) if config.normalize_observation else None
+    return TrainState(q, collector, moments, key, update=jnp.zeros((), jnp.int32))
 
 
 def make_agent(config: Config, env: AnyEnv, state: TrainState, explore: bool = False) -> QAgent:
     """Return the policy of a train state."""
-    return QAgent.of(config, env, state.q.params, state.update, explore)
+    return QAgent.of(config, env, state.q.params, state.update, explore, state.observation_moments)
 
 
 def update(config: Config, env: AnyEnv, state: TrainState) -> tuple[TrainState, dict[str, jax.Array]]:
     """Collect a batch and learn from it; return the next state and the metrics of this update."""
     collect_key, learn_key, key = jax.random.split(state.key, 3)
     agent = make_agent(config, env, state, explore=True)
-    collector, batch = _collect(config, env, agent, state.collector, collect_key)
+    state, batch = _collect(config, env, agent, state, collect_key)
 
     def step(q: Learned, minibatch: Batch) -> tuple[Learned, dict[str, jax.Array]]:
         gradient, losses = mean_gradients(lambda params, rows: q_loss(agent, params, rows), q.params, minibatch)
         return q.step(config.optimizer(), gradient), losses
 
     q, losses = scan_minibatches(config, step, state.q, batch, learn_key)
-    metrics = {**collector.metrics(config, state.update), **losses, "epsilon": agent.epsilon}
-    return TrainState(q, collector, key, state.update + 1), metrics
+    metrics = {**state.collector.metrics(config, state.update), **losses, "epsilon": agent.epsilon}
+    return state.replace(q=q, key=key, update=state.update + 1), metrics
 
 
-def _collect(
-    config: Config, env: AnyEnv, agent: QAgent, collector: Collector, key: jax.Array
-) -> tuple[Collector, Batch]:
+def _collect(config: Config, env: AnyEnv, agent: QAgent, state: TrainState, key: jax.Array) -> tuple[TrainState, Batch]:
     """Take `num_steps` steps with a policy and compute their targets."""
 
     def act(observation: Any, step_index: jax.Array) -> tuple[Any, Any]:
@@ -125,11 +128,15 @@ def _collect(
         action = jax.vmap(agent.raw_action)(observation, keys)
         return to_env_actions(env.action_space, action), action
 
-    collector, (observation, action, timestep) = collector.run(env, act, config.num_steps)
+    collector, (observation, action, timestep) = state.collector.run(env, act, config.num_steps)
     next_value = on_shares(_highest_values, timestep.final_observation, common=(agent,), axis=1)
     reward = config.reward_scale * timestep.reward
     target = lambda_returns(reward, next_value, timestep.terminated, timestep.done, config.gamma, config.q_lambda)
-    return collector, rows_of_envs(Batch(observation, action, target))
+    moments = state.observation_moments
+    if moments is not None:
+        moments = moments.update(to_step_features(env.observation_space, observation).astype(float))
+    state = state.replace(collector=collector, observation_moments=moments)
+    return state, rows_of_envs(Batch(observation, action, target))
 
 
 def _highest_values(agent: QAgent, observation: Any) -> Float[Array, "num_steps num_envs"]:

@@ -26,6 +26,7 @@ from funcenv.train.agents.agent import Agent as AnyAgent
 from funcenv.train.agents.distributions import to_env_action, to_env_actions
 from funcenv.train.agents.q_agent import EpsilonGreedy, epsilon_greedy
 from funcenv.train.updates.collector import Collector, CollectorConfig
+from funcenv.train.updates.lives import end_at_life_loss
 from funcenv.vector import FuncVectorEnv
 
 
@@ -115,12 +116,13 @@ def update(config: Config, env: AnyEnv, state: TrainState) -> tuple[TrainState, 
         action = epsilon_greedy(now.values(observation), agent.epsilon, jax.random.fold_in(step_key, step_index))
         vstate, timestep = venv.step(vstate, to_env_actions(env.action_space, action))
         next_value = now.values(timestep.final_observation).max(-1)
+        ends = timestep.done, timestep.episode_return, timestep.episode_length, success_of(timestep)
+        timestep = end_at_life_loss(timestep)
         target = timestep.reward + config.gamma * jnp.where(timestep.terminated, 0, next_value)
         entries = observation - agent.observation_space.start, action
         error = target - table[entries]
         visits = jnp.zeros_like(table).at[entries].add(1)
         table = table.at[entries].add(rate * error / visits[entries])
-        ends = timestep.done, timestep.episode_return, timestep.episode_length, success_of(timestep)
         return (table, vstate, timestep.observation), (jnp.abs(error).mean(), ends)
 
     carry = state.table, state.collector.vstate, state.collector.observation

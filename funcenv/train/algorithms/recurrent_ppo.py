@@ -31,6 +31,7 @@ from funcenv.train.agents.distributions import Distribution, restrict, to_env_ac
 from funcenv.train.agents.networks import ACTIVATIONS, ActorCritic, NetworkFunction, hidden_layer, make_actor_critic
 from funcenv.train.algorithms import ppo
 from funcenv.train.shares import on_shares
+from funcenv.train.updates.lives import is_reset
 from funcenv.wrappers.policy_memory import PolicyMemory
 
 TrainState = ppo.TrainState
@@ -198,8 +199,8 @@ def _collect(config: Config, env: AnyEnv, agent: Agent, state: TrainState, key: 
     final_value = on_shares(look_back, experience.timestep.final_observation, common=(agent,), axis=1)
     state = state.replace(collector=collector)
     state, advantage = ppo.estimate_advantages(config, env, state, experience, value, final_value)
-    done = experience.timestep.done
-    is_first = jnp.concatenate([jnp.zeros_like(done[:1]), done[:-1]])
+    resets = is_reset(experience.timestep)
+    is_first = jnp.concatenate([jnp.zeros_like(resets[:1]), resets[:-1]])
     steps = ppo.Batch(features, legal, action, log_prob, value, advantage, target=advantage + value)
     batch = Batch(**vars(_swap_axes(steps)), is_first=is_first.T, memory=memory[0])
     return state, batch
