@@ -14,7 +14,7 @@ an error. The recommended order, from the inside out:
    change a single observation; `HistoryObservation` outside delays.
 5. Around arcade games, from the inside out: `StickyAction`, `FireReset`, `AtariPreprocessing`, `ClipReward`,
    `FrameStackObservation`.
-6. `ActionMaskObservation` or `StateObservation` outside all of these, and `PolicyMemory` outside of it.
+6. `CriticObservation` outside all of these, then `ActionMaskObservation` or `StateObservation`, then `PolicyMemory`.
 7. `Autoreset` outside every wrapper with a state. `FuncVectorEnv` comes last, around the whole stack, and needs no
    `Autoreset`.
 """
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from funcenv.wrappers.add_render_observation import AddRenderObservation
     from funcenv.wrappers.atari_preprocessing import AtariPreprocessing, AtariPreprocessingState
     from funcenv.wrappers.autoreset import Autoreset, AutoresetState
+    from funcenv.wrappers.critic_observation import CriticObservation
     from funcenv.wrappers.delay_action import DelayAction, DelayActionState
     from funcenv.wrappers.delay_observation import DelayObservation
     from funcenv.wrappers.discretize import DiscretizeAction, DiscretizeObservation
@@ -79,6 +80,7 @@ _NAMES = {
     "add_render_observation": "AddRenderObservation",
     "atari_preprocessing": "AtariPreprocessing AtariPreprocessingState",
     "autoreset": "Autoreset AutoresetState",
+    "critic_observation": "CriticObservation",
     "delay_action": "DelayAction DelayActionState",
     "delay_observation": "DelayObservation",
     "discretize": "DiscretizeAction DiscretizeObservation",
@@ -126,6 +128,7 @@ __all__ = [
     "AutoresetState",
     "ClipAction",
     "ClipReward",
+    "CriticObservation",
     "DelayAction",
     "DelayActionState",
     "DelayObservation",

@@ -36,6 +36,21 @@ def first_env(env: Env) -> Env:
     return jax.tree_util.tree_map_with_path(first, env)
 
 
+def array_space(array: Any) -> Box:
+    """Return a `Box` for an array, with the bounds of its dtype.
+
+    >>> array_space(jax.ShapeDtypeStruct((2,), np.float32)), array_space(jax.ShapeDtypeStruct((), bool))
+    (Box(-inf, inf, (2,), float32), Box(False, True, (), bool))
+    """
+    dtype = np.dtype(array.dtype)
+    if dtype == np.bool_:
+        return Box(False, True, array.shape, dtype)
+    if np.issubdtype(dtype, np.integer):
+        limits = np.iinfo(dtype)
+        return Box(limits.min, limits.max, array.shape, dtype)
+    return Box(-np.inf, np.inf, array.shape, dtype)
+
+
 def require_box(wrapper: Any, name: str, env: Any = None) -> Box:
     """Return the space with this name of `env`, by default the environment inside a wrapper; it must be a `Box`.
 

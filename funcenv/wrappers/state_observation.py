@@ -6,12 +6,11 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from funcenv.func_env import Action, State, first_state
-from funcenv.spaces import Box, Dict
+from funcenv.spaces import Dict
 from funcenv.spaces.space import AnySpace
-from funcenv.wrappers._spaces import first_env
+from funcenv.wrappers._spaces import array_space, first_env
 from funcenv.wrappers.base import Wrapper
 
 
@@ -57,7 +56,7 @@ class StateObservation(Wrapper[State, Action, dict[str, Any]]):
     def state_space(self) -> Dict:
         """A `Box` for each array of the state, with the bounds of its dtype."""
         arrays = jax.eval_shape(self.arrays_of, self._abstract_state())
-        return Dict({name: _box(array) for name, array in arrays.items()})
+        return Dict({name: array_space(array) for name, array in arrays.items()})
 
     def _abstract_state(self) -> Any:
         return jax.eval_shape(lambda: first_state(first_env(self.env), jax.random.key(0)))
@@ -65,13 +64,3 @@ class StateObservation(Wrapper[State, Action, dict[str, Any]]):
 
 def _name(path: tuple[Any, ...]) -> str:
     return jax.tree_util.keystr(path, simple=True, separator=".") or "state"
-
-
-def _box(array: Any) -> Box:
-    dtype = np.dtype(array.dtype)
-    if dtype == np.bool_:
-        return Box(False, True, array.shape, dtype)
-    if np.issubdtype(dtype, np.integer):
-        limits = np.iinfo(dtype)
-        return Box(limits.min, limits.max, array.shape, dtype)
-    return Box(-np.inf, np.inf, array.shape, dtype)

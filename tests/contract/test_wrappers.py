@@ -94,6 +94,7 @@ BUILDERS = {
     wrappers.Autoreset: lambda: wrappers.Autoreset(limited(CartPole())),
     wrappers.ClipAction: lambda: wrappers.ClipAction(Pendulum()),
     wrappers.ClipReward: lambda: wrappers.ClipReward(Pendulum(), -1.0, 1.0),
+    wrappers.CriticObservation: lambda: wrappers.CriticObservation(limited(Pendulum()), "state"),
     wrappers.DelayAction: lambda: wrappers.DelayAction(Pendulum(), (0, 2), each_step=True),
     wrappers.DelayObservation: lambda: wrappers.DelayObservation(CartPole(), 2),
     wrappers.DiscretizeAction: lambda: wrappers.DiscretizeAction(Pendulum(), 5),

@@ -53,6 +53,34 @@ class Lives(Ring):
         return {"lives": state["lives"]}
 
 
+class Secret(Ring):
+    """A ring that ends, with reward 1 or 2 a step by a secret of the episode, which `info` tells with the place."""
+
+    def initial(self, key):
+        place_key, secret_key = jax.random.split(key)
+        return {"place": super().initial(place_key), "secret": jax.random.randint(secret_key, (), 0, 2)}
+
+    def transition(self, state, action, key):
+        return state | {"place": super().transition(state["place"], action, key)}
+
+    def observation(self, state, key):
+        return state["place"]
+
+    def reward(self, state, action, next_state):
+        return 1.0 + state["secret"].astype(float)
+
+    def terminal(self, state):
+        return super().terminal(state["place"])
+
+    def state_info(self, state):
+        return {"secret": secret_view(state["place"], state["secret"])}
+
+
+def secret_view(place, secret):
+    """Return what tells a place and a secret, of which values are a linear function."""
+    return jax.nn.one_hot(2 * place + secret, 6)
+
+
 class Choice(Ring):
     """A ring whose episodes end after one step, with the reward -(action - 1)^2: action 1 is the best one."""
 
@@ -99,6 +127,7 @@ def register_rings():
         kwargs = {"is_continuous": is_continuous}
         funcenv.register(ring_id("RingThatEnds", is_continuous), Ring, kwargs=kwargs)
         funcenv.register(ring_id("Choice", is_continuous), Choice, kwargs=kwargs)
+        funcenv.register(ring_id("RingWithSecret", is_continuous), Secret, kwargs=kwargs)
         kwargs = kwargs | {"ends": False}
         funcenv.register(ring_id("RingOfLives", is_continuous), Lives, kwargs=kwargs)
         funcenv.register(ring_id("RingCutOff", is_continuous), Ring, max_episode_steps=2, kwargs=kwargs)

@@ -13,7 +13,7 @@ import funcenv
 from funcenv.train import alphazero, dqn, plr, pqn, q_learning, recurrent_ppo, reinforce, run, sac, simba, td3, tqc
 from funcenv.train.algorithm import algorithm_names, find_algorithm
 from funcenv.train.loop import Learner, train
-from tests.support.rings import GAMMA, SETTINGS, VALUES, register_rings, ring_id
+from tests.support.rings import GAMMA, SETTINGS, VALUES, register_rings, ring_id, secret_view
 from tests.support.rotation import rotated
 from tests.support.training import same_states, stop_after_a_call
 
@@ -134,6 +134,26 @@ def test_truncation_bootstraps_and_termination_does_not(algorithm, name):
     estimate = jax.jit(values(learner, state))
     for observation, value in VALUES[name].items():
         np.testing.assert_allclose(estimate(jnp.int32(observation)), value, rtol=0.03)
+
+
+WITH_CRITICS = tuple(name for name in RINGS if getattr(TINY[name], "has_critic", False) and name != "plr")
+
+
+@pytest.mark.parametrize("algorithm", rotated(WITH_CRITICS, ALWAYS))
+def test_critics_see_what_the_agent_does_not_need(algorithm):
+    env_id = ring_id("RingWithSecret", is_continuous=TINY[algorithm].env_id == "Pendulum-v1")
+    settings = {"env_id": env_id, "gamma": GAMMA, "hidden_sizes": (), "critic_observation": "secret"}
+    learner = Learner(algorithm, dataclasses.replace(TINY[algorithm], **RINGS[algorithm] | settings))
+    state, _ = train(algorithm, learner.config, funcenv.key(0))
+    estimate, agent = jax.jit(values(learner, state)), learner.agent(state)
+    for place, value in VALUES["RingThatEnds"].items():
+        for secret in range(2):
+            shown = {"observation": jnp.int32(place), "critic_observation": secret_view(place, secret)}
+            np.testing.assert_allclose(estimate(shown), value * (1 + secret), rtol=0.03)
+            alone = agent(with_memory(agent, jnp.int32(place)), funcenv.key(1))
+            jax.tree.map(np.testing.assert_array_equal, agent(with_memory(agent, shown), funcenv.key(1)), alone)
+    evaluation = funcenv.evaluate(funcenv.make(env_id), agent, 8, funcenv.key(2))  # an environment without secrets
+    assert set(np.asarray(evaluation.episode_length)) == {1, 2}
 
 
 @pytest.mark.parametrize("algorithm", rotated(TINY, ALWAYS))

@@ -16,7 +16,16 @@ from jaxtyping import Array, Float
 from funcenv.func_env import AnyEnv
 from funcenv.train.agents.agent import NetworkAgent
 from funcenv.train.agents.distributions import SquashedGaussian, action_size
-from funcenv.train.agents.networks import ACTIVATIONS, Activation, Dtype, hidden_layer, make_encoder
+from funcenv.train.agents.networks import (
+    ACTIVATIONS,
+    Activation,
+    Dtype,
+    encode,
+    hidden_layer,
+    join_critic_view,
+    make_critic_encoder,
+    make_encoder,
+)
 
 MIN_LOG_STD, MAX_LOG_STD = -5.0, 2.0
 """Bounds of the log standard deviation of a policy; outside, its density would over- or underflow."""
@@ -77,7 +86,7 @@ class GaussianActor(nn.Module):
     @nn.compact
     def __call__(self, features: Any) -> SquashedGaussian:
         """Return the policy."""
-        x = self.torso(features if self.encoder is None else self.encoder(features))
+        x = self.torso(encode(self.encoder, features))
         log_std = jnp.tanh(nn.Dense(self.action_size)(x))  # smooth, so that a bound stops no gradient
         log_std = MIN_LOG_STD + (MAX_LOG_STD - MIN_LOG_STD) * (log_std + 1) / 2
         return SquashedGaussian(mean=nn.Dense(self.action_size)(x), log_std=log_std)
@@ -93,21 +102,27 @@ class DeterministicActor(nn.Module):
     @nn.compact
     def __call__(self, features: Any) -> Float[Array, "*batch action_size"]:
         """Return the action."""
-        x = self.torso(features if self.encoder is None else self.encoder(features))
+        x = self.torso(encode(self.encoder, features))
         return jnp.tanh(nn.Dense(self.action_size, kernel_init=nn.initializers.orthogonal(0.01))(x))
 
 
 class Critic(nn.Module):
-    """The value of an action, or several numbers about the return that follows it, such as its quantiles."""
+    """The value of an action, or several numbers about the return that follows it, such as its quantiles.
+
+    With a `critic_encoder`, it also takes what only critics see (`Views`).
+    """
 
     torso: nn.Module
     encoder: nn.Module | None = None
     num_outputs: int | None = None  # None for the value
+    critic_encoder: nn.Module | None = None
 
     @nn.compact
     def __call__(self, features: Any, action: jax.Array) -> Float[Array, "*batch_outputs"]:
         """Return the value `[*batch]`, or the numbers `[*batch, num_outputs]`."""
-        x = features if self.encoder is None else self.encoder(features)
+        x = join_critic_view(encode(self.encoder, features), self.critic_encoder, features)
+        if x is None:
+            raise TypeError("critics need what only they see beside the agent's observation; pass both")
         x = self.torso(jnp.concatenate([x, action], axis=-1))
         return nn.Dense(1)(x)[..., 0] if self.num_outputs is None else nn.Dense(self.num_outputs)(x)
 
@@ -140,26 +155,31 @@ class Critics(nn.Module):
 def make_gaussian_actor_critics(config: Any, env: AnyEnv) -> ActorCritics:
     """Return the default networks of SAC: a stochastic actor and two critics."""
     size, torso, encoder = _parts(config, env)
-    return ActorCritics(GaussianActor(size, torso, encoder), Critics(2, Critic(torso, encoder)))
+    return ActorCritics(GaussianActor(size, torso, encoder), _critics(config, env, 2))
 
 
 def make_quantile_actor_critics(config: Any, env: AnyEnv) -> ActorCritics:
     """Return the default networks of TQC: a stochastic actor, and critics that return quantiles."""
     size, torso, encoder = _parts(config, env)
-    critic = Critic(torso, encoder, config.num_quantiles)
-    return ActorCritics(GaussianActor(size, torso, encoder), Critics(config.num_critics, critic))
+    critics = _critics(config, env, config.num_critics, config.num_quantiles)
+    return ActorCritics(GaussianActor(size, torso, encoder), critics)
 
 
 def make_categorical_actor_critics(config: Any, env: AnyEnv) -> ActorCritics:
     """Return the default networks of SimBa: a stochastic actor, and two critics that return logits of bins."""
     size, torso, encoder = _parts(config, env)
-    return ActorCritics(GaussianActor(size, torso, encoder), Critics(2, Critic(torso, encoder, config.num_bins)))
+    return ActorCritics(GaussianActor(size, torso, encoder), _critics(config, env, 2, config.num_bins))
 
 
 def make_deterministic_actor_critics(config: Any, env: AnyEnv) -> ActorCritics:
     """Return the default networks of TD3: a deterministic actor and two critics."""
     size, torso, encoder = _parts(config, env)
-    return ActorCritics(DeterministicActor(size, torso, encoder), Critics(2, Critic(torso, encoder)))
+    return ActorCritics(DeterministicActor(size, torso, encoder), _critics(config, env, 2))
+
+
+def _critics(config: Any, env: AnyEnv, num_critics: int, num_outputs: int | None = None) -> Critics:
+    _, torso, encoder = _parts(config, env)
+    return Critics(num_critics, Critic(torso, encoder, num_outputs, make_critic_encoder(config, env)))
 
 
 def _parts(config: Any, env: AnyEnv) -> tuple[int, nn.Module, nn.Module | None]:

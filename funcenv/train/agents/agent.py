@@ -10,11 +10,10 @@ from flax.typing import VariableDict
 from jaxtyping import Array, Bool, Float
 
 from funcenv.func_env import AnyEnv
-from funcenv.moments import RunningMoments
 from funcenv.spaces.space import AnySpace
 from funcenv.struct import PyTreeNode, field
 from funcenv.train.agents.distributions import Distribution, restrict, to_env_action
-from funcenv.train.agents.networks import to_features
+from funcenv.train.agents.features import normalize, to_features
 from funcenv.train.agents.observations import adapt_env, legal_actions
 
 
@@ -41,13 +40,15 @@ class NetworkAgent(Agent):
     observation_space: AnySpace = field(pytree_node=False)
     action_space: AnySpace = field(pytree_node=False)
     explore: bool = field(pytree_node=False, default=False)
-    observation_moments: RunningMoments | None = None  # normalize the features, if the configuration asks for it
+    observation_moments: Any = None  # those of the features, which they normalize if the configuration asks for it
 
     def features(self, observation: Any) -> Any:
-        """Return the network's input for one observation: `[n]`, or `[height, width, channels]` for an image."""
+        """Return the network's input for one observation: `[n]`, or `[height, width, channels]` for an image.
+
+        `funcenv.train.agents.features` says what it is for other observations.
+        """
         features = to_features(self.observation_space, observation)
-        moments = self.observation_moments
-        return features if moments is None else moments.normalize(features.astype(float))
+        return features if self.observation_moments is None else normalize(self.observation_moments, features)
 
     def legal(self, observation: Any) -> Bool[Array, "num_actions"] | None:
         """Return which actions are legal for one observation; None if it has no mask."""

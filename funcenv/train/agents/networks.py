@@ -1,7 +1,7 @@
 """Neural networks for agents, the features that they take, and the settings that choose a network.
 
-A network is a flax module whose call maps features with any batch axes in front. `Config(network=...)` takes a function
-of the configuration and the environment that returns what the algorithm needs:
+A network is a flax module whose call maps features (`funcenv.train.agents.features`) with any batch axes in front.
+`Config(network=...)` takes a function of the configuration and the environment that returns what the algorithm needs:
 
     ppo, reinforce   features -> policy, a `Distribution` over raw actions, and value `[*batch]` (`make_actor_critic`)
     pqn, dqn         features -> action values `[*batch, num_actions]` (`make_q_network`)
@@ -13,26 +13,26 @@ of the configuration and the environment that returns what the algorithm needs:
 from __future__ import annotations
 
 import dataclasses
-import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, UInt8
+from jaxtyping import Array, Float
 
 from funcenv.func_env import AnyEnv
 from funcenv.names import import_object, require_builder
-from funcenv.spaces import Box, Discrete, flatdim, flatten
+from funcenv.spaces import Box, Discrete, flatdim
 from funcenv.spaces.space import AnySpace
 from funcenv.train.agents.distributions import Categorical, Distribution, Gaussian, action_size
-from funcenv.train.agents.observations import task_observation, task_space
+from funcenv.train.agents.features import Views, is_board, is_image, picture_spaces
+from funcenv.train.agents.observations import critic_space, task_space
 from funcenv.train.config import TrainConfig
-from funcenv.train.shares import on_shares
 from funcenv.train.updates.collector import CollectorConfig
 from funcenv.wrappers.action_mask_observation import ActionMaskObservation, gives_action_mask
+from funcenv.wrappers.critic_observation import CriticObservation
 
 Activation = Literal["tanh", "relu"]
 ACTIVATIONS = {"tanh": nn.tanh, "relu": nn.relu}
@@ -67,6 +67,9 @@ class NetworkConfig(CollectorConfig):
     """for boards: cells from one window of each convolution to the next"""
     mask_actions: bool = True
     """take legal actions only, where the `info` of the environment has an `action_mask`"""
+    critic_observation: Annotated[str, "NAME"] = ""
+    """what critics see beside the agent's observation: an entry of it, which the agent then does not see, an entry of
+    info, or else "state" for the whole state"""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -84,12 +87,29 @@ class NetworkConfig(CollectorConfig):
                 f"got {self.board_channels} and {self.board_strides}"
             )
 
+    @property
+    def has_critic(self) -> bool:
+        """True unless a subclass makes the setting `critic_observation` a constant, because it learns no critic."""
+        return any(setting.name == "critic_observation" for setting in dataclasses.fields(self))
+
     def make_env(self) -> AnyEnv:
         """Return the environment of the run as the agent sees it, and check that a network can be made for its spaces.
 
-        It is in an `ActionMaskObservation` if it gives a mask of legal actions.
+        It is in a `CriticObservation` if critics see more than the agent, and in an `ActionMaskObservation` if it gives
+        a mask of legal actions.
+
+        Raises:
+            ValueError: As in `TrainConfig`; or there is nothing of the name `critic_observation`; or an entry of the
+                observation is for critics, and the algorithm has none.
         """
         env = super().make_env()
+        if self.critic_observation:
+            env = CriticObservation(env, self.critic_observation)
+        if critic_space(env.observation_space) is not None and not self.has_critic:
+            raise ValueError(
+                f"{type(self).__module__.rpartition('.')[2]} has no critic, and observations of {self.env_id} have an "
+                "entry for critics; take an algorithm with the setting critic_observation, or filter the entry out"
+            )
         if self.mask_actions and gives_action_mask(env):
             env = ActionMaskObservation(env)
         flatdim(env.observation_space)
@@ -117,6 +137,7 @@ class QNetworkConfig(TrainConfig):
     is_dueling: bool = False
     """learn the value of a state and the advantages of its actions apart"""
     num_quantiles: ClassVar[int] = 0  # a setting of DQN alone
+    critic_observation: ClassVar[str] = ""  # action values choose the actions, and see what the agent sees
 
 
 class ImageEncoder(nn.Module):
@@ -171,8 +192,31 @@ class BoardEncoder(nn.Module):
         return x.reshape(*x.shape[:-3], -1)
 
 
+class PartsEncoder(nn.Module):
+    """Encoders of images and boards, whose vectors are joined to that of all other entries of an observation.
+
+    >>> from funcenv.train.agents.features import Parts
+    >>> encoder = PartsEncoder(("camera",), (ImageEncoder((2,), (8,)),))
+    >>> parts = Parts(jnp.zeros((5, 3)), {"camera": jnp.zeros((5, 4, 4, 1), jnp.uint8)})
+    >>> encoder.init_with_output(jax.random.key(0), parts)[0].shape
+    (5, 35)
+    """
+
+    names: tuple[str, ...]
+    encoders: tuple[nn.Module, ...]
+
+    @nn.compact
+    def __call__(self, parts: Any) -> Float[Array, "*batch n"]:
+        """Encode `Parts`."""
+        encoded = [encoder(parts.pictures[name]) for name, encoder in zip(self.names, self.encoders, strict=True)]
+        return jnp.concatenate([parts.vector, *encoded], axis=-1)
+
+
 class ActorCritic(nn.Module):
     """Separate policy and value networks of the same shape, after an optional encoder that both share.
+
+    With a `critic_encoder`, the value network also takes what only critics see (`Views`). Without it in the features,
+    the value is NaN.
 
     The policy is categorical, or for continuous actions Gaussian with a log standard deviation that does not depend on
     the observation. Weights are orthogonal. The policy's last layer is small, so that a new policy is nearly uniform.
@@ -185,6 +229,7 @@ class ActorCritic(nn.Module):
     initial_log_std: float
     encoder: nn.Module | None = None
     dtype: Dtype = "float32"
+    critic_encoder: nn.Module | None = None
 
     def setup(self) -> None:
         """Create the layers."""
@@ -206,8 +251,9 @@ class ActorCritic(nn.Module):
 
     def __call__(self, features: Any) -> tuple[Distribution, Float[Array, "*batch"]]:
         """Return the policy and the value from one forward pass."""
-        x = features if self.encoder is None else self.encoder(features)
-        head, value = self.policy(x), self.value(x)[..., 0]
+        x = encode(self.encoder, features)
+        head, seen = self.policy(x), join_critic_view(x, self.critic_encoder, features)
+        value = jnp.full(head.shape[:-1], jnp.nan, float) if seen is None else self.value(seen)[..., 0]
         if self.is_continuous:
             return Gaussian(mean=head, log_std=jnp.broadcast_to(self.log_std, head.shape)), value
         return Categorical(head), value
@@ -223,6 +269,7 @@ def make_actor_critic(config: Any, env: AnyEnv) -> ActorCritic:
         initial_log_std=config.initial_log_std,
         encoder=make_encoder(config, env),
         dtype=config.dtype,
+        critic_encoder=make_critic_encoder(config, env),
     )
 
 
@@ -250,7 +297,7 @@ class QNetwork(nn.Module):
     @nn.compact
     def __call__(self, features: Any) -> Float[Array, "*batch num_actions"] | Float[Array, "*batch num_actions n"]:
         """Return the values of all actions, or their quantiles."""
-        x = features if self.encoder is None else self.encoder(features)
+        x = encode(self.encoder, features)
         for width in self.hidden_sizes:
             x = hidden_layer(width, self.dtype, nn.initializers.he_normal())(x).astype(float)
             x = ACTIVATIONS[self.activation](nn.LayerNorm()(x) if self.layer_norm else x)
@@ -287,67 +334,55 @@ def hidden_layer(width: int, dtype: Dtype, kernel_init: Any = nn.linear.default_
     return nn.Dense(width, dtype=None if dtype == "float32" else jnp.bfloat16, kernel_init=kernel_init)
 
 
-def make_encoder(config: Any, env: AnyEnv) -> ImageEncoder | BoardEncoder | None:
-    """Return the encoder of images or boards; None for other observations."""
-    space = task_space(env.observation_space)
+def make_encoder(config: Any, env: AnyEnv) -> nn.Module | None:
+    """Return the encoder of images and boards among what the agent sees; None if it sees a vector."""
+    return _encoder_of(config, task_space(env.observation_space))
+
+
+def make_critic_encoder(config: Any, env: AnyEnv) -> nn.Module | None:
+    """Return the encoder of what only critics see, or None if there is no such thing."""
+    space = critic_space(env.observation_space)
+    return None if space is None else _encoder_of(config, space) or Identity()
+
+
+def _encoder_of(config: Any, space: AnySpace) -> nn.Module | None:
     if is_image(space):
         return ImageEncoder(config.patch_sizes, config.patch_channels, config.dtype)
-    return BoardEncoder(config.board_channels, config.board_strides, config.dtype) if is_board(space) else None
-
-
-def to_features(space: AnySpace, observation: Any) -> jax.Array:
-    """Convert an observation to what a network takes: a float vector, an image or a board `[height, width, channels]`.
-
-    A mask of legal actions is left out.
-    """
-    space, observation = task_space(space), task_observation(space, observation)
     if is_board(space):
-        return jnp.asarray(observation)
-    return channels_last(observation) if is_image(space) else flatten(space, observation).astype(float)
+        return BoardEncoder(config.board_channels, config.board_strides, config.dtype)
+    pictures = picture_spaces(space)
+    encoders = (_encoder_of(config, picture) for picture in pictures.values())
+    return PartsEncoder(tuple(pictures), tuple(encoder for encoder in encoders if encoder)) if pictures else None
 
 
-def to_feature_batch(space: AnySpace, observations: Any) -> jax.Array:
-    """Convert observations with a leading axis, as `to_features` converts one."""
-    return jax.vmap(functools.partial(to_features, space))(observations)
+class Identity(nn.Module):
+    """The encoder of vectors: it returns them."""
+
+    def __call__(self, vector: Any) -> Any:
+        """Return the vector."""
+        return vector
 
 
-def to_step_features(space: AnySpace, observations: Any) -> jax.Array:
-    """Convert the observations of collected steps, `[num_steps, num_envs, ...]`; each device converts its own."""
-    return on_shares(jax.vmap(functools.partial(to_feature_batch, space)), observations, axis=1)
+def encode(encoder: nn.Module | None, features: Any) -> Any:
+    """Return the vector of what the agent sees."""
+    features = features.agent if isinstance(features, Views) else features
+    return features if encoder is None else encoder(features)
 
 
-def is_image(space: AnySpace) -> bool:
-    """Check whether members are uint8 images: `[height, width]`, `[height, width, channels]`, or stacked frames.
+def join_critic_view(vector: Any, encoder: nn.Module | None, features: Any) -> Any | None:
+    """Return what critics see: the agent's vector, and that of what only they see.
 
-    >>> is_image(Box(0, 255, (84, 84, 3), np.uint8)), is_image(Box(-1, 1, (84, 84)))
-    (True, False)
+    Args:
+        vector: The vector of what the agent sees.
+        encoder: The encoder of what only critics see; None if there is no such thing.
+        features: The features.
+
+    Returns:
+        The vector of both, or None if the features are those of the agent alone.
     """
-    return isinstance(space, Box) and space.dtype == np.uint8 and 2 <= len(space.shape) <= 4
-
-
-def is_board(space: AnySpace) -> bool:
-    """Check whether members are boards: booleans `[height, width, planes]`.
-
-    >>> is_board(Box(False, True, (10, 10, 4), bool)), is_board(Box(False, True, (9,), bool))
-    (True, False)
-    """
-    return isinstance(space, Box) and space.dtype == bool and len(space.shape) == 3
-
-
-def channels_last(image: UInt8[Array, "..."]) -> UInt8[Array, "height width channels"]:
-    """Return an image with all its colours and frames as channels.
-
-    Three axes are `[height, width, channels]` if the last one is at most 4, and `[frames, height, width]` otherwise.
-
-    >>> shapes = (84, 84), (84, 84, 3), (2, 84, 84), (2, 84, 84, 3)
-    >>> [channels_last(jnp.zeros(shape, jnp.uint8)).shape[-1] for shape in shapes]
-    [1, 3, 2, 6]
-    """
-    if image.ndim == 2:
-        return image[..., None]
-    if image.ndim == 3:
-        return image if image.shape[-1] <= 4 else jnp.moveaxis(image, 0, -1)
-    return jnp.moveaxis(image, 0, 2).reshape(*image.shape[1:3], -1)
+    if encoder is None:
+        return vector
+    return jnp.concatenate([vector, encoder(features.critic)], -1) if isinstance(features, Views) else None
 
 
 def _patches(x: jax.Array, size: int) -> jax.Array:

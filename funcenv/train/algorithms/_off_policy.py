@@ -22,12 +22,12 @@ from jaxtyping import Array, Bool, Float, Int, Key
 from funcenv._compile.materialize import materialize
 from funcenv.checks import require_at_least, require_below_one, require_positive, require_probability, require_size
 from funcenv.func_env import AnyEnv
-from funcenv.moments import RunningMoments
 from funcenv.struct import PyTreeNode, field
 from funcenv.train.actions import BOUNDED
 from funcenv.train.agents.agent import NetworkAgent
 from funcenv.train.agents.distributions import action_size, to_env_actions
-from funcenv.train.agents.networks import Activation, NetworkConfig, to_feature_batch, to_step_features
+from funcenv.train.agents.features import empty_moments, to_feature_batch, to_step_features, update_moments
+from funcenv.train.agents.networks import Activation, NetworkConfig
 from funcenv.train.devices import PER_ENV
 from funcenv.train.updates.blocks import BlockConfig
 from funcenv.train.updates.collector import Collector
@@ -166,7 +166,7 @@ class OffPolicyState(PyTreeNode):
     buffer: ReplayBuffer
     noise: Any = field(metadata=PER_ENV)  # the latest, `[num_envs, action_size]`; None if actions are discrete
     collector: Collector
-    observation_moments: RunningMoments | None  # None where observations are not normalized
+    observation_moments: Any  # those of the features; None where observations are not normalized
     reward_scale: RewardScale | None  # None where rewards are not
     key: Key[Array, ""]
     update: Int[Array, ""]  # number of updates done
@@ -191,7 +191,7 @@ def first_state(
         buffer=ReplayBuffer.empty(step, config.buffer_steps, config.block_count),
         noise=noise,
         collector=collector,
-        observation_moments=RunningMoments.empty(features.shape[1:]) if config.normalize_observation else None,
+        observation_moments=empty_moments(features) if config.normalize_observation else None,
         reward_scale=RewardScale.empty(timestep.reward) if config.normalize_reward else None,
         key=key,
         update=jnp.zeros((), jnp.int32),
@@ -225,8 +225,7 @@ def update(
     buffer, hindsight = state.buffer.add(Steps.of(experience)), config.hindsight(env)
     moments, reward_scale = state.observation_moments, state.reward_scale
     if moments is not None:
-        features = to_step_features(env.observation_space, experience.observation)
-        moments = moments.update(features.astype(float))
+        moments = update_moments(moments, to_step_features(env.observation_space, experience.observation))
     if reward_scale is not None:
         reward_scale, _ = reward_scale.scale(experience.timestep.reward, experience.timestep.done, config.gamma)
 

@@ -36,7 +36,8 @@ from funcenv.search.tree import require_mctx
 from funcenv.struct import PyTreeNode
 from funcenv.train.actions import DISCRETE
 from funcenv.train.agents.agent import ActorCriticAgent
-from funcenv.train.agents.networks import NetworkConfig, to_feature_batch
+from funcenv.train.agents.features import to_feature_batch
+from funcenv.train.agents.networks import NetworkConfig
 from funcenv.train.shares import on_shares
 from funcenv.train.updates.blocks import rows_of_envs
 from funcenv.train.updates.collector import Collector
@@ -55,6 +56,7 @@ class Config(Minibatches, NetworkConfig):
 
     actions: ClassVar = (DISCRETE,)
     initial_log_std: ClassVar[float] = 0.0  # the builder of networks asks for it; Discrete actions have none
+    critic_observation: ClassVar[str] = ""  # type: ignore[misc]  # a search asks for values where nothing is observed
 
     num_simulations: int = 16
     """states that a search visits before each action"""

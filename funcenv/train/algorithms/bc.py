@@ -20,7 +20,7 @@ from funcenv.datasets.sampler import Transitions
 from funcenv.func_env import AnyEnv
 from funcenv.train.agents.agent import ActorCriticAgent
 from funcenv.train.agents.distributions import Distribution, Gaussian, from_env_actions
-from funcenv.train.agents.networks import to_feature_batch
+from funcenv.train.agents.features import to_feature_batch
 from funcenv.train.algorithms import _offline
 from funcenv.train.algorithms._offline import Scalars
 from funcenv.train.updates.learned import Learned

@@ -32,7 +32,8 @@ from jaxtyping import Array, Int
 from funcenv.checks import require_at_least
 from funcenv.func_env import AnyEnv
 from funcenv.struct import PyTreeNode
-from funcenv.train.agents.networks import QNetworkConfig, to_feature_batch
+from funcenv.train.agents.features import to_feature_batch
+from funcenv.train.agents.networks import QNetworkConfig
 from funcenv.train.agents.q_agent import EpsilonGreedy, QAgent, QuantileAgent, value_of
 from funcenv.train.algorithms import _off_policy
 from funcenv.train.algorithms._off_policy import OffPolicyConfig, OffPolicyState, Sample, Scalars

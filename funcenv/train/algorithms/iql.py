@@ -31,7 +31,8 @@ from funcenv.struct import PyTreeNode
 from funcenv.train.agents.actor_critics import Critic, Critics, Torso
 from funcenv.train.agents.agent import ActorCriticAgent
 from funcenv.train.agents.distributions import action_size, from_env_actions
-from funcenv.train.agents.networks import make_encoder, to_feature_batch
+from funcenv.train.agents.features import to_feature_batch
+from funcenv.train.agents.networks import make_encoder
 from funcenv.train.algorithms import _offline
 from funcenv.train.algorithms._offline import Scalars
 from funcenv.train.algorithms.bc import with_fixed_deviation

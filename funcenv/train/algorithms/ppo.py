@@ -26,11 +26,11 @@ from jaxtyping import Array, Bool, Float, Int, Key
 
 from funcenv.checks import require_at_least, require_positive, require_probability
 from funcenv.func_env import AnyEnv
-from funcenv.moments import RunningMoments
 from funcenv.struct import PyTreeNode
 from funcenv.train.agents.agent import ActorCriticAgent
 from funcenv.train.agents.distributions import Distribution, to_env_actions
-from funcenv.train.agents.networks import NetworkConfig, to_feature_batch, to_step_features
+from funcenv.train.agents.features import empty_moments, to_feature_batch, to_step_features, update_moments
+from funcenv.train.agents.networks import NetworkConfig
 from funcenv.train.shares import mean_over_rows, on_shares
 from funcenv.train.updates.advantages import generalized_advantages
 from funcenv.train.updates.blocks import rows_of_envs
@@ -87,7 +87,7 @@ class TrainState(PyTreeNode):
 
     network: Learned
     collector: Collector
-    observation_moments: RunningMoments
+    observation_moments: Any  # those of the features
     reward_scale: RewardScale
     key: Key[Array, ""]
     update: Int[Array, ""]  # number of updates done
@@ -126,7 +126,7 @@ def first_state(
     return TrainState(
         network=Learned.create(config.optimizer(), params),
         collector=collector,
-        observation_moments=RunningMoments.empty(features.shape[1:]),
+        observation_moments=empty_moments(features),
         reward_scale=RewardScale.empty(timestep.reward),
         key=key,
         update=jnp.zeros((), jnp.int32),
@@ -227,8 +227,8 @@ def estimate_advantages(
         reward_scale, reward = state.reward_scale.scale(reward, timestep.done, config.gamma)
         state = state.replace(reward_scale=reward_scale)
     if config.normalize_observation:
-        features = to_step_features(env.observation_space, experience.observation).astype(float)
-        state = state.replace(observation_moments=state.observation_moments.update(features))
+        features = to_step_features(env.observation_space, experience.observation)
+        state = state.replace(observation_moments=update_moments(state.observation_moments, features))
     return state, generalized_advantages(
         reward, value, final_value, timestep.terminated, timestep.done, config.gamma, config.gae_lambda
     )

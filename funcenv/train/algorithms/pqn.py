@@ -23,10 +23,10 @@ from jaxtyping import Array, Float, Int, Key
 
 from funcenv.checks import require_positive, require_probability
 from funcenv.func_env import AnyEnv
-from funcenv.moments import RunningMoments
 from funcenv.struct import PyTreeNode
 from funcenv.train.agents.distributions import to_env_actions
-from funcenv.train.agents.networks import NetworkConfig, QNetworkConfig, to_feature_batch, to_step_features
+from funcenv.train.agents.features import empty_moments, to_feature_batch, to_step_features, update_moments
+from funcenv.train.agents.networks import NetworkConfig, QNetworkConfig
 from funcenv.train.agents.q_agent import EpsilonGreedy, QAgent, value_of
 from funcenv.train.shares import on_shares
 from funcenv.train.updates.blocks import rows_of_envs
@@ -77,7 +77,7 @@ class TrainState(PyTreeNode):
 
     q: Learned
     collector: Collector
-    observation_moments: RunningMoments | None  # if observations are normalized
+    observation_moments: Any  # those of the features; None where observations are not normalized
     key: Key[Array, ""]
     update: Int[Array, ""]  # number of updates done
 
@@ -96,7 +96,7 @@ def init(config: Config, env: AnyEnv, key: jax.Array) -> TrainState:
     collector, timestep = Collector.start(env, config.num_envs, env_key)
     features = to_feature_batch(env.observation_space, timestep.observation)
     q = Learned.create(config.optimizer(), config.make_network(env).init(params_key, features))
-    moments = RunningMoments.empty(features.shape[1:]) if config.normalize_observation else None
+    moments = empty_moments(features) if config.normalize_observation else None
     return TrainState(q, collector, moments, key, update=jnp.zeros((), jnp.int32))
 
 
@@ -134,7 +134,7 @@ def _collect(config: Config, env: AnyEnv, agent: QAgent, state: TrainState, key:
     target = lambda_returns(reward, next_value, timestep.terminated, timestep.done, config.gamma, config.q_lambda)
     moments = state.observation_moments
     if moments is not None:
-        moments = moments.update(to_step_features(env.observation_space, observation).astype(float))
+        moments = update_moments(moments, to_step_features(env.observation_space, observation))
     state = state.replace(collector=collector, observation_moments=moments)
     return state, rows_of_envs(Batch(observation, action, target))
 

@@ -28,7 +28,15 @@ from funcenv.checks import require_size
 from funcenv.func_env import AnyEnv
 from funcenv.train.agents.agent import ActorCriticAgent
 from funcenv.train.agents.distributions import Distribution, restrict, to_env_action, to_env_actions
-from funcenv.train.agents.networks import ACTIVATIONS, ActorCritic, NetworkFunction, hidden_layer, make_actor_critic
+from funcenv.train.agents.features import Views
+from funcenv.train.agents.networks import (
+    ACTIVATIONS,
+    ActorCritic,
+    NetworkFunction,
+    encode,
+    hidden_layer,
+    make_actor_critic,
+)
 from funcenv.train.algorithms import ppo
 from funcenv.train.shares import on_shares
 from funcenv.train.updates.lives import is_reset
@@ -99,7 +107,7 @@ class RecurrentActorCritic(nn.Module):
     ) -> tuple[Distribution, Float[Array, "*batch"], Float[Array, "*batch memory_floats"]]:
         """Return the policy, the value, and the memory after these features."""
         dtype = memory.dtype  # that of the memory's space, also where parameters have 64 bits
-        x = features if self.encoder is None else self.encoder(features)
+        x = encode(self.encoder, features)
         x = hidden_layer(self.memory_size, self.heads.dtype, nn.initializers.orthogonal(2**0.5))(x).astype(float)
         x = ACTIVATIONS[self.heads.activation](x)
         if self.cell == "gru":
@@ -108,7 +116,7 @@ class RecurrentActorCritic(nn.Module):
             cell, hidden = jnp.split(memory, 2, axis=-1)
             halves, x = nn.OptimizedLSTMCell(self.memory_size)((cell, hidden), x)
             memory = jnp.concatenate(halves, axis=-1)
-        return (*self.heads(x), memory.astype(dtype))
+        return (*self.heads(Views(x, features.critic) if isinstance(features, Views) else x), memory.astype(dtype))
 
 
 def make_recurrent_actor_critic(config: Any, env: AnyEnv) -> RecurrentActorCritic:

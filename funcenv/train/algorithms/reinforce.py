@@ -28,7 +28,8 @@ from funcenv.func_env import AnyEnv
 from funcenv.struct import PyTreeNode
 from funcenv.train.agents.agent import ActorCriticAgent
 from funcenv.train.agents.distributions import to_env_actions
-from funcenv.train.agents.networks import NetworkConfig, to_feature_batch
+from funcenv.train.agents.features import to_feature_batch
+from funcenv.train.agents.networks import NetworkConfig
 from funcenv.train.shares import on_shares
 from funcenv.train.updates.collector import Collector, Experience
 from funcenv.train.updates.gradients import mean_gradients

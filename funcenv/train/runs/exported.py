@@ -25,6 +25,7 @@ from funcenv.random import key as new_key
 from funcenv.signatures import FIELD as SIGNATURE
 from funcenv.signatures import is_signed, sign
 from funcenv.struct import NDArray
+from funcenv.train.agents.observations import acting_space
 from funcenv.train.algorithm import find_algorithm
 from funcenv.train.runs.versions import warn_of_other_version
 from funcenv.train.stored_names import stored_code
@@ -54,7 +55,7 @@ def policy_spec(algorithm: str, config: Any, env: AnyEnv, agent: Any, is_own: bo
         "versions": {"funcenv": importlib.metadata.version("funcenv")},
         "algorithm": algorithm,
         "config": config.to_json(),
-        "observation_space": str(env.observation_space),
+        "observation_space": str(acting_space(env.observation_space)),
         "action_space": str(env.action_space),
         "action_names": list(env.action_names),
         "parameters": parameters,
@@ -152,7 +153,7 @@ def export_program(agent: Any, env: AnyEnv) -> Any:
     (batch,) = export.symbolic_shape("batch")
     observations = jax.tree.map(
         lambda leaf: Shape((batch, *leaf.shape), leaf.dtype),
-        env.observation_space.abstract_member(),
+        acting_space(env.observation_space).abstract_member(),
     )
     act = jax.jit(jax.vmap(lambda observation: agent(observation, new_key(0))))
     return export.export(act, platforms=_PLATFORMS)(observations)
