@@ -12,7 +12,8 @@ import funcenv
 from funcenv.scene import Camera, Rectangle, Scene
 from funcenv.spaces import Box, Discrete
 from funcenv.train import dqn, ppo, pqn, recurrent_ppo, reinforce, sac, simba, td3, tqc
-from funcenv.train.agents.networks import BoardEncoder, ImageEncoder, channels_last, is_board, is_image
+from funcenv.train.agents.features import channels_last, is_board, is_image
+from funcenv.train.agents.networks import BoardEncoder, ImageEncoder
 from funcenv.train.loop import Learner
 from funcenv.wrappers import (
     FrameStackObservation,

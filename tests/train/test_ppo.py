@@ -11,7 +11,7 @@ import funcenv
 from funcenv.goals import GoalEnv
 from funcenv.spaces import Box
 from funcenv.train import ppo
-from funcenv.train.agents.networks import is_image
+from funcenv.train.agents.features import is_image
 from funcenv.train.loop import Learner, train
 from funcenv.train.presets import PIXEL_PRESETS, PRESETS, preset
 from tests.support.rings import GAMMA, SETTINGS, VALUES, register_rings, ring_id
