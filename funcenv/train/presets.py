@@ -67,6 +67,19 @@ _MUJOCO_SAC: dict[str, Any] = {
     "target_rate": 0.005,
 }
 
+# A target is reached in a few steps, and near it rewards hardly differ: a policy with little noise sees the difference.
+_REACHER_SAC: dict[str, Any] = {
+    **_MUJOCO_SAC,
+    "total_timesteps": 300_000,
+    "num_gradient_steps": 8,
+    "buffer_size": 300_000,
+    "learning_starts": 5_000,
+    "gamma": 0.95,
+    "target_entropy": 2.0,
+    "normalize_observation": True,
+    "normalize_reward": True,
+}
+
 # Four times SAC's gradient steps for an environment step, and networks that make use of them.
 _MUJOCO_SIMBA: dict[str, Any] = {
     "total_timesteps": 500_000,
@@ -161,6 +174,20 @@ _PONG_PIXELS: dict[str, Any] = {
     "activation": "relu",
 }
 
+# The game's own screens in grey, and the steps of which a quarter of an hour on one core is made. docs/zoo.md has four
+# games.
+_ALE: dict[str, Any] = {
+    **_ATARI,
+    "env_params": {"obs_type": "grayscale"},
+    "pixels": PIXELS,
+    "terminal_on_life_loss": True,
+    "total_timesteps": 2_000_000,
+    "learning_rate": 1e-3,
+    "entropy_coefficient": 0.003,
+    "hidden_sizes": (128,),
+    "activation": "relu",
+}
+
 PRESETS: dict[tuple[str, str], dict[str, Any]] = {
     ("pqn", "CartPole-v1"): {
         "total_timesteps": 200_000,
@@ -206,6 +233,8 @@ PRESETS: dict[tuple[str, str], dict[str, Any]] = {
     },
     ("sac", "Ant-v5"): {**_MUJOCO_SAC, "total_timesteps": 1_000_000},
     ("sac", "HalfCheetah-v5"): _MUJOCO_SAC,
+    ("sac", "Reacher-v5"): _REACHER_SAC,
+    ("sac", "Swimmer-v5"): {**_MUJOCO_SAC, "total_timesteps": 1_000_000, "gamma": 0.9999},  # a stroke pays late
     ("simba", "HalfCheetah-v5"): _MUJOCO_SIMBA,
     ("simba", "Hopper-v5"): _WALKERS_SIMBA,
     ("simba", "Walker2d-v5"): _WALKERS_SIMBA,
@@ -342,6 +371,9 @@ PIXEL_PRESETS: dict[tuple[str, str], dict[str, Any]] = {
 }
 """Those for learning from images of the environment, `funcenv train ENV --pixels 42`."""
 
+FAMILY_PRESETS: dict[tuple[str, str], dict[str, Any]] = {("ppo", "ALE/"): _ALE}
+"""Those of all ids that begin alike and have none of their own, from images or not."""
+
 
 BEST_ALGORITHMS = {
     "Ant-v5": "sac",
@@ -351,6 +383,8 @@ BEST_ALGORITHMS = {
     "HalfCheetah-v5": "simba",
     "MountainCarContinuous-v0": "sac",
     "Pendulum-v1": "sac",
+    "Reacher-v5": "sac",
+    "Swimmer-v5": "sac",
     "robotics/FetchPush-v4": "sac",
     "robotics/FetchReach-v4": "sac",
     **dict.fromkeys(SUITES["dm_control"], "simba"),
@@ -377,6 +411,19 @@ def default_algorithm(env_id: str, *, from_pixels: bool = False) -> str:
     return BEST_ALGORITHMS.get(env_id) or unversioned.get(env_id, DEFAULT_ALGORITHM)
 
 
+def preset_settings(env_id: str, algorithm: str, *, from_pixels: bool = False) -> dict[str, Any] | None:
+    """Return the settings of a preset that differ from the algorithm's defaults, or None if there is no preset.
+
+    >>> preset_settings("ALE/Freeway-v5", "ppo")["total_timesteps"], preset_settings("ALE/Freeway-v5", "dqn")
+    (2000000, None)
+    """
+    found = (PIXEL_PRESETS if from_pixels else PRESETS).get((algorithm, env_id))
+    if found is not None:
+        return found
+    families = FAMILY_PRESETS.items()
+    return next((it for (name, start), it in families if name == algorithm and env_id.startswith(start)), None)
+
+
 def preset(env_id: str, algorithm: str | None = None, *, from_pixels: bool = False) -> Any:
     """Return the configuration from which an algorithm starts in an environment.
 
@@ -393,5 +440,5 @@ def preset(env_id: str, algorithm: str | None = None, *, from_pixels: bool = Fal
     if algorithm is None:
         algorithm = default_algorithm(env_id, from_pixels=from_pixels)
     settings: dict[str, Any] = {"pixels": PIXELS} if from_pixels else {}
-    settings |= (PIXEL_PRESETS if from_pixels else PRESETS).get((algorithm, env_id), {})
+    settings |= preset_settings(env_id, algorithm, from_pixels=from_pixels) or {}
     return find_algorithm(algorithm).Config(env_id=env_id, **settings)

@@ -135,6 +135,15 @@ def test_presets_for_images_are_configurations(algorithm, env_id):
     assert is_image(env.observation_space)
 
 
+@pytest.mark.parametrize("from_pixels", [False, True])
+def test_every_game_of_ale_is_learned_from_its_screen(from_pixels):
+    config = preset("ALE/Breakout-v5", from_pixels=from_pixels)
+    env = config.make_env()
+    assert env.observation_space == Box(0, 255, (2, 42, 42), np.uint8) and env.unwrapped.obs_type == "grayscale"
+    assert config.terminal_on_life_loss and preset("ALE/Pong-v5").total_timesteps == config.total_timesteps
+    assert preset("PongNoFrameskip-v4").pixels == 0  # no preset: its frames are not skipped
+
+
 def test_every_environment_of_the_package_has_a_preset():
     funcenv.spec("CartPole-v1")  # loads the package's ids
     ids = {spec.id for spec in funcenv.registry.values() if spec.namespace is None}

@@ -23,7 +23,7 @@ MAX_POINTS = 60
 EPISODES = "episode_returns"
 """The field with the return of every episode, `[num_agents, num_episodes]`."""
 
-_FREE = ("seed", "num_seeds", "eval_every")  # settings in which a run may differ from its preset
+_FREE = ("seed", "num_seeds", "eval_every", "eval_episodes")  # settings in which a run may differ from its preset
 
 
 def measure_run(

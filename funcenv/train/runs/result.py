@@ -10,7 +10,7 @@ import numpy as np
 
 from funcenv.struct import NDArray
 from funcenv.train.config import TrainConfig
-from funcenv.train.presets import PIXEL_PRESETS, PRESETS, default_algorithm, preset
+from funcenv.train.presets import default_algorithm, preset, preset_settings
 from funcenv.train.runs.final import FinalReturns, read_final
 from funcenv.train.runs.metrics import format_return, read_metrics, scores
 
@@ -166,7 +166,7 @@ def _advice(config: TrainConfig, folder: pathlib.Path) -> str:
     """Return what to try where a task was not solved."""
     longer = f"more steps: funcenv train --resume {folder} --total-timesteps {2 * config.total_timesteps}"
     algorithm = type(config).__module__.rpartition(".")[2]
-    if (algorithm, config.env_id) not in (PIXEL_PRESETS if config.pixels else PRESETS):
+    if preset_settings(config.env_id, algorithm, from_pixels=config.pixels > 0) is None:
         return f"{longer}, or other settings"
     left_open = {name: getattr(config, name) for name in _NOT_OF_THE_PRESET}
     if config == dataclasses.replace(preset(config.env_id, algorithm, from_pixels=config.pixels > 0), **left_open):
