@@ -174,8 +174,7 @@ _PONG_PIXELS: dict[str, Any] = {
     "activation": "relu",
 }
 
-# The game's own screens in grey, and the steps of which a quarter of an hour on one core is made. docs/zoo.md has four
-# games.
+# The game's own screens in grey. These steps take a quarter of an hour on one core. docs/zoo.md has four games.
 _ALE: dict[str, Any] = {
     **_ATARI,
     "env_params": {"obs_type": "grayscale"},

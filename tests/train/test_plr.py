@@ -139,6 +139,14 @@ def test_new_levels_come_from_the_file_if_there_is_one(tmp_path):
         assert set(state.levels["parameters"]["gravity"].tolist()) <= {1.0, 2.0, 3.0}
 
 
+def test_a_file_of_levels_is_not_hidden_from_the_curriculum(tmp_path):
+    LevelSet.from_parameters(CartPole(), {"gravity": [1.0, 2.0]}).save(tmp_path / "two.safetensors")
+    settings = {"env_id": "CartPole-v1", "levels": str(tmp_path / "two.safetensors"), "critic_observation": "state"}
+    config = dataclasses.replace(CONFIG, curriculum="plr", **settings)
+    with pytest.raises(ValueError, match="needs FiniteLevels outside of CriticObservation; leave the levels out"):
+        config.make_env()
+
+
 def test_accel_needs_an_environment_that_mutates_levels():
     with pytest.raises(TypeError, match="curriculum accel needs an environment that draws levels, got CartPole"):
         Learner(plr, dataclasses.replace(CONFIG, env_id="CartPole-v1", curriculum="accel"))

@@ -71,8 +71,9 @@ class Config(ppo.Config):
     def make_env(self) -> AnyEnv:
         """Return the environment of the run, which must mutate levels for accel."""
         env = super().make_env()
+        source = LevelSource.of(env)
         if self.curriculum == "accel":
-            LevelSource.of(env).require_mutations()
+            source.require_mutations()
         return env
 
     @property

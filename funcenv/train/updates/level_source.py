@@ -12,6 +12,7 @@ from funcenv.levels.design import HasLevels, require_levels
 from funcenv.levels.fixed_start import FixedStart
 from funcenv.random.generators import impl_name
 from funcenv.struct import PyTreeNode, field
+from funcenv.wrappers.base import layers
 from funcenv.wrappers.finite_levels import FiniteLevels
 
 Level = dict[str, Any]
@@ -36,9 +37,18 @@ class LevelSource(PyTreeNode):
 
     @classmethod
     def of(cls, env: AnyEnv) -> LevelSource:
-        """Return the levels of an environment, which may be in `FiniteLevels`."""
+        """Return the levels of an environment, which may be in `FiniteLevels`.
+
+        Raises:
+            ValueError: `FiniteLevels` is inside of another wrapper, such as those for masks and critics.
+        """
         if isinstance(env, FiniteLevels):
             return cls(env=env.env, levels=env.levels, impl=env.levels.key_impl)
+        if any(isinstance(layer, FiniteLevels) for layer in layers(env)):
+            raise ValueError(
+                f"a curriculum over a set of levels needs FiniteLevels outside of {type(env).__name__}; leave the levels "
+                "out, or masks and what only critics see"
+            )
         return cls(env=env, levels=None)
 
     def require_mutations(self) -> None:
