@@ -118,7 +118,7 @@ def update_moments(moments: Any, features: Any) -> Any:
 
 
 def normalize(moments: Any, features: Any) -> Any:
-    """Return features shifted to mean 0 and scaled to variance 1: all of them, or of `Views` those of the agent alone."""
+    """Return features shifted to mean 0 and scaled to variance 1; of `Views`, those of the agent may come alone."""
     if isinstance(moments, Views) and not isinstance(features, Views):
         moments = moments.agent
     return jax.tree.map(lambda one, leaf: one.normalize(leaf.astype(float)), moments, features, is_leaf=_are_moments)

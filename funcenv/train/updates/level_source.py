@@ -46,8 +46,8 @@ class LevelSource(PyTreeNode):
             return cls(env=env.env, levels=env.levels, impl=env.levels.key_impl)
         if any(isinstance(layer, FiniteLevels) for layer in layers(env)):
             raise ValueError(
-                f"a curriculum over a set of levels needs FiniteLevels outside of {type(env).__name__}; leave the levels "
-                "out, or masks and what only critics see"
+                f"a curriculum over a set of levels needs FiniteLevels outside of {type(env).__name__}; leave the "
+                "levels out, or masks and what only critics see"
             )
         return cls(env=env, levels=None)
 
