@@ -145,6 +145,19 @@ _ATARI: dict[str, Any] = {
     "normalize_observation": True,
 }
 
+# With two layers of 64 units, and games as episodes, the return was 101 after 40 million steps.
+_BREAKOUT: dict[str, Any] = {
+    **_ATARI,
+    "terminal_on_life_loss": True,
+    "total_timesteps": 40_000_000,
+    "num_epochs": 3,
+    "num_minibatches": 8,
+    "learning_rate": 5e-4,
+    "entropy_coefficient": 0.003,
+    "hidden_sizes": (256, 256),
+    "activation": "relu",
+}
+
 # The five actions of the discrete version, for four frames each. With the default actions, a new policy brakes and
 # accelerates at once: after 320,000 steps its return was 325, where that of these actions was 823.
 _CAR_RACING: dict[str, Any] = {
@@ -359,7 +372,7 @@ PRESETS: dict[tuple[str, str], dict[str, Any]] = {
     ("ppo", "MinAtar/Freeway-v1"): _MINATAR,
     ("ppo", "MinAtar/Seaquest-v1"): _SEAQUEST,
     ("ppo", "MinAtar/SpaceInvaders-v1"): _MINATAR,
-    ("ppo", "arcade/Breakout-v0"): {**_ATARI, "total_timesteps": 40_000_000, "entropy_coefficient": 0.003},
+    ("ppo", "arcade/Breakout-v0"): _BREAKOUT,
     ("ppo", "arcade/Pong-v0"): {**_ATARI, "total_timesteps": 20_000_000, "entropy_coefficient": 0.003},
 }
 """Settings that differ from the algorithm's defaults, by the names of the algorithm and the environment."""
