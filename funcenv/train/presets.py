@@ -227,6 +227,18 @@ PRESETS: dict[tuple[str, str], dict[str, Any]] = {
         "epsilon_end": 0.02,
         "layer_norm": True,
     },
+    # A fifth of the steps that PPO takes to land as well.
+    ("dqn", "LunarLander-v3"): {
+        "total_timesteps": 300_000,
+        "buffer_size": 300_000,
+        "learning_starts": 10_000,
+        "hidden_sizes": (256, 256),
+        "layer_norm": True,
+        "num_quantiles": 32,
+        "target_rate": 0.005,
+        "learning_rate": 5e-4,
+        "epsilon_end": 0.02,
+    },
     ("sac", "Pendulum-v1"): {
         "total_timesteps": 20_000,
         "hidden_sizes": (64, 64),
