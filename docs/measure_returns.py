@@ -56,10 +56,11 @@ PANELS = {
         *("Reacher-v5", "Reacher-v5 with sac"),
     ),
     "box2d": (
-        *("LunarLander-v3", "LunarLanderContinuous-v3", "BipedalWalker-v3", "BipedalWalker-v3 with simba"),
-        "CarRacing-v3",
+        *("LunarLander-v3", "LunarLander-v3 with dqn", "LunarLanderContinuous-v3"),
+        *("BipedalWalker-v3", "BipedalWalker-v3 with simba", "CarRacing-v3"),
     ),
     "arcade": ("arcade/Pong-v0", "arcade/Pong-v0" + FROM_PIXELS, "arcade/Breakout-v0"),
+    "atari": ("ALE/Pong-v5", "ALE/Breakout-v5", "ALE/Freeway-v5"),
     "dm_control": tuple(f"{env_id} with simba" for env_id in SUITES["dm_control"]),
     "minatar": tuple(f"MinAtar/{game}-v1" for game in ("Asterix", "Breakout", "Freeway", "SpaceInvaders", "Seaquest")),
 }
