@@ -396,7 +396,7 @@ PIXEL_PRESETS: dict[tuple[str, str], dict[str, Any]] = {
 """Those for learning from images of the environment, `funcenv train ENV --pixels 42`."""
 
 FAMILY_PRESETS: dict[tuple[str, str], dict[str, Any]] = {("ppo", "ALE/"): _ALE}
-"""Those of all ids that begin alike and have none of their own, from images or not."""
+"""Settings for ids that begin alike and have no preset of their own, from images or not."""
 
 
 BEST_ALGORITHMS = {

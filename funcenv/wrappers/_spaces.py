@@ -12,6 +12,7 @@ import jax
 import numpy as np
 
 from funcenv.func_env import AnyEnv
+from funcenv.random import key as new_key
 from funcenv.spaces import Box
 from funcenv.spaces.space import AnySpace
 from funcenv.struct import parameter_ndim
@@ -34,6 +35,28 @@ def first_env(env: Env) -> Env:
         return leaf[0] if isinstance(leaf, jax.core.Tracer) else np.asarray(leaf)[0]
 
     return jax.tree_util.tree_map_with_path(first, env)
+
+
+def info_shapes(env: AnyEnv) -> dict[str, Any]:
+    """Return what `state_info` holds, as shapes and dtypes.
+
+    >>> import funcenv
+    >>> {name: leaf.shape for name, leaf in info_shapes(funcenv.make("Taxi-v4")).items()}
+    {'action_mask': (6,), 'prob': ()}
+    """
+    env = first_env(env)
+    info: dict[str, Any] = jax.eval_shape(lambda: env.state_info(env.initial(new_key(0))))
+    return info
+
+
+def require_lives(env: AnyEnv) -> None:
+    """Raise `ValueError` unless `info` counts lives, which `terminal_on_life_loss` needs."""
+    info = info_shapes(env)
+    if "lives" not in info:
+        raise ValueError(
+            f"terminal_on_life_loss needs an entry 'lives' in info, and {type(env.unwrapped).__name__} has "
+            f"{sorted(info)}; leave it out"
+        )
 
 
 def array_space(array: Any) -> Box:

@@ -9,10 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from funcenv.func_env import Action, AnyEnv, State
-from funcenv.random import key as new_key
 from funcenv.spaces import Box, Dict, Discrete
 from funcenv.spaces.space import AnySpace
-from funcenv.wrappers._spaces import first_env
+from funcenv.wrappers._spaces import first_env, info_shapes
 from funcenv.wrappers.base import Wrapper
 
 
@@ -66,7 +65,7 @@ def gives_action_mask(env: AnyEnv) -> bool:
     env = first_env(env)
     if not isinstance(env.action_space, Discrete):
         return False
-    info = jax.eval_shape(lambda: env.state_info(env.initial(new_key(0))))
+    info = info_shapes(env)
     return "action_mask" in info and info["action_mask"].shape == (_num_actions(env),)
 
 

@@ -14,7 +14,7 @@ from funcenv.func_env import Action, AnyEnv, first_state, next_state, placeholde
 from funcenv.scene.color import gray_levels
 from funcenv.spaces import Box
 from funcenv.struct import PyTreeNode, field
-from funcenv.wrappers._spaces import first_env, require_image
+from funcenv.wrappers._spaces import first_env, require_image, require_lives
 from funcenv.wrappers.repeat_action import Repeat, RepeatWrapper, repeat
 from funcenv.wrappers.resize_observation import resize
 
@@ -102,12 +102,7 @@ class AtariPreprocessing(RepeatWrapper[AtariPreprocessingState, Action, Array]):
                 f"action_names={env.action_names!r}; pass noop_max=0 for other environments"
             )
         if self.terminal_on_life_loss:
-            info = jax.eval_shape(lambda: env.state_info(env.initial(jax.random.key(0))))
-            if "lives" not in info:
-                raise ValueError(
-                    f"terminal_on_life_loss needs an entry 'lives' in info, and {type(env.unwrapped).__name__} has "
-                    f"{sorted(info)}; leave the argument out"
-                )
+            require_lives(env)
 
     @property
     def _num_repeats(self) -> int:

@@ -8,11 +8,10 @@ import jax
 import jax.numpy as jnp
 
 from funcenv.func_env import Action, State
-from funcenv.random import key as new_key
 from funcenv.spaces import Box, Dict
 from funcenv.spaces.space import AnySpace
 from funcenv.struct import field
-from funcenv.wrappers._spaces import array_space, first_env
+from funcenv.wrappers._spaces import array_space, first_env, info_shapes
 from funcenv.wrappers.base import Wrapper
 from funcenv.wrappers.state_observation import StateObservation
 
@@ -88,6 +87,4 @@ class CriticObservation(Wrapper[State, Action, dict[str, Any]]):
 
     @property
     def _info(self) -> dict[str, Box]:
-        env = first_env(self.env)
-        info = jax.eval_shape(lambda: jax.tree.map(jnp.asarray, env.state_info(env.initial(new_key(0)))))
-        return {name: array_space(leaf) for name, leaf in info.items() if hasattr(leaf, "dtype")}
+        return {name: array_space(leaf) for name, leaf in info_shapes(self.env).items() if hasattr(leaf, "dtype")}

@@ -113,7 +113,7 @@ VALUES = {
 """The value of each state, for every policy, by the name of the environment."""
 
 SETTINGS = {"RingOfLives": {"terminal_on_life_loss": True}}
-"""What an agent needs to learn these values, by the name of the environment."""
+"""Settings with which an agent learns these values, by the name of the environment."""
 
 
 def ring_id(name, is_continuous=False):

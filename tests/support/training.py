@@ -1,4 +1,4 @@
-"""Compares train states, and stops runs."""
+"""Train small agents, compare train states, and stop runs."""
 
 import signal
 
@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+import funcenv
 from funcenv.train.loop import Learner
 
 
@@ -28,3 +29,10 @@ def stop_after_a_call(patch):
         return result
 
     patch.setattr(Learner, "advance", advance_and_stop)
+
+
+def learned(algorithm, config):
+    """Train one agent, and return the last state and the mean return of 16 greedy episodes."""
+    learner = Learner(algorithm, config)
+    state, _ = learner.advance(learner.init(funcenv.key(0)), config.num_updates)
+    return state, funcenv.evaluate(learner.env, learner.agent(state), 16, funcenv.key(1)).mean_return

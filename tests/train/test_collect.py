@@ -1,4 +1,4 @@
-"""What an algorithm learns from: it does not depend on when an environment is reset, and lives may end."""
+"""Steps that algorithms learn from: they do not depend on when an environment is reset, and lives may end."""
 
 import jax
 import jax.numpy as jnp

@@ -17,6 +17,7 @@ from funcenv.train.runs.exported import export_program
 from funcenv.wrappers import ActionMaskObservation, CriticObservation, RandomizeParameters
 from tests.support.rotation import rotated
 from tests.support.tiny_envs import Tiny
+from tests.support.training import learned
 
 
 class Signs(Tiny):
@@ -69,10 +70,8 @@ CONFIGS = {
 @pytest.mark.parametrize("algorithm", rotated(CONFIGS, ("ppo",)))
 def test_every_part_of_an_observation_is_learned_from(algorithm):
     """All of eight steps are right; with one of the two signs, half of them are."""
-    learner = Learner(algorithm, CONFIGS[algorithm])
-    state, _ = learner.advance(learner.init(funcenv.key(0)), learner.config.num_updates)
-    evaluation = funcenv.evaluate(learner.env, learner.agent(state), 16, funcenv.key(1))
-    assert evaluation.mean_return > 7
+    _, mean_return = learned(algorithm, CONFIGS[algorithm])
+    assert mean_return > 7
 
 
 def test_pictures_have_encoders_and_all_other_entries_are_one_vector():

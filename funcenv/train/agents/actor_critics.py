@@ -154,37 +154,35 @@ class Critics(nn.Module):
 
 def make_gaussian_actor_critics(config: Any, env: AnyEnv) -> ActorCritics:
     """Return the default networks of SAC: a stochastic actor and two critics."""
-    size, torso, encoder = _parts(config, env)
-    return ActorCritics(GaussianActor(size, torso, encoder), _critics(config, env, 2))
+    return _actor_critics(config, env, GaussianActor)
 
 
 def make_quantile_actor_critics(config: Any, env: AnyEnv) -> ActorCritics:
     """Return the default networks of TQC: a stochastic actor, and critics that return quantiles."""
-    size, torso, encoder = _parts(config, env)
-    critics = _critics(config, env, config.num_critics, config.num_quantiles)
-    return ActorCritics(GaussianActor(size, torso, encoder), critics)
+    return _actor_critics(config, env, GaussianActor, config.num_critics, config.num_quantiles)
 
 
 def make_categorical_actor_critics(config: Any, env: AnyEnv) -> ActorCritics:
     """Return the default networks of SimBa: a stochastic actor, and two critics that return logits of bins."""
-    size, torso, encoder = _parts(config, env)
-    return ActorCritics(GaussianActor(size, torso, encoder), _critics(config, env, 2, config.num_bins))
+    return _actor_critics(config, env, GaussianActor, num_outputs=config.num_bins)
 
 
 def make_deterministic_actor_critics(config: Any, env: AnyEnv) -> ActorCritics:
     """Return the default networks of TD3: a deterministic actor and two critics."""
-    size, torso, encoder = _parts(config, env)
-    return ActorCritics(DeterministicActor(size, torso, encoder), _critics(config, env, 2))
+    return _actor_critics(config, env, DeterministicActor)
 
 
-def _critics(config: Any, env: AnyEnv, num_critics: int, num_outputs: int | None = None) -> Critics:
-    _, torso, encoder = _parts(config, env)
-    return Critics(num_critics, Critic(torso, encoder, num_outputs, make_critic_encoder(config, env)))
-
-
-def _parts(config: Any, env: AnyEnv) -> tuple[int, nn.Module, nn.Module | None]:
+def _actor_critics(
+    config: Any,
+    env: AnyEnv,
+    actor: type[GaussianActor] | type[DeterministicActor],
+    num_critics: int = 2,
+    num_outputs: int | None = None,
+) -> ActorCritics:
     torso = Torso(config.hidden_sizes, config.activation, config.layer_norm, config.dtype, config.residual_width)
-    return action_size(env.action_space), torso, make_encoder(config, env)
+    encoder = make_encoder(config, env)
+    critic = Critic(torso, encoder, num_outputs, make_critic_encoder(config, env))
+    return ActorCritics(actor(action_size(env.action_space), torso, encoder), Critics(num_critics, critic))
 
 
 class GaussianActorAgent(NetworkAgent):

@@ -112,8 +112,11 @@ def empty_moments(features: Any) -> Any:
     return jax.tree.map(lambda leaf: RunningMoments.empty(leaf.shape[1:]), features)
 
 
-def update_moments(moments: Any, features: Any) -> Any:
-    """Return the moments after features with any leading axes."""
+def update_moments(moments: Any, space: AnySpace, observations: Any) -> Any:
+    """Return the moments after the observations of collected steps, `[num_steps, num_envs, ...]`; None stays None."""
+    if moments is None:
+        return None
+    features = to_step_features(space, observations)
     return jax.tree.map(lambda one, leaf: one.update(leaf.astype(float)), moments, features, is_leaf=_are_moments)
 
 

@@ -27,7 +27,7 @@ from funcenv.names import import_object, require_builder
 from funcenv.spaces import Box, Discrete, flatdim
 from funcenv.spaces.space import AnySpace
 from funcenv.train.agents.distributions import Categorical, Distribution, Gaussian, action_size
-from funcenv.train.agents.features import Views, is_board, is_image, picture_spaces
+from funcenv.train.agents.features import Views, is_image, is_picture, picture_spaces
 from funcenv.train.agents.observations import critic_space, task_space
 from funcenv.train.config import TrainConfig
 from funcenv.train.updates.collector import CollectorConfig
@@ -346,13 +346,17 @@ def make_critic_encoder(config: Any, env: AnyEnv) -> nn.Module | None:
 
 
 def _encoder_of(config: Any, space: AnySpace) -> nn.Module | None:
+    if is_picture(space):
+        return _picture_encoder(config, space)
+    pictures = picture_spaces(space)
+    encoders = tuple(_picture_encoder(config, picture) for picture in pictures.values())
+    return PartsEncoder(tuple(pictures), encoders) if pictures else None
+
+
+def _picture_encoder(config: Any, space: AnySpace) -> nn.Module:
     if is_image(space):
         return ImageEncoder(config.patch_sizes, config.patch_channels, config.dtype)
-    if is_board(space):
-        return BoardEncoder(config.board_channels, config.board_strides, config.dtype)
-    pictures = picture_spaces(space)
-    encoders = (_encoder_of(config, picture) for picture in pictures.values())
-    return PartsEncoder(tuple(pictures), tuple(encoder for encoder in encoders if encoder)) if pictures else None
+    return BoardEncoder(config.board_channels, config.board_strides, config.dtype)
 
 
 class Identity(nn.Module):

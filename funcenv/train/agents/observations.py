@@ -1,4 +1,4 @@
-"""What an agent reads in an observation: what the task shows, and beside it a mask, a memory, or what critics see."""
+"""Parts of an observation: what the task shows the agent, and beside it a mask, a memory, or what critics see."""
 
 from __future__ import annotations
 

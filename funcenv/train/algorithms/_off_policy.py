@@ -26,7 +26,7 @@ from funcenv.struct import PyTreeNode, field
 from funcenv.train.actions import BOUNDED
 from funcenv.train.agents.agent import NetworkAgent
 from funcenv.train.agents.distributions import action_size, to_env_actions
-from funcenv.train.agents.features import empty_moments, to_feature_batch, to_step_features, update_moments
+from funcenv.train.agents.features import empty_moments, to_feature_batch, update_moments
 from funcenv.train.agents.networks import Activation, NetworkConfig
 from funcenv.train.devices import PER_ENV
 from funcenv.train.updates.blocks import BlockConfig
@@ -223,9 +223,8 @@ def update(
 
     collector, experience = state.collector.run(env, act_and_keep, config.num_steps)
     buffer, hindsight = state.buffer.add(Steps.of(experience)), config.hindsight(env)
-    moments, reward_scale = state.observation_moments, state.reward_scale
-    if moments is not None:
-        moments = update_moments(moments, to_step_features(env.observation_space, experience.observation))
+    moments = update_moments(state.observation_moments, env.observation_space, experience.observation)
+    reward_scale = state.reward_scale
     if reward_scale is not None:
         reward_scale, _ = reward_scale.scale(experience.timestep.reward, experience.timestep.done, config.gamma)
 

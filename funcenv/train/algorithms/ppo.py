@@ -29,7 +29,7 @@ from funcenv.func_env import AnyEnv
 from funcenv.struct import PyTreeNode
 from funcenv.train.agents.agent import ActorCriticAgent
 from funcenv.train.agents.distributions import Distribution, to_env_actions
-from funcenv.train.agents.features import empty_moments, to_feature_batch, to_step_features, update_moments
+from funcenv.train.agents.features import empty_moments, to_feature_batch, update_moments
 from funcenv.train.agents.networks import NetworkConfig
 from funcenv.train.shares import mean_over_rows, on_shares
 from funcenv.train.updates.advantages import generalized_advantages
@@ -227,8 +227,8 @@ def estimate_advantages(
         reward_scale, reward = state.reward_scale.scale(reward, timestep.done, config.gamma)
         state = state.replace(reward_scale=reward_scale)
     if config.normalize_observation:
-        features = to_step_features(env.observation_space, experience.observation)
-        state = state.replace(observation_moments=update_moments(state.observation_moments, features))
+        moments = update_moments(state.observation_moments, env.observation_space, experience.observation)
+        state = state.replace(observation_moments=moments)
     return state, generalized_advantages(
         reward, value, final_value, timestep.terminated, timestep.done, config.gamma, config.gae_lambda
     )

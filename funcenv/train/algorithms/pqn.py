@@ -25,7 +25,7 @@ from funcenv.checks import require_positive, require_probability
 from funcenv.func_env import AnyEnv
 from funcenv.struct import PyTreeNode
 from funcenv.train.agents.distributions import to_env_actions
-from funcenv.train.agents.features import empty_moments, to_feature_batch, to_step_features, update_moments
+from funcenv.train.agents.features import empty_moments, to_feature_batch, update_moments
 from funcenv.train.agents.networks import NetworkConfig, QNetworkConfig
 from funcenv.train.agents.q_agent import EpsilonGreedy, QAgent, value_of
 from funcenv.train.shares import on_shares
@@ -132,9 +132,7 @@ def _collect(config: Config, env: AnyEnv, agent: QAgent, state: TrainState, key:
     next_value = on_shares(_highest_values, timestep.final_observation, common=(agent,), axis=1)
     reward = config.reward_scale * timestep.reward
     target = lambda_returns(reward, next_value, timestep.terminated, timestep.done, config.gamma, config.q_lambda)
-    moments = state.observation_moments
-    if moments is not None:
-        moments = update_moments(moments, to_step_features(env.observation_space, observation))
+    moments = update_moments(state.observation_moments, env.observation_space, observation)
     state = state.replace(collector=collector, observation_moments=moments)
     return state, rows_of_envs(Batch(observation, action, target))
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax
 from jaxtyping import Array, Bool
 
 from funcenv.func_env import Action, Obs, State
 from funcenv.vector import VectorTimestep
+from funcenv.wrappers._spaces import require_lives
 from funcenv.wrappers.base import Wrapper
 
-LIVES = "lives"
 LIFE_LOST = "life_lost"
 
 
@@ -34,16 +33,11 @@ class LifeLoss(Wrapper[State, Action, Obs]):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        info = jax.eval_shape(lambda: self.env.state_info(self.env.initial(jax.random.key(0))))
-        if LIVES not in info:
-            raise ValueError(
-                f"terminal_on_life_loss needs an entry {LIVES!r} in info, and {type(self.env.unwrapped).__name__} has "
-                f"{sorted(info)}; leave the setting out"
-            )
+        require_lives(self.env)
 
     def transition_info(self, state: State, action: Action, next_state: State) -> dict[str, Any]:
         """Return the info of the environment inside, and whether the step has lost a life."""
-        before, after = (super(LifeLoss, self).state_info(each)[LIVES] for each in (state, next_state))
+        before, after = (super(LifeLoss, self).state_info(each)["lives"] for each in (state, next_state))
         return super().transition_info(state, action, next_state) | {LIFE_LOST: after < before}
 
 
