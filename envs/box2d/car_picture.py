@@ -330,7 +330,9 @@ def _draw_car(words: jax.Array, view: View, wheels: list[Transform], turned: jax
         hull.append((CAR_U + parts[..., 0] * view.scale_u, CAR_V - parts[..., 1] * view.scale_v))
     v = (np.arange(CAR_ROWS)[:, None] + CAR_TOP + 0.5).astype(np.float32)
     u = (np.arange(CAR_COLUMNS)[None, :] + CAR_LEFT + 0.5).astype(np.float32)
-    covered = [_covered(shapes, u, v) for shapes in (tyres, marks, *hull)]
+    rolling = _sides(tyres)  # a mark has the directions of its wheel, also where it is as thin as a line
+    covered = [_covered(rolling, u, v), _covered(_moved(rolling, marks), u, v)]
+    covered += [_covered(_sides(corners), u, v) for corners in hull]
     covered[1] = covered[1] * is_shown.astype(jnp.float32)[:, None, None]
     covered = materialize(covered)
     here = words[CAR_TOP : CAR_TOP + CAR_ROWS, CAR_LEFT : CAR_LEFT + CAR_COLUMNS]
@@ -359,16 +361,23 @@ def white_mark(turned: Float[Array, ""]) -> tuple[list[tuple[Any, Any]], Bool[Ar
     return [(-wide, high), (wide, high), (wide, low), (-wide, low)], ~(is_near_below & is_far_below)
 
 
-def _covered(corners: tuple[Any, Any], u: Any, v: Any) -> Float[Array, "shapes rows columns"]:
-    """Return which part of each pixel convex polygons cover, whose corners run clockwise, `[shapes, corners]`.
+def _sides(corners: tuple[Any, Any]) -> tuple[Any, Any, Any]:
+    """Return the lines of the sides of polygons, `[shapes, corners]`, whose corners run clockwise, as `_line` does."""
+    u, v = corners
+    return _line(corners, (jnp.roll(u, -1, 1), jnp.roll(v, -1, 1)))
 
-    Opposite sides are parallel.
-    """
-    start_u, start_v = corners
-    lines = materialize(_line((start_u, start_v), (jnp.roll(start_u, -1, 1), jnp.roll(start_v, -1, 1))))
-    a, b, c = (each[:, :, None, None] for each in lines)
+
+def _moved(lines: tuple[Any, Any, Any], points: tuple[Any, Any]) -> tuple[Any, Any, Any]:
+    """Return lines of the same directions through other points."""
+    a, b, _ = lines
+    return a, b, 0.5 - a * points[0] - b * points[1]
+
+
+def _covered(lines: tuple[Any, Any, Any], u: Any, v: Any) -> Float[Array, "shapes rows columns"]:
+    """Return which part of each pixel convex polygons cover, given by their sides; opposite ones are parallel."""
+    a, b, c = (each[:, :, None, None] for each in materialize(lines))
     sides = _part(a * u[None, None] + (b * v[None, None] + (c + np.float32(GROWTH))))
-    half = start_u.shape[1] // 2
+    half = sides.shape[1] // 2
     return _positive(sides[:, :half] + sides[:, half:] - 1.0).prod(1)
 
 

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int32
 
-from funcenv.spaces._dtypes import as_numbers, dtype_of, is_array
+from funcenv.spaces._dtypes import as_numbers, dtype_of, is_array, with_shape
 from funcenv.spaces._sampling import require_one, uniform_below
 from funcenv.spaces.space import AnySpace, Space, T_cov
 
@@ -93,19 +93,21 @@ def pad_items(space: AnySpace, items: Any, capacity: int) -> Any:
     """Pad stacked members of a space with zeros to `capacity`, in the dtypes of the space.
 
     Raises:
-        ValueError: The arrays have another structure or shape than members have.
+        ValueError: The arrays have another structure or shape than members have, or integers that do not fit.
         TypeError: The arrays have another kind of dtype, such as floats for integers.
     """
+    what = f"an item of {space!r}"
 
     def pad(leaf: jax.ShapeDtypeStruct, item: Any) -> jax.Array:
-        array = jnp.asarray(item)
+        array = as_numbers(what, item)
         if array.shape[1:] != leaf.shape:
-            raise ValueError(f"an item of {space!r} must have arrays of shape {leaf.shape}, got {array.shape[1:]}")
+            raise ValueError(f"{what} must have arrays of shape {leaf.shape}, got {array.shape[1:]}")
         if not np.can_cast(array.dtype, leaf.dtype, "same_kind"):
             is_shown = len(array) == 1 and not isinstance(array, jax.core.Tracer)
             values = f" of {array.dtype}" if not is_shown else f"{array[0].tolist()!r} of {array.dtype}"
-            raise TypeError(f"an item of {space!r} must have arrays of {leaf.dtype}, got {values.strip()}")
-        return jnp.pad(array.astype(leaf.dtype), [(0, capacity - len(array)), *[(0, 0)] * len(leaf.shape)])
+            raise TypeError(f"{what} must have arrays of {leaf.dtype}, got {values.strip()}")
+        converted = with_shape(what, array, array.shape, leaf.dtype)
+        return jnp.pad(converted, [(0, capacity - len(array)), *[(0, 0)] * len(leaf.shape)])
 
     return jax.tree.map(pad, space.abstract_member(), items)
 

@@ -62,8 +62,9 @@ def test_an_environment_lives_alike_in_a_batch_and_alone(recording, request):
         close(getattr(seen, name), getattr(alone.timestep, name))
 
 
-MAX_ROUNDED_LEVELS = 1e-5  # as a part of all pixels
 CONTACT_TOLERANCE = 5e-3  # contacts of rigid bodies amplify rounding, which the two programs do differently
+# As a part of all levels of pictures. CarRacing draws positions of 200 m that differ by up to 0.3 mm.
+MAX_ROUNDED_LEVELS, MAX_MOVED_LEVELS = 1e-5, 1e-4
 # As a part of all numbers: a touch may begin or end a step earlier in one program, and then they part until the episode
 # ends. It is rounding: without fused multiply-add (--xla_cpu_max_isa=AVX) the two programs agree in every bit.
 MAX_PARTED = 0.03
@@ -73,7 +74,8 @@ def _assert_close(seen, expected, atol):
     assert seen.dtype == expected.dtype
     if seen.dtype == np.uint8:  # a level of a picture may be rounded up in one program and down in another
         differences = np.abs(np.int16(seen) - np.int16(expected))
-        assert differences.max() <= 1 and differences.mean() <= MAX_ROUNDED_LEVELS
+        limit = MAX_MOVED_LEVELS if atol == CONTACT_TOLERANCE else MAX_ROUNDED_LEVELS
+        assert differences.max() <= 1 and differences.mean() <= limit
     else:
         parted = ~np.isclose(seen, expected, rtol=1e-4, atol=atol, equal_nan=True)
         assert parted.mean() <= (MAX_PARTED if atol == CONTACT_TOLERANCE else 0), np.argwhere(parted)[:5]

@@ -251,6 +251,15 @@ def test_indicators_show_values_from_a_ten_thousandth_on():
         assert all(bool(each) == (abs(value) > 1e-4) for each in shown)
 
 
+def test_a_mark_as_thin_as_a_line_darkens_nothing_beside_its_wheel(env, first):
+    """Marks have no height before wheels roll, and are hidden once they rolled a little."""
+    draw = jax.jit(lambda state: env.observation(state, None).astype(jnp.int32))
+    assert not first.turned.any()
+    hidden = first.replace(turned=np.full(4, 1e-3, np.float32))
+    thin = first.replace(turned=np.full(4, -1e-3, np.float32))
+    assert np.abs(draw(first) - draw(hidden)).max() <= 1 and np.abs(draw(first) - draw(thin)).max() <= 1
+
+
 def test_blocks_of_the_picture_hold_every_tile_that_they_show():
     """Where the camera is after its first second: at places beside the road of random tracks, at all angles."""
 
