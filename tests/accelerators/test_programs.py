@@ -104,6 +104,21 @@ def test_no_chip_waits_for_the_loop_of_another_ones_policy():
     assert not [one for one in read.collectives() if one.computation in inside]
 
 
+def test_chips_play_several_steps_before_they_ask_whether_all_episodes_are_over():
+    env, mesh = funcenv.make("CartPole-v1"), mesh_of(describe("v5e:4x4"))
+    key = jax.eval_shape(lambda: funcenv.key(0))
+    with jax.sharding.use_abstract_mesh(mesh.abstract_mesh):
+        sharding = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
+
+        def play(key):
+            return funcenv.evaluate(env, funcenv.random_policy(env), 64, key, max_steps=500)
+
+        read = Program(compile_for(mesh, play, key.update(sharding=sharding)))
+    asked = read.main_loop()
+    assert [one.computation in read.computations_of(asked.body) for one in read.collectives()] == [False]
+    assert read.loops(asked.body)
+
+
 @pytest.mark.dear
 def test_the_bytes_of_collectives_do_not_depend_on_the_number_of_chips():
     config = ppo.Config(num_envs=512, num_steps=4, num_minibatches=2, num_blocks=256, total_timesteps=4096)

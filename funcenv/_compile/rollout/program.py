@@ -208,24 +208,44 @@ def plain_steps(
         carry, kept = policy_step(venv, args.policy, policy_keys, accumulator, carry, step_index)
         return vary_over(axes, carry), None if collect is None else collect(*kept)
 
+    def play(carry: Any, indices: jax.Array) -> tuple[Any, Any]:
+        return jax.lax.scan(step, carry, indices, unroll=steps_of_iteration(step, carry, indices))
+
     carry: Any = vary_over(axes, (vstate, observation, totals))
     if accumulator.is_finished is None:
-        indices = jnp.arange(num_steps, dtype=jnp.uint32)  # In the carry, they would be one more kernel on a GPU.
-        unroll = steps_of_iteration(step, carry, indices)
-        (last, _, totals), collected = jax.lax.scan(step, carry, indices, unroll=unroll)
+        # In the carry, the indices would be one more kernel on a GPU.
+        (last, _, totals), collected = play(carry, jnp.arange(num_steps, dtype=jnp.uint32))
         return RolloutResult(last, collected, totals)
     is_finished = accumulator.is_finished
+    offsets = np.arange(steps_between_checks(num_steps), dtype=np.uint32)
 
     def goes_on(loop: Any) -> jax.Array:
-        step_index, (_, _, totals) = loop
-        return (step_index < num_steps) & ~is_finished(totals)
+        start, (_, _, totals) = loop
+        return (start < num_steps) & ~is_finished(totals)
 
-    def count(loop: Any) -> Any:
-        step_index, carry = loop
-        return step_index + np.uint32(1), step(carry, step_index)[0]
+    def play_on(loop: Any) -> Any:
+        start, carry = loop
+        return start + np.uint32(offsets.size), play(carry, start + offsets)[0]
 
-    _, (last, _, totals) = jax.lax.while_loop(goes_on, count, (jnp.zeros((), jnp.uint32), carry))
+    _, (last, _, totals) = jax.lax.while_loop(goes_on, play_on, (jnp.zeros((), jnp.uint32), carry))
     return RolloutResult(last, None, totals)
+
+
+def steps_between_checks(num_steps: int) -> int:
+    """Return how many steps to play before asking again whether all rows are finished, a divisor of `num_steps`.
+
+    To ask is a reduction over all devices, and the host waits for the answer of an accelerator. A processor has it for
+    nothing, and would pay for the steps after the last end.
+
+    >>> steps_between_checks(500)
+    1
+    """
+    if target_platform() == "cpu":
+        return 1
+    return max(number for number in range(1, _STEPS_BETWEEN_CHECKS + 1) if num_steps % number == 0)
+
+
+_STEPS_BETWEEN_CHECKS = 16
 
 
 def steps_of_iteration(step: Callable[[Any, Any], Any], carry: Any, indices: jax.Array) -> int:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import funcenv
-from funcenv import FuncEnv, FuncVectorEnv, spaces
+from funcenv import AutoresetMode, FuncEnv, FuncVectorEnv, spaces
 from funcenv._compile import single_kernel
 from funcenv._compile.chunks import Chunks
 from funcenv._compile.host_jit import is_slow_to_compile
@@ -25,6 +25,7 @@ from funcenv._compile.rollout.verify import matches_reference
 from funcenv._compile.single_kernel import compile_single_kernel
 from funcenv._compile.verified import recorded_choices
 from funcenv.envs import Acrobot, CartPole
+from funcenv.rollout import _WHOLE_EPISODES as WHOLE_EPISODES
 from funcenv.statistics import EPISODE_TOTALS
 from funcenv.wrappers import TimeLimit
 from tests.support.jax_features import KERNELS_SCATTER
@@ -333,3 +334,20 @@ def test_an_iteration_takes_several_small_steps_on_a_gpu(env, steps, monkeypatch
     found = again(args)
     jax.tree.map(functools.partial(np.testing.assert_allclose, rtol=1e-5), found, expected)
     assert found.collected.shape == (10, 3)
+
+
+@pytest.mark.parametrize(("num_steps", "num_together"), [(500, 10), (16, 16), (7, 7), (17, 1)])
+def test_whole_episodes_are_played_on_in_slices_on_an_accelerator(num_steps, num_together, monkeypatch):
+    """Steps after the end of an episode change none of its totals, and episodes are cut where they were."""
+    venv = FuncVectorEnv(CartPole(), 3, AutoresetMode.DISABLED)
+    args = rollout_args(venv)
+
+    def play(args):
+        return plain_steps(WHOLE_EPISODES, args, None, num_steps).totals
+
+    expected = jax.jit(play)(args)
+    monkeypatch.setattr(program, "target_platform", lambda: "tpu")
+    again = jax.jit(lambda args: play(args))  # JAX keeps the trace of a function
+    scans = [eqn.params["length"] for eqn in iter_eqns(again.trace(args).jaxpr.jaxpr) if eqn.primitive.name == "scan"]
+    assert num_together in scans
+    jax.tree.map(np.testing.assert_array_equal, again(args), expected)
