@@ -20,7 +20,7 @@ from flax.typing import VariableDict
 from jaxtyping import Array, Bool, Float, Int, Key
 
 from funcenv._compile.materialize import materialize
-from funcenv.checks import require_at_least, require_below_one, require_positive, require_probability, require_size
+from funcenv.checks import require_at_least, require_below_one, require_probability, require_size
 from funcenv.func_env import AnyEnv
 from funcenv.struct import PyTreeNode, field
 from funcenv.train.actions import BOUNDED
@@ -33,7 +33,7 @@ from funcenv.train.updates.blocks import BlockConfig
 from funcenv.train.updates.collector import Collector
 from funcenv.train.updates.gradients import mean_gradients
 from funcenv.train.updates.hindsight import Hindsight
-from funcenv.train.updates.learned import Learned, flat_optimizer
+from funcenv.train.updates.learned import Annealed, Learned, flat_optimizer
 from funcenv.train.updates.noise import correlated_noise
 from funcenv.train.updates.replay_buffer import ReplayBuffer, Steps, Transition
 from funcenv.train.updates.reward_scale import RewardScale
@@ -130,13 +130,15 @@ class OffPolicyConfig(BlockConfig, NetworkConfig):
 
 
 @dataclasses.dataclass(frozen=True)
-class ActorCriticsConfig(OffPolicyConfig):
+class ActorCriticsConfig(OffPolicyConfig, Annealed):
     """The settings of every algorithm with a replay buffer, an actor and critics over continuous actions."""
 
     actions: ClassVar = (BOUNDED,)
 
     learning_rate: float = 1e-3
     """step size of Adam for everything that is learned"""
+    anneal_learning_rate: bool = False
+    """decrease the learning rate linearly to 0 over the run"""
     noise_correlation: float = 0.0
     """correlation of the exploration noise of consecutive steps; the distribution of each action stays the same"""
     hidden_sizes: tuple[int, ...] = (128, 128)
@@ -150,13 +152,17 @@ class ActorCriticsConfig(OffPolicyConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_positive(learning_rate=self.learning_rate)
         require_below_one(noise_correlation=self.noise_correlation)
         require_at_least(0, "residual_width", self.residual_width, remedy="0 is for hidden layers in a row")
 
-    def optimizer(self) -> optax.GradientTransformation:
-        """Return the optimizer of everything that is learned."""
-        return flat_optimizer(optax.adam, self.learning_rate)
+    @property
+    def num_critic_steps(self) -> int:
+        """Steps of the critics' optimizer in the whole run."""
+        return self.num_optimizer_steps
+
+    def optimizer(self, num_steps: int | None = None) -> optax.GradientTransformation:
+        """Return the optimizer of what takes `num_steps` steps in the whole run, None for one each gradient step."""
+        return flat_optimizer(optax.adam, self.schedule_over(num_steps or self.num_optimizer_steps))
 
 
 class OffPolicyState(PyTreeNode):
@@ -373,7 +379,7 @@ def step_critics(
         return loss_of(value, target)
 
     gradient, losses = mean_gradients(loss, critics.params, (batch, noise))
-    return critics.step(config.optimizer(), gradient), losses
+    return critics.step(config.optimizer(config.num_critic_steps), gradient), losses
 
 
 def align(numbers: Float[Array, "batch"], values: Float[Array, "batch *values"]) -> Float[Array, "batch *ones"]:

@@ -40,14 +40,14 @@ from funcenv.train.algorithms._off_policy import OffPolicyConfig, OffPolicyState
 from funcenv.train.algorithms.tqc import quantile_huber_loss
 from funcenv.train.updates.collector import Collector
 from funcenv.train.updates.gradients import mean_gradients
-from funcenv.train.updates.learned import Annealed, Learned, flat_optimizer
+from funcenv.train.updates.learned import Clipped, Learned, flat_optimizer
 from funcenv.train.updates.replay_buffer import Transition
 
 TrainState = OffPolicyState
 
 
 @dataclasses.dataclass(frozen=True)
-class Config(EpsilonGreedy, QNetworkConfig, OffPolicyConfig, Annealed):
+class Config(EpsilonGreedy, QNetworkConfig, OffPolicyConfig, Clipped):
     """The settings of a DQN run; each is a flag of `funcenv train`."""
 
     is_double: bool = True

@@ -61,6 +61,11 @@ class Config(_off_policy.ActorCriticsConfig):
         require_size("critic_steps", self.critic_steps)
         require_positive(initial_temperature=self.initial_temperature)
 
+    @property
+    def num_critic_steps(self) -> int:
+        """Steps of the critics' optimizer in the whole run."""
+        return self.num_optimizer_steps * self.critic_steps
+
     def target_values(self, values: Float[Array, "num_critics batch"]) -> Float[Array, "batch"]:
         """Return what targets take of the values that the target critics give the next actions: the least."""
         return values.min(0)

@@ -121,7 +121,8 @@ def _gradient_step(
     features = jax.vmap(agent.features)(batch.observation)
     gradient, actor_losses = mean_gradients(loss, model.actor.params, features)
     is_turn = number % config.policy_delay == 0
-    actor = select(is_turn, model.actor.step(config.optimizer(), gradient), model.actor)
+    optimizer = config.optimizer(-(-config.num_optimizer_steps // config.policy_delay))
+    actor = select(is_turn, model.actor.step(optimizer, gradient), model.actor)
 
     follow = functools.partial(optax.incremental_update, step_size=config.target_rate)
     targets = follow(actor.params, model.target_actor), follow(critics.params, model.target_critics)

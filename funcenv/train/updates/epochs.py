@@ -13,13 +13,13 @@ from jaxtyping import Array, Float, Int
 from funcenv.checks import require_size
 from funcenv.train.shares import on_shares
 from funcenv.train.updates.blocks import BlockConfig, split_blocks, take_in_blocks
-from funcenv.train.updates.learned import Annealed
+from funcenv.train.updates.learned import Clipped
 
 Carry = TypeVar("Carry")
 
 
 @dataclasses.dataclass(frozen=True)
-class Minibatches(Annealed, BlockConfig):
+class Minibatches(Clipped, BlockConfig):
     """The settings of algorithms that pass several times over each batch and then discard it."""
 
     num_epochs: int = 4

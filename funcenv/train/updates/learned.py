@@ -39,18 +39,16 @@ class Learned(PyTreeNode):
 
 @dataclasses.dataclass(frozen=True)
 class Annealed(TrainConfig):
-    """The settings of an optimizer with a learning rate that falls, and clipped gradients."""
+    """The settings of an optimizer with a learning rate that falls."""
 
     learning_rate: float = 1e-3
     """step size of the optimizer"""
     anneal_learning_rate: bool = True
     """decrease the learning rate linearly to 0 over the run"""
-    max_grad_norm: float = 10.0
-    """global norm that gradients are clipped to"""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_positive(learning_rate=self.learning_rate, max_grad_norm=self.max_grad_norm)
+        require_positive(learning_rate=self.learning_rate)
 
     @property
     def num_optimizer_steps(self) -> int:
@@ -60,9 +58,25 @@ class Annealed(TrainConfig):
     @property
     def schedule(self) -> optax.ScalarOrSchedule:
         """The learning rate, or what maps a number of steps of the optimizer to it."""
+        return self.schedule_over(self.num_optimizer_steps)
+
+    def schedule_over(self, num_steps: int) -> optax.ScalarOrSchedule:
+        """Return the schedule of an optimizer that takes another number of steps in the whole run."""
         if not self.anneal_learning_rate:
             return self.learning_rate
-        return optax.linear_schedule(self.learning_rate, 0.0, self.num_optimizer_steps)
+        return optax.linear_schedule(self.learning_rate, 0.0, num_steps)
+
+
+@dataclasses.dataclass(frozen=True)
+class Clipped(Annealed):
+    """The settings of an optimizer with a learning rate that falls, and clipped gradients."""
+
+    max_grad_norm: float = 10.0
+    """global norm that gradients are clipped to"""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_positive(max_grad_norm=self.max_grad_norm)
 
 
 def flat_optimizer(
