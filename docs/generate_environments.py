@@ -30,7 +30,7 @@ from environment_tables import (
     state_table,
 )
 from equations import blocks_of, with_equations
-from result_tables import agents, result, returns_table, zoo
+from result_tables import agents, returns_table, with_figures, zoo
 
 DOCS = pathlib.Path(__file__).parent
 
@@ -143,8 +143,7 @@ def on_page_markdown(markdown: str, page: Any, **kwargs: Any) -> str:
     """Replace the markers of a page (called by mkdocs)."""
     del kwargs
     if page.file.src_uri == "zoo.md":
-        markdown = re.sub(r"<!-- result: (.+?) -->", lambda match: result(match[1]), markdown)
-        markdown = markdown.replace("<!-- agents -->", agents())
+        markdown = with_figures(markdown).replace("<!-- agents -->", agents())
         return re.sub(r"<!-- zoo: (.+?) -->", lambda match: zoo(match[1]), markdown)
     generated = {
         "environments/index.md": ("<!-- environments -->", table),

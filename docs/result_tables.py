@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pathlib
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -101,14 +102,46 @@ def agents() -> str:
 
 
 def result(name: str) -> str:
-    """Return the mean return and its deviation between the episodes of the agent of a row in returns.json.
+    """Return the mean return and its deviation between the episodes of an agent, of a row in returns.json.
 
     >>> result("HalfCheetah-v5").count(" ± ")
     1
     """
-    trained = json.loads(RETURNS.read_text())[name]["trained"]
+    trained = _trained(name)
     mean, deviation = float(np.mean(trained["returns"])), float(np.mean(trained["deviations"]))
     return f"{figure(mean)} ± {deviation:,.0f}"
+
+
+def cost(name: str) -> str:
+    """Return the CPU-seconds of each agent of a row in returns.json.
+
+    >>> int(cost("HalfCheetah-v5")) > 0
+    True
+    """
+    trained = _trained(name)
+    return f"{trained['cpu_seconds'] / len(trained['returns']):,.0f}"
+
+
+def extent(name: str) -> str:
+    """Return the numbers of agents and of steps of a row in returns.json.
+
+    >>> extent("Hopper-v5")
+    '1 agent, 3M steps'
+    """
+    trained = _trained(name)
+    count, steps = len(trained["returns"]), round(trained["steps"], -4) or trained["steps"]
+    return f"{count} agent{'s' if count > 1 else ''}, {f'{steps / 1e6:g}M' if steps >= 1e6 else f'{steps:,}'} steps"
+
+
+def with_figures(markdown: str) -> str:
+    """Replace the markers of a page, such as `<!-- result: Ant-v5 -->`, by figures of a row in returns.json."""
+    kinds = {"result": result, "cost": cost, "extent": extent}
+    return re.sub(rf"<!-- ({'|'.join(kinds)}): (.+?) -->", lambda match: kinds[match[1]](match[2]), markdown)
+
+
+def _trained(name: str) -> dict[str, Any]:
+    row: dict[str, Any] = json.loads(RETURNS.read_text())[name]["trained"]
+    return row
 
 
 def return_of(trained: dict[str, Any]) -> str:

@@ -51,7 +51,7 @@ MODULES = {
     "funcenv.goals": ("GoalEnv", "require_goals"),
     "funcenv.multi_agent": ("MultiAgentEnv",),
     "funcenv.train.updates.collector": ("Collector", "CollectorConfig", "Experience"),
-    "funcenv.train.updates.learned": ("Annealed", "Learned", "flat_optimizer"),
+    "funcenv.train.updates.learned": ("Annealed", "Clipped", "Learned", "flat_optimizer"),
     "funcenv.train.updates.blocks": ("BlockConfig", "rows_of_envs"),
     "funcenv.train.updates.epochs": ("Minibatches", "scan_minibatches"),
     "funcenv.train.shares": ("mean_over_rows", "on_shares", "sum_over_rows"),

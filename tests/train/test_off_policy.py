@@ -14,6 +14,7 @@ from funcenv.spaces import Box
 from funcenv.train import dqn, sac, simba, td3, tqc
 from funcenv.train.algorithms import _off_policy
 from funcenv.train.loop import Learner
+from funcenv.train.updates.learned import Learned
 from tests.support.rotation import rotated
 from tests.support.tiny_envs import Tiny
 
@@ -118,6 +119,30 @@ def test_moments_are_kept_for_those_who_ask(algorithm):
     config = dataclasses.replace(CONFIGS[algorithm], normalize_observation=False, normalize_reward=False)
     state = jax.eval_shape(Learner(algorithm, config).init, funcenv.key(0))
     assert state.observation_moments is None and state.reward_scale is None
+
+
+ANNEALED = {
+    "dqn": {"num_gradient_steps": 2},
+    "sac": {"num_gradient_steps": 2, "critic_steps": 3},
+    "simba": {},  # two steps of the critics in each gradient step
+    "td3": {"num_gradient_steps": 2},  # one of the actor in two
+    "tqc": {},
+}
+
+
+@pytest.mark.parametrize("algorithm", rotated(ANNEALED, ("sac", "td3")))
+def test_the_learning_rate_of_each_part_falls_to_zero_over_the_run(algorithm):
+    """The last update still changes all that is learned, and another one nothing."""
+    config = dataclasses.replace(CONFIGS[algorithm], anneal_learning_rate=True, **ANNEALED[algorithm])
+    learner = Learner(algorithm, config)
+    state, _ = learner.advance(learner.init(funcenv.key(0)), config.num_updates - 1)
+    params = []
+    for _ in range(3):
+        parts = jax.tree.leaves(state.learned, is_leaf=lambda part: isinstance(part, Learned))
+        params.append(jax.device_get([part.params for part in parts if isinstance(part, Learned)]))
+        state, _ = learner.advance(state, 1)
+    assert all((old != new).any() for old, new in zip(*map(jax.tree.leaves, params[:2]), strict=True))
+    jax.tree.map(np.testing.assert_array_equal, params[1], params[2])
 
 
 def test_the_noise_of_a_target_is_not_drawn_again_for_each_bin():
