@@ -60,7 +60,7 @@ PANELS = {
         *("BipedalWalker-v3", "BipedalWalker-v3 with simba", "CarRacing-v3"),
     ),
     "arcade": ("arcade/Pong-v0", "arcade/Pong-v0" + FROM_PIXELS, "arcade/Breakout-v0"),
-    "atari": ("ALE/Pong-v5", "ALE/Breakout-v5", "ALE/Freeway-v5"),
+    "atari": ("ALE/Pong-v5", "ALE/Breakout-v5", "ALE/Freeway-v5", "ALE/Boxing-v5"),
     "dm_control": tuple(f"{env_id} with simba" for env_id in SUITES["dm_control"]),
     "minatar": tuple(f"MinAtar/{game}-v1" for game in ("Asterix", "Breakout", "Freeway", "SpaceInvaders", "Seaquest")),
 }

@@ -266,6 +266,8 @@ def require_numeric(owner: str, entry: dataclasses.Field[Any], value: Any) -> No
         raise ValueError(f"{name} must be a number, got {value!r}")
     if isinstance(value, int) or (isinstance(value, (np.generic, np.ndarray)) and kind in ("i", "u")):
         _require_integers_of_jax(name, value)
+    if isinstance(value, float) or (isinstance(value, (np.generic, np.ndarray)) and kind == "f"):
+        _require_floats_of_jax(name, value)
 
 
 def _require_integers_of_jax(name: str, value: Any) -> None:
@@ -276,6 +278,13 @@ def _require_integers_of_jax(name: str, value: Any) -> None:
         return
     remedy = f"float({value!r})" if np.ndim(value) == 0 else "value.astype(float)"
     raise ValueError(f"{name} must be an integer of {bits} bits or a float, got {value!r}; write {remedy}")
+
+
+def _require_floats_of_jax(name: str, value: Any) -> None:
+    largest = np.finfo(np.float64 if uses_64_bits() else np.float32).max
+    values = np.asarray(value, np.float64)
+    if np.any(np.isfinite(values) & (np.abs(values) > largest)):
+        raise ValueError(f"{name} must lie within {largest:.2g} of 0, got {value!r}; write float('inf') for no bound")
 
 
 def _concrete(value: Any) -> NDArray | None:

@@ -198,6 +198,8 @@ def test_a_parameter_that_is_no_number_is_refused_however_it_is_set(make):
         (-(2**31) - 1, "must be an integer of 32 bits or a float, got -2147483649"),
         (np.int64(2**31), "must be an integer of 32 bits or a float"),
         (np.array([1, 2**40]), "must be an integer of 32 bits or a float"),
+        (-1e200, r"must lie within 3.4e\+38 of 0, got -1e\+200; write float"),
+        (np.array([1, 1e40]), r"must lie within 3.4e\+38 of 0"),
     ],
 )
 def test_a_parameter_is_a_real_number_that_jax_can_hold(value, message):
@@ -207,11 +209,12 @@ def test_a_parameter_is_a_real_number_that_jax_can_hold(value, message):
 
 
 def test_the_largest_integers_and_all_that_jax_puts_in_place_of_numbers_are_parameters():
-    for value in (2**31 - 1, -(2**31), np.float64(1), np.ones(3), jnp.ones(()), jax.ShapeDtypeStruct((), "float32")):
+    numbers = (2**31 - 1, -(2**31), 3.4e38, np.float64(1), np.ones(3), jnp.ones(()))
+    for value in (*numbers, jax.ShapeDtypeStruct((), "float32")):
         assert CartPole(gravity=value).replace(length=1).gravity is value
     assert jax.jit(lambda gravity: CartPole(gravity=gravity).gravity)(2.0) == 2.0
     with jax.enable_x64(True):
-        assert CartPole(gravity=2**40).gravity == 2**40
+        assert CartPole(gravity=2**40).gravity == 2**40 and CartPole(gravity=1e200).gravity == 1e200
         with pytest.raises(ValueError, match="gravity of CartPole must be an integer of 64 bits or a float"):
             CartPole(gravity=2**63)
 

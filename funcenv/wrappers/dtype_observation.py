@@ -11,6 +11,7 @@ from jaxtyping import Array, Shaped
 
 from funcenv.func_env import Action, State
 from funcenv.spaces import Box, MultiDiscrete
+from funcenv.spaces._dtypes import read_dtype
 from funcenv.spaces.space import AnySpace
 from funcenv.struct import field
 from funcenv.wrappers._spaces import first_env
@@ -28,7 +29,7 @@ class DtypeObservation(ObservationWrapper[State, Action, Shaped[Array, "*shape"]
         dtype: the new dtype.
 
     Raises:
-        TypeError: The observations are not single arrays between bounds.
+        TypeError: The observations are not single arrays between bounds, or `dtype` names none.
         ValueError: The space cannot have the dtype, or JAX does not support it.
 
     >>> import funcenv
@@ -41,7 +42,7 @@ class DtypeObservation(ObservationWrapper[State, Action, Shaped[Array, "*shape"]
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        dtype = np.dtype(self.dtype)
+        dtype = read_dtype("DtypeObservation", self.dtype)
         object.__setattr__(self, "dtype", dtype)
         if jax.dtypes.canonicalize_dtype(dtype) != dtype:
             raise ValueError(

@@ -71,6 +71,8 @@ def test_wrong_arguments_are_refused():
         DtypeObservation(Shows(CartPole(), SPACES["Dict"][0]), np.float32)
     with pytest.raises((TypeError, ValueError), match=r"MultiDiscrete needs an integer dtype, got float32"):
         DtypeObservation(Shows(CartPole(), SPACES["MultiDiscrete"][0]), np.float32)
+    with pytest.raises(TypeError, match="dtype of DtypeObservation must name a dtype, got inf"):
+        DtypeObservation(CartPole(), float("inf"))
     with pytest.raises(ValueError, match=r"float64 needs .*jax_enable_x64"):
         DtypeObservation(CartPole(), np.float64)
     with jax.enable_x64(True):
