@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import jax
@@ -52,7 +53,7 @@ class StateObservation(Wrapper[State, Action, dict[str, Any]]):
         """The inner space and `state_space`."""
         return Dict(observation=self.env.observation_space, state=self.state_space)
 
-    @property
+    @functools.cached_property
     def state_space(self) -> Dict:
         """A `Box` for each array of the state, with the bounds of its dtype."""
         arrays = jax.eval_shape(self.arrays_of, self._abstract_state())
