@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import jax
@@ -77,18 +76,15 @@ class CriticObservation(Wrapper[State, Action, dict[str, Any]]):
                 critic_observation=entries[self.name],
                 observation=Dict({name: entry for name, entry in entries.items() if name != self.name}),
             )
-        return Dict(critic_observation=self._hidden, observation=space)
+        info = self._info
+        hidden = info[self.name] if self.name in info else StateObservation(self.env).state_space
+        return Dict(critic_observation=hidden, observation=space)
 
-    @functools.cached_property
+    @property
     def _entries(self) -> dict[str, AnySpace]:
         space = first_env(self.env).observation_space
         return dict(space.spaces) if isinstance(space, Dict) else {}
 
-    @functools.cached_property
-    def _hidden(self) -> AnySpace:
-        info = self._info
-        return info[self.name] if self.name in info else StateObservation(self.env).state_space
-
-    @functools.cached_property
-    def _info(self) -> dict[str, Box]:  # traces a reset
+    @property
+    def _info(self) -> dict[str, Box]:
         return {name: array_space(leaf) for name, leaf in info_shapes(self.env).items() if hasattr(leaf, "dtype")}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import jax
@@ -53,7 +52,7 @@ class StateObservation(Wrapper[State, Action, dict[str, Any]]):
         """The inner space and `state_space`."""
         return Dict(observation=self.env.observation_space, state=self.state_space)
 
-    @functools.cached_property
+    @property
     def state_space(self) -> Dict:
         """A `Box` for each array of the state, with the bounds of its dtype."""
         arrays = jax.eval_shape(self.arrays_of, self._abstract_state())
