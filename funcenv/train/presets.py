@@ -87,7 +87,13 @@ _MUJOCO_SIMBA: dict[str, Any] = {
     "learning_starts": 5_000,
 }
 # With targets of one step, Hopper's agent reached 1,089 after 150,000 steps; with three, 3,185.
-_WALKERS_SIMBA: dict[str, Any] = {**_MUJOCO_SIMBA, "total_timesteps": 300_000, "buffer_size": 300_000, "n_step": 3}
+_WALKERS_SIMBA: dict[str, Any] = {
+    **_MUJOCO_SIMBA,
+    "total_timesteps": 1_000_000,
+    "buffer_size": 1_000_000,
+    "n_step": 3,
+    "anneal_learning_rate": True,
+}
 
 # The discount is that of rl-baselines3-zoo's SAC and TQC.
 _BIPEDAL_WALKER_SIMBA: dict[str, Any] = {
@@ -409,6 +415,7 @@ BEST_ALGORITHMS = {
     "Pendulum-v1": "sac",
     "Reacher-v5": "sac",
     "Swimmer-v5": "sac",
+    "Walker2d-v5": "simba",
     "robotics/FetchPush-v4": "sac",
     "robotics/FetchReach-v4": "sac",
     **dict.fromkeys(SUITES["dm_control"], "simba"),
