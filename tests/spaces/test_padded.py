@@ -177,7 +177,7 @@ def test_the_index_of_one_of_many_narrow_spaces_fits_the_flat_dtype():
     ("space", "value", "error", "message"),
     [
         (MultiBinary(2), -2.7e76, ValueError, r"must have arrays of shape \(2,\), got \(\)"),
-        (MultiBinary(2), [1e76, 0], TypeError, "must have arrays of int8, got .* of float64"),
+        (MultiBinary(2), np.array([1e76, 0]), TypeError, "must have arrays of int8, got .* of float64"),
         (Discrete(3), 2**40, ValueError, f"must fit int32, got .*{2**40}"),
     ],
 )
@@ -190,7 +190,7 @@ def test_numbers_beyond_the_dtype_of_an_item_are_refused(space, value, error, me
 
 def test_floats_beyond_single_precision_become_infinite_as_outside_of_a_product():
     box = Box(-np.inf, np.inf, (1,))
-    assert OneOf([box]).flatten((0, [1e76])).tolist() == [0, *box.flatten([1e76]).tolist()] == [0, np.inf]
+    assert OneOf([box]).flatten((0, np.array([1e76]))).tolist() == [0, *box.flatten([1e76]).tolist()] == [0, np.inf]
 
 
 def test_gradients_pass_through_padding():
