@@ -23,6 +23,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 _NO_NUMBERS = ("U", "S", "O", "M", "m")  # kinds of NumPy's dtypes: text, objects and dates
 _FLOAT_ANNOTATIONS = (float, "float", float | None, "float | None")
+_LARGEST_FLOAT = np.float64(np.finfo(np.float32).max)
 _NUMERIC = (bool, int, float, np.generic, np.ndarray, jax.Array)
 
 
@@ -281,10 +282,11 @@ def _require_integers_of_jax(name: str, value: Any) -> None:
 
 
 def _require_floats_of_jax(name: str, value: Any) -> None:
-    largest = np.finfo(np.float64 if uses_64_bits() else np.float32).max
-    values = np.asarray(value, np.float64)
-    if np.any(np.isfinite(values) & (np.abs(values) > largest)):
-        raise ValueError(f"{name} must lie within {largest:.2g} of 0, got {value!r}; write float('inf') for no bound")
+    size = abs(value)
+    if ((size > _LARGEST_FLOAT) & (size < np.inf)).any() and not uses_64_bits():
+        raise ValueError(
+            f"{name} must lie within {_LARGEST_FLOAT:.2g} of 0, got {value!r}; write float('inf') for no bound"
+        )
 
 
 def _concrete(value: Any) -> NDArray | None:
