@@ -41,6 +41,7 @@ DOCS = pathlib.Path(__file__).parent
 FILE, PICTURES = DOCS / "returns.json", DOCS / "assets" / "zoo"
 NUM_EPISODES = {"random": 1000, "random, slow": 100, "random, slowest": 20, "trained": 100, "trained, short": 1000}
 MAX_STEPS = 10_000  # bound on the length of an episode
+CUT_STEPS = {"MinAtar/": 1000}  # where other packages stop games that have no limit; gymnax does so in MinAtar's
 FROM_PIXELS = " from pixels"  # ends the name of a row: a run with images as observations
 PANELS = {
     "classic_control": (
@@ -181,11 +182,17 @@ def train(config: Any, folder: pathlib.Path, num_seeds: int) -> pathlib.Path:
 
 
 def measure_run(folder: pathlib.Path) -> dict[str, Any]:
-    """Return the results of a run, which may have been stopped before its end."""
-    env = run.read_config(folder)[1].make_env()
+    """Return the results of a run, which may have been stopped before its end; "cut" has those of shorter episodes."""
+    config = run.read_config(folder)[1]
+    env = config.make_env()
     is_short = isinstance(env.unwrapped, CartPole) or hasattr(env.unwrapped, "P")
     num_episodes = NUM_EPISODES["trained, short" if is_short else "trained"]
-    return without_episodes(measured.measure_run(folder, num_episodes, MAX_STEPS))
+    result = without_episodes(measured.measure_run(folder, num_episodes, MAX_STEPS))
+    for begin, num_steps in CUT_STEPS.items():
+        if config.env_id.startswith(begin):
+            cut = measured.measure_run(folder, num_episodes, num_steps)
+            result["cut"] = {"max_steps": num_steps, "returns": cut["returns"], "deviations": cut["deviations"]}
+    return result
 
 
 def without_episodes(result: dict[str, Any]) -> dict[str, Any]:

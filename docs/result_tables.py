@@ -133,9 +133,27 @@ def extent(name: str) -> str:
     return f"{count} agent{'s' if count > 1 else ''}, {f'{steps / 1e6:g}M' if steps >= 1e6 else f'{steps:,}'} steps"
 
 
+def interval(name: str) -> str:
+    """Return the interquartile mean of the agents of a row in returns.json, with its interval.
+
+    >>> interval("CartPole-v1").count(", ")
+    1
+    """
+    return return_of(_trained(name))
+
+
+def cut(name: str) -> str:
+    """Return the same of the first steps of each episode, as many as the row says.
+
+    >>> cut("MinAtar/Freeway-v1").count(", ")
+    1
+    """
+    return return_of(_trained(name)["cut"])
+
+
 def with_figures(markdown: str) -> str:
     """Replace the markers of a page, such as `<!-- result: Ant-v5 -->`, by figures of a row in returns.json."""
-    kinds = {"result": result, "cost": cost, "extent": extent}
+    kinds = {"result": result, "interval": interval, "cut": cut, "cost": cost, "extent": extent}
     return re.sub(rf"<!-- ({'|'.join(kinds)}): (.+?) -->", lambda match: kinds[match[1]](match[2]), markdown)
 
 

@@ -81,17 +81,19 @@ def test_the_page_of_an_environment_gives_the_figures_of_the_zoo(result_tables):
 
 def test_figures_in_sentences_and_tables_of_the_zoo_are_those_of_the_file(result_tables, docs):
     page = (docs / "zoo.md").read_text()
-    markers = re.findall(r"<!-- (result|cost|extent): (.+?) -->", page)
-    assert {"result", "cost", "extent"} == {kind for kind, _ in markers}
+    markers = re.findall(r"<!-- (result|interval|cut|cost|extent): (.+?) -->", page)
+    assert {"result", "interval", "cut", "cost", "extent"} == {kind for kind, _ in markers}
     for kind, name in markers:
         trained = json.loads(result_tables.RETURNS.read_text())[name]["trained"]
         figures = {
             "result": rf"{re.escape(result_tables.figure(np.mean(trained['returns'])))} ± [\d,]+",
+            "interval": re.escape(result_tables.return_of(trained)),
+            "cut": re.escape(result_tables.return_of(trained.get("cut", trained))),
             "cost": f"{trained['cpu_seconds'] / len(trained['returns']):,.0f}",
             "extent": rf"{len(trained['returns'])} agents?, [\d,.]+M? steps",
         }
         assert re.fullmatch(figures[kind], result_tables.with_figures(f"<!-- {kind}: {name} -->"))
-    assert not re.search("<!-- (result|cost|extent)", result_tables.with_figures(page))
+    assert not re.search("<!-- (result|interval|cut|cost|extent)", result_tables.with_figures(page))
 
 
 def test_a_run_with_images_or_another_algorithm_has_a_row_of_its_own(result_tables, tmp_path, monkeypatch):

@@ -25,7 +25,7 @@ from funcenv._compile.rollout.program import (
     require_rows_alone,
     run_steps,
 )
-from funcenv._compile.rollout.step import Accumulator, policy_actions
+from funcenv._compile.rollout.step import Accumulator, multiplies, policy_actions
 from funcenv._compile.rollout.verify import compile_reference, matches_reference
 from funcenv._compile.single_kernel import compile_single_kernel, mark_single_kernel
 from funcenv._compile.traced import kernel_in_trace, merge_envs, merge_rows, require_kernels, require_verified
@@ -90,14 +90,22 @@ def play_in_trace(
 
 def _captures_tracers(args: RolloutArgs) -> bool:
     """Return whether the policy uses values of the program around it that are not among its own leaves."""
-    timestep = jax.eval_shape(lambda venv, keys: venv.reset(keys), args.venv, args.keys)[1]
-    closed = jax.make_jaxpr(policy_actions)(args.policy, args.policy_keys, Shape((), "uint32"), timestep.observation)
+    observation = _observation(args.venv, args.keys)
+    closed = jax.make_jaxpr(policy_actions)(args.policy, args.policy_keys, Shape((), "uint32"), observation)
     return any(isinstance(const, jax.core.Tracer) for const in closed.consts)
+
+
+def _observation(venv: AnyVectorEnv, keys: jax.Array) -> Any:
+    """Return the shapes and dtypes of observations of all environments."""
+    return jax.eval_shape(lambda venv, keys: venv.reset(keys), venv, keys)[1].observation
 
 
 def _play(kind: _Kind, *args: Any) -> RolloutResult:
     """Play by a verified kernel."""
     rollout_args = kind.args(*args[:3])
+    venv, policy, keys, policy_keys = rollout_args
+    if venv.num_envs > 1 and multiplies(policy, _observation(venv, keys), policy_keys):
+        raise Refusal("a network acts in many environments faster outside of a kernel")
 
     def matches(env: AnyEnv, rest: RolloutArgs) -> bool:
         return _matches(kind.spec, kind.num_steps, rest._replace(venv=rest.venv.replace(env=env)))

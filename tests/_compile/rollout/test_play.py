@@ -20,7 +20,7 @@ from funcenv._compile.jaxpr import iter_eqns
 from funcenv._compile.rollout import as_policy, program
 from funcenv._compile.rollout.play import plain_program, reset_program, to_cached_array, verified_rollout
 from funcenv._compile.rollout.program import RolloutArgs, RolloutSpec, plain_steps, run_steps, split_keys
-from funcenv._compile.rollout.step import reads_observation
+from funcenv._compile.rollout.step import policy_actions, reads_observation, single_kernel_actions
 from funcenv._compile.rollout.verify import matches_reference
 from funcenv._compile.single_kernel import compile_single_kernel
 from funcenv._compile.verified import recorded_choices
@@ -111,6 +111,30 @@ def test_scatters_and_matrix_products_can():
     assert played(FuncVectorEnv(Walk(), 300), network)[1] is None
     refusal = played(FuncVectorEnv(Board(), 300), network)[1]
     assert refusal == (None if KERNELS_SCATTER else "XLA cannot compile it to one kernel")
+
+
+@pytest.mark.parametrize("num_envs", [1, 6])
+def test_a_kernel_multiplies_for_one_environment_after_another(num_envs):
+    """Products of two matrices are loops over scalars there: such rollouts took up to 40 times as long."""
+    weights = jnp.linspace(-1.0, 1.0, 20, dtype=jnp.float32).reshape(4, 5)
+
+    def network(seen, key):
+        return seen @ weights + jax.random.uniform(key, (5,))
+
+    policy, step = as_policy(network), jnp.uint32(3)
+    keys = jax.random.split(funcenv.key(0), num_envs)
+    seen = jax.random.normal(funcenv.key(1), (num_envs, 4))
+    together = policy_actions(policy, keys, step, seen)
+    np.testing.assert_allclose(single_kernel_actions(policy, keys, step, seen), together, rtol=1e-5)
+    kernel = jax.make_jaxpr(functools.partial(single_kernel_actions, policy))(keys, step, seen)
+    products = [eqn for eqn in iter_eqns(kernel.jaxpr) if eqn.primitive.name == "dot_general"]
+    assert [[operand.aval.shape for operand in eqn.invars] for eqn in products] == [[(4,), (4, 5)]]
+
+
+def test_what_multiplies_nothing_acts_in_all_environments_at_once():
+    policy, keys = as_policy(lambda seen, key: jnp.sin(seen)), jax.random.split(funcenv.key(0), 6)
+    kernel = jax.make_jaxpr(functools.partial(single_kernel_actions, policy))(keys, jnp.uint32(0), jnp.zeros((6, 4)))
+    assert "scan" not in {eqn.primitive.name for eqn in iter_eqns(kernel.jaxpr)}
 
 
 class Impure(Walk):

@@ -127,7 +127,7 @@ def rewards(timestep, action):
 
 @pytest.mark.dear
 def test_what_cannot_be_a_kernel_runs_as_before(choices):
-    """A policy that sorts, one that captures a traced value, and a mean over the environments of two rollouts."""
+    """A policy that sorts, a network, a policy that captures a traced value, and a mean over environments."""
     env = TimeLimit(CartPole(), 9)
     venv, keys = FuncVectorEnv(env, 3), jax.random.split(funcenv.key(0), 2)
 
@@ -138,6 +138,15 @@ def test_what_cannot_be_a_kernel_runs_as_before(choices):
     weights = jnp.ones(4, jnp.float32)
     assert_same(quickly(play)(weights, keys[0]), play(weights, keys[0]))
     assert choices[0] == ("rollout in a traced function", 3, "a kernel cannot hold the operation sort")
+
+    table = jnp.ones((4, 2), jnp.float32)
+
+    def multiplying(key):
+        return funcenv.rollout(venv, lambda x, key: jnp.argmax(x @ table), key, 5, collect=rewards)[1]
+
+    choices.clear()
+    assert_same(quickly(multiplying)(keys[0]), multiplying(keys[0]))
+    assert choices[0].refusal == "a network acts in many environments faster outside of a kernel"
 
     def captured(threshold):
         return funcenv.rollout(venv, lambda x, key: (x[2] > threshold).astype(int), keys[0], 5, collect=None)[0]
