@@ -1,7 +1,9 @@
-"""Time rollouts by agents of the zoo, by kernels and by plain programs: `python benchmarks/studies/policies.py`.
+"""Time agents of the zoo in rollouts, loops and evaluations: `python benchmarks/studies/policies.py`.
 
-Both take turns in one process. Times are CPU microseconds of a step of one environment, the medians of several rollouts
-of the same length; nothing is collected.
+Three programs take turns in one process: `rollout` as one kernel, `rollout` as a plain program, and a loop of the
+user's over `FuncVectorEnv.step`, with the network outside of the step's kernel. Times are CPU microseconds of a step of
+one environment, medians of runs of the same length, in which nothing is collected. `evaluate` plays whole episodes as
+one kernel and as a plain program, and its times are CPU seconds of all of them.
 """
 
 from __future__ import annotations
@@ -12,34 +14,71 @@ import os
 import pathlib
 import statistics
 import time
+from collections.abc import Callable
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 
 import funcenv
 
 IDS = ("CartPole-v1", "MinAtar/Breakout-v1", "MinAtar/Asterix-v1", "MinAtar/Freeway-v1", "arcade/Breakout-v0")
 SWITCH = "FUNCENV_NO_FAST_PATH"
-KINDS = {"kernel": "0", "plain": "1"}
 
 
-def seconds(venv: Any, agent: Any, num_steps: int, seed: int) -> float:
-    """Return the CPU seconds of a rollout."""
-    start = time.process_time()
-    jax.block_until_ready(funcenv.rollout(venv, agent, funcenv.key(seed), num_steps, collect=None))
-    return time.process_time() - start
+def loop(venv: Any, agent: Any, num_steps: int) -> Callable[[jax.Array], Any]:
+    """Return a loop as a user writes it, from a key to the sums of rewards."""
+
+    @jax.jit
+    def play(key: jax.Array) -> jax.Array:
+        def step(carry: Any, index: jax.Array) -> tuple[Any, None]:
+            vstate, observation, total = carry
+            keys = jax.random.split(jax.random.fold_in(key, index), venv.num_envs)
+            vstate, timestep = venv.step(vstate, jax.vmap(agent)(observation, keys))
+            return (vstate, timestep.observation, total + timestep.reward), None
+
+        vstate, timestep = venv.reset(key)
+        carry = vstate, timestep.observation, jnp.zeros_like(timestep.reward)
+        total: jax.Array = jax.lax.scan(step, carry, jnp.arange(num_steps))[0][2]
+        return total
+
+    return play
 
 
-def measure(env_id: str, num_envs: int, env_steps: int, repeats: int) -> dict[str, float]:
-    """Return the CPU microseconds of a step of one environment, by the kind of program."""
-    agent = funcenv.load_policy(f"zoo/{env_id}")
-    venv, num_steps = funcenv.FuncVectorEnv(funcenv.make(env_id), num_envs), max(env_steps // num_envs, 20)
-    times: dict[str, list[float]] = {kind: [] for kind in KINDS}
+def compare(programs: dict[str, tuple[str, Callable[[jax.Array], Any]]], repeats: int) -> dict[str, float]:
+    """Return the median CPU seconds of programs, which take turns; each comes with the value of `SWITCH`."""
+    times: dict[str, list[float]] = {name: [] for name in programs}
     for seed in range(repeats + 1):
-        for kind, switch in KINDS.items():
-            os.environ[SWITCH] = switch
-            times[kind].append(seconds(venv, agent, num_steps, seed) / (num_steps * num_envs) * 1e6)
-    return {kind: round(statistics.median(measured[1:]), 2) for kind, measured in times.items()}  # the first compiles
+        for name, (os.environ[SWITCH], play) in programs.items():
+            start = time.process_time()
+            jax.block_until_ready(play(funcenv.key(seed)))
+            times[name].append(time.process_time() - start)
+    return {name: statistics.median(measured[1:]) for name, measured in times.items()}  # the first compiles
+
+
+def time_steps(env_id: str, num_envs: int, env_steps: int, repeats: int) -> dict[str, float]:
+    """Return the CPU microseconds of a step of one environment."""
+    venv, agent = funcenv.FuncVectorEnv(funcenv.make(env_id), num_envs), funcenv.load_policy(f"zoo/{env_id}")
+    num_steps = max(env_steps // num_envs, 20)
+
+    def rollout(key: jax.Array) -> Any:
+        return funcenv.rollout(venv, agent, key, num_steps, collect=None)
+
+    programs = {"kernel": ("0", rollout), "plain": ("1", rollout), "loop": ("0", loop(venv, agent, num_steps))}
+    return {
+        name: round(seconds / (num_steps * num_envs) * 1e6, 2) for name, seconds in compare(programs, repeats).items()
+    }
+
+
+def time_episodes(env_id: str, num_episodes: int, repeats: int) -> dict[str, float]:
+    """Return the CPU seconds of whole episodes."""
+    env, agent = funcenv.make(env_id), funcenv.load_policy(f"zoo/{env_id}")
+
+    def evaluate(key: jax.Array) -> Any:
+        return funcenv.evaluate(env, agent, num_episodes, key)
+
+    programs = {"kernel": ("0", evaluate), "plain": ("1", evaluate)}
+    return {name: round(seconds, 3) for name, seconds in compare(programs, repeats).items()}
 
 
 def main() -> None:
@@ -47,18 +86,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ids", nargs="+", default=list(IDS), help="of agents of the zoo")
     parser.add_argument("--num-envs", nargs="+", type=int, default=[1, 16, 256])
-    parser.add_argument("--env-steps", type=int, default=20_000, help="of all environments of a rollout together")
-    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--env-steps", type=int, default=20_000, help="of all environments of a run together")
+    parser.add_argument("--episodes", type=int, default=100)
+    parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--output", type=pathlib.Path, help="write the results to this file")
     options = parser.parse_args()
     results: dict[str, Any] = {}
     for env_id in options.ids:
-        for num_envs in options.num_envs:
-            result = measure(env_id, num_envs, options.env_steps, options.repeats)
-            results.setdefault(env_id, {})[num_envs] = result
-            print(env_id, num_envs, result, flush=True)
-            if options.output is not None:
-                options.output.write_text(json.dumps(results, indent=1) + "\n")
+        steps = {count: time_steps(env_id, count, options.env_steps, options.repeats) for count in options.num_envs}
+        episodes = time_episodes(env_id, options.episodes, options.repeats)
+        results[env_id] = {"steps": steps, "episodes": episodes}
+        print(env_id, results[env_id], flush=True)
+        if options.output is not None:
+            options.output.write_text(json.dumps(results, indent=1) + "\n")
 
 
 if __name__ == "__main__":

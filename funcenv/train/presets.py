@@ -82,17 +82,12 @@ _REACHER_SAC: dict[str, Any] = {
 
 # Four times SAC's gradient steps for an environment step, and networks that make use of them.
 _MUJOCO_SIMBA: dict[str, Any] = {
-    "total_timesteps": 500_000,
+    "total_timesteps": 1_000_000,
     "buffer_size": 500_000,
     "learning_starts": 5_000,
 }
 # With targets of one step, Hopper's agent reached 1,089 after 150,000 steps; with three, 3,185.
-_WALKERS_SIMBA: dict[str, Any] = {
-    **_MUJOCO_SIMBA,
-    "total_timesteps": 1_000_000,
-    "buffer_size": 1_000_000,
-    "n_step": 3,
-}
+_WALKERS_SIMBA: dict[str, Any] = {**_MUJOCO_SIMBA, "buffer_size": 1_000_000, "n_step": 3}
 
 # The discount is that of rl-baselines3-zoo's SAC and TQC.
 _BIPEDAL_WALKER_SIMBA: dict[str, Any] = {
@@ -273,7 +268,7 @@ PRESETS: dict[tuple[str, str], dict[str, Any]] = {
     ("sac", "HalfCheetah-v5"): _MUJOCO_SAC,
     ("sac", "Reacher-v5"): _REACHER_SAC,
     ("sac", "Swimmer-v5"): {**_MUJOCO_SAC, "total_timesteps": 1_000_000, "gamma": 0.9999},  # a stroke pays late
-    ("simba", "HalfCheetah-v5"): {**_MUJOCO_SIMBA, "total_timesteps": 1_000_000},
+    ("simba", "HalfCheetah-v5"): _MUJOCO_SIMBA,
     ("simba", "Hopper-v5"): _WALKERS_SIMBA,
     ("simba", "Walker2d-v5"): {**_WALKERS_SIMBA, "anneal_learning_rate": True},  # a constant one was not tried
     ("simba", "Ant-v5"): {"total_timesteps": 1_000_000, "buffer_size": 1_000_000, "n_step": 3},

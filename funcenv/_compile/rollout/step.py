@@ -75,7 +75,7 @@ def policy_actions(policy: Any, policy_keys: jax.Array, step_index: jax.Array, o
 def single_kernel_actions(policy: Any, policy_keys: jax.Array, step_index: jax.Array, observation: Any) -> Any:
     """Return the same in a program that becomes a single kernel.
 
-    In a kernel, XLA multiplies a matrix by a vector 5 to 40 times as fast as by a matrix with a row for each
+    In a kernel, XLA multiplies a matrix by a vector 5 to 20 times as fast as by a matrix with a row for each
     environment, so that a network acts in one environment after another.
     """
     if not multiplies(policy, observation, policy_keys):

@@ -42,6 +42,8 @@ class _Kind(NamedTuple):
     num_steps: int
     impls: tuple[Hashable, Hashable]
     """the PRNG implementations of the keys of the environments and of the policies"""
+    multiplies: bool
+    """whether the policy multiplies matrices"""
 
     def args(self, venv: AnyVectorEnv, policy: Any, data: tuple[jax.Array, jax.Array]) -> RolloutArgs:
         """Return the arguments of a rollout, whose keys come as integers."""
@@ -77,34 +79,29 @@ def play_in_trace(
     require_fitting(args.venv.env, args.venv.num_envs)
     if num_steps >= 2**31:
         raise Refusal("a kernel takes fewer than 2**31 steps")
-    if _captures_tracers(args):
+    observation = jax.eval_shape(lambda venv, keys: venv.reset(keys), args.venv, args.keys)[1].observation
+    if _captures_tracers(args, observation):
         raise Refusal("the policy captures a traced value, which is not one of its own leaves")
     if collect is not None:
         require_rows_alone(collect, args)
     spec = fit_spec(accumulator, collect, 0 if collect is None else num_steps, args)
-    kind = _Kind(spec, num_steps, (jax.random.key_impl(args.keys), jax.random.key_impl(args.policy_keys)))
+    impls = jax.random.key_impl(args.keys), jax.random.key_impl(args.policy_keys)
+    kind = _Kind(spec, num_steps, impls, multiplies(args.policy, observation, args.policy_keys))
     data = jax.random.key_data(args.keys), jax.random.key_data(args.policy_keys)
     result = _play(kind, args.venv, args.policy, data, None if vstate is None else vstate.replace(key=None))
     return result._replace(vstate=result.vstate.replace(key=args.keys))
 
 
-def _captures_tracers(args: RolloutArgs) -> bool:
+def _captures_tracers(args: RolloutArgs, observation: Any) -> bool:
     """Return whether the policy uses values of the program around it that are not among its own leaves."""
-    observation = _observation(args.venv, args.keys)
     closed = jax.make_jaxpr(policy_actions)(args.policy, args.policy_keys, Shape((), "uint32"), observation)
     return any(isinstance(const, jax.core.Tracer) for const in closed.consts)
-
-
-def _observation(venv: AnyVectorEnv, keys: jax.Array) -> Any:
-    """Return the shapes and dtypes of observations of all environments."""
-    return jax.eval_shape(lambda venv, keys: venv.reset(keys), venv, keys)[1].observation
 
 
 def _play(kind: _Kind, *args: Any) -> RolloutResult:
     """Play by a verified kernel."""
     rollout_args = kind.args(*args[:3])
-    venv, policy, keys, policy_keys = rollout_args
-    if venv.num_envs > 1 and multiplies(policy, _observation(venv, keys), policy_keys):
+    if kind.multiplies and rollout_args.venv.num_envs > 1:
         raise Refusal("a network acts in many environments faster outside of a kernel")
 
     def matches(env: AnyEnv, rest: RolloutArgs) -> bool:
