@@ -9,13 +9,14 @@ step t is `fold_in(policy_key, t)`, where the policy keys are a split of one key
 `funcenv.random.indexed_key`, which costs nothing.
 
 On a CPU a rollout compiles to a single kernel where possible (`funcenv._compile.rollout`) and resets lazily unless the
-vector environment says "select". A long rollout of many environments that keeps no trajectory runs on several threads,
-one for each core, or as many as the environment variable `PJRT_NPROC` says. On an NVIDIA GPU a rollout is one CUDA
-graph, loop included (`funcenv._compile.cuda_graph`).
+vector environment says "select". Where the policy is a large network, or a small one in many environments, each step is
+a kernel, and the network has its own; whole episodes are then played by plain steps. A long rollout of many
+environments that keeps no trajectory runs on several threads, one for each core, or as many as the environment variable
+`PJRT_NPROC` says. On an NVIDIA GPU a rollout is one CUDA graph, loop included (`funcenv._compile.cuda_graph`).
 
-Inside a traced function, such as your own `jax.jit`, a rollout on a CPU is a single kernel within your program, unless
-its policy multiplies matrices. `jax.vmap` over rollouts makes one batch of all their environments
-(`funcenv._compile.rollout.traced`).
+Inside a traced function, such as your own `jax.jit`, a rollout on a CPU is a single kernel within your program, or a
+loop whose steps are kernels, as of a network as above or of a policy that captures traced values. `jax.vmap` over
+rollouts makes one batch of all their environments (`funcenv._compile.rollout.traced`).
 
 The first call of a kind verifies the kernel against the plain program. The plain program runs if the results differ, if
 XLA cannot compile a single kernel, on other devices, over several devices, and with the environment variable

@@ -56,6 +56,8 @@ def is_slow_to_compile(venv: Any) -> bool:
     """Return whether optimizing the programs of a vector environment takes longer than it saves."""
     if venv.env.calls_host:
         return True
+    if not is_large(venv.env, venv.num_envs):
+        return False
     space = venv.single_observation_space
     observation = jax.eval_shape(lambda: space.sample(jax.random.key(0)))
-    return count_bytes(observation) <= _MAX_OBSERVATION_BYTES and is_large(venv.env, venv.num_envs)
+    return count_bytes(observation) <= _MAX_OBSERVATION_BYTES

@@ -35,6 +35,9 @@ def count_operations(function: Callable[..., Any], *args: Any) -> float:
     500.0
     >>> count_operations(lambda x: jax.pure_callback(lambda x: x, x, x), jnp.zeros(10))
     100000.0
+    >>> image, kernel = jnp.zeros((1, 3, 8, 8)), jnp.zeros((16, 3, 2, 2))  # to 16 channels of 7 x 7
+    >>> count_operations(lambda image: jax.lax.conv(image, kernel, (1, 1), "VALID"), image) == 2 * (16 * 7 * 7) * 12
+    True
     """
     return count_jaxpr(jax.make_jaxpr(function)(*args).jaxpr)
 
@@ -68,10 +71,11 @@ def is_literal(atom: Any) -> bool:
 
 def count_jaxpr(jaxpr: Jaxpr) -> float:
     """Estimate how many scalar operations a program performs."""
-    return math.fsum(map(_count_eqn, jaxpr.eqns))
+    return math.fsum(map(count_eqn, jaxpr.eqns))
 
 
-def _count_eqn(eqn: Any) -> float:
+def count_eqn(eqn: Any) -> float:
+    """Estimate how many scalar operations an equation performs."""
     inner = [count_jaxpr(jaxpr) for jaxpr in inner_jaxprs(list(eqn.params.values()))]
     name = eqn.primitive.name
     if inner:
@@ -83,6 +87,9 @@ def _count_eqn(eqn: Any) -> float:
     if name == "dot_general":
         (axes, _), _ = eqn.params["dimension_numbers"]
         return 2.0 * _size(eqn.outvars[0]) * math.prod(eqn.invars[0].aval.shape[axis] for axis in axes)
+    if name == "conv_general_dilated":
+        dimensions, kernel = eqn.params["dimension_numbers"], eqn.invars[1].aval.shape
+        return 2.0 * _size(eqn.outvars[0]) * math.prod(kernel) / kernel[dimensions.rhs_spec[0]]
     if name == "sort":
         return size * max(math.log2(max(size, 1)), 1)
     return 0.0 if name in _FREE else float(size * _OPERATIONS_PER_WORD.get(name, 1))

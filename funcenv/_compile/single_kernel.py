@@ -139,7 +139,7 @@ class SingleKernel:
         """Return the kernel for these arguments; raise `Refusal` if it cannot be compiled, or is not right."""
 
         def trace() -> Any:
-            _require_no_host_call(self._plain.jitted.trace(*args).jaxpr.jaxpr)  # raises errors of the function, too
+            require_no_host_call(self._plain.jitted.trace(*args).jaxpr.jaxpr)  # raises errors of the function, too
             return self.kernel.trace(*args)
 
         def compile_kernel(meanwhile: Callable[[], object], *args: Any) -> Any:
@@ -287,14 +287,14 @@ def require_supported(jaxpr: Any) -> None:
     Traceback (most recent call last):
     funcenv._compile.verified.Refusal: a kernel cannot hold the operation sort
     """
-    names = _require_no_host_call(jaxpr)
+    names = require_no_host_call(jaxpr)
     if len(names) > MAX_EQUATIONS:
         raise Refusal(f"the program has {len(names):,} operations, more than the {MAX_EQUATIONS:,} of a kernel")
     if unsupported := sorted(_UNSUPPORTED.intersection(names)):
         raise Refusal(f"a kernel cannot hold the operation {unsupported[0]}")
 
 
-def _require_no_host_call(jaxpr: Any) -> list[str]:
+def require_no_host_call(jaxpr: Any) -> list[str]:
     """Return the names of the operations of a program; raise `Refusal` if one of them calls the host."""
     names = [eqn.primitive.name for eqn in iter_eqns(jaxpr)]
     if any("callback" in name for name in names):

@@ -157,7 +157,7 @@ def compile_kept(
     name: str | None,
     trace: Callable[[], Any],
     options: dict[str, Any] | None = None,
-    check: Callable[[Any], None] = lambda jaxpr: None,
+    check: Callable[[Any], object] = lambda jaxpr: None,
     meanwhile: Callable[[], object] | None = None,
 ) -> Any:
     """Return a compiled program: the one that was kept, or else a new one, which is kept.

@@ -1,4 +1,4 @@
-"""Rollouts as single-kernel programs on a CPU: chunks of environments, each played to its end within one kernel."""
+"""Rollouts on a CPU: chunks of environments, each played to its end within one kernel, or by one kernel a step."""
 
 from funcenv._compile.rollout.play import play
 from funcenv._compile.rollout.step import Accumulator, as_policy, policy_actions, policy_step, rollout_step

@@ -1,4 +1,4 @@
-"""A rollout by the fastest program that is known to be right: a kernel, a kernel in a trace, or the plain program."""
+"""A rollout by the fastest program that is known to be right: a kernel, a loop of kernels, or the plain program."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ from funcenv._compile.rollout.program import (
     run_steps,
     split_keys,
 )
-from funcenv._compile.rollout.step import Accumulator
+from funcenv._compile.rollout.step import Accumulator, kernel_step
 from funcenv._compile.rollout.threads import cut_shards, num_shards, num_threads, run_shards
 from funcenv._compile.rollout.traced import play_in_trace
 from funcenv._compile.rollout.verify import compile_reference, matches_reference
 from funcenv._compile.sharing import MAX_SHARED_PROGRAMS
 from funcenv._compile.signature import signature
-from funcenv._compile.single_kernel import compile_single_kernel
+from funcenv._compile.single_kernel import compile_single_kernel, require_no_host_call
 from funcenv._compile.switch import is_enabled
-from funcenv._compile.verified import Refusal, VerifiedProgram, fast_or_plain
+from funcenv._compile.verified import Refusal, VerifiedProgram, fast_or_plain, recorded_choices
 from funcenv._jax import uses_64_bits
 from funcenv.row_groups import RowGroup, cut_groups, join_groups, row_groups
 from funcenv.sharding import spread_alike
@@ -99,7 +99,7 @@ def play(
 def _play_rows(call: _Call) -> RolloutResult:
     """Play in rows that one environment steps."""
     accumulator, venv = call.accumulator, call.venv
-    entry, fast = accumulator.entry, _play_by_kernel
+    entry, fast = accumulator.entry, _play_fast
     if is_tracing():
         entry, fast = f"{entry} in a traced function", _play_in_trace
     return fast_or_plain(entry, venv.num_envs, functools.partial(fast, call), functools.partial(_play_plainly, call))
@@ -140,8 +140,8 @@ def _join(summary: Callable[[Any], Any] | None, results: list[RolloutResult]) ->
     return RolloutResult(vstate, collected, totals if summary is None else summary(totals))
 
 
-def _play_by_kernel(call: _Call) -> RolloutResult:
-    """Play by a program that is one kernel, in several threads if that pays."""
+def _play_fast(call: _Call) -> RolloutResult:
+    """Play by a program that is one kernel or a loop of kernels, in several threads if that pays."""
     device = _single_cpu(call.venv, (call.policy, call.key, call.vstate))
     if call.num_steps >= 2**31:
         raise Refusal("a kernel takes fewer than 2**31 steps")
@@ -170,11 +170,8 @@ def _play_plainly(call: _Call) -> RolloutResult:
     """Play by the plain program."""
     accumulator, venv, policy, key, vstate, num_steps, collect = call
     venv = transferred(venv)
-    if _gathers_in_trace(call):
-        reset_key, key = _keys_after_reset(key)
-        vstate = venv.reset(reset_key)[0]
-        args = rollout_args(venv, policy, key, vstate)
-        return _summarized(accumulator, unfinished_steps(accumulator, args, vstate, num_steps, MAX_CHUNK_ENVS))
+    if is_tracing():
+        return _play_steps_in_trace(call._replace(venv=venv))
     _plain_kinds.add((accumulator, num_steps, collect, *signature((venv, policy, key, vstate))))
     if vstate is None and applies_to("cpu", (venv, policy, key)) and is_large(venv.env, venv.num_envs):
         reset_key, key = _keys_after_reset(key)
@@ -183,6 +180,20 @@ def _play_plainly(call: _Call) -> RolloutResult:
             return unfinished_program(venv, policy, key, vstate, accumulator, num_steps, MAX_CHUNK_ENVS)
     result: RolloutResult = plain_program(venv, policy, key, vstate, accumulator, num_steps, collect)
     return result._replace(collected=spread_alike(result.vstate.num_calls, result.collected))
+
+
+def _play_steps_in_trace(call: _Call) -> RolloutResult:
+    """Play within the program that is being traced, by steps as of a loop of the user's: each is a kernel if it can."""
+    accumulator, venv, policy, key, vstate, num_steps, collect = call
+    if _gathers_in_trace(call):
+        reset_key, key = _keys_after_reset(key)
+        vstate = venv.reset(reset_key)[0]
+        args = rollout_args(venv, policy, key, vstate)
+        return _summarized(accumulator, unfinished_steps(accumulator, args, vstate, num_steps, MAX_CHUNK_ENVS))
+    args = rollout_args(venv, policy, key, vstate)
+    result = plain_steps(accumulator, args, vstate, num_steps, collect, kernel_step(accumulator))
+    collected = spread_alike(result.vstate.num_calls, result.collected)
+    return _summarized(accumulator, result._replace(collected=collected))
 
 
 def _keys_after_reset(key: jax.Array | RowKeys) -> tuple[Any, Any]:
@@ -196,7 +207,7 @@ def _gathers_in_trace(call: _Call) -> bool:
     On several devices, rows would move between them.
     """
     is_wanted = call.vstate is None and call.accumulator.is_finished is not None and call.venv.num_envs > MAX_CHUNK_ENVS
-    if not (is_wanted and is_enabled() and is_tracing() and jax.default_backend() == "cpu"):
+    if not (is_wanted and is_enabled() and jax.default_backend() == "cpu"):
         return False
     return jax.device_count() == 1 and is_large(call.venv.env, call.venv.num_envs)
 
@@ -243,8 +254,8 @@ def _summarized(accumulator: Accumulator, result: RolloutResult) -> RolloutResul
     return result if accumulator.summary is None else result._replace(totals=accumulator.summary(result.totals))
 
 
-class _RolloutKernel:
-    """A rollout that is compiled to one kernel, for arguments like the given ones."""
+class _FastRollout:
+    """A rollout that is compiled to one kernel or a loop of kernels, for arguments like the given ones."""
 
     def __init__(
         self,
@@ -261,11 +272,12 @@ class _RolloutKernel:
         self._spec = fit_spec(accumulator, collect, capacity, args)
         self._empty_vstate: Any = jax.device_put(empty_vstate(args)) if vstate is None else None
         function, style = functools.partial(run_steps, self._spec), self._spec.chunks.style
-        start = self._start(args, vstate)
+        example = *self._start(args, vstate), np.uint32(0), np.int32(1)
         parts = "rollout", self._spec
-        self._program = compile_single_kernel(
-            *(function, *start, np.uint32(0), np.int32(1)), style=style, parts=parts, meanwhile=meanwhile
-        )
+        if self._spec.acts_outside:
+            self._program = _compile_loop(function, *example, parts=parts)
+        else:
+            self._program = compile_single_kernel(function, *example, style=style, parts=parts, meanwhile=meanwhile)
 
     def __call__(self, args: RolloutArgs, vstate: VectorState[Any] | None, num_steps: int) -> RolloutResult:
         """Play."""
@@ -274,7 +286,9 @@ class _RolloutKernel:
         return result._replace(vstate=result.vstate.replace(key=args.keys))
 
     def matches(self, reference: Any, args: RolloutArgs, vstate: VectorState[Any] | None, num_steps: int) -> bool:
-        """Return whether its single steps equal those of the plain program."""
+        """Return whether its single steps equal those of the plain program, as far as they are not compared already."""
+        if self._spec.acts_outside:
+            return True
         return matches_reference(self._program, self._spec, *self._start(args, vstate), num_steps, reference)
 
     def _start(self, args: RolloutArgs, vstate: VectorState[Any] | None) -> tuple[RolloutArgs, VectorState[Any], Any]:
@@ -284,10 +298,27 @@ class _RolloutKernel:
         return args, vstate.replace(key=None), transferred(np.False_)
 
 
+def _compile_loop(function: Callable[..., Any], *args: Any, parts: Any) -> Callable[..., Any]:
+    """Compile a rollout that loops over steps; raise `Refusal` if its steps or its policy stand in the way.
+
+    The steps are compared with plain ones by themselves, as in any program that is traced.
+    """
+    with recorded_choices() as choices:
+        program: Callable[..., Any] = store.compile_kept(
+            store.describe("loop of kernels", parts, args),
+            lambda: jax.jit(function).trace(*args),
+            check=require_no_host_call,
+        )
+    for choice in choices:
+        if choice.refusal is not None:
+            raise Refusal(choice.refusal)
+    return program
+
+
 @functools.lru_cache(maxsize=MAX_SHARED_PROGRAMS)
 def verified_rollout(
     accumulator: Accumulator, collect: Collect | None, capacity: int, *signature: Any
-) -> VerifiedProgram[_RolloutKernel]:
+) -> VerifiedProgram[_FastRollout]:
     """Return the program of rollouts that are compiled alike."""
     del signature  # It only keeps programs apart that are compiled for other arguments.
 
@@ -296,10 +327,12 @@ def verified_rollout(
 
     def reference(args: RolloutArgs, vstate: VectorState[Any] | None, num_steps: int) -> Any:
         spec = fit_spec(accumulator, collect, capacity, args)
+        if spec.acts_outside:
+            return None
         return compile_reference(spec, args, empty_vstate(args) if vstate is None else vstate.replace(key=None))
 
-    make = functools.partial(_RolloutKernel, accumulator, collect, capacity)
-    return VerifiedProgram(make, _RolloutKernel.matches, describe, reference)
+    make = functools.partial(_FastRollout, accumulator, collect, capacity)
+    return VerifiedProgram(make, _FastRollout.matches, describe, reference)
 
 
 def _single_cpu(venv: AnyVectorEnv, args: Any) -> jax.Device:

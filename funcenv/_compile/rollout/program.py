@@ -1,4 +1,4 @@
-"""A rollout as one CPU kernel, with all state in the cache, and as a plain program."""
+"""A rollout as one CPU kernel or as a loop of kernels, with all state in the cache, and as a plain program."""
 
 from __future__ import annotations
 
@@ -11,7 +11,15 @@ import numpy as np
 
 from funcenv._compile.chunks import Chunks, count_bytes
 from funcenv._compile.jaxpr import iter_eqns
-from funcenv._compile.rollout.step import Accumulator, policy_step, reads_observation
+from funcenv._compile.rollout.step import (
+    Accumulator,
+    Step,
+    acts_outside,
+    kernel_step,
+    plain_step,
+    policy_step,
+    reads_observation,
+)
 from funcenv._compile.switch import is_enabled
 from funcenv._compile.verified import Refusal
 from funcenv.sharding import axis_of_rows, spread_rows, target_platform, vary_over, varying_axes
@@ -26,6 +34,7 @@ class RolloutSpec(NamedTuple):
     collect: Callable[[Any, Any], Any] | None  # what to keep of a step
     capacity: int  # how many steps can be kept
     chunks: Chunks
+    acts_outside: bool = False  # whether the policy acts outside of kernels, and each step is a kernel of its own
 
 
 class RowKeys(NamedTuple):
@@ -77,13 +86,14 @@ def split_keys(key: jax.Array | RowKeys, num_envs: int, resets: bool) -> RowKeys
 def fit_spec(
     accumulator: Accumulator, collect: Callable[[Any, Any], Any] | None, capacity: int, args: RolloutArgs
 ) -> RolloutSpec:
-    """Return the spec of a single-kernel rollout; raise `Refusal` if `collect` mixes environments of several chunks."""
+    """Return the spec of a fast rollout; raise `Refusal` if `collect` mixes environments of several chunks."""
     venv = args.venv
     first = jax.eval_shape(lambda venv, keys: venv.reset(keys), venv, args.keys)
     chunks = Chunks.fit(venv.num_envs, count_bytes(first) // venv.num_envs)
     if collect is not None and not chunks.is_whole:
         require_rows_alone(collect, args)
-    return RolloutSpec(accumulator, collect, capacity, chunks)
+    outside = acts_outside(args.policy, first[1].observation, args.policy_keys)
+    return RolloutSpec(accumulator, collect, capacity, chunks, outside)
 
 
 def require_rows_alone(collect: Callable[[Any, Any], Any], args: RolloutArgs) -> None:
@@ -158,8 +168,9 @@ def run_steps(
                 accumulator,
                 carry,
                 index,
-                single_kernel=True,
+                single_kernel=not spec.acts_outside,
                 skip_observation=skip_observation,
+                take_step=kernel_step(accumulator),
             )
             if collect is not None:
                 collected = chunks.write_step(collected, collect(*kept), step, start)
@@ -182,6 +193,7 @@ def plain_steps(
     vstate: VectorState[Any] | None,
     num_steps: int,
     collect: Callable[[Any, Any], Any] | None = None,
+    take_step: Step = plain_step,
 ) -> RolloutResult:
     """Play `num_steps` steps in every environment, in any program.
 
@@ -191,6 +203,7 @@ def plain_steps(
         vstate: the state to resume from, with its keys; None resets first.
         num_steps: at least 1.
         collect: what to keep of a step, from the time step and the actions of all environments; None for nothing.
+        take_step: how the environments are stepped.
 
     Returns:
         The result, with keys in its vector state.
@@ -205,7 +218,7 @@ def plain_steps(
     axes = varying_axes(args, vstate)
 
     def step(carry: Any, step_index: jax.Array) -> tuple[Any, Any]:
-        carry, kept = policy_step(venv, args.policy, policy_keys, accumulator, carry, step_index)
+        carry, kept = policy_step(venv, args.policy, policy_keys, accumulator, carry, step_index, take_step=take_step)
         return vary_over(axes, carry), None if collect is None else collect(*kept)
 
     def play(carry: Any, indices: jax.Array) -> tuple[Any, Any]:

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import jax
 
 from funcenv._compile import lazy_reset
-from funcenv._compile.jaxpr import iter_eqns
+from funcenv._compile.jaxpr import count_eqn, count_jaxpr, iter_eqns
+from funcenv._compile.switch import is_enabled
 from funcenv._jax import Partial, Shape
 from funcenv.policy import key_of_step
-from funcenv.vector import AnyVectorEnv, AutoresetMode, VectorState, VectorTimestep
+from funcenv.vector import AnyVectorEnv, AutoresetMode, FuncVectorEnv, VectorState, VectorTimestep
 from funcenv.vector_step import rows_by_device
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def policy_actions(policy: Any, policy_keys: jax.Array, step_index: jax.Array, o
 
     shared, num_rows = (policy, step_index), len(policy_keys)
     # A policy with a loop, such as a search, ends with its last row.
-    if jax.sharding.get_abstract_mesh().empty or not _has(("while",), policy, observation, policy_keys):
+    if jax.sharding.get_abstract_mesh().empty or not _loops(policy, observation, policy_keys):
         return actions(shared, num_rows, observation, policy_keys)
     is_batched = False  # no part of what is shared has rows
     return rows_by_device(actions, shared, is_batched, num_rows, observation, policy_keys)
@@ -78,24 +79,41 @@ def single_kernel_actions(policy: Any, policy_keys: jax.Array, step_index: jax.A
     In a kernel, XLA multiplies a matrix by a vector 5 to 20 times as fast as by a matrix with a row for each
     environment, so that a network acts in one environment after another.
     """
-    if not multiplies(policy, observation, policy_keys):
+    if not network_operations(policy, observation, policy_keys):
         return policy_actions(policy, policy_keys, step_index, observation)
     return jax.lax.map(lambda row: _act(policy, step_index, *row), (observation, policy_keys))
 
 
-def multiplies(policy: Any, observation: Any, policy_keys: jax.Array) -> bool:
-    """Return whether a policy multiplies matrices, such as a network, as its jaxpr shows.
+def network_operations(policy: Any, observation: Any, policy_keys: jax.Array) -> float:
+    """Return how many operations a policy that multiplies matrices takes in one environment; 0 for any other policy.
+
+    Convolutions and products of two matrices count eightfold: a kernel computes them number by number.
 
     >>> policy, keys = as_policy(lambda vector, key: vector @ vector), jax.random.split(jax.random.key(0))
-    >>> multiplies(policy, jax.numpy.zeros((2, 4)), keys)
-    True
+    >>> network_operations(policy, jax.numpy.zeros((2, 4)), keys)
+    8.0
     """
-    return _has(("dot_general", "conv_general_dilated"), policy, observation, policy_keys)
+    jaxpr = _jaxpr_of_one(policy, observation, policy_keys)
+    products = [eqn for eqn in iter_eqns(jaxpr) if eqn.primitive.name in ("dot_general", "conv_general_dilated")]
+    slow = sum(count_eqn(eqn) for eqn in products if len(eqn.outvars[0].aval.shape) > 1)
+    return count_jaxpr(jaxpr) + 7 * slow if products else 0.0
 
 
-def _has(names: tuple[str, ...], policy: Any, observation: Any, policy_keys: jax.Array) -> bool:
-    """Return whether the program of a policy has one of some operations."""
-    return any(eqn.primitive.name in names for eqn in iter_eqns(_jaxpr_of_one(policy, observation, policy_keys)))
+def acts_outside(policy: Any, observation: Any, policy_keys: jax.Array) -> bool:
+    """Return whether a policy has a network that all environments together evaluate faster outside of a kernel.
+
+    Within a kernel it acts in one environment after another. Outside it has kernels of its own, whose calls cost as
+    much as a few hundred thousand operations.
+    """
+    return network_operations(policy, observation, policy_keys) * len(policy_keys) > _MAX_KERNEL_OPERATIONS
+
+
+_MAX_KERNEL_OPERATIONS = 2.0**18  # docs/decisions/compilation.md has the figures
+
+
+def _loops(policy: Any, observation: Any, policy_keys: jax.Array) -> bool:
+    """Return whether a policy has a loop of as many iterations as data tell."""
+    return any(eqn.primitive.name == "while" for eqn in iter_eqns(_jaxpr_of_one(policy, observation, policy_keys)))
 
 
 def _jaxpr_of_one(policy: Any, observation: Any, policy_keys: jax.Array) -> Jaxpr:
@@ -140,6 +158,14 @@ def plain_step(
     return lazy_reset.plain_step(venv.env, venv.num_envs, venv.autoreset_mode, venv.reset_strategy, vstate, actions)
 
 
+def kernel_step(accumulator: Accumulator) -> Step:
+    """Return how a loop steps environments by kernels: as a loop of the user's does, which steps plainly elsewhere.
+
+    Whole episodes are stepped plainly: where nothing is reset, kernels are not faster, and take longer to compile.
+    """
+    return FuncVectorEnv.step if accumulator.is_finished is None and is_enabled() else plain_step
+
+
 def single_kernel_step(
     venv: AnyVectorEnv, vstate: VectorState[Any], actions: Any, skip_observation: bool = False
 ) -> tuple[VectorState[Any], VectorTimestep[Any]]:
@@ -182,6 +208,7 @@ def policy_step(
     *,
     single_kernel: bool = False,
     skip_observation: bool = False,
+    take_step: Step = plain_step,
 ) -> tuple[tuple[VectorState[Any], Any, Any], tuple[VectorTimestep[Any], Any]]:
     """Take one step of a rollout with a policy, and update the totals.
 
@@ -195,6 +222,7 @@ def policy_step(
         single_kernel: whether the program becomes a single kernel.
         skip_observation: whether nothing reads the observations, neither the policy nor what is collected. A single
             kernel then does not compute them; XLA would not find out by itself.
+        take_step: how the environments are stepped where the program does not become a single kernel.
 
     Returns:
         The next carry; the time step and the actions.
@@ -205,7 +233,7 @@ def policy_step(
         choose = single_kernel_actions if single_kernel else policy_actions
         return choose(policy, policy_keys, step_index, observation), None
 
-    step = functools.partial(single_kernel_step, skip_observation=skip_observation) if single_kernel else plain_step
+    step = functools.partial(single_kernel_step, skip_observation=skip_observation) if single_kernel else take_step
     (vstate, next_observation), (timestep, actions, _) = rollout_step(venv, act, (vstate, observation), step)
     if single_kernel and accumulator.changes_only_at_ends and venv.autoreset_mode is not AutoresetMode.DISABLED:
         # A loop of no iteration or one updates the totals in place, which a branch may not. In the mode DISABLED an

@@ -1,4 +1,4 @@
-"""Rollouts inside a traced function: one kernel within the user's own program.
+"""Rollouts inside a traced function that are one kernel within the user's own program.
 
 `funcenv._compile.traced` says where that is possible, and how it is verified.
 """
@@ -25,7 +25,7 @@ from funcenv._compile.rollout.program import (
     require_rows_alone,
     run_steps,
 )
-from funcenv._compile.rollout.step import Accumulator, multiplies, policy_actions
+from funcenv._compile.rollout.step import Accumulator, Step, kernel_step, plain_step, policy_actions
 from funcenv._compile.rollout.verify import compile_reference, matches_reference
 from funcenv._compile.single_kernel import compile_single_kernel, mark_single_kernel
 from funcenv._compile.traced import kernel_in_trace, merge_envs, merge_rows, require_kernels, require_verified
@@ -42,8 +42,6 @@ class _Kind(NamedTuple):
     num_steps: int
     impls: tuple[Hashable, Hashable]
     """the PRNG implementations of the keys of the environments and of the policies"""
-    multiplies: bool
-    """whether the policy multiplies matrices"""
 
     def args(self, venv: AnyVectorEnv, policy: Any, data: tuple[jax.Array, jax.Array]) -> RolloutArgs:
         """Return the arguments of a rollout, whose keys come as integers."""
@@ -86,7 +84,7 @@ def play_in_trace(
         require_rows_alone(collect, args)
     spec = fit_spec(accumulator, collect, 0 if collect is None else num_steps, args)
     impls = jax.random.key_impl(args.keys), jax.random.key_impl(args.policy_keys)
-    kind = _Kind(spec, num_steps, impls, multiplies(args.policy, observation, args.policy_keys))
+    kind = _Kind(spec, num_steps, impls)
     data = jax.random.key_data(args.keys), jax.random.key_data(args.policy_keys)
     result = _play(kind, args.venv, args.policy, data, None if vstate is None else vstate.replace(key=None))
     return result._replace(vstate=result.vstate.replace(key=args.keys))
@@ -101,8 +99,8 @@ def _captures_tracers(args: RolloutArgs, observation: Any) -> bool:
 def _play(kind: _Kind, *args: Any) -> RolloutResult:
     """Play by a verified kernel."""
     rollout_args = kind.args(*args[:3])
-    if kind.multiplies and rollout_args.venv.num_envs > 1:
-        raise Refusal("a network acts in many environments faster outside of a kernel")
+    if kind.spec.acts_outside:
+        raise Refusal("the policy's network is faster outside of a kernel")
 
     def matches(env: AnyEnv, rest: RolloutArgs) -> bool:
         return _matches(kind.spec, kind.num_steps, rest._replace(venv=rest.venv.replace(env=env)))
@@ -120,10 +118,12 @@ def _marked(kind: _Kind, venv: AnyVectorEnv, policy: Any, data: Any, vstate: Any
     return result
 
 
-def _plain(kind: _Kind, venv: AnyVectorEnv, policy: Any, data: Any, vstate: Any) -> RolloutResult:
+def _plain(
+    kind: _Kind, venv: AnyVectorEnv, policy: Any, data: Any, vstate: Any, take_step: Step = plain_step
+) -> RolloutResult:
     args = kind.args(venv, policy, data)
     state = None if vstate is None else vstate.replace(key=args.keys)
-    result = plain_steps(kind.spec.accumulator, args, state, kind.num_steps, kind.spec.collect)
+    result = plain_steps(kind.spec.accumulator, args, state, kind.num_steps, kind.spec.collect, take_step)
     return result._replace(vstate=result.vstate.replace(key=None))
 
 
@@ -138,7 +138,8 @@ def _batch(
     data, vstate = merge_rows(size, tuple(is_batched[2:]), (data, vstate))
     args, spec = kind.args(venv, policy, data), kind.spec
     wide = kind._replace(spec=fit_spec(spec.accumulator, spec.collect, spec.capacity, args))
-    kernel, plain = (functools.partial(play, wide, venv, policy, data, vstate) for play in (_play, _plain))
+    kernel = functools.partial(_play, wide, venv, policy, data, vstate)
+    plain = functools.partial(_plain, wide, venv, policy, data, vstate, kernel_step(spec.accumulator))
     merged = fast_or_plain(f"{spec.accumulator.entry} in a traced function", venv.num_envs, kernel, plain)
     by_rollout = jax.tree.map(lambda leaf: leaf.reshape(size, -1, *leaf.shape[1:]), (merged.vstate, merged.totals))
     collected = jax.tree.map(

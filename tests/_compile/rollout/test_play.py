@@ -20,7 +20,7 @@ from funcenv._compile.jaxpr import iter_eqns
 from funcenv._compile.rollout import as_policy, program
 from funcenv._compile.rollout.play import plain_program, reset_program, to_cached_array, verified_rollout
 from funcenv._compile.rollout.program import RolloutArgs, RolloutSpec, plain_steps, run_steps, split_keys
-from funcenv._compile.rollout.step import policy_actions, reads_observation, single_kernel_actions
+from funcenv._compile.rollout.step import acts_outside, policy_actions, reads_observation, single_kernel_actions
 from funcenv._compile.rollout.verify import matches_reference
 from funcenv._compile.single_kernel import compile_single_kernel
 from funcenv._compile.verified import recorded_choices
@@ -135,6 +135,69 @@ def test_what_multiplies_nothing_acts_in_all_environments_at_once():
     policy, keys = as_policy(lambda seen, key: jnp.sin(seen)), jax.random.split(funcenv.key(0), 6)
     kernel = jax.make_jaxpr(functools.partial(single_kernel_actions, policy))(keys, jnp.uint32(0), jnp.zeros((6, 4)))
     assert "scan" not in {eqn.primitive.name for eqn in iter_eqns(kernel.jaxpr)}
+
+
+@pytest.mark.parametrize(("num_envs", "outside"), [(1, False), (2, False), (3, True)])
+def test_networks_that_are_large_together_act_outside_of_kernels(num_envs, outside):
+    """Each of these takes 100,000 operations in an environment, which a kernel may compute for two of them."""
+    matrix, image = jnp.ones((4, 12_500)), jnp.ones((1, 1, 31, 51))  # and 30 x 50 x 8 operations count eightfold
+    policies = [
+        lambda seen, key: (seen @ matrix)[0],
+        lambda seen, key: jax.lax.conv(image, seen.reshape(1, 1, 2, 2), (1, 1), "VALID")[0, 0, 0, 0],
+    ]
+    keys = jax.random.split(funcenv.key(0), num_envs)
+    for policy in policies:
+        assert acts_outside(as_policy(policy), jnp.zeros((num_envs, 4)), keys) is outside
+
+
+def wide(seen, key):
+    """Choose an action by a network that acts outside of kernels in two environments or more."""
+    weights = jnp.linspace(-1, 1, 4 * 20_000, dtype=jnp.float32).reshape(4, 20_000)
+    noise = jax.random.normal(key, (), jnp.float32)
+    return (jnp.tanh(seen @ weights).mean() + noise > 0).astype(jnp.int32)
+
+
+@pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
+def test_a_loop_of_kernels_plays_what_the_plain_program_plays(mode, monkeypatch):
+    """In chunks, with and without a trajectory, and in a loop that goes on."""
+    monkeypatch.setattr("funcenv._compile.chunks.MAX_CHUNK_ENVS", 16)
+    venv = FuncVectorEnv(ENV, 20, mode)
+
+    def play(key):
+        vstate, observations, first = funcenv.rollout(venv, wide, key, 12, collect=observation_of)
+        last, _, second = funcenv.rollout(venv, wide, key, 30, vstate=vstate, collect=None)
+        return last.replace(key=None), observations, first, second
+
+    with recorded_choices() as choices:
+        ours = play(funcenv.key(0))
+    assert choices == [("rollout", 20, None)]
+    monkeypatch.setenv("FUNCENV_NO_FAST_PATH", "1")
+    theirs = play(funcenv.key(0))
+    assert theirs[2].count >= 20 and theirs[3].count >= 40
+    for a, b in zip(*map(jax.tree.leaves, (ours, theirs)), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)
+
+
+def test_whole_episodes_of_a_network_are_those_of_the_plain_program(monkeypatch):
+    with recorded_choices() as choices:
+        ours = funcenv.evaluate(ENV, wide, 5, funcenv.key(3))
+    assert choices == [("evaluate", 5, None)]
+    monkeypatch.setenv("FUNCENV_NO_FAST_PATH", "1")
+    theirs = funcenv.evaluate(ENV, wide, 5, funcenv.key(3))
+    for a, b in zip(*map(jax.tree.leaves, (ours, theirs)), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_a_loop_of_kernels_needs_the_kernel_and_a_policy_that_calls_no_host():
+    """Which might be called by several threads at once."""
+    differs = "the kernel's results differ from the plain program's"
+    assert played(FuncVectorEnv(Impure(), 3), wide)[1] == differs
+
+    def calling(seen, key):
+        kind = jax.ShapeDtypeStruct((), jnp.int32)
+        return jax.pure_callback(lambda action: action, kind, wide(seen, key), vmap_method="sequential")
+
+    assert played(FuncVectorEnv(ENV, 3), calling)[1] == "the program calls the host"
 
 
 class Impure(Walk):

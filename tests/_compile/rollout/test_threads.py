@@ -36,12 +36,12 @@ def results_on(num_threads, monkeypatch, function):
     return results, played - {threading.get_ident()}
 
 
-def assert_equal(ours, theirs):
+def assert_equal(ours, theirs, exact=SHARDS_ARE_EXACT):
     """Compare bit for bit, or floats to rounding, where XLA may round otherwise in a batch of another size."""
     for a, b in zip(*map(jax.tree.leaves, (ours, theirs)), strict=True):
         if jax.numpy.issubdtype(a.dtype, jax.dtypes.prng_key):
             a, b = jax.random.key_data(a), jax.random.key_data(b)
-        if jax.numpy.issubdtype(a.dtype, jax.numpy.floating) and not SHARDS_ARE_EXACT:
+        if jax.numpy.issubdtype(a.dtype, jax.numpy.floating) and not exact:
             np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-7)
         else:
             np.testing.assert_array_equal(a, b)
@@ -74,6 +74,23 @@ def test_a_sharded_evaluation_equals_the_whole(monkeypatch):
     (whole, _), (divided, used) = results_on(1, monkeypatch, play), results_on(THREADS, monkeypatch, play)
     assert len(used) == THREADS and whole.finished.all()
     assert_equal(divided, whole)
+
+
+def test_shards_of_a_network_equal_the_whole(monkeypatch):
+    """To rounding: a loop is several kernels, which XLA writes otherwise for a batch of another size."""
+    venv = FuncVectorEnv(TimeLimit(CartPole(), 30), NUM_ENVS)
+    weights = np.linspace(-1, 1, 4 * 2000, dtype=np.float32).reshape(4, 2000)
+
+    def network(observation, key):
+        return jax.numpy.argmax((observation @ weights)[:2]).astype(jax.numpy.int32)
+
+    def play():
+        return funcenv.rollout(venv, network, funcenv.key(1), NUM_STEPS, collect=None)
+
+    (whole, alone), (divided, used) = results_on(1, monkeypatch, play), results_on(THREADS, monkeypatch, play)
+    assert not alone and len(used) == THREADS
+    assert whole[2].count >= NUM_ENVS
+    assert_equal(divided, whole, exact=False)
 
 
 def test_doubles_stay_doubles(monkeypatch):
