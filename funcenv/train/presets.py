@@ -409,7 +409,7 @@ FAMILY_PRESETS: dict[tuple[str, str], dict[str, Any]] = {("ppo", "ALE/"): _ALE}
 
 
 BEST_ALGORITHMS = {
-    "Ant-v5": "sac",
+    "Ant-v5": "simba",
     "BipedalWalker-v3": "simba",
     "BitFlip-v0": "dqn",  # the sparse rewards of goals need hindsight
     "GoalReacher-v0": "sac",
