@@ -128,21 +128,12 @@ _MINATAR: dict[str, Any] = {
 }
 
 # Without a convolution, more is learned in two thirds of the time; Asterix needs it. docs/zoo.md has the figures.
-_MINATAR_BREAKOUT: dict[str, Any] = {
+_MINATAR_DENSE: dict[str, Any] = {
     **_MINATAR,
     "board_channels": (),
     "board_strides": (),
     "hidden_sizes": (128, 64),
     "learning_rate": 2e-3,
-}
-
-# Small steps with large batches: with those of the other games, an agent's games ended when its air was used up.
-_SEAQUEST: dict[str, Any] = {
-    **_MINATAR,
-    "num_envs": 256,
-    "num_epochs": 3,
-    "num_minibatches": 16,
-    "learning_rate": 5e-4,
 }
 
 _MINATAR_BY_SEARCH: dict[str, Any] = {**_MINATAR, "total_timesteps": 2_000_000, "num_steps": 32}
@@ -389,9 +380,9 @@ PRESETS: dict[tuple[str, str], dict[str, Any]] = {
     ("alphazero", "MinAtar/Seaquest-v1"): _MINATAR_BY_SEARCH,
     ("alphazero", "MinAtar/SpaceInvaders-v1"): _MINATAR_BY_SEARCH,
     ("ppo", "MinAtar/Asterix-v1"): _MINATAR,
-    ("ppo", "MinAtar/Breakout-v1"): _MINATAR_BREAKOUT,
+    ("ppo", "MinAtar/Breakout-v1"): _MINATAR_DENSE,
     ("ppo", "MinAtar/Freeway-v1"): _MINATAR,
-    ("ppo", "MinAtar/Seaquest-v1"): _SEAQUEST,
+    ("ppo", "MinAtar/Seaquest-v1"): {**_MINATAR_DENSE, "learning_rate": 1e-3},
     ("ppo", "MinAtar/SpaceInvaders-v1"): _MINATAR,
     ("ppo", "arcade/Breakout-v0"): _BREAKOUT,
     ("ppo", "arcade/Pong-v0"): {**_ATARI, "total_timesteps": 20_000_000, "entropy_coefficient": 0.003},
