@@ -382,7 +382,7 @@ PRESETS: dict[tuple[str, str], dict[str, Any]] = {
     ("ppo", "MinAtar/Asterix-v1"): _MINATAR,
     ("ppo", "MinAtar/Breakout-v1"): _MINATAR_DENSE,
     ("ppo", "MinAtar/Freeway-v1"): _MINATAR,
-    ("ppo", "MinAtar/Seaquest-v1"): {**_MINATAR_DENSE, "learning_rate": 1e-3},
+    ("ppo", "MinAtar/Seaquest-v1"): {**_MINATAR_DENSE, "learning_rate": 1e-3, "entropy_coefficient": 0.03},
     ("ppo", "MinAtar/SpaceInvaders-v1"): _MINATAR,
     ("ppo", "arcade/Breakout-v0"): _BREAKOUT,
     ("ppo", "arcade/Pong-v0"): {**_ATARI, "total_timesteps": 20_000_000, "entropy_coefficient": 0.003},

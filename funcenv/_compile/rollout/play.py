@@ -183,7 +183,7 @@ def _play_plainly(call: _Call) -> RolloutResult:
 
 
 def _play_steps_in_trace(call: _Call) -> RolloutResult:
-    """Play within the program that is being traced, by steps as of a loop of the user's: each is a kernel if it can."""
+    """Play within the program that is being traced, by steps that are kernels where that is possible."""
     accumulator, venv, policy, key, vstate, num_steps, collect = call
     if _gathers_in_trace(call):
         reset_key, key = _keys_after_reset(key)
@@ -301,7 +301,7 @@ class _FastRollout:
 def _compile_loop(function: Callable[..., Any], *args: Any, parts: Any) -> Callable[..., Any]:
     """Compile a rollout that loops over steps; raise `Refusal` if its steps or its policy stand in the way.
 
-    The steps are compared with plain ones by themselves, as in any program that is traced.
+    Steps that are kernels are compared with plain ones by themselves, as in any program that is traced.
     """
     with recorded_choices() as choices:
         program: Callable[..., Any] = store.compile_kept(
