@@ -55,20 +55,32 @@ def step(
     The arguments and results are those of `funcenv._compile.lazy_reset.plain_step`.
     """
     leaves = jax.tree.leaves((env, vstate, actions))
-    plain = functools.partial(plain_step, env, num_envs, mode, strategy, vstate, actions)
+    fast, plain = (
+        functools.partial(function, env, num_envs, mode, strategy, vstate, actions)
+        for function in (kernel_step, plain_step)
+    )
     if not any(isinstance(leaf, jax.core.Tracer) for leaf in leaves) or not is_tracing():
         return plain()
-
-    def fast() -> StepResult:
-        rows = jax.tree.map(jnp.asarray, actions)
-        require_kernels(env, vstate, rows)
-        require_fitting(env, num_envs)
-        impl, data = jax.random.key_impl(vstate.key), jax.random.key_data(vstate.key)
-        args = env, data, vstate.replace(key=None), rows
-        stepped, timestep = _kernel_step(_fit_spec(mode, strategy, num_envs, impl, *args), *args)
-        return stepped.replace(key=vstate.key), timestep
-
     return fast_or_plain("step in a traced function", num_envs, fast, plain)
+
+
+def kernel_step(
+    env: AnyEnv, num_envs: int, mode: AutoresetMode, strategy: str, vstate: VectorState[Any], actions: Any
+) -> StepResult:
+    """Step every environment by a kernel within the program that is being traced.
+
+    The arguments and results are those of `step`.
+
+    Raises:
+        Refusal: no kernel can step these environments, or none is allowed here.
+    """
+    rows = jax.tree.map(jnp.asarray, actions)
+    require_kernels(env, vstate, rows)
+    require_fitting(env, num_envs)
+    impl, data = jax.random.key_impl(vstate.key), jax.random.key_data(vstate.key)
+    args = env, data, vstate.replace(key=None), rows
+    stepped, timestep = _kernel_step(_fit_spec(mode, strategy, num_envs, impl, *args), *args)
+    return stepped.replace(key=vstate.key), timestep
 
 
 def _fit_spec(mode: AutoresetMode, strategy: str, num_envs: int, impl: Any, *args: Any) -> StepSpec:

@@ -37,7 +37,7 @@ from funcenv._compile.rollout.program import (
     run_steps,
     split_keys,
 )
-from funcenv._compile.rollout.step import Accumulator, kernel_step
+from funcenv._compile.rollout.step import Accumulator, kernel_step_or_plain, looped_step
 from funcenv._compile.rollout.threads import cut_shards, num_shards, num_threads, run_shards
 from funcenv._compile.rollout.traced import play_in_trace
 from funcenv._compile.rollout.verify import compile_reference, matches_reference
@@ -45,7 +45,7 @@ from funcenv._compile.sharing import MAX_SHARED_PROGRAMS
 from funcenv._compile.signature import signature
 from funcenv._compile.single_kernel import compile_single_kernel, require_no_host_call
 from funcenv._compile.switch import is_enabled
-from funcenv._compile.verified import Refusal, VerifiedProgram, fast_or_plain, recorded_choices
+from funcenv._compile.verified import Refusal, VerifiedProgram, fast_or_plain
 from funcenv._jax import uses_64_bits
 from funcenv.row_groups import RowGroup, cut_groups, join_groups, row_groups
 from funcenv.sharding import spread_alike
@@ -190,8 +190,8 @@ def _play_steps_in_trace(call: _Call) -> RolloutResult:
         vstate = venv.reset(reset_key)[0]
         args = rollout_args(venv, policy, key, vstate)
         return _summarized(accumulator, unfinished_steps(accumulator, args, vstate, num_steps, MAX_CHUNK_ENVS))
-    args = rollout_args(venv, policy, key, vstate)
-    result = plain_steps(accumulator, args, vstate, num_steps, collect, kernel_step(accumulator))
+    args, take_step = rollout_args(venv, policy, key, vstate), looped_step(accumulator, kernel_step_or_plain)
+    result = plain_steps(accumulator, args, vstate, num_steps, collect, take_step)
     collected = spread_alike(result.vstate.num_calls, result.collected)
     return _summarized(accumulator, result._replace(collected=collected))
 
@@ -303,15 +303,10 @@ def _compile_loop(function: Callable[..., Any], *args: Any, parts: Any) -> Calla
 
     Steps that are kernels are compared with plain ones by themselves, as in any program that is traced.
     """
-    with recorded_choices() as choices:
-        program: Callable[..., Any] = store.compile_kept(
-            store.describe("loop of kernels", parts, args),
-            lambda: jax.jit(function).trace(*args),
-            check=require_no_host_call,
-        )
-    for choice in choices:
-        if choice.refusal is not None:
-            raise Refusal(choice.refusal)
+    name = store.describe("loop of kernels", parts, args)
+    program: Callable[..., Any] = store.compile_kept(
+        name, lambda: jax.jit(function).trace(*args), check=require_no_host_call
+    )
     return program
 
 

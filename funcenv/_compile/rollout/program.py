@@ -16,6 +16,7 @@ from funcenv._compile.rollout.step import (
     Step,
     acts_outside,
     kernel_step,
+    looped_step,
     plain_step,
     policy_step,
     reads_observation,
@@ -34,7 +35,7 @@ class RolloutSpec(NamedTuple):
     collect: Callable[[Any, Any], Any] | None  # what to keep of a step
     capacity: int  # how many steps can be kept
     chunks: Chunks
-    acts_outside: bool = False  # whether the policy acts outside of kernels, and each step is a kernel of its own
+    acts_outside: bool = False  # The policy then acts outside of kernels, and each step is a kernel of its own.
 
 
 class RowKeys(NamedTuple):
@@ -170,7 +171,7 @@ def run_steps(
                 index,
                 single_kernel=not spec.acts_outside,
                 skip_observation=skip_observation,
-                take_step=kernel_step(accumulator),
+                take_step=looped_step(accumulator, kernel_step),
             )
             if collect is not None:
                 collected = chunks.write_step(collected, collect(*kept), step, start)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 
-from funcenv._compile import lazy_reset
+from funcenv._compile import lazy_reset, traced_step
 from funcenv._compile.jaxpr import count_eqn, count_jaxpr, iter_eqns
 from funcenv._compile.switch import is_enabled
 from funcenv._jax import Partial, Shape
@@ -158,12 +158,26 @@ def plain_step(
     return lazy_reset.plain_step(venv.env, venv.num_envs, venv.autoreset_mode, venv.reset_strategy, vstate, actions)
 
 
-def kernel_step(accumulator: Accumulator) -> Step:
-    """Return how a loop steps environments by kernels: as a loop of the user's does, which steps plainly elsewhere.
+def looped_step(accumulator: Accumulator, by_kernel: Step) -> Step:
+    """Return how a loop steps environments: by kernels, and in whole episodes plainly.
 
-    Whole episodes are stepped plainly: where nothing is reset, kernels are not faster, and take longer to compile.
+    Where nothing is reset, kernels are not faster, and take longer to compile.
     """
-    return FuncVectorEnv.step if accumulator.is_finished is None and is_enabled() else plain_step
+    return by_kernel if accumulator.is_finished is None else plain_step
+
+
+def kernel_step(
+    venv: AnyVectorEnv, vstate: VectorState[Any], actions: Any
+) -> tuple[VectorState[Any], VectorTimestep[Any]]:
+    """Step every environment by a kernel within the program that is being traced; raise `Refusal` without one."""
+    return traced_step.kernel_step(venv.env, venv.num_envs, venv.autoreset_mode, venv.reset_strategy, vstate, actions)
+
+
+def kernel_step_or_plain(
+    venv: AnyVectorEnv, vstate: VectorState[Any], actions: Any
+) -> tuple[VectorState[Any], VectorTimestep[Any]]:
+    """Step every environment as a loop of the user's does: by a kernel where that is possible."""
+    return (FuncVectorEnv.step if is_enabled() else plain_step)(venv, vstate, actions)
 
 
 def single_kernel_step(

@@ -25,7 +25,14 @@ from funcenv._compile.rollout.program import (
     require_rows_alone,
     run_steps,
 )
-from funcenv._compile.rollout.step import Accumulator, Step, kernel_step, plain_step, policy_actions
+from funcenv._compile.rollout.step import (
+    Accumulator,
+    Step,
+    kernel_step_or_plain,
+    looped_step,
+    plain_step,
+    policy_actions,
+)
 from funcenv._compile.rollout.verify import compile_reference, matches_reference
 from funcenv._compile.single_kernel import compile_single_kernel, mark_single_kernel
 from funcenv._compile.traced import kernel_in_trace, merge_envs, merge_rows, require_kernels, require_verified
@@ -139,7 +146,8 @@ def _batch(
     args, spec = kind.args(venv, policy, data), kind.spec
     wide = kind._replace(spec=fit_spec(spec.accumulator, spec.collect, spec.capacity, args))
     kernel = functools.partial(_play, wide, venv, policy, data, vstate)
-    plain = functools.partial(_plain, wide, venv, policy, data, vstate, kernel_step(spec.accumulator))
+    take_step = looped_step(spec.accumulator, kernel_step_or_plain)
+    plain = functools.partial(_plain, wide, venv, policy, data, vstate, take_step)
     merged = fast_or_plain(f"{spec.accumulator.entry} in a traced function", venv.num_envs, kernel, plain)
     by_rollout = jax.tree.map(lambda leaf: leaf.reshape(size, -1, *leaf.shape[1:]), (merged.vstate, merged.totals))
     collected = jax.tree.map(

@@ -159,7 +159,7 @@ def wide(seen, key):
 
 @pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
 def test_a_loop_of_kernels_plays_what_the_plain_program_plays(mode, monkeypatch):
-    """In chunks, with and without a trajectory, and in a loop that goes on."""
+    """Compare chunks, with and without a trajectory, and a rollout that goes on."""
     monkeypatch.setattr("funcenv._compile.chunks.MAX_CHUNK_ENVS", 16)
     venv = FuncVectorEnv(ENV, 20, mode)
 
@@ -189,7 +189,7 @@ def test_whole_episodes_of_a_network_are_those_of_the_plain_program(monkeypatch)
 
 
 def test_a_loop_of_kernels_needs_the_kernel_and_a_policy_that_calls_no_host():
-    """Which might be called by several threads at once."""
+    """Several threads might call the host at once."""
     differs = "the kernel's results differ from the plain program's"
     assert played(FuncVectorEnv(Impure(), 3), wide)[1] == differs
 

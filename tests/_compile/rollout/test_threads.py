@@ -77,7 +77,7 @@ def test_a_sharded_evaluation_equals_the_whole(monkeypatch):
 
 
 def test_shards_of_a_network_equal_the_whole(monkeypatch):
-    """To rounding: a loop is several kernels, which XLA writes otherwise for a batch of another size."""
+    """Compare to rounding: a loop is several kernels, which XLA writes otherwise for a batch of another size."""
     venv = FuncVectorEnv(TimeLimit(CartPole(), 30), NUM_ENVS)
     weights = np.linspace(-1, 1, 4 * 2000, dtype=np.float32).reshape(4, 2000)
 
