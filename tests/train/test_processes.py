@@ -131,12 +131,13 @@ print(*kinds, num_gradients)
 def test_only_gradients_and_statistics_cross_devices(algorithm):
     """The loops over steps and minibatches occur once in a program.
 
-    SAC, TQC and TD3 have gradients of critics and actor. PLR also gathers the levels of an update for its buffer,
-    which every device holds.
+    SAC, TQC and TD3 have gradients of critics and actor, and SimBa those of two steps of its critics. PLR also gathers
+    the levels of an update for its buffer, which every device holds.
     """
     config = json.dumps(SHARING[algorithm].to_json())
     output, _ = python("-c", SHARED_GRADIENTS, algorithm, config, XLA_FLAGS=EIGHT_DEVICES).communicate()
-    expected = {"sac": "all-reduce 2", "td3": "all-reduce 2", "tqc": "all-reduce 2", "plr": "all-gather all-reduce 2"}
+    two, three = "all-reduce 2", "all-reduce 3"
+    expected = {"sac": two, "td3": two, "tqc": two, "simba": three, "plr": "all-gather all-reduce 1"}
     assert output.splitlines()[-1] == expected.get(algorithm, "all-reduce 1"), output
 
 

@@ -89,9 +89,11 @@ def network_operations(policy: Any, observation: Any, policy_keys: jax.Array) ->
 
     Convolutions and products of two matrices count eightfold: a kernel computes them number by number.
 
-    >>> policy, keys = as_policy(lambda vector, key: vector @ vector), jax.random.split(jax.random.key(0))
-    >>> network_operations(policy, jax.numpy.zeros((2, 4)), keys)
-    8.0
+    >>> keys, observation = jax.random.split(jax.random.key(0)), jax.numpy.zeros((2, 4))
+    >>> network_operations(as_policy(lambda vector, key: vector @ vector), observation, keys) > 0
+    True
+    >>> network_operations(as_policy(lambda vector, key: vector.sum()), observation, keys)
+    0.0
     """
     jaxpr = _jaxpr_of_one(policy, observation, policy_keys)
     products = [eqn for eqn in iter_eqns(jaxpr) if eqn.primitive.name in ("dot_general", "conv_general_dilated")]
