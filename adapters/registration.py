@@ -29,12 +29,11 @@ from funcenv.adapters.wrappers.render_collection import RenderCollection
 from funcenv.adapters.wrappers.time_limit import TimeLimit
 from funcenv.adapters.wrappers.wrapper import set_spec
 from funcenv.checks import require_size, takes_numbers
-from funcenv.entry_points import load_entry_points
 from funcenv.func_env import AnyEnv, FuncEnv
 from funcenv.json_values import texts_with_colon, to_json_value
 from funcenv.registry import EnvSpec as FuncEnvSpec
 from funcenv.registry import register as register_func_env
-from funcenv.registry import registry as loaded_specs
+from funcenv.registry import registry as func_env_specs
 from funcenv.registry import spec as find_spec
 from funcenv.registry import unregister
 from funcenv.vector import AutoresetMode
@@ -208,7 +207,7 @@ def register(
     builder = functools.partial(_refuse_single, id) if entry_point is None else entry_point
     register_func_env(id, builder, max_episode_steps, reward_threshold, kwargs)
     _registered[id] = EnvSpec(
-        **vars(loaded_specs[id]),
+        **vars(func_env_specs[id]),
         nondeterministic=nondeterministic,
         order_enforce=order_enforce,
         disable_env_checker=disable_env_checker,
@@ -228,16 +227,13 @@ class _Registry(Mapping[str, EnvSpec]):
     """All specifications by id, with those of installed packages."""
 
     def __getitem__(self, id: str) -> EnvSpec:
-        load_entry_points()
-        return _spec_of(loaded_specs[id])
+        return _spec_of(func_env_specs[id])
 
     def __iter__(self) -> Iterator[str]:
-        load_entry_points()
-        return iter(loaded_specs)
+        return iter(func_env_specs)
 
     def __len__(self) -> int:
-        load_entry_points()
-        return len(loaded_specs)
+        return len(func_env_specs)
 
     def __delitem__(self, id: str) -> None:
         """Forget an id, as `del gymnasium.registry[id]` does, so that it can be registered again."""

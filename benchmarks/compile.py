@@ -57,10 +57,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def first_of_each_class() -> list[str]:
     """Return the first id of each class of environments."""
     import funcenv
-    from funcenv.entry_points import load_entry_points
     from funcenv.registry import registry
 
-    load_entry_points()
     found: dict[type, str] = {}
     for id in registry:
         found.setdefault(type(funcenv.make(id).unwrapped), id)

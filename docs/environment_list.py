@@ -10,7 +10,6 @@ from typing import Any
 from environment_docstrings import parse_docstring
 
 import funcenv
-from funcenv.entry_points import load_entry_points
 
 PACKAGE = "funcenv.envs"  # the site documents the environments of this package
 
@@ -54,7 +53,6 @@ def env_pages(package: str = PACKAGE) -> list[EnvPage]:
 
 def specs_of(package: str) -> list[funcenv.EnvSpec]:
     """Return the specifications that a package has registered."""
-    load_entry_points()
     return [spec for spec in funcenv.registry.values() if str(spec.entry_point).startswith(f"{package}.")]
 
 

@@ -23,7 +23,6 @@ import jax
 import jax.numpy as jnp
 
 import funcenv
-from funcenv.entry_points import load_entry_points
 from funcenv.envs.atari import Atari
 from funcenv.envs.box2d import BipedalWalker, CarRacing
 from funcenv.envs.classic_control import CartPole
@@ -78,7 +77,6 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--folder", type=pathlib.Path, help="where to put the runs; by default they are not kept")
     parser.add_argument("--draw", action="store_true", help="draw the learning curves, and measure nothing")
     options = parser.parse_args(arguments)
-    load_entry_points()
     if options.draw:
         draw_pictures(read_rows())
     elif options.benchmarks:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib.metadata
+import sys
 import threading
 import warnings
 from collections.abc import Callable
@@ -31,6 +32,8 @@ def _load_entry_point(entry: importlib.metadata.EntryPoint) -> None:
         function: Callable[[], None] = entry.load()  # before taking the lock, which this module may need to be imported
         error = None
     except Exception as failure:
+        if _is_being_imported(entry.module):
+            return  # It asks for environments before it defines the function; the next call finds that.
         error = failure
     with _loading_lock:
         if entry.value in _loaded or entry.value in _loading:
@@ -47,6 +50,12 @@ def _load_entry_point(entry: importlib.metadata.EntryPoint) -> None:
     if error is not None:
         message = f"the environments of {entry.value} could not be loaded: {type(error).__name__}: {error}"
         warnings.warn(message, RuntimeWarning, stacklevel=4)
+
+
+def _is_being_imported(name: str) -> bool:
+    """Return whether a module has begun to run, and not ended."""
+    spec = getattr(sys.modules.get(name), "__spec__", None)
+    return bool(getattr(spec, "_initializing", False))  # as Python's own message about circular imports asks
 
 
 @functools.cache

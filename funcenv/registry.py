@@ -13,8 +13,7 @@ import functools
 import json
 import re
 import warnings
-from collections.abc import Callable, Iterable, Mapping
-from types import MappingProxyType
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, Self
 
 from funcenv.checks import explain_calls, require_size
@@ -171,11 +170,30 @@ class _Namespace(NamedTuple):
     max_episode_steps: int | None
 
 
+class _Registry(Mapping[str, EnvSpec]):
+    """A read-only view of all ids that `register` knows, those of installed packages included."""
+
+    def __getitem__(self, id: str) -> EnvSpec:
+        load_entry_points()
+        return _specs[id]
+
+    def __iter__(self) -> Iterator[str]:
+        load_entry_points()
+        return iter(_specs)
+
+    def __len__(self) -> int:
+        load_entry_points()
+        return len(_specs)
+
+    def __repr__(self) -> str:
+        return f"<the ids of {len(self)} environments; funcenv.pprint_registry() lists them>"
+
+
 _specs: dict[str, EnvSpec] = {}
 _families: list[Callable[[], Iterable[EnvSpec]]] = []
 _namespaces: dict[str, _Namespace] = {}
-registry: Mapping[str, EnvSpec] = MappingProxyType(_specs)
-"""A read-only view of all ids that `register` knows. It does not load installed packages, as `spec(id)` does."""
+registry: Mapping[str, EnvSpec] = _Registry()
+"""A read-only view of all ids that `register` knows, those of installed packages included, without families."""
 
 
 def register(

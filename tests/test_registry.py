@@ -1,5 +1,6 @@
 """Environments by name."""
 
+import os
 import subprocess
 import sys
 
@@ -106,6 +107,34 @@ def test_a_module_in_the_id_is_imported_first(tmp_path, monkeypatch):
 def test_the_registry_cannot_be_written_to():
     with pytest.raises(TypeError):
         funcenv.registry["X-v0"] = EnvSpec("X-v0", CartPole)
+
+
+def test_the_registry_is_full_from_the_start():
+    code = "import funcenv; assert 'CartPole-v1' in list(funcenv.registry), funcenv.registry"
+    subprocess.run([sys.executable, "-c", code], check=True)
+    assert (
+        repr(funcenv.registry)
+        == f"<the ids of {len(funcenv.registry)} environments; funcenv.pprint_registry() lists them>"
+    )
+
+
+def test_a_package_may_look_at_the_registry_while_it_is_imported(tmp_path):
+    (tmp_path / "my_lab.py").write_text(
+        "import funcenv\n"
+        "from funcenv.envs import CartPole\n"
+        "if 'lab/Moon-v4' not in funcenv.registry:\n"
+        "    funcenv.register('lab/Moon-v4', CartPole)\n"
+        "def register_more():\n"
+        "    funcenv.register('lab/Moon-v5', CartPole)\n"
+    )
+    metadata = tmp_path / "my_lab-0.1.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: my_lab\nVersion: 0.1\n")
+    (metadata / "entry_points.txt").write_text("[funcenv.envs]\nmy_lab = my_lab:register_more\n")
+    path = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
+    for first in ("import my_lab", "import funcenv"):
+        code = f"{first}, funcenv; assert funcenv.make('lab/Moon-v4') == funcenv.make('lab/Moon-v5')"
+        subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, env={**os.environ, "PYTHONPATH": path})
 
 
 def test_a_package_that_fails_is_named_and_the_others_load():

@@ -95,6 +95,21 @@ def count_eqn(eqn: Any) -> float:
     return 0.0 if name in _FREE else float(size * _OPERATIONS_PER_WORD.get(name, 1))
 
 
+def is_matrix_product(eqn: Any) -> bool:
+    """Return whether an equation multiplies two matrices, as a convolution does, too.
+
+    Batches of matrices in both arguments do not count: they are one small product for each entry of the batch.
+
+    >>> program = jax.make_jaxpr(lambda rows: rows @ jax.numpy.eye(3))
+    >>> [is_matrix_product(program(jax.numpy.zeros(shape)).eqns[-1]) for shape in ((5, 3), (3,))]
+    [True, False]
+    """
+    if eqn.primitive.name == "dot_general":
+        _, (batch_axes, _) = eqn.params["dimension_numbers"]
+        return not batch_axes and len(eqn.outvars[0].aval.shape) > 1
+    return bool(eqn.primitive.name == "conv_general_dilated")
+
+
 _FREE = frozenset({"broadcast_in_dim", "reshape", "convert_element_type", "squeeze", "slice", "random_wrap",
                    "random_unwrap", "stop_gradient", "copy"})  # fmt: skip
 

@@ -212,7 +212,7 @@ def is_reset_costly(env: AnyEnv, num_envs: int) -> bool:
 
 
 def require_fitting(env: AnyEnv, num_envs: int) -> None:
-    """Raise `Refusal` unless XLA can put reset and step into a kernel, as far as those of one environment show.
+    """Raise `Refusal` unless a kernel can and should hold reset and step, as far as those of one environment show.
 
     A batch of them takes longer to trace, which is in vain for programs as large as those of rigid bodies.
 
@@ -228,6 +228,7 @@ def require_fitting(env: AnyEnv, num_envs: int) -> None:
         try:
             for program in _programs_of_one(env, num_envs):
                 single_kernel.require_supported(program)
+                single_kernel.require_no_image(program)
         except Refusal as reason:
             return str(reason)
         return None

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import jax
 import jax.numpy as jnp
 
+from funcenv._compile.jaxpr import iter_eqns
 from funcenv._jax import optimization_barrier
+
+if TYPE_CHECKING:
+    from jax.extend.core import Jaxpr
 
 Tree = TypeVar("Tree")
 
@@ -33,3 +37,12 @@ def _behind_barrier(tree: Any) -> Any:
 def _behind_branch(tree: Any) -> Any:
     taken = _behind_barrier(jnp.ones((), bool))
     return jax.lax.cond(taken, lambda tree: tree, lambda tree: jax.tree.map(jnp.zeros_like, tree), tree)
+
+
+def materializes(jaxpr: Jaxpr) -> bool:
+    """Return whether a program stores values by `materialize`.
+
+    >>> materializes(jax.make_jaxpr(materialize)(1.0).jaxpr), materializes(jax.make_jaxpr(jnp.sin)(1.0).jaxpr)
+    (True, False)
+    """
+    return any(eqn.primitive.name == "optimization_barrier" for eqn in iter_eqns(jaxpr))

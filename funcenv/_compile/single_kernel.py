@@ -18,8 +18,9 @@ import jax.numpy as jnp
 
 from funcenv._compile import store
 from funcenv._compile.host_split import DirectProgram, SplitProgram, split_host_call
-from funcenv._compile.jaxpr import iter_eqns
+from funcenv._compile.jaxpr import count_eqn, is_matrix_product, iter_eqns
 from funcenv._compile.kept_jit import KeptJit
+from funcenv._compile.materialize import materializes
 from funcenv._compile.options import (
     is_debugging,
     is_tracing,
@@ -35,6 +36,7 @@ from funcenv.random._counter_based import Style
 from funcenv.random.generators import with_style
 
 MAX_EQUATIONS = 5000  # larger programs are not compiled to a single kernel
+_MAX_PRODUCT_OPERATIONS = 2.0**14  # nor are those with larger products of matrices
 
 CALLS_HOST = "the program calls the host"
 
@@ -139,7 +141,10 @@ class SingleKernel:
         """Return the kernel for these arguments; raise `Refusal` if it cannot be compiled, or is not right."""
 
         def trace() -> Any:
-            require_no_host_call(self._plain.jitted.trace(*args).jaxpr.jaxpr)  # raises errors of the function, too
+            plain = self._plain.jitted.trace(*args).jaxpr.jaxpr  # raises errors of the function, too
+            require_no_host_call(plain)
+            if self._style is Style.BATCHED_SINGLE_KERNEL:
+                require_no_image(plain)
             return self.kernel.trace(*args)
 
         def compile_kernel(meanwhile: Callable[[], object], *args: Any) -> Any:
@@ -281,7 +286,8 @@ def _keep_arguments_used(args: Any) -> jax.Array:
 def require_supported(jaxpr: Any) -> None:
     """Raise `Refusal` if a program has operations that XLA cannot put into a kernel: sorting, callbacks or solvers.
 
-    Programs of more than `MAX_EQUATIONS` equations, such as rigid bodies, take too long to compile.
+    Programs of more than `MAX_EQUATIONS` equations, such as rigid bodies, take too long to compile. Products of
+    matrices are computed number by number in a kernel, which is slower if they are large.
 
     >>> require_supported(jax.make_jaxpr(jnp.sort)(jnp.ones(3)).jaxpr)
     Traceback (most recent call last):
@@ -292,6 +298,9 @@ def require_supported(jaxpr: Any) -> None:
         raise Refusal(f"the program has {len(names):,} operations, more than the {MAX_EQUATIONS:,} of a kernel")
     if unsupported := sorted(_UNSUPPORTED.intersection(names)):
         raise Refusal(f"a kernel cannot hold the operation {unsupported[0]}")
+    products = sum(map(count_eqn, filter(is_matrix_product, iter_eqns(jaxpr))))
+    if products > _MAX_PRODUCT_OPERATIONS:
+        raise Refusal(f"its products of matrices take {products:,.0f} operations, which are slower in a kernel")
 
 
 def require_no_host_call(jaxpr: Any) -> list[str]:
@@ -300,6 +309,16 @@ def require_no_host_call(jaxpr: Any) -> list[str]:
     if any("callback" in name for name in names):
         raise Refusal(CALLS_HOST)
     return names
+
+
+def require_no_image(jaxpr: Any) -> None:
+    """Raise `Refusal` if a program for a batch stores parts of an image.
+
+    A plain program then draws as fast as a kernel would, and compiles in half the time. Single images are drawn faster
+    in a kernel.
+    """
+    if materializes(jaxpr):
+        raise Refusal("it stores parts of an image, which is drawn as fast without a kernel")
 
 
 _UNSUPPORTED = frozenset(

@@ -10,7 +10,6 @@ from typing import Any
 
 import jax
 
-from funcenv.entry_points import load_entry_points
 from funcenv.registry import registry
 from funcenv.vector import AutoresetMode
 from funcenv.verify.digest import Trace
@@ -79,7 +78,6 @@ def is_exact() -> bool:
 
 def is_family_member(id: str) -> bool:
     """Return whether an id is one of a family, such as the games of Atari, and has a shorter record."""
-    load_entry_points()
     return id not in registry
 
 

@@ -16,7 +16,6 @@ import tempfile
 from collections.abc import Sequence
 from typing import Any
 
-from funcenv.entry_points import load_entry_points
 from funcenv.files import write_text
 from funcenv.registry import registry
 from funcenv.vector import AutoresetMode
@@ -58,7 +57,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def ids_to_record() -> list[str]:
     """Return the ids that have a record: all that this package registers one by one, and some games of Atari."""
-    load_entry_points()
     own = [id for id, known in registry.items() if str(known.entry_point).startswith("funcenv.envs.")]
     return own + [f"ALE/{name}-v5" for name in GAMES]
 

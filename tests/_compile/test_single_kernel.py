@@ -95,3 +95,11 @@ def test_large_programs_are_not_attempted():
 
     program = SingleKernel(function)
     assert program(1.0) == -1.0 and "more than the 5,000" in program.refusal
+
+
+def test_large_products_of_matrices_are_not_attempted():
+    multiply = SingleKernel(lambda rows: rows @ jnp.ones((16, 16)))
+    np.testing.assert_array_equal(multiply(jnp.ones((2, 16))), jnp.full((2, 16), 16.0))
+    assert multiply.refusal is None
+    np.testing.assert_array_equal(multiply(jnp.ones((64, 16))), jnp.full((64, 16), 16.0))
+    assert "products of matrices take 32,768 operations" in multiply.refusal

@@ -9,7 +9,7 @@ import funcenv
 from funcenv import AutoresetMode, FuncVectorEnv
 from funcenv._compile.verified import recorded_choices
 from funcenv.envs import CartPole, Pendulum
-from funcenv.wrappers import TimeLimit, TransformReward
+from funcenv.wrappers import PixelObservation, TimeLimit, TransformReward
 from tests.support import environments
 
 pytestmark = pytest.mark.fast_path
@@ -128,6 +128,13 @@ def test_what_cannot_be_a_kernel_runs_as_before(choices, monkeypatch):
     vstate, _ = venv.reset(funcenv.key(0))
     compare(lambda vstate, key: play(venv, vstate, key), vstate, funcenv.key(1), monkeypatch=monkeypatch)
     assert tried(choices) == {3: "a kernel cannot hold the operation sort"}
+
+
+def test_images_are_drawn_plainly(choices, monkeypatch):
+    venv = FuncVectorEnv(TimeLimit(PixelObservation(CartPole(), 8, 12), 9), 3)
+    vstate, _ = venv.reset(funcenv.key(0))
+    compare(lambda vstate, key: play(venv, vstate, key), vstate, funcenv.key(1), monkeypatch=monkeypatch)
+    assert tried(choices) == {3: "it stores parts of an image, which is drawn as fast without a kernel"}
 
 
 def test_a_call_from_python_tries_nothing(choices):

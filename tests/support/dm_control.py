@@ -9,7 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 
 import funcenv
-from funcenv.entry_points import load_entry_points
 from funcenv.envs.mujoco.mujoco_task import Start
 from funcenv.host import from_words, to_words
 from funcenv.registry import registry
@@ -39,7 +38,6 @@ suite = _import_suite()
 
 def ids() -> list[str]:
     """Return the registered ids of the suite."""
-    load_entry_points()
     return [id for id in registry if id.startswith(_PREFIX)]
 
 

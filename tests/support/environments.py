@@ -18,7 +18,6 @@ from funcenv import wrappers
 from funcenv._compile.jaxpr import count_jaxpr, iter_eqns
 from funcenv._compile.single_kernel import require_supported
 from funcenv._compile.verified import Refusal
-from funcenv.entry_points import load_entry_points
 from funcenv.registry import registry
 from funcenv.spaces import Box
 
@@ -61,7 +60,6 @@ class Case(NamedTuple):
 
 def ids() -> list[str]:
     """Return every registered id, except those that test files register for themselves."""
-    load_entry_points()
     return [id for id in registry if not id.startswith("test/")]
 
 

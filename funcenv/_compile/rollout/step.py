@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import jax
 
 from funcenv._compile import lazy_reset, traced_step
-from funcenv._compile.jaxpr import count_eqn, count_jaxpr, iter_eqns
+from funcenv._compile.jaxpr import count_eqn, count_jaxpr, is_matrix_product, iter_eqns
 from funcenv._compile.switch import is_enabled
 from funcenv._jax import Partial, Shape
 from funcenv.policy import key_of_step
@@ -97,7 +97,7 @@ def network_operations(policy: Any, observation: Any, policy_keys: jax.Array) ->
     """
     jaxpr = _jaxpr_of_one(policy, observation, policy_keys)
     products = [eqn for eqn in iter_eqns(jaxpr) if eqn.primitive.name in ("dot_general", "conv_general_dilated")]
-    slow = sum(count_eqn(eqn) for eqn in products if len(eqn.outvars[0].aval.shape) > 1)
+    slow = sum(map(count_eqn, filter(is_matrix_product, products)))
     return count_jaxpr(jaxpr) + 7 * slow if products else 0.0
 
 
