@@ -61,8 +61,9 @@ class Folder:
     """folder of this run; by default a folder in --runs, named after the task and the time"""
     runs: Annotated[str, "FOLDER"] = "runs"
     """folder for runs"""
-    checkpoint_seconds: float = 30.0
-    """time between checkpoints; one is also written at the end and when the run is stopped"""
+    checkpoint_seconds: float | None = None
+    """time between checkpoints; by default 30, or more where saving would take over a twentieth of the run; one is
+    also written at the end and when the run is stopped"""
     replay_episodes: int = 3
     """episodes of the trained agent in replay.html, 0 for no replay"""
     final_episodes: int = 100

@@ -91,7 +91,7 @@ _WALKERS_SIMBA: dict[str, Any] = {**_MUJOCO_SIMBA, "buffer_size": 1_000_000, "n_
 
 # The discount is that of rl-baselines3-zoo's SAC and TQC.
 _BIPEDAL_WALKER_SIMBA: dict[str, Any] = {
-    "total_timesteps": 500_000,
+    "total_timesteps": 1_000_000,
     "buffer_size": 400_000,
     "n_step": 3,
     "gamma": 0.98,

@@ -20,7 +20,7 @@ import funcenv
 from funcenv.envs import Pendulum
 from funcenv.train import ppo, run
 from funcenv.train.loop import Learner
-from funcenv.train.runs import checkpoint
+from funcenv.train.runs import checkpoint, course
 from funcenv.train.runs.metrics import CLOCK_COLUMNS
 from tests.support.training import same_states
 
@@ -353,6 +353,19 @@ def test_a_damaged_config_is_named(tmp_path, text):
         run.read_config(tmp_path)
     with pytest.raises(FileNotFoundError, match="is not a run"):
         run.read_config(tmp_path / "nowhere")
+
+
+def test_saving_takes_a_small_part_of_a_run(tiny, tmp_path, monkeypatch):
+    """After a save a run trains for many times as long, unless the time between checkpoints is given."""
+    saved, save = [], course.Course.save
+    monkeypatch.setattr(course.Course, "save", lambda self, state: [saved.append(self), save(self, state)])
+    monkeypatch.setattr(course, "MAX_UPDATES_PER_CALL", 1)
+    monkeypatch.setattr(course, "_CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr(course, "_SAVES_BETWEEN", 1e9)
+    run.start(tiny, tmp_path / "default", replay_episodes=0)
+    assert len(saved) == 2  # after the first update, and at the end
+    run.start(tiny, tmp_path / "given", replay_episodes=0, checkpoint_seconds=0)
+    assert len(saved) == 2 + tiny.num_updates + 1
 
 
 @pytest.mark.parametrize("checkpoint_seconds", [0.0, 30.0])

@@ -122,11 +122,14 @@ class Course:
         return metrics
 
 
-def advance(course: Course, state: Any, checkpoint_seconds: float, signals: list[int], end: float = math.inf) -> Any:
+def advance(
+    course: Course, state: Any, checkpoint_seconds: float | None, signals: list[int], end: float = math.inf
+) -> Any:
     """Train until the end of the run, its threshold, a signal or a CPU time of the process; return the train state."""
     learner, report = course.learner, course.report
     report.enter("training")
     done, num_updates, last_save = learner.num_updates_done(state), 1, time.perf_counter()
+    interval = _CHECKPOINT_SECONDS if checkpoint_seconds is None else checkpoint_seconds
     number = 0  # number of the signal that all processes know of; each must do as many calls as the others
     is_over = False
     while done < learner.config.num_updates and not number and not is_over and not course.is_solved:
@@ -147,16 +150,23 @@ def advance(course: Course, state: Any, checkpoint_seconds: float, signals: list
         num_updates = int(np.clip(advanced * SECONDS_PER_CALL / max(seconds, 1e-6), 1, MAX_UPDATES_PER_CALL))
         done += advanced
         # Clocks and signals differ between processes, which must do the same.
-        is_due = time.perf_counter() - last_save >= checkpoint_seconds
+        is_due = time.perf_counter() - last_save >= interval
         is_over = time.process_time() >= end
         decisions = all_gather_scalars(num_updates, is_due, signals[0] if signals else 0, is_over)
         num_updates, number, is_over = int(decisions[0, 0]), int(decisions[:, 2].max()), bool(decisions[:, 3].any())
         if number and not signals:
             signals.append(number)
         if decisions[0, 1]:
+            begin = time.perf_counter()
             course.save(state)
             last_save = time.perf_counter()
+            if checkpoint_seconds is None:
+                interval = max(_CHECKPOINT_SECONDS, _SAVES_BETWEEN * (last_save - begin))
     return state
+
+
+_CHECKPOINT_SECONDS = 30.0
+_SAVES_BETWEEN = 19.0  # A run trains for so many times as long as it has saved: a save takes a twentieth of its time.
 
 
 def donates(config: Any) -> bool:

@@ -96,7 +96,7 @@ def start(
     folder: str | os.PathLike[str],
     *,
     algorithm: str | Algorithm | None = None,
-    checkpoint_seconds: float = 30.0,
+    checkpoint_seconds: float | None = None,
     replay_episodes: int = 3,
     final_episodes: int = 0,
     max_cpu_seconds: float = math.inf,
@@ -109,7 +109,8 @@ def start(
         config: A configuration, for example `funcenv.train.algorithms.ppo.Config(...)`.
         folder: Where to write. It must be empty, or not exist.
         algorithm: An `Algorithm` or its name; by default the module that defines the class of `config`.
-        checkpoint_seconds: Time between checkpoints. One is also written at the end and when the run is stopped.
+        checkpoint_seconds: Time between checkpoints; by default 30, or as much more as keeps saving, of a large replay
+            buffer, at a twentieth of the run's time. One is also written at the end and when the run is stopped.
         replay_episodes: Number of episodes of the trained agent in `replay.html`, 0 for no replay.
         final_episodes: Largest number of whole episodes that each trained agent plays at the end, greedy and exploring;
             fewer if they would take more than a tenth of the run's steps. `RunResult.final` holds their returns, by
@@ -158,7 +159,7 @@ def resume(
     folder: str | os.PathLike[str],
     *,
     config: Any = None,
-    checkpoint_seconds: float = 30.0,
+    checkpoint_seconds: float | None = None,
     replay_episodes: int = 3,
     final_episodes: int = 0,
     max_cpu_seconds: float = math.inf,
@@ -242,7 +243,7 @@ def _train(
     get_state: Callable[[Callable[[Any], None]], Any],
     key: jax.Array,
     folder: pathlib.Path,
-    checkpoint_seconds: float,
+    checkpoint_seconds: float | None,
     limits: _Limits,
     logs: LogOptions,
     console: Console,
