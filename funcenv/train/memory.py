@@ -26,9 +26,7 @@ class MemoryEstimate(NamedTuple):
     agents: int  # parameters, targets, the optimizer, statistics
     batch: int  # what an update collects
     networks: int  # the layers of all networks for a batch, or for a minibatch from the replay buffer
-    checkpoint: (
-        int  # the compressed copy of a train state that is being saved; 0 on accelerators, where the host has it
-    )
+    checkpoint: int  # the compressed copy of a train state that is being saved, which the host of an accelerator holds
 
     @property
     def total(self) -> int:
