@@ -6,12 +6,16 @@ Its parameters may also be traced; shapes and dtypes are known then, but bounds 
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import jax
 import numpy as np
 
-from funcenv.func_env import AnyEnv
+from funcenv._jax import Shape, uses_64_bits
+from funcenv.func_env import AnyEnv, first_state
+from funcenv.random import default_impl
 from funcenv.random import key as new_key
 from funcenv.spaces import Box
 from funcenv.spaces.space import AnySpace
@@ -44,9 +48,37 @@ def info_shapes(env: AnyEnv) -> dict[str, Any]:
     >>> {name: leaf.shape for name, leaf in info_shapes(funcenv.make("Taxi-v4")).items()}
     {'action_mask': (6,), 'prob': ()}
     """
-    env = first_env(env)
-    info: dict[str, Any] = jax.eval_shape(lambda: env.state_info(env.initial(new_key(0))))
-    return info
+    return dict(_shapes_of(_first_info, env))
+
+
+def state_shapes(env: AnyEnv) -> Any:
+    """Return a state, as shapes and dtypes.
+
+    >>> import funcenv
+    >>> state_shapes(funcenv.make("CartPole-v1")).elapsed_steps
+    ShapeDtypeStruct(shape=(), dtype=int32)
+    """
+    return _shapes_of(first_state, env)
+
+
+def _first_info(env: AnyEnv, key: jax.Array) -> dict[str, Any]:
+    return env.state_info(env.initial(key))
+
+
+def _shapes_of(function: Callable[[AnyEnv, jax.Array], Any], env: AnyEnv) -> Any:
+    """Return the shapes and dtypes of what a function returns for an environment, traced once for each kind of it."""
+    leaves, structure = jax.tree.flatten(first_env(env))
+    kinds = map(jax.typeof, leaves)
+    shapes = (Shape(kind.shape, kind.dtype, weak_type=kind.weak_type) for kind in kinds)
+    return _traced_shapes(function, (default_impl(), uses_64_bits()), structure, *shapes)
+
+
+@functools.lru_cache(maxsize=256)
+def _traced_shapes(
+    function: Callable[[AnyEnv, jax.Array], Any], settings: Any, structure: Any, *parameters: Any
+) -> Any:
+    del settings  # they only keep apart what differs in its dtypes
+    return jax.eval_shape(lambda env: function(env, new_key(0)), jax.tree.unflatten(structure, parameters))
 
 
 def require_lives(env: AnyEnv) -> None:

@@ -7,10 +7,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from funcenv.func_env import Action, State, first_state
+from funcenv.func_env import Action, State
 from funcenv.spaces import Dict
 from funcenv.spaces.space import AnySpace
-from funcenv.wrappers._spaces import array_space, first_env
+from funcenv.wrappers._spaces import array_space, state_shapes
 from funcenv.wrappers.base import Wrapper
 
 
@@ -39,7 +39,7 @@ class StateObservation(Wrapper[State, Action, dict[str, Any]]):
 
     def state_of(self, observation: dict[str, Any]) -> Any:
         """Return the state that an observation shows."""
-        leaves, structure = jax.tree_util.tree_flatten_with_path(self._abstract_state())
+        leaves, structure = jax.tree_util.tree_flatten_with_path(state_shapes(self.env))
         return jax.tree.unflatten(structure, [jnp.asarray(observation["state"][_name(path)]) for path, _ in leaves])
 
     @staticmethod
@@ -55,11 +55,8 @@ class StateObservation(Wrapper[State, Action, dict[str, Any]]):
     @property
     def state_space(self) -> Dict:
         """A `Box` for each array of the state, with the bounds of its dtype."""
-        arrays = jax.eval_shape(self.arrays_of, self._abstract_state())
+        arrays = jax.eval_shape(self.arrays_of, state_shapes(self.env))
         return Dict({name: array_space(array) for name, array in arrays.items()})
-
-    def _abstract_state(self) -> Any:
-        return jax.eval_shape(lambda: first_state(first_env(self.env), jax.random.key(0)))
 
 
 def _name(path: tuple[Any, ...]) -> str:
