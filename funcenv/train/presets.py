@@ -262,7 +262,10 @@ PRESETS: dict[tuple[str, str], dict[str, Any]] = {
     ("simba", "HalfCheetah-v5"): _MUJOCO_SIMBA,
     ("simba", "Hopper-v5"): _WALKERS_SIMBA,
     ("simba", "Walker2d-v5"): {**_WALKERS_SIMBA, "anneal_learning_rate": True},  # a constant one was not tried
-    ("simba", "Ant-v5"): {"total_timesteps": 1_000_000, "buffer_size": 1_000_000, "n_step": 3},
+    **dict.fromkeys(
+        (("simba", "Ant-v5"), ("simba", "Humanoid-v5")),
+        {"total_timesteps": 1_000_000, "buffer_size": 1_000_000, "n_step": 3},
+    ),
     ("simba", "BipedalWalker-v3"): _BIPEDAL_WALKER_SIMBA,
     **{("simba", env_id): _DM_CONTROL_SIMBA for env_id in SUITES["dm_control"]},
     ("ppo", "CartPole-v0"): {"total_timesteps": 200_000},
@@ -405,6 +408,7 @@ BEST_ALGORITHMS = {
     "BitFlip-v0": "dqn",  # the sparse rewards of goals need hindsight
     "GoalReacher-v0": "sac",
     "HalfCheetah-v5": "simba",
+    "Humanoid-v5": "simba",
     "MountainCarContinuous-v0": "sac",
     "Pendulum-v1": "sac",
     "Reacher-v5": "sac",
