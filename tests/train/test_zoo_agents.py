@@ -42,7 +42,7 @@ def test_an_agent_reaches_what_its_file_says():
     ("name", "said"),
     [
         ("zoo/CartPoel-v1", "the zoo has no agent of 'CartPoel-v1'; did you mean zoo/CartPole-v1? It has agents of "),
-        ("zoo/Humanoid-v5", "the zoo has no agent of 'Humanoid-v5'; "),
+        ("zoo/Pusher-v5", "the zoo has no agent of 'Pusher-v5'; "),
         ("zoo/", "the zoo has no agent of ''; it has agents of "),
     ],
 )
@@ -73,7 +73,7 @@ def test_play_shows_an_agent_of_the_zoo(monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("arguments", "status", "said"),
     [
-        (["Humanoid-v5", "--agent"], 1, "the zoo has no agent of 'Humanoid-v5'"),
+        (["Pusher-v5", "--agent"], 1, "the zoo has no agent of 'Pusher-v5'"),
         (["CartPole-v1", "--agent", "1"], 2, "--agent 1 is one of a run's agents; name the run with --watch RUN"),
         (["--watch", "runs/x", "--agent"], 2, "--watch runs/x needs a number after --agent"),
         (["CartPole-v1", "--agent", "--env-params", "gravity", "1"], 2, "leave --env-params out"),
