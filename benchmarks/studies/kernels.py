@@ -22,6 +22,7 @@ from unittest import mock
 import jax
 import jax.numpy as jnp
 import numpy as np
+from policies import loop  # a study of this folder
 
 import funcenv
 from funcenv import FuncVectorEnv, adapters
@@ -88,25 +89,6 @@ def policy_of(env: Any) -> Callable[[Any, jax.Array], Any]:
     return policy
 
 
-def loop(venv: Any, policy: Callable[[Any, jax.Array], Any]) -> Callable[[jax.Array], Any]:
-    """Return a loop as a user writes it."""
-
-    @jax.jit
-    def play(key: jax.Array) -> jax.Array:
-        def step(carry: Any, index: jax.Array) -> tuple[Any, None]:
-            vstate, observation, total = carry
-            keys = jax.random.split(jax.random.fold_in(key, index), venv.num_envs)
-            vstate, timestep = venv.step(vstate, jax.vmap(policy)(observation, keys))
-            return (vstate, timestep.observation, total + timestep.reward), None
-
-        vstate, timestep = venv.reset(key)
-        carry = vstate, timestep.observation, jnp.zeros_like(timestep.reward)
-        total: jax.Array = jax.lax.scan(step, carry, jnp.arange(NUM_STEPS))[0][2]
-        return total
-
-    return play
-
-
 def stateful(make: Callable[[], Any], num_steps: int) -> Callable[[jax.Array], Any]:
     """Return a loop over the steps of a stateful environment, which is made and reset once."""
     made: list[Any] = []
@@ -134,7 +116,7 @@ def measure(case: str) -> dict[str, tuple[float, float]]:
             NUM_ENVS * NUM_STEPS,
             lambda key: funcenv.rollout(venv, policy, key, num_steps=NUM_STEPS, collect=None)[2],
         ),
-        "loop": (NUM_ENVS * NUM_STEPS, loop(venv, policy)),
+        "loop": (NUM_ENVS * NUM_STEPS, loop(venv, policy, NUM_STEPS)),
         "vector": (NUM_ENVS * NUM_STEPS, stateful(lambda: adapters.FunctionalVectorEnv(env, NUM_ENVS), NUM_STEPS)),
         "single": (NUM_SINGLE_STEPS, stateful(lambda: adapters.FunctionalEnv(env), NUM_SINGLE_STEPS)),
     }
