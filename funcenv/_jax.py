@@ -24,6 +24,18 @@ reshard: Callable[..., Any] = jax.sharding.reshard
 set_xla_metadata: Callable[..., Any] = xla_metadata.set_xla_metadata
 
 
+def kinds(tree: Any) -> tuple[Any, ...]:
+    """Return the structure of a pytree, and the shape and dtype of each leaf: hashable, and enough to trace with.
+
+    >>> structure, *shapes = kinds({"x": 1.0})
+    >>> jax.tree.unflatten(structure, shapes)
+    {'x': ShapeDtypeStruct(shape=(), dtype=float32, weak_type=True)}
+    """
+    leaves, structure = jax.tree.flatten(tree)
+    found = map(jax.typeof, leaves)
+    return structure, *(Shape(kind.shape, kind.dtype, weak_type=kind.weak_type) for kind in found)
+
+
 def uses_64_bits() -> bool:
     """Return whether JAX computes with 64-bit numbers.
 

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from funcenv._jax import Shape
+from funcenv._jax import kinds
 from funcenv.checks import require_size
 from funcenv.func_env import AnyEnv, FuncEnv, require_env
 from funcenv.random import key as new_key
@@ -351,9 +351,7 @@ def _require_shares(shares: Any, num_tasks: int) -> tuple[int, ...]:
 
 def _common_infos(envs: Sequence[AnyEnv]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the names that the infos of all environments have, of states and of transitions."""
-    leaves, structure = jax.tree.flatten(tuple(envs))
-    kinds = map(jax.typeof, leaves)
-    return _names(structure, *(Shape(kind.shape, kind.dtype, weak_type=kind.weak_type) for kind in kinds))
+    return _names(*kinds(tuple(envs)))
 
 
 @functools.lru_cache(maxsize=256)

@@ -112,10 +112,8 @@ def test_the_registry_cannot_be_written_to():
 def test_the_registry_is_full_from_the_start():
     code = "import funcenv; assert 'CartPole-v1' in list(funcenv.registry), funcenv.registry"
     subprocess.run([sys.executable, "-c", code], check=True)
-    assert (
-        repr(funcenv.registry)
-        == f"<the ids of {len(funcenv.registry)} environments; funcenv.pprint_registry() lists them>"
-    )
+    size = len(funcenv.registry)
+    assert repr(funcenv.registry) == f"<the ids of {size} environments; funcenv.pprint_registry() lists them>"
 
 
 def test_a_package_may_look_at_the_registry_while_it_is_imported(tmp_path):

@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, UInt
 
 from funcenv._compile.options import default_promotion
-from funcenv._jax import Shape, uses_64_bits
+from funcenv._jax import kinds, uses_64_bits
 from funcenv.func_env import FuncEnv
 from funcenv.interop.stable import conform, stable_struct
 from funcenv.random.keys import is_key
@@ -215,7 +215,7 @@ class ImportedEnv(FuncEnv[ImportedState, Any, Any]):
 
     def _structs(self, key: jax.Array) -> Outcome:
         """Return the shapes and dtypes of stable states and of infos."""
-        return _structs(self.source, *_kinds((self.params, key)))
+        return _structs(self.source, uses_64_bits(), *kinds((self.params, key)))
 
     def _state(self, outcome: Outcome, like: Outcome) -> ImportedState:
         return ImportedState(
@@ -293,18 +293,11 @@ def _with_keys(state: Any, key: jax.Array) -> Any:
     return jax.tree.map(restore, state, is_leaf=lambda leaf: isinstance(leaf, _Key))
 
 
-def _kinds(args: Any) -> tuple[Any, ...]:
-    """Return what the shapes and dtypes of states depend on; hashable."""
-    leaves, structure = jax.tree.flatten(args)
-    kinds = [jax.typeof(leaf) for leaf in leaves]
-    return uses_64_bits(), structure, *(Shape(kind.shape, kind.dtype, weak_type=kind.weak_type) for kind in kinds)
-
-
 @functools.lru_cache(maxsize=256)
-def _structs(source: Source, wide: bool, structure: Any, *kinds: Any) -> Outcome:
+def _structs(source: Source, wide: bool, structure: Any, *shapes: Any) -> Outcome:
     """Return the shapes and dtypes of stable states and of infos."""
     del wide  # it only keeps the dtypes apart
-    params, key = jax.tree.unflatten(structure, kinds)
+    params, key = jax.tree.unflatten(structure, shapes)
     action = source.action_space.abstract_member()
 
     def advance(state: Any) -> Outcome:

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import jax
 import numpy as np
 
-from funcenv._jax import Shape, uses_64_bits
+from funcenv._jax import kinds, uses_64_bits
 from funcenv.func_env import AnyEnv, first_state
 from funcenv.random import default_impl
 from funcenv.random import key as new_key
@@ -67,10 +67,7 @@ def _first_info(env: AnyEnv, key: jax.Array) -> dict[str, Any]:
 
 def _shapes_of(function: Callable[[AnyEnv, jax.Array], Any], env: AnyEnv) -> Any:
     """Return the shapes and dtypes of what a function returns for an environment, traced once for each kind of it."""
-    leaves, structure = jax.tree.flatten(first_env(env))
-    kinds = map(jax.typeof, leaves)
-    shapes = (Shape(kind.shape, kind.dtype, weak_type=kind.weak_type) for kind in kinds)
-    return _traced_shapes(function, (default_impl(), uses_64_bits()), structure, *shapes)
+    return _traced_shapes(function, (default_impl(), uses_64_bits()), *kinds(first_env(env)))
 
 
 @functools.lru_cache(maxsize=256)

@@ -55,8 +55,8 @@ class StateObservation(Wrapper[State, Action, dict[str, Any]]):
     @property
     def state_space(self) -> Dict:
         """A `Box` for each array of the state, with the bounds of its dtype."""
-        arrays = jax.eval_shape(self.arrays_of, state_shapes(self.env))
-        return Dict({name: array_space(array) for name, array in arrays.items()})
+        leaves = jax.tree_util.tree_leaves_with_path(state_shapes(self.env))
+        return Dict({_name(path): array_space(leaf) for path, leaf in leaves})
 
 
 def _name(path: tuple[Any, ...]) -> str:
