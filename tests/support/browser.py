@@ -111,15 +111,31 @@ def browser():
     """Open a browser window for all tests."""
     if CHROMIUM is None or CHROMEDRIVER is None:
         pytest.skip("NO BROWSER: the pages are not tested; install it: apt-get install chromium chromium-driver")
-    with subprocess.Popen([CHROMEDRIVER, "--port=0"], stdout=subprocess.PIPE, text=True) as driver:
+    driver, port = _start_driver()
+    with driver:
         try:
-            for line in driver.stdout:
-                if "started successfully on port" in line:
-                    port = int(line.split()[-1].rstrip("."))
-                    break
             window = Browser(port)
             yield window
             window.close()
         finally:
             driver.terminate()
             driver.stdout.read()
+
+
+def _start_driver(attempts=5):
+    """Return a process of ChromeDriver and its port.
+
+    It draws a port for IPv4 and needs the same for IPv6, so that it ends where another process has taken that one.
+    """
+    said = ""
+    for _ in range(attempts):
+        driver = subprocess.Popen(
+            [CHROMEDRIVER, "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+        for line in driver.stdout:
+            said += line
+            if "started successfully on port" in line:
+                return driver, int(line.split()[-1].rstrip("."))
+        said += f"(exit {driver.wait()})\n"
+        driver.stdout.close()
+    raise RuntimeError(f"ChromeDriver did not start in {attempts} attempts; it said:\n{said}")
