@@ -50,7 +50,7 @@ def test_train_leaves_a_run_where_it_is_told(trained, capsys):
 
 def test_train_names_its_run_below_runs(tmp_path, capsys):
     assert (
-        main(["train", "Acrobot-v1", "--runs", str(tmp_path), "--total-timesteps", "4096", "--final-episodes=0"]) == 0
+        main(["train", "Acrobot-v1", "--runs", str(tmp_path), "--total-timesteps", "8192", "--final-episodes=0"]) == 0
     )
     (folder,) = tmp_path.iterdir()
     assert folder.name.startswith("Acrobot-v1-ppo-seed0-")

@@ -1,0 +1,151 @@
+"""How much return an agent leaves: its episodes beside the best that a search in the same environment finds.
+
+    python benchmarks/studies/bounds.py acrobot                         fewest steps, by search in the breadth
+    python benchmarks/studies/bounds.py plans Reacher-v5 --run RUN      sequences of actions, improved by CEM
+
+A search knows the state, and plays as often as it likes, so that no agent need be as good. What it finds can be had,
+and more may be possible: these are bounds from below.
+
+`acrobot` steps every state that it keeps by each action, and keeps one state of each cell of a grid; beyond `--width`
+of them, those with the most energy and a random part of the others. `plans` starts from the actions of the agent, and
+needs an environment without chance and without an end before its time limit.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import funcenv
+from funcenv.envs.classic_control import Acrobot
+from funcenv.search import make_shooting
+
+CELLS = np.array([0.1, 0.1, 0.15, 0.15])  # of both angles and both velocities
+ENERGETIC = 0.7  # the part of the states that are kept for their energy
+NOISES = 0.3, 0.1, 0.03  # of the rounds of CEM, each of which starts from the sequence of the one before
+
+
+def first_state(env: Any, number: int) -> Any:
+    """Return one of the states that episodes begin with."""
+    return env.initial(funcenv.key(number))
+
+
+def acrobot(agent: Any, width: int, num_starts: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the returns of an agent, and those of the shortest sequences that are found."""
+    env, key = Acrobot(), funcenv.key(0)
+
+    @jax.jit
+    def play(state: Any) -> jax.Array:
+        def step(carry: Any, _: None) -> tuple[Any, jax.Array]:
+            state, is_over = carry
+            state = env.transition(state, agent(env.observation(state, key), key), key)
+            is_over |= env.terminal(state)
+            return (state, is_over), ~is_over
+
+        return -jax.lax.scan(step, (state, jnp.array(False)), length=500)[1].sum()
+
+    @jax.jit
+    def expand(states: Any) -> tuple[Any, jax.Array]:
+        actions = jnp.arange(env.action_space.n)
+        after = jax.vmap(lambda action: jax.vmap(lambda state: env.transition(state, action, key))(states))(actions)
+        after = jax.tree.map(jnp.concatenate, after)
+        return after, jax.vmap(env.terminal)(after).any()
+
+    def fewest_steps(state: Any, random: np.random.Generator) -> int:
+        states = jax.tree.map(lambda leaf: jnp.repeat(leaf[None], width), state)
+        for number in range(500):
+            states, is_over = expand(states)
+            if is_over:
+                return -number  # the last step costs nothing
+            kept = np.resize(most_different(states, width, random), width)
+            states = jax.tree.map(lambda leaf, kept=kept: leaf[kept], states)
+        raise RuntimeError("no sequence of 500 actions swings up; raise --width")
+
+    starts, random = [first_state(env, number) for number in range(num_starts)], np.random.default_rng(0)
+    return np.array([play(start) for start in starts]), np.array([fewest_steps(start, random) for start in starts])
+
+
+def most_different(states: Any, width: int, random: np.random.Generator) -> np.ndarray:
+    """Return the indices of at most `width` states, at most one of each cell."""
+    angles = np.stack([states.theta1, states.theta2], 1) % (2 * np.pi)
+    velocities = np.stack([states.theta1_dot, states.theta2_dot], 1)
+    cells = np.floor(np.concatenate([angles, velocities], 1) / CELLS).astype(int)
+    numbers = (cells - cells.min(0)) @ 1000 ** np.arange(4)  # no angle or velocity has as many cells
+    _, found = np.unique(numbers, return_index=True)
+    if len(found) <= width:
+        return found
+    by_energy = found[np.argsort(-energy(states)[found])]
+    most = int(ENERGETIC * width)
+    return np.concatenate([by_energy[:most], random.choice(by_energy[most:], width - most, replace=False)])
+
+
+def energy(states: Any) -> np.ndarray:
+    """Return the energy of both links, each of 1 kg, 1 m and 1 kg m^2, in joules."""
+    theta, bend = np.asarray(states.theta1), np.asarray(states.theta2)
+    first, second = np.asarray(states.theta1_dot), np.asarray(states.theta2_dot)
+    height = -1.5 * np.cos(theta) - 0.5 * np.cos(theta + bend)  # 1 kg at each middle
+    own, cross, other = 3.5 + np.cos(bend), 1.25 + 0.5 * np.cos(bend), 1.25  # the matrix of masses
+    return 9.8 * height + 0.5 * own * first**2 + cross * first * second + 0.5 * other * second**2
+
+
+def plans(env_id: str, agent: Any, num_starts: int, num_samples: int, num_iterations: int) -> tuple[Any, Any]:
+    """Return the returns of an agent, and those of its sequences of actions after CEM has improved them."""
+    env = funcenv.make(env_id)
+    limit, bare, space = env.max_episode_steps, env.unwrapped, env.action_space
+    low, high, key = jnp.asarray(space.low), jnp.asarray(space.high), funcenv.key(0)
+    searches = [
+        make_shooting(
+            bare, limit, num_samples, num_iterations=num_iterations, noise=noise, elite_fraction=0.05, gamma=1
+        )
+        for noise in NOISES
+    ]
+
+    def step(state: Any, action: jax.Array) -> tuple[Any, jax.Array]:
+        after = bare.transition(state, action, key)
+        return after, bare.reward(state, action, after, key)
+
+    def act(state: Any, _: None) -> tuple[Any, tuple[jax.Array, jax.Array]]:
+        action = agent(bare.observation(state, key), key)
+        after, reward = step(state, action)
+        return after, (action, reward)
+
+    @jax.jit
+    def improve(state: Any, key: jax.Array) -> tuple[jax.Array, jax.Array]:
+        _, (actions, rewards) = jax.lax.scan(act, state, length=limit)
+        plan = 2 * (actions - low) / (high - low) - 1
+        for search in searches:
+            plan = search.plan(state, bare.observation(state, key), plan.astype(float), key)
+        actions = (low + (high - low) * (plan + 1) / 2).astype(space.dtype)
+        return rewards.sum(), jax.lax.scan(step, state, actions)[1].sum()
+
+    found = [improve(first_state(bare, number), funcenv.key(number)) for number in range(num_starts)]
+    return tuple(np.array(returns) for returns in zip(*found, strict=True))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("study", choices=["acrobot", "plans"])
+    parser.add_argument("env_id", nargs="?", default="Acrobot-v1", help="environment of plans")
+    parser.add_argument("--run", help="run with the agent, instead of the zoo's")
+    parser.add_argument("--starts", type=int, default=20, help="episodes")
+    parser.add_argument("--width", type=int, default=100_000, help="states that are kept after each step of Acrobot")
+    parser.add_argument("--samples", type=int, default=500, help="sequences in an iteration of CEM")
+    parser.add_argument("--iterations", type=int, default=60, help="iterations of each of its rounds")
+    asked = parser.parse_args()
+    agent: Any = funcenv.load_policy(asked.run or f"zoo/{asked.env_id}")
+    if asked.study == "acrobot":
+        played, found = acrobot(agent, asked.width, asked.starts)
+    else:
+        played, found = plans(asked.env_id, agent, asked.starts, asked.samples, asked.iterations)
+    gain = found - played
+    interval = 1.96 * gain.std(ddof=1) / len(gain) ** 0.5
+    print(f"{asked.env_id}, {len(gain)} episodes: agent {played.mean():.2f}, search {found.mean():.2f}")
+    print(f"gain {gain.mean():.2f} +- {interval:.2f}, from {gain.min():.2f} to {gain.max():.2f}")
+
+
+if __name__ == "__main__":
+    main()
