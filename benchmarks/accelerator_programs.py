@@ -68,7 +68,13 @@ def train_config(name: str) -> Any:
     """Return the configuration whose updates are compiled: 2,048 environments in 256 blocks."""
     sizes = {"num_envs": NUM_TRAIN_ENVS, "env_id": "Pendulum-v1" if name in CONTINUOUS else "CartPole-v1"}
     if name in OFF_POLICY:
-        sizes |= {"minibatch_size": 2048, "buffer_size": 2048 * 64, "learning_starts": 2048 * 8, "num_steps": 1}
+        sizes |= {
+            "minibatch_size": 2048,
+            "buffer_size": 2048 * 64,
+            "learning_starts": 2048 * 8,
+            "num_steps": 1,
+            "num_gradient_steps": 4,
+        }
     else:
         sizes |= {"num_steps": 32}
     if name != "reinforce":

@@ -106,7 +106,7 @@ def plans(env_id: str, agent: Any, num_starts: int, num_samples: int, num_iterat
 
     def step(state: Any, action: jax.Array) -> tuple[Any, jax.Array]:
         after = bare.transition(state, action, key)
-        return after, bare.reward(state, action, after, key)
+        return after, bare.reward(state, action, after)
 
     def act(state: Any, _: None) -> tuple[Any, tuple[jax.Array, jax.Array]]:
         action = agent(bare.observation(state, key), key)

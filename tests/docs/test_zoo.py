@@ -107,16 +107,20 @@ def test_a_run_with_images_or_another_algorithm_has_a_row_of_its_own(result_tabl
     assert "| `Pendulum-v1` | SAC | 3 |" in result_tables.zoo("Classic control")
 
 
-def test_the_default_algorithm_is_the_best_that_was_measured(measure_returns):
-    returns = {}
+def test_the_default_algorithm_is_the_cheapest_of_the_best_that_were_measured(measure_returns):
+    measured = {}
     for name, row in json.loads(measure_returns.FILE.read_text()).items():
         env_id, *other = name.split(" with ")
         if "trained" in row and "pixels" not in name:
-            returns.setdefault(env_id, {})["".join(other) or "ppo"] = np.mean(row["trained"]["returns"])
-    compared = {env_id: by_name for env_id, by_name in returns.items() if len(by_name) > 1}
+            agents = row["trained"]
+            cost = agents["cpu_seconds"] / len(agents["returns"])
+            measured.setdefault(env_id, {})["".join(other) or "ppo"] = np.mean(agents["returns"]), cost
+    compared = {env_id: by_name for env_id, by_name in measured.items() if len(by_name) > 1}
     assert len(compared) > 5
     for env_id, by_name in compared.items():
-        assert by_name[default_algorithm(env_id)] == max(by_name.values())
+        best = max(reached for reached, _ in by_name.values())
+        as_good = [name for name, (reached, _) in by_name.items() if reached >= best - abs(best) / 100]
+        assert default_algorithm(env_id) == min(as_good, key=lambda name: by_name[name][1])
 
 
 def test_one_command_measures_every_preset(measure_returns):

@@ -42,6 +42,10 @@ class Config(sac.Config):
 
     num_envs: int = 16
     """environments that are stepped in parallel"""
+    num_gradient_steps: int = 8
+    """minibatches that are learned from in each update"""
+    minibatch_size: int = 64
+    """transitions in a minibatch"""
     critic_steps: int = 2
     """minibatches in a gradient step that critics learn from, of which the actor learns from the last"""
     target_rate: float = 0.005
@@ -54,6 +58,8 @@ class Config(sac.Config):
     """step size of Adam for everything that is learned"""
     initial_temperature: float = 0.01
     """weight of the entropy at the beginning"""
+    target_entropy: float = 0.5
+    """entropy that the temperature aims at, in units of minus one nat for each element of the action"""
     hidden_sizes: tuple[int, ...] = (256,)
     """widths of the hidden layers of actor and critics, one for each residual block"""
     layer_norm: bool = True
