@@ -297,7 +297,7 @@ PRESETS: dict[tuple[str, str], dict[str, Any]] = {
         "initial_log_std": 1.0,
         "normalize_observation": True,
     },
-    # With eight times the environments and the steps of other presets, each episode ends some ten steps sooner.
+    # With 16 environments and 300,000 steps, agents ended at -85; with larger batches, they are at -72 after 1,600,000.
     ("ppo", "Acrobot-v1"): {
         "total_timesteps": 4_000_000,
         "num_envs": 128,
