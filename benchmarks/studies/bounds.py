@@ -1,6 +1,6 @@
 """How much return an agent leaves: its episodes beside the best that a search in the same environment finds.
 
-    python benchmarks/studies/bounds.py acrobot                         fewest steps, by search in the breadth
+    python benchmarks/studies/bounds.py acrobot                         fewest steps, by breadth-first search
     python benchmarks/studies/bounds.py plans Reacher-v5 --run RUN      sequences of actions, improved by CEM
 
 A search knows the state, and plays as often as it likes, so that no agent need be as good. What it finds can be had,
