@@ -1,4 +1,4 @@
-"""How much return an agent leaves: its episodes beside the best that a search in the same environment finds.
+"""The return that agents leave: their episodes beside the best that a search in the same environment finds.
 
     python benchmarks/studies/bounds.py acrobot                         fewest steps, by breadth-first search
     python benchmarks/studies/bounds.py plans Reacher-v5 --run RUN      sequences of actions, improved by CEM
@@ -22,11 +22,12 @@ import numpy as np
 
 import funcenv
 from funcenv.envs.classic_control import Acrobot
-from funcenv.search import make_shooting
+from funcenv.search import branch, make_shooting
+from funcenv.search.model import Node, advance
 
-CELLS = np.array([0.1, 0.1, 0.15, 0.15])  # of both angles and both velocities
+CELLS = np.array([0.1, 0.1, 0.15, 0.15])  # sides of a cell: both angles in rad, both velocities in rad/s
 ENERGETIC = 0.7  # the part of the states that are kept for their energy
-NOISES = 0.3, 0.1, 0.03  # of the rounds of CEM, each of which starts from the sequence of the one before
+NOISES = 0.3, 0.1, 0.03  # deviations of the rounds of CEM, each of which starts from the sequence of the one before
 
 
 def first_state(env: Any, number: int) -> Any:
@@ -34,19 +35,23 @@ def first_state(env: Any, number: int) -> Any:
     return env.initial(funcenv.key(number))
 
 
+def play(env: Any, agent: Any, state: Any, num_steps: int) -> tuple[jax.Array, jax.Array]:
+    """Return the actions and the rewards of an agent from a state on; after the end, rewards are 0."""
+    key = funcenv.key(0)
+
+    def step(node: Node, _: None) -> tuple[Node, tuple[jax.Array, jax.Array]]:
+        action = agent(node.observation, key)
+        node, timestep = advance(env, node, action, key)
+        return node, (action, timestep.reward)
+
+    start = Node.begin(env, state, env.observation(state, key))
+    played: tuple[jax.Array, jax.Array] = jax.lax.scan(step, start, length=num_steps)[1]
+    return played
+
+
 def acrobot(agent: Any, width: int, num_starts: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the returns of an agent, and those of the shortest sequences that are found."""
     env, key = Acrobot(), funcenv.key(0)
-
-    @jax.jit
-    def play(state: Any) -> jax.Array:
-        def step(carry: Any, _: None) -> tuple[Any, jax.Array]:
-            state, is_over = carry
-            state = env.transition(state, agent(env.observation(state, key), key), key)
-            is_over |= env.terminal(state)
-            return (state, is_over), ~is_over
-
-        return -jax.lax.scan(step, (state, jnp.array(False)), length=500)[1].sum()
 
     @jax.jit
     def expand(states: Any) -> tuple[Any, jax.Array]:
@@ -66,7 +71,8 @@ def acrobot(agent: Any, width: int, num_starts: int) -> tuple[np.ndarray, np.nda
         raise RuntimeError("no sequence of 500 actions swings up; raise --width")
 
     starts, random = [first_state(env, number) for number in range(num_starts)], np.random.default_rng(0)
-    return np.array([play(start) for start in starts]), np.array([fewest_steps(start, random) for start in starts])
+    play_from = jax.jit(lambda state: play(env, agent, state, 500)[1].sum())
+    return np.array([play_from(start) for start in starts]), np.array([fewest_steps(start, random) for start in starts])
 
 
 def most_different(states: Any, width: int, random: np.random.Generator) -> np.ndarray:
@@ -96,7 +102,7 @@ def plans(env_id: str, agent: Any, num_starts: int, num_samples: int, num_iterat
     """Return the returns of an agent, and those of its sequences of actions after CEM has improved them."""
     env = funcenv.make(env_id)
     limit, bare, space = env.max_episode_steps, env.unwrapped, env.action_space
-    low, high, key = jnp.asarray(space.low), jnp.asarray(space.high), funcenv.key(0)
+    low, high = jnp.asarray(space.low), jnp.asarray(space.high)
     searches = [
         make_shooting(
             bare, limit, num_samples, num_iterations=num_iterations, noise=noise, elite_fraction=0.05, gamma=1
@@ -104,23 +110,14 @@ def plans(env_id: str, agent: Any, num_starts: int, num_samples: int, num_iterat
         for noise in NOISES
     ]
 
-    def step(state: Any, action: jax.Array) -> tuple[Any, jax.Array]:
-        after = bare.transition(state, action, key)
-        return after, bare.reward(state, action, after)
-
-    def act(state: Any, _: None) -> tuple[Any, tuple[jax.Array, jax.Array]]:
-        action = agent(bare.observation(state, key), key)
-        after, reward = step(state, action)
-        return after, (action, reward)
-
     @jax.jit
     def improve(state: Any, key: jax.Array) -> tuple[jax.Array, jax.Array]:
-        _, (actions, rewards) = jax.lax.scan(act, state, length=limit)
+        actions, rewards = play(bare, agent, state, limit)
         plan = 2 * (actions - low) / (high - low) - 1
         for search in searches:
             plan = search.plan(state, bare.observation(state, key), plan.astype(float), key)
         actions = (low + (high - low) * (plan + 1) / 2).astype(space.dtype)
-        return rewards.sum(), jax.lax.scan(step, state, actions)[1].sum()
+        return rewards.sum(), branch(bare, state, actions[None], key).timestep.reward.sum()
 
     found = [improve(first_state(bare, number), funcenv.key(number)) for number in range(num_starts)]
     return tuple(np.array(returns) for returns in zip(*found, strict=True))
