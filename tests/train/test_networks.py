@@ -12,7 +12,7 @@ import funcenv
 from funcenv.scene import Camera, Rectangle, Scene
 from funcenv.spaces import Box, Discrete
 from funcenv.train import dqn, ppo, pqn, recurrent_ppo, reinforce, sac, simba, td3, tqc
-from funcenv.train.agents.features import channels_last, is_board, is_image
+from funcenv.train.agents.features import Views, channels_last, is_board, is_image
 from funcenv.train.agents.networks import BoardEncoder, ImageEncoder
 from funcenv.train.loop import Learner
 from funcenv.wrappers import (
@@ -240,6 +240,23 @@ def test_every_algorithm_learns_from_the_image(algorithm):
     assert mean_return > 7
     if hasattr(state, "buffer"):  # images are kept as they are, in a byte each
         assert state.buffer.steps.observation.dtype == state.buffer.steps.next_observation.dtype == np.uint8
+
+
+def test_simba_compresses_what_networks_see_of_the_environment_and_no_actions():
+    config = simba.Config(env_id="Pendulum-v1", critic_observation="state", hidden_sizes=(8,), residual_width=8)
+    plain = dataclasses.replace(config, network="funcenv.train.agents.actor_critics:make_categorical_actor_critics")
+    env = config.make_env()
+    networks, others = config.make_network(env), plain.make_network(env)
+    features = Views(jnp.array([[-100.0, 0.0, 0.5]]), jnp.array([[30.0, -0.1]]))
+    logarithms = Views(*(jnp.sign(one) * jnp.log(1 + jnp.abs(one)) for one in features))
+    inputs, seen = (features, jnp.array([[0.9]])), (logarithms, jnp.array([[0.9]]))
+    actor = networks.actor.init(jax.random.key(0), features)
+    critics = networks.critics.init(jax.random.key(1), *inputs)
+    found = networks.actor.apply(actor, features).mean, networks.critics.apply(critics, *inputs)
+    expected = others.actor.apply(actor, logarithms).mean, others.critics.apply(critics, *seen)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5)
+    assert not np.allclose(found[1], others.critics.apply(critics, *inputs))
 
 
 def test_images_can_be_normalized():

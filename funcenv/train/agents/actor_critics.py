@@ -19,6 +19,7 @@ from funcenv.train.agents.distributions import SquashedGaussian, action_size
 from funcenv.train.agents.networks import (
     ACTIVATIONS,
     Activation,
+    Compressed,
     Dtype,
     encode,
     hidden_layer,
@@ -163,8 +164,13 @@ def make_quantile_actor_critics(config: Any, env: AnyEnv) -> ActorCritics:
 
 
 def make_categorical_actor_critics(config: Any, env: AnyEnv) -> ActorCritics:
-    """Return the default networks of SimBa: a stochastic actor, and two critics that return logits of bins."""
+    """Return networks for SimBa: a stochastic actor, and two critics that return logits of bins."""
     return _actor_critics(config, env, GaussianActor, num_outputs=config.num_bins)
+
+
+def make_compressed_actor_critics(config: Any, env: AnyEnv) -> ActorCritics:
+    """Return the default networks of SimBa: those with categorical critics, which see `Compressed` observations."""
+    return _actor_critics(config, env, GaussianActor, num_outputs=config.num_bins, compresses=True)
 
 
 def make_deterministic_actor_critics(config: Any, env: AnyEnv) -> ActorCritics:
@@ -178,10 +184,13 @@ def _actor_critics(
     actor: type[GaussianActor] | type[DeterministicActor],
     num_critics: int = 2,
     num_outputs: int | None = None,
+    compresses: bool = False,
 ) -> ActorCritics:
     torso = Torso(config.hidden_sizes, config.activation, config.layer_norm, config.dtype, config.residual_width)
-    encoder = make_encoder(config, env)
-    critic = Critic(torso, encoder, num_outputs, make_critic_encoder(config, env))
+    encoder, critic_encoder = make_encoder(config, env), make_critic_encoder(config, env)
+    if compresses:
+        encoder, critic_encoder = Compressed(encoder), critic_encoder and Compressed(critic_encoder)
+    critic = Critic(torso, encoder, num_outputs, critic_encoder)
     return ActorCritics(actor(action_size(env.action_space), torso, encoder), Critics(num_critics, critic))
 
 

@@ -367,6 +367,24 @@ class Identity(nn.Module):
         return vector
 
 
+class Compressed(nn.Module):
+    """An encoder whose vector has the logarithms of large elements: sign(x) log(1 + |x|) of each.
+
+    A few elements that are large for a moment, such as forces at a contact, then do not hide all others. The function
+    is the symlog of Hafner et al., "Mastering diverse domains through world models", 2023.
+
+    >>> Compressed().apply({}, jnp.array([0.0, -(jnp.e - 1), 100.0])).round(2).tolist()
+    [0.0, -1.0, 4.619999885559082]
+    """
+
+    encoder: nn.Module | None = None  # None for vectors
+
+    def __call__(self, features: Any) -> jax.Array:
+        """Return the vector."""
+        vector = jnp.asarray(encode(self.encoder, features))
+        return jnp.sign(vector) * jnp.log1p(jnp.abs(vector))
+
+
 def encode(encoder: nn.Module | None, features: Any) -> Any:
     """Return the vector of what the agent sees."""
     features = features.agent if isinstance(features, Views) else features

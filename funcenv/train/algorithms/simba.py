@@ -7,6 +7,9 @@ a running deviation of the return, so that one range of values is right for ever
 These learn their values as Farebrother et al., "Stop regressing: training value functions via classification for
 scalable deep RL", 2024, propose (HL-Gauss): a target becomes a normal distribution over bins of values.
 
+Networks see sign(x) log(1 + |x|) of the normalized observations, so that forces at a contact, which are large for a
+moment, do not hide everything else.
+
 An update is that of SAC, with
     critics   mean cross-entropy between the bins of each critic and those of the target
     values    the means of the critics' bins, of which target and actor take the least
@@ -70,7 +73,7 @@ class Config(sac.Config):
     """bins of the values that critics tell apart"""
     max_value: float = 10.0
     """middle of the last bin; the first one is at its negative, and targets beyond them are clipped"""
-    network: NetworkFunction = "funcenv.train.agents.actor_critics:make_categorical_actor_critics"
+    network: NetworkFunction = "funcenv.train.agents.actor_critics:make_compressed_actor_critics"
     """function (config, env) that returns the networks, as "module:function\""""
 
     def __post_init__(self) -> None:
