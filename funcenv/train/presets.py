@@ -80,8 +80,8 @@ _REACHER_SAC: dict[str, Any] = {
     "normalize_reward": True,
 }
 
-# Ant learns almost twice as fast where networks see logarithms, which is the default and was tried there alone; presets of
-# other tasks keep the networks that they were measured with.
+# Ant learns almost twice as fast where networks see logarithms, which is the default and was tried there alone; presets
+# of other tasks keep the networks that they were measured with.
 _UNCOMPRESSED: dict[str, Any] = {"network": "funcenv.train.agents.actor_critics:make_categorical_actor_critics"}
 # The settings that SimBa's first agents were trained with. Walker2d learns twice as fast by its defaults, which take
 # twice as many steps of half the size, and HalfCheetah as fast. docs/zoo.md has the figures.
