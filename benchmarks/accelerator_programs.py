@@ -35,7 +35,7 @@ TARGETS = ("v5e:1x1", "v5e:4x4", "h200")
 CHIPS = {"v5e:1x1": 1, "v5e:4x4": 16, "v5e:8x8": 64, "v5e:16x16": 256}
 CONTINUOUS = ("sac", "simba", "td3", "tqc")
 OFF_POLICY = ("dqn", *CONTINUOUS)
-ALGORITHMS = ("ppo", "plr", "pqn", "recurrent_ppo", "reinforce", "alphazero", *OFF_POLICY)
+ALGORITHMS = ("ppo", "plr", "pqn", "recurrent_ppo", "reinforce", "ars", "alphazero", *OFF_POLICY)
 NUM_TRAIN_ENVS = 2048
 
 
@@ -77,7 +77,7 @@ def train_config(name: str) -> Any:
         }
     else:
         sizes |= {"num_steps": 32}
-    if name != "reinforce":
+    if name not in ("ars", "reinforce"):
         sizes |= {"num_blocks": 256}
     return find_algorithm(name).Config(**sizes, total_timesteps=2048 * 320)
 

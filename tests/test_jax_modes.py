@@ -116,6 +116,7 @@ ALGORITHMS = {
     "plr": NETWORK | MINIBATCHES | {"level_buffer": 4},
     "recurrent_ppo": NETWORK | MINIBATCHES,
     "reinforce": NETWORK,
+    "ars": NETWORK,
     "pqn": NETWORK | MINIBATCHES,
     "dqn": NETWORK | REPLAY,
     "sac": NETWORK | REPLAY | {"env_id": "Pendulum-v1"},

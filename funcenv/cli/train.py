@@ -78,9 +78,9 @@ class Options(Processes, Logs, Folder, TrustCode):
     section: ClassVar[str] = "run"
 
     algo: str | None = None
-    """algorithm: alphazero, bc, dqn, iql, plr, ppo, pqn, q_learning, recurrent_ppo, reinforce, sac, simba, td3, tqc,
-    that of a package, or module:name; by default the best that was measured for ENV, or ppo; bc and iql learn from a
-    --dataset"""
+    """algorithm: alphazero, ars, bc, dqn, iql, plr, ppo, pqn, q_learning, recurrent_ppo, reinforce, sac, simba, td3,
+    tqc, that of a package, or module:name; by default the best that was measured for ENV, or ppo; bc and iql learn
+    from a --dataset"""
     quiet: bool = False
     """print the last line only, which says how the run ended"""
     json: Annotated[str | None, "FILE"] = None

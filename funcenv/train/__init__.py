@@ -10,6 +10,7 @@ import funcenv.hints as _hints
 if TYPE_CHECKING:
     from funcenv.train.algorithms import (
         alphazero,
+        ars,
         bc,
         dqn,
         iql,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 _ALGORITHMS = [
     "alphazero",
+    "ars",
     "bc",
     "dqn",
     "iql",
@@ -48,6 +50,7 @@ _FUNCTIONS = {"grid": "sweeps", "load_policy": "runs.policy", "stateful_policy":
 
 __all__ = [
     "alphazero",
+    "ars",
     "bc",
     "dqn",
     "grid",

@@ -32,8 +32,8 @@ def require_actions(algorithm: str, taken: tuple[str, ...], space: AnySpace) -> 
     >>> require_actions("dqn", (DISCRETE,), Box(-1, 1, (2,)))
     Traceback (most recent call last):
         ...
-    ValueError: dqn takes Discrete actions, got Box(-1.0, 1.0, (2,), float32); these take them: bc, iql, plr,
-        ppo, recurrent_ppo, reinforce, sac, simba, td3, tqc
+    ValueError: dqn takes Discrete actions, got Box(-1.0, 1.0, (2,), float32); these take them: ars, bc, iql,
+        plr, ppo, recurrent_ppo, reinforce, sac, simba, td3, tqc
     """
     kind = kind_of_actions(space)
     if kind in taken:

@@ -276,6 +276,7 @@ PRESETS: dict[tuple[str, str], dict[str, Any]] = {
     ("sac", "Ant-v5"): {**_MUJOCO_SAC, "total_timesteps": 1_000_000},
     ("sac", "HalfCheetah-v5"): _MUJOCO_SAC,
     ("sac", "Reacher-v5"): _REACHER_SAC,
+    ("ars", "Swimmer-v5"): {"total_timesteps": 1_000_000},
     ("sac", "Swimmer-v5"): {**_MUJOCO_SAC, "total_timesteps": 1_000_000, "gamma": 0.9999},  # a stroke pays late
     ("simba", "HalfCheetah-v5"): {**_LARGER_MINIBATCHES, **_MUJOCO_SIMBA},
     ("simba", "Hopper-v5"): {**_LARGER_MINIBATCHES, **_WALKERS_SIMBA},
@@ -433,7 +434,7 @@ BEST_ALGORITHMS = {
     "MountainCarContinuous-v0": "sac",
     "Pendulum-v1": "sac",
     "Reacher-v5": "sac",
-    "Swimmer-v5": "sac",
+    "Swimmer-v5": "ars",
     "Walker2d-v5": "simba",
     "robotics/FetchPush-v4": "sac",
     "robotics/FetchReach-v4": "sac",

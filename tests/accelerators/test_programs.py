@@ -15,7 +15,7 @@ from funcenv.cli.compile import run as compile_command
 from funcenv.cli.table import UsageError
 from funcenv.names import UntrustedCodeError
 from funcenv.sharding import target_platform
-from funcenv.train import alphazero, dqn, ppo, pqn, q_learning, recurrent_ppo, reinforce, sac, simba, td3, tqc
+from funcenv.train import alphazero, ars, dqn, ppo, pqn, q_learning, recurrent_ppo, reinforce, sac, simba, td3, tqc
 from funcenv.train.loop import Learner
 from tests.support.rotation import rotated
 
@@ -37,6 +37,7 @@ ON_POLICY = SIZES | {"num_steps": 8}
 OFF_POLICY = SIZES | {"num_steps": 1, "minibatch_size": 32, "buffer_size": 32 * 16, "learning_starts": 32 * 8}
 CONFIGS = {
     "alphazero": alphazero.Config(**ON_POLICY, num_minibatches=2, num_simulations=4),
+    "ars": ars.Config(**ON_POLICY),
     "ppo": ppo.Config(**ON_POLICY, num_minibatches=2),
     "pqn": pqn.Config(**ON_POLICY, num_minibatches=2),
     "recurrent_ppo": recurrent_ppo.Config(**ON_POLICY, num_minibatches=2),

@@ -10,7 +10,7 @@ import pytest
 SCRIPT = pathlib.Path(__file__).parents[2] / "benchmarks" / "studies" / "kills.py"
 ALWAYS = ("dqn", "recurrent_ppo")
 KINDS = ("two runs start in one second", "two processes resume one run", "a process resumes a live run")
-OTHERS = ("ppo", "pqn", "q_learning", "reinforce", "sac", "simba", "td3", "tqc")
+OTHERS = ("ars", "ppo", "pqn", "q_learning", "reinforce", "sac", "simba", "td3", "tqc")
 
 
 @pytest.mark.dear

@@ -15,7 +15,7 @@ from tests.fuzz.values import mostly
 
 LEDGER = Ledger("settings")
 
-ALGORITHMS = ("alphazero", "dqn", "plr", "ppo", "pqn", "q_learning", "recurrent_ppo", "reinforce")
+ALGORITHMS = ("alphazero", "ars", "dqn", "plr", "ppo", "pqn", "q_learning", "recurrent_ppo", "reinforce")
 ALGORITHMS += ("sac", "simba", "td3", "tqc")
 CONFIGS = {name: importlib.import_module(f"funcenv.train.algorithms.{name}").Config for name in ALGORITHMS}
 UNBOUNDED = ("network", "env_params")  # settings that name code, or hold parameters of any name

@@ -10,7 +10,7 @@ import pytest
 
 import funcenv
 from funcenv.spaces import Box, Discrete
-from funcenv.train import alphazero, dqn, ppo, pqn, reinforce, run, stateful_policy
+from funcenv.train import alphazero, ars, dqn, ppo, pqn, reinforce, run, stateful_policy
 from funcenv.train.agents.distributions import Categorical, Gaussian, restrict
 from funcenv.train.agents.q_agent import epsilon_greedy
 from funcenv.train.loop import Learner, train
@@ -61,6 +61,7 @@ CONFIGS = {
     "alphazero": alphazero.Config(**TINY, num_steps=8, num_minibatches=2, num_simulations=4, total_timesteps=32 * 4),
     "ppo": ppo.Config(**TINY, num_steps=8, num_minibatches=2, total_timesteps=32 * 4, normalize_observation=True),
     "reinforce": reinforce.Config(**TINY, num_steps=8, total_timesteps=32 * 4),
+    "ars": ars.Config(**TINY, num_steps=8, total_timesteps=32 * 4),
     "pqn": pqn.Config(**TINY, num_steps=8, num_minibatches=2, total_timesteps=32 * 4, is_dueling=True),
     "dqn": dqn.Config(
         **TINY, num_steps=2, buffer_size=64, minibatch_size=8, learning_starts=16, total_timesteps=8 * 12

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import funcenv
-from funcenv.train import alphazero, dqn, plr, pqn, q_learning, recurrent_ppo, reinforce, run, sac, simba, td3, tqc
+from funcenv.train import alphazero, ars, dqn, plr, pqn, q_learning, recurrent_ppo, reinforce, run, sac, simba, td3, tqc
 from funcenv.train.algorithm import algorithm_names, find_algorithm
 from funcenv.train.loop import Learner, train
 from tests.support.rings import GAMMA, SETTINGS, VALUES, register_rings, ring_id, secret_view
@@ -26,6 +26,7 @@ TINY = {
     "alphazero": alphazero.Config(
         **ON_POLICY, num_minibatches=2, num_epochs=2, num_simulations=4, total_timesteps=32 * 6
     ),
+    "ars": ars.Config(**ON_POLICY | {"num_steps": 40}, total_timesteps=160 * 6),  # in fewer, no pole falls
     "dqn": dqn.Config(**OFF_POLICY, total_timesteps=8 * 12),
     "plr": plr.Config(
         **ON_POLICY, num_minibatches=2, num_epochs=2, total_timesteps=32 * 6, level_buffer=8, minimum_fill=0.25
@@ -80,6 +81,11 @@ RINGS = {
 }
 """Settings with which an algorithm learns the values of a ring; all others are tiny."""
 
+CHOICES = {name: settings | {"gamma": GAMMA} for name, settings in RINGS.items()} | {
+    "ars": {"hidden_sizes": (), "noise": 0.3, "learning_rate": 0.1, "num_steps": 8, "total_timesteps": 32 * 100}
+}
+"""Settings with which an algorithm finds the best action."""
+
 
 def values(learner, state):
     """Return a function that estimates the value of an observation."""
@@ -117,8 +123,8 @@ def with_memory(agent, observation):
 
 
 def test_these_tests_cover_every_algorithm():
-    """Those that learn from a dataset are tested in `test_offline.py`."""
-    assert set(TINY) | {"ppo"} == set(RINGS) | {"ppo"} == set(algorithm_names()) - {"bc", "iql"}
+    """Those that learn from a dataset are tested in `test_offline.py`; random search learns no values."""
+    assert set(TINY) | {"ppo"} == set(RINGS) | {"ppo", "ars"} == set(algorithm_names()) - {"bc", "iql"}
 
 
 @pytest.mark.parametrize("name", VALUES)
@@ -161,8 +167,8 @@ def test_the_best_action_is_found(algorithm):
     """The median of five agents is compared, because a quarter of the continuous ones is further away."""
     is_continuous = TINY[algorithm].env_id == "Pendulum-v1"
     env_id = ring_id("Choice", is_continuous)
-    settings = {name: value for name, value in RINGS[algorithm].items() if name != "target_entropy"}
-    config = dataclasses.replace(TINY[algorithm], env_id=env_id, gamma=GAMMA, num_seeds=5, **settings)
+    settings = {name: value for name, value in CHOICES[algorithm].items() if name != "target_entropy"}
+    config = dataclasses.replace(TINY[algorithm], env_id=env_id, num_seeds=5, **settings)
     state, _ = train(algorithm, config, funcenv.key(0))
     agents = Learner(algorithm, config).agents(state)
     act = jax.jit(
@@ -235,17 +241,17 @@ def test_updates_move_nothing_between_host_and_device(algorithm):
         (
             "pqn",
             "Pendulum-v1",
-            r"pqn takes Discrete actions, got Box\(.*; these take them: bc, iql, plr, ppo, recurrent_ppo, rein",
+            r"pqn takes Discrete actions, got Box\(.*; these take them: ars, bc, iql, plr, ppo, recurrent_ppo, rein",
         ),
         (
             "dqn",
             "Pendulum-v1",
-            r"dqn takes Discrete actions, got Box\(.*; these take them: bc, iql, plr, ppo, recurrent_ppo, reinforce",
+            r"dqn takes Discrete actions, got Box\(.*; these take them: ars, bc, iql, plr, ppo, recurrent_ppo",
         ),
         (
             "sac",
             "CartPole-v1",
-            r"sac takes .* with bounds, got Discrete\(2\); these take them: alphazero, bc, dqn, iql, plr, ppo",
+            r"sac takes .* with bounds, got Discrete\(2\); these take them: alphazero, ars, bc, dqn, iql, plr, ppo",
         ),
         ("sac", "test/Strange-v0", "sac takes .*, got Tuple.*; wrap the environment with TransformAction"),
     ],
@@ -299,7 +305,7 @@ def test_invalid_configurations_are_refused(algorithm, settings, message):
 def test_tables_need_numbered_states():
     with pytest.raises(
         ValueError,
-        match=r"q_learning takes Discrete observations, got Box.*: dqn, plr, ppo, pqn, recurrent_ppo, reinforce",
+        match=r"q_learning takes Discrete observations, got Box.*: ars, dqn, plr, ppo, pqn, recurrent_ppo, reinforce",
     ):
         Learner(q_learning, q_learning.Config(env_id="CartPole-v1"))
 

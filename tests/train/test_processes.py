@@ -12,7 +12,22 @@ import jax
 import numpy as np
 import pytest
 
-from funcenv.train import alphazero, dqn, plr, ppo, pqn, q_learning, recurrent_ppo, reinforce, run, sac, simba, td3, tqc
+from funcenv.train import (
+    alphazero,
+    ars,
+    dqn,
+    plr,
+    ppo,
+    pqn,
+    q_learning,
+    recurrent_ppo,
+    reinforce,
+    run,
+    sac,
+    simba,
+    td3,
+    tqc,
+)
 from funcenv.train.devices import CoordinatorError, connect
 from funcenv.train.runs import checkpoint
 from funcenv.train.runs.metrics import read_metrics
@@ -33,6 +48,7 @@ CONFIGS = {
 }
 SHARING = CONFIGS | {
     "reinforce": reinforce.Config(**ON_POLICY),
+    "ars": ars.Config(**ON_POLICY),
     "alphazero": alphazero.Config(**ON_POLICY, num_minibatches=2, num_simulations=4),
     "td3": td3.Config(**OFF_POLICY, env_id="Pendulum-v1"),
     "simba": simba.Config(**OFF_POLICY, env_id="Pendulum-v1"),

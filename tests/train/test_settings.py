@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from funcenv.spaces import Discrete
-from funcenv.train import dqn, ppo, pqn, recurrent_ppo, reinforce, sac, td3, tqc
+from funcenv.train import ars, dqn, ppo, pqn, recurrent_ppo, reinforce, sac, td3, tqc
 
 BAD = [
     ("learning_rate", -0.5, ValueError),
@@ -125,6 +125,11 @@ def test_a_time_limit_is_an_integer_or_none():
 RANGES = [
     (reinforce, "learning_rate", 0.0, 1e-9),
     (reinforce, "max_grad_norm", 0.0, 1e-9),
+    (ars, "learning_rate", 0.0, 1e-9),
+    (ars, "noise", 0.0, 1e-9),
+    (ars, "elite_fraction", 0.0, 1e-9),
+    (ars, "elite_fraction", 1.001, 1.0),
+    (ars, "num_envs", 3, 2),
     (reinforce, "entropy_coefficient", -1e-9, 0.0),
     (reinforce, "value_coefficient", -1e-9, 0.0),
     (sac, "learning_rate", 0.0, 1e-9),

@@ -5,6 +5,7 @@ A network is a flax module whose call maps features (`funcenv.train.agents.featu
 
     ppo, reinforce   features -> policy, a `Distribution` over raw actions, and value `[*batch]` (`make_actor_critic`)
     pqn, dqn         features -> action values `[*batch, num_actions]` (`make_q_network`)
+    ars              features -> preferences `[*batch, num_actions]`, or raw actions (`ars.make_policy`)
     sac, td3, ...    an actor, features -> policy, and critics, features and action -> values `[num_critics, *batch]`,
                      or for tqc and simba quantiles or logits of bins, which are a last axis more;
                      `funcenv.train.agents.actor_critics` defines the default ones

@@ -59,7 +59,7 @@ class Config(EpsilonGreedy, CollectorConfig):
         if not isinstance(env.observation_space, Discrete):
             raise ValueError(
                 f"q_learning takes Discrete observations, got {env.observation_space!r}; "
-                "these take all observations: dqn, plr, ppo, pqn, recurrent_ppo, reinforce"
+                "these take all observations: ars, dqn, plr, ppo, pqn, recurrent_ppo, reinforce"
             )
         return env
 

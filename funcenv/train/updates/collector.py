@@ -62,12 +62,22 @@ class Collector(PyTreeNode):
 
     @classmethod
     def start(cls, env: AnyEnv, num_envs: int, key: jax.Array) -> tuple[Collector, VectorTimestep[Any]]:
-        """Reset `num_envs` environments, and return them with their first time step."""
+        """Reset `num_envs` environments with a key, or one for each; return them with their first time step."""
         vstate, timestep = FuncVectorEnv(env, num_envs).reset(key)
         episodes = RecentEpisodes.empty(has_success=success_of(timestep) is not None)
         union = union_in(env)
         task_episodes = () if union is None else (RecentEpisodes.empty(),) * union.num_tasks
         return cls(vstate, timestep.observation, episodes, task_episodes), timestep
+
+    def restart(self, env: AnyEnv, key: jax.Array) -> Collector:
+        """Return the environments at the beginning of new episodes, with the statistics so far.
+
+        Args:
+            env: One environment.
+            key: A key, or one for each environment.
+        """
+        new, _ = Collector.start(env, self.vstate.done.shape[0], key)
+        return self.replace(vstate=new.vstate, observation=new.observation)
 
     def run(
         self, env: AnyEnv, act: Callable[[Any, jax.Array], tuple[Any, Any]], num_steps: int
