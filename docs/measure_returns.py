@@ -52,8 +52,8 @@ PANELS = {
         *("HalfCheetah-v5", "HalfCheetah-v5 with sac", "HalfCheetah-v5 with simba", "Ant-v5", "Ant-v5 with sac"),
         "Ant-v5 with simba",
         *("Walker2d-v5", "Walker2d-v5 with simba", "Hopper-v5", "Hopper-v5 with simba"),
-        *("Humanoid-v5", "Humanoid-v5 with simba", "HumanoidStandup-v5", "Swimmer-v5", "Swimmer-v5 with sac"),
-        *("Reacher-v5", "Reacher-v5 with sac"),
+        *("Humanoid-v5", "Humanoid-v5 with simba", "HumanoidStandup-v5"),
+        *("Swimmer-v5", "Swimmer-v5 with sac", "Swimmer-v5 with ars", "Reacher-v5", "Reacher-v5 with sac"),
     ),
     "box2d": (
         *("LunarLander-v3", "LunarLander-v3 with dqn", "LunarLanderContinuous-v3"),

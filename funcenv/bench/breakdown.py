@@ -66,7 +66,7 @@ def break_down(
     Args:
         env: One environment.
         num_envs: Number of environments in the batch.
-        num_steps: Steps of one rollout; by default so many that it takes about 2**18 environment steps.
+        num_steps: Steps of one rollout; by default those of `default_num_steps`.
         seconds: Approximate duration of each program in each round.
         rounds: Number of rounds.
         impl: The random generator; see `funcenv.key`.
@@ -76,7 +76,7 @@ def break_down(
     >>> sorted(breakdown.nanoseconds) == sorted(PARTS)
     True
     """
-    num_steps = num_steps or default_num_steps(num_envs)
+    num_steps = num_steps or default_num_steps(num_envs, env.calls_host)
     constants, random, key = Constants(env, new_key(0, impl)), random_policy(env), new_key(1, impl)
     constant = ConstantPolicy(constants)
 

@@ -95,7 +95,7 @@ def measure(
     Args:
         env: One environment.
         num_envs: Number of environments in the batch, at least 1.
-        num_steps: Steps of one rollout; by default so many that it takes about 2**18 environment steps.
+        num_steps: Steps of one rollout; by default those of `default_num_steps`.
         seconds: Approximate duration of the work in each round.
         rounds: Number of rounds.
         impl: The random generator; see `funcenv.key`.
@@ -109,7 +109,7 @@ def measure(
     (True, True)
     """
     num_envs, rounds = require_size("num_envs", num_envs), require_size("rounds", rounds)
-    num_steps = require_size("num_steps", num_steps or default_num_steps(num_envs))
+    num_steps = require_size("num_steps", num_steps or default_num_steps(num_envs, env.calls_host))
     venv = FuncVectorEnv(env, num_envs)
     policy, key = random_policy(env), new_key(0, impl)
 
@@ -133,13 +133,19 @@ def measure(
     )
 
 
-def default_num_steps(num_envs: int) -> int:
+def default_num_steps(num_envs: int, calls_host: bool = False) -> int:
     """Return the length of a rollout that is long enough to be representative and short enough to be repeated.
+
+    It takes about 2**18 environment steps, or 2**12 of a simulator on the host, where a step takes a hundred times as
+    long.
 
     >>> default_num_steps(1), default_num_steps(256), default_num_steps(65536)
     (8192, 1024, 64)
+    >>> default_num_steps(1, calls_host=True), default_num_steps(256, calls_host=True)
+    (4096, 16)
     """
-    return min(max(2**18 // num_envs, 64), 8192)
+    total, least = (2**12, 4) if calls_host else (2**18, 64)
+    return min(max(total // num_envs, least), 8192)
 
 
 def footprint(venv: AnyVectorEnv, num_steps: int = 100, impl: str | None = None) -> Footprint:
@@ -185,7 +191,7 @@ def describe_engine(venv: AnyVectorEnv, num_steps: int | None = None, impl: str 
     >>> list(engine), engine["generator"]
     (['backend', 'program', 'resets', 'generator'], 'threefry')
     """
-    key, num_steps = new_key(0, impl), num_steps or default_num_steps(venv.num_envs)
+    key, num_steps = new_key(0, impl), num_steps or default_num_steps(venv.num_envs, venv.env.calls_host)
     with recorded_choices() as choices:
         rollout(venv, random_policy(venv), key, num_steps, collect=None)
     fused = choices[0].refusal is None

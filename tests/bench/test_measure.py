@@ -1,7 +1,7 @@
 """Timings, memory and the description of the engine."""
 
 import funcenv
-from funcenv.bench import describe_engine, footprint, time_in_turns
+from funcenv.bench import describe_engine, footprint, measure, time_in_turns
 
 
 def test_programs_take_turns_after_a_first_call_that_compiles():
@@ -29,3 +29,10 @@ def test_the_engine_is_described_with_and_without_the_fast_path(monkeypatch):
     monkeypatch.setenv("FUNCENV_NO_FAST_PATH", "1")
     engine = describe_engine(venv, num_steps=10)
     assert (engine["program"], engine["resets"]) == ("plain", "at every step, selected")
+
+
+def test_a_simulator_on_the_host_takes_fewer_steps():
+    pure, simulated = (
+        measure(funcenv.make(env_id), 256, seconds=1e-3, rounds=1) for env_id in ("FrozenLake-v1", "InvertedPendulum-v5")
+    )
+    assert (pure.num_steps, simulated.num_steps) == (1024, 16)

@@ -55,7 +55,7 @@ class Config(Annealed, NetworkConfig):
 
     critic_observation: ClassVar[str] = ""  # type: ignore[misc]  # there is no critic
 
-    num_envs: int = 16
+    num_envs: int = 32
     """environments that are stepped in parallel, two for each direction"""
     num_steps: int = 1000
     """steps of each environment in an update; best as long as an episode, or longer"""
