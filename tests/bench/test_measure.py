@@ -32,7 +32,6 @@ def test_the_engine_is_described_with_and_without_the_fast_path(monkeypatch):
 
 
 def test_a_simulator_on_the_host_takes_fewer_steps():
-    pure, simulated = (
-        measure(funcenv.make(env_id), 256, seconds=1e-3, rounds=1) for env_id in ("FrozenLake-v1", "InvertedPendulum-v5")
-    )
-    assert (pure.num_steps, simulated.num_steps) == (1024, 16)
+    ids = "FrozenLake-v1", "InvertedPendulum-v5"
+    measured = [measure(funcenv.make(env_id), 256, seconds=1e-3, rounds=1).num_steps for env_id in ids]
+    assert measured == [1024, 16]
