@@ -35,9 +35,8 @@ def test_the_score_is_the_mean_return_of_whole_episodes_or_the_rewards_so_far():
     vstate, timestep = venv.reset(funcenv.key(0))
     rewards = jnp.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0]])
     done = jnp.array([[False, True, False], [False, False, True], [False, True, False]])
-    returns = jnp.array([[1.0, 2.0, 3.0], [5.0, 5.0, 9.0], [12.0, 13.0, 9.0]])
-    steps = timestep.replace(reward=rewards, terminated=done, truncated=done & False, episode_return=returns)
-    assert ars.score(steps).tolist() == [1 + 4 + 7, (2 + 13) / 2, 3 + 6]
+    steps = timestep.replace(reward=rewards, terminated=done, truncated=done & False)
+    assert ars.score(steps).tolist() == [1 + 4 + 7, (2 + (5 + 8)) / 2, 3 + 6]
 
 
 def test_an_update_scores_what_each_copy_reaches_on_its_own():

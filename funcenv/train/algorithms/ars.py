@@ -209,10 +209,12 @@ def score(timestep: VectorTimestep[Any]) -> Float[Array, "num_envs"]:
     """Return the mean return of the episodes that ended in an environment, or its rewards so far if none has.
 
     Args:
-        timestep: Steps `[num_steps, num_envs]` since the beginning of an episode.
+        timestep: Steps `[num_steps, num_envs]` since the beginning of an episode. With `terminal_on_life_loss`, each
+            life is an episode.
     """
     num_episodes = timestep.done.sum(0, dtype=timestep.reward.dtype)
-    total = jnp.where(timestep.done, timestep.episode_return, 0).sum(0)
+    has_ended = jax.lax.cummax(timestep.done.astype(jnp.int32), axis=0, reverse=True) > 0  # the episode of each step
+    total = jnp.where(has_ended, timestep.reward, 0).sum(0)
     return jnp.where(num_episodes > 0, total / jnp.maximum(num_episodes, 1), timestep.reward.sum(0))
 
 
