@@ -310,7 +310,7 @@ def test_resume_of_a_finished_run_says_where_it_is(trained, capsys):
         ),
         (["train", "--buffer-size", "9"], 2, "ppo does not have it; write --algo dqn or "),
         (["train", "--algo", "poo"], 2, "there is no algorithm 'poo'; did you mean ppo?"),
-        (["train", "--algo", "a3c"], 2, "'a3c'; ppo takes its place; there are alphazero, bc, "),
+        (["train", "--algo", "a3c"], 2, "'a3c'; ppo takes its place; there are alphazero, ars, bc, "),
         (["train", "--num-envs", "1.5"], 2, "'1.5' is not a whole number; write 1000, 1e3 or 1k"),
         (["train", "--num-minibatches", "3"], 2, "num_minibatches must divide num_envs * num_steps"),
         (["train", "CartPoel-v1"], 1, "did you mean CartPole-v1"),
