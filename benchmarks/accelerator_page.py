@@ -125,10 +125,10 @@ def _training(results: dict[str, Any]) -> str:
         "## Training on many chips",
         "",
         "An update of 2,048 environments in 256 blocks, compiled for slices of a TPU v5e: the bytes that collectives "
-        "move in each gradient step, elsewhere in an update, and in a whole update. They are sums of gradients and of "
-        "statistics. PLR also moves the levels of an update to the buffer that every chip keeps; the table counts "
-        "them in each gradient step, though they move once. *Memory* is what a chip holds in arguments "
-        "and temporary arrays.",
+        "move in each gradient step, elsewhere in an update, and in a whole update. They are sums of gradients, of "
+        "statistics, and of the scores of ARS. PLR also moves the levels of an update to the buffer that every chip "
+        "keeps; the table counts them in each gradient step, though they move once. *Memory* is what a chip holds in "
+        "arguments and temporary arrays.",
         "",
         "| algorithm | chips | bytes a gradient step | bytes beside | bytes an update | memory of a chip [KB] |",
         "|---|---|---|---|---|---|",

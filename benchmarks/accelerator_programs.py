@@ -77,9 +77,10 @@ def train_config(name: str) -> Any:
         }
     else:
         sizes |= {"num_steps": 32}
-    if name not in ("ars", "reinforce"):
+    config = find_algorithm(name).Config
+    if hasattr(config, "num_blocks"):
         sizes |= {"num_blocks": 256}
-    return find_algorithm(name).Config(**sizes, total_timesteps=2048 * 320)
+    return config(**sizes, total_timesteps=2048 * 320)
 
 
 def train_row(name: str, topology: str) -> dict[str, Any]:

@@ -123,7 +123,7 @@ def with_memory(agent, observation):
 
 
 def test_these_tests_cover_every_algorithm():
-    """Those that learn from a dataset are tested in `test_offline.py`; random search learns no values."""
+    """Leave out those that learn from a dataset, of `test_offline.py`, and random search, which learns no values."""
     assert set(TINY) | {"ppo"} == set(RINGS) | {"ppo", "ars"} == set(algorithm_names()) - {"bc", "iql"}
 
 
@@ -246,7 +246,8 @@ def test_updates_move_nothing_between_host_and_device(algorithm):
         (
             "dqn",
             "Pendulum-v1",
-            r"dqn takes Discrete actions, got Box\(.*; these take them: ars, bc, iql, plr, ppo, recurrent_ppo",
+            r"dqn takes Discrete actions, got Box\(.*; "
+            r"these take them: ars, bc, iql, plr, ppo, recurrent_ppo, reinforce",
         ),
         (
             "sac",

@@ -25,7 +25,7 @@ import optax
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, Int, Key
 
-from funcenv.checks import require_positive
+from funcenv.checks import require_positive, require_probability
 from funcenv.func_env import AnyEnv
 from funcenv.spaces import Discrete
 from funcenv.struct import PyTreeNode
@@ -45,7 +45,7 @@ from funcenv.train.agents.networks import (
 from funcenv.train.agents.observations import hide_illegal
 from funcenv.train.shares import sum_over_rows
 from funcenv.train.updates.collector import Collector
-from funcenv.train.updates.learned import Annealed, Learned, flat_optimizer
+from funcenv.train.updates.learned import Annealed, Learned
 from funcenv.vector import VectorTimestep
 
 
@@ -78,9 +78,8 @@ class Config(Annealed, NetworkConfig):
         super().__post_init__()
         if self.num_envs % 2:
             raise ValueError(f"num_envs must be even, got {self.num_envs}; each direction is tried in two environments")
-        require_positive(noise=self.noise)
-        if not 0 < self.elite_fraction <= 1:
-            raise ValueError(f"elite_fraction must lie in (0, 1], got {self.elite_fraction}; 1 follows all directions")
+        require_positive(noise=self.noise, elite_fraction=self.elite_fraction)
+        require_probability(elite_fraction=self.elite_fraction)
 
     @property
     def num_elites(self) -> int:
@@ -94,7 +93,7 @@ class Config(Annealed, NetworkConfig):
 
     def optimizer(self) -> optax.GradientTransformation:
         """Return plain gradient steps."""
-        return flat_optimizer(optax.sgd, self.schedule)
+        return optax.sgd(self.schedule)
 
 
 class Policy(nn.Module):
@@ -142,7 +141,7 @@ class TrainState(PyTreeNode):
 
     policy: Learned
     collector: Collector
-    observation_moments: Any  # those of the features
+    observation_moments: Any  # those of the features; None if they are not normalized
     key: Key[Array, ""]
     update: Int[Array, ""]  # number of updates done
 
@@ -153,13 +152,13 @@ def init(config: Config, env: AnyEnv, key: jax.Array) -> TrainState:
     collector, timestep = Collector.start(env, config.num_envs, env_key)
     features = to_feature_batch(env.observation_space, timestep.observation)
     policy = Learned.create(config.optimizer(), config.make_network(env).init(params_key, features))
-    return TrainState(policy, collector, empty_moments(features), key, update=jnp.zeros((), jnp.int32))
+    moments = empty_moments(features) if config.normalize_observation else None
+    return TrainState(policy, collector, moments, key, update=jnp.zeros((), jnp.int32))
 
 
 def make_agent(config: Config, env: AnyEnv, state: TrainState, explore: bool = False) -> Agent:
     """Return the policy of a train state, which acts in the same way whether it explores or not."""
-    moments = state.observation_moments if config.normalize_observation else None
-    network = config.make_network(env)
+    network, moments = config.make_network(env), state.observation_moments
     return Agent(state.policy.params, network, env.observation_space, env.action_space, explore, moments)
 
 
@@ -182,7 +181,7 @@ def update(config: Config, env: AnyEnv, state: TrainState) -> tuple[TrainState, 
     env_keys = jnp.repeat(jax.random.split(env_key, config.num_envs // 2), 2)
     collector = state.collector.restart(env, env_keys)
     collector, experience = collector.run(env, act, config.num_steps)
-    scores = _scores_on_all_devices(experience.timestep).reshape(-1, 2)
+    scores = _on_all_devices(score(experience.timestep)).reshape(-1, 2)
     gradient = -ascent(directions, scores, config.num_elites)
     moments = update_moments(state.observation_moments, env.observation_space, experience.observation)
     policy = state.policy.step(config.optimizer(), restore(gradient))
@@ -195,14 +194,13 @@ def update(config: Config, env: AnyEnv, state: TrainState) -> tuple[TrainState, 
     return TrainState(policy, collector, moments, key, state.update + 1), metrics
 
 
-def _scores_on_all_devices(timestep: VectorTimestep[Any]) -> Float[Array, "num_envs"]:
-    """Return the scores of all environments, of which each device computes those that it holds."""
-    num_envs = timestep.done.shape[1]
+def _on_all_devices(scores: Float[Array, "num_envs"]) -> Float[Array, "num_envs"]:
+    """Return the scores of all environments, of which each device has those that it holds."""
 
-    def scores(timestep: VectorTimestep[Any], index: jax.Array) -> jax.Array:
-        return jnp.zeros(num_envs, timestep.reward.dtype).at[index[0]].set(score(timestep))
+    def in_place(index: jax.Array, own: jax.Array) -> jax.Array:
+        return jnp.zeros(scores.shape, scores.dtype).at[index].set(own)
 
-    return sum_over_rows(scores, timestep, jnp.arange(num_envs)[None], axis=1)
+    return sum_over_rows(in_place, jnp.arange(scores.size), scores)
 
 
 def score(timestep: VectorTimestep[Any]) -> Float[Array, "num_envs"]:
