@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -14,6 +15,9 @@ from funcenv.trees import select
 from funcenv.vector_step import call_key
 from funcenv.wrappers import StateObservation
 from funcenv.wrappers.base import resetting_layer
+
+Ends = Callable[[Timestep[Any]], Bool[Array, ""]]
+"""Maps a time step to whether a search takes it for the end of the episode."""
 
 
 class Node(PyTreeNode):
@@ -35,9 +39,21 @@ class Node(PyTreeNode):
         return cls(state, observation, jnp.asarray(env.terminal(state), bool), jnp.asarray(env.truncated(state), bool))
 
 
-def advance(env: AnyEnv, node: Node, action: Any, key: jax.Array) -> tuple[Node, Timestep[Any]]:
-    """Return the next node and its time step; after the end of the episode, the same node and reward 0."""
+def advance(
+    env: AnyEnv, node: Node, action: Any, key: jax.Array, ends: Ends | None = None
+) -> tuple[Node, Timestep[Any]]:
+    """Return the next node and its time step; after the end of the episode, the same node and reward 0.
+
+    Args:
+        env: the environment.
+        node: the node before the step.
+        action: a member of the action space.
+        key: the key of the step.
+        ends: whether a time step ends the episode of the search, where that of the environment goes on.
+    """
     state, timestep = env.step(node.state, action, key)
+    if ends is not None:
+        timestep = timestep.replace(terminated=timestep.terminated | ends(timestep))
     following = Node(state, timestep.observation, timestep.terminated, timestep.truncated)
     ended = node.done
     timestep = timestep.replace(

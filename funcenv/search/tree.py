@@ -23,7 +23,7 @@ from jaxtyping import Array, Float, Int
 from funcenv._compile.rollout import as_policy
 from funcenv.checks import require_at_least, require_one_of, require_probability, require_size
 from funcenv.func_env import AnyEnv
-from funcenv.search.model import Node, adapt_env, advance, as_model
+from funcenv.search.model import Ends, Node, adapt_env, advance, as_model
 from funcenv.spaces import Discrete
 from funcenv.struct import PyTreeNode, field
 from funcenv.wrappers import StateObservation, gives_action_mask
@@ -64,6 +64,7 @@ class SearchPolicy(PyTreeNode):
     exploration: float
     method: Literal["muzero", "gumbel"] = field(pytree_node=False)
     max_depth: int | None = field(pytree_node=False)
+    ends: Ends | None = field(pytree_node=False)
 
     def __call__(self, observation: dict[str, Any], key: jax.Array) -> jax.Array:
         """Search from the state in an observation and return the action to take."""
@@ -110,7 +111,7 @@ class SearchPolicy(PyTreeNode):
 
         def expand(index: jax.Array, node: Node, key: jax.Array) -> tuple[Any, Node]:
             step_key, value_key = jax.random.split(key)
-            following, timestep = advance(self.env, node, self._as_action(index), step_key)
+            following, timestep = advance(self.env, node, self._as_action(index), step_key, self.ends)
             value, logits = value_and_prior(following.state, following.observation, value_key)
             stays = jnp.where(node.truncated, jnp.ones_like(value), jnp.asarray(self.gamma, value.dtype))
             outcome = require_mctx().RecurrentFnOutput(
@@ -146,6 +147,7 @@ def make_search(
     method: Literal["muzero", "gumbel"] = "muzero",
     exploration: float = 0.0,
     max_depth: int | None = None,
+    ends: Ends | None = None,
 ) -> SearchPolicy:
     """Return a policy that searches a tree of states before it acts.
 
@@ -161,6 +163,8 @@ def make_search(
         exploration: 0 takes the action that the search prefers; 1 draws it, from visits ("muzero", with noise in the
             root's prior) or with Gumbel noise ("gumbel"), as is usual in training.
         max_depth: the largest number of steps from the root; by default `num_simulations`.
+        ends: `ends(timestep) -> bool`, where nothing that follows counts, besides where the episode terminates: the
+            loss of a life, say, or a goal that is reached.
 
     Returns:
         A policy for `evaluate` and `funcenv.record`, and for `rollout` over `policy.adapt_env(env)`.
@@ -203,6 +207,7 @@ def make_search(
         exploration=exploration,
         method=method,
         max_depth=None if max_depth is None else require_size("max_depth", max_depth),
+        ends=ends,
     )
 
 

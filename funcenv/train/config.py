@@ -112,6 +112,11 @@ class TrainConfig:
         """Updates in the run. Steps that do not fill a last batch are left out."""
         return self.total_timesteps // self.batch_size
 
+    @property
+    def num_copies(self) -> int:
+        """Copies of the parameters that an update makes, for environments to act with."""
+        return 0
+
     def make_env(self) -> AnyEnv:
         """Return the environment of the run.
 

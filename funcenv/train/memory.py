@@ -24,6 +24,7 @@ class MemoryEstimate(NamedTuple):
     environments: int  # their states, and what they show
     replay: int  # the replay buffer
     agents: int  # parameters, targets, the optimizer, statistics
+    copies: int  # the copies of the parameters that environments act with
     batch: int  # what an update collects
     networks: int  # the layers of all networks for a batch, or for a minibatch from the replay buffer
     checkpoint: int  # the compressed copy of a train state that is being saved, which the host of an accelerator holds
@@ -70,24 +71,32 @@ def estimate_memory(algorithm: Algorithm, config: Any, env: AnyEnv, state: Any, 
         sizes[part.name] += num_bytes(leaf) // part.num_devices
     observation, action = (num_bytes(space.abstract_member()) for space in (env.observation_space, env.action_space))
     of_a_step = 2 * observation + action + SCALARS_OF_A_STEP
+    agent = _agent_shapes(algorithm, config, env, state)
     rows = getattr(config, "minibatch_size", config.batch_size) if sizes["replay"] else config.batch_size
     return MemoryEstimate(
         **sizes,
+        copies=config.num_seeds * config.num_copies * num_bytes(agent),
         batch=config.num_seeds * config.batch_size * of_a_step // num_devices,
-        networks=config.num_seeds * rows * _bytes_of_layers(algorithm, config, env, state) // num_devices,
+        networks=config.num_seeds * rows * _bytes_of_layers(agent, env) // num_devices,
         checkpoint=sum(sizes.values()) if jax.default_backend() == "cpu" else 0,
     )
 
 
-def _bytes_of_layers(algorithm: Algorithm, config: Any, env: AnyEnv, state: Any) -> int:
-    """Return the bytes of what enters and leaves the layers of an agent's network, with gradients of the latter."""
+def _agent_shapes(algorithm: Algorithm, config: Any, env: AnyEnv, state: Any) -> Any:
+    """Return the shapes of the policy of one seed."""
 
     def make(state: Any) -> Any:
         return algorithm.make_agent(config, env, jax.tree.map(lambda leaf: leaf[0], state), explore=False)
 
     with default_promotion():
+        return jax.eval_shape(make, state)
+
+
+def _bytes_of_layers(agent: Any, env: AnyEnv) -> int:
+    """Return the bytes of what enters and leaves the layers of an agent's network, with gradients of the latter."""
+    with default_promotion():
         act = jax.make_jaxpr(lambda agent, observation: agent(observation, key(0)))
-        program = act(jax.eval_shape(make, state), env.observation_space.abstract_member())
+        program = act(agent, env.observation_space.abstract_member())
     products = [equation for equation in iter_eqns(program.jaxpr) if equation.primitive.name == "dot_general"]
     return sum(
         num_bytes([equation.invars[0].aval]) + 2 * num_bytes([equation.outvars[0].aval]) for equation in products

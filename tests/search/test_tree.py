@@ -77,6 +77,14 @@ def test_nothing_follows_a_terminal_state(num_simulations):
 
 
 @pytest.mark.parametrize("num_simulations", [3, 40])
+def test_nothing_follows_where_the_caller_ends_the_search(num_simulations):
+    settings = constant(100.0), num_simulations
+    ended = search_from(make_search(Counter(), *settings, gamma=GAMMA, ends=lambda timestep: timestep.reward >= 1))
+    terminal = search_from(make_search(Counter(goal=1), *settings, gamma=GAMMA))
+    jax.tree.map(np.testing.assert_array_equal, ended, terminal)
+
+
+@pytest.mark.parametrize("num_simulations", [3, 40])
 def test_the_search_stops_at_a_truncation_and_takes_the_value_there(num_simulations):
     result = search_from(make_search(TimeLimit(Counter(), 1), constant(100.0), num_simulations, gamma=GAMMA))
     expected = jnp.where(result.visits > 0, jnp.array([90.0, 91.0, 92.0]), 0.0)

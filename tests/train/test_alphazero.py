@@ -3,6 +3,7 @@
 import dataclasses
 import sys
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -21,6 +22,35 @@ def test_a_search_sees_what_its_network_does_not():
     search = alphazero.search_with(CONFIG, learner.env, agent)
     alone, searching = (funcenv.evaluate(learner.env, policy, 4, funcenv.key(1)) for policy in (agent, search))
     assert searching.mean_return > 2 * alone.mean_return
+
+
+@pytest.mark.parametrize("is_end", [False, True])
+def test_a_search_sees_nothing_behind_the_loss_of_a_life(is_end):
+    """The ball of an idle player falls; the step before it is lost has no other outcome."""
+    config = dataclasses.replace(CONFIG, env_id="arcade/Breakout-v0", terminal_on_life_loss=is_end, num_simulations=8)
+    learner = Learner(alphazero, config)
+    search = alphazero.search_with(config, learner.env, learner.agent(learner.init(funcenv.key(0))))
+    step = jax.jit(learner.env.step)
+    state, timestep = learner.env.reset(funcenv.key(1))
+    for number in range(1000):
+        before, seen = state, timestep.observation
+        state, timestep = step(state, 1, funcenv.key(number))
+        if timestep.info["lives"] < 5:
+            break
+    result = jax.jit(search.search)(before, seen, funcenv.key(2))
+    assert timestep.info["lives"] == 4 and (result.visits > 0).any()
+    assert (result.action_values == 0).all() == is_end
+
+
+def test_observations_are_normalized_by_the_moments_of_those_that_were_played():
+    learner = Learner(alphazero, dataclasses.replace(CONFIG, env_id="arcade/Pong-v0", normalize_observation=True))
+    state, _ = learner.advance(learner.init(funcenv.key(0)), 2)
+    moments = state.observation_moments
+    assert (moments.count == 2 * CONFIG.batch_size).all()
+    assert float(moments.mean.max()) > 50  # positions in pixels
+    agent = learner.agent(state)
+    features = agent.features(learner.env.reset(funcenv.key(1))[1].observation)
+    assert float(jnp.abs(features).max()) < 20
 
 
 def test_squashed_values_come_back():

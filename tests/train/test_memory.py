@@ -8,7 +8,7 @@ import pytest
 
 import funcenv
 from funcenv.memory import device_memory
-from funcenv.train import dqn, ppo
+from funcenv.train import ars, dqn, ppo
 from funcenv.train.loop import Learner
 from funcenv.train.memory import estimate_memory, memory_warning
 from funcenv.train.runs import run
@@ -44,6 +44,13 @@ def test_memory_grows_with_the_batch_and_the_seeds():
     _, large = estimate("ppo", dataclasses.replace(PPO, num_steps=32, num_seeds=2))
     assert (large.batch, large.networks) == (4 * small.batch, 4 * small.networks)
     assert large.agents == pytest.approx(2 * small.agents, rel=0.01)
+
+
+def test_each_environment_of_ars_has_its_copy_of_the_policy():
+    _, few = estimate("ars", ars.Config(num_envs=8, num_steps=2, hidden_sizes=(32,)))
+    _, many = estimate("ars", ars.Config(num_envs=16, num_steps=2, hidden_sizes=(32,)))
+    assert many.copies == 2 * few.copies > few.agents
+    assert estimate("ppo", PPO)[1].copies == 0
 
 
 def test_a_warning_names_the_setting_that_takes_most():

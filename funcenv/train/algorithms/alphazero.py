@@ -36,7 +36,7 @@ from funcenv.search.tree import require_mctx
 from funcenv.struct import PyTreeNode
 from funcenv.train.actions import DISCRETE
 from funcenv.train.agents.agent import ActorCriticAgent
-from funcenv.train.agents.features import to_feature_batch
+from funcenv.train.agents.features import empty_moments, to_feature_batch, update_moments
 from funcenv.train.agents.networks import NetworkConfig
 from funcenv.train.shares import on_shares
 from funcenv.train.updates.blocks import rows_of_envs
@@ -44,6 +44,7 @@ from funcenv.train.updates.collector import Collector
 from funcenv.train.updates.epochs import Minibatches, scan_minibatches
 from funcenv.train.updates.gradients import mean_gradients
 from funcenv.train.updates.learned import Learned, flat_optimizer
+from funcenv.train.updates.lives import life_lost
 from funcenv.train.updates.returns import lambda_returns
 from funcenv.wrappers import StateObservation
 
@@ -66,6 +67,8 @@ class Config(Minibatches, NetworkConfig):
     """lambda of the returns that values are learned from, in [0, 1]"""
     value_coefficient: float = 0.5
     """weight of the value loss"""
+    normalize_observation: bool = False
+    """normalize observations by their running mean and variance"""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -93,6 +96,7 @@ class TrainState(PyTreeNode):
 
     network: Learned
     collector: Collector
+    observation_moments: Any  # those of the features; None if they are not normalized
     key: Key[Array, ""]
     update: Int[Array, ""]  # number of updates done
 
@@ -111,12 +115,14 @@ def init(config: Config, env: AnyEnv, key: jax.Array) -> TrainState:
     collector, timestep = Collector.start(StateObservation(env), config.num_envs, env_key)
     features = to_feature_batch(env.observation_space, timestep.observation["observation"])
     network = Learned.create(config.optimizer(), config.make_network(env).init(params_key, features))
-    return TrainState(network, collector, key, update=jnp.zeros((), jnp.int32))
+    moments = empty_moments(features) if config.normalize_observation else None
+    return TrainState(network, collector, moments, key, update=jnp.zeros((), jnp.int32))
 
 
 def make_agent(config: Config, env: AnyEnv, state: TrainState, explore: bool = False) -> Agent:
     """Return the policy of a train state, without a search; its values are squashed."""
-    return Agent(state.network.params, config.make_network(env), env.observation_space, env.action_space, explore)
+    network, moments = config.make_network(env), state.observation_moments
+    return Agent(state.network.params, network, env.observation_space, env.action_space, explore, moments)
 
 
 def search_with(config: Config, env: AnyEnv, agent: Agent, explore: bool = False) -> SearchPolicy:
@@ -128,8 +134,16 @@ def search_with(config: Config, env: AnyEnv, agent: Agent, explore: bool = False
         agent: what `make_agent` returns.
         explore: whether actions are drawn as in training; otherwise they are those that the search prefers.
     """
-    guide, exploration = Partial(_value_and_prior, agent), float(explore)  # type: ignore[no-untyped-call]
-    return make_search(env, guide, config.num_simulations, gamma=config.gamma, method="gumbel", exploration=exploration)
+    guide = Partial(_value_and_prior, agent)  # type: ignore[no-untyped-call]
+    return make_search(
+        env,
+        guide,
+        config.num_simulations,
+        gamma=config.gamma,
+        method="gumbel",
+        exploration=float(explore),
+        ends=life_lost if config.terminal_on_life_loss else None,
+    )
 
 
 def _value_and_prior(agent: Agent, state: Any, observation: Any, key: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -162,20 +176,20 @@ def update(config: Config, env: AnyEnv, state: TrainState) -> tuple[TrainState, 
     """Collect a batch and learn from it; return the next state and the metrics of this update."""
     collect_key, learn_key, key = jax.random.split(state.key, 3)
     agent = make_agent(config, env, state)
-    collector, batch, searched_value = _collect(config, env, agent, state.collector, collect_key)
+    state, batch, searched_value = _collect(config, env, agent, state, collect_key)
 
     def step(network: Learned, minibatch: Batch) -> tuple[Learned, dict[str, jax.Array]]:
         gradient, losses = mean_gradients(functools.partial(search_loss, config, agent), network.params, minibatch)
         return network.step(config.optimizer(), gradient), losses
 
     network, losses = scan_minibatches(config, step, state.network, batch, learn_key)
-    metrics = {**collector.metrics(config, state.update), **losses, "searched_value": searched_value}
-    return TrainState(network, collector, key, state.update + 1), metrics
+    metrics = {**state.collector.metrics(config, state.update), **losses, "searched_value": searched_value}
+    return state.replace(network=network, key=key, update=state.update + 1), metrics
 
 
 def _collect(
-    config: Config, env: AnyEnv, agent: Agent, collector: Collector, key: jax.Array
-) -> tuple[Collector, Batch, jax.Array]:
+    config: Config, env: AnyEnv, agent: Agent, state: TrainState, key: jax.Array
+) -> tuple[TrainState, Batch, jax.Array]:
     """Take `num_steps` steps by searches and compute their targets; return also the mean value of the searches."""
     shown: StateObservation[Any, Any] = StateObservation(env)
 
@@ -188,13 +202,15 @@ def _collect(
         result = on_shares(search, observation, keys, common=(agent,))
         return result.action, (observation["observation"], result.action_weights, result.value)
 
-    collector, (_, (observation, weights, value), timestep) = collector.run(shown, act, config.num_steps)
+    collector, (_, (observation, weights, value), timestep) = state.collector.run(shown, act, config.num_steps)
     final_observation = timestep.final_observation["observation"]
     next_value = on_shares(_values, final_observation, common=(agent,), axis=1)
     target = lambda_returns(
         timestep.reward, next_value, timestep.terminated, timestep.done, config.gamma, config.return_lambda
     )
-    return collector, rows_of_envs(Batch(observation, weights, squash(target))), value.mean()
+    moments = update_moments(state.observation_moments, env.observation_space, observation)
+    state = state.replace(collector=collector, observation_moments=moments)
+    return state, rows_of_envs(Batch(observation, weights, squash(target))), value.mean()
 
 
 def _values(agent: Agent, observation: Any) -> Float[Array, "num_steps num_envs"]:

@@ -91,6 +91,11 @@ class Config(Annealed, NetworkConfig):
         """Steps of the policy in the whole run."""
         return self.num_updates
 
+    @property
+    def num_copies(self) -> int:
+        """Copies of the policy, one for each environment."""
+        return self.num_envs
+
     def optimizer(self) -> optax.GradientTransformation:
         """Return plain gradient steps."""
         return optax.sgd(self.schedule)

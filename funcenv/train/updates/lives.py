@@ -6,7 +6,7 @@ from typing import Any
 
 from jaxtyping import Array, Bool
 
-from funcenv.func_env import Action, Obs, State
+from funcenv.func_env import Action, Obs, State, Timestep
 from funcenv.vector import VectorTimestep
 from funcenv.wrappers._spaces import require_lives
 from funcenv.wrappers.base import Wrapper
@@ -39,6 +39,12 @@ class LifeLoss(Wrapper[State, Action, Obs]):
         """Return the info of the environment inside, and whether the step has lost a life."""
         before, after = (super(LifeLoss, self).state_info(each)["lives"] for each in (state, next_state))
         return super().transition_info(state, action, next_state) | {LIFE_LOST: after < before}
+
+
+def life_lost(timestep: Timestep[Any]) -> Bool[Array, ""]:
+    """Return whether a step of one environment in `LifeLoss` has lost a life."""
+    lost: Bool[Array, ""] = timestep.info[LIFE_LOST]
+    return lost
 
 
 def end_at_life_loss(timestep: VectorTimestep[Any]) -> VectorTimestep[Any]:
