@@ -55,6 +55,7 @@ RINGS = {
         "curriculum": "uniform",
         "learning_rate": 1e-2,
         "normalize_reward": False,
+        "normalize_advantage": False,  # noise alone, where no action is better
         "total_timesteps": 128 * 150,
         "num_envs": 8,
         "num_steps": 16,
@@ -66,6 +67,7 @@ RINGS = {
     "recurrent_ppo": {
         "learning_rate": 1e-2,
         "normalize_reward": False,
+        "normalize_advantage": False,  # noise alone, where no action is better
         "total_timesteps": 128 * 150,
         "num_envs": 8,
         "num_steps": 16,
