@@ -7,6 +7,7 @@ import difflib
 import functools
 import importlib.util
 import inspect
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -73,7 +74,9 @@ def chosen_algorithm(typed: Typed) -> str:
 
     if typed.options.algo is not None:
         return str(typed.options.algo)
-    from_pixels = any(word.partition("=")[0] == "--pixels" for word in typed.rest)
+    pairs = [(word.partition("="), following) for word, following in itertools.pairwise([*typed.rest, ""])]
+    sizes = [size or following for (flag, _, size), following in pairs if flag == "--pixels"]
+    from_pixels = sizes[-1:] not in ([], ["0"])  # the last one counts, and 0 is for no images
     named = (default_algorithm(word, from_pixels=from_pixels) for word in typed.rest)
     return next((name for name in named if name != DEFAULT_ALGORITHM), DEFAULT_ALGORITHM)
 
