@@ -129,8 +129,8 @@ def search_with(config: Config, env: AnyEnv, agent: Agent, explore: bool = False
     """Return a policy that searches as in training, with the network of an agent.
 
     Args:
-        config: the settings, of which it takes `num_simulations` and `gamma`.
-        env: the environment to search in.
+        config: the settings, of which it takes `num_simulations`, `gamma` and `terminal_on_life_loss`.
+        env: the environment to search in; with `terminal_on_life_loss`, it is that of `config.make_env()`.
         agent: what `make_agent` returns.
         explore: whether actions are drawn as in training; otherwise they are those that the search prefers.
     """
