@@ -59,10 +59,7 @@ PANELS = {
         *("LunarLander-v3", "LunarLander-v3 with dqn", "LunarLanderContinuous-v3"),
         *("BipedalWalker-v3", "BipedalWalker-v3 with simba", "CarRacing-v3"),
     ),
-    "arcade": (
-        *("arcade/Pong-v0", "arcade/Pong-v0 with dqn", "arcade/Pong-v0" + FROM_PIXELS),
-        "arcade/Breakout-v0",
-    ),
+    "arcade": ("arcade/Pong-v0", "arcade/Pong-v0 with dqn", "arcade/Pong-v0" + FROM_PIXELS, "arcade/Breakout-v0"),
     "atari": ("ALE/Pong-v5", "ALE/Breakout-v5", "ALE/Freeway-v5", "ALE/Boxing-v5"),
     "dm_control": tuple(f"{env_id} with simba" for env_id in SUITES["dm_control"]),
     "minatar": tuple(f"MinAtar/{game}-v1" for game in ("Asterix", "Breakout", "Freeway", "SpaceInvaders", "Seaquest")),

@@ -7,7 +7,6 @@ import difflib
 import functools
 import importlib.util
 import inspect
-import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -70,13 +69,14 @@ def find_algorithm(name: str) -> Any:
 def chosen_algorithm(typed: Typed) -> str:
     """Return the name of the algorithm: what `--algo` says, or else the best that is measured for the environment."""
     from funcenv.train.algorithm import DEFAULT_ALGORITHM
+    from funcenv.train.config import TrainConfig
     from funcenv.train.presets import default_algorithm
 
     if typed.options.algo is not None:
         return str(typed.options.algo)
-    pairs = [(word.partition("="), following) for word, following in itertools.pairwise([*typed.rest, ""])]
-    sizes = [size or following for (flag, _, size), following in pairs if flag == "--pixels"]
-    from_pixels = sizes[-1:] not in ([], ["0"])  # the last one counts, and 0 is for no images
+    pixels = [flag for flag in flags_of(TrainConfig) if flag.name == "pixels"]
+    given, _ = Parser(typed.command, "", pixels, handles_help=False).known(typed.rest)
+    from_pixels = given.get("pixels", 0) > 0
     named = (default_algorithm(word, from_pixels=from_pixels) for word in typed.rest)
     return next((name for name in named if name != DEFAULT_ALGORITHM), DEFAULT_ALGORITHM)
 

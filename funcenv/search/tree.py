@@ -164,13 +164,13 @@ def make_search(
             root's prior) or with Gumbel noise ("gumbel"), as is usual in training.
         max_depth: the largest number of steps from the root; by default `num_simulations`.
         ends: `ends(timestep) -> bool`, where nothing that follows counts, besides where the episode terminates: the
-            loss of a life, say, or a goal that is reached.
+            loss of a life, say, or a goal that is reached. Plays of `playouts` go on there.
 
     Returns:
         A policy for `evaluate` and `funcenv.record`, and for `rollout` over `policy.adapt_env(env)`.
 
     Raises:
-        TypeError: `env` is not a `FuncEnv`, or its actions are not `Discrete`.
+        TypeError: `env` is not a `FuncEnv`, its actions are not `Discrete`, or `ends` is no function.
         ValueError: `env` resets itself, or a number is out of range.
         ModuleNotFoundError: mctx is not installed.
 
@@ -195,6 +195,8 @@ def make_search(
             "value_and_prior is a function value_and_prior(state, observation, key) -> (value, logits), got "
             f"{value_and_prior!r}; funcenv.search.playouts makes one"
         )
+    if not (ends is None or callable(ends)):
+        raise TypeError(f"ends must be a function ends(timestep), got {ends!r}; leave it out for episodes as they are")
     require_probability(gamma=gamma)
     require_at_least(0, "exploration", exploration, remedy="0 takes the best action")
     require_one_of("method", method, METHODS)

@@ -168,6 +168,8 @@ def test_a_search_refuses_what_it_cannot_plan_for(monkeypatch):
         make_search(funcenv.make("Pendulum-v1"), constant(0.0), 3)
     with pytest.raises(TypeError, match="playouts makes one"):
         make_search(env, None, 3)
+    with pytest.raises(TypeError, match=r"ends must be a function ends\(timestep\), got True; leave it out"):
+        make_search(env, constant(0.0), 3, ends=True)
     with pytest.raises(ValueError, match="num_simulations must be at least 1"):
         make_search(env, constant(0.0), 0)
     with pytest.raises(ValueError, match="method must be one of muzero, gumbel"):
