@@ -56,7 +56,8 @@ PANELS = {
         *("Swimmer-v5", "Swimmer-v5 with sac", "Swimmer-v5 with ars", "Reacher-v5", "Reacher-v5 with sac"),
     ),
     "box2d": (
-        *("LunarLander-v3", "LunarLander-v3 with dqn", "LunarLanderContinuous-v3"),
+        *("LunarLander-v3", "LunarLander-v3 with dqn"),
+        *("LunarLanderContinuous-v3", "LunarLanderContinuous-v3 with tqc"),
         *("BipedalWalker-v3", "BipedalWalker-v3 with simba", "CarRacing-v3"),
     ),
     "arcade": ("arcade/Pong-v0", "arcade/Pong-v0 with dqn", "arcade/Pong-v0" + FROM_PIXELS, "arcade/Breakout-v0"),
