@@ -81,7 +81,7 @@ _REACHER_SAC: dict[str, Any] = {
 }
 
 # Networks that see observations as they are. Ant learns almost twice as fast where they see logarithms, the default.
-# Other tasks have not been tried with it, and keep the networks that they were measured with.
+# Hopper does not; other tasks keep the networks that they were measured with.
 _UNCOMPRESSED: dict[str, Any] = {"network": "funcenv.train.agents.actor_critics:make_categorical_actor_critics"}
 # The settings that SimBa's first agents were trained with. Walker2d learns twice as fast by its defaults, which take
 # twice as many steps of half the size, and HalfCheetah as fast. docs/zoo.md has the figures.
