@@ -13,6 +13,7 @@ from funcenv.scene import Camera, Rectangle, Scene
 from funcenv.spaces import Box, Discrete
 from funcenv.train import dqn, ppo, pqn, recurrent_ppo, reinforce, sac, simba, td3, tqc
 from funcenv.train.agents.features import Views, channels_last, is_board, is_image
+from funcenv.train.agents.hyperspherical import HypersphericalTorso
 from funcenv.train.agents.networks import BoardEncoder, ImageEncoder
 from funcenv.train.loop import Learner
 from funcenv.wrappers import (
@@ -216,11 +217,17 @@ def test_every_environment_with_a_scene_is_observed_by_images_on_request():
         dataclasses.replace(config, frames=0)
 
 
+def flattened(tree):
+    """Return the leaves of a tree with their paths."""
+    return [(jax.tree_util.keystr(path), np.asarray(leaf)) for path, leaf in jax.tree_util.tree_leaves_with_path(tree)]
+
+
 IMAGES = {"hidden_sizes": (16,), "activation": "relu", "patch_sizes": (4,), "patch_channels": (4,), "gamma": 0.5}
 ON_POLICY = IMAGES | {"env_id": SIDE, "num_envs": 16, "num_steps": 16, "learning_rate": 1e-2}
 OFF_POLICY = {"num_steps": 2, "buffer_size": 2048, "minibatch_size": 64, "learning_starts": 128, "n_step": 1}
 OFF_POLICY |= IMAGES | {"num_envs": 16, "learning_rate": 1e-2, "target_rate": 0.1, "total_timesteps": 32 * 80}
 TD3 = {"hidden_sizes": (64,), "learning_rate": 1e-3, "total_timesteps": 32 * 160}
+HYPERSPHERICAL = "funcenv.train.agents.actor_critics:make_hyperspherical_actor_critics"
 CONFIGS = {
     "dqn": dqn.Config(env_id=SIDE, **OFF_POLICY),
     "pqn": pqn.Config(**ON_POLICY, total_timesteps=256 * 12),
@@ -228,6 +235,7 @@ CONFIGS = {
     "reinforce": reinforce.Config(**ON_POLICY, total_timesteps=256 * 60),
     "sac": sac.Config(env_id=CONTINUOUS, **OFF_POLICY),
     "simba": simba.Config(env_id=CONTINUOUS, **OFF_POLICY, residual_width=16),
+    "simba, hyperspherical": simba.Config(env_id=CONTINUOUS, **OFF_POLICY, residual_width=16, network=HYPERSPHERICAL),
     "tqc": tqc.Config(env_id=CONTINUOUS, **OFF_POLICY),
     "td3": td3.Config(env_id=CONTINUOUS, **OFF_POLICY | TD3, policy_delay=1),
 }
@@ -236,7 +244,7 @@ CONFIGS = {
 @pytest.mark.parametrize("algorithm", rotated(CONFIGS, ("pqn",)))
 def test_every_algorithm_learns_from_the_image(algorithm):
     """Learn to get 8; an agent without the image gets 4."""
-    state, mean_return = learned(algorithm, CONFIGS[algorithm])
+    state, mean_return = learned(algorithm.partition(",")[0], CONFIGS[algorithm])
     assert mean_return > 7
     if hasattr(state, "buffer"):  # images are kept as they are, in a byte each
         assert state.buffer.steps.observation.dtype == state.buffer.steps.next_observation.dtype == np.uint8
@@ -257,6 +265,43 @@ def test_simba_compresses_what_networks_see_of_the_environment_and_no_actions():
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-5)
     assert not np.allclose(found[1], others.critics.apply(critics, *inputs))
+
+
+def test_weights_of_hyperspherical_networks_keep_their_length():
+    """Those of each output, at the beginning and after every step; all else is learned freely."""
+    config = simba.Config(
+        **OFF_POLICY | {"total_timesteps": 32 * 10},
+        env_id="Pendulum-v1",
+        network=HYPERSPHERICAL,
+        residual_width=8,
+    )
+    learner = Learner("simba", config)
+    first = learner.init(funcenv.key(0))
+    last, _ = learner.advance(first, config.num_updates)
+    for model in (first.learned, last.learned):
+        for part in (model.actor, model.critics):
+            kernels = [leaf for path, leaf in flattened(part.params) if path.endswith("['unit_kernel']")]
+            assert len(kernels) >= 5
+            for kernel in kernels:
+                np.testing.assert_allclose(np.linalg.norm(kernel, axis=-2), 1, rtol=1e-5)
+    for before, after in zip(flattened(first.learned.critics), flattened(last.learned.critics), strict=True):
+        assert (before[1] != after[1]).any(), before[0]
+
+
+def test_hyperspherical_networks_see_vectors_of_length_one():
+    """A network that adds no element to its features would not tell their size."""
+    torso, inputs = HypersphericalTorso(8, (16,)), jnp.array([[0.1, -0.2], [10.0, -20.0]])
+    x, params = torso.init_with_output(jax.random.key(0), inputs)
+    np.testing.assert_allclose(jnp.linalg.norm(x, axis=-1), 1, rtol=1e-5)
+    assert np.abs(x[0] - x[1]).max() > 0.1
+    blocks = params["params"]
+    kernels = {name: jax.tree.map(lambda leaf: 3 * leaf, layer) for name, layer in blocks.items() if "Dense" in name}
+    np.testing.assert_allclose(torso.apply({"params": blocks | kernels}, inputs), x, rtol=1e-5)
+
+
+def test_hyperspherical_networks_consist_of_residual_blocks():
+    with pytest.raises(ValueError, match="residual_width must be at least 1, got 0"):
+        simba.Config(env_id="Pendulum-v1", network=HYPERSPHERICAL, residual_width=0).make_network(make_side(2, False))
 
 
 def test_images_can_be_normalized():

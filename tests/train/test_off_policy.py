@@ -145,6 +145,17 @@ def test_the_learning_rate_of_each_part_falls_to_zero_over_the_run(algorithm):
     jax.tree.map(np.testing.assert_array_equal, params[1], params[2])
 
 
+def test_the_target_entropy_grows_over_the_run():
+    """The temperature rises while more entropy is asked for than there is, and falls in the second half of the run."""
+    config = dataclasses.replace(CONFIGS["sac"], target_entropy=-100.0, target_entropy_growth=200.0)
+    learner = Learner("sac", config)
+    _, metrics = learner.advance(learner.init(funcenv.key(0)), config.num_updates)
+    learned = metrics["temperature"].ravel()[config.first_update :]
+    middle = config.num_updates // 2 - config.first_update
+    assert (np.diff(learned[:middle]) > 0).all()
+    assert (np.diff(learned[-middle // 2 :]) < 0).all()
+
+
 def test_the_noise_of_a_target_is_not_drawn_again_for_each_bin():
     """XLA would fuse it into the loss, where it took half of the time of a run."""
     config = CONFIGS["simba"]

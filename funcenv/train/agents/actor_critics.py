@@ -6,6 +6,8 @@ Critics map features and such an action to values `[num_critics, *batch]`.
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import flax.linen as nn
@@ -13,9 +15,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from funcenv.checks import require_size
 from funcenv.func_env import AnyEnv
 from funcenv.train.agents.agent import NetworkAgent
 from funcenv.train.agents.distributions import SquashedGaussian, action_size
+from funcenv.train.agents.hyperspherical import HypersphericalHead, HypersphericalTorso
 from funcenv.train.agents.networks import (
     ACTIVATIONS,
     Activation,
@@ -83,14 +87,15 @@ class GaussianActor(nn.Module):
     action_size: int
     torso: nn.Module
     encoder: nn.Module | None = None
+    head: type[nn.Module] = nn.Dense
 
     @nn.compact
     def __call__(self, features: Any) -> SquashedGaussian:
         """Return the policy."""
-        x = self.torso(encode(self.encoder, features))
-        log_std = jnp.tanh(nn.Dense(self.action_size)(x))  # smooth, so that a bound stops no gradient
+        x, head = self.torso(encode(self.encoder, features)), functools.partial(self.head, self.action_size)
+        log_std = jnp.tanh(head()(x))  # smooth, so that a bound stops no gradient
         log_std = MIN_LOG_STD + (MAX_LOG_STD - MIN_LOG_STD) * (log_std + 1) / 2
-        return SquashedGaussian(mean=nn.Dense(self.action_size)(x), log_std=log_std)
+        return SquashedGaussian(mean=head()(x), log_std=log_std)
 
 
 class DeterministicActor(nn.Module):
@@ -117,6 +122,7 @@ class Critic(nn.Module):
     encoder: nn.Module | None = None
     num_outputs: int | None = None  # None for the value
     critic_encoder: nn.Module | None = None
+    head: type[nn.Module] = nn.Dense
 
     @nn.compact
     def __call__(self, features: Any, action: jax.Array) -> Float[Array, "*batch_outputs"]:
@@ -125,7 +131,7 @@ class Critic(nn.Module):
         if x is None:
             raise TypeError("critics need what only they see beside the agent's observation; pass both")
         x = self.torso(jnp.concatenate([x, action], axis=-1))
-        return nn.Dense(1)(x)[..., 0] if self.num_outputs is None else nn.Dense(self.num_outputs)(x)
+        return self.head(1)(x)[..., 0] if self.num_outputs is None else self.head(self.num_outputs)(x)
 
 
 class Critics(nn.Module):
@@ -173,6 +179,25 @@ def make_compressed_actor_critics(config: Any, env: AnyEnv) -> ActorCritics:
     return _actor_critics(config, env, GaussianActor, num_outputs=config.num_bins, compresses=True)
 
 
+def make_hyperspherical_actor_critics(config: Any, env: AnyEnv) -> ActorCritics:
+    """Return networks for SimBa as its default ones, in which vectors and weights have length 1.
+
+    Raises:
+        ValueError: The configuration has no `residual_width`.
+    """
+    require_size("residual_width", config.residual_width)
+    torso = HypersphericalTorso(config.residual_width, config.hidden_sizes, config.activation, config.dtype)
+    return _actor_critics(
+        config,
+        env,
+        functools.partial(GaussianActor, head=HypersphericalHead),
+        num_outputs=config.num_bins,
+        compresses=True,
+        torso=torso,
+        critic_head=HypersphericalHead,
+    )
+
+
 def make_deterministic_actor_critics(config: Any, env: AnyEnv) -> ActorCritics:
     """Return the default networks of TD3: a deterministic actor and two critics."""
     return _actor_critics(config, env, DeterministicActor)
@@ -181,16 +206,19 @@ def make_deterministic_actor_critics(config: Any, env: AnyEnv) -> ActorCritics:
 def _actor_critics(
     config: Any,
     env: AnyEnv,
-    actor: type[GaussianActor] | type[DeterministicActor],
+    actor: Callable[..., nn.Module],
     num_critics: int = 2,
     num_outputs: int | None = None,
     compresses: bool = False,
+    torso: nn.Module | None = None,
+    critic_head: type[nn.Module] = nn.Dense,
 ) -> ActorCritics:
-    torso = Torso(config.hidden_sizes, config.activation, config.layer_norm, config.dtype, config.residual_width)
+    if torso is None:
+        torso = Torso(config.hidden_sizes, config.activation, config.layer_norm, config.dtype, config.residual_width)
     encoder, critic_encoder = make_encoder(config, env), make_critic_encoder(config, env)
     if compresses:
         encoder, critic_encoder = Compressed(encoder), critic_encoder and Compressed(critic_encoder)
-    critic = Critic(torso, encoder, num_outputs, critic_encoder)
+    critic = Critic(torso, encoder, num_outputs, critic_encoder, critic_head)
     return ActorCritics(actor(action_size(env.action_space), torso, encoder), Critics(num_critics, critic))
 
 

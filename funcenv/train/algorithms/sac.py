@@ -23,7 +23,7 @@ import jax
 import jax.numpy as jnp
 import optax
 from flax.typing import VariableDict
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from funcenv.checks import require_positive, require_size
 from funcenv.func_env import AnyEnv
@@ -53,6 +53,8 @@ class Config(_off_policy.ActorCriticsConfig):
     """weight of the entropy at the beginning"""
     target_entropy: float = 1.0
     """entropy that the temperature aims at, in units of minus one nat for each element of the action"""
+    target_entropy_growth: float = 0.0
+    """how much target_entropy grows over the run, linearly: above 0, actions get less and less random"""
     network: NetworkFunction = "funcenv.train.agents.actor_critics:make_gaussian_actor_critics"
     """function (config, env) that returns the networks, as "module:function\""""
 
@@ -65,6 +67,11 @@ class Config(_off_policy.ActorCriticsConfig):
     def num_critic_steps(self) -> int:
         """Steps of the critics' optimizer in the whole run."""
         return self.num_optimizer_steps * self.critic_steps
+
+    def target_entropy_at(self, number: Int[Array, ""]) -> Float[Array, ""]:
+        """Return the target entropy at a gradient step of the run, in units as that of the beginning."""
+        progress = number / (self.num_updates * self.num_gradient_steps)
+        return self.target_entropy + self.target_entropy_growth * progress
 
     def target_values(self, values: Float[Array, "num_critics batch"]) -> Float[Array, "batch"]:
         """Return what targets take of the values that the target critics give the next actions: the least."""
@@ -117,7 +124,6 @@ def update(config: Config, env: AnyEnv, state: TrainState) -> tuple[TrainState, 
 def _gradient_step(
     config: Config, env: AnyEnv, agent: Agent, model: Model, sample: Sample, key: jax.Array, number: jax.Array
 ) -> tuple[Model, Scalars]:
-    del number
     networks, optimizer = config.make_network(env), config.optimizer()
     for index in range(1, config.critic_steps):
         model, _, _ = _critic_step(config, env, agent, model, sample, *jax.random.split(jax.random.fold_in(key, index)))
@@ -129,7 +135,8 @@ def _gradient_step(
     features = jax.vmap(agent.features)(batch.observation)
     gradient, (actor_losses, entropy) = mean_gradients(loss, model.actor.params, (features, actor_noise))
     # The derivative of log temperature (entropy - target entropy) with respect to log temperature.
-    excess_entropy = entropy + config.target_entropy * action_size(env.action_space)
+    target_entropy = config.target_entropy_at(number).astype(entropy.dtype)
+    excess_entropy = entropy + target_entropy * action_size(env.action_space)
     scalars = losses | actor_losses | {"entropy": entropy, "temperature": jnp.exp(model.log_temperature.params)}
     log_temperature = model.log_temperature.step(optimizer, excess_entropy)
     return model.replace(actor=model.actor.step(optimizer, gradient), log_temperature=log_temperature), scalars

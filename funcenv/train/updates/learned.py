@@ -6,11 +6,16 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import optax
 
 from funcenv.checks import require_positive
 from funcenv.struct import PyTreeNode
 from funcenv.train.config import TrainConfig
+
+UNIT_KERNEL = "unit_kernel"
+"""Name of parameters `[..., inputs, outputs]` in which the weights of each output have length 1, in any network."""
 
 
 class Learned(PyTreeNode):
@@ -29,12 +34,28 @@ class Learned(PyTreeNode):
     @classmethod
     def create(cls, optimizer: optax.GradientTransformation, params: Any) -> Learned:
         """Return new parameters with the first state of their optimizer."""
+        params = with_unit_kernels(params)
         return cls(params, optimizer.init(params))
 
     def step(self, optimizer: optax.GradientTransformation, gradient: Any) -> Learned:
         """Return the parameters after a step along a gradient."""
         updates, optimizer_state = optimizer.update(gradient, self.optimizer_state, self.params)
-        return Learned(optax.apply_updates(self.params, updates), optimizer_state)
+        return Learned(with_unit_kernels(optax.apply_updates(self.params, updates)), optimizer_state)
+
+
+def with_unit_kernels(params: Any) -> Any:
+    """Return parameters in which the weights of each output of a `UNIT_KERNEL` have length 1.
+
+    >>> with_unit_kernels({"unit_kernel": jnp.array([[3.0], [4.0]])})["unit_kernel"].round(3).tolist()
+    [[0.6...], [0.8...]]
+    """
+
+    def adjusted(path: Any, leaf: Any) -> Any:
+        if getattr(path[-1] if path else None, "key", None) != UNIT_KERNEL:
+            return leaf
+        return leaf * jax.lax.rsqrt(jnp.square(leaf).sum(-2, keepdims=True))
+
+    return jax.tree_util.tree_map_with_path(adjusted, params)
 
 
 @dataclasses.dataclass(frozen=True)
