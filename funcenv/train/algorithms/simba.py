@@ -10,6 +10,9 @@ scalable deep RL", 2024, propose (HL-Gauss): a target becomes a normal distribut
 Networks see sign(x) log(1 + |x|) of the normalized observations, so that forces at a contact, which are large for a
 moment, do not hide everything else.
 
+With `network="funcenv.train.agents.actor_critics:make_hyperspherical_actor_critics"`, networks are those of SimbaV2:
+vectors and weights have length 1, so that layers do not grow, and learning rates can be higher.
+
 An update is that of SAC, with
     critics   mean cross-entropy between the bins of each critic and those of the target
     values    the means of the critics' bins, of which target and actor take the least
