@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from funcenv.train.agents.networks import ACTIVATIONS, Activation, Dtype
-from funcenv.train.updates.learned import UNIT_KERNEL
+from funcenv.train.updates.learned import UNIT_KERNEL, unit
 
 SHIFT = 3.0  # an element beside the features, so that they keep their size in a vector of length 1
 
@@ -33,13 +33,13 @@ class UnitDense(nn.Module):
 
 
 class Scale(nn.Module):
-    """A factor for each element, which is learned: at first `initial`, of a parameter that is `parameter` then.
+    """A factor for each element, which is learned.
 
-    An optimizer whose steps have one size, such as Adam, changes a small parameter faster in proportion.
+    An optimizer whose steps have one size, such as Adam, changes a factor of a smaller parameter faster.
     """
 
-    initial: float
-    parameter: float
+    initial: float  # the factor at first
+    parameter: float  # the parameter at first, which is proportional to the factor
 
     @nn.compact
     def __call__(self, x: Float[Array, "*batch size"]) -> Float[Array, "*batch size"]:
@@ -72,14 +72,12 @@ class HypersphericalTorso(nn.Module):
         share = 1 / (len(self.hidden_sizes) + 1)
         for width in self.hidden_sizes:
             hidden = ACTIVATIONS[self.activation](self._scaled(UnitDense(width, self.dtype)(x)))
-            x = unit(
-                x
-                + Scale(share, self.residual_width**-0.5)(unit(UnitDense(self.residual_width, self.dtype)(hidden)) - x)
-            )
+            change = unit(UnitDense(self.residual_width, self.dtype)(hidden)) - x
+            x = unit(x + Scale(share, self.residual_width**-0.5)(change))
         return x
 
     def _scaled(self, x: jax.Array) -> jax.Array:
-        scale = (2 / x.shape[-1]) ** 0.5
+        scale = (2 / x.shape[-1]) ** 0.5  # as published; only its share in a step of the optimizer matters
         return Scale(scale, scale)(x)
 
 
@@ -94,12 +92,3 @@ class HypersphericalHead(nn.Module):
         x = UnitDense(self.size)(Scale(1.0, 1.0)(UnitDense(x.shape[-1])(x)))
         bias = self.param("bias", nn.initializers.zeros, (self.size,), float)
         return x + jnp.broadcast_to(bias, x.shape)
-
-
-def unit(x: Float[Array, "*batch size"]) -> Float[Array, "*batch size"]:
-    """Return vectors of length 1 in the same directions; zeros stay zeros.
-
-    >>> unit(jnp.array([3.0, 4.0])).round(3).tolist()
-    [0.6..., 0.8...]
-    """
-    return x * jax.lax.rsqrt(jnp.maximum(jnp.square(x).sum(-1, keepdims=True), 1e-16))

@@ -51,11 +51,19 @@ def with_unit_kernels(params: Any) -> Any:
     """
 
     def adjusted(path: Any, leaf: Any) -> Any:
-        if getattr(path[-1] if path else None, "key", None) != UNIT_KERNEL:
-            return leaf
-        return leaf * jax.lax.rsqrt(jnp.square(leaf).sum(-2, keepdims=True))
+        is_unit_kernel = bool(path) and getattr(path[-1], "key", None) == UNIT_KERNEL
+        return unit(leaf, axis=-2) if is_unit_kernel else leaf
 
     return jax.tree_util.tree_map_with_path(adjusted, params)
+
+
+def unit(x: jax.Array, axis: int = -1) -> jax.Array:
+    """Return vectors along an axis with the same directions and length 1; zeros stay zeros.
+
+    >>> unit(jnp.array([[3.0, 4.0], [0.0, 0.0]])).round(3).tolist()
+    [[0.6..., 0.8...], [0.0, 0.0]]
+    """
+    return x * jax.lax.rsqrt(jnp.maximum(jnp.square(x).sum(axis, keepdims=True), 1e-16))
 
 
 @dataclasses.dataclass(frozen=True)
