@@ -268,7 +268,7 @@ def test_simba_compresses_what_networks_see_of_the_environment_and_no_actions():
 
 
 def test_weights_of_hyperspherical_networks_keep_their_length():
-    """Those of each output, at the beginning and after every step; all else is learned freely."""
+    """Check those of each output before and after a run, in which all parameters change."""
     config = simba.Config(
         **OFF_POLICY | {"total_timesteps": 32 * 10},
         env_id="Pendulum-v1",

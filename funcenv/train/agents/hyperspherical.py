@@ -77,7 +77,7 @@ class HypersphericalTorso(nn.Module):
         return x
 
     def _scaled(self, x: jax.Array) -> jax.Array:
-        scale = (2 / x.shape[-1]) ** 0.5  # as published; only its share in a step of the optimizer matters
+        scale = (2 / x.shape[-1]) ** 0.5  # as published: lengths are lost later, so it only says how fast factors change
         return Scale(scale, scale)(x)
 
 
