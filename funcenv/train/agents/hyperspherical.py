@@ -77,7 +77,8 @@ class HypersphericalTorso(nn.Module):
         return x
 
     def _scaled(self, x: jax.Array) -> jax.Array:
-        scale = (2 / x.shape[-1]) ** 0.5  # as published: lengths are lost later, so it only says how fast factors change
+        # As published. Lengths are lost later, so it only says how fast factors change.
+        scale = (2 / x.shape[-1]) ** 0.5
         return Scale(scale, scale)(x)
 
 
