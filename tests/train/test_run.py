@@ -319,8 +319,14 @@ def test_the_error_says_that_no_checkpoint_can_be_read(uninterrupted, tmp_path, 
 
 def test_the_checkpoint_of_another_configuration_is_refused(tmp_path):
     checkpoint.save(tmp_path, 1, {"theta": jnp.zeros(3)})
-    for other in ({"position": jnp.zeros(3)}, {"theta": jnp.zeros(4)}, {"theta": jnp.zeros(3), "count": jnp.zeros(2)}):
-        with pytest.raises(checkpoint.NoCheckpointError, match="update-00000001 does not fit .* another environment"):
+    others = {
+        "position is missing there, has shape \\(3,\\) here": {"position": jnp.zeros(3)},
+        "theta has shape \\(3,\\) there, has shape \\(4,\\) here": {"theta": jnp.zeros(4)},
+        "count is missing there, has shape \\(2,\\) here": {"theta": jnp.zeros(3), "count": jnp.zeros(2)},
+        "theta has shape \\(3,\\) there, is missing here": {},
+    }
+    for difference, other in others.items():
+        with pytest.raises(checkpoint.NoCheckpointError, match=f"update-00000001 does not fit .*: {difference}, as it"):
             checkpoint.restore_latest(tmp_path, other, "threefry2x32")
 
 

@@ -152,14 +152,10 @@ def _read(checkpoint: pathlib.Path, template: Any, key_impl: str) -> Any:
 
     impl, shapes = find_impl(key_impl), jax.eval_shape(_storable, template)
     shapes = jax.tree.map(placed, shapes, template, is_leaf=_is_none)
-    try:
-        with quiet_library(), ocp.StandardCheckpointer() as checkpointer:
-            plain = checkpointer.restore(checkpoint.resolve(), shapes)
-    except ValueError as error:
-        raise NoCheckpointError(
-            f"{checkpoint} does not fit the configuration of the run, it was written with another environment, "
-            "algorithm or network; put back the config.json that belongs to it, or start a new run"
-        ) from error
+    with quiet_library(), ocp.StandardCheckpointer() as checkpointer:
+        stored = checkpointer.metadata(checkpoint.resolve()).item_metadata.tree
+        _check_fits(checkpoint, _shapes(stored), _shapes(shapes))
+        plain = checkpointer.restore(checkpoint.resolve(), shapes)
 
     def loaded(leaf: Any, like: Any) -> Any:
         if like is None:
@@ -169,6 +165,32 @@ def _read(checkpoint: pathlib.Path, template: Any, key_impl: str) -> Any:
         return jax.random.wrap_key_data(leaf, impl=impl) if is_key(like) else leaf
 
     return jax.tree.map(loaded, plain, template, is_leaf=_is_none)
+
+
+def _check_fits(
+    checkpoint: pathlib.Path, stored: dict[str, tuple[int, ...]], expected: dict[str, tuple[int, ...]]
+) -> None:
+    """Raise NoCheckpointError if the arrays of a checkpoint have other names or shapes than those of the run's state.
+
+    The storage library would notice it as well, but leaves coroutines behind that nobody awaits.
+    """
+    for name in sorted(stored.keys() | expected.keys()):
+        there, here = stored.get(name), expected.get(name)
+        if there != here:
+            raise NoCheckpointError(
+                f"{checkpoint} does not fit the configuration of the run: {name} {_described(there)} there, "
+                f"{_described(here)} here, as it was written with another environment, algorithm or network; "
+                "put back the config.json that belongs to it, or start a new run"
+            )
+
+
+def _described(shape: tuple[int, ...] | None) -> str:
+    return "is missing" if shape is None else f"has shape {shape}"
+
+
+def _shapes(tree: Any) -> dict[str, tuple[int, ...]]:
+    leaves = jax.tree_util.tree_flatten_with_path(tree)[0]
+    return {jax.tree_util.keystr(path, simple=True, separator="."): tuple(leaf.shape) for path, leaf in leaves}
 
 
 def _fault(checkpoint: pathlib.Path) -> str | None:
