@@ -2,8 +2,8 @@
 
 mkdocs calls the `on_...` functions while it builds the site (`hooks:` in mkdocs.yml). Each class of environments gets a
 page of its own, made from its docstring, its registered ids and the comments on its fields. A marker in each of
-docs/environments/index.md, docs/gallery.md, docs/zoo.md and docs/api/envs.md is replaced. Nothing is written into
-docs/, so a new environment needs no change here: it appears when it is registered.
+docs/environments/index.md, docs/gallery.md, docs/zoo.md, docs/zoo_trials.md and docs/api/envs.md is replaced. Nothing
+is written into docs/, so a new environment needs no change here: it appears when it is registered.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from environment_tables import (
     state_table,
 )
 from equations import blocks_of, with_equations
-from result_tables import agents, returns_table, with_figures, zoo
+from result_tables import agents, aims, returns_table, with_figures, zoo
 
 DOCS = pathlib.Path(__file__).parent
 
@@ -146,6 +146,7 @@ def on_page_markdown(markdown: str, page: Any, **kwargs: Any) -> str:
         markdown = with_figures(markdown).replace("<!-- agents -->", agents())
         return re.sub(r"<!-- zoo: (.+?) -->", lambda match: zoo(match[1]), markdown)
     generated = {
+        "zoo_trials.md": ("<!-- aims -->", aims),
         "environments/index.md": ("<!-- environments -->", table),
         "gallery.md": ("<!-- gallery -->", gallery),
         "api/envs.md": ("<!-- api -->", api_listing),

@@ -20,6 +20,27 @@ DOCS = pathlib.Path(__file__).parent
 RETURNS = DOCS / "returns.json"  # docs/measure_returns.py writes it
 HEAD = "id | algorithm | agents | steps of each | return [95% interval] | goal | reached | CPU‑s"
 
+AIMS = {
+    "Acrobot-v1": -70,
+    "HalfCheetah-v5 with simba": 11_000,
+    "Ant-v5 with simba": 5_500,
+    "Walker2d-v5 with simba": 5_000,
+    "Hopper-v5 with simba": 3_300,
+    "Humanoid-v5 with simba": 5_500,
+    "Swimmer-v5 with ars": 340,
+    "Reacher-v5 with sac": -3,
+    "Pusher-v5": -25,
+    "BipedalWalker-v3 with simba": 320,
+    "BipedalWalkerHardcore-v3": 200,
+    "LunarLander-v3 with dqn": 265,
+    "LunarLanderContinuous-v3 with tqc": 275,
+    "CarRacing-v3": 905,
+    "arcade/Breakout-v0": 300,
+    "arcade/Pong-v0 with dqn": 20,
+    "ALE/Pong-v5": 20,
+}
+"""The mean returns that agents were to reach, by the names of their rows in returns.json."""
+
 
 def returns_table(specs: Sequence[funcenv.EnvSpec]) -> str:
     """Return a table of what a random policy and trained agents reach; nothing if no id was measured."""
@@ -98,6 +119,20 @@ def agents() -> str:
         reached = f"{figure(results['mean_return'])} ± {figure(results['std_return'])}"
         goal = "-" if threshold is None else f"{threshold:g}"
         rows.append(f"| `zoo/{env_id}` | {agent['algorithm'].upper()} | {results['steps']:,} | {reached} | {goal} |")
+    return "\n".join(rows)
+
+
+def aims() -> str:
+    """Return a table of the mean returns of agents beside those that they were to reach."""
+    rows = [
+        "| id | algorithm | agents | steps of each | mean return | aim | reached |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for name, aim in AIMS.items():
+        trained = _trained(name)
+        mean, count = float(np.mean(trained["returns"])), len(trained["returns"])
+        cells = [f"`{name.partition(' ')[0]}`", trained["algorithm"].upper(), str(count), f"{trained['steps']:,}"]
+        rows.append(f"| {' | '.join([*cells, figure(mean), f'{aim:,}', 'yes' if mean >= aim else 'no'])} |")
     return "\n".join(rows)
 
 

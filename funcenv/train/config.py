@@ -18,7 +18,7 @@ from funcenv.registry import make
 from funcenv.train.actions import ALL_ACTIONS, require_actions
 from funcenv.train.settings import require_settings
 from funcenv.train.stored_names import config_code
-from funcenv.train.updates.lives import LifeLoss
+from funcenv.train.updates.learner_view import LifeLoss, MinReward
 from funcenv.wrappers.finite_levels import in_levels
 from funcenv.wrappers.observe_pixels import observe_pixels
 from funcenv.wrappers.one_agent import OneAgent, acting_layer
@@ -65,6 +65,8 @@ class TrainConfig:
     """how often the environment takes each action; all of it is one step of the agent"""
     terminal_on_life_loss: bool = False
     """learn as if an episode ended where a life is lost; games go on, and returns are those of whole games"""
+    min_reward: float | None = None
+    """learn as if no step had a lower reward; returns are those of the environment; by default there is no bound"""
     seed: int = 0
     """seed of all randomness in the run, at least 0"""
     num_seeds: int = 1
@@ -136,6 +138,7 @@ class TrainConfig:
         if self.action_repeat > 1:
             env = RepeatAction(env, self.action_repeat)
         env = LifeLoss(env) if self.terminal_on_life_loss else env
+        env = env if self.min_reward is None else MinReward(env, self.min_reward)
         env = observe_pixels(env, self.pixels, self.frames) if self.pixels else env
         return in_levels(env, self.levels) if self.levels else env
 

@@ -96,6 +96,23 @@ def test_figures_in_sentences_and_tables_of_the_zoo_are_those_of_the_file(result
     assert not re.search("<!-- (result|interval|cut|cost|extent)", result_tables.with_figures(page))
 
 
+@pytest.mark.parametrize(
+    ("returns", "shown"), [([498.0, 502.0], "| 500.0 | 500 | yes |"), ([499.0], "| 499.0 | 500 | no |")]
+)
+def test_an_aim_is_reached_by_the_mean_of_all_agents(result_tables, tmp_path, monkeypatch, returns, shown):
+    path = tmp_path / "returns.json"
+    path.write_text(json.dumps({"CartPole-v1 with pqn": {"trained": {**TRAINED, "returns": returns}}}))
+    monkeypatch.setattr(result_tables, "RETURNS", path)
+    monkeypatch.setattr(result_tables, "AIMS", {"CartPole-v1 with pqn": 500})
+    assert result_tables.aims().splitlines()[2:] == [f"| `CartPole-v1` | PPO | {len(returns)} | 199,680 {shown}"]
+
+
+def test_each_aim_is_that_of_a_registered_id_and_has_a_row(result_tables):
+    rows = result_tables.aims().splitlines()[2:]
+    ids = [name.partition(" ")[0] for name in result_tables.AIMS]
+    assert [row.split("`")[1] for row in rows] == [funcenv.spec(env_id).id for env_id in ids]
+
+
 def test_a_run_with_images_or_another_algorithm_has_a_row_of_its_own(result_tables, tmp_path, monkeypatch):
     path = tmp_path / "returns.json"
     rows = {"arcade/Pong-v0 from pixels": {"returns": [18.5]}, "Pendulum-v1 with sac": {"algorithm": "sac"}}

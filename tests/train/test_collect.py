@@ -1,4 +1,6 @@
-"""Steps that algorithms learn from: they do not depend on when an environment is reset, and lives may end."""
+"""Steps that algorithms learn from: they do not depend on resets, lives may end, and rewards may have a lower bound."""
+
+import functools
 
 import jax
 import jax.numpy as jnp
@@ -6,9 +8,9 @@ import numpy as np
 import pytest
 
 import funcenv
-from funcenv.train import ppo
+from funcenv.train import alphazero, bc, ppo, q_learning
 from funcenv.train.updates.collector import Collector
-from funcenv.train.updates.lives import is_reset
+from funcenv.train.updates.learner_view import is_reset
 from funcenv.train.updates.replay_buffer import Steps
 
 NUM_ENVS, NUM_STEPS = 5, 60
@@ -107,6 +109,46 @@ def test_games_go_on_after_a_lost_life_and_are_counted_as_a_whole(as_episodes):
         figures["mean_return"], np.asarray(timestep.reward)[played].sum() / resets.sum(), rtol=1e-6
     )
     np.testing.assert_allclose(figures["mean_length"], played.sum() / resets.sum(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("min_reward", [None, -1.0])
+def test_rewards_have_a_lower_bound_where_an_agent_learns_from_them_and_not_in_returns(min_reward):
+    config = ppo.Config(env_id="Pendulum-v1", min_reward=min_reward, num_envs=2, num_steps=200)
+    env = config.make_env()
+
+    @jax.jit
+    def collect(key):
+        collector, _ = Collector.start(env, config.num_envs, key)
+        return collector.run(env, lambda observation, step_index: (jnp.ones((2, 1)), None), config.num_steps)
+
+    collector, (_, _, timestep) = collect(funcenv.key(0))
+    assert timestep.reward.shape == (200, 2) and timestep.done[-1].all()
+    assert (timestep.reward.min() == -1) if min_reward else (timestep.reward.min() < -5)
+    assert (timestep.reward[1:] > -1).any()
+    returns = collector.episodes.metrics()["mean_return"]
+    np.testing.assert_allclose(returns, timestep.episode_return[-1].mean(), rtol=1e-6)
+    assert returns < -600
+
+
+def test_a_table_is_learned_from_rewards_with_a_lower_bound():
+    """Each step on a cliff costs 1 or 100, and an episode ends soon, so that no value is below the sum of ones."""
+    tables = {}
+    for min_reward in (None, -1.0):
+        config = q_learning.Config(env_id="CliffWalking-v1", min_reward=min_reward, total_timesteps=20_000)
+        env = config.make_env()
+        state, _ = jax.jit(functools.partial(q_learning.update, config, env))(
+            jax.jit(functools.partial(q_learning.init, config, env))(funcenv.key(0))
+        )
+        tables[min_reward] = np.asarray(state.table)
+    assert tables[None].min() < -50 < tables[-1.0].min() < 0
+
+
+def test_only_algorithms_that_learn_from_the_rewards_of_environments_have_a_lower_bound():
+    for algorithm in (alphazero, bc):
+        with pytest.raises(TypeError, match="unexpected keyword argument 'min_reward'"):
+            algorithm.Config(min_reward=-1.0)
+    with pytest.raises(ValueError, match="min_reward must be a finite number, got -inf"):
+        ppo.Config(min_reward=-float("inf"))
 
 
 def test_an_environment_without_lives_is_refused():

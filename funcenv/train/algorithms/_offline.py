@@ -45,6 +45,7 @@ class OfflineConfig(NetworkConfig):
     num_envs: ClassVar[int] = 1  # type: ignore[misc]  # no environment is stepped, so these are no settings
     num_steps: ClassVar[int] = 1  # type: ignore[misc]
     terminal_on_life_loss: ClassVar[bool] = False  # type: ignore[misc]
+    min_reward: ClassVar[None] = None  # type: ignore[misc]
     critic_observation: ClassVar[str] = ""  # type: ignore[misc]
 
     total_timesteps: int = 1_000_000

@@ -44,7 +44,7 @@ from funcenv.train.updates.collector import Collector
 from funcenv.train.updates.epochs import Minibatches, scan_minibatches
 from funcenv.train.updates.gradients import mean_gradients
 from funcenv.train.updates.learned import Learned, flat_optimizer
-from funcenv.train.updates.lives import life_lost
+from funcenv.train.updates.learner_view import life_lost
 from funcenv.train.updates.returns import lambda_returns
 from funcenv.wrappers import StateObservation
 
@@ -57,6 +57,7 @@ class Config(Minibatches, NetworkConfig):
 
     actions: ClassVar = (DISCRETE,)
     initial_log_std: ClassVar[float] = 0.0  # the builder of networks asks for it; Discrete actions have none
+    min_reward: ClassVar[None] = None  # type: ignore[misc]  # a search sees the rewards of the environment
     critic_observation: ClassVar[str] = ""  # type: ignore[misc]  # a search asks for values where nothing is observed
 
     num_simulations: int = 16

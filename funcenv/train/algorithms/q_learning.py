@@ -26,7 +26,7 @@ from funcenv.train.agents.agent import Agent as AnyAgent
 from funcenv.train.agents.distributions import to_env_action, to_env_actions
 from funcenv.train.agents.q_agent import EpsilonGreedy, epsilon_greedy
 from funcenv.train.updates.collector import Collector, CollectorConfig
-from funcenv.train.updates.lives import end_at_life_loss
+from funcenv.train.updates.learner_view import as_learned
 from funcenv.vector import FuncVectorEnv
 
 
@@ -117,7 +117,7 @@ def update(config: Config, env: AnyEnv, state: TrainState) -> tuple[TrainState, 
         vstate, timestep = venv.step(vstate, to_env_actions(env.action_space, action))
         next_value = now.values(timestep.final_observation).max(-1)
         ends = timestep.done, timestep.episode_return, timestep.episode_length, success_of(timestep)
-        timestep = end_at_life_loss(timestep)
+        timestep = as_learned(timestep)
         target = timestep.reward + config.gamma * jnp.where(timestep.terminated, 0, next_value)
         entries = observation - agent.observation_space.start, action
         error = target - table[entries]

@@ -39,7 +39,7 @@ from funcenv.train.agents.networks import (
 )
 from funcenv.train.algorithms import ppo
 from funcenv.train.shares import on_shares
-from funcenv.train.updates.lives import is_reset
+from funcenv.train.updates.learner_view import is_reset
 from funcenv.wrappers.policy_memory import PolicyMemory
 
 TrainState = ppo.TrainState

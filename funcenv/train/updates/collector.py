@@ -18,7 +18,7 @@ from funcenv.struct import PyTreeNode, field
 from funcenv.train.algorithm import TASK_EPISODES, TASK_RETURN
 from funcenv.train.config import TrainConfig
 from funcenv.train.devices import PER_ENV, all_gather, is_deterministic, replicate_if_deterministic
-from funcenv.train.updates.lives import LIFE_LOST, end_at_life_loss
+from funcenv.train.updates.learner_view import LEARNED_REWARD, LIFE_LOST, as_learned
 from funcenv.train.updates.recent_episodes import RecentEpisodes
 from funcenv.union import union_in
 from funcenv.vector import FuncVectorEnv, VectorState, VectorTimestep
@@ -104,8 +104,8 @@ class Collector(PyTreeNode):
             carry, (timestep, _, (observation, extras)) = rollout_step(venv, act_and_keep, carry, FuncVectorEnv.step)
             success = success_of(timestep)
             final_info = {} if success is None else {IS_SUCCESS: success}
-            if LIFE_LOST in timestep.final_info:
-                final_info[LIFE_LOST] = timestep.final_info[LIFE_LOST]
+            seen = timestep.final_info
+            final_info |= {name: seen[name] for name in (LIFE_LOST, LEARNED_REWARD) if name in seen}
             info = {"task": timestep.info["task"]} if self.task_episodes else {}
             return carry, Experience(observation, extras, timestep.replace(info=info, final_info=final_info))
 
@@ -115,7 +115,7 @@ class Collector(PyTreeNode):
             experience = all_gather(experience, num_axes=2)
         episodes = self.episodes.add_steps(experience.timestep)
         collector = Collector(vstate, observation, episodes, self._add_to_tasks(experience.timestep))
-        return collector, experience._replace(timestep=end_at_life_loss(experience.timestep))
+        return collector, experience._replace(timestep=as_learned(experience.timestep))
 
     def _add_to_tasks(self, timestep: VectorTimestep[Any]) -> tuple[RecentEpisodes, ...]:
         """Return the episodes of each task after the time steps of an update."""
