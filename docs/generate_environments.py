@@ -142,11 +142,10 @@ def on_files(files: Any, config: Any) -> Any:
 def on_page_markdown(markdown: str, page: Any, **kwargs: Any) -> str:
     """Replace the markers of a page (called by mkdocs)."""
     del kwargs
-    if page.file.src_uri == "zoo.md":
-        markdown = with_figures(markdown).replace("<!-- agents -->", agents())
+    if page.file.src_uri in ("zoo.md", "zoo_trials.md"):
+        markdown = with_figures(markdown).replace("<!-- agents -->", agents()).replace("<!-- aims -->", aims())
         return re.sub(r"<!-- zoo: (.+?) -->", lambda match: zoo(match[1]), markdown)
     generated = {
-        "zoo_trials.md": ("<!-- aims -->", aims),
         "environments/index.md": ("<!-- environments -->", table),
         "gallery.md": ("<!-- gallery -->", gallery),
         "api/envs.md": ("<!-- api -->", api_listing),

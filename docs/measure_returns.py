@@ -58,7 +58,7 @@ PANELS = {
     "box2d": (
         *("LunarLander-v3", "LunarLander-v3 with dqn"),
         *("LunarLanderContinuous-v3", "LunarLanderContinuous-v3 with tqc"),
-        *("BipedalWalker-v3", "BipedalWalker-v3 with simba", "CarRacing-v3"),
+        *("BipedalWalker-v3", "BipedalWalker-v3 with simba", "BipedalWalkerHardcore-v3 with simba", "CarRacing-v3"),
     ),
     "arcade": ("arcade/Pong-v0", "arcade/Pong-v0 with dqn", "arcade/Pong-v0" + FROM_PIXELS, "arcade/Breakout-v0"),
     "atari": ("ALE/Pong-v5", "ALE/Breakout-v5", "ALE/Freeway-v5", "ALE/Boxing-v5"),

@@ -31,7 +31,7 @@ AIMS = {
     "Reacher-v5 with sac": -3,
     "Pusher-v5": -25,
     "BipedalWalker-v3 with simba": 320,
-    "BipedalWalkerHardcore-v3": 200,
+    "BipedalWalkerHardcore-v3 with simba": 200,
     "LunarLander-v3 with dqn": 265,
     "LunarLanderContinuous-v3 with tqc": 275,
     "CarRacing-v3": 905,

@@ -121,6 +121,18 @@ _BIPEDAL_WALKER_SIMBA: dict[str, Any] = {
     "gamma": 0.98,
 }
 
+# As in Tianshou's example of SAC (examples/box2d/bipedal_hardcore_sac.py), actions are taken three times, and a fall
+# costs little more than the walk that it ends: where it costs 100, agents learn to stand still.
+_BIPEDAL_WALKER_HARDCORE_SIMBA: dict[str, Any] = {
+    **_HYPERSPHERICAL,
+    "action_repeat": 3,
+    "min_reward": -1.0,
+    "total_timesteps": 1_500_000,
+    "buffer_size": 1_000_000,
+    "learning_starts": 10_000,
+    "n_step": 3,
+}
+
 # SimBa's networks at half their width, with critics of quantiles: with SimBa's own, single agents had 261 and 265. Much
 # noise at first, as the target entropy says, and little at last: with one of 0.5 throughout, the mean of five agents
 # was 187 after 100,000 steps, where it is 244, and with 1, two of five still hovered after 300,000.
@@ -335,6 +347,7 @@ PRESETS: dict[tuple[str, str], dict[str, Any]] = {
     ("simba", "Ant-v5"): {**_HYPERSPHERICAL, **_ANT_SIMBA},
     ("simba", "Humanoid-v5"): {**_LARGER_MINIBATCHES, **_ANT_SIMBA},
     ("simba", "BipedalWalker-v3"): _BIPEDAL_WALKER_SIMBA,
+    ("simba", "BipedalWalkerHardcore-v3"): _BIPEDAL_WALKER_HARDCORE_SIMBA,
     **{("simba", env_id): _DM_CONTROL_SIMBA for env_id in SUITES["dm_control"]},
     ("tqc", "LunarLanderContinuous-v3"): _LUNAR_LANDER_CONTINUOUS_TQC,
     ("ppo", "CartPole-v0"): {"total_timesteps": 200_000},
@@ -478,6 +491,7 @@ FAMILY_PRESETS: dict[tuple[str, str], dict[str, Any]] = {("ppo", "ALE/"): _ALE}
 BEST_ALGORITHMS = {
     "Ant-v5": "simba",
     "BipedalWalker-v3": "simba",
+    "BipedalWalkerHardcore-v3": "simba",
     "BitFlip-v0": "dqn",  # the sparse rewards of goals need hindsight
     "GoalReacher-v0": "sac",
     "HalfCheetah-v5": "simba",

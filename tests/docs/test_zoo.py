@@ -80,7 +80,7 @@ def test_the_page_of_an_environment_gives_the_figures_of_the_zoo(result_tables):
 
 
 def test_figures_in_sentences_and_tables_of_the_zoo_are_those_of_the_file(result_tables, docs):
-    page = (docs / "zoo.md").read_text()
+    page = (docs / "zoo.md").read_text() + (docs / "zoo_trials.md").read_text()
     markers = re.findall(r"<!-- (result|interval|cut|cost|extent): (.+?) -->", page)
     assert {"result", "interval", "cut", "cost", "extent"} == {kind for kind, _ in markers}
     for kind, name in markers:

@@ -66,7 +66,7 @@ class MinReward(Wrapper[State, Action, Obs]):
     (True, -1.0)
     """
 
-    min_reward: float = 0.0
+    min_reward: float
 
     def __post_init__(self) -> None:
         super().__post_init__()
