@@ -73,8 +73,9 @@ class MinReward(Wrapper[State, Action, Obs]):
         require_finite(min_reward=self.min_reward)
 
     def transition_info(self, state: State, action: Action, next_state: State) -> dict[str, Any]:
-        """Return the info of the environment inside, and the reward with its lower bound."""
+        """Return the info inside, and the reward with its lower bound; an integer reward becomes a float."""
         reward = jnp.asarray(self.reward(state, action, next_state))
+        reward = reward if jnp.issubdtype(reward.dtype, jnp.floating) else reward.astype(float)
         learned = jnp.maximum(reward, jnp.asarray(self.min_reward, reward.dtype))
         return super().transition_info(state, action, next_state) | {LEARNED_REWARD: learned}
 
