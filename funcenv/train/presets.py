@@ -43,7 +43,7 @@ _BIPEDAL_WALKER: dict[str, Any] = {
 }
 
 # As in CleanRL's PPO for continuous control, with 16 environments instead of one. One agent of HalfCheetah reaches
-# 3,957, of Walker2d 4,370 and of Ant 1,047. docs/zoo.md has the others.
+# 3,957, of Walker2d 4,370 and of Ant 1,047. docs/zoo_trials.md has others.
 _MUJOCO: dict[str, Any] = {
     "total_timesteps": 1_000_000,
     "num_envs": 16,
@@ -81,7 +81,7 @@ _REACHER_SAC: dict[str, Any] = {
 }
 
 # Networks of half of SimBa's width, whose vectors and weights have length 1, with a higher learning rate that falls.
-# docs/zoo.md has what Ant and Hopper reached without them.
+# docs/zoo_trials.md has what Ant and Hopper reached without them.
 _HYPERSPHERICAL: dict[str, Any] = {
     "network": "funcenv.train.agents.actor_critics:make_hyperspherical_actor_critics",
     "hidden_sizes": (128,),
@@ -95,7 +95,7 @@ _HYPERSPHERICAL: dict[str, Any] = {
 # Other tasks keep those that they were measured with.
 _UNCOMPRESSED: dict[str, Any] = {"network": "funcenv.train.agents.actor_critics:make_categorical_actor_critics"}
 # The settings that SimBa's first agents were trained with. Walker2d learns twice as fast by its defaults, which take
-# twice as many steps of half the size, and HalfCheetah as fast. docs/zoo.md has the figures.
+# twice as many steps of half the size, and HalfCheetah as fast. docs/zoo_trials.md has figures.
 _LARGER_MINIBATCHES: dict[str, Any] = {
     **_UNCOMPRESSED,
     "num_gradient_steps": 4,
@@ -190,7 +190,7 @@ _MINATAR: dict[str, Any] = {
     "activation": "relu",
 }
 
-# Without a convolution, more is learned in two thirds of the time; Asterix needs it. docs/zoo.md has the figures.
+# Without a convolution, more is learned in two thirds of the time; Asterix needs it. docs/zoo_trials.md has figures.
 _MINATAR_DENSE: dict[str, Any] = {
     **_MINATAR,
     "board_channels": (),

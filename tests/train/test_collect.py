@@ -84,18 +84,23 @@ def test_transitions_are_those_of_every_autoreset_mode(other_mode):
                 np.testing.assert_array_equal(a, b, err_msg=name)
 
 
+def collect(config, actions):
+    """Return what a `Collector` gives an algorithm whose environments take the same actions in every step."""
+    env = config.make_env()
+
+    @jax.jit
+    def run(key):
+        collector, _ = Collector.start(env, config.num_envs, key)
+        return collector.run(env, lambda observation, step_index: (jnp.asarray(actions), None), config.num_steps)
+
+    return run(funcenv.key(0))
+
+
 @pytest.mark.parametrize("as_episodes", [True, False])
 def test_games_go_on_after_a_lost_life_and_are_counted_as_a_whole(as_episodes):
     """Each game of Breakout has five lives, of which an agent that serves and waits loses one after the other."""
     config = ppo.Config(env_id="arcade/Breakout-v0", terminal_on_life_loss=as_episodes, num_envs=2, num_steps=700)
-    env = config.make_env()
-
-    @jax.jit
-    def collect(key):
-        collector, _ = Collector.start(env, config.num_envs, key)
-        return collector.run(env, lambda observation, step_index: (jnp.ones(2, jnp.int32), None), config.num_steps)
-
-    collector, (observation, _, timestep) = collect(funcenv.key(0))
+    collector, (observation, _, timestep) = collect(config, np.ones(2, np.int32))
     lives = np.asarray(observation[:, :, 7])
     falls, ends = lives[1:] < lives[:-1], lives[1:] > lives[:-1]
     assert falls.sum() > 8 and ends.sum() >= 2
@@ -114,14 +119,7 @@ def test_games_go_on_after_a_lost_life_and_are_counted_as_a_whole(as_episodes):
 @pytest.mark.parametrize("min_reward", [None, -1.0])
 def test_rewards_have_a_lower_bound_where_an_agent_learns_from_them_and_not_in_returns(min_reward):
     config = ppo.Config(env_id="Pendulum-v1", min_reward=min_reward, num_envs=2, num_steps=200)
-    env = config.make_env()
-
-    @jax.jit
-    def collect(key):
-        collector, _ = Collector.start(env, config.num_envs, key)
-        return collector.run(env, lambda observation, step_index: (jnp.ones((2, 1)), None), config.num_steps)
-
-    collector, (_, _, timestep) = collect(funcenv.key(0))
+    collector, (_, _, timestep) = collect(config, np.ones((2, 1), np.float32))
     assert timestep.reward.shape == (200, 2) and timestep.done[-1].all()
     assert (timestep.reward.min() == -1) if min_reward else (timestep.reward.min() < -5)
     assert (timestep.reward[1:] > -1).any()

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax.numpy as jnp
 from jaxtyping import Array, Bool
 
 from funcenv.checks import require_finite
@@ -17,6 +16,7 @@ from funcenv.func_env import Action, Obs, State, Timestep
 from funcenv.vector import VectorTimestep
 from funcenv.wrappers._spaces import require_lives
 from funcenv.wrappers.base import Wrapper
+from funcenv.wrappers.transform_reward import ClipReward
 
 LIFE_LOST, LEARNED_REWARD = "life_lost", "learned_reward"
 
@@ -61,7 +61,7 @@ class MinReward(Wrapper[State, Action, Obs]):
     >>> import funcenv
     >>> env = MinReward(funcenv.make("Pendulum-v1"), min_reward=-1.0)
     >>> state, _ = env.reset(funcenv.key(0))
-    >>> _, timestep = env.step(state, jnp.ones(1), funcenv.key(1))
+    >>> _, timestep = env.step(state, env.action_space.high, funcenv.key(1))
     >>> float(timestep.reward) < -1, float(timestep.info["learned_reward"])
     (True, -1.0)
     """
@@ -74,9 +74,7 @@ class MinReward(Wrapper[State, Action, Obs]):
 
     def transition_info(self, state: State, action: Action, next_state: State) -> dict[str, Any]:
         """Return the info inside, and the reward with its lower bound; an integer reward becomes a float."""
-        reward = jnp.asarray(self.reward(state, action, next_state))
-        reward = reward if jnp.issubdtype(reward.dtype, jnp.floating) else reward.astype(float)
-        learned = jnp.maximum(reward, jnp.asarray(self.min_reward, reward.dtype))
+        learned = ClipReward(self.env, self.min_reward).reward(state, action, next_state)
         return super().transition_info(state, action, next_state) | {LEARNED_REWARD: learned}
 
 
