@@ -3,6 +3,7 @@
 python docs/measure_returns.py                         random policies
 python docs/measure_returns.py --train [ID ...]        agents of all presets as well, of all ids or of some
 python docs/measure_returns.py --runs FOLDER [...]     agents of runs that there are, such as those of `funcenv train`
+python docs/measure_returns.py --add --runs FOLDER [...]  the same, and keep the agents that the row has: more seeds
 python docs/measure_returns.py --benchmarks FOLDER [...]  the results of `funcenv benchmark`, as they are
 python docs/measure_returns.py --draw                  the learning curves of all of them, docs/assets/zoo/*.png
 
@@ -21,6 +22,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 import funcenv
 from funcenv.envs.atari import Atari
@@ -73,11 +75,14 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--train", nargs="*", metavar="ID", help="train with the presets of these ids, or of all")
     parser.add_argument("--runs", nargs="+", default=[], type=pathlib.Path, help="measure the agents of these runs")
+    parser.add_argument("--add", action="store_true", help="let the agents of --runs join those that were measured")
     parser.add_argument("--benchmarks", nargs="+", default=[], type=pathlib.Path, help="take the results of these")
     parser.add_argument("--seeds", type=int, default=3, help="number of agents to train")
     parser.add_argument("--folder", type=pathlib.Path, help="where to put the runs; by default they are not kept")
     parser.add_argument("--draw", action="store_true", help="draw the learning curves, and measure nothing")
     options = parser.parse_args(arguments)
+    if options.add and not options.runs:
+        parser.error("--add has no agents to add; name their runs by --runs")
     if options.draw:
         draw_pictures(read_rows())
     elif options.benchmarks:
@@ -86,7 +91,9 @@ def main(arguments: list[str] | None = None) -> None:
                 save(named(result.pop("env_id"), result["algorithm"]), trained=without_episodes(result))
     elif options.runs:
         for folder in options.runs:
-            save(row_name(run.read_config(folder)[1]), trained=measure_run(folder))
+            name, trained = row_name(run.read_config(folder)[1]), measure_run(folder)
+            present = read_rows().get(name, {}).get("trained") if options.add else None
+            save(name, trained=trained if present is None else joined(present, trained))
     else:
         built_in = [spec.id for spec in funcenv.registry.values() if str(spec.entry_point).startswith("funcenv.envs.")]
         for env_id in options.train or built_in:
@@ -191,6 +198,44 @@ def measure_run(folder: pathlib.Path) -> dict[str, Any]:
         if config.env_id.startswith(begin):
             cut = measured.measure_run(folder, num_episodes, num_steps)
             result["cut"] = {"max_steps": num_steps, "returns": cut["returns"], "deviations": cut["deviations"]}
+    return result
+
+
+def joined(row: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
+    """Return the results of a row with the agents of one more run, whose curves are read at the steps of the row's.
+
+    Raises:
+        ValueError: The run has other settings, or its agents are in the row.
+    """
+    differing = [
+        name for name in ("algorithm", "other_settings", "planned_steps", "episodes") if row[name] != more[name]
+    ]
+    if differing:
+        raise ValueError(f"the run differs from the row in {', '.join(differing)}; measure it without --add")
+    if set(row["returns"]) & set(more["returns"]):
+        raise ValueError("the row has the agents of this run; add a run with another --seed")
+
+    def at_steps(values: Any) -> Any:
+        return np.interp(row["curve_steps"], more["curve_steps"], values)
+
+    solved = [row["solved_at"], more["solved_at"]]
+    curves = np.stack([at_steps(agent) for agent in np.transpose(more["curve_returns"])], axis=1)
+    result = {
+        **row,
+        "steps": min(row["steps"], more["steps"]),
+        "returns": row["returns"] + more["returns"],
+        "deviations": row["deviations"] + more["deviations"],
+        "solved_at": None if None in solved else max(solved),
+        "compile_seconds": round(row["compile_seconds"] + more["compile_seconds"], 1),
+        "cpu_seconds": round(row["cpu_seconds"] + more["cpu_seconds"], 1),
+        "curve_returns": np.round(np.concatenate([row["curve_returns"], curves], axis=1), 4).tolist(),
+        "curve_cpu_seconds": np.round(row["curve_cpu_seconds"] + at_steps(more["curve_cpu_seconds"]), 1).tolist(),
+    }
+    if "cut" in row:
+        result["cut"] = {
+            **row["cut"],
+            **{name: row["cut"][name] + more["cut"][name] for name in ("returns", "deviations")},
+        }
     return result
 
 

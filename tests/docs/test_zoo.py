@@ -173,12 +173,46 @@ def test_a_run_is_measured_merged_drawn_and_exported(measure_returns, result_tab
     assert 0 < trained["compile_seconds"] < trained["cpu_seconds"]
     assert len(trained["curve_steps"]) == len(trained["curve_returns"]) and len(trained["curve_returns"][-1]) == 2
     assert "with `total_timesteps=8192`" in result_tables.zoo_row(funcenv.spec("CartPole-v1"), rows["CartPole-v1"])
+    with pytest.raises(ValueError, match="has the agents of this run"):
+        measure_returns.main(["--add", "--runs", str(folder)])
+    with pytest.raises(SystemExit):
+        measure_returns.main(["--add"])
+    assert json.loads(file.read_text()) == rows
     measure_returns.main(["--draw"])
     assert (tmp_path / "cartpole.png").stat().st_size > 10_000
     path = export_agents.export_agent(folder, tmp_path / "agents", num_episodes=4)
     results = json.loads(path.with_suffix(".json").read_text())["results"]
     assert path.name == "CartPole-v1.safetensors" and results["agent"][1:] == ", the best of 2"
     assert results["min_return"] <= results["mean_return"] <= results["max_return"]
+
+
+def test_agents_of_more_seeds_join_those_of_a_row(measure_returns):
+    row = {
+        **TRAINED,
+        **{"returns": [1.0], "deviations": [0.5], "solved_at": 100, "compile_seconds": 2.0, "cpu_seconds": 8.0},
+        **{"curve_steps": [100, 200], "curve_returns": [[0.0], [1.0]], "curve_cpu_seconds": [4.0, 8.0]},
+        "cut": {"max_steps": 10, "returns": [0.5], "deviations": [0.1]},
+    }
+    more = {
+        **row,
+        **{"returns": [3.0, 4.0], "deviations": [0.0, 0.25], "solved_at": 200, "cpu_seconds": 16.0},
+        **{"curve_steps": [50, 250], "curve_returns": [[0.0, 4.0], [4.0, 4.0]], "curve_cpu_seconds": [2.0, 10.0]},
+        "cut": {"max_steps": 10, "returns": [2.0, 3.0], "deviations": [0.2, 0.3]},
+    }
+    result = measure_returns.joined(row, more)
+    assert result == {
+        **row,
+        **{"returns": [1.0, 3.0, 4.0], "deviations": [0.5, 0.0, 0.25], "solved_at": 200},
+        **{"compile_seconds": 4.0, "cpu_seconds": 24.0},
+        # The second run's first agent has 1 and 3 at the steps of the first run's curve.
+        **{"curve_returns": [[0.0, 1.0, 4.0], [1.0, 3.0, 4.0]], "curve_cpu_seconds": [8.0, 16.0]},
+        "cut": {"max_steps": 10, "returns": [0.5, 2.0, 3.0], "deviations": [0.1, 0.2, 0.3]},
+    }
+    assert measure_returns.joined(row, {**more, "solved_at": None})["solved_at"] is None
+    with pytest.raises(ValueError, match="the row has the agents of this run; add a run with another --seed"):
+        measure_returns.joined(result, more)
+    with pytest.raises(ValueError, match="differs from the row in other_settings, planned_steps; measure it without"):
+        measure_returns.joined(row, {**more, "other_settings": {"gamma": 0.9}, "planned_steps": 1})
 
 
 def test_the_results_of_a_benchmark_are_rows_of_the_zoo(measure_returns, file, tmp_path):
