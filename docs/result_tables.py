@@ -161,7 +161,7 @@ def extent(name: str) -> str:
     """Return the numbers of agents and of steps of a row in returns.json.
 
     >>> extent("Hopper-v5")
-    '1 agent, 3M steps'
+    '3 agents, 3M steps'
     """
     trained = _trained(name)
     count, steps = len(trained["returns"]), round(trained["steps"], -4) or trained["steps"]

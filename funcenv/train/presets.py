@@ -495,6 +495,7 @@ BEST_ALGORITHMS = {
     "BitFlip-v0": "dqn",  # the sparse rewards of goals need hindsight
     "GoalReacher-v0": "sac",
     "HalfCheetah-v5": "simba",
+    "Hopper-v5": "simba",
     "Humanoid-v5": "simba",
     "MountainCarContinuous-v0": "sac",
     "Pendulum-v1": "sac",
