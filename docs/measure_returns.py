@@ -212,14 +212,16 @@ def joined(row: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
     ]
     if differing:
         raise ValueError(f"the run differs from the row in {', '.join(differing)}; measure it without --add")
-    if set(row["returns"]) & set(more["returns"]):
-        raise ValueError("the row has the agents of this run; add a run with another --seed")
 
     def at_steps(values: Any) -> Any:
         return np.interp(row["curve_steps"], more["curve_steps"], values)
 
+    # Agents are known by their curves: different ones may end with the same return, such as the largest there is.
+    present = np.round(row["curve_returns"], 4)
+    curves = np.round(np.stack([at_steps(agent) for agent in np.transpose(more["curve_returns"])], axis=1), 4)
+    if (present[:, :, None] == curves[:, None, :]).all(0).any():
+        raise ValueError("the row has the agents of this run; add a run with another --seed")
     solved = [row["solved_at"], more["solved_at"]]
-    curves = np.stack([at_steps(agent) for agent in np.transpose(more["curve_returns"])], axis=1)
     result = {
         **row,
         "steps": min(row["steps"], more["steps"]),
@@ -228,7 +230,7 @@ def joined(row: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
         "solved_at": None if None in solved else max(solved),
         "compile_seconds": round(row["compile_seconds"] + more["compile_seconds"], 1),
         "cpu_seconds": round(row["cpu_seconds"] + more["cpu_seconds"], 1),
-        "curve_returns": np.round(np.concatenate([row["curve_returns"], curves], axis=1), 4).tolist(),
+        "curve_returns": np.concatenate([present, curves], axis=1).tolist(),
         "curve_cpu_seconds": np.round(row["curve_cpu_seconds"] + at_steps(more["curve_cpu_seconds"]), 1).tolist(),
     }
     if "cut" in row:

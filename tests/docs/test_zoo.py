@@ -209,6 +209,8 @@ def test_agents_of_more_seeds_join_those_of_a_row(measure_returns):
         "cut": {"max_steps": 10, "returns": [0.5, 2.0, 3.0], "deviations": [0.1, 0.2, 0.3]},
     }
     assert measure_returns.joined(row, {**more, "solved_at": None})["solved_at"] is None
+    equally_good = {**more, "returns": [1.0, 4.0]}  # as the agent of the row
+    assert measure_returns.joined(row, equally_good)["returns"] == [1.0, 1.0, 4.0]
     with pytest.raises(ValueError, match="the row has the agents of this run; add a run with another --seed"):
         measure_returns.joined(result, more)
     with pytest.raises(ValueError, match="differs from the row in other_settings, planned_steps; measure it without"):
