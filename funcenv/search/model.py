@@ -20,6 +20,13 @@ Ends = Callable[[Timestep[Any]], Bool[Array, ""]]
 """Maps a time step to whether a search takes it for the end of the episode."""
 
 
+def require_ends(ends: Ends | None) -> Ends | None:
+    """Return the argument `ends` of a search if it is a function or None, or raise a `TypeError`."""
+    if not (ends is None or callable(ends)):
+        raise TypeError(f"ends must be a function ends(timestep), got {ends!r}; leave it out for episodes as they are")
+    return ends
+
+
 class Node(PyTreeNode):
     """A state, what the agent observes in it, and whether the episode has ended there."""
 

@@ -19,7 +19,7 @@ from jaxtyping import Array, Float
 from funcenv._compile.rollout import as_policy
 from funcenv.checks import require_one_of, require_positive, require_probability, require_size
 from funcenv.func_env import AnyEnv
-from funcenv.search.model import Node, adapt_env, advance, as_model, discount
+from funcenv.search.model import Ends, Node, adapt_env, advance, as_model, discount, require_ends
 from funcenv.spaces import Box
 from funcenv.struct import PyTreeNode, field
 from funcenv.vector_step import call_key
@@ -46,6 +46,7 @@ class ShootingPolicy(PyTreeNode):
     temperature: float
     noise: float
     gamma: float
+    ends: Ends | None = field(pytree_node=False)
 
     def __call__(self, observation: dict[str, Any], key: jax.Array) -> dict[str, Any]:
         """Plan from the state in an observation; return the first action, and the rest of the plan as the memory."""
@@ -85,7 +86,7 @@ class ShootingPolicy(PyTreeNode):
         def step(carry: tuple[Node, jax.Array], turn: tuple[jax.Array, jax.Array]) -> tuple[Any, None]:
             node, total = carry
             number, action = turn
-            node, timestep = advance(self.env, node, self._as_action(action), call_key(key, number))
+            node, timestep = advance(self.env, node, self._as_action(action), call_key(key, number), self.ends)
             return (node, total + discount(self.gamma, number) * timestep.reward), None
 
         turns = jnp.arange(self.horizon, dtype=jnp.uint32), plan
@@ -127,6 +128,7 @@ def make_shooting(
     noise: float = 0.5,
     gamma: float = 0.99,
     value_and_prior: Any = None,
+    ends: Ends | None = None,
 ) -> ShootingPolicy:
     """Return a policy that plans by playing random sequences of actions, for bounded `Box` actions.
 
@@ -144,12 +146,13 @@ def make_shooting(
         noise: the first standard deviation, in units of half the range of an action; positive.
         gamma: the discount factor, in [0, 1].
         value_and_prior: values the last state of a sequence, as `make_search` takes it; by default it counts nothing.
+        ends: `ends(timestep) -> bool`, where a sequence ends besides where the episode does, as `make_search` takes it.
 
     Returns:
         A policy for `evaluate` and `funcenv.record`, and for `rollout` over `policy.adapt_env(env)`.
 
     Raises:
-        TypeError: `env` is not a `FuncEnv`, or its actions are not a `Box`.
+        TypeError: `env` is not a `FuncEnv`, or its actions are not a `Box`, or `ends` is no function.
         ValueError: `env` resets itself, actions are unbounded, or a number is out of range.
 
     >>> import funcenv
@@ -180,4 +183,5 @@ def make_shooting(
         temperature=temperature,
         noise=noise,
         gamma=gamma,
+        ends=require_ends(ends),
     )

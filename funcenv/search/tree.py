@@ -23,7 +23,7 @@ from jaxtyping import Array, Float, Int
 from funcenv._compile.rollout import as_policy
 from funcenv.checks import require_at_least, require_one_of, require_probability, require_size
 from funcenv.func_env import AnyEnv
-from funcenv.search.model import Ends, Node, adapt_env, advance, as_model
+from funcenv.search.model import Ends, Node, adapt_env, advance, as_model, require_ends
 from funcenv.spaces import Discrete
 from funcenv.struct import PyTreeNode, field
 from funcenv.wrappers import StateObservation, gives_action_mask
@@ -164,7 +164,7 @@ def make_search(
             root's prior) or with Gumbel noise ("gumbel"), as is usual in training.
         max_depth: the largest number of steps from the root; by default `num_simulations`.
         ends: `ends(timestep) -> bool`, where nothing that follows counts, besides where the episode terminates: the
-            loss of a life, say, or a goal that is reached. Plays of `playouts` go on there.
+            loss of a life, say, or a goal that is reached. Give `playouts` the same function.
 
     Returns:
         A policy for `evaluate` and `funcenv.record`, and for `rollout` over `policy.adapt_env(env)`.
@@ -195,8 +195,6 @@ def make_search(
             "value_and_prior is a function value_and_prior(state, observation, key) -> (value, logits), got "
             f"{value_and_prior!r}; funcenv.search.playouts makes one"
         )
-    if not (ends is None or callable(ends)):
-        raise TypeError(f"ends must be a function ends(timestep), got {ends!r}; leave it out for episodes as they are")
     require_probability(gamma=gamma)
     require_at_least(0, "exploration", exploration, remedy="0 takes the best action")
     require_one_of("method", method, METHODS)
@@ -209,7 +207,7 @@ def make_search(
         exploration=exploration,
         method=method,
         max_depth=None if max_depth is None else require_size("max_depth", max_depth),
-        ends=ends,
+        ends=require_ends(ends),
     )
 
 

@@ -13,7 +13,7 @@ from funcenv._compile.rollout import as_policy
 from funcenv.checks import require_probability, require_size
 from funcenv.func_env import AnyEnv
 from funcenv.policy import Policy, require_policy
-from funcenv.search.model import Node, advance, as_model, discount
+from funcenv.search.model import Ends, Node, advance, as_model, discount, require_ends
 from funcenv.spaces import Discrete
 from funcenv.struct import PyTreeNode, field
 from funcenv.vector_step import call_key
@@ -27,7 +27,8 @@ class Playouts(PyTreeNode):
     num_steps: int = field(pytree_node=False)
     num_playouts: int = field(pytree_node=False)
     gamma: float
-    value: Any = None  # the function `value` of `playouts`
+    ends: Ends | None = field(pytree_node=False)
+    value: Any  # the function `value` of `playouts`; None for no value after the last step
 
     def __call__(self, state: Any, observation: Any, key: jax.Array) -> tuple[jax.Array, jax.Array]:
         """Return the value of a state, and a logit for each action."""
@@ -46,7 +47,8 @@ class Playouts(PyTreeNode):
         def step(carry: tuple[Node, jax.Array, jax.Array]) -> tuple[Node, jax.Array, jax.Array]:
             node, total, number = carry
             policy_key, step_key = jax.random.split(call_key(key, number))
-            node, timestep = advance(self.env, node, self.policy(node.observation, policy_key), step_key)
+            action = self.policy(node.observation, policy_key)
+            node, timestep = advance(self.env, node, action, step_key, self.ends)
             return node, total + discount(self.gamma, number) * timestep.reward, number + np.uint32(1)
 
         start = Node.begin(self.env, state, observation), jnp.zeros((), float), jnp.uint32(0)
@@ -68,6 +70,7 @@ def playouts(
     num_playouts: int = 1,
     gamma: float = 0.99,
     value: Callable[[Any], jax.Array] | None = None,
+    ends: Ends | None = None,
 ) -> Playouts:
     """Return a `value_and_prior` that plays on from a state, for `make_search` and `make_shooting`.
 
@@ -82,9 +85,10 @@ def playouts(
         gamma: the discount factor, in [0, 1]; that of the search.
         value: `value(observation)`, a scalar, of what follows the last step if the episode goes on, such as a trained
             critic for the same `gamma`; by default nothing.
+        ends: `ends(timestep) -> bool`, where a play ends besides where the episode does; that of the search.
 
     Raises:
-        TypeError: `env` is not a `FuncEnv`, or the policy or the value is no function.
+        TypeError: `env` is not a `FuncEnv`, or the policy, the value or `ends` is no function.
         ValueError: `env` resets itself, or a number is out of range.
 
     >>> import funcenv
@@ -106,5 +110,6 @@ def playouts(
         num_steps=require_size("num_steps", num_steps),
         num_playouts=require_size("num_playouts", num_playouts),
         gamma=gamma,
+        ends=require_ends(ends),
         value=None if value is None else as_policy(value),
     )

@@ -78,6 +78,16 @@ def test_a_value_counts_after_the_last_step_of_a_game_that_goes_on():
     assert value_of(Counter(goal=4)) == value_of(TimeLimit(Counter(goal=100), 2)) == 2 + 0.5 * 4
 
 
+def test_a_playout_stops_where_the_caller_ends_the_search():
+    plays = playouts(
+        *(Counter(goal=100), lambda observation, key: 2, 10),
+        gamma=1.0,
+        value=lambda observation: observation[0],
+        ends=lambda timestep: timestep.reward >= 4,
+    )
+    assert plays(jnp.int32(0), jnp.zeros(2), funcenv.key(0))[0] == 2 + 4
+
+
 class Coin(Tiny):
     """Pays 1 or 0 by chance."""
 
@@ -105,3 +115,5 @@ def test_playouts_refuse_bad_arguments():
         playouts(Counter(), "random", 3)
     with pytest.raises(TypeError, match=r"value must be a function value\(observation\), got 3.0; leave it out"):
         playouts(Counter(), lambda observation, key: 0, 3, value=3.0)
+    with pytest.raises(TypeError, match=r"ends must be a function ends\(timestep\), got 4"):
+        playouts(Counter(), lambda observation, key: 0, 3, ends=4)

@@ -69,6 +69,20 @@ def test_a_value_extends_the_horizon():
     assert plan[0, 0] > 0.9
 
 
+def test_a_sequence_stops_where_the_caller_ends_the_search():
+    """The first action decides what the second pays, which then counts nothing."""
+
+    class Debt(Aim):
+        def reward(self, state, action, next_state):
+            return action[0] - 10 * state[0]
+
+    for ends, best in ((None, -1), (lambda timestep: timestep.reward > -2, 1)):
+        plan = make_shooting(Debt(), 2, 100, ends=ends).plan(
+            jnp.zeros(2), jnp.zeros(2), jnp.zeros((2, 2)), funcenv.key(0)
+        )
+        assert abs(plan[0, 0] - best) < 0.1
+
+
 def test_pendulum_is_balanced_without_learning():
     env = funcenv.make("Pendulum-v1")
     evaluation = funcenv.evaluate(env, make_shooting(env, 20, 64), 8, funcenv.key(0))
@@ -86,5 +100,7 @@ def test_a_shooting_refuses_what_it_cannot_plan_for():
         make_shooting(Aim(), 3, 1)
     with pytest.raises(ValueError, match="elite_fraction"):
         make_shooting(Aim(), 3, 10, elite_fraction=0.0)
+    with pytest.raises(TypeError, match=r"ends must be a function ends\(timestep\), got 4"):
+        make_shooting(Aim(), 3, 10, ends=4)
     with pytest.raises(ValueError, match="other states"):
         make_shooting(Aim(), 3, 10).adapt_env(funcenv.make("Pendulum-v1"))
