@@ -81,7 +81,7 @@ _REACHER_SAC: dict[str, Any] = {
 }
 
 # Networks of half of SimBa's width, whose vectors and weights have length 1, with a higher learning rate that falls.
-# docs/zoo_trials.md has what Ant and Hopper reached without them.
+# docs/zoo_trials.md has what Ant, Hopper and BipedalWalker reached without them.
 _HYPERSPHERICAL: dict[str, Any] = {
     "network": "funcenv.train.agents.actor_critics:make_hyperspherical_actor_critics",
     "hidden_sizes": (128,),
@@ -114,7 +114,7 @@ _WALKERS_SIMBA: dict[str, Any] = {**_ANT_SIMBA, "learning_starts": 5_000}
 
 # The discount is that of rl-baselines3-zoo's SAC and TQC.
 _BIPEDAL_WALKER_SIMBA: dict[str, Any] = {
-    **_LARGER_MINIBATCHES,
+    **_HYPERSPHERICAL,
     "total_timesteps": 1_000_000,
     "buffer_size": 400_000,
     "n_step": 3,
