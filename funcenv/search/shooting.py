@@ -152,7 +152,7 @@ def make_shooting(
         A policy for `evaluate` and `funcenv.record`, and for `rollout` over `policy.adapt_env(env)`.
 
     Raises:
-        TypeError: `env` is not a `FuncEnv`, or its actions are not a `Box`, or `ends` is no function.
+        TypeError: `env` is not a `FuncEnv`, its actions are not a `Box`, or `ends` is no function.
         ValueError: `env` resets itself, actions are unbounded, or a number is out of range.
 
     >>> import funcenv
