@@ -91,8 +91,12 @@ def main(arguments: list[str] | None = None) -> None:
                 save(named(result.pop("env_id"), result["algorithm"]), trained=without_episodes(result))
     elif options.runs:
         for folder in options.runs:
-            name, trained = row_name(run.read_config(folder)[1]), measure_run(folder)
+            config = run.read_config(folder)[1]
+            name = row_name(config)
             present = read_rows().get(name, {}).get("trained") if options.add else None
+            if present is not None:
+                require_same_settings(present, {**measured.settings(folder), "episodes": num_episodes_of(config)})
+            trained = measure_run(folder)
             save(name, trained=trained if present is None else joined(present, trained))
     else:
         built_in = [spec.id for spec in funcenv.registry.values() if str(spec.entry_point).startswith("funcenv.envs.")]
@@ -190,9 +194,7 @@ def train(config: Any, folder: pathlib.Path, num_seeds: int) -> pathlib.Path:
 def measure_run(folder: pathlib.Path) -> dict[str, Any]:
     """Return the results of a run, which may have been stopped before its end; "cut" has those of shorter episodes."""
     config = run.read_config(folder)[1]
-    env = config.make_env()
-    is_short = isinstance(env.unwrapped, CartPole) or hasattr(env.unwrapped, "P")
-    num_episodes = NUM_EPISODES["trained, short" if is_short else "trained"]
+    num_episodes = num_episodes_of(config)
     result = without_episodes(measured.measure_run(folder, num_episodes, MAX_STEPS))
     for begin, num_steps in CUT_STEPS.items():
         if config.env_id.startswith(begin):
@@ -201,17 +203,39 @@ def measure_run(folder: pathlib.Path) -> dict[str, Any]:
     return result
 
 
-def joined(row: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
-    """Return the results of a row with the agents of one more run, whose curves are read at the steps of the row's.
+def num_episodes_of(config: Any) -> int:
+    """Return the number of episodes over which the agents of a run are measured.
 
-    Raises:
-        ValueError: The run has other settings, or its agents are in the row.
+    >>> num_episodes_of(preset("CartPole-v1")), num_episodes_of(preset("Pendulum-v1"))
+    (1000, 100)
     """
-    differing = [
-        name for name in ("algorithm", "other_settings", "planned_steps", "episodes") if row[name] != more[name]
-    ]
+    env = config.make_env()
+    is_short = isinstance(env.unwrapped, CartPole) or hasattr(env.unwrapped, "P")
+    return NUM_EPISODES["trained, short" if is_short else "trained"]
+
+
+def require_same_settings(row: dict[str, Any], settings: dict[str, Any]) -> None:
+    """Raise if a run has other settings than the agents of a row.
+
+    >>> require_same_settings({"algorithm": "ppo", "planned_steps": 8}, {"algorithm": "ppo", "planned_steps": 16})
+    Traceback (most recent call last):
+    ...
+    ValueError: the run differs from the row in planned_steps; measure it without --add
+    """
+    differing = [name for name, value in settings.items() if row[name] != value]
     if differing:
         raise ValueError(f"the run differs from the row in {', '.join(differing)}; measure it without --add")
+
+
+def joined(row: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
+    """Return the results of a row with the agents of one more run of the same settings.
+
+    The curves of the run are read at the steps of the row's. Evaluations during the runs are kept if both were
+    evaluated at the same steps, over as many episodes.
+
+    Raises:
+        ValueError: The agents of the run are in the row.
+    """
 
     def at_steps(values: Any) -> Any:
         return np.interp(row["curve_steps"], more["curve_steps"], values)
@@ -233,6 +257,10 @@ def joined(row: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
         "curve_returns": np.concatenate([present, curves], axis=1).tolist(),
         "curve_cpu_seconds": np.round(row["curve_cpu_seconds"] + at_steps(more["curve_cpu_seconds"]), 1).tolist(),
     }
+    first, second = (one.pop(measured.EVALUATIONS, None) for one in (result, dict(more)))
+    if first and second and all(first[name] == second[name] for name in ("episodes", "steps")):
+        returns = [one + other for one, other in zip(first["returns"], second["returns"], strict=True)]
+        result[measured.EVALUATIONS] = {**first, "returns": returns}
     if "cut" in row:
         result["cut"] = {
             **row["cut"],
@@ -257,7 +285,11 @@ def save(name: str, **figures: Any) -> None:
     rows = read_rows()
     rows.setdefault(name, {}).update(figures)
     FILE.write_text("{\n" + ",\n".join(f"{json.dumps(key)}: {json.dumps(row)}" for key, row in rows.items()) + "\n}\n")
-    shown = {figure: value for figure, value in figures.get("trained", {}).items() if not figure.startswith("curve")}
+    shown = {
+        figure: value
+        for figure, value in figures.get("trained", {}).items()
+        if not figure.startswith(("curve", measured.EVALUATIONS))
+    }
     print(name, shown or figures, flush=True)
 
 

@@ -186,10 +186,32 @@ def cut(name: str) -> str:
     return return_of(_trained(name)["cut"])
 
 
+def evaluation(name: str, num_steps: int) -> str:
+    """Return the mean return that the agents of a row in returns.json had after a number of steps of the run.
+
+    It is that of the first evaluation after as many steps.
+
+    Raises:
+        ValueError: The agents were not evaluated within 1% more steps.
+    """
+    evaluations = _trained(name)["evaluations"]
+    for steps, returns in zip(evaluations["steps"], evaluations["returns"], strict=True):
+        if num_steps <= steps <= 1.01 * num_steps:
+            return figure(float(np.mean(returns)))
+    raise ValueError(
+        f"{name} was not evaluated after {num_steps:,} steps; docs/returns.json has {evaluations['steps']}"
+    )
+
+
 def with_figures(markdown: str) -> str:
-    """Replace the markers of a page, such as `<!-- result: Ant-v5 -->`, by figures of a row in returns.json."""
+    """Replace the markers of a page by figures of a row in returns.json.
+
+    They are such as `<!-- result: Ant-v5 -->`, and `<!-- after 500000: Ant-v5 with simba -->` for an evaluation during
+    the run.
+    """
     kinds = {"result": result, "interval": interval, "cut": cut, "cost": cost, "extent": extent}
-    return re.sub(rf"<!-- ({'|'.join(kinds)}): (.+?) -->", lambda match: kinds[match[1]](match[2]), markdown)
+    markdown = re.sub(rf"<!-- ({'|'.join(kinds)}): (.+?) -->", lambda match: kinds[match[1]](match[2]), markdown)
+    return re.sub(r"<!-- after (\d+): (.+?) -->", lambda match: evaluation(match[2], int(match[1])), markdown)
 
 
 def _trained(name: str) -> dict[str, Any]:

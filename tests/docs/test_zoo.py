@@ -93,7 +93,7 @@ def test_figures_in_sentences_and_tables_of_the_zoo_are_those_of_the_file(result
             "extent": rf"{len(trained['returns'])} agents?, [\d,.]+M? steps",
         }
         assert re.fullmatch(figures[kind], result_tables.with_figures(f"<!-- {kind}: {name} -->"))
-    assert not re.search("<!-- (result|interval|cut|cost|extent)", result_tables.with_figures(page))
+    assert not re.search("<!-- (result|interval|cut|cost|extent|after)", result_tables.with_figures(page))
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def file(measure_returns, tmp_path, monkeypatch):
 
 @pytest.mark.dear
 def test_a_run_is_measured_merged_drawn_and_exported(measure_returns, result_tables, export_agents, file, tmp_path):
-    config = dataclasses.replace(preset("CartPole-v1"), total_timesteps=8192)
+    config = dataclasses.replace(preset("CartPole-v1"), total_timesteps=8192, eval_every=4096, eval_episodes=4)
     folder = measure_returns.train(config, tmp_path, num_seeds=2)
     assert measure_returns.train(config, tmp_path, num_seeds=2) == folder  # is finished, and not trained again
     measure_returns.main(["--runs", str(folder)])
@@ -172,6 +172,9 @@ def test_a_run_is_measured_merged_drawn_and_exported(measure_returns, result_tab
     assert trained["episodes"] == 1000  # as docs/zoo.md says of CartPole
     assert 0 < trained["compile_seconds"] < trained["cpu_seconds"]
     assert len(trained["curve_steps"]) == len(trained["curve_returns"]) and len(trained["curve_returns"][-1]) == 2
+    evaluations = trained["evaluations"]
+    assert evaluations["episodes"] == 4 and evaluations["steps"] == [4096, 8192]
+    assert np.shape(evaluations["returns"]) == (2, 2)
     assert "with `total_timesteps=8192`" in result_tables.zoo_row(funcenv.spec("CartPole-v1"), rows["CartPole-v1"])
     with pytest.raises(ValueError, match="has the agents of this run"):
         measure_returns.main(["--add", "--runs", str(folder)])
@@ -213,8 +216,42 @@ def test_agents_of_more_seeds_join_those_of_a_row(measure_returns):
     assert measure_returns.joined(row, equally_good)["returns"] == [1.0, 1.0, 4.0]
     with pytest.raises(ValueError, match="the row has the agents of this run; add a run with another --seed"):
         measure_returns.joined(result, more)
-    with pytest.raises(ValueError, match="differs from the row in other_settings, planned_steps; measure it without"):
-        measure_returns.joined(row, {**more, "other_settings": {"gamma": 0.9}, "planned_steps": 1})
+
+
+def test_evaluations_of_joined_runs_are_kept_where_they_are_alike(measure_returns):
+    curves = {"curve_steps": [100], "curve_returns": [[0.0]], "curve_cpu_seconds": [4.0]}
+    row = {**TRAINED, **curves, "deviations": [0.5], "compile_seconds": 2.0}
+    row["evaluations"] = {"episodes": 8, "steps": [50, 100], "returns": [[1.0], [2.0]]}
+    more = {**row, "curve_returns": [[1.0]], "evaluations": {**row["evaluations"], "returns": [[3.0], [5.0]]}}
+    joined = measure_returns.joined(row, more)["evaluations"]
+    assert joined == {"episodes": 8, "steps": [50, 100], "returns": [[1.0, 3.0], [2.0, 5.0]]}
+    for other in ({"steps": [60, 100]}, {"episodes": 4}):
+        differing = {**more, "evaluations": {**more["evaluations"], **other}}
+        assert "evaluations" not in measure_returns.joined(row, differing)
+
+
+def test_a_run_of_other_settings_is_refused_before_it_is_measured(measure_returns, file, tmp_path, monkeypatch):
+    config = dataclasses.replace(preset("CartPole-v1"), gamma=0.9)
+    monkeypatch.setattr(measure_returns.run, "read_config", lambda folder: ("ppo", config, {}))
+    monkeypatch.setattr(measure_returns.measured, "read_config", lambda *_: ("ppo", config, {}))
+    monkeypatch.setattr(measure_returns, "measure_run", lambda folder: pytest.fail("measured"))
+    row = {**TRAINED, "algorithm": "ppo", "other_settings": {}, "planned_steps": config.total_timesteps}
+    before = json.dumps({"CartPole-v1": {"trained": {**row, "episodes": 100}}})
+    file.write_text(before)
+    with pytest.raises(ValueError, match="differs from the row in other_settings, episodes; measure it without --add"):
+        measure_returns.main(["--add", "--runs", str(tmp_path)])
+    assert file.read_text() == before
+
+
+def test_a_page_quotes_evaluations_during_the_run(result_tables, tmp_path, monkeypatch):
+    path = tmp_path / "returns.json"
+    evaluations = {"episodes": 8, "steps": [50_016, 100_000], "returns": [[10.0, 15.0], [1000.0, 2000.0]]}
+    path.write_text(json.dumps({"Ant-v5 with simba": {"trained": {**TRAINED, "evaluations": evaluations}}}))
+    monkeypatch.setattr(result_tables, "RETURNS", path)
+    text = "<!-- after 50000: Ant-v5 with simba --> and <!-- after 100000: Ant-v5 with simba -->"
+    assert result_tables.with_figures(text) == "12.5 and 1,500"
+    with pytest.raises(ValueError, match=r"not evaluated after 75,000 steps; docs/returns.json has \[50016, 100000\]"):
+        result_tables.with_figures("<!-- after 75000: Ant-v5 with simba -->")
 
 
 def test_the_results_of_a_benchmark_are_rows_of_the_zoo(measure_returns, file, tmp_path):

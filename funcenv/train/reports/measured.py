@@ -13,7 +13,7 @@ from funcenv.rollout import MAX_EVALUATION_STEPS
 from funcenv.train.presets import preset
 from funcenv.train.runs.final import agent_figures
 from funcenv.train.runs.folder import read_config
-from funcenv.train.runs.metrics import read_metrics
+from funcenv.train.runs.metrics import read_metrics, scores
 from funcenv.train.runs.policy import load_agents
 from funcenv.train.runs.result import solved_updates
 
@@ -22,6 +22,9 @@ MAX_POINTS = 60
 
 EPISODES = "episode_returns"
 """The field with the return of every episode, `[num_agents, num_episodes]`."""
+
+EVALUATIONS = "evaluations"
+"""The field with what the agents of a run with `eval_every` had during it: returns `[num_evaluations, num_agents]`."""
 
 _FREE = ("seed", "num_seeds", "eval_every", "eval_episodes")  # settings in which a run may differ from its preset
 
@@ -37,7 +40,7 @@ def measure_run(
         max_steps: Where episodes are stopped that do not end.
         trust_code: Also import the code that a run of somebody else names.
     """
-    algorithm, config, _ = read_config(folder, trust_code)
+    _, config, _ = read_config(folder, trust_code)
     learner, agents = load_agents(folder, trust_code=trust_code)
     played = list(agent_figures(learner, agents, num_episodes, max_steps=max_steps))
     rows = read_metrics(folder / "metrics.csv")
@@ -50,9 +53,7 @@ def measure_run(
     kept = known[np.unique(np.linspace(0, len(known) - 1, MAX_POINTS).astype(int))]
     compile_seconds, cpu_seconds = costs(first)
     return {
-        "algorithm": algorithm,
-        "other_settings": _other_settings(algorithm, config),
-        "planned_steps": config.total_timesteps,
+        **settings(folder, trust_code=trust_code),
         "steps": int(steps[-1]),
         "episodes": num_episodes,
         "returns": [round(one["mean_return"], 4) for one in played],
@@ -63,7 +64,23 @@ def measure_run(
         "curve_steps": steps[kept].tolist(),
         "curve_returns": [[float(f"{value:.4g}") for value in point] for point in returns[kept]],
         "curve_cpu_seconds": [round(float(first[index]["cpu_seconds"]), 1) for index in kept],
+        **_evaluations(rows, config),
         EPISODES: [[float(f"{value:.6g}") for value in one["returns"]] for one in played],
+    }
+
+
+def settings(folder: pathlib.Path, *, trust_code: bool = False) -> dict[str, Any]:
+    """Return the settings of a run as `measure_run` gives them: what its agents have to share with others of a row.
+
+    Args:
+        folder: The folder of the run.
+        trust_code: Also import the code that a run of somebody else names.
+    """
+    algorithm, config, _ = read_config(folder, trust_code)
+    return {
+        "algorithm": algorithm,
+        "other_settings": _other_settings(algorithm, config),
+        "planned_steps": config.total_timesteps,
     }
 
 
@@ -84,6 +101,21 @@ def costs(rows: list[dict[str, str]]) -> tuple[float, float]:
     per_update = np.diff(clock[ends]) / np.diff(ends)
     training = float((ends[0] + 1) * np.median(per_update)) if len(per_update) else 0.0
     return round(float(max(clock[0] - training, 0)), 1), round(float(clock[-1]), 1)
+
+
+def _evaluations(rows: list[dict[str, str]], config: Any) -> dict[str, Any]:
+    """Return the mean returns that agents had without exploration during a run, or nothing if it did not evaluate."""
+    if not config.eval_every:
+        return {}
+    returns = scores(rows, config.num_seeds)
+    evaluated = np.flatnonzero(~np.isnan(returns).any(axis=1))
+    return {
+        EVALUATIONS: {
+            "episodes": config.eval_episodes,
+            "steps": [int(rows[index * config.num_seeds]["env_steps"]) for index in evaluated],
+            "returns": [[float(f"{value:.6g}") for value in returns[index]] for index in evaluated],
+        }
+    }
 
 
 def _other_settings(algorithm: str, config: Any) -> dict[str, Any]:
