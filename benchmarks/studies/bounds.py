@@ -101,8 +101,7 @@ def energy(states: Any) -> np.ndarray:
 def plans(env_id: str, agent: Any, num_starts: int, num_samples: int, num_iterations: int) -> tuple[Any, Any]:
     """Return the returns of an agent, and those of its sequences of actions after CEM has improved them."""
     env = funcenv.make(env_id)
-    limit, bare, space = env.max_episode_steps, env.unwrapped, env.action_space
-    low, high = jnp.asarray(space.low), jnp.asarray(space.high)
+    limit, bare = env.max_episode_steps, env.unwrapped
     searches = [
         make_shooting(
             bare, limit, num_samples, num_iterations=num_iterations, noise=noise, elite_fraction=0.05, gamma=1
@@ -113,10 +112,10 @@ def plans(env_id: str, agent: Any, num_starts: int, num_samples: int, num_iterat
     @jax.jit
     def improve(state: Any, key: jax.Array) -> tuple[jax.Array, jax.Array]:
         actions, rewards = play(bare, agent, state, limit)
-        plan = 2 * (actions - low) / (high - low) - 1
+        plan = jax.vmap(searches[0].as_step)(actions)
         for search in searches:
-            plan = search.plan(state, bare.observation(state, key), plan.astype(float), key)
-        actions = (low + (high - low) * (plan + 1) / 2).astype(space.dtype)
+            plan = search.plan(state, bare.observation(state, key), plan, key)
+        actions = jax.vmap(searches[0].as_action)(plan)
         return rewards.sum(), branch(bare, state, actions[None], key).timestep.reward.sum()
 
     found = [improve(first_state(bare, number), funcenv.key(number)) for number in range(num_starts)]

@@ -54,7 +54,7 @@ class ShootingPolicy(PyTreeNode):
         state = StateObservation(self.env).state_of(seen)
         plan = self.plan(state, seen["observation"], observation["memory"].reshape(self.horizon, -1), key)
         rest = jnp.concatenate([plan[1:], jnp.zeros_like(plan[:1])])
-        return {"action": self._as_action(plan[0]), "memory": rest.ravel()}
+        return {"action": self.as_action(plan[0]), "memory": rest.ravel()}
 
     def adapt_env(self, env: AnyEnv) -> PolicyMemory:
         """Return an environment whose observations show the state and the plan.
@@ -86,7 +86,7 @@ class ShootingPolicy(PyTreeNode):
         def step(carry: tuple[Node, jax.Array], turn: tuple[jax.Array, jax.Array]) -> tuple[Any, None]:
             node, total = carry
             number, action = turn
-            node, timestep = advance(self.env, node, self._as_action(action), call_key(key, number), self.ends)
+            node, timestep = advance(self.env, node, self.as_action(action), call_key(key, number), self.ends)
             return (node, total + discount(self.gamma, number) * timestep.reward), None
 
         turns = jnp.arange(self.horizon, dtype=jnp.uint32), plan
@@ -105,11 +105,18 @@ class ShootingPolicy(PyTreeNode):
         weights = jax.nn.softmax((scores - scores.max()) / self.temperature)
         return (weights[:, None, None] * plans).sum(0), std
 
-    def _as_action(self, plan: Float[Array, "action_size"]) -> jax.Array:
+    def as_action(self, step: Float[Array, "action_size"]) -> jax.Array:
+        """Return the action of a step of a plan, whose elements are in units of half the range, around its middle."""
         space: Any = self.env.action_space
         low, high = jnp.asarray(space.low), jnp.asarray(space.high)
-        unit = plan.reshape(space.shape)
+        unit = step.reshape(space.shape)
         return (low + (high - low) * (0.5 * unit.astype(low.dtype) + 0.5)).astype(space.dtype)
+
+    def as_step(self, action: jax.Array) -> Float[Array, "action_size"]:
+        """Return the step of a plan that takes an action: the inverse of `as_action`."""
+        space: Any = self.env.action_space
+        low, high = jnp.asarray(space.low, float), jnp.asarray(space.high, float)
+        return (2 * (action - low) / (high - low) - 1).ravel()
 
     @property
     def _action_size(self) -> int:

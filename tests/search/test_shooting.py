@@ -48,6 +48,14 @@ def test_a_plan_finds_the_best_actions(method):
     assert action["action"] in Aim.action_space
 
 
+def test_steps_of_plans_and_actions_are_turned_into_each_other():
+    policy = make_shooting(Aim(), 3, 50)
+    steps = jnp.array([[-1.0, -1.0], [0.0, 0.0], [1.0, 1.0], [0.5, -0.25]])
+    actions = jax.vmap(policy.as_action)(steps)
+    np.testing.assert_allclose(actions, [[-1.0, 0.0], [0.0, 4.0], [1.0, 8.0], [0.5, 3.0]])
+    np.testing.assert_allclose(jax.vmap(policy.as_step)(actions), steps, atol=1e-6)
+
+
 def test_the_rest_of_a_plan_is_where_the_next_search_begins():
     policy = make_shooting(Aim(), 3, 50)
     env = policy.adapt_env(Aim())
