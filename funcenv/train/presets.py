@@ -303,7 +303,7 @@ PRESETS: dict[tuple[str, str], dict[str, Any]] = {
         "epsilon_end": 0.02,
         "layer_norm": True,
     },
-    # A quarter of the steps that PPO takes to land as well.
+    # A quarter of the steps that PPO takes to land almost as well.
     ("dqn", "LunarLander-v3"): {
         **_QUANTILES,
         "total_timesteps": 400_000,
