@@ -22,7 +22,7 @@ HEAD = "id | algorithm | agents | steps of each | return [95% interval] | goal |
 
 AIMS = {
     "Acrobot-v1": -70,
-    "HalfCheetah-v5 with simba": 11_000,
+    "HalfCheetah-v5 with sac": 11_000,
     "Ant-v5 with simba": 5_500,
     "Walker2d-v5 with simba": 5_000,
     "Hopper-v5 with simba": 3_300,

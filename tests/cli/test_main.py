@@ -73,7 +73,7 @@ def started(monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "algorithm"),
     [
-        (["HalfCheetah-v5"], "simba"),
+        (["Ant-v5"], "simba"),
         (["--seed", "0", "Pendulum"], "sac"),
         (["Pendulum-v1", "--algo", "ppo"], "ppo"),
         (["Pendulum-v1", "--pixels", "42"], "ppo"),
