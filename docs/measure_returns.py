@@ -91,11 +91,12 @@ def main(arguments: list[str] | None = None) -> None:
                 save(named(result.pop("env_id"), result["algorithm"]), trained=without_episodes(result))
     elif options.runs:
         for folder in options.runs:
-            config = run.read_config(folder)[1]
+            algorithm, config, _ = run.read_config(folder)
             name = row_name(config)
             present = read_rows().get(name, {}).get("trained") if options.add else None
             if present is not None:
-                require_same_settings(present, {**measured.settings(folder), "episodes": num_episodes_of(config)})
+                settings = {**measured.settings(algorithm, config), "episodes": num_episodes_of(config)}
+                require_same_settings(present, settings)  # before it is measured, which takes longest
             trained = measure_run(folder)
             save(name, trained=trained if present is None else joined(present, trained))
     else:
@@ -214,15 +215,18 @@ def num_episodes_of(config: Any) -> int:
     return NUM_EPISODES["trained, short" if is_short else "trained"]
 
 
-def require_same_settings(row: dict[str, Any], settings: dict[str, Any]) -> None:
+def require_same_settings(row: dict[str, Any], more: dict[str, Any]) -> None:
     """Raise if a run has other settings than the agents of a row.
 
-    >>> require_same_settings({"algorithm": "ppo", "planned_steps": 8}, {"algorithm": "ppo", "planned_steps": 16})
+    >>> row = {"algorithm": "ppo", "other_settings": {}, "planned_steps": 8, "episodes": 100}
+    >>> require_same_settings(row, {**row, "planned_steps": 16})
     Traceback (most recent call last):
     ...
     ValueError: the run differs from the row in planned_steps; measure it without --add
     """
-    differing = [name for name, value in settings.items() if row[name] != value]
+    differing = [
+        name for name in ("algorithm", "other_settings", "planned_steps", "episodes") if row[name] != more[name]
+    ]
     if differing:
         raise ValueError(f"the run differs from the row in {', '.join(differing)}; measure it without --add")
 
@@ -234,8 +238,9 @@ def joined(row: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
     evaluated at the same steps, over as many episodes.
 
     Raises:
-        ValueError: The agents of the run are in the row.
+        ValueError: The run has other settings, or its agents are in the row.
     """
+    require_same_settings(row, more)
 
     def at_steps(values: Any) -> Any:
         return np.interp(row["curve_steps"], more["curve_steps"], values)
@@ -257,7 +262,7 @@ def joined(row: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
         "curve_returns": np.concatenate([present, curves], axis=1).tolist(),
         "curve_cpu_seconds": np.round(row["curve_cpu_seconds"] + at_steps(more["curve_cpu_seconds"]), 1).tolist(),
     }
-    first, second = (one.pop(measured.EVALUATIONS, None) for one in (result, dict(more)))
+    first, second = result.pop(measured.EVALUATIONS, None), more.get(measured.EVALUATIONS)
     if first and second and all(first[name] == second[name] for name in ("episodes", "steps")):
         returns = [one + other for one, other in zip(first["returns"], second["returns"], strict=True)]
         result[measured.EVALUATIONS] = {**first, "returns": returns}

@@ -216,6 +216,8 @@ def test_agents_of_more_seeds_join_those_of_a_row(measure_returns):
     assert measure_returns.joined(row, equally_good)["returns"] == [1.0, 1.0, 4.0]
     with pytest.raises(ValueError, match="the row has the agents of this run; add a run with another --seed"):
         measure_returns.joined(result, more)
+    with pytest.raises(ValueError, match="differs from the row in other_settings, planned_steps; measure it without"):
+        measure_returns.joined(row, {**more, "other_settings": {"gamma": 0.9}, "planned_steps": 1})
 
 
 def test_evaluations_of_joined_runs_are_kept_where_they_are_alike(measure_returns):
@@ -233,7 +235,6 @@ def test_evaluations_of_joined_runs_are_kept_where_they_are_alike(measure_return
 def test_a_run_of_other_settings_is_refused_before_it_is_measured(measure_returns, file, tmp_path, monkeypatch):
     config = dataclasses.replace(preset("CartPole-v1"), gamma=0.9)
     monkeypatch.setattr(measure_returns.run, "read_config", lambda folder: ("ppo", config, {}))
-    monkeypatch.setattr(measure_returns.measured, "read_config", lambda *_: ("ppo", config, {}))
     monkeypatch.setattr(measure_returns, "measure_run", lambda folder: pytest.fail("measured"))
     row = {**TRAINED, "algorithm": "ppo", "other_settings": {}, "planned_steps": config.total_timesteps}
     before = json.dumps({"CartPole-v1": {"trained": {**row, "episodes": 100}}})

@@ -40,7 +40,7 @@ def measure_run(
         max_steps: Where episodes are stopped that do not end.
         trust_code: Also import the code that a run of somebody else names.
     """
-    _, config, _ = read_config(folder, trust_code)
+    algorithm, config, _ = read_config(folder, trust_code)
     learner, agents = load_agents(folder, trust_code=trust_code)
     played = list(agent_figures(learner, agents, num_episodes, max_steps=max_steps))
     rows = read_metrics(folder / "metrics.csv")
@@ -53,7 +53,7 @@ def measure_run(
     kept = known[np.unique(np.linspace(0, len(known) - 1, MAX_POINTS).astype(int))]
     compile_seconds, cpu_seconds = costs(first)
     return {
-        **settings(folder, trust_code=trust_code),
+        **settings(algorithm, config),
         "steps": int(steps[-1]),
         "episodes": num_episodes,
         "returns": [round(one["mean_return"], 4) for one in played],
@@ -69,14 +69,13 @@ def measure_run(
     }
 
 
-def settings(folder: pathlib.Path, *, trust_code: bool = False) -> dict[str, Any]:
-    """Return the settings of a run as `measure_run` gives them: what its agents have to share with others of a row.
+def settings(algorithm: str, config: Any) -> dict[str, Any]:
+    """Return the settings of a run as `measure_run` gives them.
 
     Args:
-        folder: The folder of the run.
-        trust_code: Also import the code that a run of somebody else names.
+        algorithm: The name of its algorithm.
+        config: Its configuration.
     """
-    algorithm, config, _ = read_config(folder, trust_code)
     return {
         "algorithm": algorithm,
         "other_settings": _other_settings(algorithm, config),
