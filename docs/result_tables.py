@@ -209,9 +209,13 @@ def with_figures(markdown: str) -> str:
     They are such as `<!-- result: Ant-v5 -->`, and `<!-- after 500000: Ant-v5 with simba -->` for an evaluation during
     the run.
     """
-    kinds = {"result": result, "interval": interval, "cut": cut, "cost": cost, "extent": extent}
-    markdown = re.sub(rf"<!-- ({'|'.join(kinds)}): (.+?) -->", lambda match: kinds[match[1]](match[2]), markdown)
-    return re.sub(r"<!-- after (\d+): (.+?) -->", lambda match: evaluation(match[2], int(match[1])), markdown)
+    figures = {"result": result, "interval": interval, "cut": cut, "cost": cost, "extent": extent}
+
+    def shown(marker: re.Match[str]) -> str:
+        kind, num_steps, name = marker.groups()
+        return evaluation(name, int(num_steps)) if num_steps else figures[kind](name)
+
+    return re.sub(rf"<!-- ({'|'.join(figures)}|after (\d+)): (.+?) -->", shown, markdown)
 
 
 def _trained(name: str) -> dict[str, Any]:

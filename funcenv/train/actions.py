@@ -4,23 +4,27 @@ from __future__ import annotations
 
 from funcenv.spaces import Box, Discrete
 from funcenv.spaces.space import AnySpace
+from funcenv.train.agents.distributions import option_counts
 from funcenv.train.algorithm import algorithm_names, find_algorithm
 
 DISCRETE = "Discrete actions"
-BOUNDED = "one-dimensional float Box actions with bounds"
-UNBOUNDED = "one-dimensional float Box actions"
-ALL_ACTIONS = (DISCRETE, BOUNDED, UNBOUNDED)
+MULTI_DISCRETE = "MultiDiscrete or MultiBinary actions"
+BOUNDED = "float Box actions with bounds"
+UNBOUNDED = "float Box actions"
+ALL_ACTIONS = (DISCRETE, MULTI_DISCRETE, BOUNDED, UNBOUNDED)
 
 
 def kind_of_actions(space: AnySpace) -> str | None:
     """Return the kind of a space's actions; None if no algorithm of the package takes them.
 
     >>> kind_of_actions(Box(-1, 1, (2,)))
-    'one-dimensional float Box actions with bounds'
+    'float Box actions with bounds'
     """
     if isinstance(space, Discrete):
         return DISCRETE
-    if isinstance(space, Box) and space.dtype.kind == "f" and len(space.shape) == 1:
+    if option_counts(space):
+        return MULTI_DISCRETE
+    if isinstance(space, Box) and space.dtype.kind == "f":
         return BOUNDED if space.is_bounded() else UNBOUNDED
     return None
 

@@ -120,7 +120,7 @@ def test_what_is_left_is_said(progress, status, said, monkeypatch, tmp_path, cap
         (["classic", "--algo", "poo"], 2, "there is no algorithm 'poo'; did you mean ppo?"),
         (["classic", "--beside", "nowhere"], 1, "nowhere is no benchmark: it has no benchmark.json"),
         (["classic", "--json", "nowhere/x.json"], 1, "--json: there is no folder nowhere"),
-        (["minatar", "--algo", "sac"], 1, "sac takes one-dimensional float Box actions with bounds, got Discrete(4)"),
+        (["minatar", "--algo", "sac"], 1, "sac takes float Box actions with bounds, got Discrete(4)"),
     ],
 )
 def test_mistakes_are_reported(arguments, status, message, capsys):

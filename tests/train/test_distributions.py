@@ -1,5 +1,7 @@
 """Distributions against scipy, and the conversion of raw actions."""
 
+import itertools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,8 +10,16 @@ import scipy.special
 import scipy.stats
 
 import funcenv
-from funcenv.spaces import Box, Dict, Discrete
-from funcenv.train.agents.distributions import Categorical, Gaussian, action_size, to_env_action
+from funcenv.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete
+from funcenv.train.agents.distributions import (
+    Categorical,
+    Gaussian,
+    action_size,
+    from_env_action,
+    policy_over_options,
+    to_env_action,
+    to_vectors,
+)
 
 LOGITS = jnp.array([0.3, -1.0, 2.0])
 PROBABILITIES = scipy.special.softmax(np.asarray(LOGITS, np.float64))
@@ -37,6 +47,46 @@ def test_gaussian():
         assert scipy.stats.kstest(np.asarray(draws[:, i]), law.cdf).pvalue > 0.01
 
 
+def test_options_of_a_vector():
+    """Elements with fewer options than others never take those that they lack."""
+    counts, scores = (3, 2), jnp.array([0.3, -1.0, 2.0, 0.5, -0.5, 9.0])
+    policy = policy_over_options(scores, counts)
+    first, second = (scipy.special.softmax(np.asarray(part, np.float64)) for part in (scores[:3], scores[3:5]))
+    joint = np.outer(first, second)
+    for action in itertools.product(range(3), range(2)):
+        np.testing.assert_allclose(policy.log_prob(jnp.array(action)), np.log(joint[action]), rtol=1e-5)
+    np.testing.assert_allclose(policy.entropy(), scipy.stats.entropy(joint.reshape(-1)), rtol=1e-5)
+    assert policy.mode().tolist() == [2, 0]
+    draws = np.asarray(jax.vmap(policy.sample)(jax.random.split(funcenv.key(0), 3000)))
+    observed = np.bincount(draws @ [2, 1], minlength=6)
+    assert scipy.stats.chisquare(observed, 3000 * joint.reshape(-1)).pvalue > 0.01
+    gradient = jax.grad(lambda scores: policy_over_options(scores, counts).entropy())(scores)
+    assert np.isfinite(gradient).all() and gradient[5] == 0 and (gradient[:5] != 0).all()
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        Discrete(3, start=-1),
+        MultiDiscrete([[3, 2], [2, 4]], start=[[0, -1], [5, 0]]),
+        MultiBinary((2, 3)),
+        Box(-2.0, 2.0, (2, 2)),
+        Box(-2.0, 4.0, ()),
+        Box(-jnp.inf, jnp.inf, (2, 2)),
+    ],
+    ids=repr,
+)
+def test_raw_actions_stand_for_members_and_back(space):
+    for seed in range(5):
+        member = space.sample(funcenv.key(seed))
+        raw = from_env_action(space, member)
+        assert raw.ndim == (0 if isinstance(space, Discrete) else 1)
+        found = to_env_action(space, raw)
+        assert found.dtype == space.dtype and space.contains(found)
+        np.testing.assert_allclose(found, member, rtol=1e-6)
+        assert to_vectors(space, raw[None]).shape == (1, action_size(space))
+
+
 def test_actions_of_the_space():
     assert to_env_action(Discrete(3, start=-1), jnp.int32(2)) == 1
     torque = Box(-2.0, 2.0, (1,))
@@ -48,6 +98,6 @@ def test_actions_of_the_space():
 
 def test_other_action_spaces_are_refused():
     assert action_size(Discrete(4)) == 4 and action_size(Box(-1.0, 1.0, (3,))) == 3
-    for space in (Dict({"a": Discrete(2)}), Box(0, 255, (4, 4), np.uint8), Box(-1.0, 1.0, (2, 2))):
-        with pytest.raises(ValueError, match="the policy takes Discrete actions or one-dimensional float Box actions"):
+    for space in (Dict({"a": Discrete(2)}), Box(0, 255, (4, 4), np.uint8), MultiDiscrete([])):
+        with pytest.raises(ValueError, match="policy takes Discrete, MultiDiscrete, MultiBinary or float Box actions"):
             action_size(space)

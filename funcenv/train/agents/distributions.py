@@ -8,9 +8,10 @@ from typing import Protocol
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from funcenv.spaces import Box, Discrete
+from funcenv.spaces import Box, Discrete, MultiBinary, MultiDiscrete
 from funcenv.spaces.space import AnySpace
 from funcenv.struct import PyTreeNode
 from funcenv.train.agents.observations import hide_illegal
@@ -59,6 +60,32 @@ class Categorical(PyTreeNode):
         """Return the entropy in nats."""
         log_probs = jax.nn.log_softmax(self.logits)
         return -(jnp.exp(log_probs) * log_probs).sum(-1)
+
+
+class Independent(PyTreeNode):
+    """Independent distributions over the elements of a vector; `each` has the elements as its last batch axis.
+
+    >>> round(float(Independent(Categorical(jnp.zeros((2, 4)))).entropy()), 4)  # 2 ln 4
+    2.7726
+    """
+
+    each: Distribution
+
+    def sample(self, key: jax.Array) -> Array:
+        """Draw a vector."""
+        return self.each.sample(key)
+
+    def mode(self) -> Array:
+        """Return the most likely vector."""
+        return self.each.mode()
+
+    def log_prob(self, action: jax.Array) -> Float[Array, "..."]:
+        """Return the log-probability of a vector."""
+        return self.each.log_prob(action).sum(-1)
+
+    def entropy(self) -> Float[Array, "..."]:
+        """Return the entropy in nats."""
+        return self.each.entropy().sum(-1)
 
 
 class Gaussian(PyTreeNode):
@@ -143,18 +170,53 @@ def restrict(policy: Distribution, legal: Bool[Array, "*batch n"] | None) -> Dis
     return policy.replace(logits=hide_illegal(policy.logits, legal))
 
 
+def option_counts(space: AnySpace) -> tuple[int, ...]:
+    """Return the number of options of each element of a `MultiDiscrete` or `MultiBinary` action; () for other spaces.
+
+    >>> option_counts(MultiDiscrete([3, 2])), option_counts(MultiBinary(2)), option_counts(Discrete(5))
+    ((3, 2), (2, 2), ())
+    """
+    if isinstance(space, MultiDiscrete):
+        return tuple(space.nvec.reshape(-1).tolist())
+    return (2,) * math.prod(space.shape) if isinstance(space, MultiBinary) else ()
+
+
+def policy_over_options(scores: Float[Array, "*batch n"], counts: tuple[int, ...]) -> Categorical | Independent:
+    """Return the policy with unnormalized log-probabilities `scores`.
+
+    Args:
+        scores: One for each action of a `Discrete` space; or, for each element of a vector, as many as the largest of
+            `counts`. Those beyond the options of an element count for nothing.
+        counts: What `option_counts` returns for the action space.
+
+    >>> policy = policy_over_options(jnp.array([0.0, 1.0, 2.0, 0.0, 1.0, 2.0]), counts=(3, 2))
+    >>> policy.mode().tolist()
+    [2, 1]
+    """
+    if not counts:
+        return Categorical(scores)
+    logits = scores.reshape(*scores.shape[:-1], len(counts), max(counts))
+    exists = np.arange(max(counts)) < np.asarray(counts)[:, None]
+    return Independent(restrict(Categorical(logits), None if exists.all() else jnp.broadcast_to(exists, logits.shape)))
+
+
 def action_size(space: AnySpace) -> int:
-    """Return the number of outputs of a policy network: one for each action, or for each element of a vector.
+    """Return the number of outputs of a policy network: the scores of `policy_over_options`, or the size of a vector.
+
+    >>> action_size(Discrete(5)), action_size(MultiDiscrete([3, 2])), action_size(Box(-1, 1, (2, 2)))
+    (5, 6, 4)
 
     Raises:
         ValueError: No distribution here covers the action space.
     """
     if isinstance(space, Discrete):
         return space.n
-    if isinstance(space, Box) and space.dtype.kind == "f" and len(space.shape) == 1:
-        return space.shape[0]
+    if counts := option_counts(space):
+        return len(counts) * max(counts)
+    if isinstance(space, Box) and space.dtype.kind == "f":
+        return math.prod(space.shape)
     raise ValueError(
-        f"the policy takes Discrete actions or one-dimensional float Box actions, got {space!r}; "
+        f"the policy takes Discrete, MultiDiscrete, MultiBinary or float Box actions, got {space!r}; "
         "wrap the environment with TransformAction"
     )
 
@@ -163,9 +225,13 @@ def to_env_action(space: AnySpace, action: jax.Array) -> jax.Array:
     """Convert a raw action to a member of the action space.
 
     An index counts from the start of a discrete space. A vector is scaled so that -1 is `low` and 1 is `high` of a
-    bounded box, and is clipped to the box; it is not scaled for a box without bounds.
+    bounded box, and is clipped to the box; it is not scaled for a box without bounds. Members with several axes are
+    filled in row-major order.
     """
-    if isinstance(space, Discrete):
+    action = action.reshape(space.shape)
+    if isinstance(space, MultiBinary):
+        return action.astype(space.dtype)
+    if isinstance(space, (Discrete, MultiDiscrete)):
         return action.astype(space.dtype) + jnp.asarray(space.start, space.dtype)
     assert isinstance(space, Box)  # action_size refuses all other spaces
     if not space.is_bounded():
@@ -188,13 +254,26 @@ def from_env_action(space: AnySpace, action: jax.Array) -> jax.Array:
     """
     if isinstance(space, Discrete):
         return action - jnp.asarray(space.start, action.dtype)
-    assert isinstance(space, Box)  # action_size refuses all other spaces
-    if not space.is_bounded():
-        return action
-    middle, half = (space.high + space.low) / 2, (space.high - space.low) / 2
-    return (action - middle) / half
+    if isinstance(space, MultiDiscrete):
+        action = action - jnp.asarray(space.start, action.dtype)
+    elif isinstance(space, Box) and space.is_bounded():
+        middle, half = (space.high + space.low) / 2, (space.high - space.low) / 2
+        action = (action - middle) / half
+    return action.reshape(-1)
 
 
 def from_env_actions(space: AnySpace, actions: jax.Array) -> jax.Array:
     """Convert actions with a leading axis, as `from_env_action` converts one."""
     return jax.vmap(functools.partial(from_env_action, space))(actions)
+
+
+def to_vectors(space: AnySpace, actions: jax.Array) -> Float[Array, "batch action_size"]:
+    """Return what a critic sees of raw actions with a leading axis: the one-hot vectors of options, end to end.
+
+    >>> to_vectors(Discrete(3), jnp.array([1, 2])).tolist()
+    [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    """
+    if isinstance(space, Box):
+        return actions
+    num_options = space.n if isinstance(space, Discrete) else max(option_counts(space))
+    return jax.nn.one_hot(actions, num_options).reshape(len(actions), -1)

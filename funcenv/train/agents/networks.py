@@ -27,7 +27,7 @@ from funcenv.func_env import AnyEnv
 from funcenv.names import import_object, require_builder
 from funcenv.spaces import Box, Discrete, flatdim
 from funcenv.spaces.space import AnySpace
-from funcenv.train.agents.distributions import Categorical, Distribution, Gaussian, action_size
+from funcenv.train.agents.distributions import Distribution, Gaussian, action_size, option_counts, policy_over_options
 from funcenv.train.agents.features import Views, is_image, is_picture, picture_spaces
 from funcenv.train.agents.observations import critic_space, task_space
 from funcenv.train.config import TrainConfig
@@ -219,8 +219,9 @@ class ActorCritic(nn.Module):
     With a `critic_encoder`, the value network also takes what only critics see (`Views`). Without it in the features,
     the value is NaN.
 
-    The policy is categorical, or for continuous actions Gaussian with a log standard deviation that does not depend on
-    the observation. Weights are orthogonal. The policy's last layer is small, so that a new policy is nearly uniform.
+    The policy is categorical, over each element alone where actions are vectors of options (`num_options`). For
+    continuous actions it is Gaussian, with a log standard deviation that does not depend on the observation. Weights
+    are orthogonal. The policy's last layer is small, so that a new policy is nearly uniform.
     """
 
     action_size: int
@@ -231,6 +232,7 @@ class ActorCritic(nn.Module):
     encoder: nn.Module | None = None
     dtype: Dtype = "float32"
     critic_encoder: nn.Module | None = None
+    num_options: tuple[int, ...] = ()  # for each element of an action
 
     def setup(self) -> None:
         """Create the layers."""
@@ -257,7 +259,7 @@ class ActorCritic(nn.Module):
         value = jnp.full(head.shape[:-1], jnp.nan, float) if seen is None else self.value(seen)[..., 0]
         if self.is_continuous:
             return Gaussian(mean=head, log_std=jnp.broadcast_to(self.log_std, head.shape)), value
-        return Categorical(head), value
+        return policy_over_options(head, self.num_options), value
 
 
 def make_actor_critic(config: Any, env: AnyEnv) -> ActorCritic:
@@ -271,6 +273,7 @@ def make_actor_critic(config: Any, env: AnyEnv) -> ActorCritic:
         encoder=make_encoder(config, env),
         dtype=config.dtype,
         critic_encoder=make_critic_encoder(config, env),
+        num_options=option_counts(env.action_space),
     )
 
 

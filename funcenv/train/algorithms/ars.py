@@ -27,10 +27,16 @@ from jaxtyping import Array, Float, Int, Key
 
 from funcenv.checks import require_positive, require_probability
 from funcenv.func_env import AnyEnv
-from funcenv.spaces import Discrete
+from funcenv.spaces import Box
 from funcenv.struct import PyTreeNode
 from funcenv.train.agents.agent import NetworkAgent
-from funcenv.train.agents.distributions import action_size, to_env_actions
+from funcenv.train.agents.distributions import (
+    action_size,
+    option_counts,
+    policy_over_options,
+    restrict,
+    to_env_actions,
+)
 from funcenv.train.agents.features import empty_moments, to_feature_batch, update_moments
 from funcenv.train.agents.networks import (
     ACTIVATIONS,
@@ -42,7 +48,6 @@ from funcenv.train.agents.networks import (
     hidden_layer,
     make_encoder,
 )
-from funcenv.train.agents.observations import hide_illegal
 from funcenv.train.shares import sum_over_rows
 from funcenv.train.updates.collector import Collector
 from funcenv.train.updates.learned import Annealed, Learned
@@ -136,9 +141,9 @@ class Agent(NetworkAgent):
     def act(self, features: Any, legal: Any, key: jax.Array | None) -> jax.Array:
         """Return the preferred one of the legal actions, or a continuous action."""
         output: Any = self.network.apply(self.params, features)
-        if isinstance(self.action_space, Discrete):
-            return jnp.argmax(hide_illegal(output, legal), axis=-1).astype(jnp.int32)
-        return jnp.asarray(output)
+        if isinstance(self.action_space, Box):
+            return jnp.asarray(output)
+        return restrict(policy_over_options(output, option_counts(self.action_space)), legal).mode()
 
 
 class TrainState(PyTreeNode):

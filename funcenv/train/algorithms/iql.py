@@ -26,11 +26,10 @@ from jaxtyping import Array, Float
 from funcenv.checks import require_at_least, require_probability
 from funcenv.datasets.sampler import Transitions
 from funcenv.func_env import AnyEnv
-from funcenv.spaces import Discrete
 from funcenv.struct import PyTreeNode
 from funcenv.train.agents.actor_critics import Critic, Critics, Torso
 from funcenv.train.agents.agent import ActorCriticAgent
-from funcenv.train.agents.distributions import action_size, from_env_actions
+from funcenv.train.agents.distributions import action_size, from_env_actions, to_vectors
 from funcenv.train.agents.features import to_feature_batch
 from funcenv.train.agents.networks import make_encoder
 from funcenv.train.algorithms import _offline
@@ -106,7 +105,7 @@ def _gradient_step(
     critics, optimizer = config.make_critics(env), config.optimizer()
     features = to_feature_batch(env.observation_space, batch.observation)
     raw = from_env_actions(env.action_space, batch.action)
-    action = jax.nn.one_hot(raw, env.action_space.n) if isinstance(env.action_space, Discrete) else raw
+    action = to_vectors(env.action_space, raw)
 
     value = critics.apply(model.target_critics, features, action)
     loss = functools.partial(actor_critic_loss, config, agent)
