@@ -140,7 +140,7 @@ def roll(
         limit: greatest force of each tyre on the ground that it is on [N].
     """
     dt = 1.0 / FPS
-    rows = np.array(WHEELS)
+    rows = slice(WHEELS[0], WHEELS[-1] + 1)
     sine, cosine = jnp.sin(world.angle[rows]), jnp.cos(world.angle[rows])
     forward = (-sine).astype(float), cosine.astype(float)
     side = cosine.astype(float), sine.astype(float)
@@ -177,36 +177,41 @@ def touches(
         corners: as `car_track.tiles` returns them.
     """
     spec = car_world()
-    tile = jnp.stack([corners[0:2], corners[2:4], corners[6:8], corners[4:6]])  # [4, 2, tiles]
+    around = [corners[row : row + 2] for row in (0, 2, 6, 4)]
+    tile = jnp.stack([jnp.stack(ends, axis=1) for ends in (around, around[1:] + around[:1])])  # as in `_is_near`
     transforms = [transform_of(spec, world, body) for body in (0, *WHEELS)]
     parts = [(body, part) for body in (*WHEELS, 0) for part in polygons(body)]
     near: list[Any] = []
     for size in (4, 8):  # parts with as many corners are computed together
         alike = [(body, part) for body, part in parts if len(part) == size]
-        shapes = jnp.asarray(np.stack([part for _, part in alike]), jnp.float32)
+        polygon = np.array([part for _, part in alike], np.float32).transpose(0, 2, 1)
+        sides = jnp.asarray(np.stack([polygon, np.roll(polygon, -1, axis=2)], axis=1))
         places = jax.tree.map(lambda *each: jnp.stack(each), *(transforms[body] for body, _ in alike))
-        near += list(jax.vmap(_is_near, in_axes=(0, 0, None))(shapes, places, tile))
+        near += list(jax.vmap(_is_near, in_axes=(0, 0, None))(sides, places, tile))
     return jnp.stack(near[:4]), jnp.stack(near[4:]).any(0)  # the wheels, and the parts of the hull
 
 
-def _is_near(part: Float[Array, "corners 2"], transform: Transform, tile: jax.Array) -> jax.Array:
-    """Return which of some quadrangles `[4, 2, tiles]` are within the distance of a convex polygon of a body.
+def _is_near(part: Float[Array, "2 2 corners"], transform: Transform, tile: Float[Array, "2 2 4 tiles"]) -> jax.Array:
+    """Return which of some quadrangles are within the distance of a convex polygon of a body.
 
     They are if a corner of one is near a side of the other, or if no side separates them. Corners run clockwise.
+
+    Args:
+        part: where the sides of the polygon begin and where they end, x and y, in the coordinates of the body.
+        transform: that of the body.
+        tile: where the sides of each quadrangle begin and where they end, x and y, in the world.
     """
     (px, py), (sine, cosine) = transform
-    u, v = part.T
-    own = jnp.stack([(cosine * u - sine * v) + px, (sine * u + cosine * v) + py], axis=-1)[..., None]  # [corners, 2, 1]
+    u, v = part[:, 0, :, None], part[:, 1, :, None]
+    own = (cosine * u - sine * v) + px, (sine * u + cosine * v) + py  # [2, corners, 1]
+    others = tile[:, 0], tile[:, 1]
     least, is_apart = jnp.full(tile.shape[-1], np.inf, jnp.float32), jnp.zeros(tile.shape[-1], bool)
-    for sides, points in ((own, tile), (tile, own)):
-        start, run = sides, jnp.roll(sides, -1, axis=0) - sides
-        square = run[:, 0] ** 2 + run[:, 1] ** 2
-        gap = points[None] - start[:, None]  # [sides, corners, 2, tiles]
-        run = run[:, None]
-        part_of_run = (gap[:, :, 0] * run[:, :, 0] + gap[:, :, 1] * run[:, :, 1]) / jnp.maximum(square, 1e-12)[:, None]
-        part_of_run = jnp.clip(part_of_run, 0.0, 1.0)
-        dx, dy = (gap[:, :, axis] - part_of_run * run[:, :, axis] for axis in (0, 1))
+    for sides, corners in ((own, others), (others, own)):
+        run_x, run_y = (ends[1, :, None] - ends[0, :, None] for ends in sides)
+        gap_x, gap_y = (corner[0][None] - ends[0, :, None] for ends, corner in zip(sides, corners, strict=True))
+        square = run_x**2 + run_y**2
+        part_of_run = jnp.clip((gap_x * run_x + gap_y * run_y) / jnp.maximum(square, 1e-12), 0.0, 1.0)
+        dx, dy = gap_x - part_of_run * run_x, gap_y - part_of_run * run_y  # [sides, corners, tiles]
         least = jnp.minimum(least, (dx * dx + dy * dy).min((0, 1)))
-        turn = run[:, :, 0] * gap[:, :, 1] - run[:, :, 1] * gap[:, :, 0]
-        is_apart = is_apart | (turn > 0).all(1).any(0)
+        is_apart = is_apart | (run_x * gap_y - run_y * gap_x > 0).all(1).any(0)
     return (least <= TOUCH_DISTANCE * TOUCH_DISTANCE) | ~is_apart

@@ -145,7 +145,7 @@ def _draw_laps(checkpoints: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]
     around = jnp.where(fixed, regular, regular + checkpoints[:, 0].astype(float))
     radius = jnp.where(fixed, 1.5 * TRACK_RADIUS, checkpoints[:, 1].astype(float))
     goal_x, goal_y = radius * jnp.cos(around), radius * jnp.sin(around)
-    numbers = np.arange(CHECKPOINTS, dtype=np.int32)
+    numbers = jnp.arange(CHECKPOINTS, dtype=np.int32)  # XLA fuses an operation, and gives a constant a kernel
     zero = jnp.zeros_like(around[0])
     begin = {
         "x": zero + 1.5 * TRACK_RADIUS,

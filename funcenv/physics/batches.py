@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from funcenv.physics.scalars import row_at, with_row
+from funcenv.sharding import target_platform
 
 
 @jax.custom_batching.custom_vmap
@@ -32,11 +33,14 @@ def _is_any_of_batch(size: int, is_mapped: list[bool], condition: jax.Array) -> 
 
 
 def only_if(condition: jax.Array, function: Callable[[], Any]) -> Any:
-    """Return the result of a function, or zeros if the condition holds nowhere in the batch.
+    """Return the result of a function, or zeros if the condition holds nowhere in the batch, except on a GPU.
 
     Such a branch is also a boundary that XLA does not fuse across. Fusion repeats a shared computation for each of its
-    results, and the functions here have many.
+    results, and the functions here have many. On a GPU there is no branch: batches are so large that some world needs
+    the result, and a branch costs kernels that write the zeros and copy what both sides return.
     """
+    if target_platform() == "gpu":
+        return function()
     shapes = jax.eval_shape(function)
 
     def nothing() -> Any:

@@ -9,7 +9,7 @@ import pytest
 
 import funcenv
 from funcenv._compile.jaxpr import inner_jaxprs, iter_eqns
-from funcenv.physics import Body, Circle, Edges, Fixture, World, initial_state, step
+from funcenv.physics import Body, Circle, Edges, Fixture, World, batches, initial_state, step
 from tests.support.compiling import users_options
 
 REDUCTIONS = "reduce_min", "reduce_max", "reduce_sum", "dot_general"
@@ -129,3 +129,35 @@ def test_a_large_batch_compiles_in_a_users_program(id):
         lambda key: funcenv.rollout(venv, policy, key, num_steps=2)[2].count, compiler_options=users_options()
     )
     play.lower(funcenv.key(0)).compile()
+
+
+@pytest.fixture
+def for_a_gpu(monkeypatch):
+    """Let the physics compute on the CPU what it computes on a GPU."""
+    jax.clear_caches()
+    monkeypatch.setattr(batches, "target_platform", lambda: "gpu")
+    yield
+    jax.clear_caches()
+
+
+HEIGHTS = jnp.array([0.6, 3.0])
+
+
+def _fall(heights):
+    return jax.vmap(functools.partial(_bounce, gravity=-10.0))(heights)
+
+
+def _branches():
+    return [eqn for eqn in iter_eqns(jax.make_jaxpr(_fall)(HEIGHTS).jaxpr) if eqn.primitive.name == "cond"]
+
+
+@pytest.fixture(scope="module")
+def fallen():
+    """Return the paths of balls that touch nothing at first, and the ground in the end, as a CPU computes them."""
+    assert _branches()
+    return np.asarray(jax.jit(_fall)(HEIGHTS))
+
+
+def test_a_gpu_computes_without_branches_what_a_cpu_computes_with_them(fallen, for_a_gpu):
+    assert not _branches()
+    np.testing.assert_allclose(jax.jit(_fall)(HEIGHTS), fallen, rtol=1e-6)
