@@ -53,7 +53,7 @@ PANELS = {
     "mujoco": (
         *("HalfCheetah-v5", "HalfCheetah-v5 with sac", "HalfCheetah-v5 with simba", "Ant-v5", "Ant-v5 with sac"),
         "Ant-v5 with simba",
-        *("Walker2d-v5", "Walker2d-v5 with simba", "Hopper-v5", "Hopper-v5 with simba"),
+        *("Walker2d-v5", "Walker2d-v5 with sac", "Walker2d-v5 with simba", "Hopper-v5", "Hopper-v5 with simba"),
         *("Humanoid-v5", "Humanoid-v5 with simba", "HumanoidStandup-v5"),
         *("Swimmer-v5", "Swimmer-v5 with sac", "Swimmer-v5 with ars", "Reacher-v5", "Reacher-v5 with sac"),
     ),

@@ -69,7 +69,7 @@ _MUJOCO_SAC: dict[str, Any] = {
 
 # Sixteen gradient steps of 64 transitions instead of four of 256, with two steps of the critics in each.
 # docs/zoo_trials.md has what was learned with 8 of 128.
-_HALF_CHEETAH_SAC: dict[str, Any] = {
+_FREQUENT_SAC: dict[str, Any] = {
     **_MUJOCO_SAC,
     "total_timesteps": 1_000_000,
     "num_gradient_steps": 16,
@@ -346,10 +346,11 @@ PRESETS: dict[tuple[str, str], dict[str, Any]] = {
         "noise_correlation": 0.95,
     },
     ("sac", "Ant-v5"): {**_MUJOCO_SAC, "total_timesteps": 1_000_000},
-    ("sac", "HalfCheetah-v5"): _HALF_CHEETAH_SAC,
+    ("sac", "HalfCheetah-v5"): _FREQUENT_SAC,
     ("sac", "Reacher-v5"): _REACHER_SAC,
     ("ars", "Swimmer-v5"): {"total_timesteps": 1_000_000},
     ("sac", "Swimmer-v5"): {**_MUJOCO_SAC, "total_timesteps": 1_000_000, "gamma": 0.9999},  # a stroke pays late
+    ("sac", "Walker2d-v5"): _FREQUENT_SAC,
     ("simba", "HalfCheetah-v5"): {**_LARGER_MINIBATCHES, **_MUJOCO_SIMBA},
     ("simba", "Hopper-v5"): {**_HYPERSPHERICAL, **_WALKERS_SIMBA},
     # A constant learning rate was not tried.
