@@ -286,6 +286,8 @@ _ALE: dict[str, Any] = {
     "activation": "relu",
 }
 
+_ALE_PONG: dict[str, Any] = {**_ALE, "total_timesteps": 10_000_000}  # the usual number of steps
+
 PRESETS: dict[tuple[str, str], dict[str, Any]] = {
     ("pqn", "CartPole-v1"): {
         "total_timesteps": 200_000,
@@ -486,12 +488,14 @@ PRESETS: dict[tuple[str, str], dict[str, Any]] = {
     ("ppo", "MinAtar/SpaceInvaders-v1"): _MINATAR,
     ("ppo", "arcade/Breakout-v0"): _BREAKOUT,
     ("ppo", "arcade/Pong-v0"): {**_ATARI, "total_timesteps": 20_000_000, "entropy_coefficient": 0.003},
+    ("ppo", "ALE/Pong-v5"): _ALE_PONG,
 }
 """Settings that differ from the algorithm's defaults, by the names of the algorithm and the environment."""
 
 PIXEL_PRESETS: dict[tuple[str, str], dict[str, Any]] = {
     ("ppo", "arcade/Pong-v0"): _PONG_PIXELS,
     ("ppo", "CarRacing-v3"): _CAR_RACING,
+    ("ppo", "ALE/Pong-v5"): _ALE_PONG,
 }
 """Those for learning from images of the environment, `funcenv train ENV --pixels 42`."""
 
