@@ -286,8 +286,6 @@ _ALE: dict[str, Any] = {
     "activation": "relu",
 }
 
-_ALE_PONG: dict[str, Any] = {**_ALE, "total_timesteps": 10_000_000}  # the usual number of steps
-
 PRESETS: dict[tuple[str, str], dict[str, Any]] = {
     ("pqn", "CartPole-v1"): {
         "total_timesteps": 200_000,
@@ -488,19 +486,20 @@ PRESETS: dict[tuple[str, str], dict[str, Any]] = {
     ("ppo", "MinAtar/SpaceInvaders-v1"): _MINATAR,
     ("ppo", "arcade/Breakout-v0"): _BREAKOUT,
     ("ppo", "arcade/Pong-v0"): {**_ATARI, "total_timesteps": 20_000_000, "entropy_coefficient": 0.003},
-    ("ppo", "ALE/Pong-v5"): _ALE_PONG,
 }
 """Settings that differ from the algorithm's defaults, by the names of the algorithm and the environment."""
 
 PIXEL_PRESETS: dict[tuple[str, str], dict[str, Any]] = {
     ("ppo", "arcade/Pong-v0"): _PONG_PIXELS,
     ("ppo", "CarRacing-v3"): _CAR_RACING,
-    ("ppo", "ALE/Pong-v5"): _ALE_PONG,
 }
 """Those for learning from images of the environment, `funcenv train ENV --pixels 42`."""
 
-FAMILY_PRESETS: dict[tuple[str, str], dict[str, Any]] = {("ppo", "ALE/"): _ALE}
-"""Settings for ids that begin alike and have no preset of their own, from images or not."""
+FAMILY_PRESETS: dict[tuple[str, str], dict[str, Any]] = {
+    ("ppo", "ALE/Pong-v5"): {**_ALE, "total_timesteps": 10_000_000},  # the usual number of steps
+    ("ppo", "ALE/"): _ALE,
+}
+"""Settings for ids that begin alike and have no preset of their own, from images or not; the first that fits counts."""
 
 
 BEST_ALGORITHMS = {

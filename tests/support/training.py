@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import funcenv
+from funcenv.train import recurrent_ppo
 from funcenv.train.loop import Learner
 
 
@@ -29,6 +30,13 @@ def stop_after_a_call(patch):
         return result
 
     patch.setattr(Learner, "advance", advance_and_stop)
+
+
+def with_memory(agent, observation):
+    """Return the observation at the beginning of an episode: with an empty memory, if the agent has one."""
+    if isinstance(agent, recurrent_ppo.Agent):
+        return {"memory": agent.empty_memory(), "observation": observation}
+    return observation
 
 
 def learned(algorithm, config):

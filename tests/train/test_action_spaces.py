@@ -1,4 +1,4 @@
-"""What every algorithm does with actions that are neither one number nor one vector: it finds the best of them."""
+"""Actions that are neither an index nor a vector of numbers, of which all algorithms that take them find the best."""
 
 import dataclasses
 
@@ -15,6 +15,7 @@ from funcenv.train.algorithm import algorithm_names, find_algorithm
 from funcenv.train.loop import Learner, train
 from tests.support.rotation import rotated
 from tests.support.tiny_envs import Tiny
+from tests.support.training import with_memory
 
 SPACES = {
     "MultiDiscrete": MultiDiscrete([[3, 2], [2, 4]], start=[[0, -1], [5, 0]]),
@@ -114,10 +115,7 @@ def test_the_best_of_these_actions_is_found(case, tmp_path):
     assert np.isfinite(metrics["loss"]).all()
     agent = Learner(name, config).agent(state)
     for observation, target in enumerate(TARGETS[kind]):
-        shown = jnp.int32(observation)
-        if name == "recurrent_ppo":
-            shown = {"memory": agent.empty_memory(), "observation": shown}
-        action = agent(shown, funcenv.key(1))
-        action = action["action"] if name == "recurrent_ppo" else action
+        action = agent(with_memory(agent, jnp.int32(observation)), funcenv.key(1))
+        action = action["action"] if isinstance(action, dict) else action
         assert env.action_space.contains(action)
         np.testing.assert_allclose(action, target, atol=0.5 if isinstance(env.action_space, Box) else 0)

@@ -15,7 +15,7 @@ from funcenv.train.algorithm import algorithm_names, find_algorithm
 from funcenv.train.loop import Learner, train
 from tests.support.rings import GAMMA, SETTINGS, VALUES, register_rings, ring_id, secret_view
 from tests.support.rotation import rotated
-from tests.support.training import same_states, stop_after_a_call
+from tests.support.training import same_states, stop_after_a_call, with_memory
 
 register_rings()
 
@@ -115,13 +115,6 @@ def values(learner, state):
         return found.mean(-1) if learner.algorithm is tqc else found  # the mean of quantiles
 
     return value
-
-
-def with_memory(agent, observation):
-    """Return the observation at the beginning of an episode: with an empty memory, if the agent has one."""
-    if isinstance(agent, recurrent_ppo.Agent):
-        return {"memory": agent.empty_memory(), "observation": observation}
-    return observation
 
 
 def test_these_tests_cover_every_algorithm():
