@@ -46,6 +46,8 @@ class TrainConfig:
 
     actions: ClassVar[tuple[str, ...]] = ALL_ACTIONS
     """The kinds of actions that the algorithm takes."""
+    plays_episodes: ClassVar[bool] = True
+    """Whether a run steps its environment, and so has returns of its own."""
 
     env_id: str = "CartPole-v1"
     """the environment: an id from `funcenv list`, "module:Name-v0", or "module:EnvClass\""""

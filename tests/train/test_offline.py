@@ -12,7 +12,7 @@ import funcenv
 from funcenv.cli import main
 from funcenv.datasets import record
 from funcenv.spaces import Box, Discrete
-from funcenv.train import bc, iql
+from funcenv.train import bc, iql, run
 from funcenv.train.agents.distributions import Categorical, Gaussian, from_env_actions, to_env_actions
 from funcenv.train.loop import Learner, train
 from tests.support.rings import register_rings, ring_id
@@ -196,6 +196,18 @@ def test_settings_of_stepping_do_not_exist(balanced):
         bc.Config(dataset=str(balanced.folder), num_envs=4)
     assert "num_envs" not in config_of("bc", balanced).to_json()
     assert bc.Config.from_json(config_of("bc", balanced).to_json()) == config_of("bc", balanced)
+
+
+@pytest.mark.parametrize("final_episodes", [0, 4])
+def test_a_run_ends_with_episodes_although_it_has_played_none(balanced, final_episodes, tmp_path, console):
+    config = config_of("bc", balanced, num_seeds=2)
+    options = {"replay_episodes": 0, "final_episodes": final_episodes, "console": console}
+    result = run.start(config, tmp_path / "run", **options)
+    if final_episodes:
+        assert result.final.num_episodes == 4 and len(result.final.greedy) == 2
+        assert f"greedy return {np.mean(result.final.greedy):.1f}" in result.summary and not result.solved
+    else:
+        assert result.summary == f"learned from 192 transitions; funcenv evaluate {result.folder} plays episodes"
 
 
 @pytest.mark.parametrize("algorithm", OFFLINE)

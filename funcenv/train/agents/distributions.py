@@ -150,11 +150,11 @@ def restrict(policy: Distribution, legal: Bool[Array, "*batch n"] | None) -> Dis
     """Return a policy that never takes illegal actions.
 
     Args:
-        policy: A `Categorical` distribution, or any other if there is no mask.
+        policy: A `Categorical` distribution or `Independent` ones, or any other if there is no mask.
         legal: Which actions are legal, or None if all are.
 
     Raises:
-        TypeError: There is a mask, but the policy is no `Categorical` distribution.
+        TypeError: There is a mask, but the policy is neither.
 
     >>> policy = restrict(Categorical(jnp.zeros(3)), jnp.array([True, False, True]))
     >>> round(float(policy.entropy()), 4)  # ln 2
@@ -162,6 +162,8 @@ def restrict(policy: Distribution, legal: Bool[Array, "*batch n"] | None) -> Dis
     """
     if legal is None:
         return policy
+    if isinstance(policy, Independent):
+        return policy.replace(each=restrict(policy.each, legal))
     if not isinstance(policy, Categorical):
         raise TypeError(
             f"action masks need a network that returns a Categorical policy, got {type(policy).__name__}; "

@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool
 from funcenv.func_env import AnyEnv
 from funcenv.spaces import Dict
 from funcenv.spaces.space import AnySpace
-from funcenv.wrappers.action_mask_observation import ActionMaskObservation
+from funcenv.wrappers.action_mask_observation import ActionMaskObservation, to_mask
 from funcenv.wrappers.critic_observation import CriticObservation
 from funcenv.wrappers.filter_observation import FilterObservation
 from funcenv.wrappers.policy_memory import PolicyMemory
@@ -83,10 +83,11 @@ def acting_space(space: AnySpace) -> AnySpace:
     return inner if addition == CRITIC else Dict({addition: space[addition], OBSERVATION: inner})
 
 
-def legal_actions(space: AnySpace, observation: Any) -> Bool[Array, "num_actions"] | None:
-    """Return which actions are legal, or None if observations have no mask.
+def legal_actions(space: AnySpace, observation: Any) -> Bool[Array, "*elements num_actions"] | None:
+    """Return which actions are legal, or None if observations have no mask; "actions" are an element's options.
 
-    All actions count as legal where a mask names none, as it may after the end of an episode.
+    The mask is that of `ActionMaskObservation`, or as it is in `info`. All actions count as legal where a mask names
+    none, as it may after the end of an episode.
 
     >>> from funcenv.spaces import Box, Discrete
     >>> space = Dict(observation=Discrete(5), action_mask=Box(0, 1, (3,), "int8"))
@@ -99,8 +100,8 @@ def legal_actions(space: AnySpace, observation: Any) -> Bool[Array, "num_actions
         return None
     if addition != ACTION_MASK:
         return legal_actions(space[OBSERVATION], _entry(space, observation, OBSERVATION))
-    mask = jnp.asarray(_entry(space, observation, ACTION_MASK)) != 0
-    return mask | ~mask.any()
+    mask = to_mask(_entry(space, observation, ACTION_MASK), space[ACTION_MASK].shape or ()) != 0
+    return mask | ~mask.any(-1, keepdims=True)
 
 
 def hide_illegal(scores: jax.Array, legal: Bool[Array, "*batch n"] | None) -> jax.Array:

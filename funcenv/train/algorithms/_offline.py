@@ -16,12 +16,13 @@ from typing import Annotated, Any, ClassVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 from jaxtyping import Array, Int, Key
 
 from funcenv.checks import require_positive, require_size
 from funcenv.datasets.dataset import Dataset
-from funcenv.datasets.metadata import NAME
+from funcenv.datasets.metadata import NAME, Metadata
 from funcenv.datasets.sampler import Sampler, Transitions
 from funcenv.files import file_digest
 from funcenv.func_env import AnyEnv
@@ -29,6 +30,7 @@ from funcenv.struct import PyTreeNode
 from funcenv.train.agents.networks import Activation, NetworkConfig
 from funcenv.train.algorithm import REQUIRED_METRICS
 from funcenv.train.updates.learned import flat_optimizer
+from funcenv.wrappers.action_mask_observation import ActionMaskObservation
 
 Scalars = dict[str, jax.Array]
 GradientStep = Callable[[Any, Transitions, jax.Array], tuple[Any, Scalars]]
@@ -42,6 +44,7 @@ _loaded: dict[Any, Sampler] = {}  # the latest dataset, by its folder and digest
 class OfflineConfig(NetworkConfig):
     """The settings of every algorithm that learns from a dataset."""
 
+    plays_episodes: ClassVar[bool] = False
     num_envs: ClassVar[int] = 1  # type: ignore[misc]  # no environment is stepped, so these are no settings
     num_steps: ClassVar[int] = 1  # type: ignore[misc]
     terminal_on_life_loss: ClassVar[bool] = False  # type: ignore[misc]
@@ -62,6 +65,8 @@ class OfflineConfig(NetworkConfig):
     """global norm that gradients are clipped to"""
     hidden_sizes: tuple[int, ...] = (128, 128)
     """hidden layer widths; omit the numbers for a linear model"""
+    mask_actions: bool = True
+    """take legal actions only, where the observations of the dataset have an `action_mask`"""
     activation: Activation = "relu"
     """activation function of the hidden layers"""
     initial_log_std: float = -1.0
@@ -83,15 +88,29 @@ class OfflineConfig(NetworkConfig):
         return flat_optimizer(optax.adam, self.learning_rate, self.max_grad_norm)
 
     def make_env(self) -> AnyEnv:
-        """Return the environment of the run.
+        """Return the environment of the run. It shows a mask of legal actions only if that of the dataset does.
 
         Raises:
             ValueError: There is no dataset, it is damaged, or it was recorded in another environment.
             FileNotFoundError: The folder holds no dataset.
         """
         env = super().make_env()
+        if (
+            isinstance(env, ActionMaskObservation)
+            and self.dataset
+            and self._metadata().environment["class"] != ActionMaskObservation.__name__
+        ):
+            env = env.env
         self.sampler(env)
         return env
+
+    @property
+    def mean_episode_length(self) -> float:
+        """Steps of the episodes in the dataset, on average."""
+        return float(np.mean(self._metadata().lengths))
+
+    def _metadata(self) -> Metadata:
+        return Metadata.read(pathlib.Path(self.dataset))
 
     def sampler(self, env: AnyEnv) -> Sampler:
         """Return the transitions of the dataset, as arrays on the host."""

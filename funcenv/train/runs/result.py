@@ -48,11 +48,13 @@ class RunResult:
     @property
     def summary(self) -> str:
         """One line that says whether the trained agents solve the task, and by how much."""
+        if self.final is not None:
+            return self._verdict(self.final)
+        if np.isnan(self.mean_return) and not self.config.plays_episodes:
+            return f"learned from {self.env_steps:,} transitions; funcenv evaluate {self.folder} plays episodes"
         if np.isnan(self.mean_return):
             remedy = "give it more --total-timesteps, or a time limit with --max-episode-steps"
             return f"no episode ended in {self.env_steps:,} steps; {remedy}"
-        if self.final is not None:
-            return self._verdict(self.final)
         reached = f"mean return {format_return(self.mean_return)} in training"
         if self.threshold is None:
             steps = f"finished {self.env_steps:,} steps after {self.wall_seconds:.1f} s"

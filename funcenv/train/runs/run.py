@@ -361,8 +361,11 @@ def _evaluate_final(
     learner: Learner, state: Any, agents: Any, limit: int, folder: pathlib.Path, report: ProgressReport
 ) -> None:
     """Evaluate the trained agents, unless that was done before or no episode of theirs has ended."""
-    done, rows = learner.num_updates_done(state), read_metrics(folder / "metrics.csv")
-    length = np.mean([float(row["mean_length"]) for row in rows[-learner.config.num_seeds :]] or [np.nan])
+    config, done, rows = learner.config, learner.num_updates_done(state), read_metrics(folder / "metrics.csv")
+    if config.plays_episodes:
+        length = np.mean([float(row["mean_length"]) for row in rows[-config.num_seeds :]] or [np.nan])
+    else:
+        length = config.mean_episode_length
     if np.isnan(length) or read_final(folder, done) is not None:
         return
     exploring = learner.agents(state, explore=True)
