@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import pathlib
 import re
@@ -44,7 +45,7 @@ AIMS = {
 
 def returns_table(specs: Sequence[funcenv.EnvSpec]) -> str:
     """Return a table of what a random policy and trained agents reach; nothing if no id was measured."""
-    measured = json.loads(RETURNS.read_text())
+    measured = _measured()
     rows = []
     for spec in specs:
         if spec.id in measured:
@@ -66,7 +67,7 @@ def returns_table(specs: Sequence[funcenv.EnvSpec]) -> str:
 
 def zoo(family: str, package: str = PACKAGE) -> str:
     """Return the learning curves of a family's presets, and a table of their results with a row or more for each id."""
-    measured = json.loads(RETURNS.read_text())
+    measured = _measured()
     rows = [f"| {HEAD} |", "|" + "---|" * len(HEAD.split(" | "))]
     for page in by_family(package)[family]:
         for spec in page.specs:
@@ -218,8 +219,19 @@ def with_figures(markdown: str) -> str:
     return re.sub(rf"<!-- ({'|'.join(figures)}|after (\d+)): (.+?) -->", shown, markdown)
 
 
+def _measured() -> dict[str, Any]:
+    return _read(RETURNS.stat().st_mtime_ns)
+
+
+@functools.lru_cache(maxsize=1)
+def _read(modified: int) -> dict[str, Any]:
+    """Return the rows of returns.json, which is read again when it was modified."""
+    rows: dict[str, Any] = json.loads(RETURNS.read_text())
+    return rows
+
+
 def _trained(name: str) -> dict[str, Any]:
-    row: dict[str, Any] = json.loads(RETURNS.read_text())[name]["trained"]
+    row: dict[str, Any] = _measured()[name]["trained"]
     return row
 
 

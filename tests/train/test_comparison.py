@@ -106,6 +106,16 @@ def test_the_command_prints_a_table_and_writes_files(folders, tmp_path, capsys):
     assert agents["one-agent1"]["absolute_metrics"] == {"mean_episode_return": [500.0]}
 
 
+def test_a_run_that_has_played_at_its_end_alone_has_those_returns(tmp_path):
+    folder = write_run(tmp_path / "run", [[np.nan, np.nan], [np.nan, np.nan]])
+    with pytest.raises(ValueError, match="has no returns yet"):
+        read_run(folder)
+    found = {"update": 2, "num_episodes": 4, "greedy": [20.0, 30.0], "exploring": [1.0, 2.0]}
+    (folder / "evaluation.json").write_text(json.dumps(found))
+    record = read_run(folder)
+    assert record.is_evaluated and record.env_steps.tolist() == [32] and record.returns.tolist() == [[20.0, 30.0]]
+
+
 @pytest.mark.parametrize("command", ["compare", "report"])
 def test_mistakes_are_reported(command, folders, tmp_path, capsys):
     unfinished = write_run(tmp_path / "unfinished", [[np.nan]])

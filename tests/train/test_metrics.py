@@ -17,3 +17,9 @@ def test_the_label_of_the_threshold_is_beside_the_curves(tmp_path, monkeypatch):
     assert label.get_text() == "threshold\n475"
     assert inside.x1 < box.x0 and box.x1 <= whole.x1
     assert [path.name for path in tmp_path.iterdir()] == ["curve.png"]
+
+
+def test_nothing_is_drawn_before_a_return_is_known(tmp_path):
+    rows = [{"seed": "0", "env_steps": "16", "mean_return": "nan", "eval_return": "nan"}]
+    draw_learning_curve(tmp_path / "curve.png", rows, "a run that has no returns yet", 475.0)
+    assert not list(tmp_path.iterdir())

@@ -107,12 +107,16 @@ def read_run(folder: str | os.PathLike[str], *, trust_code: bool = False) -> Run
     rows = read_metrics(folder / "metrics.csv")
     num_seeds = config.num_seeds
     rows = rows[: len(rows) // num_seeds * num_seeds]
-    returns = scores(rows, num_seeds)
-    is_known = ~np.isnan(returns).any(axis=1)
+    returns, first = scores(rows, num_seeds), rows[::num_seeds]
+    final = read_final(folder, int(rows[-1]["update"])) if rows else None
+    is_known: NDArray = ~np.isnan(returns).any(axis=1)
+    is_evaluated = bool(rows) and "eval_return" in rows[0]
+    if not is_known.any() and final is not None:  # the run has learned from a dataset, and played at its end alone
+        returns[-1], is_known[-1], is_evaluated = final.greedy, True, True
     if not is_known.any():
-        raise ValueError(f"{folder} has no returns yet, as no episode has ended; train it further, or leave it out")
+        remedy = "train it further" if config.plays_episodes else "train it with --eval-every"
+        raise ValueError(f"{folder} has no returns yet, as no episode has ended; {remedy}, or leave it out")
     description = json.loads((folder / CONFIG_FILE).read_text())
-    first, final = rows[::num_seeds], read_final(folder, int(rows[-1]["update"]))
     return RunRecord(
         folder=folder,
         algorithm=algorithm,
@@ -121,7 +125,7 @@ def read_run(folder: str | os.PathLike[str], *, trust_code: bool = False) -> Run
         threshold=spec(config.env_id).reward_threshold,
         env_steps=np.array([float(row["env_steps"]) for row in first])[is_known],
         returns=returns[is_known],
-        is_evaluated="eval_return" in rows[0],
+        is_evaluated=is_evaluated,
         wall_seconds=float(rows[-1]["wall_seconds"]),
         cpu_seconds=float(rows[-1]["cpu_seconds"]),
         steps_per_second=float(np.median([float(row["steps_per_second"]) for row in first])),

@@ -147,7 +147,7 @@ def format_return(value: float) -> str:
 
 
 def draw_learning_curve(path: pathlib.Path, rows: list[dict[str, str]], title: str, threshold: float | None) -> None:
-    """Plot the mean return against environment steps: each seed, their mean, and the threshold."""
+    """Plot the mean return against steps: each seed, their mean, and the threshold; nothing if no return is known."""
     from matplotlib.figure import Figure
 
     num_seeds = len({row["seed"] for row in rows})
@@ -155,7 +155,9 @@ def draw_learning_curve(path: pathlib.Path, rows: list[dict[str, str]], title: s
     returns = np.array([float(row["mean_return"]) for row in rows]).reshape(-1, num_seeds)
 
     evaluated = scores(rows, num_seeds) if "eval_return" in rows[0] else np.full_like(returns, np.nan)
-    is_evaluated = ~np.isnan(evaluated).all(axis=1)
+    is_evaluated, has_return = (~np.isnan(values).all(axis=1) for values in (evaluated, returns))
+    if not (is_evaluated.any() or has_return.any()):
+        return
 
     figure = Figure(figsize=(7, 4.2), dpi=150, layout="constrained")
     axes = figure.add_subplot()
@@ -165,17 +167,15 @@ def draw_learning_curve(path: pathlib.Path, rows: list[dict[str, str]], title: s
         axes.text(1.01, threshold, f"threshold\n{threshold:g}", transform=axes.get_yaxis_transform(), **style)
     if num_seeds > 1:
         axes.plot(steps, returns, color="#2a6fbb", alpha=0.25, linewidth=0.8)
-    has_return = ~np.isnan(returns).all(axis=1)
-    label = "last 100 episodes, exploring"
-    axes.plot(steps[has_return], np.nanmean(returns[has_return], axis=1), color="#2a6fbb", linewidth=2, label=label)
+    if has_return.any():
+        style = {"color": "#2a6fbb", "linewidth": 2, "label": "last 100 episodes, exploring"}
+        axes.plot(steps[has_return], np.nanmean(returns[has_return], axis=1), **style)
     if is_evaluated.any():
         means = evaluated[is_evaluated].mean(axis=1)
         style = {"color": "#c4512d", "linewidth": 1.5, "marker": "o", "markersize": 3, "label": "evaluation"}
         axes.plot(steps[is_evaluated], means, **style)
         axes.legend(fontsize=8, frameon=False)
-    axes.set(
-        xlabel="environment steps", ylabel="mean return" if is_evaluated.any() else "return, mean of last 100 episodes"
-    )
+    axes.set(xlabel="steps", ylabel="mean return" if is_evaluated.any() else "return, mean of last 100 episodes")
     axes.set_title(title, fontsize=10, loc="left")
     axes.xaxis.set_major_formatter(
         lambda value, _: f"{value / 1e6:g}M" if value >= 1e6 else f"{value / 1e3:g}k" if value else "0"
