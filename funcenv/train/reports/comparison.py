@@ -109,11 +109,11 @@ def read_run(folder: str | os.PathLike[str], *, trust_code: bool = False) -> Run
     rows = rows[: len(rows) // num_seeds * num_seeds]
     returns, first = scores(rows, num_seeds), rows[::num_seeds]
     final = read_final(folder, int(rows[-1]["update"])) if rows else None
-    is_known: NDArray = ~np.isnan(returns).any(axis=1)
+    known = np.flatnonzero(~np.isnan(returns).any(axis=1))
     is_evaluated = bool(rows) and "eval_return" in rows[0]
-    if not is_known.any() and final is not None:  # the run has learned from a dataset, and played at its end alone
-        returns[-1], is_known[-1], is_evaluated = final.greedy, True, True
-    if not is_known.any():
+    if not len(known) and final is not None:  # the run has learned from a dataset, and played at its end alone
+        returns[-1], known, is_evaluated = final.greedy, np.array([len(returns) - 1]), True
+    if not len(known):
         remedy = "train it further" if config.plays_episodes else "train it with --eval-every"
         raise ValueError(f"{folder} has no returns yet, as no episode has ended; {remedy}, or leave it out")
     description = json.loads((folder / CONFIG_FILE).read_text())
@@ -123,8 +123,8 @@ def read_run(folder: str | os.PathLike[str], *, trust_code: bool = False) -> Run
         config=description["config"],
         description=description,
         threshold=spec(config.env_id).reward_threshold,
-        env_steps=np.array([float(row["env_steps"]) for row in first])[is_known],
-        returns=returns[is_known],
+        env_steps=np.array([float(row["env_steps"]) for row in first])[known],
+        returns=returns[known],
         is_evaluated=is_evaluated,
         wall_seconds=float(rows[-1]["wall_seconds"]),
         cpu_seconds=float(rows[-1]["cpu_seconds"]),
