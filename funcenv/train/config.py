@@ -47,7 +47,8 @@ class TrainConfig:
     actions: ClassVar[tuple[str, ...]] = ALL_ACTIONS
     """The kinds of actions that the algorithm takes."""
     plays_episodes: ClassVar[bool] = True
-    """Whether a run steps its environment, and so has returns of its own."""
+    """Whether a run steps its environment, and so has returns of its own. A subclass without them must have
+    `mean_episode_length`, by which the number of episodes is chosen that end a run."""
 
     env_id: str = "CartPole-v1"
     """the environment: an id from `funcenv list`, "module:Name-v0", or "module:EnvClass\""""
