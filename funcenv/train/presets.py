@@ -355,7 +355,7 @@ PRESETS: dict[tuple[str, str], dict[str, Any]] = {
     ("simba", "Hopper-v5"): {**_HYPERSPHERICAL, **_WALKERS_SIMBA},
     # A constant learning rate was not tried.
     ("simba", "Walker2d-v5"): {**_UNCOMPRESSED, **_WALKERS_SIMBA, "anneal_learning_rate": True},
-    ("simba", "Ant-v5"): {**_HYPERSPHERICAL, **_ANT_SIMBA},
+    ("simba", "Ant-v5"): {**_HYPERSPHERICAL, **_ANT_SIMBA, "num_gradient_steps": 16},
     ("simba", "Humanoid-v5"): {**_LARGER_MINIBATCHES, **_ANT_SIMBA},
     ("simba", "BipedalWalker-v3"): _BIPEDAL_WALKER_SIMBA,
     ("simba", "BipedalWalkerHardcore-v3"): _BIPEDAL_WALKER_HARDCORE_SIMBA,
