@@ -46,8 +46,8 @@ class ActionMaskObservation(Wrapper[State, Action, dict[str, Any]]):
         if not gives_action_mask(self.env):
             raise ValueError(
                 "ActionMaskObservation needs Discrete or MultiDiscrete actions and info['action_mask'] with a number "
-                "for each option, which "
-                f"{type(self.env.unwrapped).__name__} has not; return the mask from its state_info"
+                f"for each option, which {type(self.env.unwrapped).__name__} has not; return the mask from its "
+                "state_info"
             )
 
     def observation(self, state: State, key: jax.Array) -> dict[str, Any]:
