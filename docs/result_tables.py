@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import pathlib
 import re
@@ -220,12 +219,6 @@ def with_figures(markdown: str) -> str:
 
 
 def _measured() -> dict[str, Any]:
-    return _read(RETURNS.stat().st_mtime_ns)
-
-
-@functools.lru_cache(maxsize=1)
-def _read(modified: int) -> dict[str, Any]:
-    """Return the rows of returns.json, which is read again when it was modified."""
     rows: dict[str, Any] = json.loads(RETURNS.read_text())
     return rows
 

@@ -106,6 +106,11 @@ def uniform_below(key: jax.Array, count: UInt[Array, "*shape"], largest: int) ->
     return jnp.where(count == 0, high, _high_word(high, count) + carry.astype(word))
 
 
+def stack_padded(rows: Any, width: int) -> Array:
+    """Stack vectors of different lengths, with zeros up to `width` behind each."""
+    return jnp.stack([jnp.pad(jnp.asarray(row), (0, width - len(row))) for row in rows])
+
+
 def draw_allowed(key: jax.Array, allowed: Bool[Array, "*shape n"]) -> Int[Array, "*shape"]:
     """Draw the index of a true entry along the last axis uniformly, or return 0 where none is true."""
     rank = jnp.cumsum(allowed.astype(jnp.uint32), axis=-1)

@@ -92,8 +92,8 @@ class MultiDiscrete(IntegerSpace):
                 row = np.ones(count, bool) if name == "mask" else np.full(count, 1 / count)
             else:
                 row = require(choice, int(count), f"an entry of {name}")
-            rows.append(jnp.pad(jnp.asarray(row), (0, int(counts.max() - count))))
-        return jnp.stack(rows)
+            rows.append(row)
+        return _sampling.stack_padded(rows, int(counts.max()))
 
     def contains(self, x: Any) -> Bool[Array, ""]:
         """Return whether `x` has the shape and holds integers, of any integer dtype, in their ranges."""

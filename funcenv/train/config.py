@@ -47,7 +47,7 @@ class TrainConfig:
     actions: ClassVar[tuple[str, ...]] = ALL_ACTIONS
     """The kinds of actions that the algorithm takes."""
     plays_episodes: ClassVar[bool] = True
-    """Whether a run steps its environment, and so has returns of its own. A subclass without them must have
+    """False for a run that steps no environment, and so has no returns of its own. Its configuration must have
     `mean_episode_length`, by which the number of episodes is chosen that end a run."""
 
     env_id: str = "CartPole-v1"

@@ -11,6 +11,7 @@ from jaxtyping import Array, Int8
 
 from funcenv.func_env import Action, AnyEnv, State
 from funcenv.spaces import Box, Dict, Discrete, MultiDiscrete
+from funcenv.spaces._sampling import stack_padded
 from funcenv.spaces.space import AnySpace
 from funcenv.wrappers._spaces import first_env, info_shapes
 from funcenv.wrappers.base import Wrapper
@@ -89,8 +90,7 @@ def to_mask(mask: Any, shape: tuple[int, ...]) -> Int8[Array, "*shape"]:
     [[1, 1, 1], [1, 0, 0]]
     """
     if isinstance(mask, (tuple, list)):
-        rows = [jnp.asarray(row, jnp.int8) for row in jax.tree.leaves(mask)]
-        mask = jnp.stack([jnp.pad(row, (0, shape[-1] - row.size)) for row in rows])
+        mask = stack_padded([jnp.asarray(row, jnp.int8) for row in jax.tree.leaves(mask)], shape[-1])
     return jnp.asarray(mask, jnp.int8).reshape(shape)
 
 

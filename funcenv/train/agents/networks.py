@@ -111,11 +111,15 @@ class NetworkConfig(CollectorConfig):
                 f"{type(self).__module__.rpartition('.')[2]} has no critic, and observations of {self.env_id} have an "
                 "entry for critics; take an algorithm with the setting critic_observation, or filter the entry out"
             )
-        if self.mask_actions and gives_action_mask(env):
+        if self.shows_mask(env):
             env = ActionMaskObservation(env)
         flatdim(env.observation_space)
         self.make_network(env)
         return env
+
+    def shows_mask(self, env: AnyEnv) -> bool:
+        """Return whether the agent sees the mask of legal actions that an environment gives."""
+        return self.mask_actions and gives_action_mask(env)
 
     def make_network(self, env: AnyEnv) -> Any:
         """Return the network of the agent; `funcenv.train.agents.networks` says what it must compute."""

@@ -88,21 +88,22 @@ class OfflineConfig(NetworkConfig):
         return flat_optimizer(optax.adam, self.learning_rate, self.max_grad_norm)
 
     def make_env(self) -> AnyEnv:
-        """Return the environment of the run. It shows a mask of legal actions only if that of the dataset does.
+        """Return the environment of the run.
 
         Raises:
             ValueError: There is no dataset, it is damaged, or it was recorded in another environment.
             FileNotFoundError: The folder holds no dataset.
         """
         env = super().make_env()
-        if (
-            isinstance(env, ActionMaskObservation)
-            and self.dataset
-            and self._metadata().environment["class"] != ActionMaskObservation.__name__
-        ):
-            env = env.env
         self.sampler(env)
         return env
+
+    def shows_mask(self, env: AnyEnv) -> bool:
+        """Return whether the observations of the dataset have the mask of legal actions, and the agent sees it."""
+        if not (self.dataset and super().shows_mask(env)):
+            return False
+        recorded: str = self._metadata().environment["class"]
+        return recorded == ActionMaskObservation.__name__
 
     @property
     def mean_episode_length(self) -> float:
